@@ -1,0 +1,241 @@
+//! How targets are driven: the seam between everything above and the kernel or a simulated
+//! machine.
+//!
+//! An engine takes requests, owns their buffers until they complete, and gives them back as
+//! completions. Above this trait nothing knows whether the disks are real. Every engine keeps the
+//! same contract, which `tests/engine_contract.rs` tries on each of them:
+//!
+//! - up to [`Limits::in_flight_max`] requests are in flight at once;
+//! - each request completes exactly once, with the bytes transferred and its error, if any;
+//! - a transfer cut short by the kernel is continued; only the end of a device, or an error,
+//!   makes a completion short;
+//! - dropping an engine first waits for all that is in flight.
+
+mod factory;
+mod libaio;
+mod simulated;
+mod sync;
+mod threads;
+mod transfer;
+mod uring;
+mod waker;
+
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+pub use factory::{EngineChoice, Opened, open};
+pub use libaio::LibaioEngine;
+pub use simulated::{SharedMachine, SimulatedEngine, SimulatedTarget};
+pub use sync::SyncEngine;
+pub use threads::ThreadsEngine;
+pub use uring::UringEngine;
+pub use waker::Waker;
+
+use crate::buffer::{Buffer, Region};
+use crate::clock::Timestamp;
+use crate::error::{Errno, Error};
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Moves bytes from the target into the buffers.
+    Read,
+    /// Moves bytes from the buffers to the target.
+    Write,
+    /// Makes what was completed before durable.
+    Flush,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Operation::Read => "read",
+            Operation::Write => "write",
+            Operation::Flush => "flush",
+        })
+    }
+}
+
+/// The part of a buffer that a request moves.
+#[derive(Debug)]
+pub struct Vector {
+    buffer: Buffer,
+    start: usize,
+    length: usize,
+}
+
+impl Vector {
+    /// `length` bytes of `buffer` from `start` on.
+    ///
+    /// # Panics
+    /// If that reaches past the end of the buffer.
+    pub fn new(buffer: Buffer, start: usize, length: usize) -> Vector {
+        let end = start
+            .checked_add(length)
+            .expect("a vector's end is a valid index");
+        assert!(end <= buffer.len(), "a vector lies within its buffer");
+        Vector {
+            buffer,
+            start,
+            length,
+        }
+    }
+
+    /// Bytes to move.
+    #[allow(
+        clippy::len_without_is_empty,
+        reason = "an empty vector is of no use to anybody"
+    )]
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// The buffer, once the request is complete.
+    pub fn into_buffer(self) -> Buffer {
+        self.buffer
+    }
+
+    /// The bytes that are moved.
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer.bytes()[self.start..self.start + self.length]
+    }
+
+    pub(crate) fn address(&self) -> *mut u8 {
+        // SAFETY: start lies within the buffer, checked in `new`.
+        unsafe { self.buffer.address().add(self.start) }
+    }
+
+    pub(crate) fn region(&self) -> (&Arc<Region>, u16) {
+        self.buffer.region()
+    }
+}
+
+/// The memory of a request. One buffer is the common case and costs no allocation.
+#[derive(Debug)]
+pub enum Vectors {
+    /// A flush moves no bytes.
+    None,
+    /// One contiguous stretch.
+    One(Vector),
+    /// Several, one after the other on the target.
+    Many(Vec<Vector>),
+}
+
+impl Vectors {
+    /// The parts in order.
+    pub fn as_slice(&self) -> &[Vector] {
+        match self {
+            Vectors::None => &[],
+            Vectors::One(vector) => std::slice::from_ref(vector),
+            Vectors::Many(vectors) => vectors,
+        }
+    }
+
+    /// Bytes to move in all.
+    pub fn len_bytes(&self) -> u64 {
+        self.as_slice()
+            .iter()
+            .map(|vector| vector.len() as u64)
+            .sum()
+    }
+}
+
+/// One operation on one target. It owns its memory.
+#[derive(Debug)]
+pub struct Request {
+    /// Index of the target in the list that the engine was opened with.
+    pub target: usize,
+    /// What to do.
+    pub operation: Operation,
+    /// Where on the target.
+    pub offset_bytes: u64,
+    /// From or to which memory.
+    pub vectors: Vectors,
+    /// Whether a write completes only when it is on the medium.
+    pub durable: bool,
+    /// When its data was ready, if it had to wait: latency counts from there.
+    pub due_at: Option<Timestamp>,
+    /// The caller's own mark; engines carry it through.
+    pub token: u64,
+}
+
+impl Request {
+    /// A flush of `target`.
+    pub fn flush(target: usize) -> Request {
+        Request {
+            target,
+            operation: Operation::Flush,
+            offset_bytes: 0,
+            vectors: Vectors::None,
+            durable: false,
+            due_at: None,
+            token: 0,
+        }
+    }
+}
+
+/// A request that is done, one way or the other, with its memory.
+#[derive(Debug)]
+pub struct Completion {
+    /// The request as it was submitted.
+    pub request: Request,
+    /// When it was handed over.
+    pub submitted_at: Timestamp,
+    /// When it was seen to be complete.
+    pub completed_at: Timestamp,
+    /// Bytes moved; fewer than asked only at the end of a device or with an error.
+    pub bytes: u64,
+    /// Why it failed, if it did.
+    pub error: Option<Errno>,
+}
+
+/// How long [`Engine::wait`] waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// Not at all: takes what is complete.
+    Now,
+    /// For a completion, a wake-up, or the given time, whichever is first.
+    CompletionOr(Timestamp),
+}
+
+/// Bounds of an engine, fixed when it is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Requests in flight on one target.
+    pub depth: u32,
+    /// Requests in flight on all targets.
+    pub in_flight_max: u32,
+}
+
+/// Issues requests and hands back completions. See the module's text for the contract.
+pub trait Engine {
+    /// The engine's name as on the command line.
+    fn name(&self) -> &'static str;
+
+    /// How it was set up, in words: registration, fallbacks.
+    fn describe(&self) -> String;
+
+    /// Takes a request. It reaches the kernel at the next [`Engine::wait`] at the latest; blocking
+    /// engines may complete it inside.
+    fn submit(&mut self, request: Request);
+
+    /// Hands what was submitted to the kernel, waits as `until` says, and appends what is complete.
+    ///
+    /// # Errors
+    /// [`Error::EngineFailed`] if the kernel interface itself breaks; failed requests are
+    /// completions.
+    fn wait(&mut self, until: Until, completions: &mut Vec<Completion>) -> Result<(), Error>;
+
+    /// Ends a [`Engine::wait`] from another thread.
+    fn waker(&self) -> Waker;
+
+    /// Time that handing over requests blocked this thread, in nanoseconds, where that is a fault
+    /// of the engine that the user should know of.
+    fn submit_blocked_ns(&self) -> u64 {
+        0
+    }
+}
+
+/// What an engine drives, by index: the open files.
+pub type TargetFiles = Vec<Arc<OwnedFd>>;

@@ -1,0 +1,404 @@
+//! io_uring: one ring drives many targets, with registered files and buffers where allowed, and
+//! one system call hands over and reaps whole batches.
+
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+
+use io_uring::types::{Fd, FsyncFlags, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+
+use super::transfer::{Step, Transfer};
+use super::waker;
+use super::{Completion, Engine, Limits, Operation, Request, TargetFiles, Until, Waker};
+use crate::buffer::Region;
+use crate::clock::{Clock, Timestamp};
+use crate::error::Error;
+
+/// Marks the completions of the waker's poll.
+const WAKER_TOKEN: u64 = u64::MAX;
+/// The kernel's own bound on ring entries.
+const ENTRIES_MAX: u32 = 32_768;
+
+/// One io_uring.
+pub struct UringEngine {
+    ring: IoUring,
+    files: TargetFiles,
+    clock: Clock,
+    /// What is in flight, by the number that the kernel carries for us.
+    slots: Vec<Option<Transfer>>,
+    free_slots: Vec<usize>,
+    in_flight: usize,
+    /// When the batch that is being submitted began.
+    batch_at: Option<Timestamp>,
+    /// An error that `submit` met and the next `wait` reports.
+    broken: Option<Error>,
+    registered_files: bool,
+    registered: Vec<Arc<Region>>,
+    setup: Vec<String>,
+    waker_counter: Arc<OwnedFd>,
+    waker_armed: bool,
+}
+
+impl UringEngine {
+    /// Sets up a ring in the thread that will use it.
+    ///
+    /// # Errors
+    /// [`Error::EngineRefused`], saying which sysctl, limit, rule or version refuses it.
+    pub fn open(
+        files: TargetFiles,
+        limits: Limits,
+        regions: &[Arc<Region>],
+        clock: Clock,
+    ) -> Result<UringEngine, Error> {
+        // One entry more for the waker's poll.
+        let entries = (limits.in_flight_max + 1)
+            .next_power_of_two()
+            .min(ENTRIES_MAX);
+        let (ring, mode) = build_ring(entries).map_err(|error| refused(&error))?;
+        if !ring.params().is_feature_ext_arg() {
+            return Err(Error::EngineRefused {
+                engine: "io_uring",
+                why: "this kernel is older than 5.11 (no timed wait); use --engine libaio or \
+                      threads"
+                    .to_owned(),
+            });
+        }
+        let waker_counter = waker::counter().map_err(|error| refused(&error))?;
+        let mut engine = UringEngine {
+            ring,
+            files,
+            clock,
+            slots: std::iter::repeat_with(|| None)
+                .take(limits.in_flight_max as usize)
+                .collect(),
+            free_slots: (0..limits.in_flight_max as usize).rev().collect(),
+            in_flight: 0,
+            batch_at: None,
+            broken: None,
+            registered_files: false,
+            registered: Vec::new(),
+            setup: vec![mode.to_owned()],
+            waker_counter,
+            waker_armed: false,
+        };
+        engine.register_files();
+        engine.register_buffers(regions);
+        Ok(engine)
+    }
+
+    fn register_files(&mut self) {
+        let descriptors: Vec<RawFd> = self.files.iter().map(AsRawFd::as_raw_fd).collect();
+        match self.ring.submitter().register_files(&descriptors) {
+            Ok(()) => {
+                self.registered_files = true;
+                self.setup.push("registered files".to_owned());
+            }
+            Err(error) => self.setup.push(format!("files not registered ({error})")),
+        }
+    }
+
+    fn register_buffers(&mut self, regions: &[Arc<Region>]) {
+        let iovecs: Vec<libc::iovec> = regions
+            .iter()
+            .map(|region| libc::iovec {
+                iov_base: region.address().cast(),
+                iov_len: region.length(),
+            })
+            .collect();
+        if iovecs.is_empty() {
+            return;
+        }
+        // SAFETY: `self.registered` keeps the regions mapped for as long as the ring lives (it is
+        // declared after `ring`, so it is dropped later).
+        match unsafe { self.ring.submitter().register_buffers(&iovecs) } {
+            Ok(()) => {
+                self.registered = regions.to_vec();
+                self.setup.push("registered buffers".to_owned());
+            }
+            Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => self.setup.push(
+                "buffers not registered: the locked-memory limit is too small (ulimit -l)"
+                    .to_owned(),
+            ),
+            Err(error) => self.setup.push(format!("buffers not registered ({error})")),
+        }
+    }
+
+    /// Index of the registration that covers this request's memory, if there is one.
+    fn registration(&self, transfer: &Transfer) -> Option<u16> {
+        let [vector] = transfer.request.vectors.as_slice() else {
+            return None;
+        };
+        let (region, index) = vector.region();
+        let registered = self.registered.get(usize::from(index))?;
+        Arc::ptr_eq(region, registered).then_some(index)
+    }
+
+    fn push(&mut self, slot: usize) -> Result<(), Error> {
+        let transfer = self.slots[slot]
+            .as_mut()
+            .expect("a slot in use holds its transfer");
+        if transfer.single().is_none() {
+            transfer.prepare_iovecs();
+        }
+        let transfer = self.slots[slot].as_ref().expect("it was there just above");
+        let target = transfer.request.target;
+        let registration = self.registration(transfer);
+        let entry = if self.registered_files {
+            build_entry(transfer, Fd(target as RawFd), registration)
+                .flags(squeue::Flags::FIXED_FILE)
+        } else {
+            build_entry(transfer, Fd(self.files[target].as_raw_fd()), registration)
+        };
+        self.push_entry(&entry.user_data(slot as u64))
+    }
+
+    fn push_entry(&mut self, entry: &squeue::Entry) -> Result<(), Error> {
+        loop {
+            // SAFETY: the memory and descriptors of the entry belong to a Transfer in `slots` (or
+            // to `waker_counter`), which stay until its completion has been reaped.
+            if unsafe { self.ring.submission().push(entry) }.is_ok() {
+                return Ok(());
+            }
+            self.ring.submit().map_err(failed)?;
+        }
+    }
+
+    fn arm_waker(&mut self) -> Result<(), Error> {
+        if self.waker_armed {
+            return Ok(());
+        }
+        let poll = opcode::PollAdd::new(Fd(self.waker_counter.as_raw_fd()), libc::POLLIN as u32)
+            .build()
+            .user_data(WAKER_TOKEN);
+        self.push_entry(&poll)?;
+        self.waker_armed = true;
+        Ok(())
+    }
+
+    fn enter(&mut self, until: Until) -> Result<(), Error> {
+        // Waiting for none with a time of 0 still runs the ring's deferred work.
+        let (want, wait_ns) = match until {
+            Until::Now => (1, 0),
+            Until::CompletionOr(deadline) => (1, deadline.since_ns(self.clock.now())),
+        };
+        let time = Timespec::new()
+            .sec(wait_ns / 1_000_000_000)
+            .nsec((wait_ns % 1_000_000_000) as u32);
+        let arguments = SubmitArgs::new().timespec(&time);
+        match self.ring.submitter().submit_with_args(want, &arguments) {
+            Ok(_) => Ok(()),
+            Err(error) => match error.raw_os_error() {
+                // Time is up; a signal came; completions must be reaped first.
+                Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
+                _ => Err(failed(error)),
+            },
+        }
+    }
+
+    fn reap(&mut self, completions: &mut Vec<Completion>) -> Result<(), Error> {
+        let mut now: Option<Timestamp> = None;
+        while let Some(event) = self.next_event() {
+            if event.user_data() == WAKER_TOKEN {
+                waker::reset(&self.waker_counter);
+                self.waker_armed = false;
+                continue;
+            }
+            let slot = event.user_data() as usize;
+            let transfer = self.slots[slot]
+                .as_mut()
+                .expect("the kernel names slots in use");
+            let error = match transfer.advance(i64::from(event.result())) {
+                Step::Again => {
+                    self.push(slot)?;
+                    continue;
+                }
+                Step::Done => None,
+                Step::Failed(errno) => Some(errno),
+            };
+            // One reading of the clock serves all that was found complete together.
+            let now = *now.get_or_insert_with(|| self.clock.now());
+            let transfer = self.slots[slot].take().expect("it was there just above");
+            self.free_slots.push(slot);
+            self.in_flight -= 1;
+            completions.push(transfer.complete(now, error));
+        }
+        Ok(())
+    }
+
+    fn next_event(&mut self) -> Option<cqueue::Entry> {
+        self.ring.completion().next()
+    }
+}
+
+/// The newest way of running a ring that this kernel knows.
+fn build_ring(entries: u32) -> std::io::Result<(IoUring, &'static str)> {
+    let deferred = IoUring::builder()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .dontfork()
+        .build(entries);
+    match deferred {
+        Ok(ring) => Ok((ring, "deferred task work")),
+        // Before 6.1 the flags are unknown.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            Ok((IoUring::builder().dontfork().build(entries)?, "plain ring"))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// What the kernel is to do for the rest of a transfer.
+fn build_entry(transfer: &Transfer, file: Fd, registration: Option<u16>) -> squeue::Entry {
+    let offset = transfer.offset_bytes();
+    let flags = if transfer.request.durable {
+        libc::RWF_DSYNC
+    } else {
+        0
+    };
+    let count = transfer.iovecs.len() as u32;
+    let vectors = transfer.iovecs.as_ptr();
+    match (transfer.request.operation, transfer.single(), registration) {
+        (Operation::Flush, _, _) => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
+        (Operation::Read, Some((address, length)), Some(index)) => {
+            opcode::ReadFixed::new(file, address, length as u32, index)
+                .offset(offset)
+                .build()
+        }
+        (Operation::Read, Some((address, length)), None) => {
+            opcode::Read::new(file, address, length as u32)
+                .offset(offset)
+                .build()
+        }
+        (Operation::Read, None, _) => opcode::Readv::new(file, vectors, count)
+            .offset(offset)
+            .build(),
+        (Operation::Write, Some((address, length)), Some(index)) => {
+            opcode::WriteFixed::new(file, address, length as u32, index)
+                .offset(offset)
+                .rw_flags(flags)
+                .build()
+        }
+        (Operation::Write, Some((address, length)), None) => {
+            opcode::Write::new(file, address, length as u32)
+                .offset(offset)
+                .rw_flags(flags)
+                .build()
+        }
+        (Operation::Write, None, _) => opcode::Writev::new(file, vectors, count)
+            .offset(offset)
+            .rw_flags(flags)
+            .build(),
+    }
+}
+
+fn failed(source: std::io::Error) -> Error {
+    Error::EngineFailed {
+        engine: "io_uring",
+        source,
+    }
+}
+
+fn refused(error: &std::io::Error) -> Error {
+    let sysctl = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").ok();
+    Error::EngineRefused {
+        engine: "io_uring",
+        why: explain(error, sysctl.as_deref()),
+    }
+}
+
+/// Which rule stands behind the kernel's refusal.
+fn explain(error: &std::io::Error, sysctl: Option<&str>) -> String {
+    let disabled = sysctl.map(str::trim).filter(|value| *value != "0");
+    match (error.raw_os_error(), disabled) {
+        (Some(libc::EPERM), Some(value)) => format!(
+            "the sysctl kernel.io_uring_disabled is {value}; an administrator may set it to 0, \
+             or use --engine libaio"
+        ),
+        (Some(libc::EPERM | libc::EACCES), _) => {
+            "a security rule of this container or host (seccomp) refuses io_uring_setup; allow \
+             it, or use --engine libaio"
+                .to_owned()
+        }
+        (Some(libc::ENOSYS), _) => "this kernel has no io_uring (it came with 5.1), or a security \
+                                    rule hides it; use --engine libaio"
+            .to_owned(),
+        (Some(libc::ENOMEM), _) => "the locked-memory limit is too small for the ring (ulimit \
+                                    -l); raise it, or use --engine libaio"
+            .to_owned(),
+        (Some(libc::EMFILE | libc::ENFILE), _) => {
+            "the limit on open files is reached (ulimit -n); raise it".to_owned()
+        }
+        _ => format!("{error}; use --engine libaio"),
+    }
+}
+
+impl Engine for UringEngine {
+    fn name(&self) -> &'static str {
+        "io_uring"
+    }
+
+    fn describe(&self) -> String {
+        self.setup.join(", ")
+    }
+
+    fn submit(&mut self, request: Request) {
+        // What is submitted together is handed over together: one reading of the clock will do.
+        let now = *self.batch_at.get_or_insert_with(|| self.clock.now());
+        let slot = self
+            .free_slots
+            .pop()
+            .expect("no more in flight than the engine's limit");
+        self.slots[slot] = Some(Transfer::new(request, now));
+        self.in_flight += 1;
+        if let Err(error) = self.push(slot) {
+            self.broken.get_or_insert(error);
+        }
+    }
+
+    fn wait(&mut self, until: Until, completions: &mut Vec<Completion>) -> Result<(), Error> {
+        if let Some(error) = self.broken.take() {
+            return Err(error);
+        }
+        self.batch_at = None;
+        self.arm_waker()?;
+        self.enter(until)?;
+        self.reap(completions)
+    }
+
+    fn waker(&self) -> Waker {
+        Waker::of_eventfd(&self.waker_counter)
+    }
+}
+
+impl Drop for UringEngine {
+    fn drop(&mut self) {
+        let mut completions = Vec::new();
+        while self.in_flight > 0 {
+            let far = Until::CompletionOr(self.clock.now() + 1_000_000_000);
+            if self.wait(far, &mut completions).is_err() {
+                // The kernel may still write into the buffers: they must never be used again.
+                std::mem::forget(std::mem::take(&mut self.slots));
+                std::mem::forget(std::mem::take(&mut self.registered));
+                return;
+            }
+            completions.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(errno: i32, sysctl: Option<&str>) -> String {
+        explain(&std::io::Error::from_raw_os_error(errno), sysctl)
+    }
+
+    #[test]
+    fn a_refusal_names_the_rule_behind_it() {
+        assert!(refusal(libc::EPERM, Some("2\n")).contains("kernel.io_uring_disabled is 2"));
+        assert!(refusal(libc::EPERM, Some("0\n")).contains("seccomp"));
+        assert!(refusal(libc::ENOSYS, None).contains("5.1"));
+        assert!(refusal(libc::ENOMEM, Some("0")).contains("ulimit -l"));
+    }
+}

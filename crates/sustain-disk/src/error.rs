@@ -1,0 +1,126 @@
+//! What can go wrong while driving disks: kind + target + offset + operation + source, in words
+//! that say what to do next.
+
+use std::fmt;
+
+use crate::engine::Operation;
+
+/// The error number of a failed system call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Errno(pub i32);
+
+impl fmt::Display for Errno {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", std::io::Error::from_raw_os_error(self.0))
+    }
+}
+
+/// A request that failed on a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestError {
+    /// The target's name.
+    pub target: String,
+    /// What was tried.
+    pub operation: Operation,
+    /// Where, in bytes from the start of the target.
+    pub offset_bytes: u64,
+    /// Why it failed.
+    pub errno: Errno,
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RequestError {
+            target,
+            operation,
+            offset_bytes,
+            errno,
+        } = self;
+        write!(
+            formatter,
+            "{operation} on {target} at byte {offset_bytes} failed: {errno}"
+        )?;
+        if let Some(advice) = advice(*errno) {
+            write!(formatter, ". {advice}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for RequestError {}
+
+fn advice(errno: Errno) -> Option<&'static str> {
+    match errno.0 {
+        libc::EIO => Some(
+            "The device could not do it: look at the kernel log (dmesg) and the disk's own \
+             error counters (smartctl -x)",
+        ),
+        libc::ENOSPC => Some("No space is left there: free some, or use a smaller --size"),
+        libc::EINVAL => Some(
+            "The device refused the request: its record size or alignment may not fit; try \
+             --record-size 1MiB or --path buffered",
+        ),
+        libc::ENODEV | libc::ENXIO => Some("The device is gone: check its cable and power"),
+        libc::EROFS | libc::EPERM => Some("It may not be written: check that it is not read-only"),
+        libc::EFBIG => Some("The file may not grow so far: use a smaller --size"),
+        libc::EDQUOT => Some("The disk quota is used up: free some space, or choose another place"),
+        _ => None,
+    }
+}
+
+/// Why an engine or a target could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// This kernel, container or limit refuses the engine.
+    #[error("the engine {engine} cannot be used here: {why}")]
+    EngineRefused {
+        /// The engine's name.
+        engine: &'static str,
+        /// Which version, sysctl, limit or rule refuses it, and the way on.
+        why: String,
+    },
+    /// The engine broke while in use.
+    #[error("the engine {engine} failed: {source}")]
+    EngineFailed {
+        /// The engine's name.
+        engine: &'static str,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// A target could not be opened or is not fit for the work.
+    #[error("{target}: {why}")]
+    Target {
+        /// The target's name.
+        target: String,
+        /// What is wrong and what to do next.
+        why: String,
+    },
+    /// The guard refuses that a target is written.
+    #[error("refusing to write {target}: {why}")]
+    Refused {
+        /// The target's name.
+        target: String,
+        /// The reason, and the way on.
+        why: String,
+    },
+    /// No memory for the buffers.
+    #[error(
+        "cannot get {bytes} bytes of memory for buffers: {source}. Use a smaller --record-size or --depth"
+    )]
+    Memory {
+        /// What was asked for.
+        bytes: usize,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    /// A target that is not fit for the work.
+    pub fn target(target: &str, why: impl Into<String>) -> Error {
+        Error::Target {
+            target: target.to_owned(),
+            why: why.into(),
+        }
+    }
+}

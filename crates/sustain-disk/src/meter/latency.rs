@@ -1,0 +1,98 @@
+//! Latencies: a histogram for the percentiles, and beside it the exact longest, when and where.
+
+use hdrhistogram::Histogram;
+
+/// The histogram tells values apart to one part in 100.
+const SIGNIFICANT_DIGITS: u8 = 2;
+/// What is longer counts as this long in the histogram; the maximum beside it stays exact.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// The longest latency.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LatencyMax {
+    /// How long.
+    pub latency_ns: u64,
+    /// When it ended, from the start.
+    pub at_ns: u64,
+    /// Where it was.
+    pub offset_bytes: u64,
+}
+
+/// Latencies of one target.
+#[derive(Debug)]
+pub struct Latency {
+    histogram: Histogram<u64>,
+    max: LatencyMax,
+}
+
+impl Latency {
+    pub(super) fn new() -> Latency {
+        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, SIGNIFICANT_DIGITS)
+            .expect("constant bounds that the library accepts");
+        Latency {
+            histogram,
+            max: LatencyMax::default(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn record(&mut self, latency_ns: u64, at_ns: u64, offset_bytes: u64) {
+        self.histogram.saturating_record(latency_ns.max(1));
+        if latency_ns > self.max.latency_ns {
+            self.max = LatencyMax {
+                latency_ns,
+                at_ns,
+                offset_bytes,
+            };
+        }
+    }
+
+    /// The latency that `percent` of the requests did not exceed; 0 if there were none.
+    pub fn percentile_ns(&self, percent: f64) -> u64 {
+        // A bin's upper end may lie above the longest that was really seen.
+        self.histogram
+            .value_at_percentile(percent)
+            .min(self.max.latency_ns)
+    }
+
+    /// The longest.
+    pub fn max(&self) -> LatencyMax {
+        self.max
+    }
+
+    /// The bins that hold something: lower end, upper end, count.
+    pub fn bins(&self) -> impl Iterator<Item = (u64, u64, u64)> {
+        self.histogram.iter_recorded().map(|bin| {
+            let value = bin.value_iterated_to();
+            let lowest = self.histogram.lowest_equivalent(value);
+            (
+                lowest,
+                self.histogram.highest_equivalent(value),
+                bin.count_at_value(),
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_near_and_the_maximum_is_exact() {
+        let mut latency = Latency::new();
+        for value in 1..=1000u64 {
+            latency.record(value * 1000, value, value * 4096);
+        }
+        assert!(latency.percentile_ns(50.0).abs_diff(500_000) <= 5_000);
+        assert!(latency.percentile_ns(99.0).abs_diff(990_000) <= 9_900);
+        let max = LatencyMax {
+            latency_ns: 1_000_000,
+            at_ns: 1000,
+            offset_bytes: 4_096_000,
+        };
+        assert_eq!(latency.max(), max);
+        assert_eq!(latency.percentile_ns(100.0), 1_000_000);
+        assert_eq!(latency.bins().map(|(_, _, count)| count).sum::<u64>(), 1000);
+    }
+}

@@ -1,0 +1,261 @@
+//! Completions into figures: intervals, latency, depth, stalls. One meter per target, owned by its
+//! driver; the same for measuring and for recording.
+
+mod buffer_curve;
+mod latency;
+mod stall;
+
+pub use buffer_curve::*;
+pub use latency::{Latency, LatencyMax};
+pub use stall::*;
+
+use crate::clock::Timestamp;
+use crate::engine::Completion;
+
+/// When an interval ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IntervalRule {
+    /// At each multiple of so many nanoseconds from the start; alike for all targets.
+    Time(u64),
+    /// With the completion that fills it to so many bytes.
+    Bytes(u64),
+}
+
+/// Completions summed over a stretch; times from the start of the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Interval {
+    /// Start.
+    pub start_ns: u64,
+    /// End.
+    pub end_ns: u64,
+    /// Bytes completed.
+    pub bytes: u64,
+    /// Longest latency; 0 if nothing completed.
+    pub latency_max_ns: u64,
+}
+
+/// What one target has done so far.
+#[derive(Debug)]
+pub struct Meter {
+    start: Timestamp,
+    rule: IntervalRule,
+    current: Interval,
+    closed: Vec<Interval>,
+    latency: Latency,
+    stalls: StallLedger,
+    bytes: u64,
+    requests: u64,
+    in_flight: u32,
+    depth_reached: u32,
+    last_ns: u64,
+}
+
+impl Meter {
+    /// A meter for target number `target` that counts from `start`.
+    pub fn new(target: usize, start: Timestamp, rule: IntervalRule) -> Meter {
+        Meter {
+            start,
+            rule,
+            current: Interval::default(),
+            closed: Vec::new(),
+            latency: Latency::new(),
+            stalls: StallLedger::new(target),
+            bytes: 0,
+            requests: 0,
+            in_flight: 0,
+            depth_reached: 0,
+            last_ns: 0,
+        }
+    }
+
+    /// A request was handed over.
+    #[inline]
+    pub fn submitted(&mut self, now: Timestamp) {
+        if self.in_flight == 0 {
+            self.stalls.begin(now.since_ns(self.start));
+        }
+        self.in_flight += 1;
+        self.depth_reached = self.depth_reached.max(self.in_flight);
+    }
+
+    /// A request came back. `due_at` is when its data was ready, if that was before submission.
+    #[inline]
+    pub fn completed(&mut self, completion: &Completion) {
+        let at_ns = completion.completed_at.since_ns(self.start);
+        self.in_flight -= 1;
+        self.last_ns = self.last_ns.max(at_ns);
+        if completion.bytes > 0 {
+            let from = completion.request.due_at.unwrap_or(completion.submitted_at);
+            let latency_ns = completion.completed_at.since_ns(from);
+            let offset = completion.request.offset_bytes;
+            self.close_until(at_ns);
+            self.latency.record(latency_ns, at_ns, offset);
+            self.stalls.complete(at_ns, offset);
+            self.bytes += completion.bytes;
+            self.requests += 1;
+            self.current.bytes += completion.bytes;
+            self.current.latency_max_ns = self.current.latency_max_ns.max(latency_ns);
+            self.close_full(at_ns);
+        }
+        if self.in_flight == 0 {
+            self.stalls.idle();
+        }
+    }
+
+    /// Closes the intervals that time has ended by `now`.
+    pub fn tick(&mut self, now: Timestamp) {
+        self.close_until(now.since_ns(self.start));
+    }
+
+    /// Closes the last interval, which may be shorter, with the last completion.
+    pub fn finish(&mut self) {
+        self.close_until(self.last_ns);
+        if self.last_ns > self.current.start_ns && self.current.bytes > 0 {
+            self.close(self.last_ns);
+        }
+    }
+
+    fn close_until(&mut self, at_ns: u64) {
+        let IntervalRule::Time(length_ns) = self.rule else {
+            return;
+        };
+        while at_ns >= self.current.start_ns + length_ns {
+            self.close(self.current.start_ns + length_ns);
+        }
+    }
+
+    fn close_full(&mut self, at_ns: u64) {
+        if let IntervalRule::Bytes(bytes) = self.rule
+            && self.current.bytes >= bytes
+        {
+            self.close(at_ns);
+        }
+    }
+
+    fn close(&mut self, end_ns: u64) {
+        self.closed.push(Interval {
+            end_ns,
+            ..self.current
+        });
+        self.current = Interval {
+            start_ns: end_ns,
+            ..Interval::default()
+        };
+    }
+
+    /// Takes the intervals closed since the last call.
+    pub fn take_intervals(&mut self) -> Vec<Interval> {
+        std::mem::take(&mut self.closed)
+    }
+
+    /// Bytes completed.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Requests completed.
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// Requests in flight now.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// The most requests that were in flight at once.
+    pub fn depth_reached(&self) -> u32 {
+        self.depth_reached
+    }
+
+    /// Last completion, from the start.
+    pub fn last_ns(&self) -> u64 {
+        self.last_ns
+    }
+
+    /// Latencies so far.
+    pub fn latency(&self) -> &Latency {
+        &self.latency
+    }
+
+    /// Stalls so far.
+    pub fn stalls(&self) -> &StallLedger {
+        &self.stalls
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Request;
+
+    fn complete(meter: &mut Meter, submitted_ns: u64, completed_ns: u64, bytes: u64) {
+        meter.submitted(Timestamp(submitted_ns));
+        meter.completed(&Completion {
+            request: Request::flush(0),
+            submitted_at: Timestamp(submitted_ns),
+            completed_at: Timestamp(completed_ns),
+            bytes,
+            error: None,
+        });
+    }
+
+    #[test]
+    fn intervals_by_time_lie_on_the_common_grid_and_show_silence() {
+        let mut meter = Meter::new(0, Timestamp(1000), IntervalRule::Time(100));
+        complete(&mut meter, 1010, 1050, 7);
+        complete(&mut meter, 1050, 1320, 9);
+        meter.finish();
+        let bytes: Vec<(u64, u64, u64)> = meter
+            .take_intervals()
+            .iter()
+            .map(|interval| (interval.start_ns, interval.end_ns, interval.bytes))
+            .collect();
+        assert_eq!(
+            bytes,
+            [(0, 100, 7), (100, 200, 0), (200, 300, 0), (300, 320, 9)]
+        );
+    }
+
+    #[test]
+    fn intervals_by_bytes_end_with_the_completion_that_fills_them() {
+        let mut meter = Meter::new(0, Timestamp(0), IntervalRule::Bytes(20));
+        for at in [10, 20, 30] {
+            complete(&mut meter, at - 5, at, 10);
+        }
+        meter.finish();
+        let ends: Vec<(u64, u64)> = meter
+            .take_intervals()
+            .iter()
+            .map(|interval| (interval.end_ns, interval.bytes))
+            .collect();
+        assert_eq!(ends, [(20, 20), (30, 10)]);
+    }
+
+    #[test]
+    fn a_paced_request_counts_from_when_its_data_was_ready() {
+        let mut meter = Meter::new(0, Timestamp(0), IntervalRule::Time(1000));
+        meter.submitted(Timestamp(50));
+        let request = Request {
+            due_at: Some(Timestamp(10)),
+            ..Request::flush(0)
+        };
+        meter.completed(&Completion {
+            request,
+            submitted_at: Timestamp(50),
+            completed_at: Timestamp(70),
+            bytes: 1,
+            error: None,
+        });
+        assert_eq!(meter.latency().max().latency_ns, 60);
+    }
+
+    #[test]
+    fn depth_reached_is_the_most_in_flight_at_once() {
+        let mut meter = Meter::new(0, Timestamp(0), IntervalRule::Time(1000));
+        meter.submitted(Timestamp(0));
+        meter.submitted(Timestamp(0));
+        complete(&mut meter, 1, 2, 1);
+        assert_eq!((meter.depth_reached(), meter.in_flight()), (3, 2));
+    }
+}

@@ -1,0 +1,131 @@
+//! The write cache of a simulated disk: a level between what comes in and what the media takes.
+//! Called by the disk, which tells it the rate of what comes in. It must account for every byte:
+//! a burst is exactly as long as the cache makes it.
+
+use std::collections::VecDeque;
+
+use super::fluid::{Amount, FlowRate, amount, flow_rate, moved, time_ns};
+use super::machine_file::CacheDescription;
+use super::zone::{Direction, Zones};
+
+/// Absorbs at its own rate while there is room and drains to the media meanwhile; once full it
+/// takes in only what it drains. The media is written in the order of arrival, also while the
+/// request that brings the data is still coming in.
+pub(super) struct Cache {
+    capacity: Amount,
+    fill_rate: FlowRate,
+    volatile: bool,
+    /// Absorbed and not yet drained.
+    level: Amount,
+    /// What is to be written after the current piece: offset and length in bytes.
+    extents: VecDeque<(u64, u64)>,
+    /// Left of the piece being written; zero or below when there is none.
+    piece_left: Amount,
+    /// The media's rate at that piece.
+    media_rate: FlowRate,
+    /// The rate at which the level is drained now.
+    drain_rate: FlowRate,
+}
+
+impl Cache {
+    /// `factor` is the run's noise on every rate.
+    pub(super) fn new(description: &CacheDescription, factor: f64) -> Self {
+        // Without a rate of its own, the fastest that a machine file may state.
+        let rate_bytes_per_s = description.rate_bytes_per_s.unwrap_or(10e12);
+        Self {
+            capacity: amount(description.capacity_bytes),
+            fill_rate: flow_rate(factor * rate_bytes_per_s),
+            volatile: description.volatile,
+            level: 0,
+            extents: VecDeque::new(),
+            piece_left: 0,
+            media_rate: 0,
+            drain_rate: 0,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.level <= 0
+    }
+
+    /// Whether what was acknowledged would survive a power cut only after draining.
+    pub(super) fn needs_draining(&self) -> bool {
+        self.volatile && !self.is_empty()
+    }
+
+    /// Announces a write whose bytes now begin to come in.
+    pub(super) fn announce(&mut self, offset_bytes: u64, length_bytes: u64, zones: &Zones) {
+        match self.extents.back_mut() {
+            Some((offset, length)) if *offset + *length == offset_bytes => *length += length_bytes,
+            _ => self.extents.push_back((offset_bytes, length_bytes)),
+        }
+        self.next_pieces(zones);
+    }
+
+    /// Takes back what was counted as absorbed beyond the end of a request: less than one
+    /// nanosecond's worth.
+    pub(super) fn take_back(&mut self, surplus: Amount) {
+        self.level -= surplus;
+    }
+
+    /// Lets time pass, in which `absorbed` came in.
+    pub(super) fn integrate(&mut self, absorbed: Amount, duration_ns: u64) {
+        let drained = moved(self.drain_rate, duration_ns);
+        self.level += absorbed - drained;
+        self.piece_left -= drained;
+    }
+
+    /// Goes on to the next piece when one is written.
+    pub(super) fn next_pieces(&mut self, zones: &Zones) {
+        while self.piece_left <= 0 {
+            let Some((offset, length)) = self.extents.front_mut() else {
+                return;
+            };
+            let (piece_bytes, rate) = zones.piece(Direction::Write, *offset, *length);
+            *offset += piece_bytes;
+            *length -= piece_bytes;
+            if *length == 0 {
+                self.extents.pop_front();
+            }
+            self.piece_left += amount(piece_bytes);
+            self.media_rate = rate;
+        }
+    }
+
+    /// The rate at which it can take in data now.
+    pub(super) fn accept_rate(&self) -> FlowRate {
+        if self.level >= self.capacity {
+            self.media_rate.min(self.fill_rate)
+        } else {
+            self.fill_rate
+        }
+    }
+
+    /// Sets the draining for the data now coming in; `media_free` is false while the disk is held
+    /// or its media serves a read.
+    pub(super) fn set_drain(&mut self, incoming: FlowRate, media_free: bool) {
+        self.drain_rate = if !media_free || self.piece_left <= 0 {
+            0
+        } else if self.is_empty() {
+            // Straight through: no more can be drained than comes in.
+            self.media_rate.min(incoming)
+        } else {
+            self.media_rate
+        };
+    }
+
+    /// How long until something changes here if nothing else does.
+    pub(super) fn next_change_ns(&self, incoming: FlowRate) -> u64 {
+        let mut next_ns = u64::MAX;
+        if self.drain_rate > 0 {
+            next_ns = time_ns(self.piece_left, self.drain_rate);
+        }
+        if incoming > self.drain_rate && self.level < self.capacity {
+            let rise = incoming - self.drain_rate;
+            next_ns = next_ns.min(time_ns(self.capacity - self.level, rise));
+        } else if incoming < self.drain_rate && !self.is_empty() {
+            next_ns = next_ns.min(time_ns(self.level, self.drain_rate - incoming));
+        }
+        next_ns
+    }
+}

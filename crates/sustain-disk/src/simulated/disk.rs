@@ -1,0 +1,399 @@
+//! One simulated disk: its queue, the request it serves, and the state that depends on time.
+//! Driven by the machine, which steps it at its events and tells it its share of the limits.
+//!
+//! A request passes two stages, each serving one request at a time in the order of arrival: its
+//! command (the `request` cost), then its transfer. While one request transfers, the command of
+//! the next is already worked on. So a request alone takes cost + transfer, and a queue of two or
+//! more takes the longer of the two each: small records and shallow queues pay, as on real disks.
+
+use std::collections::VecDeque;
+
+use super::cache::Cache;
+use super::fault::{Fault, FaultKind};
+use super::fluid::{Amount, FlowRate, amount, moved, time_ns};
+use super::machine::{SimulatedCompletion, SimulatedOperation, SimulatedRequest};
+use super::machine_file::DiskDescription;
+use super::sharing::Flow;
+use super::stall::Stall;
+use super::zone::{Direction, Zones};
+
+pub(super) struct Disk {
+    capacity_bytes: u64,
+    zones: Zones,
+    request_ns: u64,
+    cache: Option<Cache>,
+    stall: Option<Stall>,
+    fault: Option<Fault>,
+    /// All requests in flight; the front is the one being served.
+    queue: VecDeque<Queued>,
+    /// When the last command of the queue is done.
+    commands_done_ns: u64,
+    service: Service,
+    /// Moved beyond the end of the last transfer because events fall on whole nanoseconds: the
+    /// next request of the same kind has this much behind it, if it was waiting.
+    surplus: Option<(SimulatedOperation, Amount)>,
+    /// What the front transfers at, as shared out by the machine.
+    rate: FlowRate,
+    stalled: bool,
+    /// The time to which amounts are accounted.
+    updated_ns: u64,
+}
+
+struct Queued {
+    request: SimulatedRequest,
+    /// What of it lies on the disk.
+    length_bytes: u64,
+    /// When its command is done.
+    ready_ns: u64,
+}
+
+/// What happens to the front of the queue.
+enum Service {
+    /// Its command is not done, or there is none.
+    Waiting,
+    Transferring(Transfer),
+    /// All transferred; durable when the cache is drained.
+    Draining,
+}
+
+struct Transfer {
+    direction: Direction,
+    /// Into the cache; else to or from the media.
+    cached: bool,
+    piece_left: Amount,
+    /// The media's rate at this piece.
+    media_rate: FlowRate,
+    /// What follows the piece.
+    next_offset_bytes: u64,
+    next_length_bytes: u64,
+}
+
+impl Disk {
+    /// `factor` is the run's noise on every rate.
+    pub(super) fn new(description: &DiskDescription, factor: f64) -> Self {
+        Self {
+            capacity_bytes: description.capacity_bytes,
+            zones: Zones::new(description, factor),
+            request_ns: description.request_ns,
+            cache: description
+                .cache
+                .as_ref()
+                .map(|cache| Cache::new(cache, factor)),
+            stall: description.stall.map(Stall::new),
+            fault: description.fault.map(Fault::new),
+            queue: VecDeque::new(),
+            commands_done_ns: 0,
+            service: Service::Waiting,
+            surplus: None,
+            rate: 0,
+            stalled: false,
+            updated_ns: 0,
+        }
+    }
+
+    /// Takes a request; the answer is when to step the disk at the latest.
+    pub(super) fn submit(&mut self, now_ns: u64, request: SimulatedRequest) -> u64 {
+        let left_bytes = self.capacity_bytes.saturating_sub(request.offset_bytes);
+        let length_bytes = match request.operation {
+            SimulatedOperation::Flush => 0,
+            SimulatedOperation::Read | SimulatedOperation::Write => {
+                request.length_bytes.min(left_bytes)
+            }
+        };
+        let start_ns = self.commands_done_ns.max(now_ns);
+        self.commands_done_ns = match self.stall {
+            Some(stall) => stall.work_end_ns(start_ns, self.request_ns),
+            None => start_ns.saturating_add(self.request_ns),
+        };
+        let ready_ns = self.commands_done_ns;
+        self.queue.push_back(Queued {
+            request,
+            length_bytes,
+            ready_ns,
+        });
+        if self.queue.len() == 1 {
+            ready_ns
+        } else {
+            u64::MAX
+        }
+    }
+
+    /// Accounts what was moved until now, and completes and begins what is due.
+    pub(super) fn step(&mut self, now_ns: u64, completions: &mut Vec<SimulatedCompletion>) {
+        self.integrate(now_ns);
+        self.stalled = self.stall.is_some_and(|stall| stall.holds(now_ns));
+        if let Some(cache) = &mut self.cache {
+            cache.next_pieces(&self.zones);
+        }
+        loop {
+            let goes_on = match &mut self.service {
+                Service::Waiting => self.begin(now_ns, completions),
+                Service::Transferring(transfer) if transfer.piece_left > 0 => false,
+                Service::Transferring(transfer) if transfer.next_length_bytes > 0 => {
+                    transfer.next_piece(&self.zones);
+                    true
+                }
+                Service::Transferring(transfer) => {
+                    let surplus = -transfer.piece_left;
+                    self.end_transfer(now_ns, surplus, completions);
+                    true
+                }
+                Service::Draining => {
+                    let drained = self.cache.as_ref().is_none_or(Cache::is_empty);
+                    if drained {
+                        self.answer(now_ns, completions);
+                    }
+                    drained
+                }
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        self.drop_surplus();
+        self.set_drain();
+    }
+
+    /// Accounts what was moved until now. Nothing may be due before.
+    pub(super) fn integrate(&mut self, now_ns: u64) {
+        let duration_ns = now_ns - self.updated_ns;
+        self.updated_ns = now_ns;
+        if duration_ns == 0 {
+            return;
+        }
+        let mut absorbed = 0;
+        if let Service::Transferring(transfer) = &mut self.service {
+            let moved = moved(self.rate, duration_ns);
+            transfer.piece_left -= moved;
+            if transfer.cached {
+                absorbed = moved;
+            }
+        }
+        if let Some(cache) = &mut self.cache {
+            cache.integrate(absorbed, duration_ns);
+        }
+    }
+
+    /// What the disk would transfer now if no limit were in its way.
+    pub(super) fn wanted(&self) -> Flow {
+        match (&self.service, &self.cache) {
+            (Service::Transferring(transfer), _) if !self.stalled && !transfer.cached => Flow {
+                cap: transfer.media_rate,
+                direction: transfer.direction,
+            },
+            (Service::Transferring(transfer), Some(cache)) if !self.stalled => Flow {
+                cap: cache.accept_rate(),
+                direction: transfer.direction,
+            },
+            _ => Flow::NONE,
+        }
+    }
+
+    /// Whether what it wants depends on a cache, and so on the time that has passed.
+    pub(super) fn has_cache(&self) -> bool {
+        self.cache.is_some()
+    }
+
+    /// Its share of the limits.
+    pub(super) fn rate(&self) -> FlowRate {
+        self.rate
+    }
+
+    /// Sets its share of the limits. Amounts must be accounted to now.
+    pub(super) fn set_rate(&mut self, rate: FlowRate) {
+        self.rate = rate;
+        self.set_drain();
+    }
+
+    /// When something happens next, at the rates set; `u64::MAX` for never.
+    pub(super) fn next_event_ns(&self) -> u64 {
+        let now_ns = self.updated_ns;
+        if self.queue.is_empty() && self.cache.as_ref().is_none_or(Cache::is_empty) {
+            return u64::MAX;
+        }
+        let change_ns = self
+            .stall
+            .map_or(u64::MAX, |stall| stall.next_change_ns(now_ns));
+        if self.stalled {
+            return change_ns;
+        }
+        let mut next_ns = change_ns;
+        match (&self.service, self.queue.front()) {
+            (Service::Waiting, Some(front)) => next_ns = next_ns.min(front.ready_ns),
+            (Service::Transferring(transfer), _) => {
+                let left_ns = time_ns(transfer.piece_left, self.rate);
+                next_ns = next_ns.min(now_ns.saturating_add(left_ns));
+            }
+            (Service::Waiting, None) | (Service::Draining, _) => {}
+        }
+        if let Some(cache) = &self.cache {
+            let left_ns = cache.next_change_ns(self.incoming());
+            next_ns = next_ns.min(now_ns.saturating_add(left_ns));
+        }
+        next_ns
+    }
+
+    /// Begins the front of the queue if its command is done; false if there is nothing to begin.
+    fn begin(&mut self, now_ns: u64, completions: &mut Vec<SimulatedCompletion>) -> bool {
+        let Some(front) = self.queue.front() else {
+            return false;
+        };
+        if self.stalled || front.ready_ns > now_ns {
+            return false;
+        }
+        let request = front.request;
+        let length_bytes = front.length_bytes;
+        let direction = match request.operation {
+            SimulatedOperation::Flush => {
+                // Else the surplus of the write before would be waited for, and never drain.
+                self.drop_surplus();
+                self.answer_when_durable(now_ns, completions);
+                return true;
+            }
+            SimulatedOperation::Read => Direction::Read,
+            SimulatedOperation::Write => Direction::Write,
+        };
+        let fault = self.fault.as_mut();
+        let failure = fault.and_then(|fault| fault.strike(request.offset_bytes, length_bytes));
+        if let Some(kind) = failure {
+            self.complete(now_ns, Err(kind), completions);
+        } else if length_bytes == 0 && request.length_bytes > 0 && direction == Direction::Write {
+            self.complete(now_ns, Err(FaultKind::NoSpace), completions);
+        } else if length_bytes == 0 {
+            self.complete(now_ns, Ok(0), completions);
+        } else {
+            self.begin_transfer(request, length_bytes, direction);
+        }
+        true
+    }
+
+    fn begin_transfer(
+        &mut self,
+        request: SimulatedRequest,
+        length_bytes: u64,
+        direction: Direction,
+    ) {
+        if self
+            .surplus
+            .is_some_and(|(operation, _)| operation != request.operation)
+        {
+            self.drop_surplus();
+        }
+        let surplus = self.surplus.take().map_or(0, |(_, surplus)| surplus);
+        let cache = self
+            .cache
+            .as_mut()
+            .filter(|_| direction == Direction::Write);
+        let mut transfer = Transfer {
+            direction,
+            cached: cache.is_some(),
+            piece_left: -surplus,
+            media_rate: 0,
+            next_offset_bytes: request.offset_bytes,
+            next_length_bytes: length_bytes,
+        };
+        if let Some(cache) = cache {
+            cache.announce(request.offset_bytes, length_bytes, &self.zones);
+            transfer.piece_left += amount(length_bytes);
+            transfer.next_length_bytes = 0;
+        } else {
+            transfer.next_piece(&self.zones);
+        }
+        self.service = Service::Transferring(transfer);
+    }
+
+    fn end_transfer(
+        &mut self,
+        now_ns: u64,
+        surplus: Amount,
+        completions: &mut Vec<SimulatedCompletion>,
+    ) {
+        let request = self
+            .queue
+            .front()
+            .expect("a transfer is the front's")
+            .request;
+        self.surplus = Some((request.operation, surplus));
+        if request.durable && request.operation == SimulatedOperation::Write {
+            // What follows is no longer seamless.
+            self.drop_surplus();
+            self.answer_when_durable(now_ns, completions);
+        } else {
+            self.answer(now_ns, completions);
+        }
+    }
+
+    fn answer_when_durable(&mut self, now_ns: u64, completions: &mut Vec<SimulatedCompletion>) {
+        if self.cache.as_ref().is_some_and(Cache::needs_draining) {
+            self.service = Service::Draining;
+        } else {
+            self.answer(now_ns, completions);
+        }
+    }
+
+    /// Completes the front as done.
+    fn answer(&mut self, now_ns: u64, completions: &mut Vec<SimulatedCompletion>) {
+        let length_bytes = self.queue.front().map_or(0, |front| front.length_bytes);
+        self.complete(now_ns, Ok(length_bytes), completions);
+    }
+
+    fn complete(
+        &mut self,
+        time_ns: u64,
+        outcome: Result<u64, FaultKind>,
+        completions: &mut Vec<SimulatedCompletion>,
+    ) {
+        let front = self
+            .queue
+            .pop_front()
+            .expect("only the front of the queue completes");
+        let SimulatedRequest { id, disk, .. } = front.request;
+        completions.push(SimulatedCompletion {
+            id,
+            disk,
+            time_ns,
+            outcome,
+        });
+        self.service = Service::Waiting;
+    }
+
+    fn drop_surplus(&mut self) {
+        if let Some((SimulatedOperation::Write, surplus)) = self.surplus.take()
+            && let Some(cache) = &mut self.cache
+        {
+            cache.take_back(surplus);
+        }
+    }
+
+    fn set_drain(&mut self) {
+        let incoming = self.incoming();
+        let media_free = !self.stalled
+            && !matches!(&self.service, Service::Transferring(transfer) if !transfer.cached);
+        if let Some(cache) = &mut self.cache {
+            cache.set_drain(incoming, media_free);
+        }
+    }
+
+    /// The rate at which data comes into the cache.
+    fn incoming(&self) -> FlowRate {
+        match &self.service {
+            Service::Transferring(transfer) if transfer.cached && !self.stalled => self.rate,
+            _ => 0,
+        }
+    }
+}
+
+impl Transfer {
+    /// Goes on with the part of the range that lies in one zone.
+    fn next_piece(&mut self, zones: &Zones) {
+        let (piece_bytes, media_rate) = zones.piece(
+            self.direction,
+            self.next_offset_bytes,
+            self.next_length_bytes,
+        );
+        self.piece_left += amount(piece_bytes);
+        self.media_rate = media_rate;
+        self.next_offset_bytes += piece_bytes;
+        self.next_length_bytes -= piece_bytes;
+    }
+}

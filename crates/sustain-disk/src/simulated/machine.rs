@@ -1,0 +1,259 @@
+//! The simulated machine: requests in, completions out, in virtual time and always the same.
+//! Driven by the simulated engine (or a test), one thread. Its clock moves only by `submit` and
+//! `advance`; the real one is never asked.
+
+#[cfg(test)]
+mod tests;
+
+use super::disk::Disk;
+use super::fault::FaultKind;
+use super::machine_file::MachineFile;
+use super::noise::Noise;
+use super::sharing::{Flow, Sharing};
+use super::timetable::Timetable;
+
+/// What can be asked of a simulated disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SimulatedOperation {
+    /// Read a range. Data always comes from the media, never from the write cache.
+    Read,
+    /// Write a range.
+    Write,
+    /// Make durable all that was written before; offset and length are ignored.
+    Flush,
+}
+
+/// A request to a simulated disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SimulatedRequest {
+    /// The caller's; given back with the completion.
+    pub id: u64,
+    /// Index into [`Machine::disks`].
+    pub disk: usize,
+    /// What to do.
+    pub operation: SimulatedOperation,
+    /// From where.
+    pub offset_bytes: u64,
+    /// How much.
+    pub length_bytes: u64,
+    /// A write completes only when it would survive a power cut.
+    pub durable: bool,
+}
+
+/// The end of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SimulatedCompletion {
+    /// As in the request.
+    pub id: u64,
+    /// As in the request.
+    pub disk: usize,
+    /// When it completed.
+    pub time_ns: u64,
+    /// Bytes transferred (fewer than asked at the end of the disk, zero for a read beyond it), or
+    /// what went wrong.
+    pub outcome: Result<u64, FaultKind>,
+}
+
+/// What is fixed about a disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskFacts {
+    /// Its name in the machine file.
+    pub name: String,
+    /// Its size.
+    pub capacity_bytes: u64,
+}
+
+/// A machine with all its disks, from virtual time 0: one run. The same file, seed and calls give
+/// the same completions.
+pub struct Machine {
+    facts: Vec<DiskFacts>,
+    disks: Vec<Disk>,
+    sharing: Sharing,
+    /// What each disk wants to transfer; `sharing` allocated for it unless `unsettled`.
+    wanted: Vec<Flow>,
+    /// Some disk wants something else than was allocated for.
+    unsettled: bool,
+    /// Which those disks are.
+    unsettled_disks: Vec<bool>,
+    /// When each disk must be stepped.
+    timetable: Timetable,
+    now_ns: u64,
+    in_flight: usize,
+    /// Completed and not yet handed out.
+    completed: Vec<SimulatedCompletion>,
+}
+
+impl Machine {
+    /// A machine at time 0 with idle disks. The seed fixes the run's noise.
+    ///
+    /// # Panics
+    /// A disk passes a limit that `file` does not have; a file that was parsed never has one.
+    #[must_use]
+    pub fn new(file: &MachineFile, seed: u64) -> Self {
+        let mut noise = Noise::new(seed);
+        let disks: Vec<Disk> = file
+            .disks
+            .iter()
+            .map(|disk| Disk::new(disk, noise.factor(disk.noise_fraction)))
+            .collect();
+        let facts = |disk: &super::DiskDescription| DiskFacts {
+            name: disk.name.clone(),
+            capacity_bytes: disk.capacity_bytes,
+        };
+        Self {
+            facts: file.disks.iter().map(facts).collect(),
+            sharing: Sharing::new(file),
+            wanted: vec![Flow::NONE; disks.len()],
+            unsettled: false,
+            unsettled_disks: vec![false; disks.len()],
+            timetable: Timetable::new(disks.len()),
+            now_ns: 0,
+            in_flight: 0,
+            completed: Vec::new(),
+            disks,
+        }
+    }
+
+    /// The disks, in the order of the file.
+    #[must_use]
+    pub fn disks(&self) -> &[DiskFacts] {
+        &self.facts
+    }
+
+    /// The virtual time.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Requests submitted and not yet handed out as completed.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Enters a request at `now_ns`, or at the machine's time if that is later. What completes
+    /// until then is handed out by the next `advance`.
+    ///
+    /// # Panics
+    /// The machine has no such disk.
+    pub fn submit(&mut self, now_ns: u64, request: SimulatedRequest) {
+        if now_ns > self.now_ns {
+            self.run(now_ns, false);
+        }
+        let step_ns = self.disks[request.disk].submit(self.now_ns, request);
+        if step_ns < self.timetable.get(request.disk) {
+            self.timetable.set(request.disk, step_ns);
+        }
+        self.in_flight += 1;
+    }
+
+    /// When something happens next inside the machine: no completion comes before it, though none
+    /// need come with it. `None` when no request is in flight.
+    pub fn next_event_ns(&mut self) -> Option<u64> {
+        if self.in_flight == 0 {
+            return None;
+        }
+        if !self.completed.is_empty() {
+            return Some(self.now_ns);
+        }
+        Some(self.next_step().0)
+    }
+
+    /// Moves the time to `until_ns` and hands out all that completed, in order of time (of the
+    /// disks' order at the same nanosecond).
+    pub fn advance(&mut self, until_ns: u64, completions: &mut Vec<SimulatedCompletion>) {
+        self.run(until_ns, false);
+        self.hand_out(completions);
+    }
+
+    /// Moves the time to the first completion, but not beyond `until_ns`, and hands out all that
+    /// completed by then. The answer is the time reached.
+    pub fn advance_to_completion(
+        &mut self,
+        until_ns: u64,
+        completions: &mut Vec<SimulatedCompletion>,
+    ) -> u64 {
+        if self.completed.is_empty() {
+            self.run(until_ns, true);
+        }
+        self.hand_out(completions);
+        self.now_ns
+    }
+
+    fn hand_out(&mut self, completions: &mut Vec<SimulatedCompletion>) {
+        self.in_flight -= self.completed.len();
+        completions.append(&mut self.completed);
+    }
+
+    /// Steps disks until the time; if `to_completion`, only until the first nanosecond in which
+    /// one completes something.
+    fn run(&mut self, until_ns: u64, to_completion: bool) {
+        loop {
+            let (step_ns, disk) = self.next_step();
+            let ends = to_completion && !self.completed.is_empty() && step_ns > self.now_ns;
+            if ends {
+                return;
+            }
+            // At u64::MAX nothing happens any more.
+            if step_ns > until_ns || step_ns == u64::MAX {
+                break;
+            }
+            self.now_ns = step_ns.max(self.now_ns);
+            self.step(disk);
+        }
+        self.now_ns = until_ns.max(self.now_ns);
+    }
+
+    /// The disk to step next, and when. Shares are settled only when time is about to pass, so
+    /// that a completion answered by a new request at once costs no new sharing.
+    fn next_step(&mut self) -> (u64, usize) {
+        let next = self.timetable.earliest();
+        if next.0 <= self.now_ns || !self.unsettled {
+            return next;
+        }
+        self.settle();
+        self.timetable.earliest()
+    }
+
+    fn step(&mut self, index: usize) {
+        let disk = &mut self.disks[index];
+        disk.step(self.now_ns, &mut self.completed);
+        if !self.unsettled_disks[index] && disk.wanted() == self.wanted[index] {
+            self.timetable.set(index, disk.next_event_ns());
+        } else {
+            self.timetable.set(index, u64::MAX);
+            self.unsettled_disks[index] = true;
+            self.unsettled = true;
+        }
+    }
+
+    /// Shares the limits anew if what the disks want has changed.
+    fn settle(&mut self) {
+        self.unsettled = false;
+        let mut changed = false;
+        for (index, disk) in self.disks.iter_mut().enumerate() {
+            // A full cache that got less than it drains has room again, which is no event.
+            if !self.unsettled_disks[index] && !disk.has_cache() {
+                continue;
+            }
+            disk.integrate(self.now_ns);
+            let wanted = disk.wanted();
+            changed |= wanted != self.wanted[index];
+            self.wanted[index] = wanted;
+        }
+        if changed {
+            self.sharing.allocate(&self.wanted);
+        }
+        for (index, disk) in self.disks.iter_mut().enumerate() {
+            let rate = self.sharing.rates()[index];
+            if !self.unsettled_disks[index] && rate == disk.rate() {
+                continue;
+            }
+            self.unsettled_disks[index] = false;
+            disk.integrate(self.now_ns);
+            disk.set_rate(rate);
+            self.timetable.set(index, disk.next_event_ns());
+        }
+    }
+}

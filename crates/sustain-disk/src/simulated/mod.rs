@@ -1,0 +1,22 @@
+//! Simulated machines: disks, the limits their data passes, and their troubles, in virtual time.
+//! The simulated engine drives a [`Machine`]; planning, teaching and tests use it as they are.
+//! Nothing here may ask a real clock, start a thread, or draw a number that the seed does not fix.
+
+mod cache;
+mod disk;
+mod fault;
+mod fluid;
+mod machine;
+mod machine_file;
+mod noise;
+mod sharing;
+mod stall;
+mod timetable;
+mod zone;
+
+pub use fault::FaultKind;
+pub use machine::{DiskFacts, Machine, SimulatedCompletion, SimulatedOperation, SimulatedRequest};
+pub use machine_file::{
+    CacheDescription, DiskDescription, FaultDescription, LimitDescription, LimitRates, MachineFile,
+    MachineFileError, Share, StallDescription, parse_target,
+};

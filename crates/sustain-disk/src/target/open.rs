@@ -1,0 +1,312 @@
+//! Opens what the user named, and nothing that the guard has not seen: the descriptor that passed
+//! the guard is the one that is written through.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{
+    FileType, Mode, OFlags, SeekFrom, Stat, fstat, major, minor, open, openat, seek, stat, unlink,
+};
+use rustix::io::Errno;
+
+use super::alignment::{self, Alignment};
+use super::{Candidate, DataPath, Direction, Guard, Target, TargetKind};
+use crate::error::Error;
+
+/// What is wanted of a path.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenRequest {
+    /// Whether it will be written.
+    pub direction: Direction,
+    /// Whether past the page cache.
+    pub path: DataPath,
+    /// Whether a path that does not exist may be created as a file.
+    pub create: bool,
+}
+
+/// Opens the device, file or directory at `path`; `name` is what errors call it.
+///
+/// A directory yields a scratch file in it. Before an existing file or device may be written,
+/// `guard` is asked.
+///
+/// # Errors
+/// [`Error::Refused`] if the guard says so or someone else has claimed the device,
+/// [`Error::Target`] for all else, each saying what to do.
+pub fn open_path(
+    name: &str,
+    path: &Path,
+    request: OpenRequest,
+    guard: &mut Guard<'_>,
+) -> Result<Target, Error> {
+    let found = match stat(path) {
+        Ok(found) => found,
+        Err(Errno::NOENT) if request.create => return create_file(name, path, request),
+        Err(errno) => return Err(Error::target(name, unreachable_path(errno))),
+    };
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::BlockDevice => open_block_device(name, path, request, guard),
+        FileType::RegularFile => open_file(name, path, request, guard),
+        FileType::Directory => open_scratch(name, path, request),
+        other => Err(Error::target(name, not_a_disk(other))),
+    }
+}
+
+fn unreachable_path(errno: Errno) -> String {
+    match errno {
+        Errno::NOENT => "there is nothing of that name; check the path".to_owned(),
+        Errno::ACCESS => "permission denied on the way to it; run as a user who may".to_owned(),
+        other => format!("cannot be looked at: {other}"),
+    }
+}
+
+fn not_a_disk(kind: FileType) -> String {
+    let kind = match kind {
+        FileType::CharacterDevice => "a character device",
+        FileType::Fifo => "a FIFO (named pipe)",
+        FileType::Socket => "a socket",
+        _ => "of a kind that is no disk",
+    };
+    format!(
+        "it is {kind}; name a block device, a file or a directory (null: measures the tool itself)"
+    )
+}
+
+fn flags(request: OpenRequest) -> OFlags {
+    let mut flags = OFlags::CLOEXEC;
+    // Reading back is needed to look for what is on it.
+    flags |= match request.direction {
+        Direction::Read => OFlags::RDONLY,
+        Direction::Write => OFlags::RDWR,
+    };
+    if request.path == DataPath::Direct {
+        flags |= OFlags::DIRECT;
+    }
+    flags
+}
+
+fn open_error(name: &str, request: OpenRequest, errno: Errno) -> Error {
+    let why = match errno {
+        Errno::INVAL if request.path == DataPath::Direct => {
+            "its file system refuses direct I/O; use --path buffered, or a place on another file \
+             system"
+                .to_owned()
+        }
+        Errno::ACCESS | Errno::PERM => {
+            "permission denied; run as a user who may, or choose another place".to_owned()
+        }
+        Errno::ROFS => "it is read-only; choose another place, or --read".to_owned(),
+        Errno::NOSPC => "no space is left there; free some, or choose another place".to_owned(),
+        Errno::TXTBSY => "it is a program or swap file in use; choose another".to_owned(),
+        Errno::NOMEDIUM | Errno::NXIO => "there is no medium in it, or it is gone".to_owned(),
+        other => format!("cannot be opened: {other}"),
+    };
+    Error::target(name, why)
+}
+
+fn open_block_device(
+    name: &str,
+    path: &Path,
+    request: OpenRequest,
+    guard: &mut Guard<'_>,
+) -> Result<Target, Error> {
+    let writing = request.direction == Direction::Write;
+    // O_EXCL on a block device claims it: the kernel refuses while it is mounted or claimed, and
+    // refuses others as long as this descriptor is open.
+    let claim = if writing {
+        OFlags::EXCL
+    } else {
+        OFlags::empty()
+    };
+    let file = match open(path, flags(request) | claim, Mode::empty()) {
+        Ok(file) => file,
+        Err(Errno::BUSY) if writing => return Err(refused_claim(name, path, guard)),
+        Err(errno) => return Err(open_error(name, request, errno)),
+    };
+    let found = facts(name, &file)?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::BlockDevice {
+        return Err(Error::target(
+            name,
+            "it changed while it was being opened; try again",
+        ));
+    }
+    if writing {
+        ask(name, path, &file, &found, false, guard)?;
+    }
+    let size = seek(&file, SeekFrom::End(0)).map_err(|errno| open_error(name, request, errno))?;
+    if size == 0 {
+        return Err(Error::target(name, "the device has no medium or no size"));
+    }
+    let mut target = finish(name, TargetKind::BlockDevice, file, request, Some(size))?;
+    target.device = Some((major(found.st_rdev), minor(found.st_rdev)));
+    Ok(target)
+}
+
+/// The device is claimed: lets the guard find out by whom.
+fn refused_claim(name: &str, path: &Path, guard: &mut Guard<'_>) -> Error {
+    let seen = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|errno| Error::target(name, format!("cannot be opened: {errno}")))
+        .and_then(|file| {
+            let found = facts(name, &file)?;
+            ask(name, path, &file, &found, true, guard)
+        });
+    seen.err().unwrap_or_else(|| Error::Refused {
+        target: name.to_owned(),
+        why: "another program or the kernel has claimed it".to_owned(),
+    })
+}
+
+fn open_file(
+    name: &str,
+    path: &Path,
+    request: OpenRequest,
+    guard: &mut Guard<'_>,
+) -> Result<Target, Error> {
+    let file = open(path, flags(request), Mode::empty())
+        .map_err(|errno| open_error(name, request, errno))?;
+    let found = facts(name, &file)?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+        return Err(Error::target(
+            name,
+            "it changed while it was being opened; try again",
+        ));
+    }
+    if request.direction == Direction::Write {
+        ask(name, path, &file, &found, false, guard)?;
+    } else if found.st_size == 0 {
+        return Err(Error::target(
+            name,
+            "the file is empty: there is nothing to read",
+        ));
+    }
+    finish(
+        name,
+        TargetKind::File,
+        file,
+        request,
+        Some(found.st_size as u64),
+    )
+}
+
+fn create_file(name: &str, path: &Path, request: OpenRequest) -> Result<Target, Error> {
+    let file = open(
+        path,
+        flags(request) | OFlags::CREATE | OFlags::EXCL,
+        Mode::from(0o600),
+    )
+    .map_err(|errno| match errno {
+        Errno::NOENT => Error::target(name, "its directory does not exist; create it first"),
+        // Some file systems refuse direct I/O only after the file has been made.
+        other => {
+            if other == Errno::INVAL {
+                let _ = unlink(path);
+            }
+            open_error(name, request, other)
+        }
+    })?;
+    finish(name, TargetKind::File, file, request, None)
+}
+
+/// A file without a name in `directory`: it is gone when it is closed, even after SIGKILL.
+fn open_scratch(name: &str, directory: &Path, request: OpenRequest) -> Result<Target, Error> {
+    let writing = OpenRequest {
+        direction: Direction::Write,
+        ..request
+    };
+    let nameless = open(
+        directory,
+        flags(writing) | OFlags::TMPFILE,
+        Mode::from(0o600),
+    );
+    let file = match nameless {
+        Ok(file) => file,
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {
+            create_and_unlink(name, directory, writing)?
+        }
+        Err(errno) => return Err(open_error(name, request, errno)),
+    };
+    finish(name, TargetKind::ScratchFile, file, request, None)
+}
+
+/// For file systems without O_TMPFILE.
+fn create_and_unlink(name: &str, directory: &Path, request: OpenRequest) -> Result<OwnedFd, Error> {
+    let refused = |errno| open_error(name, request, errno);
+    let folder = open(
+        directory,
+        OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .map_err(refused)?;
+    let scratch = PathBuf::from(format!(".sustain-scratch-{}", std::process::id()));
+    let create = flags(request) | OFlags::CREATE | OFlags::EXCL;
+    let file = openat(&folder, &scratch, create, Mode::from(0o600));
+    // Also when the open failed: some file systems refuse direct I/O after making the file.
+    let unlinked = unlink(directory.join(&scratch));
+    let file = file.map_err(refused)?;
+    unlinked.map_err(refused)?;
+    Ok(file)
+}
+
+fn facts(name: &str, file: &OwnedFd) -> Result<Stat, Error> {
+    fstat(file).map_err(|errno| Error::target(name, format!("cannot be looked at: {errno}")))
+}
+
+fn ask(
+    name: &str,
+    path: &Path,
+    file: &OwnedFd,
+    stat: &Stat,
+    claimed_by_other: bool,
+    guard: &mut Guard<'_>,
+) -> Result<(), Error> {
+    let candidate = Candidate {
+        name,
+        path,
+        descriptor: file.as_fd(),
+        stat,
+        claimed_by_other,
+    };
+    guard(&candidate).map_err(|why| Error::Refused {
+        target: name.to_owned(),
+        why,
+    })
+}
+
+fn finish(
+    name: &str,
+    kind: TargetKind,
+    file: OwnedFd,
+    request: OpenRequest,
+    capacity_bytes: Option<u64>,
+) -> Result<Target, Error> {
+    let alignment_bytes = match alignment::of(file.as_fd(), request.path) {
+        Alignment::Multiple(bytes) => bytes,
+        Alignment::Refused => return Err(open_error(name, request, Errno::INVAL)),
+    };
+    let found = facts(name, &file)?;
+    Ok(Target {
+        name: name.to_owned(),
+        kind,
+        file: Some(Arc::new(file)),
+        capacity_bytes,
+        alignment_bytes,
+        device: Some((major(found.st_dev), minor(found.st_dev))),
+    })
+}
+
+/// /dev/null as a target: everything written there is gone at once.
+///
+/// # Errors
+/// [`Error::Target`] where there is no /dev/null.
+pub fn open_null(name: &str) -> Result<Target, Error> {
+    let file = open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|errno| Error::target(name, format!("/dev/null cannot be opened: {errno}")))?;
+    Ok(Target {
+        name: name.to_owned(),
+        kind: TargetKind::Null,
+        file: Some(Arc::new(file)),
+        capacity_bytes: None,
+        alignment_bytes: 1,
+        device: None,
+    })
+}

@@ -1,0 +1,31 @@
+//! What the host says: the facts that decide whether a disk may be written, what lies dormant on
+//! it, how the system fares during a run, and what the kernel logs meanwhile.
+//! Called by the measuring program and the faces. It only ever reads: it never writes to a device,
+//! never mounts, stops or configures anything, and knows no other crate of the project.
+#![forbid(unsafe_code)]
+
+mod block_device;
+mod description;
+mod error;
+#[cfg(test)]
+mod fake_host;
+mod file_system;
+mod guard;
+mod in_use;
+mod kernel_log;
+mod mounts;
+mod refusal;
+mod roots;
+mod signature;
+mod system;
+
+pub use block_device::{BlockDevice, Holder, Node, Relation};
+pub use description::Description;
+pub use error::HostError;
+pub use file_system::{FileSystem, disks_under_device, free_bytes};
+pub use guard::{CandidateKind, Identity, Inspection, inspect, inspect_stat};
+pub use kernel_log::{KernelLog, KernelMessage};
+pub use refusal::Refusal;
+pub use roots::Roots;
+pub use signature::{Signature, SignatureKind, read_signature};
+pub use system::{CpuShares, DeviceSample, MemorySample, Sample, Sampler, ThreadSample};

@@ -1,0 +1,211 @@
+//! The reasons not to write to something, each in plain words that say what to do next.
+//! Made by the guard; `Refusal::Claimed` by whoever opens. Decides nothing.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::block_device::{Holder, Relation};
+
+/// Why the candidate must not be written, even when the user named it for destruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It, a partition of it, or its whole disk is mounted.
+    Mounted {
+        /// Kernel name of what is mounted.
+        device: String,
+        /// How that stands to the candidate.
+        relation: Relation,
+        /// Where; empty when the place is not visible from here.
+        mount_points: Vec<PathBuf>,
+    },
+    /// It, a partition of it, or its whole disk is active swap.
+    SwapDevice {
+        /// Kernel name of the swap device.
+        device: String,
+        /// How that stands to the candidate.
+        relation: Relation,
+    },
+    /// The file is an active swap file.
+    SwapFile,
+    /// Another device (device mapper, md, bcache) is built on it, a partition of it, or its disk.
+    Held {
+        /// Kernel name of what is held.
+        device: String,
+        /// How that stands to the candidate.
+        relation: Relation,
+        /// Who holds it.
+        holders: Vec<Holder>,
+    },
+    /// A loop device uses it, a partition of it, or its whole disk.
+    BacksLoop {
+        /// Kernel name of what the loop device uses.
+        device: String,
+        /// How that stands to the candidate.
+        relation: Relation,
+        /// Kernel name of the loop device.
+        loop_device: String,
+    },
+    /// A loop device uses the file.
+    FileBacksLoop {
+        /// Kernel name of the loop device.
+        loop_device: String,
+    },
+    /// The device is set read-only.
+    ReadOnly {
+        /// Kernel name of the device.
+        device: String,
+    },
+    /// The file system is mounted read-only.
+    ReadOnlyFileSystem,
+    /// Opening it with O_EXCL failed: the kernel or a program has claimed it. Made by who opens.
+    Claimed,
+    /// It is a loop device, and what lies under it must not be written.
+    Below {
+        /// What lies under it: a kernel name, or the path of a file.
+        below: String,
+        /// Why that must not be written.
+        refusal: Box<Refusal>,
+    },
+    /// It is nothing that could be driven.
+    WrongKind {
+        /// What it is, with its article.
+        what: &'static str,
+    },
+}
+
+fn subject(device: &str, relation: Relation) -> String {
+    match relation {
+        Relation::Itself => "it".to_owned(),
+        Relation::Partition => format!("its partition {device}"),
+        Relation::WholeDisk => format!("the whole disk {device}, of which it is a part,"),
+    }
+}
+
+/// Follows the path as typed and a colon.
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Mounted {
+                device,
+                relation,
+                mount_points,
+            } => mounted_text(formatter, &subject(device, *relation), mount_points),
+            Refusal::SwapDevice { device, relation } => write!(
+                formatter,
+                "{} is active swap: switch it off first (swapoff /dev/{device}), or choose another \
+                 target",
+                subject(device, *relation)
+            ),
+            Refusal::SwapFile => formatter.write_str(
+                "it is an active swap file: switch it off first (swapoff), or choose another \
+                 target",
+            ),
+            Refusal::Held {
+                device,
+                relation,
+                holders,
+            } => held_text(formatter, &subject(device, *relation), holders),
+            Refusal::BacksLoop {
+                device,
+                relation,
+                loop_device,
+            } => write!(
+                formatter,
+                "{} lies under the loop device {loop_device}: detach that first \
+                 (losetup -d /dev/{loop_device}), or name /dev/{loop_device} instead",
+                subject(device, *relation)
+            ),
+            Refusal::FileBacksLoop { loop_device } => write!(
+                formatter,
+                "it is the file under the loop device {loop_device}: detach that first \
+                 (losetup -d /dev/{loop_device}), or name /dev/{loop_device} instead"
+            ),
+            Refusal::ReadOnly { device } => write!(
+                formatter,
+                "{device} is set read-only: take off its write protection \
+                 (blockdev --setrw /dev/{device}), or choose another target"
+            ),
+            Refusal::ReadOnlyFileSystem => formatter.write_str(
+                "its file system is mounted read-only: mount it writable (mount -o remount,rw), or \
+                 choose another target",
+            ),
+            Refusal::Claimed => formatter.write_str(
+                "a program or the kernel has claimed it for itself alone (opening it with O_EXCL \
+                 says busy): see who with lsblk and fuser -v, and end that first",
+            ),
+            Refusal::Below { below, refusal } => write!(
+                formatter,
+                "it is a loop device over {below}, which must not be written either: {refusal}"
+            ),
+            Refusal::WrongKind { what } => write!(
+                formatter,
+                "it is {what}, not a disk: name a block device, a file or a directory, or null: to \
+                 write to nothing"
+            ),
+        }
+    }
+}
+
+fn mounted_text(
+    formatter: &mut fmt::Formatter<'_>,
+    subject: &str,
+    mount_points: &[PathBuf],
+) -> fmt::Result {
+    let places: Vec<String> = mount_points.iter().map(|path| shell_word(path)).collect();
+    if places.is_empty() {
+        write!(
+            formatter,
+            "{subject} belongs to a mounted file system of several devices: unmount that first, or \
+             choose another target"
+        )
+    } else if places.iter().any(|place| place == "/") {
+        write!(
+            formatter,
+            "{subject} is mounted on / and carries the running system: choose another target"
+        )
+    } else {
+        write!(
+            formatter,
+            "{subject} is mounted on {}: unmount it first (umount {}), or choose another target",
+            places.join(" and "),
+            places.join(" ")
+        )
+    }
+}
+
+/// A path as it can be pasted into a shell; control characters of its maker stay harmless.
+fn shell_word(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
+    if text.chars().all(plain) {
+        return text;
+    }
+    let shown: String = text
+        .chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect();
+    format!("'{}'", shown.replace('\'', "'\\''"))
+}
+
+fn held_text(formatter: &mut fmt::Formatter<'_>, subject: &str, holders: &[Holder]) -> fmt::Result {
+    let mut names = Vec::new();
+    let mut ways_on = Vec::new();
+    for Holder { name, mapper_name } in holders {
+        let (shown, way_on) = match mapper_name {
+            Some(mapper) => (
+                format!("{mapper} ({name})"),
+                format!("dmsetup remove {mapper}"),
+            ),
+            None if name.starts_with("md") => (name.clone(), format!("mdadm --stop /dev/{name}")),
+            None => (name.clone(), format!("lsblk /dev/{name} shows what it is")),
+        };
+        names.push(shown);
+        ways_on.push(way_on);
+    }
+    write!(
+        formatter,
+        "{subject} is part of {}: stop that first ({}), or choose another target",
+        names.join(" and "),
+        ways_on.join("; ")
+    )
+}

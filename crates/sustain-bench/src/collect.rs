@@ -1,0 +1,385 @@
+//! Merges what the drivers report into series of each target and of all together, in the order of
+//! time, and judges along the way what cannot wait for the end.
+
+use std::collections::VecDeque;
+
+use sustain_disk::driver::{Ending, Failure, Progress, TargetProgress};
+use sustain_disk::meter::{BufferCurve, BufferPoint, Interval, RateGrid};
+
+use crate::event::{Event, Live, LiveTarget, Observer, Phase};
+use crate::feed::Stop;
+use crate::judge::{Revisits, Step, steady};
+use crate::phase::PhaseSetup;
+use crate::series::Series;
+
+/// Bins of the total's series.
+const BIN_NS: u64 = 100_000_000;
+/// Over how much time the instant rate goes.
+const INSTANT_NS: u64 = 1_000_000_000;
+/// Time between two looks at whether all is steady.
+const STEADY_LOOK_NS: u64 = 1_000_000_000;
+/// No run is called steady before: what falls slowly looks flat in its first seconds.
+const STEADY_NS_MIN: u64 = 30_000_000_000;
+/// When it is looked at whether a driver is the limit.
+const TOOL_LOOK_NS: u64 = 1_000_000_000;
+/// From this part of a CPU on, a driver is the limit.
+pub(crate) const TOOL_SHARE: f64 = 0.95;
+
+/// One target's series.
+#[derive(Debug, Default)]
+pub(crate) struct TargetSeries {
+    name: String,
+    /// By the plan's interval.
+    pub(crate) intervals: Series,
+    /// About ten a second, for judging.
+    pub(crate) steps: Series,
+    pub(crate) failures: Vec<Failure>,
+    pub(crate) ending: Option<Ending>,
+    bytes: u64,
+    interval_bytes: u64,
+    in_flight: u32,
+    at_ns: u64,
+    recent: VecDeque<(u64, u64)>,
+}
+
+/// All that the drivers told.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    pub(crate) targets: Vec<TargetSeries>,
+    /// The total in bins of [`BIN_NS`].
+    pub(crate) total: Series,
+    pub(crate) curve: Vec<BufferPoint>,
+    /// With a paced source: the most that was waiting.
+    pub(crate) backlog_bytes_max: Option<f64>,
+    /// Longest time without any completion, and when it began.
+    pub(crate) worst_stall_ns: u64,
+    pub(crate) worst_stall_at_ns: u64,
+}
+
+pub(crate) struct Collector {
+    phase: Phase,
+    time_ns: Option<u64>,
+    bytes_wanted: Option<u64>,
+    lap_bytes: Vec<Option<u64>>,
+    targets: Vec<TargetSeries>,
+    members: Vec<Vec<usize>>,
+    arrivals: Vec<Arrivals>,
+    total: Total,
+    stop: Stop,
+    until_steady: bool,
+    may_start_anew: bool,
+    steady_look_at_ns: u64,
+}
+
+/// What one driver has told of completions that are not merged yet.
+#[derive(Debug, Default)]
+struct Arrivals {
+    waiting: VecDeque<(u64, u64)>,
+    /// Nothing earlier than this will come.
+    told_until_ns: u64,
+    ended: bool,
+}
+
+/// The merged stream of completions.
+struct Total {
+    curve: BufferCurve,
+    rate_bytes_per_s: Option<f64>,
+    completed_bytes: f64,
+    backlog_bytes_max: f64,
+    last_ns: u64,
+    worst_stall_ns: u64,
+    worst_stall_at_ns: u64,
+    bin: Interval,
+    bins: Series,
+}
+
+impl Total {
+    fn complete(&mut self, at_ns: u64, bytes: u64) {
+        let at_ns = at_ns.max(self.last_ns);
+        self.curve.complete(at_ns, bytes);
+        if at_ns - self.last_ns > self.worst_stall_ns {
+            self.worst_stall_ns = at_ns - self.last_ns;
+            self.worst_stall_at_ns = self.last_ns;
+        }
+        if let Some(rate) = self.rate_bytes_per_s {
+            let offered = rate * at_ns as f64 / 1e9;
+            self.backlog_bytes_max = self.backlog_bytes_max.max(offered - self.completed_bytes);
+        }
+        self.completed_bytes += bytes as f64;
+        self.last_ns = at_ns;
+        while at_ns >= self.bin.start_ns + BIN_NS {
+            self.close_bin(self.bin.start_ns + BIN_NS);
+        }
+        self.bin.bytes += bytes;
+    }
+
+    fn close_bin(&mut self, end_ns: u64) {
+        self.bins.push(Interval { end_ns, ..self.bin });
+        self.bin = Interval {
+            start_ns: end_ns,
+            ..Interval::default()
+        };
+    }
+
+    fn finish(&mut self) {
+        self.curve.finish(self.last_ns);
+        if self.bin.bytes > 0 && self.last_ns > self.bin.start_ns {
+            self.close_bin(self.last_ns);
+        }
+    }
+}
+
+impl Collector {
+    pub(crate) fn new(
+        setup: &PhaseSetup,
+        names: Vec<String>,
+        members: Vec<Vec<usize>>,
+        stop: Stop,
+    ) -> Collector {
+        let targets: Vec<TargetSeries> = names
+            .into_iter()
+            .map(|name| TargetSeries {
+                name,
+                ..TargetSeries::default()
+            })
+            .collect();
+        Collector {
+            phase: setup.phase,
+            time_ns: setup.time_ns,
+            bytes_wanted: setup.bytes.map(|bytes| bytes * targets.len() as u64),
+            lap_bytes: setup.lap_bytes.clone(),
+            targets,
+            arrivals: members.iter().map(|_| Arrivals::default()).collect(),
+            members,
+            total: Total {
+                curve: BufferCurve::new(RateGrid::default()),
+                rate_bytes_per_s: setup.rate_bytes_per_s,
+                completed_bytes: 0.0,
+                backlog_bytes_max: 0.0,
+                last_ns: 0,
+                worst_stall_ns: 0,
+                worst_stall_at_ns: 0,
+                bin: Interval::default(),
+                bins: Series::default(),
+            },
+            stop,
+            until_steady: setup.until_steady,
+            may_start_anew: setup.may_start_anew,
+            steady_look_at_ns: STEADY_NS_MIN,
+        }
+    }
+
+    /// Takes a driver's report.
+    pub(crate) fn take(
+        &mut self,
+        driver: usize,
+        progress: Progress,
+        cpu_share: f64,
+        observer: &mut Observer<'_>,
+    ) {
+        let at_ns = progress.at_ns;
+        let ended = progress
+            .targets
+            .iter()
+            .all(|target| target.ending.is_some());
+        for target in progress.targets {
+            self.take_target(self.members[driver][target.target], at_ns, target, observer);
+        }
+        for failure in progress.failures {
+            let target = self.members[driver][failure.target];
+            self.targets[target]
+                .failures
+                .push(Failure { target, ..failure });
+        }
+        let arrivals = &mut self.arrivals[driver];
+        arrivals.waiting.extend(progress.arrivals);
+        arrivals.told_until_ns = at_ns;
+        arrivals.ended = ended;
+        self.merge();
+        self.decide(at_ns, cpu_share);
+        observer(Event::Live(self.live(at_ns)));
+    }
+
+    fn take_target(
+        &mut self,
+        index: usize,
+        at_ns: u64,
+        progress: TargetProgress,
+        observer: &mut Observer<'_>,
+    ) {
+        let series = &mut self.targets[index];
+        for interval in progress.intervals {
+            series.interval_bytes += interval.bytes;
+            series.intervals.push(interval);
+            if self.phase == Phase::Measure {
+                observer(Event::Interval {
+                    target: series.name.clone(),
+                    interval,
+                    bytes_so_far: series.interval_bytes,
+                });
+            }
+        }
+        let bytes = progress.bytes - series.bytes;
+        if (series.ending.is_none() || bytes > 0) && at_ns > series.at_ns {
+            let (start_ns, latency_max_ns) = (series.at_ns, 0);
+            series.steps.push(Interval {
+                start_ns,
+                end_ns: at_ns,
+                bytes,
+                latency_max_ns,
+            });
+        }
+        series.bytes = progress.bytes;
+        series.in_flight = progress.in_flight;
+        series.ending = progress.ending;
+        series.at_ns = at_ns;
+        series.recent.push_back((at_ns, progress.bytes));
+        while series.recent.len() > 2 && series.recent[1].0 + INSTANT_NS <= at_ns {
+            series.recent.pop_front();
+        }
+    }
+
+    /// Merges completions of all drivers up to the time of which all have told.
+    fn merge(&mut self) {
+        let told = |arrivals: &Arrivals| {
+            if arrivals.ended {
+                u64::MAX
+            } else {
+                arrivals.told_until_ns
+            }
+        };
+        let until_ns = self.arrivals.iter().map(told).min().unwrap_or(0);
+        loop {
+            let earliest = self
+                .arrivals
+                .iter_mut()
+                .filter(|arrivals| {
+                    arrivals
+                        .waiting
+                        .front()
+                        .is_some_and(|(at, _)| *at <= until_ns)
+                })
+                .min_by_key(|arrivals| arrivals.waiting.front().map(|(at, _)| *at));
+            let Some((at_ns, bytes)) = earliest.and_then(|arrivals| arrivals.waiting.pop_front())
+            else {
+                return;
+            };
+            self.total.complete(at_ns, bytes);
+        }
+    }
+
+    fn decide(&mut self, at_ns: u64, cpu_share: f64) {
+        if self.may_start_anew && at_ns >= TOOL_LOOK_NS {
+            self.may_start_anew = false;
+            if cpu_share >= TOOL_SHARE {
+                self.stop.start_anew();
+            }
+        }
+        if self.until_steady && at_ns >= self.steady_look_at_ns {
+            self.steady_look_at_ns = at_ns + STEADY_LOOK_NS;
+            if self.is_steady() {
+                self.stop.steady();
+            }
+        }
+    }
+
+    fn is_steady(&self) -> bool {
+        self.targets
+            .iter()
+            .zip(&self.lap_bytes)
+            .all(|(series, lap_bytes)| {
+                let revisits = Revisits {
+                    lap_bytes: *lap_bytes,
+                };
+                series.ending.is_some() || steady::judge(&steps(&series.steps), revisits).reached
+            })
+    }
+
+    fn live(&self, at_ns: u64) -> Live {
+        let all: u64 = self.targets.iter().map(|series| series.bytes).sum();
+        let by_time = self.time_ns.map(|time_ns| at_ns as f64 / time_ns as f64);
+        let by_bytes = self.bytes_wanted.map(|bytes| all as f64 / bytes as f64);
+        let targets = self
+            .targets
+            .iter()
+            .map(|series| {
+                let (from_ns, from_bytes) = series.recent.front().copied().unwrap_or_default();
+                let from = if series.recent.len() < 2 {
+                    (0, 0)
+                } else {
+                    (from_ns, from_bytes)
+                };
+                LiveTarget {
+                    name: series.name.clone(),
+                    instant_bytes_per_s: rate(series.bytes - from.1, series.at_ns - from.0),
+                    average_bytes_per_s: rate(series.bytes, series.at_ns),
+                    share: series.bytes as f64 / all.max(1) as f64,
+                    in_flight: series.in_flight,
+                    ended: series.ending.map(Ending::name),
+                }
+            })
+            .collect();
+        Live {
+            phase: self.phase,
+            elapsed_s: at_ns as f64 / 1e9,
+            remaining_s: self
+                .time_ns
+                .map(|time_ns| time_ns.saturating_sub(at_ns) as f64 / 1e9),
+            done: by_time
+                .into_iter()
+                .chain(by_bytes)
+                .reduce(f64::max)
+                .map(|done| done.min(1.0)),
+            targets,
+        }
+    }
+
+    /// Ends the drivers after a failure.
+    pub(crate) fn give_up(&self) {
+        self.stop.interrupt();
+    }
+
+    /// Whether the phase was given up for being made again with more drivers.
+    pub(crate) fn started_anew(&self) -> bool {
+        self.stop.is_started_anew()
+    }
+
+    pub(crate) fn finish(mut self) -> Collected {
+        for arrivals in &mut self.arrivals {
+            arrivals.ended = true;
+        }
+        self.merge();
+        self.total.finish();
+        let paced = self.total.rate_bytes_per_s.is_some();
+        Collected {
+            targets: self.targets,
+            total: self.total.bins,
+            curve: self.total.curve.points(),
+            backlog_bytes_max: paced.then_some(self.total.backlog_bytes_max),
+            worst_stall_ns: self.total.worst_stall_ns,
+            worst_stall_at_ns: self.total.worst_stall_at_ns,
+        }
+    }
+}
+
+/// Bytes per second; 0 for no time.
+pub(crate) fn rate(bytes: u64, nanoseconds: u64) -> f64 {
+    if nanoseconds == 0 {
+        0.0
+    } else {
+        bytes as f64 * 1e9 / nanoseconds as f64
+    }
+}
+
+/// A series as the judge takes it.
+pub(crate) fn steps(series: &Series) -> Vec<Step> {
+    series
+        .as_slice()
+        .iter()
+        .map(|interval| Step {
+            start_s: interval.start_ns as f64 / 1e9,
+            end_s: interval.end_ns as f64 / 1e9,
+            bytes: interval.bytes,
+        })
+        .collect()
+}

@@ -1,0 +1,514 @@
+//! From what a run saw to what it means: the result document.
+
+use sustain_disk::driver::{Ending, Failure};
+use sustain_disk::engine::EngineChoice;
+use sustain_disk::error::RequestError;
+use sustain_disk::layout::Layout;
+use sustain_disk::meter::{IntervalRule, Latency as LatencyMeter, Meter, mark_shared};
+use sustain_disk::target::{DataPath, TargetKind};
+use sustain_disk::units::{Duration, Rate};
+
+use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
+use crate::judge::{Revisits, Step, burst, recommend as judge_recommend, steady};
+use crate::phase::PhaseOutcome;
+use crate::plan::{self, Plan};
+use crate::result::{
+    BufferPoint, Burst, Host, Interval, Latency, LatencyBin, MEASURE_SCHEMA, MeasureResult,
+    Recommendation, Stall, Sustained, System, TargetError, TargetResult, Total,
+};
+use crate::session::{OpenTarget, Session};
+
+/// Rates of several targets are told apart in words from this difference on.
+const RATES_DIFFER: f64 = 0.02;
+/// Stalls listed in the result.
+const STALLS_MAX: usize = 64;
+/// Failures listed per target.
+const ERRORS_MAX: usize = 100;
+
+/// All that the result is made of.
+pub(crate) struct Conclusion<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) session: &'a Session,
+    pub(crate) outcome: PhaseOutcome,
+    pub(crate) threads: u32,
+    pub(crate) recommendation: Option<Recommendation>,
+    pub(crate) host: Host,
+    pub(crate) system: System,
+    /// When the run began, in seconds since 1970.
+    pub(crate) started_unix_s: i64,
+}
+
+/// The result document of a run.
+pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
+    let Conclusion {
+        plan,
+        session,
+        outcome,
+        threads,
+        recommendation,
+        host,
+        ..
+    } = conclusion;
+    let targets: Vec<TargetResult> = session
+        .targets
+        .iter()
+        .zip(&outcome.meters)
+        .zip(&outcome.collected.targets)
+        .map(|((target, meter), series)| target_result(plan, target, meter, series))
+        .collect();
+    let total = total(plan, session, &outcome, &targets);
+    let mut notes = session.notes.clone();
+    notes.extend(remarks(plan, session, &outcome, &total));
+    MeasureResult {
+        schema: MEASURE_SCHEMA.to_owned(),
+        plan: plan_facts(plan, session, &outcome, threads, conclusion.started_unix_s),
+        host,
+        targets,
+        total,
+        buffer_curve: curve(&outcome),
+        recommendation,
+        stalls: stalls(session, &outcome),
+        system: conclusion.system,
+        notes,
+    }
+}
+
+/// The rate to record at, not confirmed yet. None if the rate was given, or none can be promised.
+pub(crate) fn recommend(
+    plan: &Plan,
+    session: &Session,
+    outcome: &PhaseOutcome,
+) -> Option<Recommendation> {
+    let failed = outcome
+        .collected
+        .targets
+        .iter()
+        .any(|series| !series.failures.is_empty());
+    if plan.rate_bytes_per_s.is_some() || failed {
+        return None;
+    }
+    let ceiling = sustained_total(session, outcome).ci95_bytes_per_s[0];
+    let points: Vec<judge_recommend::CurvePoint> = outcome
+        .collected
+        .curve
+        .iter()
+        .map(|point| judge_recommend::CurvePoint {
+            rate_bytes_per_s: point.rate_bytes_per_s,
+            buffer_bytes: point.buffer_bytes,
+        })
+        .collect();
+    let found = judge_recommend::recommend(&points, ceiling, plan.buffer_bytes as f64)?;
+    Some(Recommendation {
+        rate_bytes_per_s: found.rate_bytes_per_s,
+        buffer_bytes: found.buffer_bytes.ceil() as u64,
+        confirmed: None,
+        held_seconds: None,
+        backlog_max_bytes: None,
+    })
+}
+
+/// A failure in words.
+pub(crate) fn request_error(failure: &Failure, target: &str) -> RequestError {
+    RequestError {
+        target: target.to_owned(),
+        operation: failure.operation,
+        offset_bytes: failure.offset_bytes,
+        errno: failure.errno,
+    }
+}
+
+fn seconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e9
+}
+
+fn target_result(
+    plan: &Plan,
+    target: &OpenTarget,
+    meter: &Meter,
+    series: &TargetSeries,
+) -> TargetResult {
+    let bytes = meter.bytes();
+    let size = target.size_bytes.max(1);
+    let revisits = Revisits {
+        lap_bytes: (target.wraps && plan.layout == Layout::Independent).then_some(size),
+    };
+    let steps = steps(&series.steps);
+    TargetResult {
+        name: target.target.name.clone(),
+        kind: target.target.kind.to_string(),
+        capacity_bytes: target.target.capacity_bytes,
+        bytes,
+        seconds: seconds(meter.last_ns()),
+        rate_bytes_per_s: rate(bytes, meter.last_ns()),
+        laps: bytes.div_ceil(size).max(1),
+        distinct_bytes: bytes.min(size),
+        depth_reached: meter.depth_reached(),
+        extents: extents(plan, target),
+        sustained: sustained(&steps, revisits),
+        burst: burst_of(&steps),
+        latency_ns: latency(meter.latency()),
+        latency_histogram: meter
+            .latency()
+            .bins()
+            .map(|(from_ns, to_ns, count)| LatencyBin {
+                from_ns,
+                to_ns,
+                count,
+            })
+            .collect(),
+        intervals: intervals(series.intervals.as_slice()),
+        errors: series
+            .failures
+            .iter()
+            .take(ERRORS_MAX)
+            .map(|failure| target_error(failure, &target.target.name))
+            .collect(),
+        ended: series
+            .ending
+            .unwrap_or(Ending::Interrupted)
+            .name()
+            .to_owned(),
+    }
+}
+
+fn extents(plan: &Plan, target: &OpenTarget) -> Option<String> {
+    let written = match target.target.kind {
+        TargetKind::File | TargetKind::ScratchFile => {
+            target.needs_prewrite || (target.target.capacity_bytes.is_some() && !plan.prewrite)
+        }
+        _ => return None,
+    };
+    Some(if written { "written" } else { "unwritten" }.to_owned())
+}
+
+fn sustained(steps: &[Step], revisits: Revisits) -> Sustained {
+    let verdict = steady::judge(steps, revisits);
+    Sustained {
+        reached: verdict.reached,
+        rate_bytes_per_s: verdict.rate_bytes_per_s,
+        ci95_bytes_per_s: verdict.ci95_bytes_per_s,
+        from_s: verdict.from_s,
+        why: verdict.why,
+    }
+}
+
+fn burst_of(steps: &[Step]) -> Option<Burst> {
+    let found = burst::find(steps)?;
+    Some(Burst {
+        bytes: found.bytes,
+        rate_bytes_per_s: found.rate_bytes_per_s,
+    })
+}
+
+fn latency(meter: &LatencyMeter) -> Latency {
+    let max = meter.max();
+    Latency {
+        p50: meter.percentile_ns(50.0),
+        p90: meter.percentile_ns(90.0),
+        p99: meter.percentile_ns(99.0),
+        p99_9: meter.percentile_ns(99.9),
+        max: max.latency_ns,
+        max_at_s: seconds(max.at_ns),
+        max_at_offset_bytes: max.offset_bytes,
+    }
+}
+
+fn intervals(series: &[sustain_disk::meter::Interval]) -> Vec<Interval> {
+    let mut so_far = 0;
+    series
+        .iter()
+        .map(|interval| {
+            so_far += interval.bytes;
+            Interval {
+                start_s: seconds(interval.start_ns),
+                end_s: seconds(interval.end_ns),
+                bytes: interval.bytes,
+                rate_bytes_per_s: rate(interval.bytes, interval.end_ns - interval.start_ns),
+                average_bytes_per_s: rate(so_far, interval.end_ns),
+                latency_max_ns: interval.latency_max_ns,
+            }
+        })
+        .collect()
+}
+
+fn target_error(failure: &Failure, name: &str) -> TargetError {
+    TargetError {
+        at_s: seconds(failure.at_ns),
+        operation: failure.operation.to_string(),
+        offset_bytes: failure.offset_bytes,
+        message: request_error(failure, name).to_string(),
+        errno: Some(failure.errno.0),
+    }
+}
+
+/// The total while every target was active.
+fn active_steps(outcome: &PhaseOutcome) -> Vec<Step> {
+    let end_s = seconds(outcome.meters.iter().map(Meter::last_ns).min().unwrap_or(0));
+    let mut steps = steps(&outcome.collected.total);
+    // The last bin may reach a little beyond; with one target it ends there exactly.
+    steps.retain(|step| step.end_s <= end_s + 1e-9);
+    steps
+}
+
+fn sustained_total(session: &Session, outcome: &PhaseOutcome) -> Sustained {
+    let lap_bytes = match session.targets.as_slice() {
+        [only] if only.wraps => Some(only.size_bytes),
+        _ => None,
+    };
+    sustained(&active_steps(outcome), Revisits { lap_bytes })
+}
+
+fn total(
+    plan: &Plan,
+    session: &Session,
+    outcome: &PhaseOutcome,
+    targets: &[TargetResult],
+) -> Total {
+    let collected = &outcome.collected;
+    let bytes: u64 = targets.iter().map(|target| target.bytes).sum();
+    let last_ns = outcome.meters.iter().map(Meter::last_ns).max().unwrap_or(0);
+    let active = active_steps(outcome);
+    let active_bytes: u64 = active.iter().map(|step| step.bytes).sum();
+    let backlog = collected.backlog_bytes_max.map(|bytes| bytes.ceil() as u64);
+    let failed = targets.iter().any(|target| !target.errors.is_empty());
+    Total {
+        bytes,
+        seconds: seconds(last_ns),
+        all_active_bytes_per_s: match targets {
+            // One target is always active alone.
+            [only] => Some(only.rate_bytes_per_s),
+            _ => active.last().map(|last| active_bytes as f64 / last.end_s),
+        },
+        sum_bytes_per_s: targets.iter().map(|target| target.rate_bytes_per_s).sum(),
+        wall_clock_bytes_per_s: rate(bytes, last_ns),
+        sustained: sustained_total(session, outcome),
+        burst: burst_of(&active),
+        intervals: total_intervals(plan, outcome),
+        cpu_seconds_per_gb: (!session.clock.is_virtual() && bytes > 0)
+            .then(|| seconds(outcome.cpu_ns) / (bytes as f64 / 1e9)),
+        worst_stall_ns: collected.worst_stall_ns,
+        worst_stall_at_s: seconds(collected.worst_stall_at_ns),
+        tool_limited: is_tool_limited(session, outcome),
+        rate_held: backlog.map(|backlog| backlog <= plan.buffer_bytes && !failed),
+        backlog_max_bytes: backlog,
+    }
+}
+
+fn is_tool_limited(session: &Session, outcome: &PhaseOutcome) -> bool {
+    !session.clock.is_virtual()
+        && outcome
+            .drivers
+            .iter()
+            .any(|driver| driver.cpu_share >= TOOL_SHARE)
+}
+
+/// The total's series in the plan's intervals, or in seconds where those go by bytes.
+fn total_intervals(plan: &Plan, outcome: &PhaseOutcome) -> Vec<Interval> {
+    let length_ns = match plan.interval {
+        IntervalRule::Time(length_ns) => length_ns,
+        IntervalRule::Bytes(_) => 1_000_000_000,
+    };
+    let mut joined: Vec<sustain_disk::meter::Interval> = Vec::new();
+    for bin in outcome.collected.total.as_slice() {
+        match joined.last_mut() {
+            Some(last) if bin.start_ns / length_ns == last.start_ns / length_ns => {
+                last.end_ns = bin.end_ns;
+                last.bytes += bin.bytes;
+            }
+            _ => joined.push(*bin),
+        }
+    }
+    for series in &outcome.collected.targets {
+        let mut at = 0;
+        for interval in series.intervals.as_slice() {
+            while at + 1 < joined.len() && joined[at].end_ns <= interval.start_ns {
+                at += 1;
+            }
+            if let Some(total) = joined.get_mut(at) {
+                total.latency_max_ns = total.latency_max_ns.max(interval.latency_max_ns);
+            }
+        }
+    }
+    intervals(&joined)
+}
+
+fn curve(outcome: &PhaseOutcome) -> Vec<BufferPoint> {
+    outcome
+        .collected
+        .curve
+        .iter()
+        .map(|point| BufferPoint {
+            rate_bytes_per_s: point.rate_bytes_per_s,
+            buffer_bytes: point.buffer_bytes.ceil() as u64,
+        })
+        .collect()
+}
+
+fn stalls(session: &Session, outcome: &PhaseOutcome) -> Vec<Stall> {
+    let mut all: Vec<sustain_disk::meter::Stall> = Vec::new();
+    for (target, meter) in outcome.meters.iter().enumerate() {
+        let own = meter.stalls().stalls();
+        all.extend(
+            own.into_iter()
+                .map(|stall| sustain_disk::meter::Stall { target, ..stall }),
+        );
+    }
+    mark_shared(&mut all);
+    all.sort_by_key(|stall| std::cmp::Reverse(stall.duration_ns));
+    let name = |target: &usize| session.targets[*target].target.name.clone();
+    all.iter()
+        .take(STALLS_MAX)
+        .map(|stall| Stall {
+            target: name(&stall.target),
+            start_s: seconds(stall.start_ns),
+            duration_ns: stall.duration_ns,
+            offset_bytes: stall.offset_bytes,
+            shared_with: stall.shared_with.iter().map(name).collect(),
+        })
+        .collect()
+}
+
+/// What a reader must know to read the figures right.
+fn remarks(plan: &Plan, session: &Session, outcome: &PhaseOutcome, total: &Total) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let (sum, wall) = (total.sum_bytes_per_s, total.wall_clock_bytes_per_s);
+    let active = total.all_active_bytes_per_s.unwrap_or(sum);
+    let most = sum.max(wall).max(active);
+    if session.targets.len() > 1 && sum.min(wall).min(active) < most * (1.0 - RATES_DIFFER) {
+        remarks.push(format!(
+            "the targets were not active for the same time: {} while all were, {} as the sum of \
+             their own rates, {} over the wall clock",
+            Rate(active),
+            Rate(sum),
+            Rate(wall)
+        ));
+    }
+    if total.tool_limited {
+        remarks.push(
+            "the tool itself was the limit: a driver had no CPU time left; use larger records, or \
+             more --threads on several targets"
+                .to_owned(),
+        );
+    }
+    let blocked_ns: u64 = outcome
+        .drivers
+        .iter()
+        .map(|driver| driver.submit_blocked_ns)
+        .sum();
+    if blocked_ns > 0 {
+        remarks.push(format!(
+            "io_submit blocked for {} in all: native AIO was not asynchronous here, and a slow \
+             target held up the others; io_uring and threads do not have that",
+            Duration(blocked_ns)
+        ));
+    }
+    let reached = outcome
+        .meters
+        .iter()
+        .map(Meter::depth_reached)
+        .max()
+        .unwrap_or(0);
+    if plan.engine == EngineChoice::Sync && plan.depth > 1 && reached == 1 {
+        remarks
+            .push("the engine sync keeps one request in flight, whatever --depth says".to_owned());
+    }
+    if plan.path == DataPath::Buffered {
+        remarks.push(match session.direction {
+            sustain_disk::target::Direction::Write => {
+                "buffered: the closing flush is inside the time; the rates of single intervals are \
+                 those of memory and disk together"
+                    .to_owned()
+            }
+            sustain_disk::target::Direction::Read => {
+                "buffered: what is read a second time may come from memory, not from the disk"
+                    .to_owned()
+            }
+        });
+    }
+    if session
+        .targets
+        .iter()
+        .any(|target| target.target.kind == TargetKind::Null)
+    {
+        remarks.push(
+            "null: is no disk; its rate is that of the tool and the kernel's entry".to_owned(),
+        );
+    }
+    remarks
+}
+
+fn plan_facts(
+    plan: &Plan,
+    session: &Session,
+    outcome: &PhaseOutcome,
+    threads: u32,
+    started_unix_s: i64,
+) -> crate::result::Plan {
+    let mut used: Vec<&str> = outcome.drivers.iter().map(|driver| driver.engine).collect();
+    let mut why: Vec<&str> = outcome
+        .drivers
+        .iter()
+        .map(|driver| driver.why.as_str())
+        .collect();
+    used.dedup();
+    why.dedup();
+    let (layout, chunk_bytes) = match plan.layout {
+        Layout::Independent => ("independent", None),
+        Layout::Stripe { chunk_bytes } => ("stripe", Some(chunk_bytes)),
+        Layout::Span => ("span", None),
+    };
+    let (interval_s, interval_bytes) = match plan.interval {
+        IntervalRule::Time(length_ns) => (Some(seconds(length_ns)), None),
+        IntervalRule::Bytes(bytes) => (None, Some(bytes)),
+    };
+    let simulated = session.clock.is_virtual();
+    crate::result::Plan {
+        sustain_version: env!("CARGO_PKG_VERSION").to_owned(),
+        arguments: plan.arguments.clone(),
+        started: (!simulated).then(|| time_of_day(started_unix_s)),
+        targets: plan.targets.clone(),
+        direction: plan::direction_name(session.direction).to_owned(),
+        engine: engine_name(plan.engine).to_owned(),
+        engine_used: used.join(", "),
+        engine_why: why.join("; "),
+        threads,
+        record_size_bytes: plan.record_bytes,
+        depth: plan.depth,
+        path: if plan.path == DataPath::Direct {
+            "direct"
+        } else {
+            "buffered"
+        }
+        .to_owned(),
+        layout: layout.to_owned(),
+        chunk_bytes,
+        time_s: plan.time_ns.map(seconds),
+        bytes: plan.bytes,
+        until_steady: plan.until_steady,
+        size_bytes: plan.size_bytes,
+        rate_bytes_per_s: plan.rate_bytes_per_s,
+        buffer_bytes: plan.buffer_bytes,
+        interval_s,
+        interval_bytes,
+        data: if plan.fresh_data { "fresh" } else { "zero" }.to_owned(),
+        seed: plan.seed,
+        simulated,
+    }
+}
+
+/// The time of day, UTC, RFC 3339.
+fn time_of_day(unix_s: i64) -> String {
+    jiff::Timestamp::from_second(unix_s)
+        .map_or_else(|_| "unknown".to_owned(), |time| time.to_string())
+}
+
+/// The name of an engine on the command line.
+pub fn engine_name(engine: EngineChoice) -> &'static str {
+    match engine {
+        EngineChoice::Auto => "auto",
+        EngineChoice::IoUring => "io_uring",
+        EngineChoice::Libaio => "libaio",
+        EngineChoice::Threads => "threads",
+        EngineChoice::Sync => "sync",
+    }
+}

@@ -1,0 +1,40 @@
+//! Why a measuring run could not be made.
+
+/// What the command's exit code depends on.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    /// What was asked makes no sense; nothing was touched.
+    #[error("{0}")]
+    Usage(String),
+    /// A target was refused or cannot be used; nothing was written.
+    #[error(transparent)]
+    Target(sustain_disk::error::Error),
+    /// The work itself failed.
+    #[error(transparent)]
+    Engine(sustain_disk::error::Error),
+    /// A file could not be written before the run.
+    #[error("preparing it before the run: {0}")]
+    Prewrite(sustain_disk::error::RequestError),
+    /// A machine file is wrong.
+    #[error(transparent)]
+    Machine(#[from] sustain_disk::simulated::MachineFileError),
+}
+
+impl MeasureError {
+    /// Whether the demand, rather than the work, was at fault.
+    pub fn is_usage(&self) -> bool {
+        !matches!(self, MeasureError::Engine(_) | MeasureError::Prewrite(_))
+    }
+}
+
+impl From<sustain_disk::error::Error> for MeasureError {
+    fn from(error: sustain_disk::error::Error) -> MeasureError {
+        use sustain_disk::error::Error;
+        match error {
+            Error::EngineFailed { .. } | Error::Memory { .. } => MeasureError::Engine(error),
+            Error::EngineRefused { .. } | Error::Target { .. } | Error::Refused { .. } => {
+                MeasureError::Target(error)
+            }
+        }
+    }
+}

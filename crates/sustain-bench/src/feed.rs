@@ -1,0 +1,198 @@
+//! What a measuring run puts on its queues: sequential records, wrapped where asked, fresh data,
+//! paced or as fast as it goes, until one of its bounds is reached.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use sustain_disk::buffer::BufferPool;
+use sustain_disk::clock::Timestamp;
+use sustain_disk::data::FreshData;
+use sustain_disk::driver::{Ending, Feed, Next};
+use sustain_disk::engine::{Completion, Operation, Request, Vector, Vectors};
+use sustain_disk::layout::{Piece, Placement};
+
+use crate::pacer::Pacer;
+
+/// Ends a run from outside: Ctrl-C, or the judge who has seen enough.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicU8>);
+
+impl Stop {
+    const INTERRUPTED: u8 = 1;
+    const STEADY: u8 = 2;
+    const STARTED_ANEW: u8 = 3;
+
+    /// The user wants the result of what was done so far.
+    pub fn interrupt(&self) {
+        self.0.store(Stop::INTERRUPTED, Ordering::Release);
+    }
+
+    /// The rate is steady and that was all that was wanted.
+    pub fn steady(&self) {
+        // An interruption stands.
+        let _ = self
+            .0
+            .compare_exchange(0, Stop::STEADY, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// The run is given up to be made again in another way.
+    pub(crate) fn start_anew(&self) {
+        let _ = self
+            .0
+            .compare_exchange(0, Stop::STARTED_ANEW, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    pub(crate) fn is_started_anew(&self) -> bool {
+        self.0.load(Ordering::Acquire) == Stop::STARTED_ANEW
+    }
+
+    /// Why to stop, if so.
+    pub fn reason(&self) -> Option<Ending> {
+        match self.0.load(Ordering::Acquire) {
+            Stop::INTERRUPTED => Some(Ending::Interrupted),
+            Stop::STEADY => Some(Ending::Steady),
+            Stop::STARTED_ANEW => Some(Ending::Time),
+            _ => None,
+        }
+    }
+}
+
+/// One sequential stream over the targets of one queue.
+#[derive(Debug)]
+pub struct Lane {
+    /// The driver's numbers of the targets, in the order of the placement's members.
+    pub targets: Vec<usize>,
+    /// Where positions of the stream lie.
+    pub placement: Placement,
+    /// Where the next record begins.
+    pub position_bytes: u64,
+    /// Whether the stream starts again at 0 when it has reached its end.
+    pub wraps: bool,
+    /// Bytes still to be handed out, if bounded.
+    pub left_bytes: Option<u64>,
+    /// Parts of the current record that are still to be submitted.
+    pub pending: VecDeque<Piece>,
+    /// When the current record fell due.
+    pub due_at: Option<Timestamp>,
+}
+
+/// Feeds the queues of one driver.
+#[derive(Debug)]
+pub struct MeasureFeed {
+    /// One per queue.
+    pub lanes: Vec<Lane>,
+    /// What is done.
+    pub operation: Operation,
+    /// Bytes per record.
+    pub record_bytes: u64,
+    /// Memory for all that may be in flight.
+    pub pool: BufferPool,
+    /// Keeps written data fresh; none for zeros and for reading.
+    pub data: Option<FreshData>,
+    /// The source's rate, if it has one.
+    pub pacer: Option<Arc<Pacer>>,
+    /// When no further record is begun.
+    pub deadline: Option<Timestamp>,
+    /// The user's wish to end.
+    pub user_stop: Stop,
+    /// The run's own reason to end.
+    pub phase_stop: Stop,
+    /// For cutting records into pieces without allocating.
+    pub scratch: Vec<Piece>,
+}
+
+impl MeasureFeed {
+    fn bound_reached(&self, now: Timestamp) -> Option<Ending> {
+        let timed_out = self.deadline.is_some_and(|deadline| now >= deadline);
+        self.user_stop
+            .reason()
+            .or_else(|| self.phase_stop.reason())
+            .or(timed_out.then_some(Ending::Time))
+    }
+
+    /// Begins the next record of a lane, or says why not.
+    fn begin_record(&mut self, queue: usize, now: Timestamp) -> Result<(), Next> {
+        if let Some(ending) = self.bound_reached(now) {
+            return Err(Next::Done(ending));
+        }
+        let lane = &mut self.lanes[queue];
+        if lane.left_bytes == Some(0) {
+            return Err(Next::Done(Ending::Bytes));
+        }
+        if lane.position_bytes + self.record_bytes > lane.placement.size_bytes() {
+            if !lane.wraps {
+                return Err(Next::Done(Ending::EndOfDevice));
+            }
+            lane.position_bytes = 0;
+        }
+        if let Some(pacer) = &self.pacer {
+            let due_at = pacer.take(now).map_err(|due_at| {
+                // No record will fall due after the end.
+                let ask_at = self
+                    .deadline
+                    .map_or(due_at, |deadline| due_at.min(deadline));
+                Next::WaitUntil(ask_at)
+            })?;
+            lane.due_at = Some(due_at);
+        }
+        lane.placement
+            .pieces(lane.position_bytes, self.record_bytes, &mut self.scratch);
+        lane.pending.extend(self.scratch.drain(..));
+        lane.position_bytes += self.record_bytes;
+        if let Some(left) = &mut lane.left_bytes {
+            *left = left.saturating_sub(self.record_bytes);
+        }
+        Ok(())
+    }
+
+    fn request(&mut self, queue: usize, piece: Piece) -> Request {
+        let mut buffer = self
+            .pool
+            .take()
+            .expect("a buffer for each request in the windows");
+        let length = piece.length_bytes as usize;
+        if let Some(data) = &mut self.data {
+            data.stamp(&mut buffer.bytes_mut()[..length]);
+        }
+        let lane = &self.lanes[queue];
+        Request {
+            target: lane.targets[piece.member],
+            operation: self.operation,
+            offset_bytes: piece.offset_bytes,
+            vectors: Vectors::One(Vector::new(buffer, 0, length)),
+            durable: false,
+            due_at: lane.due_at,
+            token: 0,
+        }
+    }
+}
+
+impl Feed for MeasureFeed {
+    fn next(&mut self, queue: usize, now: Timestamp) -> Next {
+        if self.lanes[queue].pending.is_empty()
+            && let Err(instead) = self.begin_record(queue, now)
+        {
+            return instead;
+        }
+        match self.lanes[queue].pending.pop_front() {
+            Some(piece) => Next::Request(self.request(queue, piece)),
+            None => unreachable!("a record has at least one piece"),
+        }
+    }
+
+    fn complete(&mut self, queue: usize, completion: Completion) {
+        let moved = completion.bytes;
+        let wanted = completion.request.vectors.len_bytes();
+        if let Vectors::One(vector) = completion.request.vectors {
+            self.pool.give(vector.into_buffer());
+        }
+        if moved < wanted && completion.error.is_none() {
+            // The device ends here, whatever its size was said to be.
+            let lane = &mut self.lanes[queue];
+            lane.wraps = false;
+            lane.position_bytes = u64::MAX - self.record_bytes;
+            lane.pending.clear();
+        }
+    }
+}

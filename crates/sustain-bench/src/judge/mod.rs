@@ -1,0 +1,37 @@
+//! Judging a finished (or running) series: is it steady, at which rate, what came before, which
+//! rate may be recorded. Called by the run and by anything that re-judges saved intervals.
+//! Pure functions on slices: nothing here reads a clock, a disk or a file.
+
+pub mod batch_means;
+pub mod burst;
+pub mod conventional;
+mod curve;
+mod position;
+pub mod recommend;
+#[cfg(test)]
+mod series;
+pub mod steady;
+#[cfg(test)]
+mod table;
+#[cfg(test)]
+mod tests;
+
+/// Bytes completed in one stretch of a run. A slice of them is in time order; lengths may differ.
+/// Time between the end of one and the start of the next is taken as time without a byte.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// Seconds since the start of the run.
+    pub start_s: f64,
+    /// Seconds since the start of the run, not before `start_s`.
+    pub end_s: f64,
+    /// Bytes completed between the two.
+    pub bytes: u64,
+}
+
+/// Whether a run comes back to places where it has been.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Revisits {
+    /// `Some(n)`: the run starts at position 0 and wraps after `n` bytes, so that its position is
+    /// the bytes completed modulo `n`. `None`: one pass, no position is seen twice.
+    pub lap_bytes: Option<u64>,
+}

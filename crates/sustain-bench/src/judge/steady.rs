@@ -1,0 +1,445 @@
+//! The verdict on a series: is it steady, at which rate, how well known. Called at the end of a
+//! run, and once a second by a run that ends when steady: a call is O(n), and O(log n) for each of
+//! the 26 windows. It must never call a number steady that was still falling.
+//!
+//! SNIA Solid State Storage Performance Test Specification 2.0.2, steady state, both conditions
+//! over the same window: range max(y) - min(y) <= 20 % of the mean, and the rise of the fitted line
+//! over the window, slope * (n-1), <= 10 % of the mean either way. Here y are the rates of n = 10
+//! batches of equal time, so that the range does not grow with the number of samples, and the
+//! window is the longest tail that passes, of at least half the run and 10 s. The tail begins after
+//! the burst, if there is one. Where the run came back to the same positions the effect of the
+//! position is removed first (`position`).
+
+use super::batch_means::{BATCHES, BatchMeans};
+use super::burst::{self, Burst};
+use super::conventional::slope;
+use super::curve::Curve;
+use super::position::PositionEffect;
+use super::{Revisits, Step};
+
+const WINDOW_S_MIN: f64 = 10.0;
+const WINDOW_SHARE_MIN: f64 = 0.5;
+const RANGE_PERCENT_MAX: f64 = 20.0;
+const RISE_PERCENT_MAX: f64 = 10.0;
+/// Windows tried, evenly spaced, besides the first.
+const CANDIDATES: u32 = 25;
+
+/// The verdict.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sustained {
+    /// The window passed both conditions.
+    pub reached: bool,
+    /// Mean of the window; if not reached, the best estimate: of the last half of the run, but at
+    /// least of 10 s, or of all there is.
+    pub rate_bytes_per_s: f64,
+    /// 95 % interval of that mean.
+    pub ci95_bytes_per_s: [f64; 2],
+    /// Start of the window, which ends with the run.
+    pub from_s: f64,
+    /// The figures behind the verdict, in plain words.
+    pub why: String,
+}
+
+/// Judges a run, or what there is of it so far.
+#[must_use]
+pub fn judge(steps: &[Step], revisits: Revisits) -> Sustained {
+    let Some(curve) = Curve::new(steps).filter(|curve| curve.total_bytes() > 0.0) else {
+        return nothing();
+    };
+    let burst = burst::find(steps);
+    let begin_s = burst.map_or(curve.start_s(), |burst| burst.until_s);
+    let effect = revisits
+        .lap_bytes
+        .and_then(|lap| PositionEffect::estimate(&curve, lap, begin_s));
+    let even = effect
+        .as_ref()
+        .map_or_else(|| curve.clone(), |effect| effect.remove(&curve));
+    let run = Run {
+        curve: &even,
+        burst,
+        position: position_words(&curve, revisits, &effect),
+    };
+
+    let length_s_min = (WINDOW_SHARE_MIN * curve.duration_s()).max(WINDOW_S_MIN);
+    let latest_s = curve.end_s() - length_s_min;
+    let too_few = curve.knots_between(latest_s, curve.end_s()) + 1 < BATCHES;
+    if curve.duration_s() < WINDOW_S_MIN || too_few || begin_s > latest_s {
+        return run.not_reached(too_few);
+    }
+    (0..=CANDIDATES)
+        .map(|index| begin_s + (latest_s - begin_s) * f64::from(index) / f64::from(CANDIDATES))
+        .map(|from_s| Window::of(&even, from_s))
+        .find(Window::passes)
+        .map_or_else(|| run.not_reached(false), |window| run.reached(&window))
+}
+
+fn nothing() -> Sustained {
+    Sustained {
+        reached: false,
+        rate_bytes_per_s: 0.0,
+        ci95_bytes_per_s: [0.0, 0.0],
+        from_s: 0.0,
+        why: "no bytes were moved".into(),
+    }
+}
+
+/// A tail of the run in ten batches.
+struct Window {
+    from_s: f64,
+    length_s: f64,
+    batches: [f64; BATCHES],
+    means: BatchMeans,
+    range_percent: f64,
+    /// Of the fitted line from the first batch to the last; negative if it falls.
+    rise_percent: f64,
+}
+
+impl Window {
+    fn of(curve: &Curve, from_s: f64) -> Self {
+        let batches: [f64; BATCHES] = curve.batch_rates(from_s, curve.end_s());
+        let means = BatchMeans::of(&batches);
+        let most = batches.iter().copied().fold(f64::MIN, f64::max);
+        let least = batches.iter().copied().fold(f64::MAX, f64::min);
+        let percent = |value: f64| {
+            if means.mean > 0.0 {
+                100.0 * value / means.mean
+            } else {
+                0.0
+            }
+        };
+        Self {
+            from_s,
+            length_s: curve.end_s() - from_s,
+            range_percent: percent(most - least),
+            rise_percent: percent(slope(&batches) * (BATCHES - 1) as f64),
+            batches,
+            means,
+        }
+    }
+
+    fn passes(&self) -> bool {
+        self.means.mean > 0.0
+            && self.range_percent <= RANGE_PERCENT_MAX
+            && self.rise_percent.abs() <= RISE_PERCENT_MAX
+    }
+
+    fn verdict(&self, reached: bool, why: String) -> Sustained {
+        Sustained {
+            reached,
+            rate_bytes_per_s: self.means.mean,
+            ci95_bytes_per_s: self.means.interval(),
+            from_s: self.from_s,
+            why,
+        }
+    }
+}
+
+/// What the verdicts of one run have in common.
+struct Run<'a> {
+    curve: &'a Curve,
+    burst: Option<Burst>,
+    position: PositionWords,
+}
+
+/// What is known of the position, as it is said.
+struct PositionWords {
+    /// Behind the figures of a steady window.
+    steady: String,
+    /// Behind a rise or fall.
+    sloped: String,
+}
+
+fn position_words(
+    curve: &Curve,
+    revisits: Revisits,
+    effect: &Option<PositionEffect>,
+) -> PositionWords {
+    if let Some(effect) = effect {
+        let steady = format!(", the position's effect removed ({} laps)", effect.laps);
+        return PositionWords {
+            sloped: steady.clone(),
+            steady,
+        };
+    }
+    let laps = revisits
+        .lap_bytes
+        .map_or(1.0, |lap| curve.total_bytes() / lap.max(1) as f64);
+    let sloped = if laps >= 2.0 {
+        String::new()
+    } else if laps > 1.0 {
+        format!(": position or time, {laps:.1} laps cannot tell")
+    } else {
+        ": position or time, one pass cannot tell".into()
+    };
+    PositionWords {
+        steady: String::new(),
+        sloped,
+    }
+}
+
+impl Run<'_> {
+    fn reached(&self, window: &Window) -> Sustained {
+        let mut why = format!(
+            "range {} % of the mean ({RANGE_PERCENT_MAX} % allowed), {} ({RISE_PERCENT_MAX} % \
+             allowed), over the last {:.0} s{}",
+            figure(window.range_percent),
+            sloped(window.rise_percent),
+            window.length_s,
+            self.position.steady,
+        );
+        if window.means.widened {
+            why += &format!(
+                "; neighbouring batches are alike (correlation {:.2}): interval widened",
+                window.means.lag_1
+            );
+        }
+        window.verdict(true, why)
+    }
+
+    /// Best estimate: the last half of the run, or the last 10 s.
+    fn not_reached(&self, too_few_steps: bool) -> Sustained {
+        let duration_s = self.curve.duration_s();
+        let length_s = (WINDOW_SHARE_MIN * duration_s).max(WINDOW_S_MIN.min(duration_s));
+        let window = Window::of(self.curve, self.curve.end_s() - length_s);
+        let late = self.burst.filter(|burst| burst.until_s > window.from_s);
+        let why = if duration_s < WINDOW_S_MIN {
+            format!("the run lasted {duration_s:.1} s, at least {WINDOW_S_MIN} s are needed")
+        } else if too_few_steps {
+            format!("less than {BATCHES} intervals in the last {length_s:.0} s: shorten them")
+        } else if let Some(burst) = late {
+            format!(
+                "faster until {:.0} s of {duration_s:.0} s ({} MB/s, then {} MB/s): what \
+                 came after must be half of the run, and 10 s; run longer",
+                burst.until_s,
+                figure(burst.rate_bytes_per_s / 1e6),
+                figure(self.rate_after(burst) / 1e6),
+            )
+        } else {
+            self.failures(&window)
+        };
+        window.verdict(false, why)
+    }
+
+    fn rate_after(&self, burst: Burst) -> f64 {
+        let after = self.curve.total_bytes() - self.curve.bytes_at(burst.until_s);
+        after / (self.curve.end_s() - burst.until_s)
+    }
+
+    fn failures(&self, window: &Window) -> String {
+        let batch_s = window.length_s / BATCHES as f64;
+        let length_s = window.length_s;
+        let mut failures = Vec::new();
+        if let Some(batch) = window.batches.iter().position(|&rate| rate <= 0.0) {
+            let from_s = window.from_s + batch_s * batch as f64;
+            failures.push(format!(
+                "no bytes for {batch_s:.1} s or more from {from_s:.0} s on"
+            ));
+        }
+        if window.range_percent > RANGE_PERCENT_MAX {
+            failures.push(format!(
+                "range {} % of the mean in the last {length_s:.0} s ({RANGE_PERCENT_MAX} % allowed)",
+                figure(window.range_percent)
+            ));
+        }
+        if window.rise_percent.abs() > RISE_PERCENT_MAX {
+            failures.push(format!(
+                "{} over the last {length_s:.0} s ({RISE_PERCENT_MAX} % allowed){}",
+                sloped(window.rise_percent),
+                self.position.sloped,
+            ));
+        }
+        failures.join("; ")
+    }
+}
+
+fn sloped(rise_percent: f64) -> String {
+    let word = if rise_percent < 0.0 {
+        "falling"
+    } else {
+        "rising"
+    };
+    format!("{word} {} %", figure(rise_percent.abs()))
+}
+
+/// One decimal where it matters beside a limit.
+fn figure(value: f64) -> String {
+    if value < 30.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.0}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::series;
+    use super::*;
+
+    const ONE_PASS: Revisits = Revisits { lap_bytes: None };
+
+    fn mb(verdict: &Sustained) -> f64 {
+        verdict.rate_bytes_per_s / 1e6
+    }
+
+    #[test]
+    fn flat_is_steady_from_the_first_byte() {
+        let verdict = judge(&series::linear(60, 100.0, 100.0, 0.02), ONE_PASS);
+        assert!(verdict.reached, "{verdict:?}");
+        assert_eq!(verdict.from_s, 0.0);
+        let [low, high] = verdict.ci95_bytes_per_s;
+        assert!(
+            low < 100e6 && 100e6 < high && high - low < 3e6,
+            "{verdict:?}"
+        );
+    }
+
+    #[test]
+    fn a_fall_is_not_steady_and_says_why() {
+        let verdict = judge(&series::linear(300, 100.0, 50.0, 0.0), ONE_PASS);
+        assert!(!verdict.reached);
+        // The last half falls from 75 to 50; its ten batches from 73.75 to 51.25 around 62.5.
+        assert_eq!(
+            verdict.why,
+            "range 36 % of the mean in the last 150 s (20 % allowed); falling 36 % over the last \
+             150 s (10 % allowed): position or time, one pass cannot tell"
+        );
+        assert!(
+            (mb(&verdict) - 62.5).abs() < 0.1,
+            "best estimate is the last half"
+        );
+        assert_eq!(verdict.from_s, 150.0);
+    }
+
+    #[test]
+    fn the_limits_are_on_the_fitted_line_of_ten_batches() {
+        // Batches of a line from 1 + d/2 to 1 - d/2 rise by 0.9 d; both runs are steady in range.
+        let passing = judge(&series::linear(10, 105.4, 94.6, 0.0), ONE_PASS);
+        assert!(passing.reached, "{passing:?}");
+        let failing = judge(&series::linear(10, 105.7, 94.3, 0.0), ONE_PASS);
+        assert!(!failing.reached, "{failing:?}");
+        assert!(failing.why.starts_with("falling 10.3 %"), "{}", failing.why);
+    }
+
+    #[test]
+    fn steady_begins_after_the_burst() {
+        let verdict = judge(&series::cached(120, 600.0, 80.0, 40.0, 0.01), ONE_PASS);
+        assert!(verdict.reached, "{verdict:?}");
+        assert_eq!(verdict.from_s, 15.0, "600 MB at 40 MB/s more than drains");
+        assert!((mb(&verdict) - 40.0).abs() < 0.5, "{verdict:?}");
+    }
+
+    #[test]
+    fn a_burst_that_ends_late_asks_for_a_longer_run() {
+        let verdict = judge(&series::dropped(100, 3000.0, 1500.0, 70, 0.0), ONE_PASS);
+        assert!(!verdict.reached);
+        assert!(
+            verdict
+                .why
+                .starts_with("faster until 70 s of 100 s (3000 MB/s, then 1500 MB/s)"),
+            "{}",
+            verdict.why
+        );
+    }
+
+    #[test]
+    fn short_and_empty_runs() {
+        let short = judge(&series::linear(6, 100.0, 100.0, 0.0), ONE_PASS);
+        assert_eq!(short.why, "the run lasted 6.0 s, at least 10 s are needed");
+        assert!((mb(&short) - 100.0).abs() < 1e-6);
+        assert_eq!(judge(&[], ONE_PASS).why, "no bytes were moved");
+        assert!(!judge(&series::linear(60, 0.0, 0.0, 0.0), ONE_PASS).reached);
+        let long_steps: Vec<Step> = (0u8..8)
+            .map(|k| Step {
+                start_s: f64::from(k) * 5.0,
+                end_s: f64::from(k) * 5.0 + 5.0,
+                bytes: 1 << 30,
+            })
+            .collect();
+        let few = judge(&long_steps, ONE_PASS);
+        assert_eq!(
+            few.why,
+            "less than 10 intervals in the last 20 s: shorten them"
+        );
+    }
+
+    #[test]
+    fn a_stall_longer_than_a_batch_is_named() {
+        let verdict = judge(&series::stalled(60, 100.0, 40, 8, 0.0), ONE_PASS);
+        assert!(!verdict.reached);
+        assert!(
+            verdict
+                .why
+                .starts_with("no bytes for 3.0 s or more from 42 s on"),
+            "{}",
+            verdict.why
+        );
+    }
+
+    #[test]
+    fn a_short_last_step_does_not_matter() {
+        let mut steps = series::linear(60, 100.0, 100.0, 0.0);
+        steps.push(Step {
+            start_s: 60.0,
+            end_s: 60.004,
+            bytes: 0,
+        });
+        let verdict = judge(&steps, ONE_PASS);
+        assert!(
+            verdict.reached && (mb(&verdict) - 100.0).abs() < 0.1,
+            "{verdict:?}"
+        );
+    }
+
+    #[test]
+    fn two_laps_tell_position_from_time() {
+        let steps = series::zoned(300, 840.0, 11.2, 6.0, 12, 0.01);
+        let known = judge(
+            &steps,
+            Revisits {
+                lap_bytes: Some(840_000_000),
+            },
+        );
+        assert!(known.reached, "{known:?}");
+        // A lap of 12 zones takes 840/12 * sum(1/rate) = 101.2 s.
+        let lap_s: f64 = (0u8..12)
+            .map(|k| 70.0 / (11.2 - 5.2 * f64::from(k) / 11.0))
+            .sum();
+        assert!(
+            (mb(&known) / (840.0 / lap_s) - 1.0).abs() < 0.02,
+            "{known:?}"
+        );
+        assert!(
+            known.why.contains("the position's effect removed (2 laps)"),
+            "{}",
+            known.why
+        );
+        assert!(!judge(&steps, ONE_PASS).reached);
+        let first_lap = judge(
+            &steps[..130],
+            Revisits {
+                lap_bytes: Some(840_000_000),
+            },
+        );
+        assert!(!first_lap.reached, "{first_lap:?}");
+    }
+
+    #[test]
+    fn laps_do_not_hide_a_fall_over_time() {
+        for seconds in [210, 400, 800] {
+            let steps = series::linear(seconds, 100.0, 50.0, 0.01);
+            let verdict = judge(
+                &steps,
+                Revisits {
+                    lap_bytes: Some(7_000_000_000),
+                },
+            );
+            assert!(!verdict.reached, "{seconds} s: {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn white_noise_of_8_percent_is_steady_in_a_minute() {
+        let verdict = judge(&series::linear(60, 200.0, 200.0, 0.08), ONE_PASS);
+        assert!(verdict.reached, "{verdict:?}");
+    }
+}

@@ -1,0 +1,93 @@
+//! The table of docs/method.md: our verdict beside fio's rule and SNIA's on the same series.
+//! Compiled for the tests, which hold the page to it, and for the example `verdicts`.
+
+use super::conventional::{self, Attained, FioRule, FioTest};
+use super::series::{Case, cases};
+use super::{Revisits, burst, steady};
+use std::fmt::Write as _;
+
+/// Examples of fio's rule: `--ss=bw_slope:0.3% --ss_dur=60` and `--ss=bw:10% --ss_dur=60`.
+pub(crate) const FIO_SLOPE: FioRule = FioRule {
+    test: FioTest::Slope,
+    limit_percent: 0.3,
+    window_samples: 60,
+};
+pub(crate) const FIO_DEVIATION: FioRule = FioRule {
+    test: FioTest::Deviation,
+    limit_percent: 10.0,
+    window_samples: 60,
+};
+
+const HEAD: &str = "\
+| series (2 % noise unless said) | sustain: MB/s, 95 % interval, window | burst | \
+fio `bw_slope:0.3%`, 60 s | fio `bw:10%`, 60 s | SNIA, 5 rounds of 60 s |
+|---|---|---|---|---|---|
+";
+
+/// All series, a row each.
+pub(crate) fn markdown() -> String {
+    cases()
+        .iter()
+        .fold(HEAD.to_owned(), |table, case| table + &row(case))
+}
+
+fn row(case: &Case) -> String {
+    let samples = conventional::samples(&case.steps, 1.0);
+    let rounds = conventional::samples(&case.steps, 60.0);
+    let mut row = format!("| {} | {} | {} |", case.name, ours(case), burst_words(case));
+    for attained in [
+        conventional::fio(&samples, FIO_SLOPE),
+        conventional::fio(&samples, FIO_DEVIATION),
+        conventional::snia(&rounds).map(|found| Attained {
+            after: found.after * 60,
+            ..found
+        }),
+    ] {
+        let words = attained.map_or("not attained".into(), |found| {
+            format!(
+                "steady after {} s, {} MB/s",
+                found.after,
+                mb(found.rate_bytes_per_s)
+            )
+        });
+        let _ = write!(row, " {words} |");
+    }
+    row + "\n"
+}
+
+fn ours(case: &Case) -> String {
+    let verdict = steady::judge(
+        &case.steps,
+        Revisits {
+            lap_bytes: case.lap_bytes,
+        },
+    );
+    if !verdict.reached {
+        return format!("not reached: {}", verdict.why);
+    }
+    let [low, high] = verdict.ci95_bytes_per_s.map(mb);
+    format!(
+        "**{}** [{low}, {high}], from {:.0} s",
+        mb(verdict.rate_bytes_per_s),
+        verdict.from_s
+    )
+}
+
+fn burst_words(case: &Case) -> String {
+    burst::find(&case.steps).map_or("none".into(), |burst| {
+        let (bytes, absorbed) = (mb(burst.bytes as f64), mb(burst.absorbed_bytes as f64));
+        format!(
+            "{bytes} MB at {} MB/s, {absorbed} MB in excess",
+            mb(burst.rate_bytes_per_s)
+        )
+    })
+}
+
+fn mb(bytes: f64) -> String {
+    let value = bytes / 1e6;
+    if value < 100.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.0}")
+    }
+}

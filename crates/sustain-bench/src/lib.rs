@@ -1,0 +1,23 @@
+//! Measures and judges: plan -> session -> phases -> series -> verdict -> result.
+//!
+//! Only [`run`] and what it calls touch a disk, through `sustain-disk`; [`judge`] is pure. The
+//! worker never prints: it tells [`event`]s and returns one [`result`] document.
+
+#![forbid(unsafe_code)]
+
+mod alongside;
+mod collect;
+mod conclude;
+pub mod error;
+pub mod event;
+mod feed;
+pub mod judge;
+mod pacer;
+mod phase;
+pub mod plan;
+pub mod result;
+pub mod run;
+mod series;
+mod session;
+
+pub use feed::Stop;

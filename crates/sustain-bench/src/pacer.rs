@@ -1,0 +1,69 @@
+//! A source that does not wait: records fall due at a fixed rate over all targets, and whichever
+//! queue has room takes the next one.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use sustain_disk::clock::Timestamp;
+
+/// Hands out the records of a stream of constant rate. Shared by all drivers.
+#[derive(Debug)]
+pub struct Pacer {
+    start: Timestamp,
+    record_ns: f64,
+    taken: AtomicU64,
+}
+
+impl Pacer {
+    /// Records of `record_bytes` at `rate_bytes_per_s` from `start` on. A record falls due when
+    /// its last byte has come from the source.
+    pub fn new(start: Timestamp, rate_bytes_per_s: f64, record_bytes: u64) -> Pacer {
+        assert!(rate_bytes_per_s > 0.0, "a stream has a rate");
+        Pacer {
+            start,
+            record_ns: record_bytes as f64 / rate_bytes_per_s * 1e9,
+            taken: AtomicU64::new(0),
+        }
+    }
+
+    fn due_at(&self, record: u64) -> Timestamp {
+        self.start + ((record + 1) as f64 * self.record_ns) as u64
+    }
+
+    /// The time the next record fell due, if it has; else when it will.
+    ///
+    /// # Errors
+    /// The time to ask again.
+    pub fn take(&self, now: Timestamp) -> Result<Timestamp, Timestamp> {
+        let mut record = self.taken.load(Ordering::Acquire);
+        loop {
+            let due_at = self.due_at(record);
+            if due_at > now {
+                return Err(due_at);
+            }
+            let swapped = self.taken.compare_exchange_weak(
+                record,
+                record + 1,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            );
+            match swapped {
+                Ok(_) => return Ok(due_at),
+                Err(seen) => record = seen,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_fall_due_at_the_rate_and_a_late_taker_gets_the_backlog() {
+        let pacer = Pacer::new(Timestamp(1_000), 1e9, 100);
+        assert_eq!(pacer.take(Timestamp(1_099)), Err(Timestamp(1_100)));
+        assert_eq!(pacer.take(Timestamp(1_250)), Ok(Timestamp(1_100)));
+        assert_eq!(pacer.take(Timestamp(1_250)), Ok(Timestamp(1_200)));
+        assert_eq!(pacer.take(Timestamp(1_250)), Err(Timestamp(1_300)));
+    }
+}

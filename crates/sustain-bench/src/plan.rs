@@ -1,0 +1,245 @@
+//! What a measuring run is asked to do, as the user said it; nothing here touches a disk.
+
+use std::path::{Path, PathBuf};
+
+use sustain_disk::engine::EngineChoice;
+use sustain_disk::layout::Layout;
+use sustain_disk::meter::IntervalRule;
+use sustain_disk::simulated;
+use sustain_disk::target::{DataPath, Direction};
+
+use crate::error::MeasureError;
+
+/// Everything that can be asked of `measure`.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The targets as typed.
+    pub targets: Vec<String>,
+    /// Which way; none lets the targets decide.
+    pub direction: Option<Direction>,
+    /// Bytes per request.
+    pub record_bytes: u64,
+    /// Requests in flight per target.
+    pub depth: u32,
+    /// How they are issued.
+    pub engine: EngineChoice,
+    /// Drivers; none lets the run decide.
+    pub threads: Option<u32>,
+    /// Past the page cache or through it.
+    pub path: DataPath,
+    /// How several targets are used.
+    pub layout: Layout,
+    /// Bound in time; none only with a bound in bytes.
+    pub time_ns: Option<u64>,
+    /// Bound in bytes, per target.
+    pub bytes: Option<u64>,
+    /// End once every target is steady.
+    pub until_steady: bool,
+    /// The part of each target that is used.
+    pub size_bytes: Option<u64>,
+    /// A rate to hold, over all targets.
+    pub rate_bytes_per_s: Option<f64>,
+    /// The memory that a recorder would have.
+    pub buffer_bytes: u64,
+    /// When intervals end.
+    pub interval: IntervalRule,
+    /// Incompressible data, different in every 4 KiB; else zeros.
+    pub fresh_data: bool,
+    /// Write files once before the clock starts.
+    pub prewrite: bool,
+    /// Confirm the recommendation by a paced run.
+    pub confirm: bool,
+    /// What may be destroyed, as typed.
+    pub destroy: Vec<String>,
+    /// Say what would be done, and do nothing.
+    pub dry_run: bool,
+    /// Seed of data and simulated machines.
+    pub seed: u64,
+    /// The arguments as typed.
+    pub arguments: Vec<String>,
+}
+
+/// The part of a scratch or new file that is used unless `--size` says otherwise.
+pub const SIZE_BYTES_DEFAULT: u64 = 4 << 30;
+
+/// What a target's name means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TargetName {
+    /// Something in the file system.
+    Path(PathBuf),
+    /// /dev/null.
+    Null,
+    /// A simulated machine, or one disk of it.
+    Simulated {
+        /// Its file.
+        machine: PathBuf,
+        /// The disk's name; none means all.
+        disk: Option<String>,
+    },
+}
+
+impl TargetName {
+    /// Reads a name.
+    ///
+    /// # Errors
+    /// [`MeasureError::Usage`] for a malformed `sim:` name.
+    pub fn parse(name: &str) -> Result<TargetName, MeasureError> {
+        if name == "null:" {
+            return Ok(TargetName::Null);
+        }
+        if name.starts_with("sim:") {
+            let (machine, disk) = simulated::parse_target(name)
+                .map_err(|error| MeasureError::Usage(error.to_string()))?;
+            return Ok(TargetName::Simulated {
+                machine,
+                disk: disk.map(str::to_owned),
+            });
+        }
+        if name.is_empty() {
+            return Err(MeasureError::Usage("a target has no name".to_owned()));
+        }
+        Ok(TargetName::Path(PathBuf::from(name)))
+    }
+
+    /// Which way the bytes go where nothing else is said: never a way that harms.
+    fn direction(&self) -> Direction {
+        match self {
+            TargetName::Path(path) if is_existing_data(path) => Direction::Read,
+            _ => Direction::Write,
+        }
+    }
+}
+
+fn is_existing_data(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| !found.is_dir())
+}
+
+impl Plan {
+    /// Half a minute on `targets`, everything else as the command line has it by default.
+    pub fn new(targets: Vec<String>) -> Plan {
+        Plan {
+            targets,
+            direction: None,
+            record_bytes: 1 << 20,
+            depth: 8,
+            engine: EngineChoice::Auto,
+            threads: None,
+            path: DataPath::Direct,
+            layout: Layout::Independent,
+            time_ns: Some(30_000_000_000),
+            bytes: None,
+            until_steady: false,
+            size_bytes: None,
+            rate_bytes_per_s: None,
+            buffer_bytes: 512 << 20,
+            interval: IntervalRule::Time(1_000_000_000),
+            fresh_data: true,
+            prewrite: true,
+            confirm: true,
+            destroy: Vec::new(),
+            dry_run: false,
+            seed: 0,
+            arguments: Vec::new(),
+        }
+    }
+
+    /// The direction asked for, or the one that harms none of the targets.
+    ///
+    /// # Errors
+    /// [`MeasureError::Usage`] if the targets differ in that.
+    pub fn direction_for(&self, names: &[TargetName]) -> Result<Direction, MeasureError> {
+        if let Some(direction) = self.direction {
+            return Ok(direction);
+        }
+        let mut directions = names.iter().map(TargetName::direction);
+        let first = directions.next().unwrap_or(Direction::Write);
+        if directions.all(|direction| direction == first) {
+            return Ok(first);
+        }
+        Err(MeasureError::Usage(
+            "some targets would be read and others written by default: say --read or --write"
+                .to_owned(),
+        ))
+    }
+
+    /// Looks for demands that contradict each other.
+    ///
+    /// # Errors
+    /// [`MeasureError::Usage`], saying which and what to do.
+    pub fn check(&self) -> Result<(), MeasureError> {
+        let usage = |text: &str| Err(MeasureError::Usage(text.to_owned()));
+        if self.targets.is_empty() {
+            return usage("name at least one target: a directory, a file, a block device, null:");
+        }
+        if self.record_bytes == 0 || self.record_bytes > 1 << 30 {
+            return usage("--record-size must be from 1 byte to 1GiB");
+        }
+        if self.depth == 0 || self.depth > 4096 {
+            return usage("--depth must be from 1 to 4096");
+        }
+        if self.threads == Some(0) {
+            return usage("--threads must be at least 1");
+        }
+        if self.layout == (Layout::Stripe { chunk_bytes: 0 }) {
+            return usage("--chunk must be at least one block");
+        }
+        if self.layout != Layout::Independent && self.threads.is_some_and(|threads| threads > 1) {
+            return usage(
+                "a stripe or span is one stream and needs one driver: leave out --threads",
+            );
+        }
+        if self.until_steady && self.rate_bytes_per_s.is_some() {
+            return usage(
+                "--until-steady looks for the rate, --rate gives it: choose one of the two",
+            );
+        }
+        match self.interval {
+            IntervalRule::Time(length_ns) if length_ns < 1_000_000 => {
+                usage("--interval must be at least 1ms")
+            }
+            IntervalRule::Bytes(0) => usage("--interval must be at least one byte"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The name of a direction in results and messages.
+pub fn direction_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_apart() {
+        assert_eq!(TargetName::parse("null:").unwrap(), TargetName::Null);
+        let simulated = TargetName::parse("sim:a/b.toml:hda").unwrap();
+        let expected = TargetName::Simulated {
+            machine: "a/b.toml".into(),
+            disk: Some("hda".to_owned()),
+        };
+        assert_eq!(simulated, expected);
+        assert_eq!(
+            TargetName::parse("sim.toml").unwrap(),
+            TargetName::Path("sim.toml".into())
+        );
+        assert!(TargetName::parse("").is_err());
+    }
+
+    #[test]
+    fn the_default_direction_never_harms() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("precious");
+        std::fs::write(&file, "x").unwrap();
+        let direction = |path: &Path| TargetName::Path(path.to_owned()).direction();
+        assert_eq!(direction(&file), Direction::Read);
+        assert_eq!(direction(directory.path()), Direction::Write);
+        assert_eq!(direction(&directory.path().join("new")), Direction::Write);
+        assert_eq!(TargetName::Null.direction(), Direction::Write);
+    }
+}

@@ -1,0 +1,329 @@
+//! The one versioned document between measuring and showing: asked, machine, seen, concluded.
+//!
+//! The run fills it, the faces draw it, `--json` writes it, `sustain report` reads it back. All
+//! times count from the start of the run, all rates are bytes per second, units stand in the names.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The `schema` of a [`MeasureResult`] as this version writes it.
+pub const MEASURE_SCHEMA: &str = "sustain.measure/1";
+
+/// What `sustain measure` was asked, where it ran, what it saw and what follows from it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeasureResult {
+    /// Always `sustain.measure/1`; a reader refuses what it does not know.
+    pub schema: String,
+    /// What was asked, and what became of it.
+    pub plan: Plan,
+    /// The machine the run was made on.
+    pub host: Host,
+    /// One entry per target, in the order given.
+    pub targets: Vec<TargetResult>,
+    /// All targets together.
+    pub total: Total,
+    /// For a rate, the memory that rides out every pause that was seen.
+    pub buffer_curve: Vec<BufferPoint>,
+    /// What one may record with, where the run allows to say so.
+    pub recommendation: Option<Recommendation>,
+    /// The longest stretches without a completion, longest first.
+    pub stalls: Vec<Stall>,
+    /// The machine alongside: before, during and after the run.
+    pub system: System,
+    /// What a reader must know to read the figures right, in plain words.
+    pub notes: Vec<String>,
+}
+
+/// What was asked for and what was used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// Version of the tool that made the run.
+    pub sustain_version: String,
+    /// The arguments as typed, to repeat the run.
+    pub arguments: Vec<String>,
+    /// Start of the run, UTC, RFC 3339. Simulated runs have none.
+    pub started: Option<String>,
+    /// The targets as typed.
+    pub targets: Vec<String>,
+    /// `write` or `read`.
+    pub direction: String,
+    /// The engine asked for.
+    pub engine: String,
+    /// The engine that did the work.
+    pub engine_used: String,
+    /// Why this engine, with its registration and, for `auto`, what refused the better ones.
+    pub engine_why: String,
+    /// Drivers used; each is one thread with one engine.
+    pub threads: u32,
+    /// Bytes per request.
+    pub record_size_bytes: u64,
+    /// Requests kept in flight per target.
+    pub depth: u32,
+    /// `direct` or `buffered`.
+    pub path: String,
+    /// `independent`, `stripe` or `span`.
+    pub layout: String,
+    /// The stripe's chunk; only with layout `stripe`.
+    pub chunk_bytes: Option<u64>,
+    /// The bound in time.
+    pub time_s: Option<f64>,
+    /// The bound in bytes per target.
+    pub bytes: Option<u64>,
+    /// Whether the run ended once steady.
+    pub until_steady: bool,
+    /// The part of each target that is used; the run wraps in it.
+    pub size_bytes: Option<u64>,
+    /// The rate asked to hold, over all targets.
+    pub rate_bytes_per_s: Option<f64>,
+    /// The memory that a recorder would have.
+    pub buffer_bytes: u64,
+    /// Length of an interval in time, when by time.
+    pub interval_s: Option<f64>,
+    /// Length of an interval in bytes, when by bytes.
+    pub interval_bytes: Option<u64>,
+    /// `fresh` or `zero`; written data only.
+    pub data: String,
+    /// Seed of the data and of simulated machines.
+    pub seed: u64,
+    /// Whether time was simulated.
+    pub simulated: bool,
+}
+
+/// The machine of the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// Kernel release, CPU, memory.
+    pub description: Option<sustain_host::Description>,
+    /// The block devices under the targets.
+    pub devices: Vec<sustain_host::BlockDevice>,
+    /// The file systems under file targets, by target name.
+    pub file_systems: Vec<TargetFileSystem>,
+}
+
+/// Which file system a file target lies on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetFileSystem {
+    /// The target's name.
+    pub target: String,
+    /// What is known of its file system.
+    pub file_system: sustain_host::FileSystem,
+}
+
+/// What one target did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetResult {
+    /// What was typed; of simulated disks the disk's name.
+    pub name: String,
+    /// `block_device`, `file`, `scratch_file`, `null` or `simulated`.
+    pub kind: String,
+    /// Size of the target, where it has one.
+    pub capacity_bytes: Option<u64>,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// From the common start to this target's last completion (and closing flush, if buffered).
+    pub seconds: f64,
+    /// `bytes / seconds`.
+    pub rate_bytes_per_s: f64,
+    /// How often its region was begun; 1 for a run that never wrapped.
+    pub laps: u64,
+    /// Bytes of distinct positions touched.
+    pub distinct_bytes: u64,
+    /// The most requests that were in flight at once.
+    pub depth_reached: u32,
+    /// `written` or `unwritten` for files, else null.
+    pub extents: Option<String>,
+    /// The rate once steady.
+    pub sustained: Sustained,
+    /// What came before it, faster.
+    pub burst: Option<Burst>,
+    /// Latency of a request, from its submission (from its intended start when paced).
+    pub latency_ns: Latency,
+    /// Latency histogram in ascending order; only bins that hold something.
+    pub latency_histogram: Vec<LatencyBin>,
+    /// The series, thinned past 10,000 entries by joining neighbours.
+    pub intervals: Vec<Interval>,
+    /// Requests that failed.
+    pub errors: Vec<TargetError>,
+    /// `time`, `bytes`, `end_of_device`, `steady`, `interrupted` or `error`.
+    pub ended: String,
+}
+
+/// A rate once steady, with its 95 % confidence interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sustained {
+    /// Whether a steady state was reached.
+    pub reached: bool,
+    /// The rate in the steady window; of the last half of the run if none was reached.
+    pub rate_bytes_per_s: f64,
+    /// Lower and upper end of the 95 % confidence interval.
+    pub ci95_bytes_per_s: [f64; 2],
+    /// Start of the window judged.
+    pub from_s: f64,
+    /// The verdict in words.
+    pub why: String,
+}
+
+/// A faster beginning, such as a write cache gives.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Burst {
+    /// Bytes moved at the faster rate.
+    pub bytes: u64,
+    /// That rate.
+    pub rate_bytes_per_s: f64,
+}
+
+/// Percentiles and the exact maximum of a latency.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Latency {
+    /// Median.
+    pub p50: u64,
+    /// 90th percentile.
+    pub p90: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// 99.9th percentile.
+    pub p99_9: u64,
+    /// The longest, exact.
+    pub max: u64,
+    /// When the longest ended.
+    pub max_at_s: f64,
+    /// Where the longest was.
+    pub max_at_offset_bytes: u64,
+}
+
+/// One bin of a latency histogram.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyBin {
+    /// Lower end.
+    pub from_ns: u64,
+    /// Upper end, included.
+    pub to_ns: u64,
+    /// Requests in it.
+    pub count: u64,
+}
+
+/// Completions summed over a stretch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// Start.
+    pub start_s: f64,
+    /// End.
+    pub end_s: f64,
+    /// Bytes completed in it.
+    pub bytes: u64,
+    /// Rate in it.
+    pub rate_bytes_per_s: f64,
+    /// All bytes so far over all seconds so far.
+    pub average_bytes_per_s: f64,
+    /// Longest latency in it.
+    pub latency_max_ns: u64,
+}
+
+/// A request that failed, and how many like it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetError {
+    /// When, from the start of the run.
+    pub at_s: f64,
+    /// `read`, `write` or `flush`.
+    pub operation: String,
+    /// Where.
+    pub offset_bytes: u64,
+    /// What happened and what to do next, in words.
+    pub message: String,
+    /// Error number of the kernel, where there is one.
+    pub errno: Option<i32>,
+}
+
+/// All targets together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Total {
+    /// Bytes of all targets.
+    pub bytes: u64,
+    /// From the start to the last completion of all.
+    pub seconds: f64,
+    /// Rate while every target was active; null if there was no such window.
+    pub all_active_bytes_per_s: Option<f64>,
+    /// Sum of the targets' own rates.
+    pub sum_bytes_per_s: f64,
+    /// All bytes over the wall clock.
+    pub wall_clock_bytes_per_s: f64,
+    /// The sum's steady rate, judged on the all-active window.
+    pub sustained: Sustained,
+    /// A faster beginning of the sum.
+    pub burst: Option<Burst>,
+    /// The sum's series.
+    pub intervals: Vec<Interval>,
+    /// CPU of this process, user and system, over bytes / 10^9; null when simulated.
+    pub cpu_seconds_per_gb: Option<f64>,
+    /// Longest time without any completion on any target.
+    pub worst_stall_ns: u64,
+    /// When that began.
+    pub worst_stall_at_s: f64,
+    /// Whether the tool, not the targets, set the rate.
+    pub tool_limited: bool,
+    /// Whether `--rate` was held; null without it.
+    pub rate_held: Option<bool>,
+    /// With `--rate`: the most that was waiting to be written.
+    pub backlog_max_bytes: Option<u64>,
+}
+
+/// One point of the buffer curve.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BufferPoint {
+    /// A stream's rate.
+    pub rate_bytes_per_s: f64,
+    /// Memory that would have ridden out every pause of this run at that rate.
+    pub buffer_bytes: u64,
+}
+
+/// A rate one may record at, and with which memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Recommendation {
+    /// The rate.
+    pub rate_bytes_per_s: f64,
+    /// The memory it needs.
+    pub buffer_bytes: u64,
+    /// Whether a run paced at this rate held; null if none was made.
+    pub confirmed: Option<bool>,
+    /// How long the paced run was.
+    pub held_seconds: Option<f64>,
+    /// The most that was waiting in it.
+    pub backlog_max_bytes: Option<u64>,
+}
+
+/// A stretch without a completion although requests were in flight.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stall {
+    /// Which target.
+    pub target: String,
+    /// When it began.
+    pub start_s: f64,
+    /// How long it was.
+    pub duration_ns: u64,
+    /// Where the request was that ended it.
+    pub offset_bytes: u64,
+    /// Other targets that stalled at the same moment: a shared cause.
+    pub shared_with: Vec<String>,
+}
+
+/// The machine alongside the run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct System {
+    /// About one a second; negative times are before the run.
+    pub samples: Vec<sustain_host::Sample>,
+    /// Kernel log lines about the targets.
+    pub kernel_messages: Vec<KernelMessage>,
+    /// Why the kernel log could not be read, if so.
+    pub kernel_log_unreadable: Option<String>,
+}
+
+/// A line of the kernel log, placed on the run's time axis.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelMessage {
+    /// When.
+    pub at_s: f64,
+    /// syslog level, 0 (emergency) to 7 (debug).
+    pub level: u8,
+    /// The line.
+    pub text: String,
+}

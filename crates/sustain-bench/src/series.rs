@@ -1,0 +1,117 @@
+//! A series of intervals of bounded length: past its bound, neighbours are joined, bytes added and
+//! maxima kept.
+
+use sustain_disk::meter::Interval;
+
+/// The most intervals that a series keeps.
+pub const INTERVALS_MAX: usize = 10_000;
+
+/// Intervals in time order.
+#[derive(Debug, Clone)]
+pub struct Series {
+    intervals: Vec<Interval>,
+    intervals_max: usize,
+    /// So many closed intervals make one entry.
+    joined: usize,
+    /// How many the last entry holds.
+    in_last: usize,
+}
+
+impl Default for Series {
+    fn default() -> Series {
+        Series::bounded(INTERVALS_MAX)
+    }
+}
+
+impl Series {
+    /// A series of at most `intervals_max` entries.
+    pub fn bounded(intervals_max: usize) -> Series {
+        assert!(intervals_max >= 2, "joining pairs needs two");
+        Series {
+            intervals: Vec::new(),
+            intervals_max,
+            joined: 1,
+            in_last: 1,
+        }
+    }
+
+    /// Appends the interval that follows.
+    pub fn push(&mut self, interval: Interval) {
+        match self.intervals.last_mut() {
+            Some(last) if self.in_last < self.joined => {
+                *last = join(*last, interval);
+                self.in_last += 1;
+                return;
+            }
+            _ => {}
+        }
+        if self.intervals.len() == self.intervals_max {
+            self.thin();
+        }
+        self.intervals.push(interval);
+        self.in_last = 1;
+    }
+
+    fn thin(&mut self) {
+        self.intervals = self
+            .intervals
+            .chunks(2)
+            .map(|pair| {
+                pair.iter()
+                    .copied()
+                    .reduce(join)
+                    .expect("chunks are not empty")
+            })
+            .collect();
+        self.joined *= 2;
+    }
+
+    /// The intervals.
+    pub fn as_slice(&self) -> &[Interval] {
+        &self.intervals
+    }
+}
+
+fn join(first: Interval, second: Interval) -> Interval {
+    Interval {
+        start_ns: first.start_ns,
+        end_ns: second.end_ns,
+        bytes: first.bytes + second.bytes,
+        latency_max_ns: first.latency_max_ns.max(second.latency_max_ns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_series_stays_bounded_and_loses_no_byte_and_no_maximum() {
+        let mut series = Series::bounded(8);
+        for index in 0..1000u64 {
+            let latency_max_ns = if index == 777 { 99 } else { 1 };
+            let (start_ns, end_ns) = (index * 10, index * 10 + 10);
+            series.push(Interval {
+                start_ns,
+                end_ns,
+                bytes: index,
+                latency_max_ns,
+            });
+        }
+        let kept = series.as_slice();
+        assert!(kept.len() <= 8);
+        assert_eq!(
+            kept.iter().map(|interval| interval.bytes).sum::<u64>(),
+            499_500
+        );
+        assert_eq!(
+            kept.iter().map(|interval| interval.latency_max_ns).max(),
+            Some(99)
+        );
+        assert_eq!((kept[0].start_ns, kept[kept.len() - 1].end_ns), (0, 10_000));
+        assert!(
+            kept.windows(2)
+                .all(|pair| pair[0].end_ns == pair[1].start_ns)
+        );
+    }
+}

@@ -1,0 +1,454 @@
+//! Opens the targets of a run under the guard, and settles which part of each is used.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use sustain_disk::clock::Clock;
+use sustain_disk::engine::{SharedMachine, SimulatedTarget};
+use sustain_disk::error::Error;
+use sustain_disk::layout::Layout;
+use sustain_disk::simulated::{Machine, MachineFile};
+use sustain_disk::target::{
+    Candidate, Direction, OpenRequest, Target, TargetKind, open_null, open_path,
+};
+use sustain_disk::units::Size;
+use sustain_host::{Refusal, Roots};
+
+use crate::error::MeasureError;
+use crate::plan::{Plan, SIZE_BYTES_DEFAULT, TargetName};
+
+/// A scratch file leaves this part of the free space alone.
+const FREE_SHARE_KEPT: u64 = 20;
+
+/// An open target and the part of it that the run uses.
+#[derive(Debug, Clone)]
+pub struct OpenTarget {
+    /// The target.
+    pub target: Target,
+    /// Where it lies in the file system, if it does.
+    pub path: Option<PathBuf>,
+    /// Which simulated disk it is, if it is one.
+    pub simulated: Option<SimulatedTarget>,
+    /// Bytes from its start that are used.
+    pub size_bytes: u64,
+    /// Whether the run starts again at 0 at the end of these.
+    pub wraps: bool,
+    /// Whether its bytes must be written once before anything else.
+    pub needs_prewrite: bool,
+}
+
+/// All targets of a run.
+pub struct Session {
+    /// In the order given.
+    pub targets: Vec<OpenTarget>,
+    /// Simulated machines of theirs.
+    pub machines: Vec<SharedMachine>,
+    /// Real, unless all targets are simulated.
+    pub clock: Clock,
+    /// Which way.
+    pub direction: Direction,
+    /// What the user must know before anything is written.
+    pub notes: Vec<String>,
+    /// Files that did not exist before.
+    created: Vec<PathBuf>,
+    names: Vec<TargetName>,
+}
+
+impl Session {
+    /// Opens what the plan names. Nothing is written yet.
+    ///
+    /// # Errors
+    /// What the guard refuses, what cannot be opened, what is too small.
+    pub fn open(plan: &Plan, roots: &Roots) -> Result<Session, MeasureError> {
+        let mut session = Session::prepare(plan)?;
+        let result = session.open_all(plan, roots);
+        if result.is_err() || plan.dry_run {
+            session.remove_created();
+        }
+        result.map(|()| session)
+    }
+
+    fn prepare(plan: &Plan) -> Result<Session, MeasureError> {
+        plan.check()?;
+        let names: Vec<TargetName> = plan
+            .targets
+            .iter()
+            .map(|name| TargetName::parse(name))
+            .collect::<Result<_, _>>()?;
+        check_destroy(plan)?;
+        check_distinct(plan, &names)?;
+        let direction = plan.direction_for(&names)?;
+        let all_simulated = names
+            .iter()
+            .all(|name| matches!(name, TargetName::Simulated { .. }));
+        Ok(Session {
+            targets: Vec::new(),
+            machines: Vec::new(),
+            clock: if all_simulated {
+                Clock::simulated()
+            } else {
+                Clock::Real
+            },
+            direction,
+            notes: Vec::new(),
+            created: Vec::new(),
+            names,
+        })
+    }
+
+    fn open_all(&mut self, plan: &Plan, roots: &Roots) -> Result<(), MeasureError> {
+        let mut machines = HashMap::new();
+        for (typed, name) in plan.targets.iter().zip(std::mem::take(&mut self.names)) {
+            match name {
+                TargetName::Null => self.open_null(typed)?,
+                TargetName::Path(path) => self.open_path(plan, typed, &path, roots)?,
+                TargetName::Simulated { machine, disk } => {
+                    self.open_simulated(plan, &machine, disk.as_deref(), &mut machines)?;
+                }
+            }
+        }
+        self.check_simulated_distinct()?;
+        self.share_free_space(plan)?;
+        for target in &mut self.targets {
+            fit(target, plan)?;
+        }
+        self.level_stripe(plan.layout);
+        Ok(())
+    }
+
+    /// A run that does not come about leaves nothing behind.
+    fn remove_created(&mut self) {
+        for path in self.created.drain(..) {
+            // It was made moments ago and is empty; if it is gone already, all the better.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
+    fn open_null(&mut self, name: &str) -> Result<(), MeasureError> {
+        if self.direction == Direction::Read {
+            return Err(Error::target(name, "there is nothing to read in null:").into());
+        }
+        self.targets.push(OpenTarget {
+            target: open_null(name)?,
+            path: None,
+            simulated: None,
+            size_bytes: u64::MAX,
+            wraps: false,
+            needs_prewrite: false,
+        });
+        Ok(())
+    }
+
+    fn open_path(
+        &mut self,
+        plan: &Plan,
+        name: &str,
+        path: &Path,
+        roots: &Roots,
+    ) -> Result<(), MeasureError> {
+        let writing = self.direction == Direction::Write;
+        let request = OpenRequest {
+            direction: self.direction,
+            path: plan.path,
+            create: writing,
+        };
+        let existed = path.exists();
+        let notes = &mut self.notes;
+        let mut guard = |candidate: &Candidate<'_>| inspect(candidate, plan, roots, notes);
+        let target = open_path(name, path, request, &mut guard)?;
+        if !existed {
+            self.created.push(path.to_owned());
+            self.notes
+                .push(format!("{name} is created and stays there after the run"));
+        }
+        let is_file = matches!(target.kind, TargetKind::File | TargetKind::ScratchFile);
+        let is_scratch = target.kind == TargetKind::ScratchFile;
+        self.targets.push(OpenTarget {
+            path: Some(path.to_owned()),
+            simulated: None,
+            size_bytes: 0,
+            wraps: is_file || plan.size_bytes.is_some(),
+            // What is to be read from a scratch file must have been written.
+            needs_prewrite: (writing && is_file && plan.prewrite) || (!writing && is_scratch),
+            target,
+        });
+        Ok(())
+    }
+
+    fn open_simulated(
+        &mut self,
+        plan: &Plan,
+        path: &Path,
+        disk: Option<&str>,
+        machines: &mut HashMap<PathBuf, (usize, MachineFile)>,
+    ) -> Result<(), MeasureError> {
+        if !machines.contains_key(path) {
+            let file = MachineFile::read(path)?;
+            self.notes.extend(file.warnings.iter().cloned());
+            let seed = plan.seed.wrapping_add(self.machines.len() as u64);
+            self.machines
+                .push(SharedMachine::new(Machine::new(&file, seed), &self.clock));
+            machines.insert(path.to_owned(), (self.machines.len() - 1, file));
+        }
+        let (machine, file) = &machines[path];
+        for disk in file.select(disk)? {
+            let description = &file.disks[disk];
+            self.targets.push(OpenTarget {
+                target: Target {
+                    name: description.name.clone(),
+                    kind: TargetKind::Simulated,
+                    file: None,
+                    capacity_bytes: Some(description.capacity_bytes),
+                    alignment_bytes: 1,
+                    device: None,
+                },
+                path: None,
+                simulated: Some(SimulatedTarget {
+                    machine: *machine,
+                    disk,
+                }),
+                size_bytes: 0,
+                wraps: plan.size_bytes.is_some(),
+                needs_prewrite: false,
+            });
+        }
+        Ok(())
+    }
+
+    fn check_simulated_distinct(&self) -> Result<(), MeasureError> {
+        for (index, one) in self.targets.iter().enumerate() {
+            let twice = self.targets[..index]
+                .iter()
+                .any(|other| one.simulated.is_some() && other.simulated == one.simulated);
+            if twice {
+                return Err(MeasureError::Usage(format!(
+                    "the simulated disk {} is given twice: leave one out",
+                    one.target.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Settles the size of files that are to be made, within the free space.
+    fn share_free_space(&mut self, plan: &Plan) -> Result<(), MeasureError> {
+        let mut growing: HashMap<(u32, u32), Vec<usize>> = HashMap::new();
+        for (index, target) in self.targets.iter_mut().enumerate() {
+            let is_file = matches!(
+                target.target.kind,
+                TargetKind::File | TargetKind::ScratchFile
+            );
+            let reads_file =
+                self.direction == Direction::Read && target.target.kind == TargetKind::File;
+            if !is_file || reads_file {
+                continue;
+            }
+            target.size_bytes = plan.size_bytes.unwrap_or(SIZE_BYTES_DEFAULT);
+            growing
+                .entry(target.target.device.unwrap_or_default())
+                .or_default()
+                .push(index);
+        }
+        for targets in growing.values() {
+            self.share_one_file_system(targets, plan)?;
+        }
+        Ok(())
+    }
+
+    fn share_one_file_system(
+        &mut self,
+        members: &[usize],
+        plan: &Plan,
+    ) -> Result<(), MeasureError> {
+        let first = &self.targets[members[0]];
+        let Some(path) = &first.path else {
+            return Ok(());
+        };
+        let place = if path.is_dir() {
+            path.as_path()
+        } else {
+            path.parent().unwrap_or(path)
+        };
+        let place = if place.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            place
+        };
+        let free = sustain_host::free_bytes(place)
+            .map_err(|error| Error::target(&first.target.name, error.to_string()))?;
+        let usable = (free - free / FREE_SHARE_KEPT) / members.len() as u64;
+        for index in members {
+            let target = &mut self.targets[*index];
+            let name = target.target.name.clone();
+            let held = target.target.capacity_bytes.unwrap_or(0);
+            let wanted = target.size_bytes;
+            let allowed = usable.saturating_add(held);
+            if wanted > allowed {
+                target.size_bytes = allowed;
+                if allowed < plan.record_bytes {
+                    return Err(Error::target(
+                        &name,
+                        format!("no space left: {} free; free some first", Size(free)),
+                    )
+                    .into());
+                }
+                self.notes.push(format!(
+                    "{name}: only {} free, so its file is {} instead of {}",
+                    Size(free),
+                    Size(allowed),
+                    Size(wanted)
+                ));
+            }
+            let target = &self.targets[*index];
+            self.notes.push(format!(
+                "{name}: {} free; writing a {} of {}",
+                Size(free),
+                if target.target.kind == TargetKind::ScratchFile {
+                    "nameless scratch file, gone afterwards,"
+                } else {
+                    "file"
+                },
+                Size(target.size_bytes)
+            ));
+        }
+        Ok(())
+    }
+
+    /// A stripe's members are used as far as the smallest reaches.
+    fn level_stripe(&mut self, layout: Layout) {
+        let Layout::Stripe { chunk_bytes } = layout else {
+            return;
+        };
+        let least = self
+            .targets
+            .iter()
+            .map(|target| target.size_bytes)
+            .min()
+            .unwrap_or(0);
+        for target in &mut self.targets {
+            target.size_bytes = least / chunk_bytes * chunk_bytes;
+        }
+    }
+}
+
+/// Settles the part that is used, in whole records.
+fn fit(target: &mut OpenTarget, plan: &Plan) -> Result<(), MeasureError> {
+    let name = target.target.name.clone();
+    let record = plan.record_bytes;
+    let alignment = u64::from(target.target.alignment_bytes);
+    if !record.is_multiple_of(alignment) {
+        return Err(Error::target(
+            &name,
+            format!(
+                "direct I/O there goes in multiples of {alignment} bytes and --record-size is \
+                 {record}: use a multiple, or --path buffered"
+            ),
+        )
+        .into());
+    }
+    if let Layout::Stripe { chunk_bytes } = plan.layout
+        && !chunk_bytes.is_multiple_of(alignment)
+    {
+        let why = format!("--chunk must be a multiple of {alignment} bytes there");
+        return Err(Error::target(&name, why).into());
+    }
+    if target.target.kind == TargetKind::Null {
+        target.size_bytes = plan.size_bytes.unwrap_or(u64::MAX);
+        return Ok(());
+    }
+    if target.size_bytes == 0 {
+        let capacity = target.target.capacity_bytes.unwrap_or(0);
+        target.size_bytes = plan.size_bytes.unwrap_or(capacity);
+        if target.size_bytes > capacity {
+            let why = format!("it has {} and --size asks for more", Size(capacity));
+            return Err(Error::target(&name, why).into());
+        }
+    }
+    if target.size_bytes < record {
+        let why = format!(
+            "it has room for {}, less than one record of {}: use a smaller --record-size",
+            Size(target.size_bytes),
+            Size(record)
+        );
+        return Err(Error::target(&name, why).into());
+    }
+    target.size_bytes -= target.size_bytes % record;
+    Ok(())
+}
+
+/// The guard's word on something that exists and would be written.
+fn inspect(
+    candidate: &Candidate<'_>,
+    plan: &Plan,
+    roots: &Roots,
+    notes: &mut Vec<String>,
+) -> Result<(), String> {
+    let inspection = sustain_host::inspect(roots, candidate.path, candidate.descriptor)
+        .map_err(|error| format!("it cannot be told whether that is safe: {error}"))?;
+    if !inspection.refusals.is_empty() {
+        let reasons: Vec<String> = inspection
+            .refusals
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        return Err(reasons.join("; "));
+    }
+    if candidate.claimed_by_other {
+        return Err(Refusal::Claimed.to_string());
+    }
+    let holds = inspection.signature.map_or_else(
+        || "no known signature".to_owned(),
+        |signature| signature.to_string(),
+    );
+    if !plan.destroy.iter().any(|name| name == candidate.name) {
+        return Err(format!(
+            "it exists ({holds}) and would be overwritten. To destroy what is on it, add \
+             --destroy {}; to leave it as it is, use --read",
+            candidate.name
+        ));
+    }
+    notes.push(format!(
+        "{}: what is on it ({holds}) is destroyed",
+        candidate.name
+    ));
+    Ok(())
+}
+
+/// `--destroy` of something that is no target is a slip that could cost data next time.
+fn check_destroy(plan: &Plan) -> Result<(), MeasureError> {
+    for name in &plan.destroy {
+        if !plan.targets.contains(name) {
+            return Err(MeasureError::Usage(format!(
+                "--destroy {name} names none of the targets; give it exactly as the target is \
+                 typed"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The same thing under two names would be measured against itself.
+fn check_distinct(plan: &Plan, names: &[TargetName]) -> Result<(), MeasureError> {
+    let mut seen: HashMap<sustain_host::Identity, &str> = HashMap::new();
+    let roots = Roots::default();
+    for (typed, name) in plan.targets.iter().zip(names) {
+        let TargetName::Path(path) = name else {
+            continue;
+        };
+        if path.is_dir() {
+            continue;
+        }
+        let Ok(stat) = rustix::fs::stat(path) else {
+            continue;
+        };
+        let Ok(inspection) = sustain_host::inspect_stat(&roots, path, &stat) else {
+            continue;
+        };
+        if let Some(earlier) = seen.insert(inspection.identity, typed) {
+            return Err(MeasureError::Usage(format!(
+                "{earlier} and {typed} are the same thing: leave one out"
+            )));
+        }
+    }
+    Ok(())
+}

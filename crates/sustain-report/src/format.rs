@@ -1,0 +1,89 @@
+//! Figures for people, on top of the units that the whole tool shares. The terminal and the page
+//! call it, so that a figure reads the same in both; it must never be used where a program reads.
+
+use sustain_disk::units::{Duration, Rate, Size};
+
+/// A rate: `3.80 GB/s`.
+pub(crate) fn rate(bytes_per_s: f64) -> String {
+    Rate(bytes_per_s).to_string()
+}
+
+/// An amount of data: `4 GiB` where that is exact, else `20.1 GB`.
+pub(crate) fn size(bytes: u64) -> String {
+    Size(bytes).to_string()
+}
+
+/// A latency or a stall: `41.2 ms`.
+pub(crate) fn latency(duration_ns: u64) -> String {
+    Duration(duration_ns).to_string()
+}
+
+/// A stretch of a run: `30 s`, `5.33 min`.
+pub(crate) fn stretch(seconds: f64) -> String {
+    if !seconds.is_finite() || seconds < 0.0 {
+        return "?".to_owned();
+    }
+    // A run's clock stays in seconds while it is short: `0.2 s`, never `200 ms`.
+    if seconds < 59.95 {
+        return format!("{seconds:.1} s").replace(".0 s", " s");
+    }
+    Duration((seconds * 10.0).round() as u64 * 100_000_000).to_string()
+}
+
+/// An amount of memory, always in binary units, so that a need compares with its bound:
+/// `37.2 MiB` of `512 MiB`.
+pub(crate) fn memory(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut exponent = 0;
+    while exponent + 1 < UNITS.len() && bytes >> (10 * (exponent + 1)) > 0 {
+        exponent += 1;
+    }
+    let unit_bytes = 1_u64 << (10 * exponent);
+    if bytes.is_multiple_of(unit_bytes) {
+        return format!("{} {}", bytes / unit_bytes, UNITS[exponent]);
+    }
+    let value = bytes as f64 / unit_bytes as f64;
+    let decimals = match value {
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$} {}", UNITS[exponent])
+}
+
+/// A part of a whole: `41 %`.
+pub(crate) fn percent(part: f64) -> String {
+    if part.is_finite() {
+        format!("{:.0} %", part * 100.0)
+    } else {
+        "?".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_stays_binary() {
+        assert_eq!(memory(512 << 20), "512 MiB");
+        assert_eq!(memory(39_000_000), "37.2 MiB");
+        assert_eq!(memory(1000), "1000 B");
+        assert_eq!(memory(u64::MAX), "16777216 TiB");
+    }
+
+    #[test]
+    fn stretches_are_rounded_to_tenths() {
+        assert_eq!(stretch(30.012), "30 s");
+        assert_eq!(stretch(3.21), "3.2 s");
+        assert_eq!(stretch(0.2), "0.2 s");
+        assert_eq!(stretch(5400.0), "1.5 h");
+        assert_eq!(stretch(f64::NAN), "?");
+    }
+
+    #[test]
+    fn parts_are_whole_percents() {
+        assert_eq!(percent(0.414), "41 %");
+        assert_eq!(percent(f64::NAN), "?");
+    }
+}

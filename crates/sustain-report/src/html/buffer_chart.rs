@@ -1,0 +1,122 @@
+//! The buffer curve: for a stream's rate, the memory that rides out every pause that was seen.
+
+use super::chart::{
+    ALARM, Chart, NEUTRAL, axis, colour, empty_plot, layout, memory_ticks, rate_axis, rounded,
+    title,
+};
+use crate::format::{memory, rate};
+use plotly::common::{DashType, Line, Marker, MarkerSymbol, Mode};
+use plotly::layout::{Axis, AxisType};
+use plotly::{Plot, Scatter};
+use sustain_bench::result::{BufferPoint, MeasureResult};
+
+/// The chart of this result; none if there are fewer than two points to draw.
+pub(super) fn buffer_chart(result: &MeasureResult, id: String) -> Option<Chart> {
+    // A logarithmic axis has no zero: a rate that needs no memory at all is not drawn.
+    let points = result
+        .buffer_curve
+        .iter()
+        .filter(|point| point.buffer_bytes > 0);
+    let points: Vec<&BufferPoint> = points.collect();
+    if points.len() < 2 {
+        return None;
+    }
+    let mut plot = empty_plot();
+    let x = points
+        .iter()
+        .map(|point| rounded(point.rate_bytes_per_s))
+        .collect();
+    let y = points
+        .iter()
+        .map(|point| rounded(point.buffer_bytes as f64))
+        .collect();
+    let words = points
+        .iter()
+        .map(|point| words(point.rate_bytes_per_s, point.buffer_bytes));
+    let curve = Scatter::new(x, y)
+        .mode(Mode::LinesMarkers)
+        .name("memory needed")
+        .line(Line::new().color(colour(0)).width(2.2))
+        .marker(Marker::new().color(colour(0)).size(4))
+        .text_array(words.collect())
+        .hover_template("%{text}<extra></extra>");
+    plot.add_trace(curve);
+    let most_rate = points
+        .iter()
+        .map(|point| point.rate_bytes_per_s)
+        .fold(0.0, f64::max);
+    add_bound(&mut plot, result, most_rate);
+    add_recommendation(&mut plot, result);
+    let bytes = points.iter().map(|point| point.buffer_bytes);
+    let bytes: Vec<u64> = bytes.chain([result.plan.buffer_bytes]).collect();
+    let x = rate_axis()
+        .range(vec![0.0, most_rate * 1.03])
+        .title(title("rate of the stream"));
+    plot.set_layout(
+        layout(1)
+            .x_axis(x)
+            .y_axis(memory_axis(&bytes))
+            .show_legend(true),
+    );
+    Some(Chart {
+        id,
+        heading: "Buffer that a stream needs".to_owned(),
+        caption:
+            "For a stream of a steady rate, the memory that would have ridden out every pause \
+                  of this run. Where the curve turns up, the targets are at their end."
+                .to_owned(),
+        height_px: 400,
+        plot,
+    })
+}
+
+fn words(rate_bytes_per_s: f64, buffer_bytes: u64) -> String {
+    format!("{} needs {}", rate(rate_bytes_per_s), memory(buffer_bytes))
+}
+
+fn add_bound(plot: &mut Plot, result: &MeasureResult, most_rate: f64) {
+    let bound = result.plan.buffer_bytes as f64;
+    let line = Line::new().color(NEUTRAL).dash(DashType::Dash).width(1.6);
+    let trace = Scatter::new(vec![0.0, rounded(most_rate * 1.03)], vec![bound, bound])
+        .mode(Mode::Lines)
+        .name(format!("--buffer {}", memory(result.plan.buffer_bytes)))
+        .line(line)
+        .hover_template("%{fullData.name}<extra></extra>");
+    plot.add_trace(trace);
+}
+
+fn add_recommendation(plot: &mut Plot, result: &MeasureResult) {
+    let Some(found) = &result.recommendation else {
+        return;
+    };
+    let (name, colour) = match found.confirmed {
+        Some(true) => ("recommended, confirmed", colour(2)),
+        Some(false) => ("computed, but did not hold", ALARM),
+        None => ("recommended, not confirmed", colour(1)),
+    };
+    let bytes = found.buffer_bytes.max(1) as f64;
+    let trace = Scatter::new(vec![rounded(found.rate_bytes_per_s)], vec![bytes])
+        .mode(Mode::Markers)
+        .name(name)
+        .marker(
+            Marker::new()
+                .color(colour)
+                .size(15)
+                .symbol(MarkerSymbol::Star),
+        )
+        .text_array(vec![words(found.rate_bytes_per_s, found.buffer_bytes)])
+        .hover_template("%{text}<extra></extra>");
+    plot.add_trace(trace);
+}
+
+fn memory_axis(bytes: &[u64]) -> Axis {
+    let least = bytes.iter().min().copied().unwrap_or(1).max(1) as f64;
+    let most = bytes.iter().max().copied().unwrap_or(1).max(2) as f64;
+    let (values, labels) = memory_ticks(least, most);
+    axis()
+        .type_(AxisType::Log)
+        .tick_values(values)
+        .tick_text(labels)
+        .range(vec![(least * 0.7).log10(), (most * 1.5).log10()])
+        .title(title("memory"))
+}

@@ -1,0 +1,90 @@
+//! Makes text from outside (names, kernel lines, messages) harmless in each place of the page.
+//! Every other file of the page goes through here; nothing enters the page by another way.
+
+/// A label longer than this hides the chart.
+const LABEL_CHARACTERS_MAX: usize = 200;
+
+/// For text between tags and inside quoted attributes.
+pub(super) fn text(outside: &str) -> String {
+    let mut safe = String::with_capacity(outside.len());
+    for character in outside.chars() {
+        match character {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            // Control characters have no place in a page; a line break may fold a long text.
+            '\n' | '\t' => safe.push(' '),
+            c if c.is_control() => safe.push('\u{fffd}'),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// For a label inside a chart: the plotting script reads a few tags and entities in labels, so a
+/// name could become a link.
+pub(super) fn label(outside: &str) -> String {
+    let mut shown: String = outside.chars().take(LABEL_CHARACTERS_MAX).collect();
+    if shown.len() < outside.len() {
+        shown.push('…');
+    }
+    text(&shown).replace("&quot;", "\"").replace("&#39;", "'")
+}
+
+/// For JSON inside a `<script>` element: no character in it can end the element or open a comment.
+pub(super) fn script_json(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                safe.push_str(&format!("\\u{:04x}", u32::from(character)));
+            }
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// One argument as a shell takes it back.
+pub(super) fn shell_argument(argument: &str) -> String {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !argument.is_empty() && argument.chars().all(harmless) {
+        return argument.to_owned();
+    }
+    format!("'{}'", argument.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_leave_its_place() {
+        assert_eq!(
+            text(r#"<b a="1" b='2'>&"#),
+            "&lt;b a=&quot;1&quot; b=&#39;2&#39;&gt;&amp;"
+        );
+        assert_eq!(text("a\nb\x1b"), "a b\u{fffd}");
+        assert_eq!(label("<a href=\"x\">"), "&lt;a href=\"x\"&gt;");
+    }
+
+    #[test]
+    fn json_cannot_end_its_script_and_stays_the_same_json() {
+        let value = serde_json::json!("</script><!--&\u{2028}");
+        let safe = script_json(&value.to_string());
+        assert!(!safe.contains('<') && !safe.contains('>') && !safe.contains('&'));
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&safe).unwrap(),
+            value
+        );
+    }
+
+    #[test]
+    fn arguments_survive_a_shell() {
+        assert_eq!(shell_argument("--size=4GiB"), "--size=4GiB");
+        assert_eq!(shell_argument("a b'c"), r"'a b'\''c'");
+        assert_eq!(shell_argument(""), "''");
+    }
+}

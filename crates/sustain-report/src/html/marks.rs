@@ -1,0 +1,170 @@
+//! What stands on the time axis beside the series: burst, steady window, idle periods, kernel
+//! messages and errors.
+
+use super::chart::{ALARM, NEUTRAL, TimeUnit};
+use super::escape;
+use crate::format::{latency, size};
+use plotly::common::{DashType, Label, Marker, MarkerSymbol, Mode};
+use plotly::layout::{Margin, Shape, ShapeLayer, ShapeLine, ShapeType};
+use plotly::{Plot, Scatter};
+use sustain_bench::result::{Burst, MeasureResult, Stall, Sustained, TargetError};
+
+const STEADY_FILL: &str = "rgba(10,157,115,0.13)";
+const BURST_FILL: &str = "rgba(224,138,0,0.17)";
+const IDLE_FILL: &str = "rgba(128,128,128,0.12)";
+
+/// The margins around the panels.
+pub(super) fn margin(top_px: usize, bottom_px: usize) -> Margin {
+    Margin::new()
+        .left(92)
+        .right(24)
+        .top(top_px)
+        .bottom(bottom_px)
+}
+
+/// One stall in words.
+pub(super) fn stall_words(stall: &Stall) -> String {
+    let company = match stall.shared_with.as_slice() {
+        [] => String::new(),
+        others => format!(", with {}", others.join(", ")),
+    };
+    format!(
+        "{} on {} at offset {}{company}",
+        latency(stall.duration_ns),
+        stall.target,
+        size(stall.offset_bytes)
+    )
+}
+
+/// Kernel messages and errors as marks at the top of the first panel, with their words.
+pub(super) fn events(plot: &mut Plot, result: &MeasureResult, unit: TimeUnit, top: f64) {
+    let mut said: Vec<(f64, String)> = Vec::new();
+    for message in &result.system.kernel_messages {
+        said.push((message.at_s, message.text.clone()));
+    }
+    let height = top * 0.985;
+    event_marks(
+        plot,
+        "kernel message",
+        MarkerSymbol::TriangleDown,
+        &said,
+        unit,
+        height,
+    );
+    let mut failed: Vec<(f64, String)> = Vec::new();
+    for target in &result.targets {
+        let words = |error: &TargetError| {
+            format!("{}: {}: {}", target.name, error.operation, error.message)
+        };
+        failed.extend(target.errors.iter().map(|error| (error.at_s, words(error))));
+    }
+    event_marks(
+        plot,
+        "error",
+        MarkerSymbol::Cross,
+        &failed,
+        unit,
+        top * 0.94,
+    );
+}
+
+fn event_marks(
+    plot: &mut Plot,
+    name: &str,
+    symbol: MarkerSymbol,
+    events: &[(f64, String)],
+    unit: TimeUnit,
+    height: f64,
+) {
+    if events.is_empty() {
+        return;
+    }
+    let x = events.iter().map(|(at_s, _)| unit.at(*at_s)).collect();
+    let y = vec![height; events.len()];
+    let words = events
+        .iter()
+        .map(|(_, words)| escape::label(words))
+        .collect();
+    let trace = Scatter::new(x, y)
+        .mode(Mode::Markers)
+        .name(name)
+        .marker(Marker::new().color(ALARM).size(11).symbol(symbol))
+        .text_array(words)
+        .hover_template("%{text}")
+        .hover_label(Label::new().align("left"));
+    plot.add_trace(trace);
+}
+
+/// Shaded stretches and vertical lines.
+pub(super) fn periods(
+    result: &MeasureResult,
+    begin_s: f64,
+    end_s: f64,
+    unit: TimeUnit,
+) -> Vec<Shape> {
+    let run_s = result.total.seconds;
+    let mut shapes = Vec::new();
+    if begin_s < 0.0 {
+        shapes.push(stretch(begin_s, 0.0, unit, "paper", IDLE_FILL));
+    }
+    if end_s > run_s {
+        shapes.push(stretch(run_s, end_s, unit, "paper", IDLE_FILL));
+    }
+    let (sustained, burst) = judged(result);
+    if sustained.reached {
+        shapes.push(stretch(
+            sustained.from_s,
+            run_s,
+            unit,
+            "y domain",
+            STEADY_FILL,
+        ));
+    }
+    if let Some(burst) = burst.filter(|burst| burst.rate_bytes_per_s > 0.0) {
+        let until_s = (burst.bytes as f64 / burst.rate_bytes_per_s).min(run_s);
+        shapes.push(stretch(0.0, until_s, unit, "y domain", BURST_FILL));
+    }
+    let messages = result.system.kernel_messages.iter();
+    shapes.extend(messages.map(|message| vertical(unit.at(message.at_s))));
+    shapes
+}
+
+/// The verdict that the first panel shows: of the sum, which for a single target is its own.
+fn judged(result: &MeasureResult) -> (&Sustained, Option<&Burst>) {
+    match result.targets.as_slice() {
+        [only] => (&only.sustained, only.burst.as_ref()),
+        _ => (&result.total.sustained, result.total.burst.as_ref()),
+    }
+}
+
+fn stretch(from_s: f64, to_s: f64, unit: TimeUnit, y_ref: &str, fill: &'static str) -> Shape {
+    Shape::new()
+        .shape_type(ShapeType::Rect)
+        .layer(ShapeLayer::Below)
+        .x_ref("x")
+        .x0(unit.at(from_s))
+        .x1(unit.at(to_s))
+        .y_ref(y_ref)
+        .y0(0.0)
+        .y1(1.0)
+        .fill_color(fill)
+        .line(ShapeLine::new().width(0.0))
+}
+
+fn vertical(x: f64) -> Shape {
+    Shape::new()
+        .shape_type(ShapeType::Line)
+        .layer(ShapeLayer::Below)
+        .x_ref("x")
+        .x0(x)
+        .x1(x)
+        .y_ref("paper")
+        .y0(0.0)
+        .y1(1.0)
+        .line(
+            ShapeLine::new()
+                .color(NEUTRAL)
+                .width(1.0)
+                .dash(DashType::Dot),
+        )
+}

@@ -1,0 +1,33 @@
+//! The report as one page that opens without a network, from results just made or saved.
+//! The faces call [`measure_html`] and write the file; nothing here may load anything from anywhere.
+
+mod buffer_chart;
+mod chart;
+mod escape;
+mod histogram_chart;
+mod marks;
+mod overlay_chart;
+mod page;
+mod samples;
+mod script;
+mod section;
+mod series;
+mod table;
+mod time_chart;
+mod where_tables;
+
+use crate::ReportError;
+use sustain_bench::result::MeasureResult;
+
+/// The page that shows these results, one section each; with several, their totals in one chart
+/// above. Text from the results is escaped wherever it stands.
+///
+/// # Errors
+/// [`ReportError::NoResults`] without a result; [`ReportError::NoChartScript`] if the plotting
+/// library has no script to carry.
+pub fn measure_html(results: &[MeasureResult]) -> Result<String, ReportError> {
+    if results.is_empty() {
+        return Err(ReportError::NoResults);
+    }
+    page::page(results, &script::plotting_script()?)
+}

@@ -1,0 +1,56 @@
+//! The machine's samples as series that a chart draws. The one place of the page that knows the
+//! fields of a sample.
+
+use sustain_host::Sample;
+
+/// The machine at one moment.
+pub(super) struct Moment {
+    pub(super) time_s: f64,
+    /// Parts of all processors' time; none if no clock tick passed since the last sample.
+    pub(super) processor: Option<Processor>,
+    pub(super) dirty_bytes: u64,
+    pub(super) writeback_bytes: u64,
+    pub(super) cached_bytes: u64,
+}
+
+/// Parts of all processors' time, 0 to 1.
+pub(super) struct Processor {
+    pub(super) user: f64,
+    /// In the kernel, interrupts included.
+    pub(super) system: f64,
+    pub(super) iowait: f64,
+}
+
+/// The samples in order of time.
+pub(super) fn moments(samples: &[Sample]) -> Vec<Moment> {
+    samples.iter().map(moment).collect()
+}
+
+fn moment(sample: &Sample) -> Moment {
+    Moment {
+        time_s: sample.time_s,
+        processor: sample.cpu.as_ref().map(|shares| Processor {
+            user: shares.user_percent / 100.0,
+            system: (shares.system_percent + shares.irq_percent) / 100.0,
+            iowait: shares.iowait_percent / 100.0,
+        }),
+        dirty_bytes: sample.memory.dirty_bytes,
+        writeback_bytes: sample.memory.writeback_bytes,
+        cached_bytes: sample.memory.cached_bytes,
+    }
+}
+
+/// The highest temperature of each device that tells one, in the order of the samples.
+pub(super) fn temperatures_max(samples: &[Sample]) -> Vec<(String, f64)> {
+    let mut highest: Vec<(String, f64)> = Vec::new();
+    for device in samples.iter().flat_map(|sample| &sample.devices) {
+        let Some(celsius) = device.temperature_celsius else {
+            continue;
+        };
+        match highest.iter_mut().find(|(name, _)| *name == device.name) {
+            Some((_, most)) => *most = most.max(celsius),
+            None => highest.push((device.name.clone(), celsius)),
+        }
+    }
+    highest
+}

@@ -1,0 +1,25 @@
+//! The plotting script that the page carries, taken out of the plotting library.
+//! The library hands out its script together with a second, large one for formulas: that stays out.
+
+use crate::ReportError;
+use plotly::Plot;
+
+const CLOSING_TAG: &str = "</script>";
+
+/// The text of the plotting script, without its tags.
+pub(super) fn plotting_script() -> Result<String, ReportError> {
+    let both = Plot::offline_js_sources();
+    for element in both.split(CLOSING_TAG) {
+        let Some(opening) = element.find("<script") else {
+            continue;
+        };
+        let Some(body) = element[opening..].split_once('>').map(|(_, body)| body) else {
+            continue;
+        };
+        // Its licence comment is the one thing that its authors keep at its head.
+        if body.trim_start().starts_with("/**\n* plotly.js") {
+            return Ok(body.to_owned());
+        }
+    }
+    Err(ReportError::NoChartScript)
+}

@@ -1,0 +1,245 @@
+//! One result on the page, from the answer down to what is needed to repeat the run.
+
+use super::table::Table;
+use super::{buffer_chart, escape, histogram_chart, samples, time_chart, where_tables};
+use crate::ReportError;
+use crate::format::{latency, rate, size, stretch};
+use crate::terminal::{half_width, sentence};
+use sustain_bench::result::{Burst, MeasureResult, Sustained, TargetResult};
+
+/// More rows than this nobody reads; the document has them all.
+const STALLS_SHOWN: usize = 100;
+
+/// The section of this result; `index` keeps its charts apart from those of others.
+pub(super) fn section(result: &MeasureResult, index: usize) -> Result<String, ReportError> {
+    let mut markup = format!(
+        "<section>\n<h1>{}</h1>\n<p class=\"answer\">{}</p>\n",
+        escape::text(&name(result)),
+        escape::text(&sentence(result)),
+    );
+    markup.push_str(&errors(result));
+    markup.push_str(&key_figures(result));
+    markup.push_str("<h2>Charts</h2>\n");
+    markup.push_str(&time_chart::time_chart(result, format!("time-{index}")).markup());
+    let histogram = histogram_chart::histogram_chart(result, format!("latency-{index}"));
+    let curve = buffer_chart::buffer_chart(result, format!("buffer-{index}"));
+    for chart in [histogram, curve].into_iter().flatten() {
+        markup.push_str(&chart.markup());
+    }
+    markup.push_str(&stalls(result));
+    markup.push_str(&kernel_messages(result));
+    markup.push_str(&notes(result));
+    markup.push_str(&where_tables::asked(&result.plan));
+    markup.push_str(&where_tables::host(&result.host)?);
+    markup.push_str("</section>\n");
+    Ok(markup)
+}
+
+/// What was done to what: `write /dev/sdb and /dev/sdc`.
+pub(super) fn name(result: &MeasureResult) -> String {
+    let names: Vec<&str> = result
+        .targets
+        .iter()
+        .map(|target| target.name.as_str())
+        .collect();
+    let targets = match names.as_slice() {
+        [] => result.plan.targets.join(", "),
+        [first @ .., last] if (1..4).contains(&first.len()) => {
+            format!("{} and {last}", first.join(", "))
+        }
+        [only] => (*only).to_owned(),
+        [first, second, rest @ ..] => format!("{first}, {second} and {} more", rest.len()),
+    };
+    format!("{} {targets}", result.plan.direction)
+}
+
+fn errors(result: &MeasureResult) -> String {
+    let mut table = Table::new(&["error on", "when", "operation", "where", "what happened"]);
+    for target in &result.targets {
+        for error in &target.errors {
+            table.row(vec![
+                target.name.clone(),
+                stretch(error.at_s),
+                error.operation.clone(),
+                size(error.offset_bytes),
+                error.message.clone(),
+            ]);
+        }
+    }
+    let markup = table.markup();
+    if markup.is_empty() {
+        markup
+    } else {
+        format!("<div class=\"alarm\">{markup}</div>\n")
+    }
+}
+
+fn key_figures(result: &MeasureResult) -> String {
+    let mut table = Table::new(&[
+        "target",
+        "rate",
+        "sustained (95 %)",
+        "burst before",
+        "worst stall",
+        "p50",
+        "p90",
+        "p99",
+        "p99.9",
+        "longest",
+        "moved",
+        "ended",
+    ]);
+    for target in &result.targets {
+        table.row(target_figures(result, target));
+    }
+    let total = &result.total;
+    if result.targets.len() > 1 {
+        let mut row = vec![
+            "together".to_owned(),
+            rate(
+                total
+                    .all_active_bytes_per_s
+                    .unwrap_or(total.wall_clock_bytes_per_s),
+            ),
+            steady(&total.sustained),
+            burst_words(total.burst.as_ref()),
+            latency(total.worst_stall_ns),
+        ];
+        row.extend(vec![String::new(); 5]);
+        let moved = format!("{} in {}", size(total.bytes), stretch(total.seconds));
+        row.extend([moved, String::new()]);
+        table.row(row);
+    }
+    format!(
+        "<h2>Key figures</h2>\n{}{}",
+        table.markup(),
+        further_figures(result).markup()
+    )
+}
+
+fn target_figures(result: &MeasureResult, target: &TargetResult) -> Vec<String> {
+    let own = result
+        .stalls
+        .iter()
+        .filter(|stall| stall.target == target.name);
+    let worst = own.map(|stall| stall.duration_ns).max();
+    let times = &target.latency_ns;
+    vec![
+        target.name.clone(),
+        rate(target.rate_bytes_per_s),
+        steady(&target.sustained),
+        burst_words(target.burst.as_ref()),
+        worst.map_or_else(|| "none".to_owned(), latency),
+        latency(times.p50),
+        latency(times.p90),
+        latency(times.p99),
+        latency(times.p99_9),
+        format!("{} at {:.3} s", latency(times.max), times.max_at_s),
+        format!("{} in {}", size(target.bytes), stretch(target.seconds)),
+        target.ended.replace('_', " "),
+    ]
+}
+
+fn steady(sustained: &Sustained) -> String {
+    if !sustained.reached {
+        return format!("not reached: {}", sustained.why);
+    }
+    let spread = rate(half_width(sustained.ci95_bytes_per_s));
+    format!("{} ± {spread}", rate(sustained.rate_bytes_per_s))
+}
+
+fn burst_words(burst: Option<&Burst>) -> String {
+    burst.map_or_else(
+        || "none".to_owned(),
+        |burst| format!("{} at {}", size(burst.bytes), rate(burst.rate_bytes_per_s)),
+    )
+}
+
+/// What belongs to the run rather than to a target.
+fn further_figures(result: &MeasureResult) -> Table {
+    let total = &result.total;
+    let mut table = Table::new(&[]);
+    if result.targets.len() > 1 {
+        let together = total
+            .all_active_bytes_per_s
+            .map_or_else(|| "none".to_owned(), rate);
+        table.pair("rate while all were active", together);
+        table.pair("sum of each one's rate", rate(total.sum_bytes_per_s));
+        table.pair(
+            "all bytes over the wall clock",
+            rate(total.wall_clock_bytes_per_s),
+        );
+        let stall = latency(total.worst_stall_ns);
+        let words = format!("{stall}, from {:.3} s", total.worst_stall_at_s);
+        table.pair("longest without a completion on any", words);
+    }
+    if let Some(seconds) = total.cpu_seconds_per_gb {
+        table.pair("CPU for each GB", format!("{seconds:.3} s"));
+    }
+    if let Some(held) = total.rate_held {
+        table.pair("rate held", if held { "yes" } else { "NO" });
+    }
+    if let Some(bytes) = total.backlog_max_bytes {
+        table.pair("most that waited to be written", size(bytes));
+    }
+    for (device, celsius) in samples::temperatures_max(&result.system.samples) {
+        table.pair(
+            &format!("highest temperature of {device}"),
+            format!("{celsius:.0} °C"),
+        );
+    }
+    if total.tool_limited {
+        table.pair("limited by", "the tool itself, not the targets");
+    }
+    table
+}
+
+fn stalls(result: &MeasureResult) -> String {
+    let mut table = Table::new(&["stalled", "from", "for", "at offset", "at the same moment"]);
+    for stall in result.stalls.iter().take(STALLS_SHOWN) {
+        let company = match stall.shared_with.as_slice() {
+            [] => "no other".to_owned(),
+            others => format!("{}: a shared cause", others.join(", ")),
+        };
+        table.row(vec![
+            stall.target.clone(),
+            format!("{:.3} s", stall.start_s),
+            latency(stall.duration_ns),
+            size(stall.offset_bytes),
+            company,
+        ]);
+    }
+    if result.stalls.is_empty() {
+        return String::new();
+    }
+    let more = match result.stalls.len().saturating_sub(STALLS_SHOWN) {
+        0 => String::new(),
+        more => format!("<p>{more} shorter ones are in the JSON.</p>\n"),
+    };
+    format!("<h2>Stalls, longest first</h2>\n{}{more}", table.markup())
+}
+
+fn kernel_messages(result: &MeasureResult) -> String {
+    let mut table = Table::new(&["kernel message at", "level", "text"]);
+    for message in &result.system.kernel_messages {
+        let at = format!("{:.3} s", message.at_s);
+        table.row(vec![at, message.level.to_string(), message.text.clone()]);
+    }
+    let markup = table.markup();
+    if markup.is_empty() {
+        markup
+    } else {
+        format!("<h2>Kernel messages</h2>\n{markup}")
+    }
+}
+
+fn notes(result: &MeasureResult) -> String {
+    if result.notes.is_empty() {
+        return String::new();
+    }
+    let items = result
+        .notes
+        .iter()
+        .map(|note| format!("<li>{}</li>\n", escape::text(note)));
+    format!("<h2>Notes</h2>\n<ul>\n{}</ul>\n", items.collect::<String>())
+}

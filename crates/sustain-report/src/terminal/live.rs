@@ -1,0 +1,199 @@
+//! The view of a run under way: one line per target, redrawn in a terminal, repeated now and then in
+//! a pipe. The command feeds it from the run's events; it must never slow or fail the run.
+
+use super::without_controls;
+use crate::format::{percent, rate, stretch};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::Write;
+use sustain_bench::event::{Live, LiveTarget, Phase};
+
+/// In a pipe each target has a line in so many seconds of the run.
+const PLAIN_EVERY_S: f64 = 10.0;
+/// The first of them in each phase: earlier there is no rate to tell.
+const PLAIN_FIRST_S: f64 = 1.0;
+
+/// How a [`LiveView`] shows what it is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiveKind {
+    /// Lines that are redrawn in place.
+    Terminal,
+    /// Plain lines now and then, without control codes.
+    Plain,
+    /// Nothing at all.
+    Silent,
+}
+
+impl LiveKind {
+    /// What suits this process's standard error.
+    #[must_use]
+    pub fn for_stderr() -> Self {
+        // A terminal that says it is dumb cannot be redrawn.
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let redraws = console::Term::stderr().is_term() && !dumb;
+        if redraws { Self::Terminal } else { Self::Plain }
+    }
+}
+
+/// Shows a run under way. Writing problems are ignored: a closed pipe must not end a measurement.
+pub struct LiveView {
+    view: View,
+}
+
+enum View {
+    Terminal(TerminalView),
+    Plain(PlainView),
+    Silent,
+}
+
+struct TerminalView {
+    all: MultiProgress,
+    lines: Vec<ProgressBar>,
+}
+
+struct PlainView {
+    writer: Box<dyn Write + Send>,
+    phase: Option<Phase>,
+    due_s: f64,
+}
+
+impl LiveView {
+    /// A view of this kind. `writer` takes the lines of [`LiveKind::Plain`]; a terminal's are drawn
+    /// on standard error.
+    #[must_use]
+    pub fn new(kind: LiveKind, writer: Box<dyn Write + Send>) -> Self {
+        match kind {
+            LiveKind::Terminal => Self::drawn_on(ProgressDrawTarget::stderr()),
+            LiveKind::Plain => {
+                let plain = PlainView {
+                    writer,
+                    phase: None,
+                    due_s: PLAIN_FIRST_S,
+                };
+                Self {
+                    view: View::Plain(plain),
+                }
+            }
+            LiveKind::Silent => Self { view: View::Silent },
+        }
+    }
+
+    fn drawn_on(target: ProgressDrawTarget) -> Self {
+        let all = MultiProgress::with_draw_target(target);
+        Self {
+            view: View::Terminal(TerminalView {
+                all,
+                lines: Vec::new(),
+            }),
+        }
+    }
+
+    /// Shows this moment. May be called as often as events come: drawing is limited within.
+    pub fn update(&mut self, live: &Live) {
+        match &mut self.view {
+            View::Terminal(terminal) => terminal.update(live),
+            View::Plain(plain) => plain.update(live),
+            View::Silent => {}
+        }
+    }
+
+    /// Says a line that stays, above what is redrawn.
+    pub fn note(&mut self, text: &str) {
+        let text = without_controls(text);
+        match &mut self.view {
+            // Printing problems are ignored, as everywhere here.
+            View::Terminal(terminal) => drop(terminal.all.println(text)),
+            View::Plain(plain) => drop(writeln!(plain.writer, "{text}")),
+            View::Silent => {}
+        }
+    }
+
+    /// Takes the redrawn lines away, so that the result stands alone.
+    pub fn finish(&mut self) {
+        if let View::Terminal(terminal) = &mut self.view {
+            for line in terminal.lines.drain(..) {
+                line.finish_and_clear();
+            }
+            // Nothing to do about a terminal that went away.
+            let _ = terminal.all.clear();
+        }
+    }
+}
+
+impl TerminalView {
+    fn update(&mut self, live: &Live) {
+        while self.lines.len() <= live.targets.len() {
+            let template = if self.lines.is_empty() {
+                "{wide_msg:.bold}"
+            } else {
+                "{wide_msg}"
+            };
+            let style = ProgressStyle::with_template(template)
+                .expect("the template is a constant that indicatif takes");
+            self.lines
+                .push(self.all.add(ProgressBar::no_length().with_style(style)));
+        }
+        let names = live
+            .targets
+            .iter()
+            .map(|target| target.name.chars().count());
+        let width = names.max().unwrap_or(0).min(24);
+        self.lines[0].set_message(heading(live));
+        for (line, target) in self.lines[1..].iter().zip(&live.targets) {
+            line.set_message(target_line(target, width));
+        }
+    }
+}
+
+impl PlainView {
+    fn update(&mut self, live: &Live) {
+        if self.phase != Some(live.phase) {
+            self.phase = Some(live.phase);
+            self.due_s = PLAIN_FIRST_S;
+        }
+        if live.elapsed_s < self.due_s {
+            return;
+        }
+        self.due_s = ((live.elapsed_s / PLAIN_EVERY_S).floor() + 1.0) * PLAIN_EVERY_S;
+        for target in &live.targets {
+            let line = format!("{}: {}\n", heading(live), target_line(target, 0));
+            // Nothing to do about a pipe that was closed.
+            let _ = self.writer.write_all(line.as_bytes());
+        }
+        let _ = self.writer.flush();
+    }
+}
+
+fn heading(live: &Live) -> String {
+    let phase = match live.phase {
+        Phase::Prewrite => "writing files once beforehand",
+        Phase::Before => "watching the idle machine before",
+        Phase::Measure => "measuring",
+        Phase::After => "watching the idle machine after",
+        Phase::Confirm => "confirming at a paced rate",
+    };
+    let elapsed = stretch(live.elapsed_s);
+    match (live.remaining_s, live.done) {
+        (Some(seconds), _) => format!("{phase} {elapsed}, {} to go", stretch(seconds)),
+        (None, Some(done)) => format!("{phase} {elapsed}, {} done", percent(done)),
+        (None, None) => format!("{phase} {elapsed}"),
+    }
+}
+
+fn target_line(target: &LiveTarget, name_width: usize) -> String {
+    let name = without_controls(&target.name);
+    let mut line = format!(
+        "{name:<name_width$}  {:>9}  avg {:>9}  share {:>5}  depth {:>3}",
+        rate(target.instant_bytes_per_s),
+        rate(target.average_bytes_per_s),
+        percent(target.share),
+        target.in_flight,
+    );
+    if let Some(ended) = target.ended {
+        line.push_str("  ended: ");
+        line.push_str(ended);
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! What a terminal and a pipe really receive.
+
+use super::*;
+use indicatif::InMemoryTerm;
+use std::sync::{Arc, Mutex};
+
+#[derive(Clone, Default)]
+struct Pipe(Arc<Mutex<Vec<u8>>>);
+
+impl Pipe {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn targets() -> Vec<LiveTarget> {
+    let first = LiveTarget {
+        name: "/dev/nvme0n1".to_owned(),
+        instant_bytes_per_s: 3.81e9,
+        average_bytes_per_s: 3.8e9,
+        share: 0.93,
+        in_flight: 8,
+        ended: None,
+    };
+    let second = LiveTarget {
+        name: "/dev/sdb\x1b[2J".to_owned(),
+        instant_bytes_per_s: 251e6,
+        average_bytes_per_s: 248e6,
+        share: 0.07,
+        ended: Some("error"),
+        ..first.clone()
+    };
+    vec![first, second]
+}
+
+fn live(phase: Phase, elapsed_s: f64, targets: &[LiveTarget]) -> Live {
+    Live {
+        phase,
+        elapsed_s,
+        remaining_s: Some(30.0 - elapsed_s),
+        done: None,
+        targets: targets.to_vec(),
+    }
+}
+
+#[test]
+fn pipe_has_a_plain_line_per_target_each_ten_seconds() {
+    let (pipe, targets) = (Pipe::default(), targets());
+    let mut view = LiveView::new(LiveKind::Plain, Box::new(pipe.clone()));
+    for tenth in 0..250 {
+        view.update(&live(Phase::Measure, f64::from(tenth) / 10.0, &targets));
+    }
+    view.update(&live(Phase::Confirm, 1.2, &targets[..1]));
+    view.finish();
+    insta::assert_snapshot!(pipe.text(), @r#"
+    measuring 1 s, 29 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  share  93 %  depth   8
+    measuring 1 s, 29 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s  share   7 %  depth   8  ended: error
+    measuring 10 s, 20 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  share  93 %  depth   8
+    measuring 10 s, 20 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s  share   7 %  depth   8  ended: error
+    measuring 20 s, 10 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  share  93 %  depth   8
+    measuring 20 s, 10 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s  share   7 %  depth   8  ended: error
+    confirming at a paced rate 1.2 s, 28.8 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  share  93 %  depth   8
+    "#);
+    assert!(!pipe.text().contains('\x1b') && !pipe.text().contains('\r'));
+}
+
+#[test]
+fn silent_view_writes_nothing() {
+    let (pipe, targets) = (Pipe::default(), targets());
+    let mut view = LiveView::new(LiveKind::Silent, Box::new(pipe.clone()));
+    view.update(&live(Phase::Measure, 1.0, &targets));
+    assert_eq!(pipe.text(), "");
+}
+
+#[test]
+fn terminal_has_a_heading_and_a_line_per_target_and_ends_clean() {
+    let (term, targets) = (InMemoryTerm::new(20, 100), targets());
+    let mut view = LiveView::drawn_on(ProgressDrawTarget::term_like(Box::new(term.clone())));
+    view.update(&live(Phase::Measure, 12.3, &targets));
+    insta::assert_snapshot!(term.contents(), @r#"
+    measuring 12.3 s, 17.7 s to go
+    /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  share  93 %  depth   8
+    /dev/sdb[2J   251 MB/s  avg  248 MB/s  share   7 %  depth   8  ended: error
+    "#);
+    view.finish();
+    assert_eq!(term.contents(), "");
+}
+
+#[test]
+fn narrow_terminal_cuts_its_lines() {
+    let (term, targets) = (InMemoryTerm::new(20, 40), targets());
+    let mut view = LiveView::drawn_on(ProgressDrawTarget::term_like(Box::new(term.clone())));
+    view.update(&live(Phase::Measure, 12.3, &targets));
+    let lines: Vec<String> = term.contents().lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(
+        lines.iter().all(|line| line.chars().count() <= 40),
+        "{lines:?}"
+    );
+}

@@ -1,0 +1,279 @@
+//! The one sentence that answers what was asked, with everything a reader must know not to misread
+//! it. The terminal's end and the page's head share it; it must never say more than was seen.
+
+use super::without_controls;
+use crate::format::{latency, memory, rate, size, stretch};
+use sustain_bench::result::{MeasureResult, Recommendation, TargetResult, Total};
+
+/// Runs shorter than this cannot be judged steady.
+const SHORT_RUN_S: f64 = 10.0;
+/// Rates of several targets that lie further apart than this are all said.
+const RATES_APART: f64 = 0.02;
+
+/// The answer: "records 3.80 GB/s with a 512 MiB buffer (confirmed for 10 s); worst stall 41.0 ms;
+/// over 4 GiB rewritten 26 times, a larger cache would not show: --size".
+#[must_use]
+pub fn sentence(result: &MeasureResult) -> String {
+    let mut clauses: Vec<String> = Vec::new();
+    if result.plan.simulated {
+        clauses.push("simulated".to_owned());
+    }
+    clauses.extend(ending(result));
+    clauses.extend(failures(&result.targets));
+    if result.total.bytes == 0 {
+        clauses.push(format!("nothing was {}", verb_done(result)));
+        return clauses.join("; ");
+    }
+    let no_disk = result.targets.iter().all(|target| target.kind == "null");
+    if no_disk {
+        clauses.push("null: is no disk, this is the tool's own speed".to_owned());
+    }
+    clauses.push(answer(result));
+    clauses.extend(tool_limited(&result.total));
+    clauses.extend(burst(&result.total));
+    clauses.extend(rates_apart(result));
+    clauses.extend(worst_stall(result));
+    if !no_disk {
+        clauses.extend(not_seen(result));
+    }
+    clauses.join("; ")
+}
+
+fn reads(result: &MeasureResult) -> bool {
+    result.plan.direction == "read"
+}
+
+fn verb_done(result: &MeasureResult) -> &'static str {
+    if reads(result) { "read" } else { "written" }
+}
+
+fn ending(result: &MeasureResult) -> Option<String> {
+    let seconds = result.total.seconds;
+    if result
+        .targets
+        .iter()
+        .any(|target| target.ended == "interrupted")
+    {
+        return Some(format!(
+            "interrupted after {}, this is what was done",
+            stretch(seconds)
+        ));
+    }
+    let short = result.total.bytes > 0 && seconds < SHORT_RUN_S;
+    short.then(|| {
+        format!(
+            "only {} long, too short to judge what lasts",
+            stretch(seconds)
+        )
+    })
+}
+
+fn failures(targets: &[TargetResult]) -> Option<String> {
+    let failed: Vec<&TargetResult> = targets.iter().filter(|t| !t.errors.is_empty()).collect();
+    let first = failed.first()?;
+    let error = first.errors.first()?;
+    let count: usize = failed.iter().map(|target| target.errors.len()).sum();
+    let others = match count {
+        1 => String::new(),
+        _ => {
+            format!(", {} more errors listed", count - 1).replace(" 1 more errors", " 1 more error")
+        }
+    };
+    Some(format!(
+        "{} failed: {} at {}: {}{others}",
+        without_controls(&first.name),
+        without_controls(&error.operation),
+        size(error.offset_bytes),
+        without_controls(&error.message),
+    ))
+}
+
+fn answer(result: &MeasureResult) -> String {
+    if let Some(rate_bytes_per_s) = result.plan.rate_bytes_per_s {
+        return held(result, rate_bytes_per_s);
+    }
+    let sustained = &result.total.sustained;
+    if !sustained.reached {
+        let did = if reads(result) { "read" } else { "wrote" };
+        return format!(
+            "no steady rate ({}): {did} {} at the end{}",
+            without_controls(&sustained.why),
+            rate(sustained.rate_bytes_per_s),
+            match &result.recommendation {
+                Some(found) => format!(", so take with care: {}", records(result, found)),
+                None => ", no rate to rely on follows from it".to_owned(),
+            }
+        );
+    }
+    if let Some(found) = &result.recommendation {
+        return records(result, found);
+    }
+    let mean = rate(sustained.rate_bytes_per_s);
+    let spread = rate(half_width(sustained.ci95_bytes_per_s));
+    if reads(result) {
+        return format!("reads {mean} steadily (± {spread})");
+    }
+    let without = if result
+        .targets
+        .iter()
+        .any(|target| !target.errors.is_empty())
+    {
+        "after a failure".to_owned()
+    } else {
+        format!("with a {} buffer", memory(result.plan.buffer_bytes))
+    };
+    format!("writes {mean} steadily (± {spread}), but no rate can be recommended {without}")
+}
+
+/// Half the width of a confidence interval: what stands behind a `±`.
+pub(crate) fn half_width(ci95_bytes_per_s: [f64; 2]) -> f64 {
+    (ci95_bytes_per_s[1] - ci95_bytes_per_s[0]).abs() / 2.0
+}
+
+fn records(result: &MeasureResult, found: &Recommendation) -> String {
+    let speed = rate(found.rate_bytes_per_s);
+    let buffer = memory(result.plan.buffer_bytes);
+    let verb = if reads(result) { "read" } else { "record" };
+    let held = stretch(found.held_seconds.unwrap_or(0.0));
+    if found.confirmed == Some(false) {
+        let backlog = found.backlog_max_bytes.map_or_else(String::new, |most| {
+            format!(": {} were waiting within {held}", memory(most))
+        });
+        return format!(
+            "should {verb} {speed} with a {buffer} buffer by the pauses seen, but a run paced at \
+             it did NOT hold{backlog}; plan for less"
+        );
+    }
+    let needed = if found.buffer_bytes < result.plan.buffer_bytes {
+        format!("{} of it needed, ", memory(found.buffer_bytes))
+    } else {
+        String::new()
+    };
+    let proof = match found.confirmed {
+        Some(_) => format!("confirmed for {held}"),
+        None => "not confirmed by a paced run".to_owned(),
+    };
+    format!("{verb}s {speed} with a {buffer} buffer ({needed}{proof})")
+}
+
+fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {
+    let verdict = match result.total.rate_held {
+        Some(true) => "yes",
+        Some(false) => "NO",
+        None => "not decided",
+    };
+    let backlog = result
+        .total
+        .backlog_max_bytes
+        .map_or_else(String::new, |bytes| {
+            format!(
+                ", backlog up to {} of {}",
+                memory(bytes),
+                memory(result.plan.buffer_bytes)
+            )
+        });
+    format!(
+        "holds {} for {}: {verdict}{backlog}",
+        rate(rate_bytes_per_s),
+        stretch(result.total.seconds)
+    )
+}
+
+fn tool_limited(total: &Total) -> Option<String> {
+    total.tool_limited.then(|| {
+        "the tool, not the targets, set this rate: more --threads or a larger --record-size".into()
+    })
+}
+
+fn burst(total: &Total) -> Option<String> {
+    let burst = total.burst.as_ref()?;
+    let (bytes, speed) = (size(burst.bytes), rate(burst.rate_bytes_per_s));
+    Some(format!(
+        "the first {bytes} went at {speed}, which does not last"
+    ))
+}
+
+fn rates_apart(result: &MeasureResult) -> Option<String> {
+    let total = &result.total;
+    if result.targets.len() < 2 {
+        return None;
+    }
+    let (sum, clock) = (total.sum_bytes_per_s, total.wall_clock_bytes_per_s);
+    let together = total.all_active_bytes_per_s;
+    let rates = [Some(sum), Some(clock), together];
+    let most = rates.iter().flatten().copied().fold(f64::MIN, f64::max);
+    let least = rates.iter().flatten().copied().fold(f64::MAX, f64::min);
+    if most - least <= RATES_APART * most {
+        return None;
+    }
+    Some(format!(
+        "three rates that differ: {} while all were active, {} as the sum of each, {} over the \
+         wall clock",
+        together.map_or_else(|| "none".to_owned(), rate),
+        rate(sum),
+        rate(clock),
+    ))
+}
+
+/// The longest without any completion, and a longer one that only one target had.
+fn worst_stall(result: &MeasureResult) -> Option<String> {
+    let together_ns = result.total.worst_stall_ns;
+    let longest = result.stalls.iter().max_by_key(|stall| stall.duration_ns);
+    let alone = longest
+        .filter(|_| result.targets.len() > 1)
+        .filter(|stall| {
+            // What differs by less is the same stall, seen by two meters.
+            stall.duration_ns as f64 > together_ns as f64 * (1.0 + RATES_APART)
+        });
+    let alone = alone.map(|stall| {
+        format!(
+            "{} on {}",
+            latency(stall.duration_ns),
+            without_controls(&stall.target)
+        )
+    });
+    match (together_ns, alone) {
+        (0, None) => None,
+        (0, Some(alone)) => Some(format!("worst stall {alone}")),
+        (_, None) => Some(format!("worst stall {}", latency(together_ns))),
+        (_, Some(alone)) => Some(format!(
+            "worst stall {} of all at once, {alone}",
+            latency(together_ns)
+        )),
+    }
+}
+
+/// What the run could not see, by the target that was seen least.
+fn not_seen(result: &MeasureResult) -> Option<String> {
+    let moved = result
+        .targets
+        .iter()
+        .filter(|target| target.bytes > 0 && target.kind != "null");
+    let least = moved.min_by_key(|target| (target.distinct_bytes, target.laps))?;
+    let each = if result.targets.len() > 1 {
+        " each"
+    } else {
+        ""
+    };
+    let seen = size(least.distinct_bytes);
+    if least.laps > 1 {
+        let again = if reads(result) { "reread" } else { "rewritten" };
+        let laps = least.laps;
+        return Some(format!(
+            "over {seen}{each} {again} {laps} times, a larger cache would not show: --size"
+        ));
+    }
+    if least.kind != "block_device" && least.kind != "simulated" {
+        return Some(format!(
+            "over {seen}{each} once, a larger cache would not show: --size"
+        ));
+    }
+    match least.capacity_bytes {
+        Some(capacity) if capacity > least.distinct_bytes => Some(format!(
+            "over {seen} of {}{each} once, a larger cache and what lies beyond would not show: \
+             --time",
+            size(capacity)
+        )),
+        _ => Some(format!("over {seen}{each} once, end to end")),
+    }
+}

@@ -1,0 +1,242 @@
+//! The end of a run in a terminal: a table per target and together, the stalls, the kernel's lines
+//! and the notes. The command prints it above the sentence; it must fit the width it is given.
+
+use super::{sentence::half_width, without_controls};
+use crate::format::{latency, rate, size, stretch};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use std::fmt::Write as _;
+use sustain_bench::result::{MeasureResult, Stall, Sustained, TargetResult};
+
+/// Below this a table wraps its figures apart: one block per target is easier to read.
+const TABLE_WIDTH_MIN: usize = 78;
+/// From here on the table has room for every percentile.
+const TABLE_WIDTH_FULL: usize = 110;
+/// The stalls worth a line each; the rest is in the document and the page.
+const STALLS_SHOWN: usize = 5;
+/// The kernel's lines worth showing here.
+const KERNEL_MESSAGES_SHOWN: usize = 5;
+
+/// Table, stalls, kernel messages, errors and notes, each line ending with a newline.
+/// `width` is the terminal's, in columns.
+#[must_use]
+pub fn summary(result: &MeasureResult, width: usize) -> String {
+    let rows = rows(result);
+    let mut text = if width < TABLE_WIDTH_MIN {
+        blocks(&rows)
+    } else {
+        table(&rows, width)
+    };
+    for line in details(result) {
+        text.push_str(&wrapped(&line, width));
+    }
+    text
+}
+
+/// One target or the total, as text.
+struct Row {
+    name: String,
+    rate: String,
+    sustained: String,
+    p50: String,
+    p99: String,
+    p99_9: String,
+    max: String,
+    bytes: String,
+    ended: String,
+}
+
+fn rows(result: &MeasureResult) -> Vec<Row> {
+    let mut rows: Vec<Row> = result.targets.iter().map(target_row).collect();
+    if result.targets.len() > 1 {
+        let total = &result.total;
+        let together = total
+            .all_active_bytes_per_s
+            .unwrap_or(total.wall_clock_bytes_per_s);
+        rows.push(Row {
+            name: "together".to_owned(),
+            rate: rate(together),
+            sustained: sustained(&total.sustained),
+            p50: String::new(),
+            p99: String::new(),
+            p99_9: String::new(),
+            max: String::new(),
+            bytes: size(total.bytes),
+            ended: String::new(),
+        });
+    }
+    rows
+}
+
+fn target_row(target: &TargetResult) -> Row {
+    let times = &target.latency_ns;
+    Row {
+        name: without_controls(&target.name),
+        rate: rate(target.rate_bytes_per_s),
+        sustained: sustained(&target.sustained),
+        p50: latency(times.p50),
+        p99: latency(times.p99),
+        p99_9: latency(times.p99_9),
+        max: latency(times.max),
+        bytes: size(target.bytes),
+        ended: without_controls(&target.ended).replace('_', " "),
+    }
+}
+
+/// A steady rate with its interval, or that there is none.
+fn sustained(sustained: &Sustained) -> String {
+    if !sustained.reached {
+        return "not reached".to_owned();
+    }
+    let mean = rate(sustained.rate_bytes_per_s);
+    let spread = half_width(sustained.ci95_bytes_per_s) / sustained.rate_bytes_per_s;
+    // A share is shorter than a second rate and as easy to judge.
+    format!("{mean} ± {:.1} %", spread * 100.0)
+}
+
+fn table(rows: &[Row], width: usize) -> String {
+    let full = width >= TABLE_WIDTH_FULL;
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
+    table.set_header(columns(
+        [
+            "target",
+            "rate",
+            "sustained",
+            "p50",
+            "p99",
+            "p99.9",
+            "max",
+            "bytes",
+            "ended",
+        ],
+        full,
+    ));
+    for row in rows {
+        let cells = [
+            &row.name,
+            &row.rate,
+            &row.sustained,
+            &row.p50,
+            &row.p99,
+            &row.p99_9,
+            &row.max,
+            &row.bytes,
+            &row.ended,
+        ];
+        table.add_row(columns(cells.map(String::as_str), full));
+    }
+    let last = if full { 8 } else { 6 };
+    for index in 1..last {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut text = String::new();
+    for line in table.lines() {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// The columns that a table of this width has: all nine, or without p99 and bytes.
+fn columns(cells: [&str; 9], full: bool) -> Vec<&str> {
+    let [name, rate, sustained, p50, p99, p99_9, max, bytes, ended] = cells;
+    if full {
+        return vec![name, rate, sustained, p50, p99, p99_9, max, bytes, ended];
+    }
+    vec![name, rate, sustained, p50, p99_9, max, ended]
+}
+
+fn blocks(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        let _ = writeln!(text, "{}", row.name);
+        let lines = [
+            ("rate", &row.rate),
+            ("sustained", &row.sustained),
+            ("p50", &row.p50),
+            ("p99.9", &row.p99_9),
+            ("max", &row.max),
+            ("ended", &row.ended),
+        ];
+        for (key, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
+            let _ = writeln!(text, "  {key:<10} {value}");
+        }
+    }
+    text
+}
+
+fn details(result: &MeasureResult) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for target in &result.targets {
+        for error in &target.errors {
+            let (at, offset) = (stretch(error.at_s), size(error.offset_bytes));
+            lines.push(format!(
+                "error: {} at {at}: {} at {offset}: {}",
+                target.name, error.operation, error.message
+            ));
+        }
+    }
+    lines.extend(result.stalls.iter().take(STALLS_SHOWN).map(stall_line));
+    let more = result.stalls.len().saturating_sub(STALLS_SHOWN);
+    if more > 0 {
+        lines.push(format!(
+            "stall: {more} shorter ones in the JSON and the report"
+        ));
+    }
+    let messages = &result.system.kernel_messages;
+    for message in messages.iter().take(KERNEL_MESSAGES_SHOWN) {
+        lines.push(format!(
+            "kernel: at {:.3} s: {}",
+            message.at_s, message.text
+        ));
+    }
+    let more = messages.len().saturating_sub(KERNEL_MESSAGES_SHOWN);
+    if more > 0 {
+        lines.push(format!(
+            "kernel: {more} more lines in the JSON and the report"
+        ));
+    }
+    lines.extend(result.notes.iter().map(|note| format!("note: {note}")));
+    lines.iter().map(|line| without_controls(line)).collect()
+}
+
+fn stall_line(stall: &Stall) -> String {
+    let shared = match stall.shared_with.as_slice() {
+        [] => String::new(),
+        others => format!(
+            ", at the same moment as {}: a shared cause",
+            others.join(", ")
+        ),
+    };
+    format!(
+        "stall: {} at {:.3} s on {}, offset {}{shared}",
+        latency(stall.duration_ns),
+        stall.start_s,
+        stall.target,
+        size(stall.offset_bytes)
+    )
+}
+
+/// Breaks at spaces; what follows the first line is indented. A word longer than a line stays whole.
+fn wrapped(line: &str, width: usize) -> String {
+    let mut text = String::new();
+    let mut column = 0;
+    for word in line.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            text.push_str("\n  ");
+            column = 2;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length;
+    }
+    text.push('\n');
+    text
+}

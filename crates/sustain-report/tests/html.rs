@@ -1,0 +1,174 @@
+//! The page as text: complete, harmless, and without a request to anywhere.
+
+// A test may fail by panicking.
+#![allow(clippy::unwrap_used)]
+
+mod sample;
+
+use sustain_bench::result::{KernelMessage, MeasureResult};
+use sustain_report::ReportError;
+use sustain_report::html::measure_html;
+
+/// The page without the plotting script, whose own text is full of addresses and tags.
+fn own_markup(page: &str) -> String {
+    let start = page
+        .find("/**\n* plotly.js")
+        .expect("the page carries the plotting script");
+    let end = start + page[start..].find("</script>").unwrap();
+    format!("{}{}", &page[..start], &page[end..])
+}
+
+/// A result in which every text from outside tries to leave its place.
+fn hostile() -> MeasureResult {
+    let attack = "</script><script>window.stolen=1</script><img src=x onerror=window.stolen=1>\"'";
+    let mut result = sample::two_targets();
+    for (index, target) in result.targets.iter_mut().enumerate() {
+        target.name = format!("{index}{attack}");
+        target.errors = vec![sample::error()];
+        target.errors[0].message = attack.to_owned();
+        target.ended = attack.to_owned();
+    }
+    for stall in &mut result.stalls {
+        stall.target = attack.to_owned();
+        stall.shared_with = vec![attack.to_owned()];
+    }
+    result.system.kernel_messages = vec![KernelMessage {
+        at_s: 3.0,
+        level: 3,
+        text: attack.to_owned(),
+    }];
+    result.system.kernel_log_unreadable = Some(attack.to_owned());
+    result.notes = vec![attack.to_owned()];
+    result.plan.arguments = vec!["measure".to_owned(), attack.to_owned()];
+    result.plan.engine_why = attack.to_owned();
+    result.plan.sustain_version = attack.to_owned();
+    result.total.sustained.why = attack.to_owned();
+    result.host.devices.truncate(1);
+    result.host.file_systems[0].target = attack.to_owned();
+    result.host.file_systems[0].file_system.kind = attack.to_owned();
+    result
+}
+
+#[test]
+fn page_loads_nothing_and_carries_one_plotting_script() {
+    let page = measure_html(&[sample::two_targets(), sample::one_target()]).unwrap();
+    assert_eq!(page.matches("* plotly.js v").count(), 1);
+    let lower = page.to_lowercase();
+    assert_eq!(
+        lower.matches("<script>").count(),
+        3,
+        "watching, plotting, drawing"
+    );
+    let own = own_markup(&page);
+    assert!(!own.contains("MathJax"));
+    for loading in [
+        "src=", "href=", "url(", "@import", "http://", "https://", "<link",
+    ] {
+        assert!(!own.contains(loading), "{loading} in the page");
+    }
+    assert!(own.contains("default-src 'none'"));
+}
+
+#[test]
+fn page_has_its_parts_in_order() {
+    let mut result = sample::two_targets();
+    result.targets[1].errors.push(sample::error());
+    let page = own_markup(&measure_html(&[result]).unwrap());
+    let parts = [
+        "<h1>write /dev/nvme0n1 and /dev/sdb</h1>",
+        "class=\"answer\"",
+        "class=\"alarm\"",
+        "<h2>Key figures</h2>",
+        "id=\"time-0\"",
+        "id=\"latency-0\"",
+        "id=\"buffer-0\"",
+        "<h2>Stalls, longest first</h2>",
+        "<h2>Kernel messages</h2>",
+        "<h2>Notes</h2>",
+        "<h2>What was asked</h2>",
+        "sustain measure /dev/nvme0n1 /dev/sdb --write --destroy /dev/nvme0n1",
+        "<h2>Where</h2>",
+        "Example Barracuda",
+    ];
+    let mut at = 0;
+    for part in parts {
+        let found = page[at..].find(part);
+        at += found.unwrap_or_else(|| panic!("{part} is missing or out of its place"));
+    }
+}
+
+#[test]
+fn several_results_have_an_overview_and_a_section_each() {
+    let page = measure_html(&[sample::two_targets(), sample::one_target()]).unwrap();
+    let own = own_markup(&page);
+    assert!(own.contains("<h1>2 measurements</h1>") && own.contains("id=\"overlay\""));
+    assert!(own.contains("id=\"time-0\"") && own.contains("id=\"time-1\""));
+    assert!(matches!(measure_html(&[]), Err(ReportError::NoResults)));
+}
+
+#[test]
+fn text_from_outside_stays_text() {
+    let own = own_markup(&measure_html(&[hostile(), hostile()]).unwrap());
+    assert!(!own.contains("<script>window.stolen") && !own.contains("<img"));
+    // Every element that the page opens is one of its own.
+    let known = [
+        "!doctype",
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "script",
+        "main",
+        "section",
+        "h1",
+        "h2",
+        "h3",
+        "p",
+        "div",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "figure",
+        "figcaption",
+        "ul",
+        "li",
+        "pre",
+        "footer",
+        "noscript",
+    ];
+    for opened in own.split('<').skip(1) {
+        let name: String = opened
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || "!/".contains(*c))
+            .collect();
+        assert!(
+            known.contains(&name.trim_start_matches('/')),
+            "<{name} in the page"
+        );
+    }
+}
+
+#[test]
+fn a_run_without_anything_is_still_a_page() {
+    let mut result = sample::one_target();
+    result.targets[0].intervals.clear();
+    result.targets[0].latency_histogram.clear();
+    result.total.intervals.clear();
+    result.total.bytes = 0;
+    result.buffer_curve.clear();
+    result.recommendation = None;
+    result.stalls.clear();
+    result.system = Default::default();
+    result.host = sustain_bench::result::Host {
+        description: None,
+        devices: Vec::new(),
+        file_systems: Vec::new(),
+    };
+    let own = own_markup(&measure_html(&[result]).unwrap());
+    assert!(own.contains("nothing was written") && !own.contains("NaN"));
+}

@@ -1,0 +1,53 @@
+//! The document comes back as it went, and what is not one is refused in words.
+
+mod sample;
+
+use sustain_report::ReportError;
+use sustain_report::json::{read_measure, write_measure};
+
+#[test]
+fn result_survives_the_round_trip() {
+    for result in [sample::two_targets(), sample::one_target()] {
+        let text = write_measure(&result).unwrap();
+        assert!(text.ends_with("}\n") && !text.ends_with("\n\n"));
+        assert!(text.starts_with("{\n  \"schema\": \"sustain.measure/1\""));
+        let back = read_measure(&text).unwrap();
+        assert_eq!(back, result);
+        assert_eq!(write_measure(&back).unwrap(), text);
+    }
+}
+
+#[test]
+fn unknown_fields_of_a_later_minor_version_are_passed_over() {
+    let text = write_measure(&sample::one_target()).unwrap();
+    let text = text.replacen('{', "{\n  \"added_later\": [1, 2],", 1);
+    assert_eq!(read_measure(&text).unwrap(), sample::one_target());
+}
+
+#[test]
+fn what_is_no_result_is_refused_in_words() {
+    let refusal = |text: &str| read_measure(text).unwrap_err();
+    let error = refusal("20971520 bytes in 5 seconds");
+    assert!(matches!(error, ReportError::NotJson(_)), "{error}");
+    let whole = write_measure(&sample::one_target()).unwrap();
+    let error = refusal(&whole[..whole.len() / 2]);
+    assert!(error.to_string().starts_with("this is not JSON"), "{error}");
+    let error = refusal("[1, 2]");
+    assert!(error.to_string().contains("no `schema`"), "{error}");
+    let error = refusal(r#"{"schema":"sustain.record/1"}"#);
+    assert!(
+        error
+            .to_string()
+            .starts_with("this is a `sustain.record/1`"),
+        "{error}"
+    );
+    let error = refusal(r#"{"schema":"sustain.measure/2"}"#);
+    assert_eq!(
+        error.to_string(),
+        "`sustain.measure/2` was made by a newer sustain: update sustain to read it"
+    );
+    let error = refusal(r#"{"schema":"sustain.measure/x"}"#);
+    assert!(matches!(error, ReportError::OtherSchema { .. }), "{error}");
+    let error = refusal(r#"{"schema":"sustain.measure/1","plan":{}}"#);
+    assert!(error.to_string().contains("missing field"), "{error}");
+}

@@ -1,0 +1,270 @@
+//! What a person reads at the end of a run: every form of the sentence, and the table at several
+//! widths.
+
+mod sample;
+
+use sustain_bench::result::MeasureResult;
+use sustain_report::terminal::{sentence, summary};
+
+/// The sentence of a sample changed by `change`.
+fn said(mut result: MeasureResult, change: impl FnOnce(&mut MeasureResult)) -> String {
+    change(&mut result);
+    sentence(&result)
+}
+
+#[test]
+fn confirmed_recommendation() {
+    insta::assert_snapshot!(said(sample::two_targets(), |_| {}), @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); the first 20.1 GB went at 3.35 GB/s, which does not last; worst stall 41.2 ms; over 4 GiB each rewritten 3 times, a larger cache would not show: --size");
+    insta::assert_snapshot!(said(sample::one_target(), |_| {}), @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+}
+
+#[test]
+fn recommendation_that_uses_the_whole_buffer() {
+    let said = said(sample::one_target(), |result| {
+        result.recommendation.as_mut().unwrap().buffer_bytes = 512 << 20;
+    });
+    insta::assert_snapshot!(said, @"records 1.98 GB/s with a 512 MiB buffer (confirmed for 10 s); worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+}
+
+#[test]
+fn recommendation_that_did_not_hold_or_was_not_tried() {
+    let result = |confirmed| {
+        said(sample::one_target(), |result| {
+            let found = result.recommendation.as_mut().unwrap();
+            found.confirmed = confirmed;
+            found.backlog_max_bytes = Some(700 << 20);
+        })
+    };
+    insta::assert_snapshot!(result(Some(false)), @"should record 1.98 GB/s with a 512 MiB buffer by the pauses seen, but a run paced at it did NOT hold: 700 MiB were waiting within 10 s; plan for less; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    insta::assert_snapshot!(result(None), @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, not confirmed by a paced run); worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+}
+
+#[test]
+fn no_rate_fits_the_buffer() {
+    let said = said(sample::one_target(), |result| result.recommendation = None);
+    insta::assert_snapshot!(said, @"writes 1.75 GB/s steadily (± 17.5 MB/s), but no rate can be recommended with a 512 MiB buffer; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+}
+
+#[test]
+fn not_steady_says_why() {
+    let unsteady = |result: &mut MeasureResult| {
+        result.total.sustained.reached = false;
+        result.total.sustained.why = "falling 31 %: position or time, one pass cannot tell".into();
+    };
+    insta::assert_snapshot!(said(sample::one_target(), unsteady), @"no steady rate (falling 31 %: position or time, one pass cannot tell): wrote 1.75 GB/s at the end, so take with care: records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    let without = said(sample::one_target(), |result| {
+        unsteady(result);
+        result.recommendation = None;
+    });
+    insta::assert_snapshot!(without, @"no steady rate (falling 31 %: position or time, one pass cannot tell): wrote 1.75 GB/s at the end, no rate to rely on follows from it; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+}
+
+#[test]
+fn reading() {
+    let said = said(sample::two_targets(), |result| {
+        result.plan.direction = "read".to_owned();
+        result.recommendation = None;
+    });
+    insta::assert_snapshot!(said, @"reads 2.00 GB/s steadily (± 20.0 MB/s); the first 20.1 GB went at 3.35 GB/s, which does not last; worst stall 41.2 ms; over 4 GiB each reread 3 times, a larger cache would not show: --size");
+}
+
+#[test]
+fn paced() {
+    let result = |held| {
+        said(sample::one_target(), |result| {
+            result.plan.rate_bytes_per_s = Some(200e6);
+            result.total.rate_held = held;
+            result.total.backlog_max_bytes = Some(12_600_000);
+            result.total.seconds = 7200.0;
+        })
+    };
+    insta::assert_snapshot!(result(Some(true)), @"holds 200 MB/s for 2 h: yes, backlog up to 12.0 MiB of 512 MiB; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    insta::assert_snapshot!(result(Some(false)), @"holds 200 MB/s for 2 h: NO, backlog up to 12.0 MiB of 512 MiB; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    insta::assert_snapshot!(result(None), @"holds 200 MB/s for 2 h: not decided, backlog up to 12.0 MiB of 512 MiB; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+}
+
+#[test]
+fn limited_by_the_tool() {
+    let said = said(sample::one_target(), |result| {
+        result.total.tool_limited = true;
+        result.targets[0].kind = "null".to_owned();
+    });
+    insta::assert_snapshot!(said, @"null: is no disk, this is the tool's own speed; records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); the tool, not the targets, set this rate: more --threads or a larger --record-size; worst stall 41.2 ms");
+}
+
+#[test]
+fn errors_come_first() {
+    let said = said(sample::two_targets(), |result| {
+        result.recommendation = None;
+        result.targets[1].errors = vec![sample::error(), sample::error()];
+        result.targets[1].name = "/dev/sdb\x1b[2J".to_owned();
+    });
+    insta::assert_snapshot!(said, @"/dev/sdb�[2J failed: write at 3.2 GB: I/O error: the disk refused it, see the kernel log and its cables, 1 more error listed; writes 2.00 GB/s steadily (± 20.0 MB/s), but no rate can be recommended after a failure; the first 20.1 GB went at 3.35 GB/s, which does not last; worst stall 41.2 ms; over 4 GiB each rewritten 3 times, a larger cache would not show: --size");
+}
+
+#[test]
+fn nothing_moved() {
+    let said = said(sample::one_target(), |result| {
+        result.total.bytes = 0;
+        result.targets[0].bytes = 0;
+        result.targets[0].errors = vec![sample::error()];
+    });
+    insta::assert_snapshot!(said, @"/dev/nvme0n1 failed: write at 3.2 GB: I/O error: the disk refused it, see the kernel log and its cables; nothing was written");
+}
+
+#[test]
+fn interrupted_short_and_simulated() {
+    let interrupted = said(sample::one_target(), |result| {
+        result.targets[0].ended = "interrupted".to_owned();
+        result.total.seconds = 3.2;
+    });
+    insta::assert_snapshot!(interrupted, @"interrupted after 3.2 s, this is what was done; records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    let short = said(sample::one_target(), |result| {
+        result.plan.simulated = true;
+        result.total.seconds = 3.2;
+    });
+    insta::assert_snapshot!(short, @"simulated; only 3.2 s long, too short to judge what lasts; records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+}
+
+#[test]
+fn stall_of_one_target_is_not_hidden_by_the_others() {
+    let said = said(sample::two_targets(), |result| {
+        result.stalls[2].duration_ns = 3_000_000_000;
+    });
+    insta::assert_snapshot!(said, @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); the first 20.1 GB went at 3.35 GB/s, which does not last; worst stall 41.2 ms of all at once, 3 s on /dev/sdb; over 4 GiB each rewritten 3 times, a larger cache would not show: --size");
+}
+
+#[test]
+fn once_over_a_file_or_a_whole_device() {
+    let once = |kind: &str, capacity_bytes| {
+        said(sample::one_target(), |result| {
+            result.targets[0].kind = kind.to_owned();
+            result.targets[0].distinct_bytes = 4 << 30;
+            result.targets[0].capacity_bytes = capacity_bytes;
+        })
+    };
+    insta::assert_snapshot!(once("scratch_file", Some(8 << 30)), @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); worst stall 41.2 ms; over 4 GiB once, a larger cache would not show: --size");
+    insta::assert_snapshot!(once("block_device", Some(4 << 30)), @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); worst stall 41.2 ms; over 4 GiB once, end to end");
+}
+
+#[test]
+fn rates_that_differ_are_all_said() {
+    let apart = said(sample::two_targets(), |result| {
+        result.total.sum_bytes_per_s *= 1.3;
+        result.total.wall_clock_bytes_per_s *= 0.8;
+    });
+    insta::assert_snapshot!(apart, @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); the first 20.1 GB went at 3.35 GB/s, which does not last; three rates that differ: 2.19 GB/s while all were active, 2.85 GB/s as the sum of each, 1.75 GB/s over the wall clock; worst stall 41.2 ms; over 4 GiB each rewritten 3 times, a larger cache would not show: --size");
+    let close = said(sample::two_targets(), |result| {
+        result.total.sum_bytes_per_s *= 1.019;
+    });
+    assert!(!close.contains("three rates"), "{close}");
+}
+
+/// A result with everything that a summary tells.
+fn eventful() -> MeasureResult {
+    let mut result = sample::two_targets();
+    result.targets[1].errors.push(sample::error());
+    result.targets[1].sustained.reached = false;
+    result
+}
+
+#[test]
+fn wide_summary_is_a_table() {
+    let result = eventful();
+    insta::assert_snapshot!(summary(&result, 120), @r#"
+     target             rate          sustained     p50     p99  p99.9      max    bytes  ended
+     /dev/nvme0n1  1.93 GB/s  1.75 GB/s ± 1.0 %  4.1 ms  9.2 ms  22 ms  41.9 ms  77.2 GB  time
+     /dev/sdb       264 MB/s        not reached  4.1 ms  9.2 ms  22 ms  41.9 ms  10.6 GB  time
+     together      2.19 GB/s  2.00 GB/s ± 1.0 %                                  87.7 GB
+    error: /dev/sdb at 12.5 s: write at 3.2 GB: I/O error: the disk refused it, see the kernel log and its cables
+    stall: 41.2 ms at 12.300 s on /dev/nvme0n1, offset 3.10 GB, at the same moment as /dev/sdb: a shared cause
+    stall: 40.1 ms at 12.300 s on /dev/sdb, offset 3.10 GB, at the same moment as /dev/nvme0n1: a shared cause
+    stall: 33 ms at 25.700 s on /dev/sdb, offset 3.10 GB
+    stall: 21.5 ms at 31.200 s on /dev/nvme0n1, offset 3.10 GB
+    kernel: at 12.310 s: nvme nvme0: I/O 215 QID 3 timeout, completion polled
+    note: the scratch file was written once before use
+    "#);
+    insta::assert_snapshot!(summary(&result, 80), @r#"
+     target             rate          sustained     p50  p99.9      max  ended
+     /dev/nvme0n1  1.93 GB/s  1.75 GB/s ± 1.0 %  4.1 ms  22 ms  41.9 ms  time
+     /dev/sdb       264 MB/s        not reached  4.1 ms  22 ms  41.9 ms  time
+     together      2.19 GB/s  2.00 GB/s ± 1.0 %
+    error: /dev/sdb at 12.5 s: write at 3.2 GB: I/O error: the disk refused it, see
+      the kernel log and its cables
+    stall: 41.2 ms at 12.300 s on /dev/nvme0n1, offset 3.10 GB, at the same moment
+      as /dev/sdb: a shared cause
+    stall: 40.1 ms at 12.300 s on /dev/sdb, offset 3.10 GB, at the same moment as
+      /dev/nvme0n1: a shared cause
+    stall: 33 ms at 25.700 s on /dev/sdb, offset 3.10 GB
+    stall: 21.5 ms at 31.200 s on /dev/nvme0n1, offset 3.10 GB
+    kernel: at 12.310 s: nvme nvme0: I/O 215 QID 3 timeout, completion polled
+    note: the scratch file was written once before use
+    "#);
+}
+
+#[test]
+fn narrow_summary_is_a_block_each() {
+    let result = eventful();
+    insta::assert_snapshot!(summary(&result, 40), @r#"
+    /dev/nvme0n1
+      rate       1.93 GB/s
+      sustained  1.75 GB/s ± 1.0 %
+      p50        4.1 ms
+      p99.9      22 ms
+      max        41.9 ms
+      ended      time
+    /dev/sdb
+      rate       264 MB/s
+      sustained  not reached
+      p50        4.1 ms
+      p99.9      22 ms
+      max        41.9 ms
+      ended      time
+    together
+      rate       2.19 GB/s
+      sustained  2.00 GB/s ± 1.0 %
+    error: /dev/sdb at 12.5 s: write at 3.2
+      GB: I/O error: the disk refused it,
+      see the kernel log and its cables
+    stall: 41.2 ms at 12.300 s on
+      /dev/nvme0n1, offset 3.10 GB, at the
+      same moment as /dev/sdb: a shared
+      cause
+    stall: 40.1 ms at 12.300 s on /dev/sdb,
+      offset 3.10 GB, at the same moment as
+      /dev/nvme0n1: a shared cause
+    stall: 33 ms at 25.700 s on /dev/sdb,
+      offset 3.10 GB
+    stall: 21.5 ms at 31.200 s on
+      /dev/nvme0n1, offset 3.10 GB
+    kernel: at 12.310 s: nvme nvme0: I/O 215
+      QID 3 timeout, completion polled
+    note: the scratch file was written once
+      before use
+    "#);
+}
+
+#[test]
+fn summary_fits_each_width() {
+    let result = eventful();
+    for width in [40, 78, 80, 110, 200] {
+        for line in summary(&result, width).lines() {
+            assert!(line.chars().count() <= width, "wider than {width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn summary_has_no_control_codes_of_others() {
+    let mut result = sample::one_target();
+    result.targets[0].name = "disk\x1b]0;title\x07".to_owned();
+    result.system.kernel_messages[0].text = "nvme0: \x1b[2J\r gone".to_owned();
+    result.notes.push("a\nb".to_owned());
+    for width in [40, 80] {
+        let text = summary(&result, width);
+        assert!(
+            text.chars().all(|c| c == '\n' || !c.is_control()),
+            "{text:?}"
+        );
+    }
+}

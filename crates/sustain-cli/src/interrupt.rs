@@ -1,0 +1,25 @@
+//! Ctrl-C: the first ends the run with the result of what was done, the second at once.
+
+use sustain::measure::Stop;
+
+/// What a shell expects of a command ended by SIGINT.
+const EXIT_CODE: i32 = 130;
+
+/// Watches SIGINT and SIGTERM from now on.
+pub(crate) fn watch(stop: &Stop) -> anyhow::Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    let stop = stop.clone();
+    std::thread::Builder::new()
+        .name("sustain-signal".to_owned())
+        .spawn(move || {
+            for (index, _signal) in signals.forever().enumerate() {
+                if index > 0 {
+                    // Scratch files have no name: they go with the process.
+                    std::process::exit(EXIT_CODE);
+                }
+                stop.interrupt();
+            }
+        })?;
+    Ok(())
+}

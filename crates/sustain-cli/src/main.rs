@@ -1,0 +1,62 @@
+//! The `sustain` command: what was typed, which command that is, and its exit code.
+
+mod commands;
+mod flags;
+mod interrupt;
+mod request;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::flags::{Arguments, Command};
+
+/// How a command ended, as scripts see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Exit {
+    /// All went well.
+    Done,
+    /// The work failed: I/O errors, or `--rate` not held.
+    Failed,
+    /// Wrong usage, or a refused target.
+    Usage,
+    /// Ended by Ctrl-C, with the result of what was done.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Interrupted => 130,
+        })
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match arguments.command {
+        Command::Measure(flags) => commands::measure::run(&flags),
+        Command::Report(flags) => commands::report::run(&flags),
+    };
+    match result {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            commands::say(&format!("sustain: {error:#}"));
+            Exit::from_error(&error).into()
+        }
+    }
+}
+
+impl Exit {
+    fn from_error(error: &anyhow::Error) -> Exit {
+        match error.downcast_ref::<sustain::measure::MeasureError>() {
+            Some(error) if !error.is_usage() => Exit::Failed,
+            Some(_) => Exit::Usage,
+            None if error.is::<request::UsageError>() => Exit::Usage,
+            None => Exit::Failed,
+        }
+    }
+}

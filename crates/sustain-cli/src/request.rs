@@ -1,0 +1,168 @@
+//! From flags as typed to a plan that can be carried out; contradictions are explained.
+
+use sustain::disk::engine::EngineChoice;
+use sustain::disk::layout::Layout;
+use sustain::disk::meter::IntervalRule;
+use sustain::disk::target::{DataPath, Direction};
+use sustain::disk::units::{parse_duration, parse_size};
+use sustain::measure::Plan;
+
+use crate::flags::{DataFlag, EngineFlag, LayoutFlag, LogFlag, MeasureFlags, PathFlag};
+
+/// A run is this long unless it is said otherwise.
+const TIME_NS: u64 = 30_000_000_000;
+/// How long a run waits to be steady.
+const UNTIL_STEADY_NS: u64 = 600_000_000_000;
+const CHUNK_BYTES: u64 = 1 << 20;
+/// The stretch of a line of the 1998 disk writing test.
+const DSKWTST_BYTES: u64 = 20 << 20;
+
+/// Flags that do not go together.
+#[derive(Debug)]
+pub(crate) struct UsageError(pub(crate) String);
+
+impl std::fmt::Display for UsageError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// The plan that the flags ask for.
+pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
+    let direction = match (flags.write, flags.read) {
+        (true, _) => Some(Direction::Write),
+        (_, true) => Some(Direction::Read),
+        _ => None,
+    };
+    if flags.read && !flags.destroy.is_empty() {
+        return Err(usage("--read destroys nothing: leave out --destroy"));
+    }
+    if flags.chunk.is_some() && flags.layout != LayoutFlag::Stripe {
+        return Err(usage("--chunk goes with --layout stripe"));
+    }
+    let default = Plan::new(flags.targets.clone());
+    Ok(Plan {
+        direction,
+        record_bytes: flags.record_size,
+        depth: flags.depth,
+        engine: match flags.engine {
+            EngineFlag::Auto => EngineChoice::Auto,
+            EngineFlag::IoUring => EngineChoice::IoUring,
+            EngineFlag::Libaio => EngineChoice::Libaio,
+            EngineFlag::Threads => EngineChoice::Threads,
+            EngineFlag::Sync => EngineChoice::Sync,
+        },
+        threads: flags.threads,
+        path: match flags.path {
+            PathFlag::Direct => DataPath::Direct,
+            PathFlag::Buffered => DataPath::Buffered,
+        },
+        layout: match flags.layout {
+            LayoutFlag::Independent => Layout::Independent,
+            LayoutFlag::Stripe => Layout::Stripe {
+                chunk_bytes: flags.chunk.unwrap_or(CHUNK_BYTES),
+            },
+            LayoutFlag::Span => Layout::Span,
+        },
+        time_ns: time_ns(flags),
+        bytes: flags.bytes,
+        until_steady: flags.until_steady,
+        size_bytes: flags.size,
+        rate_bytes_per_s: flags.rate,
+        buffer_bytes: flags.buffer,
+        interval: interval(flags)?,
+        fresh_data: flags.data == DataFlag::Fresh,
+        prewrite: !flags.no_prewrite,
+        confirm: !flags.no_confirm,
+        destroy: flags.destroy.clone(),
+        seed: flags.seed,
+        arguments: std::env::args().collect(),
+        ..default
+    })
+}
+
+fn usage(text: &str) -> UsageError {
+    UsageError(text.to_owned())
+}
+
+fn time_ns(flags: &MeasureFlags) -> Option<u64> {
+    match (flags.time, flags.until_steady, flags.bytes) {
+        (Some(time_ns), ..) => Some(time_ns),
+        (None, true, _) => Some(UNTIL_STEADY_NS),
+        (None, false, Some(_)) => None,
+        (None, false, None) => Some(TIME_NS),
+    }
+}
+
+fn interval(flags: &MeasureFlags) -> Result<IntervalRule, UsageError> {
+    let text = flags.interval.as_str();
+    let rule = match (parse_duration(text), parse_size(text)) {
+        (Ok(length_ns), Err(_)) => IntervalRule::Time(length_ns),
+        (Err(_), Ok(bytes)) => IntervalRule::Bytes(bytes),
+        _ => {
+            return Err(UsageError(format!(
+                "--interval {text} is neither a time nor a size: 1s, 500ms, 20MiB"
+            )));
+        }
+    };
+    if flags.log != Some(LogFlag::Dskwtst) {
+        return Ok(rule);
+    }
+    if text != "1s" && rule != IntervalRule::Bytes(DSKWTST_BYTES) {
+        return Err(usage(
+            "--log dskwtst has a line per 20MiB: leave out --interval",
+        ));
+    }
+    Ok(IntervalRule::Bytes(DSKWTST_BYTES))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::flags::{Arguments, Command};
+
+    fn plan_of(arguments: &[&str]) -> Result<Plan, UsageError> {
+        let all = ["sustain", "measure", "."].iter().chain(arguments);
+        match Arguments::try_parse_from(all).unwrap().command {
+            Command::Measure(flags) => plan(&flags),
+            Command::Report(_) => unreachable!("measure was typed"),
+        }
+    }
+
+    #[test]
+    fn the_time_depends_on_the_other_bounds() {
+        assert_eq!(plan_of(&[]).unwrap().time_ns, Some(TIME_NS));
+        assert_eq!(plan_of(&["--bytes", "1GiB"]).unwrap().time_ns, None);
+        assert_eq!(
+            plan_of(&["--until-steady"]).unwrap().time_ns,
+            Some(UNTIL_STEADY_NS)
+        );
+        let both = plan_of(&["--bytes", "1GiB", "--time", "5s"]).unwrap();
+        assert_eq!(
+            (both.time_ns, both.bytes),
+            (Some(5_000_000_000), Some(1 << 30))
+        );
+    }
+
+    #[test]
+    fn intervals_are_times_or_sizes() {
+        let rule = |text| plan_of(&["--interval", text]).map(|plan| plan.interval);
+        assert_eq!(rule("250ms").unwrap(), IntervalRule::Time(250_000_000));
+        assert_eq!(rule("20MiB").unwrap(), IntervalRule::Bytes(20 << 20));
+        assert!(rule("often").is_err());
+        let log = plan_of(&["--log", "dskwtst"]).unwrap();
+        assert_eq!(log.interval, IntervalRule::Bytes(20 << 20));
+    }
+
+    #[test]
+    fn contradictions_are_explained() {
+        let why = |arguments| plan_of(arguments).unwrap_err().to_string();
+        assert!(why(&["--chunk", "64KiB"]).contains("--layout stripe"));
+        assert!(why(&["--read", "--destroy", "."]).contains("destroys nothing"));
+        assert!(why(&["--log", "dskwtst", "--interval", "2s"]).contains("20MiB"));
+    }
+}

@@ -1,0 +1,31 @@
+//! The library face of `sustain`: what disks sustain, measured and judged. Re-exports only.
+//!
+//! ```no_run
+//! use sustain::measure::{Plan, Stop, measure};
+//! use sustain::host::Roots;
+//!
+//! let plan = Plan { time_ns: Some(10_000_000_000), ..Plan::new(vec![".".to_owned()]) };
+//! let result = measure(&plan, &Roots::default(), &Stop::default(), &mut |_event| {})?;
+//! println!("{} B/s", result.total.sustained.rate_bytes_per_s);
+//! # Ok::<(), sustain::measure::MeasureError>(())
+//! ```
+
+/// Measuring: plan, run, events, result.
+pub mod measure {
+    pub use sustain_bench::error::MeasureError;
+    pub use sustain_bench::event::{Event, Live, LiveTarget, Observer, Phase};
+    pub use sustain_bench::plan::{Plan, SIZE_BYTES_DEFAULT};
+    pub use sustain_bench::result;
+    pub use sustain_bench::run::{measure, rehearse};
+    pub use sustain_bench::{Stop, judge};
+}
+
+/// What the host says: guard facts, system samples, kernel log.
+pub use sustain_host as host;
+
+/// Driving disks: engines, layouts, meters, simulated machines, units.
+pub use sustain_disk as disk;
+
+/// Drawing results: terminal, JSON, HTML.
+#[cfg(feature = "report")]
+pub use sustain_report as report;

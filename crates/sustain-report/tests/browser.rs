@@ -129,12 +129,12 @@ fn curves_are_drawn_and_no_script_fails() {
         assert_eq!(chart["drawn"], "yes", "{id}: {chart}");
     }
     assert_eq!(charts.as_object().unwrap().len(), 7);
-    // Two targets and their sum, each thin and average; a latency each; three of CPU and of memory.
-    assert_eq!(count("time-0", "lines"), 3 * 2 + 2 + 3 + 3, "{charts}");
+    // Two targets and their sum, each thin and average; a latency each; four of CPU, three of memory.
+    assert_eq!(count("time-0", "lines"), 3 * 2 + 2 + 4 + 3, "{charts}");
     // Four stalls and one kernel message.
     assert_eq!(count("time-0", "points"), 4 + 1, "{charts}");
     // One target, and the rate asked for.
-    assert_eq!(count("time-1", "lines"), 2 + 1 + 1 + 3 + 3, "{charts}");
+    assert_eq!(count("time-1", "lines"), 2 + 1 + 1 + 4 + 3, "{charts}");
     assert!(count("latency-0", "bars") > 20, "{charts}");
     // The curve and the bound; the recommendation is a point beside those of the curve.
     assert_eq!(count("buffer-0", "lines"), 2, "{charts}");

@@ -8,6 +8,9 @@ pub(super) struct Moment {
     pub(super) time_s: f64,
     /// Parts of all processors' time; none if no clock tick passed since the last sample.
     pub(super) processor: Option<Processor>,
+    /// Our own part of all processors' time, 0 to 1; none for the first sample, whose length is
+    /// not known, or where the number of processors is not.
+    pub(super) own: Option<f64>,
     pub(super) dirty_bytes: u64,
     pub(super) writeback_bytes: u64,
     pub(super) cached_bytes: u64,
@@ -21,13 +24,28 @@ pub(super) struct Processor {
     pub(super) iowait: f64,
 }
 
-/// The samples in order of time.
-pub(super) fn moments(samples: &[Sample]) -> Vec<Moment> {
-    samples.iter().map(moment).collect()
+/// The samples in order of time, on a machine of so many processors.
+pub(super) fn moments(samples: &[Sample], processors: Option<u32>) -> Vec<Moment> {
+    let befores = std::iter::once(None).chain(samples.iter().map(Some));
+    samples
+        .iter()
+        .zip(befores)
+        .map(|(sample, before)| Moment {
+            own: before.and_then(|before| own_share(sample, before, processors?)),
+            ..moment(sample)
+        })
+        .collect()
+}
+
+fn own_share(sample: &Sample, before: &Sample, processors: u32) -> Option<f64> {
+    let available_s = (sample.time_s - before.time_s) * f64::from(processors);
+    let used_s = sample.process_user_cpu_s + sample.process_system_cpu_s;
+    (available_s > 0.0).then(|| used_s / available_s)
 }
 
 fn moment(sample: &Sample) -> Moment {
     Moment {
+        own: None,
         time_s: sample.time_s,
         processor: sample.cpu.as_ref().map(|shares| Processor {
             user: shares.user_percent / 100.0,

@@ -129,7 +129,7 @@ fn target_figures(result: &MeasureResult, target: &TargetResult) -> Vec<String> 
         rate(target.rate_bytes_per_s),
         steady(&target.sustained),
         burst_words(target.burst.as_ref()),
-        worst.map_or_else(|| "none".to_owned(), latency),
+        worst.map_or_else(|| "none over 10 ms".to_owned(), latency),
         latency(times.p50),
         latency(times.p90),
         latency(times.p99),

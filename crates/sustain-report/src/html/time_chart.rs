@@ -28,7 +28,12 @@ const UNIFIED_HOVER_TARGETS: usize = 4;
 
 /// The chart of this result.
 pub(super) fn time_chart(result: &MeasureResult, id: String) -> Chart {
-    let moments = moments(&result.system.samples);
+    let processors = result
+        .host
+        .description
+        .as_ref()
+        .map(|facts| facts.cpu_count);
+    let moments = moments(&result.system.samples, processors);
     let unit = TimeUnit::for_run(result.total.seconds);
     let mut plot = empty_plot();
     let top = rates(&mut plot, result, unit);
@@ -37,6 +42,7 @@ pub(super) fn time_chart(result: &MeasureResult, id: String) -> Chart {
     let mut titles = vec!["Rate".to_owned(), "Longest latency, and stalls".to_owned()];
     if !moments.is_empty() {
         processor(&mut plot, &moments, unit);
+        own_processor(&mut plot, &moments, unit);
         memory(&mut plot, &moments, unit);
         titles.push(title_with_lines("CPU of the machine", &PROCESSOR_LINES));
         titles.push(title_with_lines("Memory", &MEMORY_LINES));
@@ -96,10 +102,11 @@ impl Panels {
 }
 
 /// Lines of the two lower panels: their words and colours stand in the panel's title.
-const PROCESSOR_LINES: [(&str, &str); 3] = [
+const PROCESSOR_LINES: [(&str, &str); 4] = [
     ("user", "#56b4e9"),
     ("system", "#2b78c4"),
     ("I/O wait", "#c9a227"),
+    ("of it this tool", "#b3261e"),
 ];
 const MEMORY_LINES: [(&str, &str); 3] = [
     ("dirty", "#d5601f"),
@@ -262,6 +269,23 @@ fn processor(plot: &mut Plot, moments: &[Moment], unit: TimeUnit) {
             .hover_template("%{y:.1%}");
         plot.add_trace(trace);
     }
+}
+
+/// What the tool itself took of it, as a line over the stacked parts.
+fn own_processor(plot: &mut Plot, moments: &[Moment], unit: TimeUnit) {
+    let [.., (name, colour)] = PROCESSOR_LINES;
+    let told = moments
+        .iter()
+        .filter_map(|moment| Some((unit.at(moment.time_s), rounded(moment.own?))));
+    let (x, y) = told.unzip();
+    let trace = Scatter::new(x, y)
+        .mode(Mode::Lines)
+        .name(name)
+        .show_legend(false)
+        .y_axis("y3")
+        .line(Line::new().color(colour).width(1.6).dash(DashType::Dot))
+        .hover_template("%{y:.1%}");
+    plot.add_trace(trace);
 }
 
 fn memory(plot: &mut Plot, moments: &[Moment], unit: TimeUnit) {

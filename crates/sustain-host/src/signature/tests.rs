@@ -254,3 +254,50 @@ fn an_o_direct_descriptor_is_read_too() {
         Some(SignatureKind::MdRaidMember)
     );
 }
+
+/// The magic numbers that lead furthest into the parsers, and where they stand.
+const DOORS: [(usize, &[u8]); 12] = [
+    (0, b"LUKS\xba\xbe"),
+    (512, b"LABELONE"),
+    (536, b"LVM2 001"),
+    (512, b"EFI PART"),
+    (510, b"\x55\xaa"),
+    (1080, b"\x53\xef"),
+    (4096, &MD_MAGIC),
+    (65536 + 64, b"_BHRfS_M"),
+    (0, b"XFSB"),
+    (82, b"FAT32   "),
+    (32769, b"CD001"),
+    (4086, b"SWAPSPACE2"),
+];
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(2000))]
+
+    /// Bytes of a disk are anybody's: whatever they are, there is an answer.
+    #[test]
+    fn no_bytes_of_a_disk_can_break_it(
+        doors in proptest::collection::vec(0..DOORS.len(), 0..4),
+        noise in proptest::collection::vec((0usize..80_000, proptest::num::u8::ANY), 0..200),
+        length in 0usize..80_000,
+        size_bytes in proptest::num::u64::ANY,
+        tail_start in proptest::num::u64::ANY,
+    ) {
+        let mut head = vec![0_u8; length];
+        let mut put = |offset: usize, bytes: &[u8]| {
+            for (index, byte) in bytes.iter().enumerate() {
+                if let Some(place) = head.get_mut(offset + index) {
+                    *place = *byte;
+                }
+            }
+        };
+        noise.iter().for_each(|(offset, byte)| put(*offset, &[*byte]));
+        doors.iter().for_each(|door| put(DOORS[*door].0, DOORS[*door].1));
+        let tail = &head[length / 2..];
+        let answer = recognise(&Ends { head: &head, tail, tail_start, size_bytes });
+        if let Some(signature) = answer {
+            let words = signature.to_string();
+            proptest::prop_assert!(!words.chars().any(char::is_control), "{words:?}");
+        }
+    }
+}

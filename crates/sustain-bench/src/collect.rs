@@ -4,7 +4,8 @@
 use std::collections::VecDeque;
 
 use sustain_disk::driver::{Ending, Failure, Progress, TargetProgress};
-use sustain_disk::meter::{BufferCurve, BufferPoint, Interval, RateGrid};
+use sustain_disk::layout::Layout;
+use sustain_disk::meter::{BufferCurve, BufferPoint, Interval, IntervalRule, RateGrid};
 
 use crate::event::{Event, Live, LiveTarget, Observer, Phase};
 use crate::feed::Stop;
@@ -58,9 +59,12 @@ pub(crate) struct Collected {
 
 pub(crate) struct Collector {
     phase: Phase,
+    interval: IntervalRule,
     time_ns: Option<u64>,
     bytes_wanted: Option<u64>,
     lap_bytes: Vec<Option<u64>>,
+    /// A stripe or span: its targets are active as long as the stream is.
+    one_stream: bool,
     targets: Vec<TargetSeries>,
     members: Vec<Vec<usize>>,
     arrivals: Vec<Arrivals>,
@@ -84,6 +88,11 @@ struct Arrivals {
 struct Total {
     curve: BufferCurve,
     rate_bytes_per_s: Option<f64>,
+    /// When the source ends, if it does: what comes later is only what was in flight.
+    source_until_ns: u64,
+    /// Until here every target was active.
+    active_until_ns: u64,
+    active_last_ns: u64,
     completed_bytes: f64,
     backlog_bytes_max: f64,
     last_ns: u64,
@@ -96,13 +105,20 @@ struct Total {
 impl Total {
     fn complete(&mut self, at_ns: u64, bytes: u64) {
         let at_ns = at_ns.max(self.last_ns);
-        self.curve.complete(at_ns, bytes);
-        if at_ns - self.last_ns > self.worst_stall_ns {
+        let all_active = at_ns <= self.active_until_ns;
+        if all_active {
+            // The curve is of all targets together: what fewer of them do says nothing of it.
+            self.curve.complete(at_ns, bytes);
+            self.active_last_ns = at_ns;
+        }
+        // A target that is through with its last requests is no stall of those that are not.
+        let counts = all_active || self.last_ns < self.source_until_ns;
+        if counts && at_ns - self.last_ns > self.worst_stall_ns {
             self.worst_stall_ns = at_ns - self.last_ns;
             self.worst_stall_at_ns = self.last_ns;
         }
         if let Some(rate) = self.rate_bytes_per_s {
-            let offered = rate * at_ns as f64 / 1e9;
+            let offered = rate * at_ns.min(self.source_until_ns) as f64 / 1e9;
             self.backlog_bytes_max = self.backlog_bytes_max.max(offered - self.completed_bytes);
         }
         self.completed_bytes += bytes as f64;
@@ -122,7 +138,7 @@ impl Total {
     }
 
     fn finish(&mut self) {
-        self.curve.finish(self.last_ns);
+        self.curve.finish(self.active_last_ns);
         if self.bin.bytes > 0 && self.last_ns > self.bin.start_ns {
             self.close_bin(self.last_ns);
         }
@@ -145,15 +161,24 @@ impl Collector {
             .collect();
         Collector {
             phase: setup.phase,
+            interval: setup.interval,
             time_ns: setup.time_ns,
             bytes_wanted: setup.bytes.map(|bytes| bytes * targets.len() as u64),
             lap_bytes: setup.lap_bytes.clone(),
+            one_stream: setup.layout != Layout::Independent,
             targets,
             arrivals: members.iter().map(|_| Arrivals::default()).collect(),
             members,
             total: Total {
                 curve: BufferCurve::new(RateGrid::default()),
                 rate_bytes_per_s: setup.rate_bytes_per_s,
+                source_until_ns: setup.time_ns.unwrap_or(u64::MAX),
+                active_until_ns: match (setup.layout, setup.time_ns) {
+                    // After its last record a stripe waits for its slowest member.
+                    (Layout::Stripe { .. }, Some(time_ns)) => time_ns,
+                    _ => u64::MAX,
+                },
+                active_last_ns: 0,
                 completed_bytes: 0.0,
                 backlog_bytes_max: 0.0,
                 last_ns: 0,
@@ -207,6 +232,7 @@ impl Collector {
         progress: TargetProgress,
         observer: &mut Observer<'_>,
     ) {
+        let of_targets = self.targets.len();
         let series = &mut self.targets[index];
         for interval in progress.intervals {
             series.interval_bytes += interval.bytes;
@@ -214,6 +240,7 @@ impl Collector {
             if self.phase == Phase::Measure {
                 observer(Event::Interval {
                     target: series.name.clone(),
+                    of_targets,
                     interval,
                     bytes_so_far: series.interval_bytes,
                 });
@@ -228,6 +255,11 @@ impl Collector {
                 bytes,
                 latency_max_ns,
             });
+        }
+        if series.ending.is_none() && progress.ending.is_some() && !self.one_stream {
+            let last = series.intervals.as_slice().last();
+            let ended_ns = last.map_or(0, |interval| interval.end_ns);
+            self.total.active_until_ns = self.total.active_until_ns.min(ended_ns);
         }
         series.bytes = progress.bytes;
         series.in_flight = progress.in_flight;
@@ -350,6 +382,13 @@ impl Collector {
         }
         self.merge();
         self.total.finish();
+        self.total.bins.join_short_end(BIN_NS / 2);
+        for series in &mut self.targets {
+            series.steps.join_short_end(BIN_NS / 2);
+            if let IntervalRule::Time(length_ns) = self.interval {
+                series.intervals.join_short_end(length_ns / 2);
+            }
+        }
         let paced = self.total.rate_bytes_per_s.is_some();
         Collected {
             targets: self.targets,

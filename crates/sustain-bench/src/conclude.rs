@@ -87,7 +87,7 @@ pub(crate) fn recommend(
     if plan.rate_bytes_per_s.is_some() || failed {
         return None;
     }
-    let ceiling = sustained_total(session, outcome).ci95_bytes_per_s[0];
+    let ceiling = sustained_total(plan, session, outcome).ci95_bytes_per_s[0];
     let points: Vec<judge_recommend::CurvePoint> = outcome
         .collected
         .curve
@@ -241,21 +241,26 @@ fn target_error(failure: &Failure, name: &str) -> TargetError {
     }
 }
 
-/// The total while every target was active.
-fn active_steps(outcome: &PhaseOutcome) -> Vec<Step> {
-    let end_s = seconds(outcome.meters.iter().map(Meter::last_ns).min().unwrap_or(0));
+/// The total while every target was active. A span has them active in turn.
+fn active_steps(plan: &Plan, outcome: &PhaseOutcome) -> Vec<Step> {
+    let ends = outcome.meters.iter().map(Meter::last_ns);
+    let end_ns = match plan.layout {
+        Layout::Independent | Layout::Stripe { .. } => ends.min(),
+        Layout::Span => ends.max(),
+    };
+    let end_s = seconds(end_ns.unwrap_or(0));
     let mut steps = steps(&outcome.collected.total);
     // The last bin may reach a little beyond; with one target it ends there exactly.
     steps.retain(|step| step.end_s <= end_s + 1e-9);
     steps
 }
 
-fn sustained_total(session: &Session, outcome: &PhaseOutcome) -> Sustained {
+fn sustained_total(plan: &Plan, session: &Session, outcome: &PhaseOutcome) -> Sustained {
     let lap_bytes = match session.targets.as_slice() {
         [only] if only.wraps => Some(only.size_bytes),
         _ => None,
     };
-    sustained(&active_steps(outcome), Revisits { lap_bytes })
+    sustained(&active_steps(plan, outcome), Revisits { lap_bytes })
 }
 
 fn total(
@@ -267,7 +272,7 @@ fn total(
     let collected = &outcome.collected;
     let bytes: u64 = targets.iter().map(|target| target.bytes).sum();
     let last_ns = outcome.meters.iter().map(Meter::last_ns).max().unwrap_or(0);
-    let active = active_steps(outcome);
+    let active = active_steps(plan, outcome);
     let active_bytes: u64 = active.iter().map(|step| step.bytes).sum();
     let backlog = collected.backlog_bytes_max.map(|bytes| bytes.ceil() as u64);
     let failed = targets.iter().any(|target| !target.errors.is_empty());
@@ -281,7 +286,7 @@ fn total(
         },
         sum_bytes_per_s: targets.iter().map(|target| target.rate_bytes_per_s).sum(),
         wall_clock_bytes_per_s: rate(bytes, last_ns),
-        sustained: sustained_total(session, outcome),
+        sustained: sustained_total(plan, session, outcome),
         burst: burst_of(&active),
         intervals: total_intervals(plan, outcome),
         cpu_seconds_per_gb: (!session.clock.is_virtual() && bytes > 0)
@@ -317,6 +322,13 @@ fn total_intervals(plan: &Plan, outcome: &PhaseOutcome) -> Vec<Interval> {
             }
             _ => joined.push(*bin),
         }
+    }
+    if let [.., before, last] = joined.as_mut_slice()
+        && last.end_ns - last.start_ns < length_ns / 2
+    {
+        before.end_ns = last.end_ns;
+        before.bytes += last.bytes;
+        joined.pop();
     }
     for series in &outcome.collected.targets {
         let mut at = 0;

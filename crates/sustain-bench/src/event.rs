@@ -60,6 +60,8 @@ pub enum Event {
     Interval {
         /// Its target.
         target: String,
+        /// How many targets the run has.
+        of_targets: usize,
         /// The interval.
         interval: Interval,
         /// All bytes of the target so far.

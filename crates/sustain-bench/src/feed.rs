@@ -69,6 +69,8 @@ pub struct Lane {
     pub position_bytes: u64,
     /// Whether the stream starts again at 0 when it has reached its end.
     pub wraps: bool,
+    /// Whether a last record that is shorter is wanted too: when every byte must be written.
+    pub takes_rest: bool,
     /// Bytes still to be handed out, if bounded.
     pub left_bytes: Option<u64>,
     /// Parts of the current record that are still to be submitted.
@@ -120,11 +122,16 @@ impl MeasureFeed {
         if lane.left_bytes == Some(0) {
             return Err(Next::Done(Ending::Bytes));
         }
-        if lane.position_bytes + self.record_bytes > lane.placement.size_bytes() {
-            if !lane.wraps {
+        let mut length_bytes = self.record_bytes;
+        let size_bytes = lane.placement.size_bytes();
+        if lane.position_bytes + length_bytes > size_bytes {
+            if lane.takes_rest && lane.position_bytes < size_bytes {
+                length_bytes = size_bytes - lane.position_bytes;
+            } else if lane.wraps {
+                lane.position_bytes = 0;
+            } else {
                 return Err(Next::Done(Ending::EndOfDevice));
             }
-            lane.position_bytes = 0;
         }
         if let Some(pacer) = &self.pacer {
             let due_at = pacer.take(now).map_err(|due_at| {
@@ -137,11 +144,11 @@ impl MeasureFeed {
             lane.due_at = Some(due_at);
         }
         lane.placement
-            .pieces(lane.position_bytes, self.record_bytes, &mut self.scratch);
+            .pieces(lane.position_bytes, length_bytes, &mut self.scratch);
         lane.pending.extend(self.scratch.drain(..));
-        lane.position_bytes += self.record_bytes;
+        lane.position_bytes += length_bytes;
         if let Some(left) = &mut lane.left_bytes {
-            *left = left.saturating_sub(self.record_bytes);
+            *left = left.saturating_sub(length_bytes);
         }
         Ok(())
     }

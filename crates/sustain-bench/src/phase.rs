@@ -15,7 +15,7 @@ use sustain_disk::layout::{Layout, Placement};
 use sustain_disk::meter::{IntervalRule, Meter};
 
 use crate::collect::{Collected, Collector};
-use crate::event::{Observer, Phase};
+use crate::event::{Event, Observer, Phase};
 use crate::feed::{Lane, MeasureFeed, Stop};
 use crate::pacer::Pacer;
 use crate::session::{OpenTarget, Session};
@@ -82,7 +82,8 @@ pub(crate) struct DriverOutcome {
 /// What reaches the collector.
 enum Message {
     Ready {
-        driver: usize,
+        engine: &'static str,
+        why: String,
     },
     Progress {
         driver: usize,
@@ -195,7 +196,8 @@ fn run_virtually(
             meters,
             outcome,
         } => finished.push((driver, meters, outcome)),
-        Message::Ready { .. } | Message::Failed(_) => {}
+        Message::Ready { engine, why } => tell_engine(job, engine, &why, observer),
+        Message::Failed(_) => {}
     })?;
     let wall_ns = clock.now().since_ns(start);
     Ok(assemble(jobs, collector, finished, 0, wall_ns))
@@ -210,6 +212,8 @@ fn run_really(
 ) -> Result<PhaseOutcome, Error> {
     let (messages, inbox) = bounded(MESSAGES_MAX);
     std::thread::scope(|scope| {
+        // Ours alone: when this ends early, no driver may wait for room in the channel.
+        let inbox = inbox;
         let mut starters = Vec::new();
         for job in jobs {
             let (starter, start) = bounded::<Timestamp>(1);
@@ -225,17 +229,7 @@ fn run_really(
                 })?;
         }
         drop(messages);
-        let mut ready = 0;
-        while ready < jobs.len() {
-            match inbox.recv() {
-                Ok(Message::Ready { driver }) => {
-                    debug_assert!(driver < jobs.len());
-                    ready += 1;
-                }
-                Ok(Message::Failed(error)) => return Err(error),
-                Ok(_) | Err(_) => unreachable!("a driver says that it is ready before all else"),
-            }
-        }
+        await_ready(&inbox, jobs, observer)?;
         let start = clock.now();
         let cpu_before = process_cpu_ns();
         for starter in &starters {
@@ -248,6 +242,32 @@ fn run_really(
         let wall_ns = clock.now().since_ns(start);
         Ok(assemble(jobs, collector, finished, cpu_ns, wall_ns))
     })
+}
+
+/// Waits until every driver is set up.
+fn await_ready(
+    inbox: &Receiver<Message>,
+    jobs: &[Job<'_>],
+    observer: &mut Observer<'_>,
+) -> Result<(), Error> {
+    for index in 0..jobs.len() {
+        match inbox.recv() {
+            Ok(Message::Ready { engine, why }) if index == 0 => {
+                tell_engine(&jobs[0], engine, &why, observer);
+            }
+            Ok(Message::Ready { .. }) => {}
+            Ok(Message::Failed(error)) => return Err(error),
+            Ok(_) | Err(_) => unreachable!("a driver says that it is ready before all else"),
+        }
+    }
+    Ok(())
+}
+
+/// What drives the run, and why: before it begins.
+fn tell_engine(job: &Job<'_>, engine: &str, why: &str, observer: &mut Observer<'_>) {
+    if job.setup.phase == Phase::Measure {
+        observer(Event::Note(format!("engine {engine}: {why}")));
+    }
 }
 
 type Finished = Vec<(usize, Vec<Meter>, DriverOutcome)>;
@@ -337,7 +357,8 @@ impl Job<'_> {
         let (engine, why) = self.engine(&feed.pool)?;
         let name = engine.name();
         send(Message::Ready {
-            driver: self.driver,
+            engine: name,
+            why: why.clone(),
         });
         let Some(start) = start() else { return Ok(()) };
         feed.deadline = self.setup.time_ns.map(|time_ns| start + time_ns);
@@ -468,6 +489,7 @@ impl Job<'_> {
             placement,
             position_bytes: self.setup.positions_bytes[member],
             wraps: self.setup.wraps.unwrap_or(self.target(member).wraps),
+            takes_rest: self.setup.phase == Phase::Prewrite,
             pending: VecDeque::new(),
             due_at: None,
         };

@@ -177,6 +177,12 @@ impl Plan {
         if self.depth == 0 || self.depth > 4096 {
             return usage("--depth must be from 1 to 4096");
         }
+        if self.time_ns == Some(0) {
+            return usage("--time must be longer than nothing");
+        }
+        if self.bytes == Some(0) {
+            return usage("--bytes must be at least one byte");
+        }
         if self.threads == Some(0) {
             return usage("--threads must be at least 1");
         }

@@ -23,7 +23,7 @@ const IDLE_NS: u64 = 2_000_000_000;
 const SHORT_RUN_NS: u64 = 10_000_000_000;
 /// The confirming run is no longer than this.
 const CONFIRM_NS_MAX: u64 = 10_000_000_000;
-/// Prewriting goes in records of this size where it fits.
+/// Prewriting goes in records of this size, whatever the run does.
 const PREWRITE_RECORD_BYTES: u64 = 1 << 20;
 const PREWRITE_DEPTH: u32 = 8;
 
@@ -187,23 +187,13 @@ impl Run<'_> {
         if targets.is_empty() {
             return Ok(());
         }
-        let fits = |index: &usize| {
-            self.session.targets[*index]
-                .size_bytes
-                .is_multiple_of(PREWRITE_RECORD_BYTES)
-        };
-        let large = targets.iter().all(fits);
         let setup = PhaseSetup {
             phase: Phase::Prewrite,
             positions_bytes: vec![0; targets.len()],
             lap_bytes: vec![None; targets.len()],
             targets,
             operation: Operation::Write,
-            record_bytes: if large {
-                PREWRITE_RECORD_BYTES
-            } else {
-                self.plan.record_bytes
-            },
+            record_bytes: PREWRITE_RECORD_BYTES,
             depth: PREWRITE_DEPTH,
             engine: EngineChoice::Auto,
             layout: Layout::Independent,

@@ -66,6 +66,17 @@ impl Series {
         self.joined *= 2;
     }
 
+    /// Joins the last interval to the one before if it is shorter than `least_ns`: what comes in
+    /// after the end of a run would else show as an interval of its own, with an odd rate.
+    pub fn join_short_end(&mut self, least_ns: u64) {
+        if let [.., before, last] = self.intervals.as_mut_slice()
+            && last.end_ns - last.start_ns < least_ns
+        {
+            *before = join(*before, *last);
+            self.intervals.pop();
+        }
+    }
+
     /// The intervals.
     pub fn as_slice(&self) -> &[Interval] {
         &self.intervals

@@ -44,10 +44,22 @@ fn main() -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {
-            commands::say(&format!("sustain: {error:#}"));
+            commands::say(&format!("sustain: {}", in_words(&error)));
             Exit::from_error(&error).into()
         }
     }
+}
+
+/// An error with its causes, each said once: many name their cause themselves.
+fn in_words(error: &anyhow::Error) -> String {
+    let mut words = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !words.contains(&cause) {
+            words.push_str(": ");
+            words.push_str(&cause);
+        }
+    }
+    words
 }
 
 impl Exit {

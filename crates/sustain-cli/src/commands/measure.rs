@@ -1,11 +1,12 @@
 //! `sustain measure`: runs the plan, shows it live, writes what was asked for, says the sentence.
 
 use std::io::{IsTerminal, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use sustain::host::Roots;
 use sustain::measure::result::MeasureResult;
-use sustain::measure::{Event, Plan, Stop, measure, rehearse};
+use sustain::measure::{Event, Stop, measure, rehearse};
 use sustain::report::terminal::{LiveKind, LiveView, dskwtst_line, sentence, summary};
 use sustain::report::{html, json};
 
@@ -29,7 +30,7 @@ pub(crate) fn run(flags: &MeasureFlags) -> anyhow::Result<Exit> {
     check_writable(flags)?;
     let stop = Stop::default();
     interrupt::watch(&stop)?;
-    let mut face = Face::new(flags, &plan);
+    let mut face = Face::new(flags);
     let result = measure(&plan, &roots, &stop, &mut |event| face.take(event));
     face.finish();
     let result = result?;
@@ -37,11 +38,32 @@ pub(crate) fn run(flags: &MeasureFlags) -> anyhow::Result<Exit> {
     Ok(exit(&result))
 }
 
-/// Hours of measuring must not end at a path that cannot be written.
+/// Hours of measuring must not end at a path that cannot be written, nor a result in the place of
+/// what was measured.
 fn check_writable(flags: &MeasureFlags) -> anyhow::Result<()> {
+    if flags.report.as_deref() == Some(Path::new("-")) {
+        return Err(usage(
+            "--report needs a file to write: --report sustain.html",
+        ));
+    }
+    if flags.json.is_some() && flags.json == flags.report {
+        return Err(usage(
+            "--json and --report name the same file: give each its own",
+        ));
+    }
     for path in [&flags.json, &flags.report].into_iter().flatten() {
         if path == Path::new("-") {
             continue;
+        }
+        let is_target = |target: &String| is_same(Path::new(target), path);
+        if path
+            .metadata()
+            .is_ok_and(|found| found.file_type().is_block_device())
+            || flags.targets.iter().any(is_target)
+        {
+            let path = path.display();
+            let why = format!("{path} is a target or a disk: write the result to another file");
+            return Err(usage(&why));
         }
         let existed = path.exists();
         let opened = std::fs::File::options()
@@ -49,17 +71,26 @@ fn check_writable(flags: &MeasureFlags) -> anyhow::Result<()> {
             .create(true)
             .open(path);
         if let Err(error) = opened {
-            let why = format!(
-                "cannot write {}: {error}; choose another file",
-                path.display()
-            );
-            return Err(request::UsageError(why).into());
+            let path = path.display();
+            let why = format!("cannot write {path}: {error}; choose another file");
+            return Err(usage(&why));
         }
         if !existed {
             std::fs::remove_file(path)?;
         }
     }
     Ok(())
+}
+
+fn usage(why: &str) -> anyhow::Error {
+    request::UsageError(why.to_owned()).into()
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => one == other,
+    }
 }
 
 fn present(flags: &MeasureFlags, result: &MeasureResult) -> anyhow::Result<()> {
@@ -105,27 +136,18 @@ fn exit(result: &MeasureResult) -> Exit {
 /// What the person sees while it runs.
 struct Face {
     view: LiveView,
-    log: Option<Log>,
-}
-
-/// The log of the 1998 disk writing test.
-struct Log {
-    writer: Box<dyn Write>,
-    several: bool,
+    /// Where the log of the 1998 disk writing test goes.
+    log: Option<Box<dyn Write>>,
 }
 
 impl Face {
-    fn new(flags: &MeasureFlags, plan: &Plan) -> Face {
+    fn new(flags: &MeasureFlags) -> Face {
         let log = flags.log.map(|LogFlag::Dskwtst| {
             let json_on_stdout = flags.json.as_deref() == Some(Path::new("-"));
-            let writer: Box<dyn Write> = if json_on_stdout {
-                Box::new(std::io::stderr())
+            if json_on_stdout {
+                Box::new(std::io::stderr()) as Box<dyn Write>
             } else {
                 Box::new(std::io::stdout())
-            };
-            Log {
-                writer,
-                several: plan.targets.len() > 1,
             }
         });
         // A log on the same terminal would tear the redrawn lines.
@@ -146,17 +168,18 @@ impl Face {
             Event::Live(live) => self.view.update(&live),
             Event::Interval {
                 target,
+                of_targets,
                 interval,
                 bytes_so_far,
             } => {
-                if let Some(log) = &mut self.log {
-                    let name = log.several.then_some(target.as_str());
+                if let Some(writer) = &mut self.log {
+                    let name = (of_targets > 1).then_some(target.as_str());
                     let seconds = (interval.end_ns - interval.start_ns) as f64 / 1e9;
                     let all_seconds = interval.end_ns as f64 / 1e9;
                     let bytes = interval.bytes;
                     let line = dskwtst_line(name, bytes, seconds, bytes_so_far, all_seconds);
                     // A closed pipe must not end a measurement.
-                    let _ = writeln!(log.writer, "{line}");
+                    let _ = writeln!(writer, "{line}");
                 }
             }
         }

@@ -1,0 +1,221 @@
+//! What the command says when it is asked for what makes no sense: words that help, and exit 2.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on should stop where it is, and may say why"
+)]
+
+mod support;
+
+use support::{Place, disk, unwrapped};
+
+/// Flags after `measure`, and words of the answer.
+const CONTRADICTIONS: &[(&[&str], &str)] = &[
+    (&[], "required arguments were not provided"),
+    (
+        &["sim:machine.toml", "--raed"],
+        "similar argument exists: '--read'",
+    ),
+    (
+        &["sim:machine.toml", "--read", "--write"],
+        "cannot be used with",
+    ),
+    (&["sim:machine.toml", "--chunk", "64KiB"], "--layout stripe"),
+    (
+        &["sim:machine.toml", "--layout", "stripe", "--chunk", "0"],
+        "--chunk must be at least",
+    ),
+    (
+        &["sim:machine.toml", "--layout", "stripe", "--threads", "2"],
+        "leave out --threads",
+    ),
+    (
+        &["sim:machine.toml", "--layout", "raid5"],
+        "independent, stripe, span",
+    ),
+    (
+        &[
+            "sim:machine.toml",
+            "--read",
+            "--destroy",
+            "sim:machine.toml",
+        ],
+        "destroys nothing",
+    ),
+    (
+        &["sim:machine.toml", "--destroy", "/dev/sdz"],
+        "names none of the targets",
+    ),
+    (
+        &["sim:machine.toml", "--log", "dskwtst", "--interval", "2s"],
+        "leave out --interval",
+    ),
+    (&["sim:machine.toml", "--log", "syslog"], "dskwtst"),
+    (
+        &["sim:machine.toml", "--interval", "often"],
+        "neither a time nor a size",
+    ),
+    (&["sim:machine.toml", "--interval", "1us"], "at least 1ms"),
+    (
+        &["sim:machine.toml", "--interval", "0B"],
+        "at least one byte",
+    ),
+    (
+        &["sim:machine.toml", "--record-size", "0"],
+        "--record-size must be",
+    ),
+    (&["sim:machine.toml", "--record-size", "2GiB"], "to 1GiB"),
+    (&["sim:machine.toml", "--record-size", "2pounds"], "pounds"),
+    (&["sim:machine.toml", "--depth", "0"], "from 1 to 4096"),
+    (&["sim:machine.toml", "--depth", "9999"], "from 1 to 4096"),
+    (&["sim:machine.toml", "--threads", "0"], "at least 1"),
+    (&["sim:machine.toml", "--time", "0s"], "--time must be"),
+    (&["sim:machine.toml", "--time", "4parsecs"], "30s"),
+    (&["sim:machine.toml", "--bytes", "0"], "--bytes must be"),
+    (
+        &["sim:machine.toml", "--size", "0"],
+        "smaller --record-size",
+    ),
+    (
+        &["sim:machine.toml", "--size", "64KiB"],
+        "smaller --record-size",
+    ),
+    (
+        &["sim:machine.toml", "--size", "9TB"],
+        "--size asks for more",
+    ),
+    (&["sim:machine.toml", "--rate", "0MB/s"], "above zero"),
+    (&["sim:machine.toml", "--rate", "20"], "200MB/s"),
+    (
+        &["sim:machine.toml", "--rate", "1MB/s", "--until-steady"],
+        "choose one of the two",
+    ),
+    (&["sim:machine.toml", "--engine", "spdk"], "io_uring"),
+    (
+        &["sim:machine.toml", "--path", "sideways"],
+        "direct, buffered",
+    ),
+    (&["sim:machine.toml", "--data", "random"], "fresh, zero"),
+    (&["sim:machine.toml", "--seed", "dice"], "--seed"),
+    (&["sim:machine.toml", "--report", "-"], "needs a file"),
+    (
+        &["sim:machine.toml", "--json", "a", "--report", "a"],
+        "the same file",
+    ),
+    (
+        &["sim:machine.toml", "--json", "no/such/run.json"],
+        "choose another file",
+    ),
+    (
+        &["sim:machine.toml", "--report", "."],
+        "choose another file",
+    ),
+    (&["sim:machine.toml", "sim:machine.toml:a"], "given twice"),
+    (&["sim:machine.toml:zz"], "its disks are a"),
+    (&["sim:nowhere.toml"], "is the path right?"),
+    (&["sim:"], "expected sim:MACHINE.toml"),
+    (&[""], "no name"),
+    (&["null:", "--read"], "nothing to read"),
+    (&["no/such/file"], "create it first"),
+    (&[".", "precious"], "say --read or --write"),
+    (&["precious", "./precious", "--read"], "the same thing"),
+    (&["precious", "--write"], "--destroy precious"),
+    (
+        &["precious", "--write", "--destroy", "./precious"],
+        "exactly as the target is typed",
+    ),
+    (&["precious", "--json", "./precious"], "to another file"),
+    (&["precious"], "less than one record"),
+];
+
+#[test]
+fn what_makes_no_sense_is_explained_and_touches_nothing() {
+    let place = Place::with_machine(&disk("a", "1GB", "100MB/s", ""));
+    place.write("precious", "of great value");
+    for (flags, words) in CONTRADICTIONS {
+        eprintln!("measure {flags:?}");
+        let ran = place
+            .run(&[&["measure"], *flags].concat())
+            .expect(2)
+            .says(words);
+        assert_eq!(ran.stdout, "", "results go there, explanations do not");
+        assert!(ran.stderr.lines().count() < 12, "too long: {}", ran.stderr);
+    }
+    assert_eq!(place.names(), ["machine.toml", "precious"]);
+    assert_eq!(place.read("precious"), "of great value");
+}
+
+#[test]
+fn an_explanation_says_each_thing_once() {
+    let ran = Place::new().run(&["measure", "sim:nowhere.toml"]).expect(2);
+    assert_eq!(
+        ran.stderr.matches("No such file").count(),
+        1,
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn without_a_command_it_says_what_there_is() {
+    let ran = Place::new().run(&[]).expect(2);
+    for words in ["measure", "report", "Example"] {
+        assert!(ran.stderr.contains(words), "no {words} in {}", ran.stderr);
+    }
+    Place::new()
+        .run(&["measrue", "."])
+        .expect(2)
+        .says("'measure'");
+}
+
+#[test]
+fn every_help_has_an_example() {
+    let place = Place::new();
+    for command in [
+        &["--help"][..],
+        &["measure", "--help"],
+        &["report", "--help"],
+    ] {
+        let help = place.run(command).expect(0).stdout;
+        let examples = help.split("Example").nth(1);
+        assert!(
+            examples.is_some_and(|examples| examples.contains("sustain ")),
+            "no example in {help}"
+        );
+    }
+    let help = unwrapped(&place.run(&["measure", "--help"]).expect(0).stdout);
+    assert!(help.contains("130 interrupted"), "no exit codes in {help}");
+    let version = place.run(&["--version"]).expect(0).stdout;
+    assert_eq!(version, format!("sustain {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn a_rehearsal_says_what_would_be_done_and_does_nothing() {
+    let place = Place::with_machine(&disk("a", "1GB", "100MB/s", ""));
+    place.write("precious", "of great value");
+    let rehearse = |arguments: &[&str]| place.run(&[&["measure", "--dry-run"], arguments].concat());
+    rehearse(&[".", "--size", "4MiB"])
+        .expect(0)
+        .says("would write . (");
+    rehearse(&["new-file", "--size", "4MiB"])
+        .expect(0)
+        .says("would write new-file");
+    rehearse(&["sim:machine.toml"])
+        .expect(0)
+        .says("would write a (");
+    rehearse(&["precious", "--write"])
+        .expect(2)
+        .says("--destroy precious");
+    let destroy = [
+        "precious",
+        "--write",
+        "--destroy",
+        "precious",
+        "--size",
+        "4MiB",
+    ];
+    rehearse(&destroy).expect(0).says("destroyed");
+    assert_eq!(place.names(), ["machine.toml", "precious"]);
+    assert_eq!(place.read("precious"), "of great value");
+}

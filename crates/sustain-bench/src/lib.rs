@@ -11,6 +11,7 @@ mod conclude;
 pub mod error;
 pub mod event;
 mod feed;
+mod job;
 pub mod judge;
 mod pacer;
 mod phase;

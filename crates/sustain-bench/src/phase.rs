@@ -1,27 +1,23 @@
 //! One stretch of driving disks: prewriting, measuring or confirming. Sets up the drivers, runs
 //! them together from one start, and collects what they tell.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use sustain_disk::buffer::BufferPool;
-use sustain_disk::clock::{Clock, Timestamp, process_cpu_ns, thread_cpu_ns};
-use sustain_disk::data::FreshData;
-use sustain_disk::driver::{Driver, DriverSetup, Progress, QueueSetup};
-use sustain_disk::engine::{self, Engine, EngineChoice, Limits, Operation, SimulatedEngine};
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use sustain_disk::clock::{Clock, Timestamp, process_cpu_ns};
+use sustain_disk::engine::{EngineChoice, Operation};
 use sustain_disk::error::Error;
-use sustain_disk::layout::{Layout, Placement};
+use sustain_disk::layout::Layout;
 use sustain_disk::meter::{IntervalRule, Meter};
 
 use crate::collect::{Collected, Collector};
 use crate::event::{Event, Observer, Phase};
-use crate::feed::{Lane, MeasureFeed, Stop};
-use crate::pacer::Pacer;
-use crate::session::{OpenTarget, Session};
+use crate::feed::Stop;
+use crate::job::{Job, Message};
+use crate::session::Session;
 
 /// Time between a driver's reports.
-const REPORT_EVERY_NS: u64 = 100_000_000;
+pub(crate) const REPORT_EVERY_NS: u64 = 100_000_000;
 /// Reports that may wait for the collector.
 const MESSAGES_MAX: usize = 64;
 
@@ -79,37 +75,6 @@ pub(crate) struct DriverOutcome {
     pub(crate) submit_blocked_ns: u64,
 }
 
-/// What reaches the collector.
-enum Message {
-    Ready {
-        engine: &'static str,
-        why: String,
-    },
-    Progress {
-        driver: usize,
-        progress: Progress,
-        cpu_ns: u64,
-    },
-    Finished {
-        driver: usize,
-        meters: Vec<Meter>,
-        outcome: DriverOutcome,
-    },
-    Failed(Error),
-}
-
-/// One driver's part of a phase.
-struct Job<'a> {
-    driver: usize,
-    session: &'a Session,
-    setup: &'a PhaseSetup,
-    /// Positions in `setup.targets`, in the driver's own order.
-    members: Vec<usize>,
-    user_stop: Stop,
-    phase_stop: Stop,
-    pacer_start: Arc<std::sync::OnceLock<Arc<Pacer>>>,
-}
-
 /// Called once or more a second while real drivers run; for the system's own figures.
 pub(crate) type Ticker<'a> = dyn FnMut(Timestamp, Timestamp) + 'a;
 
@@ -123,7 +88,7 @@ pub(crate) fn run(
 ) -> Result<PhaseOutcome, Error> {
     let phase_stop = Stop::default();
     let groups = group(session, setup);
-    let pacer = Arc::new(std::sync::OnceLock::new());
+    let pacer = Arc::new(OnceLock::new());
     let jobs: Vec<Job<'_>> = groups
         .into_iter()
         .enumerate()
@@ -334,229 +299,5 @@ fn assemble(
         cpu_ns,
         wall_ns,
         started_anew,
-    }
-}
-
-impl Job<'_> {
-    fn run_thread(&self, start: &Receiver<Timestamp>, messages: &Sender<Message>) {
-        // A closed channel means that the collector has given up; the stop flags end the run.
-        let mut send = |message| drop(messages.send(message));
-        if let Err(error) = self.drive(&mut || start.recv().ok(), &mut send) {
-            send(Message::Failed(error));
-        }
-    }
-
-    /// Sets up, waits for the start, runs.
-    fn drive(
-        &self,
-        start: &mut dyn FnMut() -> Option<Timestamp>,
-        send: &mut dyn FnMut(Message),
-    ) -> Result<(), Error> {
-        let clock = &self.session.clock;
-        let mut feed = self.feed()?;
-        let (engine, why) = self.engine(&feed.pool)?;
-        let name = engine.name();
-        send(Message::Ready {
-            engine: name,
-            why: why.clone(),
-        });
-        let Some(start) = start() else { return Ok(()) };
-        feed.deadline = self.setup.time_ns.map(|time_ns| start + time_ns);
-        feed.pacer = self.pacer(start);
-        let setup = DriverSetup {
-            start,
-            interval: self.setup.interval,
-            report_every_ns: REPORT_EVERY_NS,
-            flush_at_end: self.setup.flush_at_end,
-        };
-        let mut driver = Driver::new(engine, clock.clone(), &self.queues(), setup);
-        let cpu_before = thread_cpu_ns();
-        driver.run(&mut feed, &mut |progress| {
-            let cpu_ns = thread_cpu_ns() - cpu_before;
-            send(Message::Progress {
-                driver: self.driver,
-                progress,
-                cpu_ns,
-            });
-        })?;
-        let wall_ns = clock.now().since_ns(start).max(1);
-        let outcome = DriverOutcome {
-            engine: name,
-            why,
-            cpu_share: (thread_cpu_ns() - cpu_before) as f64 / wall_ns as f64,
-            submit_blocked_ns: driver.engine().submit_blocked_ns(),
-        };
-        send(Message::Finished {
-            driver: self.driver,
-            meters: driver.into_meters(),
-            outcome,
-        });
-        Ok(())
-    }
-
-    fn target(&self, member: usize) -> &OpenTarget {
-        &self.session.targets[self.setup.targets[member]]
-    }
-
-    fn depth(&self) -> u32 {
-        if self.setup.engine == EngineChoice::Sync && !self.is_simulated() {
-            1
-        } else {
-            self.setup.depth
-        }
-    }
-
-    fn is_simulated(&self) -> bool {
-        self.members
-            .iter()
-            .any(|member| self.target(*member).simulated.is_some())
-    }
-
-    /// One pacer for all drivers, made by the first that starts.
-    fn pacer(&self, start: Timestamp) -> Option<Arc<Pacer>> {
-        let rate = self.setup.rate_bytes_per_s?;
-        let record_bytes = self.setup.record_bytes;
-        let pacer = self
-            .pacer_start
-            .get_or_init(|| Arc::new(Pacer::new(start, rate, record_bytes)));
-        Some(Arc::clone(pacer))
-    }
-
-    fn queues(&self) -> Vec<QueueSetup> {
-        let (depth, targets) = (self.depth(), 0..self.members.len());
-        if self.setup.layout == Layout::Independent {
-            return targets
-                .map(|target| QueueSetup {
-                    targets: vec![target],
-                    depth,
-                })
-                .collect();
-        }
-        // A stripe keeps its depth on every member; a span is on one member at a time.
-        let width = match self.setup.layout {
-            Layout::Stripe { .. } => targets.len() as u32,
-            Layout::Independent | Layout::Span => 1,
-        };
-        vec![QueueSetup {
-            targets: targets.collect(),
-            depth: depth * width,
-        }]
-    }
-
-    fn feed(&self) -> Result<MeasureFeed, Error> {
-        let buffers: u32 = self.queues().iter().map(|queue| queue.depth).sum();
-        let mut pool = BufferPool::new(buffers as usize, self.setup.record_bytes as usize)?;
-        let writes = self.setup.operation == Operation::Write;
-        // Each driver's data differs from that of the others.
-        let seed = self
-            .setup
-            .data_seed
-            .map(|seed| seed.wrapping_add(self.driver as u64));
-        let mut data = seed
-            .filter(|_| writes && !self.is_simulated())
-            .map(FreshData::new);
-        if let Some(data) = &mut data {
-            pool.free_mut()
-                .iter_mut()
-                .for_each(|buffer| data.fill(buffer.bytes_mut()));
-        }
-        Ok(MeasureFeed {
-            lanes: self.lanes(),
-            operation: self.setup.operation,
-            record_bytes: self.setup.record_bytes,
-            pool,
-            data,
-            pacer: None,
-            deadline: None,
-            user_stop: self.user_stop.clone(),
-            phase_stop: self.phase_stop.clone(),
-            scratch: Vec::new(),
-        })
-    }
-
-    fn lanes(&self) -> Vec<Lane> {
-        let sizes: Vec<u64> = self
-            .members
-            .iter()
-            .map(|member| self.target(*member).size_bytes)
-            .collect();
-        let lane = |targets: Vec<usize>, placement: Placement, member: usize| Lane {
-            left_bytes: self
-                .setup
-                .bytes
-                .map(|bytes| bytes.saturating_mul(targets.len() as u64)),
-            targets,
-            placement,
-            position_bytes: self.setup.positions_bytes[member],
-            wraps: self.setup.wraps.unwrap_or(self.target(member).wraps),
-            takes_rest: self.setup.phase == Phase::Prewrite,
-            pending: VecDeque::new(),
-            due_at: None,
-        };
-        let all = || (0..self.members.len()).collect();
-        match self.setup.layout {
-            Layout::Independent => self
-                .members
-                .iter()
-                .enumerate()
-                .map(|(index, member)| {
-                    let sizes_bytes = vec![sizes[index]];
-                    lane(vec![index], Placement::Span { sizes_bytes }, *member)
-                })
-                .collect(),
-            Layout::Span => {
-                vec![lane(
-                    all(),
-                    Placement::Span { sizes_bytes: sizes },
-                    self.members[0],
-                )]
-            }
-            Layout::Stripe { chunk_bytes } => {
-                let member_size_bytes = sizes.iter().copied().min().unwrap_or(0);
-                let members = self.members.len();
-                let placement = Placement::Stripe {
-                    chunk_bytes,
-                    members,
-                    member_size_bytes,
-                };
-                vec![lane(all(), placement, self.members[0])]
-            }
-        }
-    }
-
-    fn engine(&self, pool: &BufferPool) -> Result<(Box<dyn Engine>, String), Error> {
-        let session = self.session;
-        if self.is_simulated() {
-            let targets = self
-                .members
-                .iter()
-                .filter_map(|member| self.target(*member).simulated)
-                .collect();
-            let machines = session.machines.clone();
-            let engine = SimulatedEngine::new(machines, targets, session.clock.clone());
-            let why = engine.describe();
-            return Ok((Box::new(engine), why));
-        }
-        let files = self
-            .members
-            .iter()
-            .map(|member| {
-                let file = self.target(*member).target.file.as_ref();
-                Arc::clone(file.expect("a target that is not simulated is an open file"))
-            })
-            .collect();
-        let in_flight_max = self.queues().iter().map(|queue| queue.depth).sum();
-        let limits = Limits {
-            depth: self.depth(),
-            in_flight_max,
-        };
-        let opened = engine::open(
-            self.setup.engine,
-            files,
-            limits,
-            pool.regions(),
-            &session.clock,
-        )?;
-        Ok((opened.engine, opened.why))
     }
 }

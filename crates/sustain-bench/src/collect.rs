@@ -10,8 +10,8 @@ use sustain_disk::meter::{BufferCurve, BufferPoint, Interval, IntervalRule, Rate
 use crate::event::{Event, Live, LiveTarget, Observer, Phase};
 use crate::feed::Stop;
 use crate::judge::{Revisits, Step, steady};
-use crate::phase::PhaseSetup;
 use crate::series::Series;
+use crate::setup::PhaseSetup;
 
 /// Bins of the total's series.
 const BIN_NS: u64 = 100_000_000;

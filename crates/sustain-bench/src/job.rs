@@ -17,8 +17,8 @@ use sustain_disk::meter::Meter;
 use crate::event::Phase;
 use crate::feed::{Lane, MeasureFeed, Stop};
 use crate::pacer::Pacer;
-use crate::phase::{DriverOutcome, PhaseSetup, REPORT_EVERY_NS};
 use crate::session::{OpenTarget, Session};
+use crate::setup::{DriverOutcome, PhaseSetup, REPORT_EVERY_NS};
 
 /// What reaches the collector.
 pub(crate) enum Message {

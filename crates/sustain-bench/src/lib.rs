@@ -20,5 +20,6 @@ pub mod result;
 pub mod run;
 mod series;
 mod session;
+mod setup;
 
 pub use feed::Stop;

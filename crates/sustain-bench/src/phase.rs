@@ -5,53 +5,19 @@ use std::sync::{Arc, OnceLock};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use sustain_disk::clock::{Clock, Timestamp, process_cpu_ns};
-use sustain_disk::engine::{EngineChoice, Operation};
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
-use sustain_disk::meter::{IntervalRule, Meter};
+use sustain_disk::meter::Meter;
 
 use crate::collect::{Collected, Collector};
 use crate::event::{Event, Observer, Phase};
 use crate::feed::Stop;
 use crate::job::{Job, Message};
 use crate::session::Session;
+use crate::setup::{DriverOutcome, PhaseSetup, REPORT_EVERY_NS};
 
-/// Time between a driver's reports.
-pub(crate) const REPORT_EVERY_NS: u64 = 100_000_000;
 /// Reports that may wait for the collector.
 const MESSAGES_MAX: usize = 64;
-
-/// What a phase is to do.
-#[derive(Clone)]
-pub(crate) struct PhaseSetup {
-    pub(crate) phase: Phase,
-    /// Indices into the session's targets.
-    pub(crate) targets: Vec<usize>,
-    pub(crate) operation: Operation,
-    pub(crate) record_bytes: u64,
-    pub(crate) depth: u32,
-    pub(crate) engine: EngineChoice,
-    pub(crate) threads: u32,
-    pub(crate) layout: Layout,
-    pub(crate) flush_at_end: bool,
-    pub(crate) interval: IntervalRule,
-    pub(crate) time_ns: Option<u64>,
-    /// Bound per target.
-    pub(crate) bytes: Option<u64>,
-    pub(crate) rate_bytes_per_s: Option<f64>,
-    /// Seed of fresh data; none for zeros.
-    pub(crate) data_seed: Option<u64>,
-    /// Whether streams start again at 0; none leaves it to the target.
-    pub(crate) wraps: Option<bool>,
-    /// Where each target's stream begins; of a stripe or span the first entry counts.
-    pub(crate) positions_bytes: Vec<u64>,
-    /// After how many bytes each target comes back to its start, if it does.
-    pub(crate) lap_bytes: Vec<Option<u64>>,
-    /// End once every target is steady.
-    pub(crate) until_steady: bool,
-    /// Give up early if a driver is the limit and more drivers could help.
-    pub(crate) may_start_anew: bool,
-}
 
 /// What came of a phase.
 pub(crate) struct PhaseOutcome {
@@ -63,16 +29,6 @@ pub(crate) struct PhaseOutcome {
     pub(crate) cpu_ns: u64,
     pub(crate) wall_ns: u64,
     pub(crate) started_anew: bool,
-}
-
-/// What one driver says of itself.
-#[derive(Debug, Clone)]
-pub(crate) struct DriverOutcome {
-    pub(crate) engine: &'static str,
-    pub(crate) why: String,
-    /// Its thread's CPU time over the wall clock.
-    pub(crate) cpu_share: f64,
-    pub(crate) submit_blocked_ns: u64,
 }
 
 /// Called once or more a second while real drivers run; for the system's own figures.

@@ -12,10 +12,11 @@ use crate::conclude::{Conclusion, conclude, recommend};
 use crate::error::MeasureError;
 use crate::event::{Event, Observer, Phase};
 use crate::feed::Stop;
-use crate::phase::{self, PhaseOutcome, PhaseSetup};
+use crate::phase::{self, PhaseOutcome};
 use crate::plan::Plan;
 use crate::result::{Host, MeasureResult, Recommendation, TargetFileSystem};
 use crate::session::{OpenTarget, Session};
+use crate::setup::PhaseSetup;
 
 /// Idle time watched before and after a run.
 const IDLE_NS: u64 = 2_000_000_000;

@@ -6,20 +6,18 @@ use sustain_disk::error::RequestError;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::{IntervalRule, Latency as LatencyMeter, Meter, mark_shared};
 use sustain_disk::target::{DataPath, TargetKind};
-use sustain_disk::units::{Duration, Rate};
 
 use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
 use crate::judge::{Revisits, Step, burst, recommend as judge_recommend, steady};
 use crate::phase::PhaseOutcome;
 use crate::plan::{self, Plan};
+use crate::remarks::remarks;
 use crate::result::{
     BufferPoint, Burst, Host, Interval, Latency, LatencyBin, MEASURE_SCHEMA, MeasureResult,
     Recommendation, Stall, Sustained, System, TargetError, TargetResult, Total,
 };
 use crate::session::{OpenTarget, Session};
 
-/// Rates of several targets are told apart in words from this difference on.
-const RATES_DIFFER: f64 = 0.02;
 /// Stalls listed in the result.
 const STALLS_MAX: usize = 64;
 /// Failures listed per target.
@@ -58,7 +56,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         .collect();
     let total = total(plan, session, &outcome, &targets);
     let mut notes = session.notes.clone();
-    notes.extend(remarks(plan, session, &outcome, &total));
+    notes.extend(remarks(plan, session, &outcome, &total, &conclusion.system));
     MeasureResult {
         schema: MEASURE_SCHEMA.to_owned(),
         plan: plan_facts(plan, session, &outcome, threads, conclusion.started_unix_s),
@@ -236,7 +234,7 @@ fn target_error(failure: &Failure, name: &str) -> TargetError {
         at_s: seconds(failure.at_ns),
         operation: failure.operation.to_string(),
         offset_bytes: failure.offset_bytes,
-        message: request_error(failure, name).to_string(),
+        message: request_error(failure, name).reason(),
         errno: Some(failure.errno.0),
     }
 }
@@ -251,7 +249,9 @@ fn active_steps(plan: &Plan, outcome: &PhaseOutcome) -> Vec<Step> {
     let end_s = seconds(end_ns.unwrap_or(0));
     let mut steps = steps(&outcome.collected.total);
     // The last bin may reach a little beyond; with one target it ends there exactly.
-    steps.retain(|step| step.end_s <= end_s + 1e-9);
+    let inside = steps.partition_point(|step| step.end_s <= end_s + 1e-9);
+    // A run shorter than a bin has no other.
+    steps.truncate(inside.max(usize::from(end_s > 0.0)));
     steps
 }
 
@@ -378,75 +378,6 @@ fn stalls(session: &Session, outcome: &PhaseOutcome) -> Vec<Stall> {
             shared_with: stall.shared_with.iter().map(name).collect(),
         })
         .collect()
-}
-
-/// What a reader must know to read the figures right.
-fn remarks(plan: &Plan, session: &Session, outcome: &PhaseOutcome, total: &Total) -> Vec<String> {
-    let mut remarks = Vec::new();
-    let (sum, wall) = (total.sum_bytes_per_s, total.wall_clock_bytes_per_s);
-    let active = total.all_active_bytes_per_s.unwrap_or(sum);
-    let most = sum.max(wall).max(active);
-    if session.targets.len() > 1 && sum.min(wall).min(active) < most * (1.0 - RATES_DIFFER) {
-        remarks.push(format!(
-            "the targets were not active for the same time: {} while all were, {} as the sum of \
-             their own rates, {} over the wall clock",
-            Rate(active),
-            Rate(sum),
-            Rate(wall)
-        ));
-    }
-    if total.tool_limited {
-        remarks.push(
-            "the tool itself was the limit: a driver had no CPU time left; use larger records, or \
-             more --threads on several targets"
-                .to_owned(),
-        );
-    }
-    let blocked_ns: u64 = outcome
-        .drivers
-        .iter()
-        .map(|driver| driver.submit_blocked_ns)
-        .sum();
-    if blocked_ns > 0 {
-        remarks.push(format!(
-            "io_submit blocked for {} in all: native AIO was not asynchronous here, and a slow \
-             target held up the others; io_uring and threads do not have that",
-            Duration(blocked_ns)
-        ));
-    }
-    let reached = outcome
-        .meters
-        .iter()
-        .map(Meter::depth_reached)
-        .max()
-        .unwrap_or(0);
-    if plan.engine == EngineChoice::Sync && plan.depth > 1 && reached == 1 {
-        remarks
-            .push("the engine sync keeps one request in flight, whatever --depth says".to_owned());
-    }
-    if plan.path == DataPath::Buffered {
-        remarks.push(match session.direction {
-            sustain_disk::target::Direction::Write => {
-                "buffered: the closing flush is inside the time; the rates of single intervals are \
-                 those of memory and disk together"
-                    .to_owned()
-            }
-            sustain_disk::target::Direction::Read => {
-                "buffered: what is read a second time may come from memory, not from the disk"
-                    .to_owned()
-            }
-        });
-    }
-    if session
-        .targets
-        .iter()
-        .any(|target| target.target.kind == TargetKind::Null)
-    {
-        remarks.push(
-            "null: is no disk; its rate is that of the tool and the kernel's entry".to_owned(),
-        );
-    }
-    remarks
 }
 
 fn plan_facts(

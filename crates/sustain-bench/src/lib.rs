@@ -16,6 +16,7 @@ pub mod judge;
 mod pacer;
 mod phase;
 pub mod plan;
+mod remarks;
 pub mod result;
 pub mod run;
 mod series;

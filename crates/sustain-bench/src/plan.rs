@@ -162,6 +162,11 @@ impl Plan {
         ))
     }
 
+    fn mixes_simulated_and_real(&self) -> bool {
+        let is_simulated = |name: &String| name.starts_with("sim:");
+        self.targets.iter().any(is_simulated) && !self.targets.iter().all(is_simulated)
+    }
+
     /// Looks for demands that contradict each other.
     ///
     /// # Errors
@@ -193,6 +198,9 @@ impl Plan {
             return usage(
                 "a stripe or span is one stream and needs one driver: leave out --threads",
             );
+        }
+        if self.layout != Layout::Independent && self.mixes_simulated_and_real() {
+            return usage("a stripe or span is all of simulated disks or all of real ones");
         }
         if self.until_steady && self.rate_bytes_per_s.is_some() {
             return usage(

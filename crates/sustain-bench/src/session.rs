@@ -12,7 +12,7 @@ use sustain_disk::target::{
     Candidate, Direction, OpenRequest, Target, TargetKind, open_null, open_path,
 };
 use sustain_disk::units::Size;
-use sustain_host::{Refusal, Roots};
+use sustain_host::{Inspection, Refusal, Roots};
 
 use crate::error::MeasureError;
 use crate::plan::{Plan, SIZE_BYTES_DEFAULT, TargetName};
@@ -62,7 +62,7 @@ impl Session {
     pub fn open(plan: &Plan, roots: &Roots) -> Result<Session, MeasureError> {
         let mut session = Session::prepare(plan)?;
         let result = session.open_all(plan, roots);
-        if result.is_err() || plan.dry_run {
+        if result.is_err() {
             session.remove_created();
         }
         result.map(|()| session)
@@ -76,8 +76,8 @@ impl Session {
             .map(|name| TargetName::parse(name))
             .collect::<Result<_, _>>()?;
         check_destroy(plan)?;
-        check_distinct(plan, &names)?;
         let direction = plan.direction_for(&names)?;
+        check_distinct(plan, &names, direction)?;
         let all_simulated = names
             .iter()
             .all(|name| matches!(name, TargetName::Simulated { .. }));
@@ -152,12 +152,23 @@ impl Session {
             path: plan.path,
             create: writing,
         };
-        let existed = path.exists();
+        let folder = folder_of(path);
+        // A rehearsal makes no file: a nameless one in its place tells the same.
+        let only_rehearsed =
+            plan.dry_run && writing && path.symlink_metadata().is_err() && folder.is_dir();
+        let place = if only_rehearsed { folder } else { path };
         let notes = &mut self.notes;
         let mut guard = |candidate: &Candidate<'_>| inspect(candidate, plan, roots, notes);
-        let target = open_path(name, path, request, &mut guard)?;
-        if !existed {
+        let mut target = open_path(name, place, request, &mut guard)?;
+        // Only a file that was not there has no size yet.
+        let created = target.kind == TargetKind::File && target.capacity_bytes.is_none();
+        if created {
             self.created.push(path.to_owned());
+        }
+        if only_rehearsed {
+            target.kind = TargetKind::File;
+        }
+        if created || only_rehearsed {
             self.notes
                 .push(format!("{name} is created and stays there after the run"));
         }
@@ -267,12 +278,7 @@ impl Session {
         let place = if path.is_dir() {
             path.as_path()
         } else {
-            path.parent().unwrap_or(path)
-        };
-        let place = if place.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            place
+            folder_of(path)
         };
         let free = sustain_host::free_bytes(place)
             .map_err(|error| Error::target(&first.target.name, error.to_string()))?;
@@ -427,9 +433,15 @@ fn check_destroy(plan: &Plan) -> Result<(), MeasureError> {
     Ok(())
 }
 
-/// The same thing under two names would be measured against itself.
-fn check_distinct(plan: &Plan, names: &[TargetName]) -> Result<(), MeasureError> {
-    let mut seen: HashMap<sustain_host::Identity, &str> = HashMap::new();
+/// The same thing under two names would be measured against itself. A disk and its partition may be
+/// read together; written, each would destroy what the other wrote.
+fn check_distinct(
+    plan: &Plan,
+    names: &[TargetName],
+    direction: Direction,
+) -> Result<(), MeasureError> {
+    let mut seen: Vec<(Inspection, &str)> = Vec::new();
+    let mut new_files: HashMap<PathBuf, &str> = HashMap::new();
     let roots = Roots::default();
     for (typed, name) in plan.targets.iter().zip(names) {
         let TargetName::Path(path) = name else {
@@ -439,16 +451,38 @@ fn check_distinct(plan: &Plan, names: &[TargetName]) -> Result<(), MeasureError>
             continue;
         }
         let Ok(stat) = rustix::fs::stat(path) else {
+            if let (Ok(folder), Some(file)) = (folder_of(path).canonicalize(), path.file_name())
+                && let Some(earlier) = new_files.insert(folder.join(file), typed)
+            {
+                return Err(not_distinct(earlier, typed, "are the same thing"));
+            }
             continue;
         };
         let Ok(inspection) = sustain_host::inspect_stat(&roots, path, &stat) else {
             continue;
         };
-        if let Some(earlier) = seen.insert(inspection.identity, typed) {
-            return Err(MeasureError::Usage(format!(
-                "{earlier} and {typed} are the same thing: leave one out"
-            )));
+        for (earlier, earlier_typed) in &seen {
+            let what = if earlier.identity == inspection.identity {
+                "are the same thing"
+            } else if direction == Direction::Write && earlier.overlaps(&inspection) {
+                "share bytes, as a disk and its partition do"
+            } else {
+                continue;
+            };
+            return Err(not_distinct(earlier_typed, typed, what));
         }
+        seen.push((inspection, typed));
     }
     Ok(())
+}
+
+fn not_distinct(earlier: &str, typed: &str, what: &str) -> MeasureError {
+    MeasureError::Usage(format!("{earlier} and {typed} {what}: leave one out"))
+}
+
+/// Where a file of this path lies.
+fn folder_of(path: &Path) -> &Path {
+    path.parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }

@@ -98,9 +98,11 @@ fn time_ns(flags: &MeasureFlags) -> Option<u64> {
 
 fn interval(flags: &MeasureFlags) -> Result<IntervalRule, UsageError> {
     let text = flags.interval.as_str();
+    // A bare number would be bytes, and was surely meant as seconds.
+    let has_unit = text.ends_with(|last: char| last.is_alphabetic());
     let rule = match (parse_duration(text), parse_size(text)) {
         (Ok(length_ns), Err(_)) => IntervalRule::Time(length_ns),
-        (Err(_), Ok(bytes)) => IntervalRule::Bytes(bytes),
+        (Err(_), Ok(bytes)) if has_unit => IntervalRule::Bytes(bytes),
         _ => {
             return Err(UsageError(format!(
                 "--interval {text} is neither a time nor a size: 1s, 500ms, 20MiB"
@@ -154,6 +156,7 @@ mod tests {
         assert_eq!(rule("250ms").unwrap(), IntervalRule::Time(250_000_000));
         assert_eq!(rule("20MiB").unwrap(), IntervalRule::Bytes(20 << 20));
         assert!(rule("often").is_err());
+        assert!(rule("5").is_err());
         let log = plan_of(&["--log", "dskwtst"]).unwrap();
         assert_eq!(log.interval, IntervalRule::Bytes(20 << 20));
     }

@@ -113,7 +113,12 @@ fn every_published_name_is_there() {
 
     let place = Place::new();
     let result = place.measure(0, ON_DISK);
-    FIXED_KEYS.iter().for_each(|path| assert_has(&result, path));
+    // A real disk may be too uneven for any recommendation; the key is there all the same.
+    assert_has(&result, "recommendation");
+    let always = FIXED_KEYS
+        .iter()
+        .filter(|path| !path.starts_with("recommendation"));
+    always.for_each(|path| assert_has(&result, path));
     assert_valid(&result);
     assert_eq!(result["targets"][0]["name"], ".");
     assert_eq!(result["targets"][0]["kind"], "scratch_file");

@@ -14,6 +14,10 @@ use support::{Place, disk, unwrapped};
 const CONTRADICTIONS: &[(&[&str], &str)] = &[
     (&[], "required arguments were not provided"),
     (
+        &["sim:machine.toml", "null:", "--layout", "stripe"],
+        "all of simulated disks or all of real ones",
+    ),
+    (
         &["sim:machine.toml", "--raed"],
         "similar argument exists: '--read'",
     ),

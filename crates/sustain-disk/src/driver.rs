@@ -347,19 +347,19 @@ impl Driver {
         self.queues[self.queue_of[request.target]].state = QueueState::Draining(Ending::Error);
     }
 
-    /// Queues whose time has come are asked again, each time another one first: a paced source
-    /// would else give all it has to the first.
+    /// Queues whose time has come are asked again: before those that just completed something, and
+    /// each time another one first. A paced source would else give all it has to a few.
     fn wake_waiting(&mut self) {
         let now = self.clock.now();
         let count = self.queues.len();
         self.first_to_wake = (self.first_to_wake + 1) % count;
-        for step in 0..count {
+        for step in (0..count).rev() {
             let index = (self.first_to_wake + step) % count;
             if let QueueState::Waiting(time) = self.queues[index].state
                 && time <= now
             {
                 self.queues[index].state = QueueState::Open;
-                self.ready.push_back(index);
+                self.ready.push_front(index);
             }
         }
     }

@@ -28,22 +28,29 @@ pub struct RequestError {
     pub errno: Errno,
 }
 
+impl RequestError {
+    /// Why it failed and what to do next, without what was tried and where.
+    pub fn reason(&self) -> String {
+        match advice(self.errno) {
+            Some(advice) => format!("{}. {advice}", self.errno),
+            None => self.errno.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for RequestError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let RequestError {
             target,
             operation,
             offset_bytes,
-            errno,
+            ..
         } = self;
+        let reason = self.reason();
         write!(
             formatter,
-            "{operation} on {target} at byte {offset_bytes} failed: {errno}"
-        )?;
-        if let Some(advice) = advice(*errno) {
-            write!(formatter, ". {advice}")?;
-        }
-        Ok(())
+            "{operation} on {target} at byte {offset_bytes} failed: {reason}"
+        )
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn run(flags: &MeasureFlags) -> anyhow::Result<Exit> {
     face.finish();
     let result = result?;
     present(flags, &result)?;
-    Ok(exit(&result))
+    Ok(exit(&result, &stop))
 }
 
 /// Hours of measuring must not end at a path that cannot be written, nor a result in the place of
@@ -115,16 +115,13 @@ fn present(flags: &MeasureFlags, result: &MeasureResult) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn exit(result: &MeasureResult) -> Exit {
+fn exit(result: &MeasureResult, stop: &Stop) -> Exit {
     let failed = result
         .targets
         .iter()
         .any(|target| !target.errors.is_empty());
-    if result
-        .targets
-        .iter()
-        .any(|target| target.ended == "interrupted")
-    {
+    // Also where the run itself was over and only its confirmation was cut short.
+    if stop.reason().is_some() {
         Exit::Interrupted
     } else if failed || result.total.rate_held == Some(false) {
         Exit::Failed
@@ -187,5 +184,28 @@ impl Face {
 
     fn finish(&mut self) {
         self.view.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sustain::measure::Plan;
+
+    use super::*;
+
+    #[test]
+    fn an_interrupted_confirmation_is_an_interruption() {
+        let place = tempfile::tempdir().unwrap();
+        let machine = place.path().join("machine.toml");
+        let disk = "[[disk]]\nname = \"a\"\ncapacity = \"1TB\"\nwrite = \"100MB/s\"\n";
+        std::fs::write(&machine, disk).unwrap();
+        let plan = Plan::new(vec![format!("sim:{}", machine.display())]);
+        let stop = Stop::default();
+        let result = measure(&plan, &Roots::default(), &stop, &mut |_| ()).unwrap();
+        assert_eq!(result.targets[0].ended, "time");
+        assert_eq!(exit(&result, &stop), Exit::Done);
+        // The run was whole when the signal came.
+        stop.interrupt();
+        assert_eq!(exit(&result, &stop), Exit::Interrupted);
     }
 }

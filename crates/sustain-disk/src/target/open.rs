@@ -196,6 +196,10 @@ fn create_file(name: &str, path: &Path, request: OpenRequest) -> Result<Target, 
     )
     .map_err(|errno| match errno {
         Errno::NOENT => Error::target(name, "its directory does not exist; create it first"),
+        Errno::EXIST => {
+            let why = "it is a link that leads nowhere, or was made a moment ago; use another name";
+            Error::target(name, why)
+        }
         // Some file systems refuse direct I/O only after the file has been made.
         other => {
             if other == Errno::INVAL {
@@ -204,7 +208,10 @@ fn create_file(name: &str, path: &Path, request: OpenRequest) -> Result<Target, 
             open_error(name, request, other)
         }
     })?;
-    finish(name, TargetKind::File, file, request, None)
+    // Others let it be opened, and refuse the requests.
+    finish(name, TargetKind::File, file, request, None).inspect_err(|_| {
+        let _ = unlink(path);
+    })
 }
 
 /// A file without a name in `directory`: it is gone when it is closed, even after SIGKILL.

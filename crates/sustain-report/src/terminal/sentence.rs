@@ -250,12 +250,15 @@ fn not_seen(result: &MeasureResult) -> Option<String> {
         .iter()
         .filter(|target| target.bytes > 0 && target.kind != "null");
     let least = moved.min_by_key(|target| (target.distinct_bytes, target.laps))?;
-    let each = if result.targets.len() > 1 {
-        " each"
-    } else {
+    let several = result.targets.len() > 1;
+    let each = if several { " each" } else { "" };
+    let alike = |target: &TargetResult| target.distinct_bytes == least.distinct_bytes;
+    let at_least = if result.targets.iter().all(alike) {
         ""
+    } else {
+        "at least "
     };
-    let seen = size(least.distinct_bytes);
+    let seen = format!("{at_least}{}", size(least.distinct_bytes));
     if least.laps > 1 {
         let again = if reads(result) { "reread" } else { "rewritten" };
         let laps = least.laps;

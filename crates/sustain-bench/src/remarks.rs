@@ -1,0 +1,119 @@
+//! What a reader must know to read a result's figures right, in plain words.
+
+use sustain_disk::engine::EngineChoice;
+use sustain_disk::meter::Meter;
+use sustain_disk::target::{DataPath, Direction, TargetKind};
+use sustain_disk::units::{Duration, Rate, Size};
+
+use crate::phase::PhaseOutcome;
+use crate::plan::Plan;
+use crate::result::{System, Total};
+use crate::session::Session;
+
+/// Rates of several targets are told apart in words from this difference on.
+const RATES_DIFFER: f64 = 0.02;
+
+/// All remarks on a run.
+pub(crate) fn remarks(
+    plan: &Plan,
+    session: &Session,
+    outcome: &PhaseOutcome,
+    total: &Total,
+    system: &System,
+) -> Vec<String> {
+    let is_null = session
+        .targets
+        .iter()
+        .any(|target| target.target.kind == TargetKind::Null)
+        .then(|| {
+            "null: is no disk; its rate is that of the tool and the kernel's entry".to_owned()
+        });
+    [
+        three_rates(session, total),
+        tool_limited(total),
+        submit_blocked(outcome),
+        one_at_a_time(plan, outcome),
+        buffered(plan, session, system),
+        is_null,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn three_rates(session: &Session, total: &Total) -> Option<String> {
+    let (sum, wall) = (total.sum_bytes_per_s, total.wall_clock_bytes_per_s);
+    let active = total.all_active_bytes_per_s.unwrap_or(sum);
+    let (least, most) = (sum.min(wall).min(active), sum.max(wall).max(active));
+    (session.targets.len() > 1 && least < most * (1.0 - RATES_DIFFER)).then(|| {
+        format!(
+            "the targets were not active for the same time: {} while all were, {} as the sum of \
+             their own rates, {} over the wall clock",
+            Rate(active),
+            Rate(sum),
+            Rate(wall)
+        )
+    })
+}
+
+fn tool_limited(total: &Total) -> Option<String> {
+    total.tool_limited.then(|| {
+        "the tool itself was the limit: a driver had no CPU time left; use larger records, or \
+         more --threads on several targets"
+            .to_owned()
+    })
+}
+
+fn submit_blocked(outcome: &PhaseOutcome) -> Option<String> {
+    let blocked_ns: u64 = outcome
+        .drivers
+        .iter()
+        .map(|driver| driver.submit_blocked_ns)
+        .sum();
+    (blocked_ns > 0).then(|| {
+        format!(
+            "io_submit blocked for {} in all: native AIO was not asynchronous here, and a slow \
+             target held up the others; io_uring and threads do not have that",
+            Duration(blocked_ns)
+        )
+    })
+}
+
+fn one_at_a_time(plan: &Plan, outcome: &PhaseOutcome) -> Option<String> {
+    let reached = outcome
+        .meters
+        .iter()
+        .map(Meter::depth_reached)
+        .max()
+        .unwrap_or(0);
+    (plan.engine == EngineChoice::Sync && plan.depth > 1 && reached == 1)
+        .then(|| "the engine sync keeps one request in flight, whatever --depth says".to_owned())
+}
+
+fn buffered(plan: &Plan, session: &Session, system: &System) -> Option<String> {
+    if plan.path != DataPath::Buffered {
+        return None;
+    }
+    if session.direction == Direction::Read {
+        return Some(
+            "buffered: what is read a second time may come from memory, not from the disk"
+                .to_owned(),
+        );
+    }
+    let most = |part: fn(&sustain_host::MemorySample) -> u64| {
+        Size(
+            system
+                .samples
+                .iter()
+                .map(|sample| part(&sample.memory))
+                .max()
+                .unwrap_or(0),
+        )
+    };
+    Some(format!(
+        "buffered: the closing flush is inside the time; single intervals are of memory and disk \
+         together; up to {} were dirty and {} in writeback",
+        most(|memory| memory.dirty_bytes),
+        most(|memory| memory.writeback_bytes)
+    ))
+}

@@ -1,0 +1,214 @@
+//! Files and what is neither file nor device: nothing of the user's is written or made by mistake.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::process::Command;
+
+use crate::devices::{Loop, Mount, is_root, make_file_system, make_image, skip, tool};
+use crate::support::{Place, json_of, ran};
+use crate::{MIB, destroy, measure, path_text};
+
+const NOBODY: &str = "65534";
+
+/// The command, to be run in the place by a user who owns nothing there but may look.
+pub fn as_nobody(place: &Place) -> Option<Command> {
+    if !is_root() {
+        return None;
+    }
+    let everyone = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(place.path("."), everyone).unwrap();
+    let command = || {
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"])
+            .arg(env!("CARGO_BIN_EXE_sustain"))
+            .current_dir(place.path("."));
+        command
+    };
+    // The build directory may be closed to others.
+    let works = command().arg("--version").output();
+    works
+        .is_ok_and(|output| output.status.success())
+        .then(command)
+}
+
+fn precious(place: &Place) -> Vec<u8> {
+    let image = place.path("precious");
+    make_image(&image, MIB);
+    std::fs::read(image).unwrap()
+}
+
+#[test]
+fn a_users_file_is_read_and_never_written_without_its_name() {
+    let place = Place::new();
+    let before = precious(&place);
+    symlink("precious", place.path("link")).unwrap();
+    for name in ["precious", "link"] {
+        measure(&place, &[name, "--write"])
+            .expect(2)
+            .says("would be overwritten")
+            .says(&format!("--destroy {name}"));
+        measure(&place, &[name, "--dry-run"])
+            .expect(0)
+            .says(&format!("would read {name}"));
+    }
+    measure(&place, &["link", "--write", "--destroy", "precious"])
+        .expect(2)
+        .says("names none of the targets");
+    let ran = measure(&place, &["precious", "--bytes", "1MiB"]).expect(0);
+    assert_eq!(json_of(&ran.stdout)["plan"]["direction"], "read");
+    assert!(std::fs::read(place.path("precious")).unwrap() == before);
+    assert_eq!(place.names(), ["link", "precious"]);
+}
+
+#[test]
+fn a_file_that_is_named_is_written_through_its_link() {
+    let place = Place::new();
+    let before = precious(&place);
+    symlink("precious", place.path("link")).unwrap();
+    let bounds = ["--size", "1MiB", "--bytes", "1MiB", "--no-prewrite"];
+    measure(&place, &[&destroy("link")[..], &bounds].concat())
+        .expect(0)
+        .says("is destroyed");
+    let after = std::fs::read(place.path("precious")).unwrap();
+    assert_eq!(after.len(), before.len());
+    assert!(after != before);
+    assert!(place.path("link").is_symlink());
+}
+
+#[test]
+fn the_same_file_under_two_names_is_refused() {
+    let place = Place::new();
+    let before = precious(&place);
+    symlink("precious", place.path("link")).unwrap();
+    std::fs::hard_link(place.path("precious"), place.path("hard")).unwrap();
+    for other in ["link", "hard", "./precious"] {
+        measure(&place, &["precious", other, "--read"])
+            .expect(2)
+            .says("are the same thing");
+        let named = ["--write", "--destroy", "precious", "--destroy", other];
+        measure(&place, &[&["precious", other], &named[..]].concat())
+            .expect(2)
+            .says("are the same thing");
+    }
+    assert!(std::fs::read(place.path("precious")).unwrap() == before);
+}
+
+#[test]
+fn a_new_file_under_two_names_is_refused_and_not_left_behind() {
+    let place = Place::new();
+    let flags = ["new", "./new", "--size", "1MiB", "--bytes", "1MiB"];
+    measure(&place, &flags).expect(2).says("./new");
+    let named = [&flags[..], &["--write", "--destroy", "./new"]].concat();
+    measure(&place, &named).expect(2).says("./new");
+    assert!(place.names().is_empty(), "{:?}", place.names());
+}
+
+#[test]
+fn what_is_no_disk_is_refused_by_its_kind() {
+    let place = Place::new();
+    tool(&["mkfifo", path_text(&place.path("fifo"))]);
+    let _socket = UnixListener::bind(place.path("socket")).unwrap();
+    let kinds = [
+        ("fifo", "a FIFO"),
+        ("socket", "a socket"),
+        ("/dev/zero", "a character device"),
+        ("/dev/null", "null:"),
+    ];
+    for (name, kind) in kinds {
+        for flags in [&[name][..], &[name, "--read"], &destroy(name)] {
+            measure(&place, flags)
+                .expect(2)
+                .says(kind)
+                .says("name a block device, a file or a directory");
+        }
+    }
+}
+
+#[test]
+fn a_path_that_leads_nowhere_is_refused_and_nothing_is_made() {
+    let place = Place::new();
+    measure(&place, &["no/such/file"])
+        .expect(2)
+        .says("its directory does not exist; create it first");
+    measure(&place, &["no-such-file", "--read"])
+        .expect(2)
+        .says("there is nothing of that name");
+    measure(&place, &["no-such-file", "--write", "--destroy", "file"])
+        .expect(2)
+        .says("names none of the targets");
+    symlink("nowhere", place.path("dangling")).unwrap();
+    measure(&place, &["dangling", "--size", "1MiB"])
+        .expect(2)
+        .says("a link that leads nowhere");
+    assert_eq!(place.names(), ["dangling"]);
+    assert!(place.path("dangling").is_symlink(), "it is the user's");
+}
+
+#[test]
+fn a_rehearsal_makes_nothing() {
+    let place = Place::new();
+    let before = precious(&place);
+    measure(&place, &["new", "--size", "1MiB", "--dry-run"])
+        .expect(0)
+        .says("would write new");
+    measure(&place, &[".", "--size", "1MiB", "--dry-run"])
+        .expect(0)
+        .says("would write .");
+    let flags = [&destroy("precious")[..], &["--size", "1MiB", "--dry-run"]].concat();
+    measure(&place, &flags)
+        .expect(0)
+        .says("what is on it (data of a kind not recognised) is destroyed")
+        .says("would write precious");
+    assert!(std::fs::read(place.path("precious")).unwrap() == before);
+    assert_eq!(place.names(), ["precious"]);
+}
+
+#[test]
+fn where_the_user_may_not_go_nothing_is_made() {
+    let place = Place::new();
+    for (name, mode) in [("closed", 0o700), ("shown", 0o755)] {
+        std::fs::create_dir(place.path(name)).unwrap();
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(place.path(name), permissions).unwrap();
+    }
+    let before = precious(&place);
+    for target in ["closed", "closed/new", "shown", "shown/new", "precious"] {
+        let Some(mut command) = as_nobody(&place) else {
+            skip("needs root, and a build directory that others may enter");
+            return;
+        };
+        let output = command.arg("measure").args(destroy(target)).output();
+        ran(output.unwrap()).expect(2).says("permission denied");
+    }
+    assert!(std::fs::read(place.path("precious")).unwrap() == before);
+    assert_eq!(place.names(), ["closed", "precious", "shown"]);
+    for name in ["closed", "shown"] {
+        let mut entries = std::fs::read_dir(place.path(name)).unwrap();
+        assert!(entries.next().is_none());
+    }
+}
+
+#[test]
+fn a_read_only_file_system_is_refused_and_may_be_read() {
+    let place = Place::new();
+    let image = place.path("disk.img");
+    make_image(&image, 16 * MIB);
+    let Some(device) = Loop::over(&image, &[]) else {
+        return;
+    };
+    make_file_system(&device.name);
+    let mount = Mount::new(&place, &[&device.name]);
+    std::fs::write(mount.path("precious"), vec![7; 1 << 20]).unwrap();
+    drop(mount);
+    let mount = Mount::new(&place, &["-o", "ro", &device.name]);
+    let before = std::fs::read(&image).unwrap();
+    let file = mount.path("precious");
+    for target in [path_text(&mount.point), &file, &mount.path("new")] {
+        let flags = [target, "--write", "--size", "1MiB"];
+        measure(&place, &flags).expect(2).says("read-only");
+    }
+    measure(&place, &destroy(&file)).expect(2).says("read-only");
+    measure(&place, &[&file, "--read", "--bytes", "1MiB"]).expect(0);
+    assert!(std::fs::read(&image).unwrap() == before);
+}

@@ -1,0 +1,167 @@
+//! Scratch files: within the free space, where direct I/O is refused, and gone whatever happens.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::Child;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::devices::{Disk, Mount, becomes, is_root, skip};
+use crate::support::{Place, json_of, ran};
+use crate::{MIB, measure, path_text};
+
+/// A run that goes on until it is ended.
+const ENDLESS: &[&str] = &[
+    "measure",
+    "mounted",
+    "--size",
+    "16MiB",
+    "--record-size",
+    "64KiB",
+    "--time",
+    "10m",
+    "--json",
+    "run.json",
+];
+
+fn mounted_disk(size_bytes: u64) -> Option<(Disk, Mount)> {
+    let disk = Disk::new(size_bytes)?;
+    disk.make_file_system();
+    let mount = Mount::new(&disk.place, &[disk.name()]);
+    Some((disk, mount))
+}
+
+fn names_in(mount: &Mount) -> Vec<String> {
+    let entries = std::fs::read_dir(&mount.point).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name != "lost+found").collect()
+}
+
+/// Starts it and waits until it measures.
+fn started(place: &Place, mount: &Mount) -> (Child, BufReader<std::process::ChildStderr>) {
+    let free_bytes = mount.free_bytes();
+    let mut child = place.command(ENDLESS).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("measuring ") {
+        line.clear();
+        let length = stderr.read_line(&mut line).unwrap();
+        assert!(length > 0, "it ended before it measured");
+    }
+    assert!(names_in(mount).is_empty(), "it has a name");
+    mount.settle();
+    let taken = free_bytes - mount.free_bytes();
+    assert!(taken >= 16 * MIB, "only {taken} bytes are used");
+    (child, stderr)
+}
+
+fn assert_gone(mount: &Mount, free_before_bytes: u64) {
+    assert!(names_in(mount).is_empty(), "{:?}", names_in(mount));
+    assert!(
+        becomes(|| mount.free_bytes() >= free_before_bytes),
+        "{} of {free_before_bytes} bytes are free again",
+        mount.free_bytes()
+    );
+}
+
+#[test]
+fn a_scratch_file_is_gone_after_ctrl_c_and_its_result_is_there() {
+    let Some((disk, mount)) = mounted_disk(64 * MIB) else {
+        return;
+    };
+    let free_bytes = mount.free_bytes();
+    let (child, mut stderr) = started(&disk.place, &mount);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    ran(child.wait_with_output().unwrap()).expect(130);
+    let result = json_of(&disk.place.read("run.json"));
+    assert_eq!(result["targets"][0]["ended"], "interrupted");
+    assert_gone(&mount, free_bytes);
+}
+
+#[test]
+fn a_scratch_file_is_gone_after_a_kill() {
+    let Some((disk, mount)) = mounted_disk(64 * MIB) else {
+        return;
+    };
+    let free_bytes = mount.free_bytes();
+    let (mut child, _stderr) = started(&disk.place, &mount);
+    kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+    child.wait().unwrap();
+    assert_gone(&mount, free_bytes);
+    assert!(!disk.place.names().contains(&"run.json".to_owned()));
+}
+
+#[test]
+fn a_scratch_file_shrinks_to_the_free_space_with_a_note() {
+    let Some((disk, mount)) = mounted_disk(32 * MIB) else {
+        return;
+    };
+    let free_bytes = mount.free_bytes();
+    let flags = ["mounted", "--bytes", "1MiB"];
+    let ran = measure(&disk.place, &flags)
+        .expect(0)
+        .says("so its file is")
+        .says("instead of 4 GiB");
+    let result = json_of(&ran.stdout);
+    let target = &result["targets"][0];
+    assert_eq!(target["bytes"].as_u64(), Some(MIB));
+    assert!(target["errors"].as_array().unwrap().is_empty());
+    assert!(result["notes"].to_string().contains("instead of 4 GiB"));
+    assert_gone(&mount, free_bytes);
+}
+
+#[test]
+fn where_nothing_is_free_nothing_is_written() {
+    let Some((disk, mount)) = mounted_disk(16 * MIB) else {
+        return;
+    };
+    mount.fill();
+    for target in ["mounted", "mounted/new"] {
+        measure(&disk.place, &[target])
+            .expect(2)
+            .says("no space")
+            .says("free some");
+    }
+    assert_eq!(names_in(&mount), ["filling"]);
+}
+
+#[test]
+fn a_small_file_system_in_memory_is_enough() {
+    if !is_root() {
+        skip("mounting needs root");
+        return;
+    }
+    let place = Place::new();
+    let flags = ["-t", "tmpfs", "-o", "size=4m", "tmpfs"];
+    let mount = match Mount::try_new(&place, &flags) {
+        Ok(mount) => mount,
+        Err(why) => return skip(&why),
+    };
+    // Older kernels refuse direct I/O there.
+    let flags = ["mounted", "--path", "buffered", "--bytes", "1MiB"];
+    measure(&place, &flags).expect(0).says("instead of 4 GiB");
+    assert_gone(&mount, mount.free_bytes());
+    mount.fill();
+    measure(&place, &flags).expect(2).says("no space");
+}
+
+#[test]
+fn a_file_system_without_direct_io_names_the_way_on() {
+    if !is_root() {
+        skip("mounting needs root");
+        return;
+    }
+    let place = Place::new();
+    let mount = match Mount::try_new(&place, &["-t", "ramfs", "ramfs"]) {
+        Ok(mount) => mount,
+        Err(why) => return skip(&why),
+    };
+    for target in [path_text(&mount.point), &mount.path("new")] {
+        measure(&place, &[target, "--size", "1MiB"])
+            .expect(2)
+            .says("refuses direct I/O")
+            .says("--path buffered");
+    }
+    assert!(names_in(&mount).is_empty(), "{:?}", names_in(&mount));
+}

@@ -78,13 +78,27 @@ pub fn measure(
     observer: &mut Observer<'_>,
 ) -> Result<MeasureResult, MeasureError> {
     let session = Session::open(plan, roots)?;
+    let result = measure_session(plan, &session, roots, stop, observer);
+    if result.is_err() {
+        session.remove_created();
+    }
+    result
+}
+
+fn measure_session(
+    plan: &Plan,
+    session: &Session,
+    roots: &Roots,
+    stop: &Stop,
+    observer: &mut Observer<'_>,
+) -> Result<MeasureResult, MeasureError> {
     for note in &session.notes {
         observer(Event::Note(note.clone()));
     }
-    let host = host(&session, roots);
+    let host = host(session, roots);
     let mut run = Run {
         plan,
-        session: &session,
+        session,
         stop,
         alongside: Alongside::start(roots, &session.clock, &host.devices),
     };
@@ -98,13 +112,12 @@ pub fn measure(
     let (outcome, threads, start) = run.measure(observer)?;
     run.alongside
         .idle(Phase::After, run.idle_ns(), stop, observer);
-    let recommended = recommend(plan, &session, &outcome);
+    let recommended = recommend(plan, session, &outcome);
     let recommendation = match recommended {
         Some(recommended) => Some(run.confirm(recommended, &outcome, threads, observer)?),
         None => None,
     };
     let system = run.alongside.finish(start);
-    let session = &session;
     Ok(conclude(Conclusion {
         plan,
         session,

@@ -117,9 +117,9 @@ impl Session {
     }
 
     /// A run that does not come about leaves nothing behind.
-    fn remove_created(&mut self) {
-        for path in self.created.drain(..) {
-            // It was made moments ago and is empty; if it is gone already, all the better.
+    pub fn remove_created(&self) {
+        for path in &self.created {
+            // It is our own and holds nothing of value; if it is gone already, all the better.
             let _ = std::fs::remove_file(path);
         }
     }

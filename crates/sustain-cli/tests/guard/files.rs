@@ -98,9 +98,9 @@ fn the_same_file_under_two_names_is_refused() {
 fn a_new_file_under_two_names_is_refused_and_not_left_behind() {
     let place = Place::new();
     let flags = ["new", "./new", "--size", "1MiB", "--bytes", "1MiB"];
-    measure(&place, &flags).expect(2).says("./new");
+    measure(&place, &flags).expect(2).says("are the same thing");
     let named = [&flags[..], &["--write", "--destroy", "./new"]].concat();
-    measure(&place, &named).expect(2).says("./new");
+    measure(&place, &named).expect(2).says("are the same thing");
     assert!(place.names().is_empty(), "{:?}", place.names());
 }
 
@@ -149,6 +149,13 @@ fn a_path_that_leads_nowhere_is_refused_and_nothing_is_made() {
 fn a_rehearsal_makes_nothing() {
     let place = Place::new();
     let before = precious(&place);
+    let changed = || {
+        std::fs::metadata(place.path("."))
+            .unwrap()
+            .modified()
+            .unwrap()
+    };
+    let changed_before = changed();
     measure(&place, &["new", "--size", "1MiB", "--dry-run"])
         .expect(0)
         .says("would write new");
@@ -162,6 +169,7 @@ fn a_rehearsal_makes_nothing() {
         .says("would write precious");
     assert!(std::fs::read(place.path("precious")).unwrap() == before);
     assert_eq!(place.names(), ["precious"]);
+    assert_eq!(changed(), changed_before, "not even for a moment");
 }
 
 #[test]

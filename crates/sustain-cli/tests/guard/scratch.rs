@@ -165,3 +165,21 @@ fn a_file_system_without_direct_io_names_the_way_on() {
     }
     assert!(names_in(&mount).is_empty(), "{:?}", names_in(&mount));
 }
+
+#[test]
+fn a_new_file_goes_again_where_direct_io_turns_out_to_be_refused() {
+    let Some(disk) = Disk::new(32 * MIB) else {
+        return;
+    };
+    disk.make_file_system();
+    let journalled = &["-o", "data=journal", disk.name()];
+    let mount = match Mount::try_new(&disk.place, journalled) {
+        Ok(mount) => mount,
+        Err(why) => return skip(&why),
+    };
+    let new = mount.path("new");
+    measure(&disk.place, &[&new, "--size", "1MiB", "--bytes", "1MiB"])
+        .expect(2)
+        .says("refuses direct I/O");
+    assert!(names_in(&mount).is_empty(), "{:?}", names_in(&mount));
+}

@@ -282,40 +282,20 @@ impl Session {
         };
         let free = sustain_host::free_bytes(place)
             .map_err(|error| Error::target(&first.target.name, error.to_string()))?;
+        let Some(free) = free else {
+            return match plan.size_bytes {
+                Some(_) => Ok(()),
+                None => Err(Error::target(
+                    &first.target.name,
+                    "its file system does not say how much space is free: give --size",
+                )
+                .into()),
+            };
+        };
         let usable = (free - free / FREE_SHARE_KEPT) / members.len() as u64;
         for index in members {
-            let target = &mut self.targets[*index];
-            let name = target.target.name.clone();
-            let held = target.target.capacity_bytes.unwrap_or(0);
-            let wanted = target.size_bytes;
-            let allowed = usable.saturating_add(held);
-            if wanted > allowed {
-                target.size_bytes = allowed;
-                if allowed < plan.record_bytes {
-                    return Err(Error::target(
-                        &name,
-                        format!("no space left: {} free; free some first", Size(free)),
-                    )
-                    .into());
-                }
-                self.notes.push(format!(
-                    "{name}: only {} free, so its file is {} instead of {}",
-                    Size(free),
-                    Size(allowed),
-                    Size(wanted)
-                ));
-            }
-            let target = &self.targets[*index];
-            self.notes.push(format!(
-                "{name}: {} free; writing a {} of {}",
-                Size(free),
-                if target.target.kind == TargetKind::ScratchFile {
-                    "nameless scratch file, gone afterwards,"
-                } else {
-                    "file"
-                },
-                Size(target.size_bytes)
-            ));
+            let note = fit_free_space(&mut self.targets[*index], free, usable, plan)?;
+            self.notes.push(note);
         }
         Ok(())
     }
@@ -335,6 +315,37 @@ impl Session {
             target.size_bytes = least / chunk_bytes * chunk_bytes;
         }
     }
+}
+
+/// Shrinks a file that is to grow to what is free for it, and says what will be written.
+fn fit_free_space(
+    target: &mut OpenTarget,
+    free: u64,
+    usable: u64,
+    plan: &Plan,
+) -> Result<String, MeasureError> {
+    let name = &target.target.name;
+    let wanted = target.size_bytes;
+    let allowed = usable.saturating_add(target.target.capacity_bytes.unwrap_or(0));
+    if allowed < wanted.min(plan.record_bytes) {
+        let why = format!("no space left: {} free; free some first", Size(free));
+        return Err(Error::target(name, why).into());
+    }
+    target.size_bytes = wanted.min(allowed);
+    let sort = match target.target.kind {
+        TargetKind::ScratchFile => "a nameless scratch file, gone afterwards,",
+        _ => "a file",
+    };
+    let size = Size(target.size_bytes);
+    Ok(if wanted > allowed {
+        format!(
+            "{name}: only {} free; writing {sort} of {size} instead of {}",
+            Size(free),
+            Size(wanted)
+        )
+    } else {
+        format!("{name}: {} free; writing {sort} of {size}", Size(free))
+    })
 }
 
 /// Settles the part that is used, in whole records.

@@ -76,16 +76,18 @@ impl FileSystem {
     }
 }
 
-/// Bytes that an ordinary user may still write in the file system of this path.
+/// Bytes that an ordinary user may still write in the file system of this path; `None` where the
+/// file system does not count them (ramfs).
 ///
 /// # Errors
 /// `HostError::Read` when the path does not exist.
-pub fn free_bytes(path: &Path) -> Result<u64, HostError> {
+pub fn free_bytes(path: &Path) -> Result<Option<u64>, HostError> {
     let status = rustix::fs::statvfs(path).map_err(|errno| HostError::Read {
         path: path.to_owned(),
         source: errno.into(),
     })?;
-    Ok(status.f_bavail.saturating_mul(status.f_frsize))
+    let counts = status.f_blocks > 0;
+    Ok(counts.then(|| status.f_bavail.saturating_mul(status.f_frsize)))
 }
 
 /// The disks that a device is built from in the end: a partition's disk, the disks under LVM,

@@ -101,7 +101,7 @@ fn a_scratch_file_shrinks_to_the_free_space_with_a_note() {
     let flags = ["mounted", "--bytes", "1MiB"];
     let ran = measure(&disk.place, &flags)
         .expect(0)
-        .says("so its file is")
+        .says("only")
         .says("instead of 4 GiB");
     let result = json_of(&ran.stdout);
     let target = &result["targets"][0];
@@ -163,6 +163,16 @@ fn a_file_system_without_direct_io_names_the_way_on() {
             .says("refuses direct I/O")
             .says("--path buffered");
     }
+    let buffered = [
+        path_text(&mount.point),
+        "--path",
+        "buffered",
+        "--bytes",
+        "1MiB",
+    ];
+    measure(&place, &buffered).expect(2).says("give --size");
+    let with_size = [&buffered[..], &["--size", "1MiB"]].concat();
+    measure(&place, &with_size).expect(0);
     assert!(names_in(&mount).is_empty(), "{:?}", names_in(&mount));
 }
 

@@ -1,0 +1,110 @@
+//! What is compared: one file per group, one group per table of docs/benchmarks.md.
+
+mod cpu;
+mod disk;
+mod isolation;
+mod many;
+mod null_engine;
+mod small;
+mod throttled;
+
+use clap::ValueEnum;
+use sustain::disk::units::Rate;
+
+use crate::pairs::{Compared, Side, compare};
+use crate::progress;
+use crate::setting::Setting;
+use crate::table::{Goal, Row, Section};
+use crate::tools::{Work, fio, sustain_tool};
+
+/// A group of comparisons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Group {
+    /// Rates of large records on the disk.
+    Disk,
+    /// Rates on a device throttled to 1 GB/s.
+    Throttled,
+    /// CPU time per GB.
+    Cpu,
+    /// Small requests per second of CPU time.
+    Small,
+    /// 64 targets at once.
+    Many,
+    /// A slow target beside fast ones.
+    Isolation,
+    /// What metering and the seam cost.
+    NullEngine,
+}
+
+impl Group {
+    pub(crate) const ALL: [Group; 7] = [
+        Group::Disk,
+        Group::Throttled,
+        Group::Cpu,
+        Group::Small,
+        Group::Many,
+        Group::Isolation,
+        Group::NullEngine,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Group::Disk => "disk",
+            Group::Throttled => "throttled",
+            Group::Cpu => "cpu",
+            Group::Small => "small",
+            Group::Many => "many",
+            Group::Isolation => "isolation",
+            Group::NullEngine => "null-engine",
+        }
+    }
+
+    pub(crate) fn run(self, setting: &Setting) -> anyhow::Result<Section> {
+        match self {
+            Group::Disk => disk::run(setting),
+            Group::Throttled => throttled::run(setting),
+            Group::Cpu => cpu::run(setting),
+            Group::Small => small::run(setting),
+            Group::Many => many::run(setting),
+            Group::Isolation => isolation::run(setting),
+            Group::NullEngine => null_engine::run(setting),
+        }
+    }
+}
+
+/// Headings where a group compares with fio.
+const AGAINST_FIO: [&str; 4] = ["", "sustain", "fio", "ratio [95 %]"];
+
+/// A section that could not be measured here.
+fn skipped(group: Group, why: &str) -> Section {
+    let note = format!("Skipped: {why}.");
+    progress(&format!("  {note}"));
+    Section {
+        name: group.name(),
+        columns: AGAINST_FIO,
+        rows: Vec::new(),
+        notes: vec![note],
+    }
+}
+
+/// Compares the rates of both programs at the same work.
+fn compare_rates(work: &Work<'_>, mode: fio::Mode, setting: &Setting) -> anyhow::Result<Compared> {
+    compare(setting.effort.pairs, |side| {
+        let done = match side {
+            Side::Ours => sustain_tool::run(work, setting)?,
+            Side::Theirs => fio::run(work, mode, setting)?,
+        };
+        Ok(done.rate_bytes_per_s)
+    })
+}
+
+/// A row of rates.
+fn rate_row(what: String, compared: &Compared, goal: Goal) -> Row {
+    let row = Row::compared(what, compared, goal, rate);
+    progress(&row.line());
+    row
+}
+
+fn rate(bytes_per_s: f64) -> String {
+    Rate(bytes_per_s).to_string()
+}

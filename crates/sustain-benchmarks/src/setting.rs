@@ -1,0 +1,95 @@
+//! What all groups share: how long and how often, where, with which programs.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use tempfile::TempDir;
+
+use crate::interrupt::Interrupt;
+use crate::machine::Machine;
+use crate::tools::{fio, sustain_tool};
+
+/// How long and how often.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Effort {
+    /// ABBA pairs of a comparison of rates.
+    pub(crate) pairs: usize,
+    /// Length of one run in them.
+    pub(crate) run_s: u64,
+    /// Pairs or rounds of a comparison of CPU time.
+    pub(crate) cpu_rounds: usize,
+    /// Length of one run in them with large records, which cost little CPU.
+    pub(crate) cpu_large_run_s: u64,
+    /// The same with small records; long enough that the start-up hardly counts.
+    pub(crate) cpu_small_run_s: u64,
+    /// Rounds over all set sizes.
+    pub(crate) set_rounds: usize,
+}
+
+const FULL: Effort = Effort {
+    pairs: 12,
+    run_s: 2,
+    cpu_rounds: 6,
+    cpu_large_run_s: 20,
+    cpu_small_run_s: 4,
+    set_rounds: 6,
+};
+
+const QUICK: Effort = Effort {
+    pairs: 6,
+    run_s: 1,
+    cpu_rounds: 3,
+    cpu_large_run_s: 5,
+    cpu_small_run_s: 2,
+    set_rounds: 3,
+};
+
+/// Everything that a group needs from outside.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub(crate) effort: Effort,
+    pub(crate) quick: bool,
+    /// The file system that is measured.
+    pub(crate) directory: PathBuf,
+    /// The release build of `sustain`.
+    pub(crate) sustain: PathBuf,
+    pub(crate) machine: Machine,
+    pub(crate) interrupt: Interrupt,
+    scratch: TempDir,
+}
+
+impl Setting {
+    /// Finds the programs and describes the machine.
+    pub(crate) fn prepare(
+        directory: &Path,
+        quick: bool,
+        interrupt: Interrupt,
+    ) -> anyhow::Result<Setting> {
+        if cfg!(debug_assertions) {
+            bail!(
+                "this is a build without optimisation: cargo run --release -p sustain-benchmarks"
+            );
+        }
+        let directory = directory.canonicalize().with_context(|| {
+            format!(
+                "cannot use {}: give an existing directory",
+                directory.display()
+            )
+        })?;
+        let fio_version = fio::version()?;
+        Ok(Setting {
+            effort: if quick { QUICK } else { FULL },
+            quick,
+            sustain: sustain_tool::find()?,
+            machine: Machine::describe(&directory, fio_version)?,
+            directory,
+            interrupt,
+            scratch: TempDir::new().context("cannot make a scratch directory")?,
+        })
+    }
+
+    /// Where the programs' results and words go, away from what is measured.
+    pub(crate) fn scratch(&self) -> &Path {
+        self.scratch.path()
+    }
+}

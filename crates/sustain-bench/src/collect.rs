@@ -88,6 +88,7 @@ struct Arrivals {
 struct Total {
     curve: BufferCurve,
     rate_bytes_per_s: Option<f64>,
+    record_bytes: f64,
     /// When the source ends, if it does: what comes later is only what was in flight.
     source_until_ns: u64,
     /// Until here every target was active.
@@ -103,6 +104,22 @@ struct Total {
 }
 
 impl Total {
+    /// A closing flush is done: what was written before is on the medium only now. A source that
+    /// had gone on meanwhile would have had to wait so long.
+    fn flushed(&mut self, at_ns: u64) {
+        if let Some(rate) = self.rate_bytes_per_s {
+            let offered = rate * at_ns as f64 / 1e9;
+            self.backlog_bytes_max = self.backlog_bytes_max.max(offered - self.completed_bytes);
+        }
+        self.advance(at_ns.max(self.last_ns));
+    }
+
+    /// Since when requests may have been waiting: a paced source's next record falls due later.
+    fn busy_since_ns(&self) -> u64 {
+        let due_ns = |rate: f64| ((self.completed_bytes + self.record_bytes) / rate * 1e9) as u64;
+        self.last_ns.max(self.rate_bytes_per_s.map_or(0, due_ns))
+    }
+
     fn complete(&mut self, at_ns: u64, bytes: u64) {
         let at_ns = at_ns.max(self.last_ns);
         let all_active = at_ns <= self.active_until_ns;
@@ -113,20 +130,25 @@ impl Total {
         }
         // A target that is through with its last requests is no stall of those that are not.
         let counts = all_active || self.last_ns < self.source_until_ns;
-        if counts && at_ns - self.last_ns > self.worst_stall_ns {
-            self.worst_stall_ns = at_ns - self.last_ns;
-            self.worst_stall_at_ns = self.last_ns;
+        let since_ns = self.busy_since_ns();
+        if counts && at_ns.saturating_sub(since_ns) > self.worst_stall_ns {
+            self.worst_stall_ns = at_ns - since_ns;
+            self.worst_stall_at_ns = since_ns;
         }
         if let Some(rate) = self.rate_bytes_per_s {
             let offered = rate * at_ns.min(self.source_until_ns) as f64 / 1e9;
             self.backlog_bytes_max = self.backlog_bytes_max.max(offered - self.completed_bytes);
         }
         self.completed_bytes += bytes as f64;
+        self.advance(at_ns);
+        self.bin.bytes += bytes;
+    }
+
+    fn advance(&mut self, at_ns: u64) {
         self.last_ns = at_ns;
         while at_ns >= self.bin.start_ns + BIN_NS {
             self.close_bin(self.bin.start_ns + BIN_NS);
         }
-        self.bin.bytes += bytes;
     }
 
     fn close_bin(&mut self, end_ns: u64) {
@@ -172,6 +194,7 @@ impl Collector {
             total: Total {
                 curve: BufferCurve::new(RateGrid::default()),
                 rate_bytes_per_s: setup.rate_bytes_per_s,
+                record_bytes: setup.record_bytes as f64,
                 source_until_ns: setup.time_ns.unwrap_or(u64::MAX),
                 active_until_ns: match (setup.layout, setup.time_ns) {
                     // After its last record a stripe waits for its slowest member.
@@ -296,7 +319,11 @@ impl Collector {
             else {
                 return;
             };
-            self.total.complete(at_ns, bytes);
+            if bytes == 0 {
+                self.total.flushed(at_ns);
+            } else {
+                self.total.complete(at_ns, bytes);
+            }
         }
     }
 

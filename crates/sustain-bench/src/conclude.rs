@@ -5,7 +5,7 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::error::RequestError;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::{IntervalRule, Latency as LatencyMeter, Meter, mark_shared};
-use sustain_disk::target::{DataPath, TargetKind};
+use sustain_disk::target::{DataPath, Direction, TargetKind};
 
 use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
 use crate::judge::{Revisits, Step, burst, recommend as judge_recommend, steady};
@@ -18,6 +18,10 @@ use crate::result::{
 };
 use crate::session::{OpenTarget, Session};
 
+/// A shorter run is no ground for a recommendation.
+const RECOMMEND_NS_MIN: u64 = 1_000_000_000;
+/// Less of the time that was asked for decides nothing.
+const TIME_SHARE_MIN: f64 = 0.99;
 /// Stalls listed in the result.
 const STALLS_MAX: usize = 64;
 /// Failures listed per target.
@@ -52,18 +56,34 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         .iter()
         .zip(&outcome.meters)
         .zip(&outcome.collected.targets)
-        .map(|((target, meter), series)| target_result(plan, target, meter, series))
+        .map(|((target, meter), series)| {
+            let judged = target_result(plan, target, meter, series);
+            if writes_buffered(plan, session) {
+                through_memory(judged)
+            } else {
+                judged
+            }
+        })
         .collect();
     let total = total(plan, session, &outcome, &targets);
     let mut notes = session.notes.clone();
     notes.extend(remarks(plan, session, &outcome, &total, &conclusion.system));
+    notes.extend(
+        undecided(plan, session, &targets)
+            .map(|why| format!("whether the rate holds was not decided: {why}")),
+    );
+    notes.extend(in_memory(&host));
     MeasureResult {
         schema: MEASURE_SCHEMA.to_owned(),
         plan: plan_facts(plan, session, &outcome, threads, conclusion.started_unix_s),
         host,
         targets,
         total,
-        buffer_curve: curve(&outcome),
+        buffer_curve: if writes_buffered(plan, session) {
+            Vec::new()
+        } else {
+            curve(&outcome)
+        },
         recommendation,
         stalls: stalls(session, &outcome),
         system: conclusion.system,
@@ -82,7 +102,9 @@ pub(crate) fn recommend(
         .targets
         .iter()
         .any(|series| !series.failures.is_empty());
-    if plan.rate_bytes_per_s.is_some() || failed {
+    let last_ns = outcome.meters.iter().map(Meter::last_ns).max().unwrap_or(0);
+    let too_short = last_ns < RECOMMEND_NS_MIN;
+    if plan.rate_bytes_per_s.is_some() || failed || too_short || writes_buffered(plan, session) {
         return None;
     }
     let ceiling = sustained_total(plan, session, outcome).ci95_bytes_per_s[0];
@@ -141,7 +163,7 @@ fn target_result(
         laps: bytes.div_ceil(size).max(1),
         distinct_bytes: bytes.min(size),
         depth_reached: meter.depth_reached(),
-        extents: extents(plan, target),
+        extents: extents(target),
         sustained: sustained(&steps, revisits),
         burst: burst_of(&steps),
         latency_ns: latency(meter.latency()),
@@ -169,10 +191,53 @@ fn target_result(
     }
 }
 
-fn extents(plan: &Plan, target: &OpenTarget) -> Option<String> {
+/// File systems that are no disk.
+fn in_memory(host: &Host) -> impl Iterator<Item = String> {
+    let kinds = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
+    host.file_systems
+        .iter()
+        .filter(move |place| kinds.contains(&place.file_system.kind.as_str()))
+        .map(|place| {
+            format!(
+                "{} lies in memory ({}): its rate is that of memory, not of a disk",
+                place.target, place.file_system.kind
+            )
+        })
+}
+
+/// What completes on the buffered path is in memory; only with the closing flush it is on the disk.
+fn writes_buffered(plan: &Plan, session: &Session) -> bool {
+    plan.path == DataPath::Buffered && session.direction == Direction::Write
+}
+
+/// A verdict that single intervals of memory cannot be ground for.
+fn unknown_through_memory(rate_bytes_per_s: f64) -> Sustained {
+    Sustained {
+        reached: false,
+        rate_bytes_per_s,
+        ci95_bytes_per_s: [rate_bytes_per_s; 2],
+        from_s: 0.0,
+        why: "through the page cache, what completes is in memory; this is the rate with the \
+              closing flush"
+            .to_owned(),
+    }
+}
+
+fn through_memory(result: TargetResult) -> TargetResult {
+    let sustained = unknown_through_memory(result.rate_bytes_per_s);
+    TargetResult {
+        sustained,
+        burst: None,
+        ..result
+    }
+}
+
+fn extents(target: &OpenTarget) -> Option<String> {
     let written = match target.target.kind {
-        TargetKind::File | TargetKind::ScratchFile => {
-            target.needs_prewrite || (target.target.capacity_bytes.is_some() && !plan.prewrite)
+        TargetKind::ScratchFile => target.needs_prewrite,
+        TargetKind::File => {
+            let existed = target.target.capacity_bytes.is_some();
+            target.needs_prewrite || (existed && target.has_all_blocks)
         }
         _ => return None,
     };
@@ -256,6 +321,11 @@ fn active_steps(plan: &Plan, outcome: &PhaseOutcome) -> Vec<Step> {
 }
 
 fn sustained_total(plan: &Plan, session: &Session, outcome: &PhaseOutcome) -> Sustained {
+    if writes_buffered(plan, session) {
+        let bytes = outcome.meters.iter().map(Meter::bytes).sum();
+        let last_ns = outcome.meters.iter().map(Meter::last_ns).max().unwrap_or(0);
+        return unknown_through_memory(rate(bytes, last_ns));
+    }
     let lap_bytes = match session.targets.as_slice() {
         [only] if only.wraps => Some(only.size_bytes),
         _ => None,
@@ -287,16 +357,41 @@ fn total(
         sum_bytes_per_s: targets.iter().map(|target| target.rate_bytes_per_s).sum(),
         wall_clock_bytes_per_s: rate(bytes, last_ns),
         sustained: sustained_total(plan, session, outcome),
-        burst: burst_of(&active),
+        burst: burst_of(&active).filter(|_| !writes_buffered(plan, session)),
         intervals: total_intervals(plan, outcome),
         cpu_seconds_per_gb: (!session.clock.is_virtual() && bytes > 0)
             .then(|| seconds(outcome.cpu_ns) / (bytes as f64 / 1e9)),
         worst_stall_ns: collected.worst_stall_ns,
         worst_stall_at_s: seconds(collected.worst_stall_at_ns),
         tool_limited: is_tool_limited(session, outcome),
-        rate_held: backlog.map(|backlog| backlog <= plan.buffer_bytes && !failed),
+        rate_held: backlog.map(|backlog| {
+            backlog <= plan.buffer_bytes && !failed && undecided(plan, session, targets).is_none()
+        }),
         backlog_max_bytes: backlog,
     }
+}
+
+/// Why a paced run says nothing of the rate that was asked for, if so.
+fn undecided(plan: &Plan, session: &Session, targets: &[TargetResult]) -> Option<&'static str> {
+    plan.rate_bytes_per_s?;
+    let rewritten = targets.iter().any(|target| target.laps > 1);
+    if writes_buffered(plan, session) && rewritten {
+        return Some(
+            "what was rewritten in the page cache may never have reached the disk: use a larger \
+             --size, or the direct path",
+        );
+    }
+    let last_s = targets
+        .iter()
+        .map(|target| target.seconds)
+        .fold(0.0, f64::max);
+    let ended_early = targets.iter().any(|target| target.ended == "end_of_device")
+        && plan
+            .time_ns
+            .is_some_and(|time_ns| last_s < seconds(time_ns) * TIME_SHARE_MIN);
+    ended_early.then_some(
+        "the device ended before the time: use --size to go over it again, or a shorter --time",
+    )
 }
 
 fn is_tool_limited(session: &Session, outcome: &PhaseOutcome) -> bool {

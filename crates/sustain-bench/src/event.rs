@@ -70,4 +70,4 @@ pub enum Event {
 }
 
 /// Takes events.
-pub type Observer<'a> = dyn FnMut(Event) + 'a;
+pub type Observer<'a> = dyn FnMut(Event) + Send + 'a;

@@ -14,6 +14,9 @@ use sustain_disk::layout::{Piece, Placement};
 
 use crate::pacer::Pacer;
 
+/// How long a wait for a slow source may keep a queue from seeing that the run is to end.
+const LOOK_NS: u64 = 100_000_000;
+
 /// Ends a run from outside: Ctrl-C, or the judge who has seen enough.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicU8>);
@@ -135,11 +138,10 @@ impl MeasureFeed {
         }
         if let Some(pacer) = &self.pacer {
             let due_at = pacer.take(now).map_err(|due_at| {
-                // No record will fall due after the end.
-                let ask_at = self
-                    .deadline
-                    .map_or(due_at, |deadline| due_at.min(deadline));
-                Next::WaitUntil(ask_at)
+                // No record will fall due after the end, and the user may want to end it before.
+                let look_at = due_at.min(now + LOOK_NS);
+                let end_at = self.deadline.unwrap_or(look_at);
+                Next::WaitUntil(look_at.min(end_at))
             })?;
             lane.due_at = Some(due_at);
         }

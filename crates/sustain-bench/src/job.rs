@@ -190,10 +190,11 @@ impl Job<'_> {
     }
 
     fn lanes(&self) -> Vec<Lane> {
+        let extent = self.setup.extent_bytes.unwrap_or(u64::MAX);
         let sizes: Vec<u64> = self
             .members
             .iter()
-            .map(|member| self.target(*member).size_bytes)
+            .map(|member| self.target(*member).size_bytes.min(extent))
             .collect();
         let lane = |targets: Vec<usize>, placement: Placement, member: usize| Lane {
             left_bytes: self

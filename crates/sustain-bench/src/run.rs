@@ -18,6 +18,8 @@ use crate::result::{Host, MeasureResult, Recommendation, TargetFileSystem};
 use crate::session::{OpenTarget, Session};
 use crate::setup::PhaseSetup;
 
+/// Moments that may wait to be drawn.
+const EVENTS_WAITING_MAX: usize = 16;
 /// Idle time watched before and after a run.
 const IDLE_NS: u64 = 2_000_000_000;
 /// Shorter runs get half of it.
@@ -44,17 +46,21 @@ pub fn rehearse(plan: &Plan, roots: &Roots) -> Result<Vec<String>, MeasureError>
             Direction::Read => "read",
             Direction::Write => "write",
         };
-        let region = if target.size_bytes == u64::MAX {
+        let extent = plan
+            .bytes
+            .map_or(target.size_bytes, |bytes| bytes.min(target.size_bytes));
+        let region = if extent == u64::MAX {
             "without end".to_owned()
         } else {
+            let again = plan.confirm && plan.rate_bytes_per_s.is_none();
+            let times = match (target.wraps && extent == target.size_bytes, again) {
+                (true, _) => ", again and again",
+                (false, true) => ", once at most, and again to confirm",
+                (false, false) => ", once at most",
+            };
             format!(
-                "{} from its start{}",
-                sustain_disk::units::Size(target.size_bytes),
-                if target.wraps {
-                    ", again and again"
-                } else {
-                    ", once at most"
-                }
+                "{} from its start{times}",
+                sustain_disk::units::Size(extent)
             )
         };
         statements.push(format!(
@@ -78,11 +84,38 @@ pub fn measure(
     observer: &mut Observer<'_>,
 ) -> Result<MeasureResult, MeasureError> {
     let session = Session::open(plan, roots)?;
-    let result = measure_session(plan, &session, roots, stop, observer);
+    let result = if session.clock.is_virtual() {
+        // No disk waits in virtual time, and a repeated run is to be told alike.
+        measure_session(plan, &session, roots, stop, observer)
+    } else {
+        beside(observer, |observer| {
+            measure_session(plan, &session, roots, stop, observer)
+        })
+    };
     if result.is_err() {
         session.remove_created();
     }
     result
+}
+
+/// Lets the faces draw in a thread of their own: a terminal that has been stopped must not stop the
+/// disks. Moments that nobody draws in time are dropped; what must not be lost waits.
+fn beside<T>(observer: &mut Observer<'_>, work: impl FnOnce(&mut Observer<'_>) -> T) -> T {
+    let (sender, events) = crossbeam_channel::unbounded();
+    std::thread::scope(|scope| {
+        scope.spawn(move || events.iter().for_each(observer));
+        // It goes with the work's end, which ends the thread.
+        let mut tell = move |event: Event| {
+            let dropped = matches!(event, Event::Live(_)) && sender.len() >= EVENTS_WAITING_MAX;
+            if !dropped {
+                // The other end closes only when the observer has panicked.
+                let _ = sender.send(event);
+            }
+        };
+        let result = work(&mut tell);
+        drop(tell);
+        result
+    })
 }
 
 fn measure_session(
@@ -173,6 +206,7 @@ impl Run<'_> {
             bytes: plan.bytes,
             rate_bytes_per_s: plan.rate_bytes_per_s,
             data_seed: plan.fresh_data.then_some(plan.seed),
+            extent_bytes: None,
             wraps: None,
             until_steady: plan.until_steady,
             may_start_anew: false,
@@ -299,7 +333,11 @@ impl Run<'_> {
             bytes: None,
             until_steady: false,
             wraps: Some(true),
-            positions_bytes: self.positions_after(outcome),
+            extent_bytes: self.extent_bytes(),
+            positions_bytes: match self.plan.bytes {
+                Some(_) => vec![0; self.session.targets.len()],
+                None => self.positions_after(outcome),
+            },
             ..self.setup(threads)
         };
         let (confirming, _) = self.run_phase(&setup, observer)?;
@@ -318,6 +356,15 @@ impl Run<'_> {
             backlog_max_bytes: Some(backlog),
             ..recommended
         })
+    }
+
+    /// With `--bytes`, what the run has touched: the confirming run goes over it again, no further.
+    fn extent_bytes(&self) -> Option<u64> {
+        let unit = match self.plan.layout {
+            Layout::Stripe { chunk_bytes } => chunk_bytes.max(self.plan.record_bytes),
+            Layout::Independent | Layout::Span => self.plan.record_bytes,
+        };
+        Some(self.plan.bytes?.next_multiple_of(unit))
     }
 
     /// Where the streams stood at the end of the run.

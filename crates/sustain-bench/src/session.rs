@@ -35,6 +35,8 @@ pub struct OpenTarget {
     pub wraps: bool,
     /// Whether its bytes must be written once before anything else.
     pub needs_prewrite: bool,
+    /// Whether an existing file has blocks for all its bytes; a hole is read from nowhere.
+    pub has_all_blocks: bool,
 }
 
 /// All targets of a run.
@@ -113,7 +115,24 @@ impl Session {
             fit(target, plan)?;
         }
         self.level_stripe(plan.layout);
-        Ok(())
+        self.check_stream(plan)?;
+        check_memory(self.targets.len(), plan, roots)
+    }
+
+    /// A stream over several targets must have room for a record.
+    fn check_stream(&self, plan: &Plan) -> Result<(), MeasureError> {
+        if plan.layout == Layout::Independent {
+            return Ok(());
+        }
+        let sizes = self.targets.iter().map(|target| target.size_bytes);
+        if sizes.fold(0, u64::saturating_add) >= plan.record_bytes {
+            return Ok(());
+        }
+        Err(MeasureError::Usage(
+            "these targets have no room for one record in that layout: use a smaller --chunk or \
+             --record-size, or a larger --size"
+                .to_owned(),
+        ))
     }
 
     /// A run that does not come about leaves nothing behind.
@@ -135,6 +154,7 @@ impl Session {
             size_bytes: u64::MAX,
             wraps: false,
             needs_prewrite: false,
+            has_all_blocks: true,
         });
         Ok(())
     }
@@ -174,8 +194,15 @@ impl Session {
         }
         let is_file = matches!(target.kind, TargetKind::File | TargetKind::ScratchFile);
         let is_scratch = target.kind == TargetKind::ScratchFile;
+        let has_all_blocks = has_all_blocks(&target);
+        if !writing && !has_all_blocks {
+            self.notes.push(format!(
+                "{name} has holes: what is read there comes from no disk"
+            ));
+        }
         self.targets.push(OpenTarget {
             path: Some(path.to_owned()),
+            has_all_blocks,
             simulated: None,
             size_bytes: 0,
             wraps: is_file || plan.size_bytes.is_some(),
@@ -221,6 +248,7 @@ impl Session {
                 size_bytes: 0,
                 wraps: plan.size_bytes.is_some(),
                 needs_prewrite: false,
+                has_all_blocks: true,
             });
         }
         Ok(())
@@ -254,7 +282,13 @@ impl Session {
             if !is_file || reads_file {
                 continue;
             }
-            target.size_bytes = plan.size_bytes.unwrap_or(SIZE_BYTES_DEFAULT);
+            // Of a file that is only written so far, no more is made.
+            let wanted = plan.bytes.map_or(SIZE_BYTES_DEFAULT, |bytes| {
+                bytes
+                    .next_multiple_of(plan.record_bytes)
+                    .min(SIZE_BYTES_DEFAULT)
+            });
+            target.size_bytes = plan.size_bytes.unwrap_or(wanted);
             growing
                 .entry(target.target.device.unwrap_or_default())
                 .or_default()
@@ -331,7 +365,7 @@ fn fit_free_space(
         let why = format!("no space left: {} free; free some first", Size(free));
         return Err(Error::target(name, why).into());
     }
-    target.size_bytes = wanted.min(allowed);
+    target.size_bytes = wanted.min(allowed) / plan.record_bytes * plan.record_bytes;
     let sort = match target.target.kind {
         TargetKind::ScratchFile => "a nameless scratch file, gone afterwards,",
         _ => "a file",
@@ -391,6 +425,36 @@ fn fit(target: &mut OpenTarget, plan: &Plan) -> Result<(), MeasureError> {
     }
     target.size_bytes -= target.size_bytes % record;
     Ok(())
+}
+
+fn has_all_blocks(target: &Target) -> bool {
+    const STAT_BLOCK_BYTES: u64 = 512;
+    let (TargetKind::File, Some(file)) = (target.kind, &target.file) else {
+        return true;
+    };
+    // A file that cannot be looked at any more will say so when it is used.
+    rustix::fs::fstat(file).is_ok_and(|found| {
+        (found.st_blocks as u64).saturating_mul(STAT_BLOCK_BYTES) >= found.st_size as u64
+    })
+}
+
+/// Buffers that do not fit into memory would bring down the machine rather than the run.
+fn check_memory(targets: usize, plan: &Plan, roots: &Roots) -> Result<(), MeasureError> {
+    // Where the machine does not say what it has, the kernel will.
+    let Ok(description) = sustain_host::Description::read(roots) else {
+        return Ok(());
+    };
+    let wanted = u128::from(plan.record_bytes) * u128::from(plan.depth) * (targets as u128);
+    if wanted <= u128::from(description.memory_bytes / 2) {
+        return Ok(());
+    }
+    Err(MeasureError::Usage(format!(
+        "{targets} targets with {} requests of {} in flight each need more than half of this \
+         machine's {} of memory: use a smaller --depth or --record-size",
+        plan.depth,
+        Size(plan.record_bytes),
+        Size(description.memory_bytes)
+    )))
 }
 
 /// The guard's word on something that exists and would be written.

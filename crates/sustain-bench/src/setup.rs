@@ -29,6 +29,8 @@ pub(crate) struct PhaseSetup {
     pub(crate) rate_bytes_per_s: Option<f64>,
     /// Seed of fresh data; none for zeros.
     pub(crate) data_seed: Option<u64>,
+    /// Nothing beyond this is touched on any target, if bounded.
+    pub(crate) extent_bytes: Option<u64>,
     /// Whether streams start again at 0; none leaves it to the target.
     pub(crate) wraps: Option<bool>,
     /// Where each target's stream begins; of a stripe or span the first entry counts.

@@ -78,7 +78,10 @@ pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
         confirm: !flags.no_confirm,
         destroy: flags.destroy.clone(),
         seed: flags.seed,
-        arguments: std::env::args().collect(),
+        // A file may have a name that is no text.
+        arguments: std::env::args_os()
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect(),
         ..default
     })
 }

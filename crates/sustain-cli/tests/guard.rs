@@ -379,6 +379,25 @@ fn with_a_size_it_starts_again_and_keeps_within() {
 }
 
 #[test]
+fn bytes_bound_what_the_run_and_its_confirmation_write() {
+    let Some(disk) = Disk::new(8 * MIB) else {
+        return;
+    };
+    let before = disk.bytes();
+    let name = disk.name();
+    let arguments = ["measure", name, "--write", "--destroy", name];
+    let bounds = ["--bytes", "2MiB", "--depth", "2", "--rate", "1MiB/s"];
+    for more in [&bounds[..4], &bounds[..]] {
+        let ran = disk.place.run(&[&arguments[..], more].concat());
+        assert_eq!(ran.code, 0, "{ran:#?}");
+        assert!(
+            disk.bytes()[2 << 20..] == before[2 << 20..],
+            "beyond --bytes"
+        );
+    }
+}
+
+#[test]
 fn a_device_that_may_not_be_opened_is_refused() {
     let Some(disk) = Disk::new(MIB) else { return };
     let Some(mut command) = files::as_nobody(&disk.place) else {

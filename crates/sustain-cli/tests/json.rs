@@ -299,3 +299,83 @@ fn where_the_result_cannot_be_written_nothing_is_run() {
     assert_eq!(place.read("kept.json"), "of great value");
     assert!(!place.path("new.html").exists());
 }
+
+#[test]
+fn a_result_never_takes_the_place_of_something_else() {
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", ""));
+    std::os::unix::fs::symlink("nowhere", place.path("dangling")).unwrap();
+    std::fs::hard_link(place.path("machine.toml"), place.path("hard")).unwrap();
+    std::os::unix::fs::symlink("machine.toml", place.path("soft")).unwrap();
+    let names = place.names();
+    let machine = place.read("machine.toml");
+    for (output, words) in [
+        ("dangling", "a link that leads nowhere"),
+        ("hard", "the file of a machine"),
+        ("soft", "the file of a machine"),
+    ] {
+        for flag in ["--json", "--report"] {
+            let flags = ["measure", "sim:machine.toml", flag, output];
+            place.run(&flags).expect(2).says(words);
+        }
+    }
+    assert_eq!(place.names(), names);
+    assert!(place.path("dangling").is_symlink());
+    assert_eq!(place.read("machine.toml"), machine);
+}
+
+#[test]
+fn a_report_drawn_anew_harms_nothing() {
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", ""));
+    let flags = ["measure", "sim:machine.toml", "--json", "run.json"];
+    place.run(&flags).expect(0);
+    let run = place.read("run.json");
+    std::fs::hard_link(place.path("run.json"), place.path("hard.html")).unwrap();
+    std::os::unix::fs::symlink("run.json", place.path("soft.html")).unwrap();
+    std::fs::create_dir(place.path("directory")).unwrap();
+    let names = place.names();
+    for (output, words) in [
+        ("run.json", "write the report to another file"),
+        ("./run.json", "write the report to another file"),
+        ("hard.html", "write the report to another file"),
+        ("soft.html", "write the report to another file"),
+        ("directory", "it is a directory"),
+        ("machine.toml", "it exists and is no report of ours"),
+        ("/dev/zero", "it is a device"),
+    ] {
+        let flags = ["report", "run.json", "-o", output];
+        place.run(&flags).expect(2).says(words);
+    }
+    assert_eq!(place.names(), names);
+    assert_eq!(place.read("run.json"), run);
+    // A report may take the place of a report, and go to a pipe.
+    for _ in 0..2 {
+        let flags = ["report", "run.json", "-o", "page.html"];
+        place.run(&flags).expect(0);
+    }
+    let page = place.run(&["report", "run.json", "-o", "-"]).expect(0);
+    assert_eq!(page.stdout, place.read("page.html"));
+}
+
+#[test]
+fn a_name_that_is_no_text_is_a_name_all_the_same() {
+    use std::os::unix::ffi::OsStringExt;
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", ""));
+    let name = std::ffi::OsString::from_vec(b"run\xff.json".to_vec());
+    let mut command = place.command(&["measure", "sim:machine.toml", "--no-confirm", "--json"]);
+    let output = command.arg(&name).output().unwrap();
+    support::ran(output).expect(0);
+    let directory = place.path("machine.toml");
+    let written = std::fs::read_to_string(directory.with_file_name(name)).unwrap();
+    let last = json_of(&written)["plan"]["arguments"][5].clone();
+    assert_eq!(last, "run\u{fffd}.json");
+}
+
+#[test]
+fn a_simulated_day_says_little_in_a_pipe() {
+    let place = Place::with_machine(&disk("a", "1TB", "1MB/s", ""));
+    let flags = ["measure", "sim:machine.toml", "--time", "24h"];
+    let ran = place.run(&flags).expect(0).says("measuring 10 s");
+    // Twenty moments of the run and of its confirmation, and the notes.
+    let lines = ran.stderr.lines().count();
+    assert!(lines < 60, "{lines} lines");
+}

@@ -496,3 +496,41 @@ fn a_machine_file_is_refused_at_its_line() {
         .expect(0)
         .says("rpm");
 }
+
+#[test]
+fn what_lies_in_a_cache_until_the_closing_flush_is_not_called_sustained() {
+    let cache = "cache = \"2GB\"\ncache_rate = \"1GB/s\"";
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", cache));
+    let flags = ["--path", "buffered", "--time", "1500ms"];
+    let result = place.simulate(0, &flags);
+    assert_eq!(result["total"]["sustained"]["reached"], false);
+    assert_eq!(target(&result, "a")["sustained"]["reached"], false);
+    assert_eq!(result["recommendation"], Value::Null);
+    assert_eq!(result["buffer_curve"], serde_json::json!([]));
+    // 1.5 GB in 1.5 s, and 13.5 s until they lie on the disk.
+    assert_about(&result["total"]["wall_clock_bytes_per_s"], 100e6, 1.0);
+    let paced = [&flags[..], &["--rate", "300MB/s"]].concat();
+    let result = place.simulate(1, &paced);
+    assert_eq!(result["total"]["rate_held"], false);
+}
+
+#[test]
+fn a_device_that_ends_before_the_time_decides_nothing() {
+    let place = Place::with_machine(&disk("a", "1GB", "100MB/s", ""));
+    let result = place.simulate(1, &["--rate", "50MB/s", "--time", "2h"]);
+    assert_eq!(result["total"]["rate_held"], false);
+    assert!(result["notes"].to_string().contains("was not decided"));
+    let wrapped = ["--rate", "50MB/s", "--time", "2m", "--size", "1GB"];
+    assert_eq!(place.simulate(0, &wrapped)["total"]["rate_held"], true);
+}
+
+#[test]
+fn a_slow_source_is_no_stall_of_the_disk() {
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", ""));
+    let result = place.simulate(0, &["--rate", "1MB/s", "--time", "20s"]);
+    let stall_ns = result["total"]["worst_stall_ns"].as_u64().unwrap();
+    assert!(
+        stall_ns < 20_000_000,
+        "one record takes 10.5 ms: {stall_ns}"
+    );
+}

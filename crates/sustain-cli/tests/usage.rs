@@ -115,6 +115,32 @@ const CONTRADICTIONS: &[(&[&str], &str)] = &[
         &["sim:machine.toml", "--report", "."],
         "choose another file",
     ),
+    (
+        &["sim:machine.toml", "--report", "precious"],
+        "it exists and is no report of ours; choose another file",
+    ),
+    (
+        &["sim:machine.toml", "--json", "precious"],
+        "it exists and is no report of ours; choose another file",
+    ),
+    (
+        &["sim:machine.toml", "--json", "machine.toml"],
+        "machine.toml is the file of a machine",
+    ),
+    (
+        &["sim:machine.toml:a", "--report", "./machine.toml"],
+        "machine.toml is the file of a machine",
+    ),
+    (
+        &["sim:machine.toml", "--json", "new", "--report", "./new"],
+        "the same file",
+    ),
+    (&["new", "--json", "./new"], "new is a target"),
+    (
+        &["sim:machine.toml", "--json", "new/"],
+        "its directory does not exist",
+    ),
+    (&["new/"], "its directory does not exist"),
     (&["sim:machine.toml", "sim:machine.toml:a"], "given twice"),
     (&["sim:machine.toml:zz"], "its disks are a"),
     (&["sim:nowhere.toml"], "is the path right?"),

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::clock::{Clock, Timestamp};
-use crate::engine::{Completion, Engine, Request, Until};
+use crate::engine::{Completion, Engine, Operation, Request, Until};
 use crate::error::{Errno, Error};
 use crate::meter::{Interval, IntervalRule, Meter};
 
@@ -78,7 +78,7 @@ pub struct Failure {
     /// Index of the target.
     pub target: usize,
     /// What was tried.
-    pub operation: crate::engine::Operation,
+    pub operation: Operation,
     /// Where.
     pub offset_bytes: u64,
     /// Why.
@@ -92,7 +92,8 @@ pub struct Progress {
     pub at_ns: u64,
     /// One entry per target of this driver.
     pub targets: Vec<TargetProgress>,
-    /// Completions since the last report on all targets: time from the start and bytes.
+    /// Completions since the last report on all targets: time from the start and bytes; a flush
+    /// has none.
     pub arrivals: Vec<(u64, u64)>,
     /// Requests that failed since the last report.
     pub failures: Vec<Failure>,
@@ -323,11 +324,16 @@ impl Driver {
     }
 
     /// Notes bytes for the buffer curve; what was seen complete together is one entry.
+    /// A flush is an entry of no bytes: until then nothing of it may be on the medium.
     fn arrived(&mut self, completion: &Completion) {
+        let at_ns = completion.completed_at.since_ns(self.setup.start);
+        if completion.request.operation == Operation::Flush {
+            self.arrivals.push((at_ns, 0));
+            return;
+        }
         if completion.bytes == 0 {
             return;
         }
-        let at_ns = completion.completed_at.since_ns(self.setup.start);
         match self.arrivals.last_mut() {
             Some((last_ns, bytes)) if *last_ns >= at_ns => *bytes += completion.bytes,
             _ => self.arrivals.push((at_ns, completion.bytes)),

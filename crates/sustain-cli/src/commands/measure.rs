@@ -1,18 +1,20 @@
 //! `sustain measure`: runs the plan, shows it live, writes what was asked for, says the sentence.
 
 use std::io::{IsTerminal, Write};
-use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use sustain::disk::simulated::parse_target;
 use sustain::host::Roots;
 use sustain::measure::result::MeasureResult;
 use sustain::measure::{Event, Stop, measure, rehearse};
 use sustain::report::terminal::{LiveKind, LiveView, dskwtst_line, sentence, summary};
 use sustain::report::{html, json};
 
-use super::{say, write_result};
+use super::output::{self, Document};
+use super::say;
 use crate::Exit;
 use crate::flags::{LogFlag, MeasureFlags};
+use crate::request::UsageError;
 use crate::{interrupt, request};
 
 /// Width of tables where no terminal says its own.
@@ -27,7 +29,7 @@ pub(crate) fn run(flags: &MeasureFlags) -> anyhow::Result<Exit> {
             .for_each(|statement| say(statement));
         return Ok(Exit::Done);
     }
-    check_writable(flags)?;
+    check_outputs(flags)?;
     let stop = Stop::default();
     interrupt::watch(&stop)?;
     let mut face = Face::new(flags);
@@ -40,61 +42,54 @@ pub(crate) fn run(flags: &MeasureFlags) -> anyhow::Result<Exit> {
 
 /// Hours of measuring must not end at a path that cannot be written, nor a result in the place of
 /// what was measured.
-fn check_writable(flags: &MeasureFlags) -> anyhow::Result<()> {
-    if flags.report.as_deref() == Some(Path::new("-")) {
-        return Err(usage(
-            "--report needs a file to write: --report sustain.html",
-        ));
+fn check_outputs(flags: &MeasureFlags) -> Result<(), UsageError> {
+    let usage = |why: &str| Err(UsageError(why.to_owned()));
+    if flags
+        .report
+        .as_deref()
+        .is_some_and(output::is_standard_output)
+    {
+        return usage("--report needs a file to write: --report sustain.html");
     }
-    if flags.json.is_some() && flags.json == flags.report {
-        return Err(usage(
-            "--json and --report name the same file: give each its own",
-        ));
+    if let (Some(json), Some(report)) = (&flags.json, &flags.report)
+        && output::is_same(json, report)
+    {
+        return usage("--json and --report name the same file: give each its own");
     }
-    for path in [&flags.json, &flags.report].into_iter().flatten() {
-        if path == Path::new("-") {
+    let outputs = [
+        (&flags.json, Document::Json),
+        (&flags.report, Document::Page),
+    ];
+    for (path, document) in outputs {
+        let Some(path) = path.as_deref() else {
+            continue;
+        };
+        if output::is_standard_output(path) {
             continue;
         }
-        let is_target = |target: &String| is_same(Path::new(target), path);
-        if path
-            .metadata()
-            .is_ok_and(|found| found.file_type().is_block_device())
-            || flags.targets.iter().any(is_target)
-        {
-            let path = path.display();
-            let why = format!("{path} is a target or a disk: write the result to another file");
-            return Err(usage(&why));
+        for target in &flags.targets {
+            // What a malformed name means is told by the plan.
+            let (file, what) = match parse_target(target) {
+                Ok((machine, _disk)) => (machine, "the file of a machine"),
+                Err(_) => (PathBuf::from(target), "a target"),
+            };
+            if output::is_same(&file, path) {
+                let path = path.display();
+                return usage(&format!(
+                    "{path} is {what}: write the result to another file"
+                ));
+            }
         }
-        let existed = path.exists();
-        let opened = std::fs::File::options()
-            .append(true)
-            .create(true)
-            .open(path);
-        if let Err(error) = opened {
-            let path = path.display();
-            let why = format!("cannot write {path}: {error}; choose another file");
-            return Err(usage(&why));
-        }
-        if !existed {
-            std::fs::remove_file(path)?;
-        }
+        output::check(path, document)?;
     }
     Ok(())
 }
 
-fn usage(why: &str) -> anyhow::Error {
-    request::UsageError(why.to_owned()).into()
-}
-
-fn is_same(one: &Path, other: &Path) -> bool {
-    match (one.canonicalize(), other.canonicalize()) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => one == other,
-    }
-}
-
 fn present(flags: &MeasureFlags, result: &MeasureResult) -> anyhow::Result<()> {
-    let json_on_stdout = flags.json.as_deref() == Some(Path::new("-"));
+    let json_on_stdout = flags
+        .json
+        .as_deref()
+        .is_some_and(output::is_standard_output);
     let width = terminal_size::terminal_size()
         .map_or(WIDTH_COLUMNS, |(terminal_size::Width(columns), _)| {
             usize::from(columns)
@@ -103,13 +98,13 @@ fn present(flags: &MeasureFlags, result: &MeasureResult) -> anyhow::Result<()> {
     if json_on_stdout || flags.log.is_some() {
         say(text.trim_end());
     } else {
-        write_result(Path::new("-"), &text)?;
+        output::write(Path::new("-"), &text)?;
     }
     if let Some(path) = &flags.json {
-        write_result(path, &json::write_measure(result)?)?;
+        output::write(path, &json::write_measure(result)?)?;
     }
     if let Some(path) = &flags.report {
-        write_result(path, &html::measure_html(std::slice::from_ref(result))?)?;
+        output::write(path, &html::measure_html(std::slice::from_ref(result))?)?;
         say(&format!("report: {}", path.display()));
     }
     Ok(())
@@ -134,15 +129,18 @@ fn exit(result: &MeasureResult, stop: &Stop) -> Exit {
 struct Face {
     view: LiveView,
     /// Where the log of the 1998 disk writing test goes.
-    log: Option<Box<dyn Write>>,
+    log: Option<Box<dyn Write + Send>>,
 }
 
 impl Face {
     fn new(flags: &MeasureFlags) -> Face {
         let log = flags.log.map(|LogFlag::Dskwtst| {
-            let json_on_stdout = flags.json.as_deref() == Some(Path::new("-"));
+            let json_on_stdout = flags
+                .json
+                .as_deref()
+                .is_some_and(output::is_standard_output);
             if json_on_stdout {
-                Box::new(std::io::stderr()) as Box<dyn Write>
+                Box::new(std::io::stderr()) as Box<dyn Write + Send>
             } else {
                 Box::new(std::io::stdout())
             }
@@ -151,7 +149,11 @@ impl Face {
         let kind = if log.is_some() && std::io::stdout().is_terminal() {
             LiveKind::Silent
         } else {
-            LiveKind::for_stderr()
+            let simulated = flags
+                .targets
+                .iter()
+                .all(|target| target.starts_with("sim:"));
+            LiveKind::for_stderr(simulated)
         };
         Face {
             view: LiveView::new(kind, Box::new(std::io::stderr())),

@@ -98,7 +98,7 @@ fn a_scratch_file_shrinks_to_the_free_space_with_a_note() {
         return;
     };
     let free_bytes = mount.free_bytes();
-    let flags = ["mounted", "--bytes", "1MiB"];
+    let flags = ["mounted", "--bytes", "1MiB", "--size", "4GiB"];
     let ran = measure(&disk.place, &flags)
         .expect(0)
         .says("only")
@@ -139,7 +139,9 @@ fn a_small_file_system_in_memory_is_enough() {
         Err(why) => return skip(&why),
     };
     // Older kernels refuse direct I/O there.
-    let flags = ["mounted", "--path", "buffered", "--bytes", "1MiB"];
+    let flags = [
+        "mounted", "--path", "buffered", "--bytes", "1MiB", "--size", "4GiB",
+    ];
     measure(&place, &flags).expect(0).says("instead of 4 GiB");
     assert_gone(&mount, mount.free_bytes());
     mount.fill();

@@ -195,7 +195,9 @@ fn create_file(name: &str, path: &Path, request: OpenRequest) -> Result<Target, 
         Mode::from(0o600),
     )
     .map_err(|errno| match errno {
-        Errno::NOENT => Error::target(name, "its directory does not exist; create it first"),
+        Errno::NOENT | Errno::ISDIR => {
+            Error::target(name, "its directory does not exist; create it first")
+        }
         Errno::EXIST => {
             let why = "it is a link that leads nowhere, or was made a moment ago; use another name";
             Error::target(name, why)

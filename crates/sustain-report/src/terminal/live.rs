@@ -7,8 +7,12 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::Write;
 use sustain_bench::event::{Live, LiveTarget, Phase};
 
-/// In a pipe each target has a line in so many seconds of the run.
+/// In a pipe each target has a line in so many seconds of the run,
 const PLAIN_EVERY_S: f64 = 10.0;
+/// up to here; then each gap is twice the one before,
+const PLAIN_EVEN_UNTIL_S: f64 = 60.0;
+/// up to this one: a person who waits wants to hear something now and then.
+const PLAIN_GAP_S_MAX: f64 = 600.0;
 /// The first of them in each phase: earlier there is no rate to tell.
 const PLAIN_FIRST_S: f64 = 1.0;
 
@@ -19,18 +23,24 @@ pub enum LiveKind {
     Terminal,
     /// Plain lines now and then, without control codes.
     Plain,
+    /// The same for a simulated run, whose hours pass in a moment: gaps double without end.
+    PlainSimulated,
     /// Nothing at all.
     Silent,
 }
 
 impl LiveKind {
-    /// What suits this process's standard error.
+    /// What suits this process's standard error, for a run that is `simulated` or real.
     #[must_use]
-    pub fn for_stderr() -> Self {
+    pub fn for_stderr(simulated: bool) -> Self {
         // A terminal that says it is dumb cannot be redrawn.
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let redraws = console::Term::stderr().is_term() && !dumb;
-        if redraws { Self::Terminal } else { Self::Plain }
+        match (redraws, simulated) {
+            (true, _) => Self::Terminal,
+            (false, true) => Self::PlainSimulated,
+            (false, false) => Self::Plain,
+        }
     }
 }
 
@@ -54,26 +64,33 @@ struct PlainView {
     writer: Box<dyn Write + Send>,
     phase: Option<Phase>,
     due_s: f64,
+    gap_s: f64,
+    gap_s_max: f64,
 }
 
 impl LiveView {
-    /// A view of this kind. `writer` takes the lines of [`LiveKind::Plain`]; a terminal's are drawn
-    /// on standard error.
+    /// A view of this kind. `writer` takes the lines of the plain kinds; a terminal's are drawn on
+    /// standard error.
     #[must_use]
     pub fn new(kind: LiveKind, writer: Box<dyn Write + Send>) -> Self {
         match kind {
             LiveKind::Terminal => Self::drawn_on(ProgressDrawTarget::stderr()),
-            LiveKind::Plain => {
-                let plain = PlainView {
-                    writer,
-                    phase: None,
-                    due_s: PLAIN_FIRST_S,
-                };
-                Self {
-                    view: View::Plain(plain),
-                }
-            }
+            LiveKind::Plain => Self::written_to(writer, PLAIN_GAP_S_MAX),
+            LiveKind::PlainSimulated => Self::written_to(writer, f64::INFINITY),
             LiveKind::Silent => Self { view: View::Silent },
+        }
+    }
+
+    fn written_to(writer: Box<dyn Write + Send>, gap_s_max: f64) -> Self {
+        let plain = PlainView {
+            writer,
+            phase: None,
+            due_s: PLAIN_FIRST_S,
+            gap_s: PLAIN_EVERY_S,
+            gap_s_max,
+        };
+        Self {
+            view: View::Plain(plain),
         }
     }
 
@@ -149,11 +166,15 @@ impl PlainView {
         if self.phase != Some(live.phase) {
             self.phase = Some(live.phase);
             self.due_s = PLAIN_FIRST_S;
+            self.gap_s = PLAIN_EVERY_S;
         }
         if live.elapsed_s < self.due_s {
             return;
         }
-        self.due_s = ((live.elapsed_s / PLAIN_EVERY_S).floor() + 1.0) * PLAIN_EVERY_S;
+        if live.elapsed_s >= PLAIN_EVEN_UNTIL_S {
+            self.gap_s = (self.gap_s * 2.0).min(self.gap_s_max);
+        }
+        self.due_s = (live.elapsed_s / PLAIN_EVERY_S).floor() * PLAIN_EVERY_S + self.gap_s;
         for target in &live.targets {
             let line = format!("{}: {}\n", heading(live), target_line(target, 0));
             // Nothing to do about a pipe that was closed.

@@ -75,6 +75,38 @@ fn pipe_has_a_plain_line_per_target_each_ten_seconds() {
     assert!(!pipe.text().contains('\x1b') && !pipe.text().contains('\r'));
 }
 
+/// The moments, in seconds, that a pipe hears of in a run of these seconds.
+fn moments(kind: LiveKind, seconds: u32) -> Vec<u32> {
+    let (pipe, targets) = (Pipe::default(), targets());
+    let mut view = LiveView::new(kind, Box::new(pipe.clone()));
+    let mut heard = Vec::new();
+    for second in 0..=seconds {
+        let before = pipe.text().len();
+        view.update(&live(Phase::Measure, f64::from(second), &targets[..1]));
+        if pipe.text().len() > before {
+            heard.push(second);
+        }
+    }
+    heard
+}
+
+#[test]
+fn long_run_has_ever_longer_gaps_in_a_pipe() {
+    let heard = moments(LiveKind::Plain, 4000);
+    let (even, doubling) = ([1, 10, 20, 30, 40, 50, 60], [80, 120, 200, 360, 680]);
+    assert_eq!(heard[..7], even);
+    assert_eq!(heard[7..12], doubling);
+    // From then on each ten minutes.
+    assert_eq!(heard[12..], [1280, 1880, 2480, 3080, 3680]);
+}
+
+#[test]
+fn simulated_day_has_few_lines_in_a_pipe() {
+    let heard = moments(LiveKind::PlainSimulated, 86_400);
+    assert!(heard.len() <= 20, "{heard:?}");
+    assert_eq!(heard[..9], [1, 10, 20, 30, 40, 50, 60, 80, 120]);
+}
+
 #[test]
 fn silent_view_writes_nothing() {
     let (pipe, targets) = (Pipe::default(), targets());

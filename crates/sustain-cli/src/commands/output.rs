@@ -1,0 +1,218 @@
+//! Where results go: looked at before the work, written whole after it. Both commands call it. It
+//! must never harm what is no result of this tool, and looking must leave nothing behind.
+
+use std::ffi::OsString;
+use std::fs::{File, Metadata, Permissions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use anyhow::Context;
+use rustix::fs::{major, minor};
+
+use crate::request::UsageError;
+
+/// What is written, and so what may stand in its place before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Document {
+    Json,
+    Page,
+}
+
+/// What a path leads to, of what may be written.
+enum Place {
+    /// Nothing yet.
+    New,
+    File(Metadata),
+    /// A pipe, a terminal or /dev/null: what is written there stands in no one's place.
+    Stream,
+}
+
+/// One thing in the file system, however it is spelled.
+#[derive(PartialEq, Eq)]
+enum Identity {
+    Existing {
+        device: u64,
+        inode: u64,
+    },
+    New {
+        directory: (u64, u64),
+        name: OsString,
+    },
+}
+
+/// Whether the path stands for standard output. Not opened by its name: words were said there
+/// before, and opening a file anew would write over them.
+pub(crate) fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-") || path == Path::new("/dev/stdout")
+}
+
+/// Whether two paths are one thing: the same file under any name, or the same new name.
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    // Of what cannot be looked at nothing can be said; it cannot be written either.
+    identity(one).is_some_and(|one| identity(other) == Some(one))
+}
+
+fn identity(path: &Path) -> Option<Identity> {
+    match path.metadata() {
+        Ok(found) => Some(Identity::Existing {
+            device: found.dev(),
+            inode: found.ino(),
+        }),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let directory = directory_of(path).metadata().ok()?;
+            Some(Identity::New {
+                directory: (directory.dev(), directory.ino()),
+                name: path.file_name()?.to_owned(),
+            })
+        }
+        Err(_) => None,
+    }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+}
+
+/// Fails in words unless the document may and can be written there.
+pub(crate) fn check(path: &Path, document: Document) -> Result<(), UsageError> {
+    if is_standard_output(path) {
+        return Ok(());
+    }
+    let checked = find(path).and_then(|place| match place {
+        Place::New => check_new(path),
+        Place::File(_) => check_existing(path, document),
+        Place::Stream => Ok(()),
+    });
+    checked.map_err(|why| {
+        let path = path.display();
+        UsageError(format!("cannot write {path}: {why}; choose another file"))
+    })
+}
+
+fn find(path: &Path) -> Result<Place, String> {
+    let entry = match path.symlink_metadata() {
+        Ok(entry) => entry,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Place::New),
+        Err(error) => return Err(error.to_string()),
+    };
+    let found = path.metadata().map_err(|error| {
+        if entry.is_symlink() && error.kind() == ErrorKind::NotFound {
+            "it is a link that leads nowhere".to_owned()
+        } else {
+            error.to_string()
+        }
+    })?;
+    let kind = found.file_type();
+    if kind.is_file() {
+        Ok(Place::File(found))
+    } else if kind.is_fifo() || is_terminal_or_null(&found) {
+        Ok(Place::Stream)
+    } else if kind.is_dir() {
+        Err("it is a directory".to_owned())
+    } else if kind.is_block_device() {
+        Err("it is a disk".to_owned())
+    } else {
+        Err("it is a device or a socket, not a file".to_owned())
+    }
+}
+
+/// Told by the numbers that the kernel fixed for them: opening a device may already move it.
+fn is_terminal_or_null(found: &Metadata) -> bool {
+    const TERMINAL_MAJORS: [u32; 2] = [4, 5];
+    const PSEUDO_TERMINAL_MAJORS: std::ops::RangeInclusive<u32> = 136..=143;
+    const NULL: (u32, u32) = (1, 3);
+    let number = (major(found.rdev()), minor(found.rdev()));
+    found.file_type().is_char_device()
+        && (number == NULL
+            || TERMINAL_MAJORS.contains(&number.0)
+            || PSEUDO_TERMINAL_MAJORS.contains(&number.0))
+}
+
+fn check_new(path: &Path) -> Result<(), String> {
+    let directory = directory_of(path);
+    let names_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    if names_directory || path.file_name().is_none() || !directory.is_dir() {
+        return Err("its directory does not exist".to_owned());
+    }
+    // Without a name, so that it is gone with the descriptor.
+    tempfile::tempfile_in(directory)
+        .map(drop)
+        .map_err(|error| error.to_string())
+}
+
+fn check_existing(path: &Path, document: Document) -> Result<(), String> {
+    let expected: &[u8] = match document {
+        Document::Json => b"{",
+        Document::Page => b"<!doctype html>",
+    };
+    let mut start = Vec::new();
+    File::options()
+        .read(true)
+        .write(true)
+        .open(path)
+        .and_then(|file| file.take(expected.len() as u64).read_to_end(&mut start))
+        .map_err(|error| error.to_string())?;
+    if start.is_empty() || start.eq_ignore_ascii_case(expected) {
+        Ok(())
+    } else {
+        Err("it exists and is no report of ours".to_owned())
+    }
+}
+
+/// Writes a document where [`check`] has looked: a file at once or not at all.
+pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    if is_standard_output(path) {
+        return std::io::stdout()
+            .lock()
+            .write_all(text.as_bytes())
+            .context("standard output");
+    }
+    write_found(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn write_found(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    // Looked at again: a run may have taken hours.
+    let replaced = match find(path).map_err(anyhow::Error::msg)? {
+        Place::Stream => std::fs::write(path, bytes),
+        Place::New => replace(path, None, bytes),
+        Place::File(found) => {
+            // A link stays a link: the file that it leads to is replaced.
+            let replaced = replace(&path.canonicalize()?, Some(found.permissions()), bytes);
+            match replaced {
+                // A file that may be written in a directory that may not, or is mounted upon.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::PermissionDenied | ErrorKind::ResourceBusy
+                    ) =>
+                {
+                    std::fs::write(path, bytes)
+                }
+                other => other,
+            }
+        }
+    };
+    Ok(replaced?)
+}
+
+fn replace(path: &Path, permissions: Option<Permissions>, bytes: &[u8]) -> std::io::Result<()> {
+    /// Of a new file, less what the user's umask takes away.
+    const MODE: u32 = 0o666;
+    let mut file = tempfile::Builder::new()
+        .prefix(".sustain-result-")
+        .permissions(Permissions::from_mode(MODE))
+        .tempfile_in(directory_of(path))?;
+    if let Some(permissions) = permissions {
+        file.as_file().set_permissions(permissions)?;
+    }
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Every kind of thing that a path may lead to, and that none of it is harmed.
+
+use std::os::unix::fs::symlink;
+
+use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+
+use super::*;
+
+fn why(path: &Path, document: Document) -> String {
+    check(path, document).unwrap_err().to_string()
+}
+
+#[test]
+fn one_file_under_other_names_is_the_same() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    std::fs::write(at("file"), "text").unwrap();
+    std::fs::write(at("other"), "text").unwrap();
+    std::fs::hard_link(at("file"), at("hard")).unwrap();
+    symlink("file", at("soft")).unwrap();
+    std::fs::create_dir(at("sub")).unwrap();
+    for name in ["file", "hard", "soft", "sub/../file", "./file"] {
+        assert!(is_same(&at("file"), &at(name)), "{name}");
+        assert!(!is_same(&at("other"), &at(name)), "{name}");
+    }
+    assert!(is_same(&at("new"), &at("sub/../new")));
+    assert!(!is_same(&at("new"), &at("sub/new")));
+    assert!(!is_same(&at("new"), &at("file")));
+    assert!(!is_same(&at("no/new"), &at("no/other")));
+}
+
+#[test]
+fn only_new_files_and_those_of_the_same_kind_are_written() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    for (name, text) in [
+        ("empty", ""),
+        ("json", "{}"),
+        ("page", "<!DOCTYPE HTML>\n<html>"),
+        ("text", "of great value"),
+        ("short", "<"),
+    ] {
+        std::fs::write(at(name), text).unwrap();
+    }
+    let may = |document| {
+        let names = ["new", "empty", "json", "page", "text", "short"];
+        names.map(|name| check(&at(name), document).is_ok())
+    };
+    assert_eq!(may(Document::Json), [true, true, true, false, false, false]);
+    assert_eq!(may(Document::Page), [true, true, false, true, false, false]);
+    let words = why(&at("text"), Document::Page);
+    assert!(words.ends_with("it exists and is no report of ours; choose another file"));
+    assert!(!at("new").exists());
+    assert_eq!(std::fs::read(at("text")).unwrap(), b"of great value");
+}
+
+#[test]
+fn what_is_no_file_is_refused_and_left_as_it_is() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    symlink("nowhere", at("dangling")).unwrap();
+    std::fs::create_dir(at("directory")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    for (name, words) in [
+        ("dangling", "a link that leads nowhere"),
+        ("directory", "it is a directory"),
+        ("directory/", "it is a directory"),
+        ("missing/", "its directory does not exist"),
+        ("missing/new", "its directory does not exist"),
+        ("socket", "not a file"),
+    ] {
+        assert!(why(&at(name), Document::Json).contains(words), "{name}");
+        assert!(write(&at(name), "{}").is_err(), "{name}");
+    }
+    let link = at("dangling").read_link().unwrap();
+    assert_eq!(link, Path::new("nowhere"));
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 3);
+}
+
+#[test]
+fn a_disk_is_refused_and_a_stream_is_not() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    mknodat(CWD, at("pipe"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    for stream in [
+        &at("pipe"),
+        Path::new("/dev/null"),
+        Path::new("/dev/stdout"),
+    ] {
+        assert!(check(stream, Document::Page).is_ok(), "{stream:?}");
+    }
+    assert!(why(Path::new("/dev/zero"), Document::Json).contains("a device"));
+    write(Path::new("/dev/null"), "{}").unwrap();
+    // A number that no driver has; only the superuser may make such a node.
+    let disk = at("disk");
+    if mknodat(
+        CWD,
+        &disk,
+        FileType::BlockDevice,
+        Mode::RWXU,
+        makedev(4000, 1),
+    )
+    .is_ok()
+    {
+        assert!(why(&disk, Document::Json).contains("it is a disk"));
+        let error = write(&disk, "{}").unwrap_err();
+        assert!(format!("{error:#}").contains("it is a disk"));
+    }
+}
+
+#[test]
+fn a_file_is_replaced_whole_and_keeps_its_links_and_mode() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    std::fs::write(at("run.json"), "{\"old\": 1}").unwrap();
+    std::fs::set_permissions(at("run.json"), Permissions::from_mode(0o640)).unwrap();
+    symlink("run.json", at("link")).unwrap();
+    let mut before = File::open(at("run.json")).unwrap();
+    write(&at("link"), "{}").unwrap();
+    assert_eq!(std::fs::read(at("run.json")).unwrap(), b"{}");
+    assert!(at("link").is_symlink());
+    let mode = at("run.json").metadata().unwrap().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    // Whoever reads the old one reads all of it.
+    let mut old = String::new();
+    before.read_to_string(&mut old).unwrap();
+    assert_eq!(old, "{\"old\": 1}");
+    write(&at("new.json"), "{}").unwrap();
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 3);
+}

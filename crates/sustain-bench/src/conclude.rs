@@ -5,13 +5,13 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::error::RequestError;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::{IntervalRule, Latency as LatencyMeter, Meter, mark_shared};
-use sustain_disk::target::{DataPath, Direction, TargetKind};
+use sustain_disk::target::{DataPath, TargetKind};
 
 use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
 use crate::judge::{Revisits, Step, burst, recommend as judge_recommend, steady};
 use crate::phase::PhaseOutcome;
 use crate::plan::{self, Plan};
-use crate::remarks::remarks;
+use crate::remarks::{in_memory, remarks, undecided, writes_buffered};
 use crate::result::{
     BufferPoint, Burst, Host, Interval, Latency, LatencyBin, MEASURE_SCHEMA, MeasureResult,
     Recommendation, Stall, Sustained, System, TargetError, TargetResult, Total,
@@ -20,8 +20,6 @@ use crate::session::{OpenTarget, Session};
 
 /// A shorter run is no ground for a recommendation.
 const RECOMMEND_NS_MIN: u64 = 1_000_000_000;
-/// Less of the time that was asked for decides nothing.
-const TIME_SHARE_MIN: f64 = 0.99;
 /// Stalls listed in the result.
 const STALLS_MAX: usize = 64;
 /// Failures listed per target.
@@ -191,25 +189,6 @@ fn target_result(
     }
 }
 
-/// File systems that are no disk.
-fn in_memory(host: &Host) -> impl Iterator<Item = String> {
-    let kinds = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
-    host.file_systems
-        .iter()
-        .filter(move |place| kinds.contains(&place.file_system.kind.as_str()))
-        .map(|place| {
-            format!(
-                "{} lies in memory ({}): its rate is that of memory, not of a disk",
-                place.target, place.file_system.kind
-            )
-        })
-}
-
-/// What completes on the buffered path is in memory; only with the closing flush it is on the disk.
-fn writes_buffered(plan: &Plan, session: &Session) -> bool {
-    plan.path == DataPath::Buffered && session.direction == Direction::Write
-}
-
 /// A verdict that single intervals of memory cannot be ground for.
 fn unknown_through_memory(rate_bytes_per_s: f64) -> Sustained {
     Sustained {
@@ -369,29 +348,6 @@ fn total(
         }),
         backlog_max_bytes: backlog,
     }
-}
-
-/// Why a paced run says nothing of the rate that was asked for, if so.
-fn undecided(plan: &Plan, session: &Session, targets: &[TargetResult]) -> Option<&'static str> {
-    plan.rate_bytes_per_s?;
-    let rewritten = targets.iter().any(|target| target.laps > 1);
-    if writes_buffered(plan, session) && rewritten {
-        return Some(
-            "what was rewritten in the page cache may never have reached the disk: use a larger \
-             --size, or the direct path",
-        );
-    }
-    let last_s = targets
-        .iter()
-        .map(|target| target.seconds)
-        .fold(0.0, f64::max);
-    let ended_early = targets.iter().any(|target| target.ended == "end_of_device")
-        && plan
-            .time_ns
-            .is_some_and(|time_ns| last_s < seconds(time_ns) * TIME_SHARE_MIN);
-    ended_early.then_some(
-        "the device ended before the time: use --size to go over it again, or a shorter --time",
-    )
 }
 
 fn is_tool_limited(session: &Session, outcome: &PhaseOutcome) -> bool {

@@ -7,11 +7,14 @@ use sustain_disk::units::{Duration, Rate, Size};
 
 use crate::phase::PhaseOutcome;
 use crate::plan::Plan;
-use crate::result::{System, Total};
+use crate::result::{Host, System, TargetResult, Total};
 use crate::session::Session;
 
 /// Rates of several targets are told apart in words from this difference on.
 const RATES_DIFFER: f64 = 0.02;
+
+/// Less of the time that was asked for decides nothing.
+const TIME_SHARE_MIN: f64 = 0.99;
 
 /// All remarks on a run.
 pub(crate) fn remarks(
@@ -116,4 +119,50 @@ fn buffered(plan: &Plan, session: &Session, system: &System) -> Option<String> {
         most(|memory| memory.dirty_bytes),
         most(|memory| memory.writeback_bytes)
     ))
+}
+
+/// What completes on the buffered path is in memory; only with the closing flush it is on the disk.
+pub(crate) fn writes_buffered(plan: &Plan, session: &Session) -> bool {
+    plan.path == DataPath::Buffered && session.direction == Direction::Write
+}
+
+/// Why a paced run says nothing of the rate that was asked for, if so.
+pub(crate) fn undecided(
+    plan: &Plan,
+    session: &Session,
+    targets: &[TargetResult],
+) -> Option<&'static str> {
+    plan.rate_bytes_per_s?;
+    let rewritten = targets.iter().any(|target| target.laps > 1);
+    if writes_buffered(plan, session) && rewritten {
+        return Some(
+            "what was rewritten in the page cache may never have reached the disk: use a larger \
+             --size, or the direct path",
+        );
+    }
+    let last_s = targets
+        .iter()
+        .map(|target| target.seconds)
+        .fold(0.0, f64::max);
+    let ended_early = targets.iter().any(|target| target.ended == "end_of_device")
+        && plan
+            .time_ns
+            .is_some_and(|time_ns| last_s < time_ns as f64 / 1e9 * TIME_SHARE_MIN);
+    ended_early.then_some(
+        "the device ended before the time: use --size to go over it again, or a shorter --time",
+    )
+}
+
+/// File systems that are no disk.
+pub(crate) fn in_memory(host: &Host) -> impl Iterator<Item = String> {
+    let kinds = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
+    host.file_systems
+        .iter()
+        .filter(move |place| kinds.contains(&place.file_system.kind.as_str()))
+        .map(|place| {
+            format!(
+                "{} lies in memory ({}): its rate is that of memory, not of a disk",
+                place.target, place.file_system.kind
+            )
+        })
 }

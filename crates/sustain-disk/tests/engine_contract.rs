@@ -254,6 +254,65 @@ fn a_read_across_the_end_is_short_and_beyond_it_empty() {
     });
 }
 
+/// A loop device that goes with the test.
+struct LoopDevice(String);
+
+impl LoopDevice {
+    fn over(image: &std::path::Path) -> Option<LoopDevice> {
+        let mut command = std::process::Command::new("losetup");
+        let output = command
+            .args(["--find", "--show"])
+            .arg(image)
+            .output()
+            .ok()?;
+        let name = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        output.status.success().then_some(LoopDevice(name))
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let mut command = std::process::Command::new("losetup");
+        let _ = command.args(["--detach", &self.0]).status();
+    }
+}
+
+/// The kernel cuts what crosses the end of a device; the engine asks for the rest and is told.
+#[test]
+fn a_write_across_the_end_of_a_device_is_continued_and_says_so() {
+    for choice in ENGINES {
+        let directory = tempfile::tempdir().unwrap();
+        let image = directory.path().join("image");
+        File::create(&image)
+            .unwrap()
+            .set_len(8 * BLOCK as u64)
+            .unwrap();
+        let Some(device) = LoopDevice::over(&image) else {
+            eprintln!("skipped: no loop device can be had here");
+            return;
+        };
+        let paths = vec![std::path::PathBuf::from(&device.0)];
+        let files = vec![read_write(&paths[0])];
+        let Some(mut bench) = bench_over(choice, files, 4, directory, paths) else {
+            continue;
+        };
+        let crossing = Request {
+            operation: Operation::Write,
+            offset_bytes: 6 * BLOCK as u64,
+            vectors: Vectors::One(Vector::new(bench.buffer(7), 0, 4 * BLOCK)),
+            ..Request::flush(0)
+        };
+        let completion = bench.one(crossing);
+        assert_eq!(
+            completion.bytes,
+            2 * BLOCK as u64,
+            "{}",
+            bench.engine.name()
+        );
+        assert_eq!(completion.error.map(|errno| errno.0), Some(libc::ENOSPC));
+    }
+}
+
 #[test]
 fn an_error_reaches_its_own_target_and_no_other() {
     for choice in ENGINES {

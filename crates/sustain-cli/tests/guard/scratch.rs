@@ -195,3 +195,26 @@ fn a_new_file_goes_again_where_direct_io_turns_out_to_be_refused() {
         .says("refuses direct I/O");
     assert!(names_in(&mount).is_empty(), "{:?}", names_in(&mount));
 }
+
+#[test]
+fn space_that_runs_out_on_the_way_is_said_and_nothing_else_is_touched() {
+    let Some((disk, mount)) = mounted_disk(16 * MIB) else {
+        return;
+    };
+    // A file of holes promises more than there is.
+    let file = std::fs::File::create(mount.point.join("holes")).unwrap();
+    file.set_len(64 * MIB).unwrap();
+    let name = mount.path("holes");
+    let flags = [
+        "measure",
+        &name,
+        "--write",
+        "--destroy",
+        &name,
+        "--no-prewrite",
+    ];
+    let bounds = ["--size", "64MiB", "--time", "20s", "--no-confirm"];
+    let ran = disk.place.run(&[&flags[..], &bounds].concat()).expect(1);
+    assert!(ran.stdout.contains("No space is left there"), "{ran:#?}");
+    assert_eq!(names_in(&mount), ["holes"]);
+}

@@ -366,3 +366,22 @@ impl Drop for LibaioEngine {
         unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_limit_or_rule_behind_it() {
+        let why = |errno| refused(&std::io::Error::from_raw_os_error(errno)).to_string();
+        assert!(why(libc::EAGAIN).contains("fs.aio-max-nr"));
+        assert!(why(libc::ENOSYS).contains("CONFIG_AIO"));
+        assert!(why(libc::EPERM).contains("seccomp"));
+    }
+
+    #[test]
+    fn the_kernels_structures_have_their_sizes() {
+        assert_eq!(size_of::<ControlBlock>(), 64);
+        assert_eq!(size_of::<Event>(), 32);
+    }
+}

@@ -95,16 +95,19 @@ fn present(flags: &MeasureFlags, result: &MeasureResult) -> anyhow::Result<()> {
             usize::from(columns)
         });
     let text = format!("{}\n{}\n", summary(result, width), sentence(result));
-    if json_on_stdout || flags.log.is_some() {
-        say(text.trim_end());
-    } else {
-        output::write(Path::new("-"), &text)?;
-    }
+    // The files first: a closed pipe must not cost the result of hours.
     if let Some(path) = &flags.json {
         output::write(path, &json::write_measure(result)?)?;
     }
     if let Some(path) = &flags.report {
         output::write(path, &html::measure_html(std::slice::from_ref(result))?)?;
+    }
+    if json_on_stdout || flags.log.is_some() {
+        say(text.trim_end());
+    } else {
+        output::write(Path::new("-"), &text)?;
+    }
+    if let Some(path) = &flags.report {
         say(&format!("report: {}", path.display()));
     }
     Ok(())

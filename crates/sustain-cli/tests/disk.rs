@@ -201,16 +201,38 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
+/// Does what waits for the child, and kills that when it takes too long: no wait may last for ever.
+fn within_patience<T>(child: &mut Child, wait: impl FnOnce() -> T + Send) -> T
+where
+    T: Send,
+{
+    let (done, is_done) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(move || {
+            let value = wait();
+            let _ = done.send(());
+            value
+        });
+        if is_done.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
+            child.kill().unwrap();
+            panic!("nothing came within {PATIENCE:?}");
+        }
+        waiting.join().unwrap()
+    })
+}
+
 /// Reads standard error until a line has these words.
 fn wait_for(child: &mut Child, words: &str) -> BufReader<std::process::ChildStderr> {
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    while !line.contains(words) {
-        line.clear();
-        let length = stderr.read_line(&mut line).unwrap();
-        assert!(length > 0, "it ended without saying {words:?}");
-    }
-    stderr
+    within_patience(child, move || {
+        let mut line = String::new();
+        while !line.contains(words) {
+            line.clear();
+            let length = stderr.read_line(&mut line).unwrap();
+            assert!(length > 0, "it ended without saying {words:?}");
+        }
+        stderr
+    })
 }
 
 #[test]
@@ -252,20 +274,13 @@ fn a_second_signal_ends_it_at_once() {
         .command(&[&["measure", "sim:machine.toml"], &flags[..]].concat())
         .spawn()
         .unwrap();
-    let mut stderr = wait_for(&mut child, "simulated; ");
-    let (done, ended) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut rest = String::new();
-        let _ = stderr.read_to_string(&mut rest);
-        let _ = done.send(());
-    });
+    // With its first byte there, the result is being written.
+    let mut stdout = child.stdout.take().unwrap();
+    within_patience(&mut child, || stdout.read_exact(&mut [0]).unwrap());
     // Two of a kind might be taken for one.
     signal(&child, Signal::INT);
     signal(&child, Signal::TERM);
-    let ended = ended.recv_timeout(PATIENCE);
-    if ended.is_err() {
-        child.kill().unwrap();
-    }
-    assert!(ended.is_ok(), "it went on after the second signal");
+    let mut stderr = child.stderr.take().unwrap();
+    within_patience(&mut child, || stderr.read_to_end(&mut Vec::new()).unwrap());
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }

@@ -118,6 +118,45 @@ pub fn unix_seconds() -> i64 {
     clock_gettime(ClockId::Realtime).tv_sec
 }
 
+/// The time of day of moments of a [`Clock`], fixed by one reading: it neither jumps nor runs
+/// backwards when someone sets the machine's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WallClock {
+    origin: Timestamp,
+    origin_unix_ns: i64,
+}
+
+impl WallClock {
+    /// The machine's time of day, read now.
+    pub fn read(clock: &Clock) -> WallClock {
+        let time = clock_gettime(ClockId::Realtime);
+        WallClock {
+            origin: clock.now(),
+            origin_unix_ns: time
+                .tv_sec
+                .saturating_mul(1_000_000_000)
+                .saturating_add(time.tv_nsec),
+        }
+    }
+
+    /// A time of day at which `origin` is `origin_unix_ns` nanoseconds since 1970-01-01 UTC.
+    pub fn fixed(origin: Timestamp, origin_unix_ns: i64) -> WallClock {
+        WallClock {
+            origin,
+            origin_unix_ns,
+        }
+    }
+
+    /// Nanoseconds since 1970-01-01 00:00 UTC at a moment.
+    pub fn unix_ns(&self, at: Timestamp) -> i64 {
+        let later = at.since_ns(self.origin) as i64;
+        let earlier = self.origin.since_ns(at) as i64;
+        self.origin_unix_ns
+            .saturating_add(later)
+            .saturating_sub(earlier)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,7 +15,7 @@ use crate::meter::{Interval, IntervalRule, Meter};
 pub enum Next {
     /// This request.
     Request(Request),
-    /// Nothing before the given time, or before the feed has news: ask again then.
+    /// Nothing before the given time, or before [`Feed::has_news`]: ask again then.
     WaitUntil(Timestamp),
     /// Nothing any more.
     Done(Ending),
@@ -36,6 +36,10 @@ pub enum Ending {
     Interrupted,
     /// A request failed.
     Error,
+    /// There was no room left.
+    Full,
+    /// The source had no more.
+    Source,
 }
 
 impl Ending {
@@ -48,6 +52,8 @@ impl Ending {
             Ending::Steady => "steady",
             Ending::Interrupted => "interrupted",
             Ending::Error => "error",
+            Ending::Full => "full",
+            Ending::Source => "source",
         }
     }
 }
@@ -59,6 +65,12 @@ pub trait Feed {
 
     /// A request is done; its memory is the feed's again.
     fn complete(&mut self, queue: usize, completion: Completion);
+
+    /// Whether queues that wait should be asked before their time: something came in from outside,
+    /// or what one queue completed concerns the others.
+    fn has_news(&mut self, _now: Timestamp) -> bool {
+        false
+    }
 }
 
 /// One bounded window of requests in flight, on one target or, in lockstep, on several.
@@ -235,7 +247,7 @@ impl Driver {
             self.engine
                 .wait(Until::CompletionOr(until), &mut completions)?;
             self.take(feed, &mut completions);
-            self.wake_waiting();
+            self.wake_waiting(feed);
             if self.clock.now() >= self.report_at {
                 report(self.progress());
             }
@@ -355,14 +367,15 @@ impl Driver {
 
     /// Queues whose time has come are asked again: before those that just completed something, and
     /// each time another one first. A paced source would else give all it has to a few.
-    fn wake_waiting(&mut self) {
+    fn wake_waiting(&mut self, feed: &mut impl Feed) {
         let now = self.clock.now();
+        let has_news = feed.has_news(now);
         let count = self.queues.len();
         self.first_to_wake = (self.first_to_wake + 1) % count;
         for step in (0..count).rev() {
             let index = (self.first_to_wake + step) % count;
             if let QueueState::Waiting(time) = self.queues[index].state
-                && time <= now
+                && (has_news || time <= now)
             {
                 self.queues[index].state = QueueState::Open;
                 self.ready.push_front(index);

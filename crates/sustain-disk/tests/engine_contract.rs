@@ -11,7 +11,7 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use sustain_disk::buffer::{Buffer, BufferPool};
+use sustain_disk::buffer::{AlignedBytes, Buffer, BufferPool, SharedPool, StableBytes};
 use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::driver::{Driver, DriverSetup, Ending, Feed, Next, Progress, QueueSetup};
 use sustain_disk::engine::{
@@ -239,6 +239,111 @@ fn several_vectors_are_one_transfer_in_order() {
         let expected = parts.map(|(fill, _, length)| vec![fill; length]).concat();
         assert_eq!(std::fs::read(&bench.paths[0]).unwrap(), expected);
     });
+}
+
+/// What a recorder writes: a header of its own, the source's memory, a trailer of its own.
+#[test]
+fn own_and_foreign_memory_make_one_write_and_the_foreign_comes_back() {
+    for_each_engine(1, 4, |bench| {
+        let mut payload = AlignedBytes::new(16 * BLOCK).unwrap();
+        for (index, bytes) in payload.chunks_mut(BLOCK).enumerate() {
+            bytes.fill(index as u8 + 10);
+        }
+        let payload = Arc::new(payload);
+        let address = payload.as_ptr();
+        let lent: Box<dyn StableBytes> = Box::new(Arc::clone(&payload));
+        let vectors = vec![
+            Vector::new(bench.buffer(1), 0, BLOCK),
+            Vector::new(Buffer::foreign(lent).unwrap(), 0, 16 * BLOCK),
+            Vector::new(bench.buffer(2), BLOCK, BLOCK),
+        ];
+        let write = Request {
+            operation: Operation::Write,
+            vectors: Vectors::Many(vectors),
+            ..Request::flush(0)
+        };
+        let completion = bench.one(write);
+        assert_eq!(
+            (completion.bytes, completion.error),
+            (18 * BLOCK as u64, None)
+        );
+        let expected = [&[1; BLOCK][..], &payload, &[2; BLOCK]].concat();
+        assert_eq!(std::fs::read(&bench.paths[0]).unwrap(), expected);
+
+        let Vectors::Many(mut vectors) = completion.request.vectors else {
+            panic!("the request comes back as it was")
+        };
+        let owner = vectors.remove(1).into_buffer().into_foreign().unwrap();
+        assert_eq!(owner.bytes().as_ptr(), address, "the same allocation");
+        let owner: Box<dyn std::any::Any> = owner;
+        assert!(owner.downcast::<Arc<AlignedBytes>>().is_ok());
+        assert_eq!(Arc::strong_count(&payload), 1, "nothing else holds it");
+    });
+}
+
+#[test]
+fn foreign_memory_alone_is_written_too() {
+    for_each_engine(1, 4, |bench| {
+        let mut payload = AlignedBytes::new(3 * BLOCK).unwrap();
+        payload.fill(8);
+        let buffer = Buffer::foreign(Box::new(payload)).unwrap();
+        let write = Request {
+            operation: Operation::Write,
+            vectors: Vectors::One(Vector::new(buffer, BLOCK, 2 * BLOCK)),
+            ..Request::flush(0)
+        };
+        assert_eq!(bench.one(write).error, None);
+        assert_eq!(std::fs::read(&bench.paths[0]).unwrap(), [8; 2 * BLOCK]);
+    });
+}
+
+#[test]
+fn no_engine_reads_into_foreign_memory() {
+    for_each_engine(1, 4, |bench| {
+        let foreign = Buffer::foreign(Box::new(AlignedBytes::new(BLOCK).unwrap())).unwrap();
+        let read = Request {
+            operation: Operation::Read,
+            vectors: Vectors::One(Vector::new(foreign, 0, BLOCK)),
+            ..Request::flush(0)
+        };
+        let engine = &mut bench.engine;
+        let attempt = std::panic::AssertUnwindSafe(|| engine.submit(read));
+        assert!(std::panic::catch_unwind(attempt).is_err());
+    });
+}
+
+/// Buffers beyond what was registered are written like the others.
+#[test]
+fn a_shared_pool_serves_an_engine_from_all_its_regions() {
+    for choice in ENGINES {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("0");
+        let pool = SharedPool::new(66, 1 << 20).unwrap();
+        let limits = Limits {
+            depth: 2,
+            in_flight_max: 2,
+        };
+        let files = vec![read_write(&path)];
+        let Ok(opened) = open(choice, files, limits, pool.regions(), &Clock::Real) else {
+            eprintln!("skipped: {choice:?} is refused here");
+            continue;
+        };
+        let mut engine = opened.engine;
+        let mut lent: Vec<Buffer> = std::iter::from_fn(|| pool.try_take()).collect();
+        let (last, first) = (lent.pop().unwrap(), lent.swap_remove(0));
+        for (index, mut buffer) in [first, last].into_iter().enumerate() {
+            buffer.bytes_mut()[..BLOCK].fill(index as u8 + 1);
+            engine.submit(Request {
+                operation: Operation::Write,
+                offset_bytes: (index * BLOCK) as u64,
+                vectors: Vectors::One(Vector::new(buffer, 0, BLOCK)),
+                ..Request::flush(0)
+            });
+        }
+        drop(engine);
+        let expected = [[1; BLOCK], [2; BLOCK]].concat();
+        assert_eq!(std::fs::read(&path).unwrap(), expected);
+    }
 }
 
 #[test]

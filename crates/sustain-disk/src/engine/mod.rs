@@ -106,8 +106,14 @@ impl Vector {
         unsafe { self.buffer.address().add(self.start) }
     }
 
-    pub(crate) fn region(&self) -> (&Arc<Region>, u16) {
+    /// What an engine compares with what it registered; foreign memory is in no region.
+    pub(crate) fn region(&self) -> Option<(&Arc<Region>, u16)> {
         self.buffer.region()
+    }
+
+    /// Where a read puts the bytes.
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.buffer.bytes_mut()[self.start..self.start + self.length]
     }
 }
 
@@ -128,6 +134,14 @@ impl Vectors {
         match self {
             Vectors::None => &[],
             Vectors::One(vector) => std::slice::from_ref(vector),
+            Vectors::Many(vectors) => vectors,
+        }
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [Vector] {
+        match self {
+            Vectors::None => &mut [],
+            Vectors::One(vector) => std::slice::from_mut(vector),
             Vectors::Many(vectors) => vectors,
         }
     }
@@ -172,6 +186,23 @@ impl Request {
             due_at: None,
             token: 0,
         }
+    }
+
+    /// Every engine asks this of what it takes, because a kernel that reads into memory which
+    /// others may look at would break what Rust relies on.
+    ///
+    /// # Panics
+    /// If a read names foreign memory.
+    fn assert_memory_fits(&self) {
+        assert!(
+            self.operation != Operation::Read
+                || self
+                    .vectors
+                    .as_slice()
+                    .iter()
+                    .all(|vector| !vector.buffer.is_foreign()),
+            "foreign memory is only read: a read needs buffers of a pool"
+        );
     }
 }
 
@@ -218,6 +249,9 @@ pub trait Engine {
 
     /// Takes a request. It reaches the kernel at the next [`Engine::wait`] at the latest; blocking
     /// engines may complete it inside.
+    ///
+    /// # Panics
+    /// If a read names foreign memory.
     fn submit(&mut self, request: Request);
 
     /// Hands what was submitted to the kernel, waits as `until` says, and appends what is complete.

@@ -1,41 +1,17 @@
 //! Simulated machines behind the same seam as real disks. In virtual time, waiting moves the clock
 //! to the next completion; beside real disks, the machine keeps to the real clock.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+mod shared_machine;
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+pub use shared_machine::SharedMachine;
 
 use super::{Completion, Engine, Operation, Request, Until, Waker};
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Errno, Error};
-use crate::simulated::{Machine, SimulatedCompletion, SimulatedOperation, SimulatedRequest};
-
-/// A machine that outlives the engine: its caches stay full from one phase of a run to the next.
-#[derive(Clone)]
-pub struct SharedMachine {
-    machine: Arc<Mutex<Machine>>,
-    /// The clock's time at the machine's time 0.
-    origin: Timestamp,
-}
-
-impl SharedMachine {
-    /// A machine whose time 0 is now.
-    pub fn new(machine: Machine, clock: &Clock) -> SharedMachine {
-        SharedMachine {
-            machine: Arc::new(Mutex::new(machine)),
-            origin: clock.now(),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Machine> {
-        self.machine
-            .lock()
-            .expect("no panic leaves a machine half stepped")
-    }
-
-    fn time(&self, now: Timestamp) -> u64 {
-        now.since_ns(self.origin)
-    }
-}
+use crate::simulated::{SimulatedCompletion, SimulatedOperation, SimulatedRequest};
 
 /// A disk of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,15 +22,33 @@ pub struct SimulatedTarget {
     pub disk: usize,
 }
 
-/// Drives disks of simulated machines.
+/// Drives disks of simulated machines. A machine serves one engine at a time.
 pub struct SimulatedEngine {
     machines: Vec<SharedMachine>,
+    /// How often each machine's power had been cut when this engine came.
+    power_cuts: Vec<u64>,
     targets: Vec<SimulatedTarget>,
     clock: Clock,
     slots: Vec<Option<(Request, Timestamp)>>,
     free_slots: Vec<usize>,
     reaped: Vec<SimulatedCompletion>,
-    woken: Arc<AtomicBool>,
+    bell: Arc<Bell>,
+}
+
+/// What a waker rings, and a wait in real time listens to.
+#[derive(Default)]
+struct Bell {
+    rung: Mutex<bool>,
+    ringing: Condvar,
+}
+
+/// How far a machine is to go.
+#[derive(Clone, Copy)]
+enum Advance {
+    /// To this time.
+    To(Timestamp),
+    /// To its first completion, at this time at the latest.
+    ToCompletion(Timestamp),
 }
 
 impl SimulatedEngine {
@@ -64,88 +58,137 @@ impl SimulatedEngine {
         targets: Vec<SimulatedTarget>,
         clock: Clock,
     ) -> SimulatedEngine {
+        let power_cuts = machines
+            .iter()
+            .map(|machine| machine.lock().power_cuts)
+            .collect();
         SimulatedEngine {
             machines,
+            power_cuts,
             targets,
             clock,
             slots: Vec::new(),
             free_slots: Vec::new(),
             reaped: Vec::new(),
-            woken: Arc::default(),
+            bell: Arc::default(),
         }
     }
 
     /// Moves all machines to the first completion on any, but not beyond `deadline`.
-    fn advance_virtually(&mut self, deadline: Timestamp) {
-        if let [only] = self.machines.as_slice() {
-            let until_ns = only.time(deadline);
-            let reached_ns = only
-                .lock()
-                .advance_to_completion(until_ns, &mut self.reaped);
-            self.clock.wait_until(only.origin + reached_ns);
-            return;
+    fn advance_virtually(
+        &mut self,
+        deadline: Timestamp,
+        completions: &mut Vec<Completion>,
+    ) -> Result<(), Error> {
+        if self.machines.len() == 1 {
+            let reached = self.advance(0, Advance::ToCompletion(deadline), completions)?;
+            self.clock.wait_until(reached);
+            return Ok(());
         }
-        while self.reaped.is_empty() {
+        let before = completions.len();
+        while completions.len() == before {
             let next = self
                 .next_event()
                 .map_or(deadline, |next| next.min(deadline));
-            self.advance_to(next);
+            self.advance_all(next, completions)?;
             self.clock.wait_until(next);
             if next == deadline {
-                return;
+                break;
             }
         }
+        Ok(())
     }
 
     /// Sleeps as the machines would have it.
-    fn advance_really(&mut self, deadline: Timestamp) {
+    fn advance_really(
+        &mut self,
+        deadline: Timestamp,
+        completions: &mut Vec<Completion>,
+    ) -> Result<(), Error> {
+        let before = completions.len();
         loop {
-            self.advance_to(self.clock.now());
             let now = self.clock.now();
-            if !self.reaped.is_empty() || now >= deadline || self.woken.load(Ordering::Acquire) {
-                return;
+            self.advance_all(now, completions)?;
+            if completions.len() > before || now >= deadline || self.bell.is_rung() {
+                return Ok(());
             }
             let next = self
                 .next_event()
                 .map_or(deadline, |next| next.min(deadline));
-            self.clock.wait_until(next);
+            self.bell.listen(next.since_ns(self.clock.now()));
         }
     }
 
-    fn advance_to(&mut self, time: Timestamp) {
-        for machine in &self.machines {
-            machine.lock().advance(machine.time(time), &mut self.reaped);
+    fn advance_all(
+        &mut self,
+        time: Timestamp,
+        completions: &mut Vec<Completion>,
+    ) -> Result<(), Error> {
+        for index in 0..self.machines.len() {
+            self.advance(index, Advance::To(time), completions)?;
         }
+        Ok(())
+    }
+
+    /// Runs a machine, takes what it has completed, and says which time it has reached. The machine
+    /// stays locked meanwhile: a power cut comes before all of this or after.
+    fn advance(
+        &mut self,
+        index: usize,
+        advance: Advance,
+        completions: &mut Vec<Completion>,
+    ) -> Result<Timestamp, Error> {
+        let shared = &self.machines[index];
+        let mut state = shared.lock();
+        if state.power_cuts != self.power_cuts[index] {
+            return Err(Error::EngineFailed {
+                engine: "simulated",
+                source: std::io::Error::other(
+                    "the power of a simulated machine was cut; open a new engine",
+                ),
+            });
+        }
+        let reached = match advance {
+            Advance::To(time) => {
+                let time_ns = shared.time(time);
+                state.machine.advance(time_ns, &mut self.reaped);
+                time
+            }
+            Advance::ToCompletion(deadline) => {
+                let until_ns = shared.time(deadline);
+                let reached_ns = state
+                    .machine
+                    .advance_to_completion(until_ns, &mut self.reaped);
+                shared.origin + reached_ns
+            }
+        };
+        for reaped in self.reaped.drain(..) {
+            let slot = reaped.id as usize;
+            let (mut request, submitted_at) = self.slots[slot]
+                .take()
+                .expect("a machine completes what was submitted, once");
+            self.free_slots.push(slot);
+            state.complete(reaped, &mut request);
+            let (bytes, error) = match reaped.outcome {
+                Ok(bytes) => (bytes, None),
+                Err(fault) => (0, Some(Errno(fault.raw_os_error()))),
+            };
+            completions.push(Completion {
+                request,
+                submitted_at,
+                completed_at: shared.origin + reaped.time_ns,
+                bytes,
+                error,
+            });
+        }
+        Ok(reached)
     }
 
     fn next_event(&self) -> Option<Timestamp> {
         self.machines
             .iter()
-            .filter_map(|machine| Some(machine.origin + machine.lock().next_event_ns()?))
+            .filter_map(|machine| Some(machine.origin + machine.lock().machine.next_event_ns()?))
             .min()
-    }
-
-    fn hand_back(&mut self, completions: &mut Vec<Completion>) {
-        for reaped in self.reaped.drain(..) {
-            let slot = reaped.id as usize;
-            let (request, submitted_at) = self.slots[slot]
-                .take()
-                .expect("a machine completes what was submitted, once");
-            self.free_slots.push(slot);
-            let origin = self.machines[self.targets[request.target].machine].origin;
-            let (bytes, error) = match reaped.outcome {
-                Ok(bytes) => (bytes, None),
-                Err(fault) => (0, Some(Errno(fault.raw_os_error()))),
-            };
-            let completed_at = origin + reaped.time_ns;
-            completions.push(Completion {
-                request,
-                submitted_at,
-                completed_at,
-                bytes,
-                error,
-            });
-        }
     }
 }
 
@@ -163,8 +206,15 @@ impl Engine for SimulatedEngine {
     }
 
     fn submit(&mut self, request: Request) {
+        request.assert_memory_fits();
         let now = self.clock.now();
         let target = self.targets[request.target];
+        let machine = &self.machines[target.machine];
+        let mut state = machine.lock();
+        if state.power_cuts != self.power_cuts[target.machine] {
+            // It gets nowhere, and the next wait says why.
+            return;
+        }
         let slot = self.free_slots.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1
@@ -182,26 +232,80 @@ impl Engine for SimulatedEngine {
             length_bytes: request.vectors.len_bytes(),
             durable: request.durable,
         };
+        state.begin(target.disk, simulated.id, &request);
         self.slots[slot] = Some((request, now));
-        let machine = &self.machines[target.machine];
-        machine.lock().submit(machine.time(now), simulated);
+        state.machine.submit(machine.time(now), simulated);
     }
 
     fn wait(&mut self, until: Until, completions: &mut Vec<Completion>) -> Result<(), Error> {
         match until {
-            Until::Now => self.advance_to(self.clock.now()),
-            Until::CompletionOr(deadline) if self.clock.is_virtual() => {
-                self.advance_virtually(deadline);
+            Until::CompletionOr(deadline) if !self.clock.is_virtual() => {
+                self.advance_really(deadline, completions)?;
             }
-            Until::CompletionOr(deadline) => self.advance_really(deadline),
+            Until::CompletionOr(deadline) if !self.bell.is_rung() => {
+                self.advance_virtually(deadline, completions)?;
+            }
+            // No virtual time passes when somebody has already rung.
+            Until::CompletionOr(_) | Until::Now => {
+                self.advance_all(self.clock.now(), completions)?;
+            }
         }
-        self.woken.store(false, Ordering::Release);
-        self.hand_back(completions);
+        // Whoever rings from now on rings for the next wait; who rang before is looked at next.
+        self.bell.silence();
         Ok(())
     }
 
     fn waker(&self) -> Waker {
-        let woken = Arc::clone(&self.woken);
-        Waker::new(move || woken.store(true, Ordering::Release))
+        let bell = Arc::clone(&self.bell);
+        Waker::new(move || bell.ring())
+    }
+}
+
+impl Drop for SimulatedEngine {
+    fn drop(&mut self) {
+        // No kernel writes into the buffers here, so nothing must be waited for after a panic.
+        if std::thread::panicking() {
+            return;
+        }
+        let mut completions = Vec::new();
+        while self.free_slots.len() < self.slots.len() {
+            let end_of_time = Until::CompletionOr(Timestamp(u64::MAX));
+            let waited = self.wait(end_of_time, &mut completions);
+            let nothing_comes = completions.is_empty() && self.clock.now() == Timestamp(u64::MAX);
+            if waited.is_err() || nothing_comes {
+                return;
+            }
+            completions.clear();
+        }
+    }
+}
+
+impl Bell {
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.rung.lock().expect("nothing can panic with the bell")
+    }
+
+    fn ring(&self) {
+        *self.lock() = true;
+        self.ringing.notify_one();
+    }
+
+    fn is_rung(&self) -> bool {
+        *self.lock()
+    }
+
+    fn silence(&self) {
+        *self.lock() = false;
+    }
+
+    /// Until somebody rings, or at most for so long.
+    fn listen(&self, duration_ns: u64) {
+        let rung = self.lock();
+        let waited = self.ringing.wait_timeout_while(
+            rung,
+            Duration::from_nanos(duration_ns),
+            |rung: &mut bool| !*rung,
+        );
+        drop(waited.expect("nothing can panic with the bell"));
     }
 }

@@ -34,6 +34,7 @@ pub(super) enum Step {
 
 impl Transfer {
     pub(super) fn new(request: Request, submitted_at: Timestamp) -> Transfer {
+        request.assert_memory_fits();
         let length_bytes = request.vectors.len_bytes();
         Transfer {
             request,

@@ -128,7 +128,7 @@ impl UringEngine {
         let [vector] = transfer.request.vectors.as_slice() else {
             return None;
         };
-        let (region, index) = vector.region();
+        let (region, index) = vector.region()?;
         let registered = self.registered.get(usize::from(index))?;
         Arc::ptr_eq(region, registered).then_some(index)
     }

@@ -25,8 +25,18 @@ pub struct Latency {
     max: LatencyMax,
 }
 
+impl Default for Latency {
+    fn default() -> Latency {
+        Latency::new()
+    }
+}
+
 impl Latency {
-    pub(super) fn new() -> Latency {
+    /// Before the first.
+    ///
+    /// # Panics
+    /// Never: the bounds are constant ones that the histogram accepts.
+    pub fn new() -> Latency {
         let histogram = Histogram::new_with_bounds(1, LONGEST_NS, SIGNIFICANT_DIGITS)
             .expect("constant bounds that the library accepts");
         Latency {
@@ -35,8 +45,9 @@ impl Latency {
         }
     }
 
+    /// Enters a latency that ended at `at_ns` from the start, at an offset.
     #[inline]
-    pub(super) fn record(&mut self, latency_ns: u64, at_ns: u64, offset_bytes: u64) {
+    pub fn record(&mut self, latency_ns: u64, at_ns: u64, offset_bytes: u64) {
         self.histogram.saturating_record(latency_ns.max(1));
         if latency_ns > self.max.latency_ns {
             self.max = LatencyMax {

@@ -68,6 +68,14 @@ impl Cache {
         self.level -= surplus;
     }
 
+    /// Forgets all that it holds.
+    pub(super) fn clear(&mut self) {
+        self.level = 0;
+        self.extents.clear();
+        self.piece_left = 0;
+        self.drain_rate = 0;
+    }
+
     /// Lets time pass, in which `absorbed` came in.
     pub(super) fn integrate(&mut self, absorbed: Amount, duration_ns: u64) {
         let drained = moved(self.drain_rate, duration_ns);

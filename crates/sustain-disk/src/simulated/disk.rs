@@ -118,6 +118,18 @@ impl Disk {
         }
     }
 
+    /// Forgets all requests and what lies in the cache.
+    pub(super) fn cut_power(&mut self, now_ns: u64) {
+        self.queue.clear();
+        self.commands_done_ns = now_ns;
+        self.service = Service::Waiting;
+        self.surplus = None;
+        if let Some(cache) = &mut self.cache {
+            cache.clear();
+        }
+        self.updated_ns = now_ns;
+    }
+
     /// Accounts what was moved until now, and completes and begins what is due.
     pub(super) fn step(&mut self, now_ns: u64, completions: &mut Vec<SimulatedCompletion>) {
         self.integrate(now_ns);

@@ -61,6 +61,8 @@ pub struct DiskFacts {
     pub name: String,
     /// Its size.
     pub capacity_bytes: u64,
+    /// Whether it loses at a power cut what it has completed and not flushed.
+    pub volatile_cache: bool,
 }
 
 /// A machine with all its disks, from virtual time 0: one run. The same file, seed and calls give
@@ -99,6 +101,7 @@ impl Machine {
         let facts = |disk: &super::DiskDescription| DiskFacts {
             name: disk.name.clone(),
             capacity_bytes: disk.capacity_bytes,
+            volatile_cache: disk.cache.as_ref().is_some_and(|cache| cache.volatile),
         };
         Self {
             facts: file.disks.iter().map(facts).collect(),
@@ -179,6 +182,19 @@ impl Machine {
         }
         self.hand_out(completions);
         self.now_ns
+    }
+
+    /// Forgets all that is in flight, and what lies in the disks' caches. The time, the noise of
+    /// this run and faults that have struck stay as they are.
+    pub fn cut_power(&mut self) {
+        for (index, disk) in self.disks.iter_mut().enumerate() {
+            disk.cut_power(self.now_ns);
+            self.timetable.set(index, u64::MAX);
+        }
+        self.unsettled_disks.fill(true);
+        self.unsettled = true;
+        self.in_flight = 0;
+        self.completed.clear();
     }
 
     fn hand_out(&mut self, completions: &mut Vec<SimulatedCompletion>) {

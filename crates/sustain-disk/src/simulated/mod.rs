@@ -8,9 +8,12 @@ mod fault;
 mod fluid;
 mod machine;
 mod machine_file;
+mod medium;
 mod noise;
+mod pages;
 mod sharing;
 mod stall;
+mod survival;
 mod timetable;
 mod zone;
 
@@ -20,3 +23,4 @@ pub use machine_file::{
     CacheDescription, DiskDescription, FaultDescription, LimitDescription, LimitRates, MachineFile,
     MachineFileError, Share, StallDescription, parse_target,
 };
+pub use medium::Medium;

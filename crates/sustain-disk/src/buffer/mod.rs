@@ -1,0 +1,226 @@
+//! Aligned buffers: mapped once, registered where the engine can, bounded, and owned by a request
+//! until its completion. Also the caller's own memory, written from where it lies.
+
+mod foreign;
+mod pool;
+mod region;
+mod shared_pool;
+
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+pub use foreign::{AlignedBytes, ForeignRefused, StableBytes};
+pub use pool::BufferPool;
+pub use region::Region;
+pub use shared_pool::SharedPool;
+
+/// Buffers start at multiples of this, which satisfies every direct-I/O rule known (512 B to a
+/// page).
+pub const BUFFER_ALIGNMENT: usize = 4096;
+
+/// Memory for one record. It has one owner: the feed, then the request, then the feed again.
+pub struct Buffer {
+    /// First byte, in memory that `memory` keeps.
+    pointer: NonNull<u8>,
+    length: usize,
+    memory: Memory,
+}
+
+enum Memory {
+    /// A part of a region, this buffer's alone.
+    Own { region: Arc<Region>, index: u16 },
+    /// Lent: others may read it at the same time, so it is never written.
+    Foreign(Box<dyn StableBytes>),
+}
+
+// SAFETY: `pointer` is an address in memory that `memory` keeps, and `memory` may be sent.
+unsafe impl Send for Buffer {}
+// SAFETY: through a shared Buffer the bytes can only be read, and nobody writes them meanwhile: an
+// own part of a region is written through `&mut` only, foreign memory not at all. The owner of
+// foreign memory, which need not be Sync, cannot be reached through a shared Buffer.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// The caller's own memory, to be written from without copying. Whoever gets the buffer back at
+    /// completion takes it out again with [`Buffer::into_foreign`].
+    ///
+    /// Such a buffer is for writing to a target only: engines panic when a read names it, because
+    /// others may look at that memory meanwhile.
+    ///
+    /// # Errors
+    /// [`ForeignRefused`], with the memory, if it does not begin at a multiple of
+    /// [`BUFFER_ALIGNMENT`] or is empty.
+    pub fn foreign(owner: Box<dyn StableBytes>) -> Result<Buffer, ForeignRefused> {
+        let bytes = owner.bytes();
+        let length = bytes.len();
+        let pointer = NonNull::from(bytes).cast::<u8>();
+        if length == 0 || !pointer.addr().get().is_multiple_of(BUFFER_ALIGNMENT) {
+            return Err(ForeignRefused { owner });
+        }
+        Ok(Buffer {
+            pointer,
+            length,
+            memory: Memory::Foreign(owner),
+        })
+    }
+
+    /// The caller's memory, back from where it was lent.
+    ///
+    /// # Errors
+    /// The buffer itself, if it belongs to a pool.
+    pub fn into_foreign(self) -> Result<Box<dyn StableBytes>, Buffer> {
+        match self.memory {
+            Memory::Foreign(owner) => Ok(owner),
+            memory @ Memory::Own { .. } => Err(Buffer { memory, ..self }),
+        }
+    }
+
+    /// Whether this is the caller's own memory, which may not be written.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.memory, Memory::Foreign(_))
+    }
+
+    fn own(region: &Arc<Region>, index: u16, start: usize, length: usize) -> Buffer {
+        let end = start.checked_add(length);
+        assert!(
+            end.is_some_and(|end| end <= region.length()),
+            "a buffer lies within its region"
+        );
+        Buffer {
+            pointer: region.at(start),
+            length,
+            memory: Memory::Own {
+                region: Arc::clone(region),
+                index,
+            },
+        }
+    }
+
+    /// Length in bytes.
+    #[allow(
+        clippy::len_without_is_empty,
+        reason = "a buffer of length 0 is never made"
+    )]
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the range lies in memory that this buffer keeps, is initialised (anonymous
+        // memory is zero), and is not written while it is borrowed: an own part belongs to this
+        // buffer alone, and foreign memory is stable by the contract of StableBytes.
+        unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.length) }
+    }
+
+    /// The bytes, to be filled.
+    ///
+    /// # Panics
+    /// If the memory is foreign: others may read it at the same time.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        assert!(
+            !self.is_foreign(),
+            "foreign memory is only read; fill it before it is given to a buffer"
+        );
+        // SAFETY: as in `bytes`; `&mut self` makes this the only reference.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr(), self.length) }
+    }
+
+    /// First byte, for the kernel. It may be written to only if the memory is not foreign.
+    pub(crate) fn address(&self) -> *mut u8 {
+        self.pointer.as_ptr()
+    }
+
+    /// The region and its index in the pool: what an engine compares with what it registered.
+    /// Foreign memory is in none.
+    pub(crate) fn region(&self) -> Option<(&Arc<Region>, u16)> {
+        match &self.memory {
+            Memory::Own { region, index } => Some((region, *index)),
+            Memory::Foreign(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.is_foreign() { "foreign" } else { "own" };
+        write!(formatter, "Buffer({} bytes, {kind})", self.length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::any::Any;
+
+    use super::*;
+
+    fn filled(length: usize, fill: u8) -> AlignedBytes {
+        let mut bytes = AlignedBytes::new(length).unwrap();
+        assert!(bytes.iter().all(|byte| *byte == 0));
+        bytes.fill(fill);
+        bytes
+    }
+
+    #[test]
+    fn foreign_memory_is_lent_where_it_lies_and_comes_back_as_what_it_was() {
+        let bytes = filled(5000, 7);
+        let address = bytes.as_ptr();
+        let buffer = Buffer::foreign(Box::new(bytes)).unwrap();
+        assert!(buffer.is_foreign());
+        assert_eq!(buffer.bytes(), [7; 5000]);
+        assert_eq!(buffer.address().cast_const(), address);
+        let any: Box<dyn Any> = buffer.into_foreign().map_err(drop).unwrap();
+        let bytes = any.downcast::<AlignedBytes>().unwrap();
+        assert_eq!(bytes.as_ptr(), address);
+        assert_eq!(bytes[..], [7; 5000]);
+    }
+
+    #[test]
+    fn shared_memory_is_lent_to_several_buffers_at_once() {
+        let shared = Arc::new(filled(4096, 9));
+        let buffers = [(); 2].map(|()| Buffer::foreign(Box::new(Arc::clone(&shared))).unwrap());
+        assert_eq!(buffers[0].bytes().as_ptr(), buffers[1].bytes().as_ptr());
+        drop(buffers);
+        assert_eq!(Arc::strong_count(&shared), 1);
+    }
+
+    #[test]
+    fn memory_that_begins_at_no_block_is_refused_and_given_back() {
+        let mut vector = vec![1u8; 3 * BUFFER_ALIGNMENT];
+        // Whether an allocator aligns a vector so is its own affair: look for one that is not.
+        let mut others = Vec::new();
+        while vector.as_ptr().addr().is_multiple_of(BUFFER_ALIGNMENT) {
+            others.push(std::mem::replace(
+                &mut vector,
+                vec![1; BUFFER_ALIGNMENT + 1],
+            ));
+        }
+        let (address, length) = (vector.as_ptr(), vector.len());
+        let refused = Buffer::foreign(Box::new(vector)).unwrap_err();
+        let text = refused.to_string();
+        assert!(text.contains("multiple of 4096"), "{text}");
+        assert!(text.contains("AlignedBytes"), "{text}");
+        assert_eq!(refused.owner.bytes().as_ptr(), address);
+        assert_eq!(refused.owner.bytes().len(), length);
+    }
+
+    #[test]
+    fn empty_memory_is_refused() {
+        assert!(Buffer::foreign(Box::new(Vec::new())).is_err());
+    }
+
+    #[test]
+    fn a_buffer_of_a_pool_is_nobodys_foreign_memory() {
+        let buffer = BufferPool::new(1, 4096).unwrap().take().unwrap();
+        let buffer = buffer.into_foreign().map(drop).unwrap_err();
+        assert_eq!(buffer.len(), 4096);
+    }
+
+    #[test]
+    #[should_panic(expected = "foreign memory is only read")]
+    fn foreign_memory_cannot_be_filled() {
+        let mut buffer = Buffer::foreign(Box::new(filled(4096, 0))).unwrap();
+        buffer.bytes_mut();
+    }
+}

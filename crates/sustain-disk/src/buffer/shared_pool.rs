@@ -1,0 +1,267 @@
+//! Buffers that pass between threads: sources borrow and fill them, a driver's thread gives them
+//! back. It must never lend more than it was made with: this bound is what holds a source back.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use super::Buffer;
+use super::pool::map_buffers;
+use super::region::{REGION_BYTES_MAX, Region};
+use crate::error::Error;
+
+/// What is registered with the kernel, and so taken at once.
+const FIRST_REGION_BYTES: usize = 64 << 20;
+
+/// A bounded pool for many threads; clones are the same pool.
+///
+/// The buffer given back last is lent first, so that few buffers stay in the CPU's cache, and
+/// memory that is never needed is never touched. Address space for all is mapped at once, which
+/// costs next to nothing and says at the start, not in the middle, if the system has not that much.
+///
+/// Registering, however, makes the kernel take and pin memory at once: half a gigabyte of it would
+/// delay the first byte. So [`SharedPool::regions`] gives only the first 64 MiB to be registered,
+/// and buffers are lent from there as long as one is free. Those beyond are used only when the disks
+/// fall behind; for each request from one of them the kernel looks up and pins its pages anew, which
+/// costs CPU time by the page, and no copy.
+#[derive(Debug, Clone)]
+pub struct SharedPool(Arc<Pool>);
+
+#[derive(Debug)]
+struct Pool {
+    regions: Vec<Arc<Region>>,
+    count: usize,
+    state: Mutex<State>,
+    given: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    /// One stack for each region; the lower regions are lent first.
+    free: Vec<Vec<Buffer>>,
+    /// Threads inside [`SharedPool::take`]: without any, giving back needs no system call.
+    waiting: usize,
+    closed: bool,
+}
+
+impl SharedPool {
+    /// A pool of `count` buffers of `length` bytes each.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] when the kernel has not that much.
+    ///
+    /// # Panics
+    /// If `length` is 0.
+    pub fn new(count: usize, length: usize) -> Result<SharedPool, Error> {
+        let (mut regions, mut free, mut mapped) = (Vec::new(), Vec::new(), 0);
+        while mapped < count {
+            let bytes_max = if regions.is_empty() {
+                FIRST_REGION_BYTES
+            } else {
+                REGION_BYTES_MAX
+            };
+            let (region, buffers) = map_buffers(regions.len(), count - mapped, length, bytes_max)?;
+            let mut stack: Vec<Buffer> = buffers.collect();
+            // The lowest address is lent first.
+            stack.reverse();
+            mapped += stack.len();
+            regions.push(region);
+            free.push(stack);
+        }
+        Ok(SharedPool(Arc::new(Pool {
+            regions,
+            count,
+            state: Mutex::new(State {
+                free,
+                waiting: 0,
+                closed: false,
+            }),
+            given: Condvar::new(),
+        })))
+    }
+
+    /// The memory to be registered: the first region, if there is one.
+    pub fn regions(&self) -> &[Arc<Region>] {
+        &self.0.regions[..self.0.regions.len().min(1)]
+    }
+
+    /// Buffers in all, lent or not.
+    pub fn count(&self) -> usize {
+        self.0.count
+    }
+
+    /// Buffers that are not lent.
+    pub fn free(&self) -> usize {
+        self.lock().free.iter().map(Vec::len).sum()
+    }
+
+    /// Lends a buffer if one is free and the pool is open. What it holds is left over from its
+    /// last use.
+    pub fn try_take(&self) -> Option<Buffer> {
+        self.lock().lend()
+    }
+
+    /// Lends a buffer, and waits until one is free; `None` once the pool is closed.
+    pub fn take(&self) -> Option<Buffer> {
+        let mut state = self.lock();
+        loop {
+            if state.closed {
+                return None;
+            }
+            if let Some(buffer) = state.lend() {
+                return Some(buffer);
+            }
+            state.waiting += 1;
+            state = self.0.given.wait(state).expect(UNBROKEN);
+            state.waiting -= 1;
+        }
+    }
+
+    /// Takes a buffer back, also when the pool is closed.
+    ///
+    /// # Panics
+    /// If the buffer is not one of this pool.
+    pub fn give(&self, buffer: Buffer) {
+        let index = buffer
+            .region()
+            .filter(|(region, index)| {
+                let own = self.0.regions.get(usize::from(*index));
+                own.is_some_and(|own| Arc::ptr_eq(own, region))
+            })
+            .map(|(_, index)| usize::from(index))
+            .expect("a pool takes back only what it has lent");
+        let mut state = self.lock();
+        state.free[index].push(buffer);
+        let wanted = state.waiting > 0;
+        drop(state);
+        if wanted {
+            self.0.given.notify_one();
+        }
+    }
+
+    /// Ends the lending: whoever waits is told so. Buffers may still be given back.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.0.given.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().expect(UNBROKEN)
+    }
+}
+
+const UNBROKEN: &str = "no panic leaves a pool in disorder";
+
+impl State {
+    fn lend(&mut self) -> Option<Buffer> {
+        if self.closed {
+            return None;
+        }
+        self.free.iter_mut().find_map(Vec::pop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_buffer_given_back_last_is_lent_first() {
+        let pool = SharedPool::new(3, 4096).unwrap();
+        let first = pool.try_take().unwrap();
+        let second = pool.try_take().unwrap();
+        let addresses = [first.address().addr(), second.address().addr()];
+        pool.give(first);
+        pool.give(second);
+        let again = [pool.try_take().unwrap(), pool.try_take().unwrap()];
+        assert_eq!(
+            again.map(|buffer| buffer.address().addr()),
+            [addresses[1], addresses[0]]
+        );
+    }
+
+    #[test]
+    fn a_pool_lends_no_more_than_its_count() {
+        let pool = SharedPool::new(2, 5000).unwrap();
+        assert_eq!((pool.count(), pool.free()), (2, 2));
+        let lent = [pool.try_take().unwrap(), pool.try_take().unwrap()];
+        assert_eq!(pool.free(), 0);
+        assert!(pool.try_take().is_none());
+        lent.into_iter().for_each(|buffer| pool.give(buffer));
+        assert_eq!(pool.free(), 2);
+    }
+
+    #[test]
+    fn the_first_64_mib_are_registered_and_are_lent_as_long_as_they_last() {
+        let pool = SharedPool::new(96, 1 << 20).unwrap();
+        assert_eq!(pool.regions().len(), 1);
+        assert_eq!(pool.regions()[0].length(), 64 << 20);
+        let index = |buffer: &Buffer| buffer.region().unwrap().1;
+        let mut lent: Vec<Buffer> = std::iter::from_fn(|| pool.try_take()).collect();
+        assert_eq!(lent.len(), 96);
+        assert!(lent[..64].iter().all(|buffer| index(buffer) == 0));
+        assert!(lent[64..].iter().all(|buffer| index(buffer) == 1));
+        // Whatever comes back last, what is registered goes out first.
+        pool.give(lent.remove(0));
+        pool.give(lent.pop().unwrap());
+        assert_eq!(index(&pool.try_take().unwrap()), 0);
+    }
+
+    #[test]
+    fn a_thread_that_waits_gets_what_another_gives_back() {
+        let pool = SharedPool::new(1, 4096).unwrap();
+        let mut lent = pool.take().unwrap();
+        lent.bytes_mut()[0] = 7;
+        let waiter = {
+            let pool = pool.clone();
+            std::thread::spawn(move || pool.take().map(|buffer| buffer.bytes()[0]))
+        };
+        pool.give(lent);
+        assert_eq!(waiter.join().unwrap(), Some(7));
+    }
+
+    #[test]
+    fn closing_a_pool_ends_every_wait_and_still_takes_back() {
+        let pool = SharedPool::new(1, 4096).unwrap();
+        let lent = pool.take().unwrap();
+        let waiters = [(); 3].map(|()| {
+            let pool = pool.clone();
+            std::thread::spawn(move || pool.take().is_none())
+        });
+        pool.close();
+        for waiter in waiters {
+            assert!(waiter.join().unwrap());
+        }
+        pool.give(lent);
+        assert_eq!(pool.free(), 1);
+        assert!(pool.try_take().is_none(), "a closed pool lends nothing");
+    }
+
+    #[test]
+    fn many_threads_never_hold_the_same_buffer_nor_more_than_the_bound() {
+        let pool = SharedPool::new(3, 4096).unwrap();
+        let threads = [1u8, 2, 3, 4, 5, 6, 7, 8].map(|mark| {
+            let pool = pool.clone();
+            std::thread::spawn(move || {
+                for _ in 0..500 {
+                    let mut buffer = pool.take().unwrap();
+                    buffer.bytes_mut().fill(mark);
+                    std::thread::yield_now();
+                    assert!(buffer.bytes().iter().all(|byte| *byte == mark));
+                    pool.give(buffer);
+                }
+            })
+        });
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(pool.free(), 3);
+    }
+
+    #[test]
+    #[should_panic(expected = "only what it has lent")]
+    fn a_buffer_of_another_pool_is_not_taken() {
+        let other = SharedPool::new(1, 4096).unwrap();
+        SharedPool::new(1, 4096)
+            .unwrap()
+            .give(other.try_take().unwrap());
+    }
+}

@@ -8,7 +8,7 @@ use sustain_disk::layout::Layout;
 use sustain_disk::meter::{BufferCurve, BufferPoint, Interval, IntervalRule, RateGrid};
 
 use crate::event::{Event, Live, LiveTarget, Observer, Phase};
-use crate::feed::Stop;
+use crate::feed::PhaseStop;
 use crate::judge::{Revisits, Step, steady};
 use crate::series::Series;
 use crate::setup::PhaseSetup;
@@ -69,7 +69,7 @@ pub(crate) struct Collector {
     members: Vec<Vec<usize>>,
     arrivals: Vec<Arrivals>,
     total: Total,
-    stop: Stop,
+    stop: PhaseStop,
     until_steady: bool,
     may_start_anew: bool,
     steady_look_at_ns: u64,
@@ -172,7 +172,7 @@ impl Collector {
         setup: &PhaseSetup,
         names: Vec<String>,
         members: Vec<Vec<usize>>,
-        stop: Stop,
+        stop: PhaseStop,
     ) -> Collector {
         let targets: Vec<TargetSeries> = names
             .into_iter()
@@ -395,7 +395,7 @@ impl Collector {
 
     /// Ends the drivers after a failure.
     pub(crate) fn give_up(&self) {
-        self.stop.interrupt();
+        self.stop.give_up();
     }
 
     /// Whether the phase was given up for being made again with more drivers.

@@ -17,13 +17,24 @@ pub enum MeasureError {
     Prewrite(sustain_disk::error::RequestError),
     /// A machine file is wrong.
     #[error(transparent)]
-    Machine(#[from] sustain_disk::simulated::MachineFileError),
+    Machine(sustain_disk::simulated::MachineFileError),
 }
 
 impl MeasureError {
     /// Whether the demand, rather than the work, was at fault.
     pub fn is_usage(&self) -> bool {
         !matches!(self, MeasureError::Engine(_) | MeasureError::Prewrite(_))
+    }
+}
+
+impl From<sustain_session::SessionError> for MeasureError {
+    fn from(error: sustain_session::SessionError) -> MeasureError {
+        use sustain_session::SessionError;
+        match error {
+            SessionError::Usage(text) => MeasureError::Usage(text),
+            SessionError::Disk(error) => error.into(),
+            SessionError::Machine(error) => MeasureError::Machine(error),
+        }
     }
 }
 

@@ -11,51 +11,55 @@ use sustain_disk::data::FreshData;
 use sustain_disk::driver::{Ending, Feed, Next};
 use sustain_disk::engine::{Completion, Operation, Request, Vector, Vectors};
 use sustain_disk::layout::{Piece, Placement};
+use sustain_session::Stop;
 
 use crate::pacer::Pacer;
 
 /// How long a wait for a slow source may keep a queue from seeing that the run is to end.
 const LOOK_NS: u64 = 100_000_000;
 
-/// Ends a run from outside: Ctrl-C, or the judge who has seen enough.
+/// Ends a phase from inside: the judge has seen enough, a driver is the limit, or one has failed.
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicU8>);
+pub struct PhaseStop(Arc<AtomicU8>);
 
-impl Stop {
-    const INTERRUPTED: u8 = 1;
+impl PhaseStop {
+    const GIVEN_UP: u8 = 1;
     const STEADY: u8 = 2;
     const STARTED_ANEW: u8 = 3;
 
-    /// The user wants the result of what was done so far.
-    pub fn interrupt(&self) {
-        self.0.store(Stop::INTERRUPTED, Ordering::Release);
+    /// A driver has failed: the others need not go on.
+    pub fn give_up(&self) {
+        self.0.store(PhaseStop::GIVEN_UP, Ordering::Release);
     }
 
     /// The rate is steady and that was all that was wanted.
     pub fn steady(&self) {
-        // An interruption stands.
-        let _ = self
-            .0
-            .compare_exchange(0, Stop::STEADY, Ordering::AcqRel, Ordering::Acquire);
+        self.end_as(PhaseStop::STEADY);
     }
 
-    /// The run is given up to be made again in another way.
-    pub(crate) fn start_anew(&self) {
-        let _ = self
-            .0
-            .compare_exchange(0, Stop::STARTED_ANEW, Ordering::AcqRel, Ordering::Acquire);
+    /// The phase is given up to be made again in another way.
+    pub fn start_anew(&self) {
+        self.end_as(PhaseStop::STARTED_ANEW);
     }
 
-    pub(crate) fn is_started_anew(&self) -> bool {
-        self.0.load(Ordering::Acquire) == Stop::STARTED_ANEW
+    /// The first reason stands.
+    fn end_as(&self, reason: u8) {
+        let _ = self
+            .0
+            .compare_exchange(0, reason, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// Whether it is to be made again.
+    pub fn is_started_anew(&self) -> bool {
+        self.0.load(Ordering::Acquire) == PhaseStop::STARTED_ANEW
     }
 
     /// Why to stop, if so.
     pub fn reason(&self) -> Option<Ending> {
         match self.0.load(Ordering::Acquire) {
-            Stop::INTERRUPTED => Some(Ending::Interrupted),
-            Stop::STEADY => Some(Ending::Steady),
-            Stop::STARTED_ANEW => Some(Ending::Time),
+            PhaseStop::GIVEN_UP => Some(Ending::Interrupted),
+            PhaseStop::STEADY => Some(Ending::Steady),
+            PhaseStop::STARTED_ANEW => Some(Ending::Time),
             _ => None,
         }
     }
@@ -102,7 +106,7 @@ pub struct MeasureFeed {
     /// The user's wish to end.
     pub user_stop: Stop,
     /// The run's own reason to end.
-    pub phase_stop: Stop,
+    pub phase_stop: PhaseStop,
     /// For cutting records into pieces without allocating.
     pub scratch: Vec<Piece>,
 }

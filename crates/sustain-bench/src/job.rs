@@ -13,9 +13,10 @@ use sustain_disk::engine::{self, Engine, EngineChoice, Limits, Operation, Simula
 use sustain_disk::error::Error;
 use sustain_disk::layout::{Layout, Placement};
 use sustain_disk::meter::Meter;
+use sustain_session::Stop;
 
 use crate::event::Phase;
-use crate::feed::{Lane, MeasureFeed, Stop};
+use crate::feed::{Lane, MeasureFeed, PhaseStop};
 use crate::pacer::Pacer;
 use crate::session::{OpenTarget, Session};
 use crate::setup::{DriverOutcome, PhaseSetup, REPORT_EVERY_NS};
@@ -47,7 +48,7 @@ pub(crate) struct Job<'a> {
     /// Positions in `setup.targets`, in the driver's own order.
     pub(crate) members: Vec<usize>,
     pub(crate) user_stop: Stop,
-    pub(crate) phase_stop: Stop,
+    pub(crate) phase_stop: PhaseStop,
     pub(crate) pacer_start: Arc<OnceLock<Arc<Pacer>>>,
 }
 
@@ -248,7 +249,7 @@ impl Job<'_> {
                 .iter()
                 .filter_map(|member| self.target(*member).simulated)
                 .collect();
-            let machines = session.machines.clone();
+            let machines = session.machines.shared().to_vec();
             let engine = SimulatedEngine::new(machines, targets, session.clock.clone());
             let why = engine.describe();
             return Ok((Box::new(engine), why));

@@ -5,13 +5,11 @@
 
 #![forbid(unsafe_code)]
 
-mod alongside;
 mod collect;
 mod conclude;
 pub mod error;
 pub mod event;
 mod feed;
-mod guard;
 mod job;
 pub mod judge;
 mod pacer;
@@ -25,4 +23,4 @@ mod series;
 mod session;
 mod setup;
 
-pub use feed::Stop;
+pub use sustain_session::Stop;

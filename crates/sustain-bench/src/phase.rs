@@ -8,10 +8,11 @@ use sustain_disk::clock::{Clock, Timestamp, process_cpu_ns};
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::Meter;
+use sustain_session::Stop;
 
 use crate::collect::{Collected, Collector};
 use crate::event::{Event, Observer, Phase};
-use crate::feed::Stop;
+use crate::feed::PhaseStop;
 use crate::job::{Job, Message};
 use crate::session::Session;
 use crate::setup::{DriverOutcome, PhaseSetup, REPORT_EVERY_NS};
@@ -42,7 +43,7 @@ pub(crate) fn run(
     observer: &mut Observer<'_>,
     tick: &mut Ticker<'_>,
 ) -> Result<PhaseOutcome, Error> {
-    let phase_stop = Stop::default();
+    let phase_stop = PhaseStop::default();
     let groups = group(session, setup);
     let pacer = Arc::new(OnceLock::new());
     let jobs: Vec<Job<'_>> = groups

@@ -1,12 +1,12 @@
 //! What a measuring run is asked to do, as the user said it; nothing here touches a disk.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::IntervalRule;
-use sustain_disk::simulated;
 use sustain_disk::target::{DataPath, Direction};
+pub use sustain_session::TargetName;
 
 use crate::error::MeasureError;
 
@@ -62,51 +62,11 @@ pub struct Plan {
 /// The part of a scratch or new file that is used unless `--size` says otherwise.
 pub const SIZE_BYTES_DEFAULT: u64 = 4 << 30;
 
-/// What a target's name means.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TargetName {
-    /// Something in the file system.
-    Path(PathBuf),
-    /// /dev/null.
-    Null,
-    /// A simulated machine, or one disk of it.
-    Simulated {
-        /// Its file.
-        machine: PathBuf,
-        /// The disk's name; none means all.
-        disk: Option<String>,
-    },
-}
-
-impl TargetName {
-    /// Reads a name.
-    ///
-    /// # Errors
-    /// [`MeasureError::Usage`] for a malformed `sim:` name.
-    pub fn parse(name: &str) -> Result<TargetName, MeasureError> {
-        if name == "null:" {
-            return Ok(TargetName::Null);
-        }
-        if name.starts_with("sim:") {
-            let (machine, disk) = simulated::parse_target(name)
-                .map_err(|error| MeasureError::Usage(error.to_string()))?;
-            return Ok(TargetName::Simulated {
-                machine,
-                disk: disk.map(str::to_owned),
-            });
-        }
-        if name.is_empty() {
-            return Err(MeasureError::Usage("a target has no name".to_owned()));
-        }
-        Ok(TargetName::Path(PathBuf::from(name)))
-    }
-
-    /// Which way the bytes go where nothing else is said: never a way that harms.
-    fn direction(&self) -> Direction {
-        match self {
-            TargetName::Path(path) if is_existing_data(path) => Direction::Read,
-            _ => Direction::Write,
-        }
+/// Which way the bytes go where nothing else is said: never a way that harms.
+fn harmless_direction(name: &TargetName) -> Direction {
+    match name {
+        TargetName::Path(path) if is_existing_data(path) => Direction::Read,
+        _ => Direction::Write,
     }
 }
 
@@ -151,7 +111,7 @@ impl Plan {
         if let Some(direction) = self.direction {
             return Ok(direction);
         }
-        let mut directions = names.iter().map(TargetName::direction);
+        let mut directions = names.iter().map(harmless_direction);
         let first = directions.next().unwrap_or(Direction::Write);
         if directions.all(|direction| direction == first) {
             return Ok(first);
@@ -230,30 +190,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_apart() {
-        assert_eq!(TargetName::parse("null:").unwrap(), TargetName::Null);
-        let simulated = TargetName::parse("sim:a/b.toml:hda").unwrap();
-        let expected = TargetName::Simulated {
-            machine: "a/b.toml".into(),
-            disk: Some("hda".to_owned()),
-        };
-        assert_eq!(simulated, expected);
-        assert_eq!(
-            TargetName::parse("sim.toml").unwrap(),
-            TargetName::Path("sim.toml".into())
-        );
-        assert!(TargetName::parse("").is_err());
-    }
-
-    #[test]
     fn the_default_direction_never_harms() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("precious");
         std::fs::write(&file, "x").unwrap();
-        let direction = |path: &Path| TargetName::Path(path.to_owned()).direction();
+        let direction = |path: &Path| harmless_direction(&TargetName::Path(path.to_owned()));
         assert_eq!(direction(&file), Direction::Read);
         assert_eq!(direction(directory.path()), Direction::Write);
         assert_eq!(direction(&directory.path().join("new")), Direction::Write);
-        assert_eq!(TargetName::Null.direction(), Direction::Write);
+        assert_eq!(harmless_direction(&TargetName::Null), Direction::Write);
     }
 }

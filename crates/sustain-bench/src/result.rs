@@ -6,6 +6,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use sustain_session::{KernelMessage, System};
+
 /// The `schema` of a [`MeasureResult`] as this version writes it.
 pub const MEASURE_SCHEMA: &str = "sustain.measure/1";
 
@@ -304,26 +306,4 @@ pub struct Stall {
     pub offset_bytes: u64,
     /// Other targets that stalled at the same moment: a shared cause.
     pub shared_with: Vec<String>,
-}
-
-/// The machine alongside the run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct System {
-    /// About one a second; negative times are before the run.
-    pub samples: Vec<sustain_host::Sample>,
-    /// Kernel log lines about the targets.
-    pub kernel_messages: Vec<KernelMessage>,
-    /// Why the kernel log could not be read, if so.
-    pub kernel_log_unreadable: Option<String>,
-}
-
-/// A line of the kernel log, placed on the run's time axis.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct KernelMessage {
-    /// When.
-    pub at_s: f64,
-    /// syslog level, 0 (emergency) to 7 (debug).
-    pub level: u8,
-    /// The line.
-    pub text: String,
 }

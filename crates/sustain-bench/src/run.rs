@@ -5,13 +5,12 @@ use sustain_disk::engine::{EngineChoice, Operation};
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction, TargetKind};
-use sustain_host::{BlockDevice, FileSystem, Roots, disks_under_device};
+use sustain_host::{FileSystem, Roots};
+use sustain_session::{Alongside, Idle, Stop, devices_under};
 
-use crate::alongside::Alongside;
 use crate::conclude::{Conclusion, conclude, recommend};
 use crate::error::MeasureError;
-use crate::event::{Event, Observer, Phase};
-use crate::feed::Stop;
+use crate::event::{Event, Live, Observer, Phase};
 use crate::phase::{self, PhaseOutcome};
 use crate::plan::Plan;
 use crate::result::{Host, MeasureResult, Recommendation, TargetFileSystem};
@@ -83,7 +82,7 @@ pub fn measure(
     stop: &Stop,
     observer: &mut Observer<'_>,
 ) -> Result<MeasureResult, MeasureError> {
-    let session = Session::open(plan, roots)?;
+    let mut session = Session::open(plan, roots)?;
     let result = if session.clock.is_virtual() {
         // No disk waits in virtual time, and a repeated run is to be told alike.
         measure_session(plan, &session, roots, stop, observer)
@@ -92,8 +91,8 @@ pub fn measure(
             measure_session(plan, &session, roots, stop, observer)
         })
     };
-    if result.is_err() {
-        session.remove_created();
+    if result.is_ok() {
+        session.created.keep();
     }
     result
 }
@@ -139,12 +138,10 @@ fn measure_session(
         observer(Event::Note(why.to_owned()));
     }
     run.prewrite(observer)?;
-    run.alongside
-        .idle(Phase::Before, run.idle_ns(), stop, observer);
+    run.idle(Phase::Before, observer);
     let started_unix_s = unix_seconds();
     let (outcome, threads, start) = run.measure(observer)?;
-    run.alongside
-        .idle(Phase::After, run.idle_ns(), stop, observer);
+    run.idle(Phase::After, observer);
     let recommended = recommend(plan, session, &outcome);
     let recommendation = match recommended {
         Some(recommended) => Some(run.confirm(recommended, &outcome, threads, observer)?),
@@ -176,6 +173,21 @@ impl Run<'_> {
             Some(time_ns) if time_ns < SHORT_RUN_NS => IDLE_NS / 2,
             _ => IDLE_NS,
         }
+    }
+
+    /// Watches the system without the run's own load.
+    fn idle(&mut self, phase: Phase, observer: &mut Observer<'_>) {
+        let mut tell = |idle: Idle| {
+            observer(Event::Live(Live {
+                phase,
+                elapsed_s: idle.elapsed_s,
+                remaining_s: Some(idle.remaining_s),
+                done: None,
+                targets: Vec::new(),
+            }));
+        };
+        let for_ns = self.idle_ns();
+        self.alongside.idle(for_ns, self.stop, &mut tell);
     }
 
     fn operation(&self) -> Operation {
@@ -398,14 +410,11 @@ fn lap_bytes(target: &OpenTarget) -> Option<u64> {
 
 /// The machine, and the disks under the targets.
 fn host(session: &Session, roots: &Roots) -> Host {
-    let mut devices: Vec<BlockDevice> = Vec::new();
+    let places = session.targets.iter();
+    let places = places.map(|target| (&target.target, target.path.as_deref()));
+    let devices = devices_under(places, roots);
     let mut file_systems = Vec::new();
     for target in &session.targets {
-        for device in devices_under(target, roots) {
-            if devices.iter().all(|known| known.name() != device.name()) {
-                devices.push(device);
-            }
-        }
         let is_file = matches!(
             target.target.kind,
             TargetKind::File | TargetKind::ScratchFile
@@ -429,23 +438,5 @@ fn host(session: &Session, roots: &Roots) -> Host {
         description,
         devices,
         file_systems,
-    }
-}
-
-/// Best effort: what cannot be known is left out.
-fn devices_under(target: &OpenTarget, roots: &Roots) -> Vec<BlockDevice> {
-    match (target.target.kind, target.target.device, &target.path) {
-        (TargetKind::BlockDevice, Some((major, minor)), _) => {
-            let Ok(device) = BlockDevice::from_device_number(roots, major, minor) else {
-                return Vec::new();
-            };
-            let mut devices = disks_under_device(roots, &device).unwrap_or_default();
-            devices.push(device);
-            devices
-        }
-        (TargetKind::File | TargetKind::ScratchFile, _, Some(path)) => FileSystem::of(roots, path)
-            .and_then(|file_system| file_system.disks(roots))
-            .unwrap_or_default(),
-        _ => Vec::new(),
     }
 }

@@ -54,6 +54,8 @@ pub enum SignatureKind {
     Luks,
     Bcache,
     ZfsMember,
+    /// A member of a store of this project.
+    SustainStore,
     GptPartitionTable,
     MbrPartitionTable,
     /// Not zeroed, and none of the others.
@@ -102,6 +104,7 @@ impl SignatureKind {
             SignatureKind::Luks => "LUKS encrypted volume",
             SignatureKind::Bcache => "bcache device",
             SignatureKind::ZfsMember => "member of a ZFS pool",
+            SignatureKind::SustainStore => "sustain store",
             SignatureKind::GptPartitionTable => "GPT partition table",
             SignatureKind::MbrPartitionTable => "MBR partition table",
             SignatureKind::Unknown => "data of a kind not recognised",

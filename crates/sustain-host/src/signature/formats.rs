@@ -90,10 +90,18 @@ fn plain(kind: SignatureKind) -> Signature {
 }
 
 /// Offsets from: LUKS2 on-disk format 1.1; lvm2 label.h; md_p.h of the kernel; bcache.h;
-/// bcachefs_format.h; ZFS on-disk specification (vdev label, uberblock array).
+/// bcachefs_format.h; ZFS on-disk specification (vdev label, uberblock array); docs/format.md of
+/// this project ("The superblock").
 fn container(ends: &Ends<'_>) -> Option<Signature> {
     const BCACHE: [u8; 16] = *b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81";
     const BCACHEFS: [u8; 16] = *b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef";
+    if ends.has(0, &STORE_MAGIC) {
+        return Some(Signature {
+            kind: SignatureKind::SustainStore,
+            label: None,
+            uuid: ends.uuid(32),
+        });
+    }
     if ends.has(0, b"LUKS\xba\xbe") {
         let second_version = ends.has(6, &[0, 2]);
         let label = if second_version {
@@ -142,6 +150,9 @@ fn container(ends: &Ends<'_>) -> Option<Signature> {
         .any(|offset| ends.has(offset, &uberblock) || ends.has(offset, &other_endian))
         .then(|| plain(SignatureKind::ZfsMember))
 }
+
+/// Of a store of this project: copy A of its superblock.
+pub(super) const STORE_MAGIC: [u8; 16] = *b"sustain-store\x0d\x0a\x1a";
 
 /// 0xa92b4efc, little endian.
 pub(super) const MD_MAGIC: [u8; 4] = [0xfc, 0x4e, 0x2b, 0xa9];

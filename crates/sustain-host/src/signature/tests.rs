@@ -4,7 +4,7 @@ use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
-use super::formats::MD_MAGIC;
+use super::formats::{MD_MAGIC, STORE_MAGIC};
 use super::*;
 
 const MIB: usize = 1024 * 1024;
@@ -210,6 +210,26 @@ fn luks_and_bcache_carry_label_and_uuid() {
 }
 
 #[test]
+fn a_store_of_this_project_is_told_by_its_first_copy_alone() {
+    let store = found(MIB, &[(0, b"sustain-store\r\n\x1a"), (32, &UUID_BYTES)]).unwrap();
+    assert_eq!(store.kind, SignatureKind::SustainStore);
+    assert_eq!(store.to_string(), "sustain store");
+    assert_eq!(store.uuid.as_deref(), Some(UUID));
+    // What it was before may still stand where a store writes nothing.
+    let raid = [MD_MAGIC, 1_u32.to_le_bytes()].concat();
+    assert_eq!(kind(MIB, &[(4096, &raid)]), SignatureKind::MdRaidMember);
+    assert_eq!(
+        kind(MIB, &[(0, &STORE_MAGIC), (4096, &raid)]),
+        SignatureKind::SustainStore
+    );
+    assert_eq!(
+        kind(MIB, &[(0, b"sustain-store\n\n\x1a")]),
+        SignatureKind::Unknown
+    );
+    assert_eq!(kind(MIB, &[(65536, &STORE_MAGIC)]), SignatureKind::Unknown);
+}
+
+#[test]
 fn partition_tables_are_recognised() {
     let mbr_end: (usize, &[u8]) = (510, &[0x55, 0xaa]);
     let protective: (usize, &[u8]) = (450, &[0xee]);
@@ -256,7 +276,8 @@ fn an_o_direct_descriptor_is_read_too() {
 }
 
 /// The magic numbers that lead furthest into the parsers, and where they stand.
-const DOORS: [(usize, &[u8]); 12] = [
+const DOORS: [(usize, &[u8]); 13] = [
+    (0, &STORE_MAGIC),
     (0, b"LUKS\xba\xbe"),
     (512, b"LABELONE"),
     (536, b"LVM2 001"),

@@ -1,4 +1,4 @@
-//! What may be written: the host's facts on a candidate, what `--destroy` names, and targets that are
+//! What may be written: the host's facts on a candidate, what the user allows, and targets that are
 //! one and the same. Reading is never refused here.
 
 use std::collections::HashMap;
@@ -7,13 +7,33 @@ use std::path::{Path, PathBuf};
 use sustain_disk::target::{Candidate, Direction};
 use sustain_host::{Inspection, Refusal, Roots};
 
-use crate::error::MeasureError;
-use crate::plan::{Plan, TargetName};
+use crate::error::SessionError;
+use crate::name::TargetName;
 
-/// The guard's word on something that exists and would be written.
-pub(crate) fn inspect(
+/// What the user allows to be done to something that exists. Nothing that is in use is written,
+/// whatever is allowed.
+#[derive(Debug, Clone, Copy)]
+pub enum Permission<'a> {
+    /// What is on it is lost, if its name is among these.
+    Destroy {
+        /// What `--destroy` names, as typed.
+        names: &'a [String],
+        /// The way on for who wants to keep it: "use --read".
+        instead: &'static str,
+    },
+    /// It is a store and goes on being one. That it is one, the caller must make sure of before
+    /// writing anything, through the descriptor that is written through.
+    OwnStore,
+}
+
+/// The guard's word on something that exists and would be written. What the user should know of it
+/// is added to `notes`.
+///
+/// # Errors
+/// Why it must not be written, in words that follow its name, with the way on.
+pub fn inspect(
     candidate: &Candidate<'_>,
-    plan: &Plan,
+    permission: Permission<'_>,
     roots: &Roots,
     notes: &mut Vec<String>,
 ) -> Result<(), String> {
@@ -30,14 +50,17 @@ pub(crate) fn inspect(
     if candidate.claimed_by_other {
         return Err(Refusal::Claimed.to_string());
     }
+    let Permission::Destroy { names, instead } = permission else {
+        return Ok(());
+    };
     let holds = inspection.signature.map_or_else(
         || "no known signature".to_owned(),
         |signature| signature.to_string(),
     );
-    if !plan.destroy.iter().any(|name| name == candidate.name) {
+    if !names.iter().any(|name| name == candidate.name) {
         return Err(format!(
             "it exists ({holds}) and would be overwritten. To destroy what is on it, add \
-             --destroy {}; to leave it as it is, use --read",
+             --destroy {}; to leave it as it is, {instead}",
             candidate.name
         ));
     }
@@ -49,10 +72,13 @@ pub(crate) fn inspect(
 }
 
 /// `--destroy` of something that is no target is a slip that could cost data next time.
-pub(crate) fn check_destroy(plan: &Plan) -> Result<(), MeasureError> {
-    for name in &plan.destroy {
-        if !plan.targets.contains(name) {
-            return Err(MeasureError::Usage(format!(
+///
+/// # Errors
+/// [`SessionError::Usage`], naming the first such.
+pub fn check_destroy(names: &[String], targets: &[String]) -> Result<(), SessionError> {
+    for name in names {
+        if !targets.contains(name) {
+            return Err(SessionError::Usage(format!(
                 "--destroy {name} names none of the targets; give it exactly as the target is \
                  typed"
             )));
@@ -61,17 +87,23 @@ pub(crate) fn check_destroy(plan: &Plan) -> Result<(), MeasureError> {
     Ok(())
 }
 
-/// The same thing under two names would be measured against itself. A disk and its partition may be
+/// The same thing under two names would be used against itself. A disk and its partition may be
 /// read together; written, each would destroy what the other wrote.
-pub(crate) fn check_distinct(
-    plan: &Plan,
+///
+/// `typed` and `names` are the same targets, as typed and as understood. Simulated disks are told
+/// apart when they are opened.
+///
+/// # Errors
+/// [`SessionError::Usage`], naming the first pair.
+pub fn check_distinct(
+    typed: &[String],
     names: &[TargetName],
     direction: Direction,
-) -> Result<(), MeasureError> {
+    roots: &Roots,
+) -> Result<(), SessionError> {
     let mut seen: Vec<(Inspection, &str)> = Vec::new();
     let mut new_files: HashMap<PathBuf, &str> = HashMap::new();
-    let roots = Roots::default();
-    for (typed, name) in plan.targets.iter().zip(names) {
+    for (typed, name) in typed.iter().zip(names) {
         let TargetName::Path(path) = name else {
             continue;
         };
@@ -86,7 +118,7 @@ pub(crate) fn check_distinct(
             }
             continue;
         };
-        let Ok(inspection) = sustain_host::inspect_stat(&roots, path, &stat) else {
+        let Ok(inspection) = sustain_host::inspect_stat(roots, path, &stat) else {
             continue;
         };
         for (earlier, earlier_typed) in &seen {
@@ -104,13 +136,16 @@ pub(crate) fn check_distinct(
     Ok(())
 }
 
-fn not_distinct(earlier: &str, typed: &str, what: &str) -> MeasureError {
-    MeasureError::Usage(format!("{earlier} and {typed} {what}: leave one out"))
+fn not_distinct(earlier: &str, typed: &str, what: &str) -> SessionError {
+    SessionError::Usage(format!("{earlier} and {typed} {what}: leave one out"))
 }
 
 /// Where a file of this path lies.
-pub(crate) fn folder_of(path: &Path) -> &Path {
+pub fn folder_of(path: &Path) -> &Path {
     path.parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,20 +1,51 @@
 //! The system alongside a run, once a second: CPU, memory, the targets' disks, the kernel log.
 //! A little before, during and a little after, so that the run's own effect can be seen.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sustain_disk::clock::{Clock, Timestamp};
 use sustain_host::{BlockDevice, KernelLog, Roots, Sample, Sampler};
 
-use crate::event::{Event, Live, Observer, Phase};
-use crate::feed::Stop;
-use crate::result;
+use crate::stop::Stop;
 
 /// Time between two samples.
 const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
 /// How finely an idle wait looks for Ctrl-C.
 const LOOK_NS: u64 = 50_000_000;
 
+/// The machine alongside the run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct System {
+    /// About one a second; negative times are before the run.
+    pub samples: Vec<Sample>,
+    /// Kernel log lines about the targets.
+    pub kernel_messages: Vec<KernelMessage>,
+    /// Why the kernel log could not be read, if so.
+    pub kernel_log_unreadable: Option<String>,
+}
+
+/// A line of the kernel log, placed on the run's time axis.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelMessage {
+    /// When.
+    pub at_s: f64,
+    /// syslog level, 0 (emergency) to 7 (debug).
+    pub level: u8,
+    /// The line.
+    pub text: String,
+}
+
+/// How far an idle wait has come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Idle {
+    /// Since its start.
+    pub elapsed_s: f64,
+    /// Until its end.
+    pub remaining_s: f64,
+}
+
 /// Collects samples and kernel messages.
-pub(crate) struct Alongside {
+pub struct Alongside {
     clock: Clock,
     sampler: Option<Sampler>,
     log: Option<KernelLog>,
@@ -27,7 +58,7 @@ pub(crate) struct Alongside {
 
 impl Alongside {
     /// Starts to watch the disks given. On a simulated machine there is nothing to watch.
-    pub(crate) fn start(roots: &Roots, clock: &Clock, devices: &[BlockDevice]) -> Alongside {
+    pub fn start(roots: &Roots, clock: &Clock, devices: &[BlockDevice]) -> Alongside {
         let names: Vec<String> = devices
             .iter()
             .map(|device| device.name().to_owned())
@@ -55,12 +86,12 @@ impl Alongside {
     }
 
     /// Why the kernel log could not be read, if so.
-    pub(crate) fn unreadable(&self) -> Option<&str> {
+    pub fn unreadable(&self) -> Option<&str> {
         self.unreadable.as_deref()
     }
 
     /// Takes a sample if one is due.
-    pub(crate) fn tick(&mut self, now: Timestamp) {
+    pub fn tick(&mut self, now: Timestamp) {
         if now < self.next_at || self.clock.is_virtual() {
             return;
         }
@@ -79,14 +110,9 @@ impl Alongside {
         }
     }
 
-    /// Watches an idle system for a while.
-    pub(crate) fn idle(
-        &mut self,
-        phase: Phase,
-        for_ns: u64,
-        stop: &Stop,
-        observer: &mut Observer<'_>,
-    ) {
+    /// Watches an idle system for so long, or until `stop`; `tell` hears of it about 20 times a
+    /// second. In virtual time there is nothing to wait for.
+    pub fn idle(&mut self, for_ns: u64, stop: &Stop, tell: &mut dyn FnMut(Idle)) {
         if self.clock.is_virtual() {
             return;
         }
@@ -94,20 +120,17 @@ impl Alongside {
         let end = start + for_ns;
         while self.clock.now() < end && stop.reason().is_none() {
             let now = self.clock.now();
-            observer(Event::Live(Live {
-                phase,
+            tell(Idle {
                 elapsed_s: now.since_s(start),
-                remaining_s: Some(end.since_s(now)),
-                done: None,
-                targets: Vec::new(),
-            }));
+                remaining_s: end.since_s(now),
+            });
             self.clock.wait_until(end.min(now + LOOK_NS));
             self.tick(self.clock.now());
         }
     }
 
     /// What was seen, with times from `start`.
-    pub(crate) fn finish(self, start: Timestamp) -> result::System {
+    pub fn finish(self, start: Timestamp) -> System {
         let samples = self
             .samples
             .into_iter()
@@ -119,16 +142,71 @@ impl Alongside {
         let kernel_messages = self
             .messages
             .into_iter()
-            .map(|(at, message)| result::KernelMessage {
+            .map(|(at, message)| KernelMessage {
                 at_s: at.since_s(start),
                 level: message.level,
                 text: message.text,
             })
             .collect();
-        result::System {
+        System {
             samples,
             kernel_messages,
             kernel_log_unreadable: self.unreadable,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nowhere() -> Roots {
+        Roots {
+            sys: "/nonexistent/sys".into(),
+            proc: "/nonexistent/proc".into(),
+        }
+    }
+
+    #[test]
+    fn in_virtual_time_there_is_nothing_to_watch_and_nothing_to_wait_for() {
+        let clock = Clock::simulated();
+        let mut alongside = Alongside::start(&nowhere(), &clock, &[]);
+        assert_eq!(alongside.unreadable(), None);
+        alongside.idle(2_000_000_000, &Stop::default(), &mut |idle| {
+            panic!("{idle:?}")
+        });
+        assert_eq!(clock.now(), Timestamp(0));
+        alongside.tick(Timestamp(5_000_000_000));
+        assert_eq!(alongside.finish(clock.now()), System::default());
+    }
+
+    #[test]
+    fn who_wants_to_end_need_not_wait_out_the_idle_time() {
+        let stop = Stop::default();
+        stop.interrupt();
+        let mut alongside = Alongside::start(&nowhere(), &Clock::Real, &[]);
+        alongside.idle(u64::MAX / 4, &stop, &mut |idle| panic!("{idle:?}"));
+    }
+
+    #[test]
+    fn times_count_from_the_start_of_the_run_also_before_it() {
+        let clock = Clock::simulated();
+        let mut alongside = Alongside::start(&nowhere(), &clock, &[]);
+        let line = |text: &str| sustain_host::KernelMessage {
+            time_s_since_boot: 0.0,
+            level: 3,
+            text: text.to_owned(),
+        };
+        alongside.messages = vec![
+            (Timestamp(1_000_000_000), line("before")),
+            (Timestamp(4_500_000_000), line("during")),
+        ];
+        let system = alongside.finish(Timestamp(3_000_000_000));
+        let seen: Vec<(f64, &str)> = system
+            .kernel_messages
+            .iter()
+            .map(|message| (message.at_s, message.text.as_str()))
+            .collect();
+        assert_eq!(seen, [(-2.0, "before"), (1.5, "during")]);
     }
 }

@@ -1,0 +1,24 @@
+//! Targets opened under the guard, and the system watched alongside: what measuring and recording
+//! share above the disks and the host. It decides neither what is written nor what follows from it.
+
+#![forbid(unsafe_code)]
+
+mod alongside;
+mod devices;
+mod error;
+mod guard;
+mod machines;
+mod name;
+mod open;
+mod room;
+mod stop;
+
+pub use alongside::{Alongside, Idle, KernelMessage, System};
+pub use devices::devices_under;
+pub use error::SessionError;
+pub use guard::{Permission, check_destroy, check_distinct, folder_of, inspect};
+pub use machines::{Machines, SimulatedDisk};
+pub use name::TargetName;
+pub use open::{CreatedFiles, is_new, open_under_guard, rehearse_under_guard};
+pub use room::{Fitted, Growing, check_memory, fit_free_space, has_all_blocks};
+pub use stop::Stop;

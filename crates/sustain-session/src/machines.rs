@@ -1,0 +1,157 @@
+//! Simulated machines as targets: `sim:FILE` names all disks of a machine, `sim:FILE:DISK` one of
+//! them. One machine for each file, however many of its disks are named.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use sustain_disk::clock::Clock;
+use sustain_disk::engine::{SharedMachine, SimulatedTarget};
+use sustain_disk::simulated::{Machine, MachineFile};
+use sustain_disk::target::{Target, TargetKind};
+
+use crate::error::SessionError;
+
+/// A simulated disk, opened.
+#[derive(Debug, Clone)]
+pub struct SimulatedDisk {
+    /// The target; it has no file.
+    pub target: Target,
+    /// Which disk of which machine of [`Machines::shared`] it is.
+    pub simulated: SimulatedTarget,
+}
+
+/// The simulated machines of one run.
+pub struct Machines {
+    clock: Clock,
+    seed: u64,
+    shared: Vec<SharedMachine>,
+    files: HashMap<PathBuf, (usize, MachineFile)>,
+    opened: Vec<SimulatedTarget>,
+}
+
+impl Machines {
+    /// No machines yet. They will keep to `clock`, and each draws from `seed` in its own way.
+    pub fn new(clock: &Clock, seed: u64) -> Machines {
+        Machines {
+            clock: clock.clone(),
+            seed,
+            shared: Vec::new(),
+            files: HashMap::new(),
+            opened: Vec::new(),
+        }
+    }
+
+    /// Opens one disk of the machine described in `file`, or all of them. What its description
+    /// warns of is added to `notes`.
+    ///
+    /// # Errors
+    /// [`SessionError::Machine`] for a file that cannot be read or is wrong, or has no such disk;
+    /// [`SessionError::Usage`] for a disk that is open already.
+    pub fn open(
+        &mut self,
+        file: &Path,
+        disk: Option<&str>,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<SimulatedDisk>, SessionError> {
+        if !self.files.contains_key(file) {
+            let description = MachineFile::read(file)?;
+            notes.extend(description.warnings.iter().cloned());
+            let index = self.shared.len();
+            let seed = self.seed.wrapping_add(index as u64);
+            let machine = Machine::new(&description, seed);
+            self.shared.push(SharedMachine::new(machine, &self.clock));
+            self.files.insert(file.to_owned(), (index, description));
+        }
+        let (machine, description) = &self.files[file];
+        let mut disks = Vec::new();
+        for disk in description.select(disk)? {
+            let simulated = SimulatedTarget {
+                machine: *machine,
+                disk,
+            };
+            let description = &description.disks[disk];
+            if self.opened.contains(&simulated) {
+                return Err(SessionError::Usage(format!(
+                    "the simulated disk {} is given twice: leave one out",
+                    description.name
+                )));
+            }
+            self.opened.push(simulated);
+            let target = Target {
+                name: description.name.clone(),
+                kind: TargetKind::Simulated,
+                file: None,
+                capacity_bytes: Some(description.capacity_bytes),
+                alignment_bytes: 1,
+                device: None,
+            };
+            disks.push(SimulatedDisk { target, simulated });
+        }
+        Ok(disks)
+    }
+
+    /// The machines, for engines over them.
+    pub fn shared(&self) -> &[SharedMachine] {
+        &self.shared
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO_DISKS: &str = r#"
+[[disk]]
+name = "hda"
+capacity = "1GiB"
+read = "100MB/s"
+
+[[disk]]
+name = "hdb"
+capacity = "2GiB"
+read = "100MB/s"
+"#;
+
+    fn machines() -> Machines {
+        Machines::new(&Clock::simulated(), 7)
+    }
+
+    #[test]
+    fn disks_of_one_file_share_a_machine() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("two.toml");
+        std::fs::write(&file, TWO_DISKS).unwrap();
+        let mut machines = machines();
+        let mut notes = Vec::new();
+        let second = machines.open(&file, Some("hdb"), &mut notes).unwrap();
+        let first = machines.open(&file, Some("hda"), &mut notes).unwrap();
+        assert_eq!(machines.shared().len(), 1);
+        assert_eq!(second[0].target.name, "hdb");
+        assert_eq!(second[0].target.capacity_bytes, Some(2 << 30));
+        let expected = SimulatedTarget {
+            machine: 0,
+            disk: 0,
+        };
+        assert_eq!(first[0].simulated, expected);
+        let copy = directory.path().join("copy.toml");
+        std::fs::write(&copy, TWO_DISKS).unwrap();
+        let all = machines.open(&copy, None, &mut notes).unwrap();
+        assert_eq!((all.len(), machines.shared().len()), (2, 2));
+    }
+
+    #[test]
+    fn a_disk_that_is_given_twice_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("two.toml");
+        std::fs::write(&file, TWO_DISKS).unwrap();
+        let mut machines = machines();
+        machines.open(&file, Some("hdb"), &mut Vec::new()).unwrap();
+        let twice = machines.open(&file, None, &mut Vec::new()).unwrap_err();
+        assert_eq!(
+            twice.to_string(),
+            "the simulated disk hdb is given twice: leave one out"
+        );
+        let missing = machines.open(Path::new("none.toml"), None, &mut Vec::new());
+        assert!(matches!(missing, Err(SessionError::Machine(_))));
+    }
+}

@@ -1,0 +1,146 @@
+//! Opens files and devices under the guard, rehearses that without making a file, and takes files
+//! back that were made for work that then did not come about.
+
+use std::path::{Path, PathBuf};
+
+use sustain_disk::error::Error;
+use sustain_disk::target::{Candidate, OpenRequest, Target, TargetKind, open_path};
+use sustain_host::Roots;
+
+use crate::guard::{Permission, folder_of, inspect};
+
+/// Opens the device, file or directory at `path` as [`open_path`] does; what exists and would be
+/// written must pass the guard first. `name` is what was typed. Nothing is written yet.
+///
+/// # Errors
+/// [`Error::Refused`] with the guard's reason, [`Error::Target`] for all else.
+pub fn open_under_guard(
+    name: &str,
+    path: &Path,
+    request: OpenRequest,
+    permission: Permission<'_>,
+    roots: &Roots,
+    notes: &mut Vec<String>,
+) -> Result<Target, Error> {
+    let mut guard = |candidate: &Candidate<'_>| inspect(candidate, permission, roots, notes);
+    open_path(name, path, request, &mut guard)
+}
+
+/// As [`open_under_guard`], and makes no file: a nameless one in its place tells the same.
+///
+/// # Errors
+/// As [`open_under_guard`].
+pub fn rehearse_under_guard(
+    name: &str,
+    path: &Path,
+    request: OpenRequest,
+    permission: Permission<'_>,
+    roots: &Roots,
+    notes: &mut Vec<String>,
+) -> Result<Target, Error> {
+    let folder = folder_of(path);
+    let would_create = request.create && path.symlink_metadata().is_err() && folder.is_dir();
+    let place = if would_create { folder } else { path };
+    let mut target = open_under_guard(name, place, request, permission, roots, notes)?;
+    if would_create {
+        target.kind = TargetKind::File;
+    }
+    Ok(target)
+}
+
+/// Whether opening it made it, or would have outside a rehearsal: only a file that was not there
+/// has no size yet.
+pub fn is_new(target: &Target) -> bool {
+    target.kind == TargetKind::File && target.capacity_bytes.is_none()
+}
+
+/// Files of our own that did not exist before. They go with this value unless they are kept: work
+/// that does not come about leaves nothing behind.
+#[derive(Debug, Default)]
+pub struct CreatedFiles(Vec<PathBuf>);
+
+impl CreatedFiles {
+    /// Takes charge of a file that was just made.
+    pub fn add(&mut self, path: &Path) {
+        self.0.push(path.to_owned());
+    }
+
+    /// The work has come about: the files stay.
+    pub fn keep(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for CreatedFiles {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            // It is our own and holds nothing of value; if it is gone already, all the better.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sustain_disk::target::{DataPath, Direction};
+
+    use super::*;
+
+    const CREATE: OpenRequest = OpenRequest {
+        direction: Direction::Write,
+        path: DataPath::Buffered,
+        create: true,
+    };
+    const OWN: Permission<'_> = Permission::OwnStore;
+
+    #[test]
+    fn a_rehearsal_tells_of_a_new_file_and_makes_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new");
+        let roots = Roots::default();
+        let target =
+            rehearse_under_guard("new", &path, CREATE, OWN, &roots, &mut Vec::new()).unwrap();
+        assert!(is_new(&target));
+        assert!(std::fs::read_dir(&directory).unwrap().next().is_none());
+        let target = open_under_guard("new", &path, CREATE, OWN, &roots, &mut Vec::new()).unwrap();
+        assert!(is_new(&target));
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn what_exists_is_not_new() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("old");
+        std::fs::write(&path, "x").unwrap();
+        let roots = Roots::default();
+        for open in [open_under_guard, rehearse_under_guard] {
+            let target = open("old", &path, CREATE, OWN, &roots, &mut Vec::new()).unwrap();
+            assert!(!is_new(&target));
+        }
+        let scratch = open_under_guard(
+            "scratch",
+            directory.path(),
+            CREATE,
+            OWN,
+            &roots,
+            &mut Vec::new(),
+        );
+        assert!(!is_new(&scratch.unwrap()));
+    }
+
+    #[test]
+    fn created_files_go_unless_they_are_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        for kept in [false, true] {
+            let path = directory.path().join("made");
+            std::fs::write(&path, "").unwrap();
+            let mut created = CreatedFiles::default();
+            created.add(&path);
+            if kept {
+                created.keep();
+            }
+            drop(created);
+            assert_eq!(path.exists(), kept);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What fits: the free space for files that are to grow, the memory for buffers.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use sustain_disk::error::Error;
+use sustain_disk::target::{Target, TargetKind};
+use sustain_disk::units::Size;
+use sustain_host::Roots;
+
+use crate::error::SessionError;
+use crate::guard::folder_of;
+
+/// Files leave this part of the free space alone.
+const FREE_SHARE_KEPT: u64 = 20;
+
+/// A file that is to grow as it is written.
+#[derive(Debug, Clone, Copy)]
+pub struct Growing<'a> {
+    /// The file, or the scratch file.
+    pub target: &'a Target,
+    /// Its path; of a scratch file its directory.
+    pub path: &'a Path,
+    /// How large it is to become.
+    pub wanted_bytes: u64,
+    /// It shrinks by whole units of this, and is refused if not even one fits.
+    pub unit_bytes: u64,
+}
+
+/// What there is room for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fitted {
+    /// How large the file may become: what was wanted, or less, in whole units.
+    pub size_bytes: u64,
+    /// What is free and what will be written, for the user.
+    pub note: String,
+}
+
+/// Fits files into what is free on their file systems; those on one share it evenly. The answers
+/// come in the order of `files`, none for a file system that does not say what is free.
+///
+/// # Errors
+/// [`SessionError::Disk`] where there is no room for one unit, or no looking at what is free.
+pub fn fit_free_space(files: &[Growing<'_>]) -> Result<Vec<Option<Fitted>>, SessionError> {
+    let mut file_systems: BTreeMap<Option<(u32, u32)>, Vec<usize>> = BTreeMap::new();
+    for (index, file) in files.iter().enumerate() {
+        let members = file_systems.entry(file.target.device).or_default();
+        members.push(index);
+    }
+    let mut fitted = vec![None; files.len()];
+    for members in file_systems.values() {
+        let first = &files[members[0]];
+        let place = if first.path.is_dir() {
+            first.path
+        } else {
+            folder_of(first.path)
+        };
+        let free_bytes = sustain_host::free_bytes(place)
+            .map_err(|error| Error::target(&first.target.name, error.to_string()))?;
+        let Some(free_bytes) = free_bytes else {
+            continue;
+        };
+        let usable_bytes = (free_bytes - free_bytes / FREE_SHARE_KEPT) / members.len() as u64;
+        for index in members {
+            fitted[*index] = Some(fit_one(&files[*index], free_bytes, usable_bytes)?);
+        }
+    }
+    Ok(fitted)
+}
+
+/// Shrinks a file that is to grow to what is usable for it, and says what will be written.
+fn fit_one(file: &Growing<'_>, free: u64, usable: u64) -> Result<Fitted, Error> {
+    let (name, wanted, unit) = (&file.target.name, file.wanted_bytes, file.unit_bytes);
+    let allowed = usable.saturating_add(file.target.capacity_bytes.unwrap_or(0));
+    if allowed < wanted.min(unit) {
+        let why = format!("no space left: {} free; free some first", Size(free));
+        return Err(Error::target(name, why));
+    }
+    let size_bytes = wanted.min(allowed) / unit * unit;
+    let sort = match file.target.kind {
+        TargetKind::ScratchFile => "a nameless scratch file, gone afterwards,",
+        _ => "a file",
+    };
+    let size = Size(size_bytes);
+    let note = if wanted > allowed {
+        format!(
+            "{name}: only {} free; writing {sort} of {size} instead of {}",
+            Size(free),
+            Size(wanted)
+        )
+    } else {
+        format!("{name}: {} free; writing {sort} of {size}", Size(free))
+    };
+    Ok(Fitted { size_bytes, note })
+}
+
+/// Whether an existing file has blocks for all its bytes; a hole is read from nowhere. True for all
+/// that is no file.
+pub fn has_all_blocks(target: &Target) -> bool {
+    const STAT_BLOCK_BYTES: u64 = 512;
+    let (TargetKind::File, Some(file)) = (target.kind, &target.file) else {
+        return true;
+    };
+    // A file that cannot be looked at any more will say so when it is used.
+    rustix::fs::fstat(file).is_ok_and(|found| {
+        (found.st_blocks as u64).saturating_mul(STAT_BLOCK_BYTES) >= found.st_size as u64
+    })
+}
+
+/// Buffers that do not fit into memory would bring down the machine rather than the run. `what`
+/// needs them and `instead` is the way on: "4 streams" and "use a smaller --buffer".
+///
+/// # Errors
+/// [`SessionError::Usage`] if they need more than half of the machine's memory.
+pub fn check_memory(
+    wanted_bytes: u64,
+    what: &str,
+    instead: &str,
+    roots: &Roots,
+) -> Result<(), SessionError> {
+    // Where the machine does not say what it has, the kernel will.
+    let Ok(description) = sustain_host::Description::read(roots) else {
+        return Ok(());
+    };
+    if wanted_bytes <= description.memory_bytes / 2 {
+        return Ok(());
+    }
+    Err(SessionError::Usage(format!(
+        "{what} need more than half of this machine's {} of memory: {instead}",
+        Size(description.memory_bytes)
+    )))
+}
+
+#[cfg(test)]
+mod tests;

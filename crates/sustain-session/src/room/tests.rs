@@ -1,0 +1,121 @@
+//! What fits, in round figures.
+
+use super::*;
+
+const MIB: u64 = 1 << 20;
+
+fn scratch() -> Target {
+    Target {
+        name: "here".to_owned(),
+        kind: TargetKind::ScratchFile,
+        file: None,
+        capacity_bytes: None,
+        alignment_bytes: 1,
+        device: None,
+    }
+}
+
+fn growing(target: &Target, wanted_bytes: u64, unit_bytes: u64) -> Growing<'_> {
+    Growing {
+        target,
+        path: Path::new("."),
+        wanted_bytes,
+        unit_bytes,
+    }
+}
+
+#[test]
+fn with_room_enough_a_file_gets_what_it_wants_in_whole_units() {
+    let target = scratch();
+    let fitted = fit_one(&growing(&target, 10 * MIB + 1, MIB), 100 * MIB, 95 * MIB).unwrap();
+    assert_eq!(fitted.size_bytes, 10 * MIB);
+    assert!(fitted.note.contains("100 MiB free; writing a nameless"));
+}
+
+#[test]
+fn with_less_room_a_file_shrinks_and_says_so() {
+    let target = scratch();
+    let fitted = fit_one(&growing(&target, 50 * MIB, 4 * MIB), 21 * MIB, 19 * MIB).unwrap();
+    assert_eq!(fitted.size_bytes, 16 * MIB);
+    assert!(fitted.note.contains("only 21 MiB free"));
+    assert!(fitted.note.ends_with("of 16 MiB instead of 50 MiB"));
+}
+
+#[test]
+fn the_room_that_a_file_has_already_counts_as_its_own() {
+    let target = Target {
+        kind: TargetKind::File,
+        capacity_bytes: Some(8 * MIB),
+        ..scratch()
+    };
+    let fitted = fit_one(&growing(&target, 12 * MIB, MIB), 3 * MIB, 2 * MIB).unwrap();
+    assert_eq!(fitted.size_bytes, 10 * MIB);
+}
+
+#[test]
+fn without_room_for_one_unit_a_file_is_refused() {
+    let target = scratch();
+    let error = fit_one(&growing(&target, 50 * MIB, 4 * MIB), 3 * MIB, 2 * MIB).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("here: no space left: 3 MiB free")
+    );
+}
+
+#[test]
+fn files_of_one_file_system_share_it_evenly_and_in_their_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = scratch();
+    let file = |wanted_bytes| Growing {
+        path: directory.path(),
+        ..growing(&target, wanted_bytes, 1)
+    };
+    let fitted = fit_free_space(&[file(u64::MAX), file(1), file(u64::MAX)]).unwrap();
+    // Where the temporary directory lies, space is counted, and others may use some meanwhile.
+    let [Some(first), Some(second), Some(third)] = fitted.as_slice() else {
+        panic!("{fitted:?}")
+    };
+    assert_eq!(first.size_bytes, third.size_bytes);
+    assert!(first.size_bytes > 1);
+    assert_eq!(second.size_bytes, 1);
+    assert_eq!(fit_free_space(&[]).unwrap(), []);
+}
+
+#[test]
+fn holes_are_seen_and_only_files_have_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    let file = std::fs::File::create(&path).unwrap();
+    file.set_len(4 * MIB).unwrap();
+    let sparse = Target {
+        kind: TargetKind::File,
+        file: Some(std::sync::Arc::new(file.into())),
+        ..scratch()
+    };
+    assert!(!has_all_blocks(&sparse));
+    std::fs::write(&path, vec![1; MIB as usize]).unwrap();
+    assert!(has_all_blocks(&sparse));
+    assert!(has_all_blocks(&scratch()));
+}
+
+#[test]
+fn more_than_half_of_the_memory_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let roots = Roots {
+        sys: directory.path().join("sys"),
+        proc: directory.path().join("proc"),
+    };
+    let check = |wanted| check_memory(wanted, "4 streams", "use a smaller --buffer", &roots);
+    // A machine that does not say what it has refuses nothing beforehand.
+    assert!(check(u64::MAX).is_ok());
+    std::fs::create_dir_all(roots.proc.join("sys/kernel")).unwrap();
+    std::fs::write(roots.proc.join("cpuinfo"), "processor\t: 0\n").unwrap();
+    std::fs::write(roots.proc.join("meminfo"), "MemTotal: 8192 kB\n").unwrap();
+    std::fs::write(roots.proc.join("sys/kernel/osrelease"), "6.12\n").unwrap();
+    assert!(check(4 * MIB).is_ok());
+    assert_eq!(
+        check(4 * MIB + 1).unwrap_err().to_string(),
+        "4 streams need more than half of this machine's 8 MiB of memory: use a smaller --buffer"
+    );
+}

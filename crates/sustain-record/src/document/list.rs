@@ -1,0 +1,121 @@
+//! The result of `list`.
+
+use super::{ListedMember, time_text, uuid_text};
+use crate::opening::{Recording, StreamSummary};
+use crate::store::Store;
+
+/// The version of [`ListDocument`].
+pub const LIST_SCHEMA: &str = "sustain.list/1";
+
+/// What is recorded on a store.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+pub struct ListDocument {
+    /// Always `sustain.list/1`.
+    pub schema: String,
+    /// UUID of the store.
+    pub store: String,
+    /// Size of the slots.
+    pub slot_bytes: u32,
+    /// All its members, those that are missing included.
+    pub members: Vec<ListedMember>,
+    /// All of which anything is left, oldest first.
+    pub recordings: Vec<ListedRecording>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// A recording.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+pub struct ListedRecording {
+    /// Its number.
+    pub recording: u32,
+    /// Its UUID.
+    pub id: String,
+    /// When it began, RFC 3339; null if no member's start can be read.
+    pub started: Option<String>,
+    /// Why it ended, as `record` calls it: `source`, `time`, `bytes`, `full`, `signal` or `error`;
+    /// `recovered` if `recover` has written the end mark; `unknown` if the end mark cannot be read.
+    /// Null for an open end: a crash or a kill ended it, or it is still running.
+    pub ended: Option<String>,
+    /// Whether old data was written over when the members were full.
+    pub ring: bool,
+    /// Its streams, in the order of their numbers.
+    pub streams: Vec<ListedStream>,
+}
+
+/// A stream of a recording: `bytes = recorded_bytes + gap_bytes`.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+pub struct ListedStream {
+    /// Its name.
+    pub name: String,
+    /// How its frames are told apart; null if no member's start can be read.
+    pub framing: Option<String>,
+    /// Its length: all that the source offered, lost bytes included. Byte offsets count in these.
+    pub bytes: u64,
+    /// Bytes that were put on members.
+    pub recorded_bytes: u64,
+    /// Frames begun.
+    pub frames: u64,
+    /// Bytes lost before they reached a member; what became of them is recorded.
+    pub gap_bytes: u64,
+    /// Bytes that were put on members that are not there, or not with all that they had. What is
+    /// damaged on the others is found by `verify`.
+    pub hole_bytes: u64,
+    /// Below this byte a ring has written over the stream, at least in part.
+    pub readable_from_byte: u64,
+    /// When its first byte arrived, RFC 3339; null without any.
+    pub first_time: Option<String>,
+    /// When its last byte arrived, RFC 3339; null without any.
+    pub last_time: Option<String>,
+}
+
+impl ListDocument {
+    /// Of a store and its recordings, newest first as the store gives them.
+    pub fn of(store: &Store, recordings: &[Recording]) -> ListDocument {
+        ListDocument {
+            schema: LIST_SCHEMA.to_owned(),
+            store: uuid_text(store.id),
+            slot_bytes: store.slot_bytes,
+            members: ListedMember::all_of(store),
+            recordings: recordings.iter().rev().map(ListedRecording::of).collect(),
+            notes: store.notes.clone(),
+        }
+    }
+}
+
+impl ListedRecording {
+    fn of(recording: &Recording) -> ListedRecording {
+        ListedRecording {
+            recording: recording.number,
+            id: uuid_text(recording.id),
+            started: recording.started_ns.map(time_text),
+            ended: ended(recording),
+            ring: recording.ring,
+            streams: recording.streams.iter().map(ListedStream::of).collect(),
+        }
+    }
+}
+
+/// Why a recording ended; none for an open end.
+pub(super) fn ended(recording: &Recording) -> Option<String> {
+    let said = recording.end.as_ref().map(|end| end.ended.clone());
+    said.or_else(|| (!recording.open_end).then(|| "unknown".to_owned()))
+}
+
+impl ListedStream {
+    fn of(stream: &StreamSummary) -> ListedStream {
+        let has_bytes = stream.offered_bytes > 0;
+        ListedStream {
+            name: stream.name.clone(),
+            framing: stream.framing.clone(),
+            bytes: stream.offered_bytes,
+            recorded_bytes: stream.recorded_bytes,
+            frames: stream.frames,
+            gap_bytes: stream.gap_bytes,
+            hole_bytes: stream.hole_bytes,
+            readable_from_byte: stream.readable_from_bytes,
+            first_time: stream.first_time_ns.filter(|_| has_bytes).map(time_text),
+            last_time: has_bytes.then(|| time_text(stream.last_time_ns)),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The result of `verify`.
+
+use super::{ListedMember, uuid_text};
+use crate::reading::verify::{Bad, VerifiedRecording, VerifiedStream, VerifyResult};
+use crate::store::Store;
+
+/// The version of [`VerifyDocument`].
+pub const VERIFY_SCHEMA: &str = "sustain.verify/1";
+
+/// What the check of a store found.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+pub struct VerifyDocument {
+    /// Always `sustain.verify/1`.
+    pub schema: String,
+    /// UUID of the store.
+    pub store: String,
+    /// Whether every byte of every recording is accounted for and nothing is damaged.
+    pub ok: bool,
+    /// Whether all was checked: it was not interrupted.
+    pub complete: bool,
+    /// Bytes of members that were read and checked.
+    pub checked_bytes: u64,
+    /// Every flaw, by recording, in the order of their streams.
+    pub bad: Vec<BadRange>,
+    /// How many more there are than are listed.
+    pub bad_unlisted: u64,
+    /// What became of each recording, oldest first.
+    pub recordings: Vec<CheckedRecording>,
+    /// All members of the store, those that are missing included.
+    pub members: Vec<ListedMember>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// A flaw.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+pub struct BadRange {
+    /// The member's name as typed, where one can be named.
+    pub member: Option<String>,
+    /// Where on it.
+    pub offset_bytes: Option<u64>,
+    /// Number of the recording, if it belongs to one.
+    pub recording: Option<u32>,
+    /// Name of the stream, if it belongs to one.
+    pub stream: Option<String>,
+    /// The first byte of the stream that is lost by it.
+    pub from_byte: Option<u64>,
+    /// The first byte that is not lost any more; equal to `from_byte` if none is.
+    pub to_byte: Option<u64>,
+    /// What is wrong.
+    pub why: String,
+}
+
+/// What became of a recording.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+pub struct CheckedRecording {
+    /// Its number.
+    pub recording: u32,
+    /// Whether it has no end mark.
+    pub open_end: bool,
+    /// Its streams, in the order of their numbers.
+    pub streams: Vec<CheckedStream>,
+}
+
+/// What became of a stream: `bytes = whole_bytes + gap_bytes + hole_bytes + overwritten_bytes`.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+pub struct CheckedStream {
+    /// Its name.
+    pub name: String,
+    /// Its length, as far as it was checked.
+    pub bytes: u64,
+    /// Bytes that are there and whole.
+    pub whole_bytes: u64,
+    /// Bytes lost before they reached a member; what became of them is recorded.
+    pub gap_bytes: u64,
+    /// Bytes lost since.
+    pub hole_bytes: u64,
+    /// Bytes that a ring has written over.
+    pub overwritten_bytes: u64,
+}
+
+impl VerifyDocument {
+    /// Of what the check of this store found.
+    pub fn of(store: &Store, result: &VerifyResult) -> VerifyDocument {
+        let stream_name = |bad: &Bad| {
+            let recording = bad.recording?;
+            let of_number = |checked: &&VerifiedRecording| checked.number == recording;
+            let checked = result.recordings.iter().find(of_number)?;
+            let stream = checked.streams.get(usize::from(bad.stream?))?;
+            Some(stream.name.clone())
+        };
+        VerifyDocument {
+            schema: VERIFY_SCHEMA.to_owned(),
+            store: uuid_text(store.id),
+            ok: result.ok,
+            complete: result.complete,
+            checked_bytes: result.checked_bytes,
+            bad: result
+                .bad
+                .iter()
+                .map(|bad| BadRange {
+                    member: bad.member.clone(),
+                    offset_bytes: bad.offset_bytes,
+                    recording: bad.recording,
+                    stream: stream_name(bad),
+                    from_byte: bad.from_byte,
+                    to_byte: bad.to_byte,
+                    why: bad.why.clone(),
+                })
+                .collect(),
+            bad_unlisted: result.bad_unlisted,
+            recordings: result.recordings.iter().map(CheckedRecording::of).collect(),
+            members: ListedMember::all_of(store),
+            notes: store.notes.clone(),
+        }
+    }
+}
+
+impl CheckedRecording {
+    fn of(verified: &VerifiedRecording) -> CheckedRecording {
+        CheckedRecording {
+            recording: verified.number,
+            open_end: verified.open_end,
+            streams: verified.streams.iter().map(CheckedStream::of).collect(),
+        }
+    }
+}
+
+impl CheckedStream {
+    fn of(verified: &VerifiedStream) -> CheckedStream {
+        CheckedStream {
+            name: verified.name.clone(),
+            bytes: verified.offered,
+            whole_bytes: verified.recorded,
+            gap_bytes: verified.gap_bytes,
+            hole_bytes: verified.hole_bytes,
+            overwritten_bytes: verified.overwritten_bytes,
+        }
+    }
+}

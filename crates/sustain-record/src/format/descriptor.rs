@@ -1,0 +1,340 @@
+//! The descriptor: the first block of every append, and all that is known of it.
+//!
+//! The recorder encodes one for each append (its hot path); opening, reading and checking decode
+//! what lies at the place of one. A descriptor is only believed where it says itself that it lies:
+//! ask [`Descriptor::fits`] before using one.
+
+use std::mem::offset_of;
+
+use uuid::Uuid;
+use zerocopy::FromBytes;
+use zerocopy::little_endian::U32;
+
+use self::layout::{Fields, MAGIC, PositionFields};
+use super::checksum::crc32c_without_field;
+use super::geometry::{Geometry, Place};
+use super::{
+    BLOCK_BYTES, CONTROL_STREAM, PIECE_BYTES, SEAL_BYTES, SLOT_BYTES_MAX, STREAMS_MAX, VERSION,
+};
+
+mod layout;
+#[cfg(test)]
+mod tests;
+
+/// What an append is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Bytes of a stream, or the account of a gap, or both.
+    Data,
+    /// The start of a recording; its payload is a [`StartNote`](super::StartNote).
+    Start,
+    /// The end of a recording; its payload is an [`EndNote`](super::EndNote).
+    End,
+}
+
+/// Why bytes of a stream were lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum GapReason {
+    /// The buffer was full: the members were too slow.
+    BufferFull,
+    /// They could not be written.
+    NotWritten,
+    /// The source told so.
+    Source,
+}
+
+/// A stretch of a stream that was offered, but lost before it reached a medium.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// How many bytes, just before the first payload byte.
+    pub bytes: u64,
+    /// How many frames of a framed stream.
+    pub frames: u64,
+    /// Why.
+    pub reason: GapReason,
+    /// When the first lost byte arrived, in nanoseconds since 1970.
+    pub first_time_ns: i64,
+    /// When the last lost byte arrived, in nanoseconds since 1970.
+    pub last_time_ns: i64,
+}
+
+/// How far a stream had come when a descriptor was made, its append included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Position {
+    /// The end of what was handed out to members.
+    pub next_offset_bytes: u64,
+    /// Below it every byte was completely written, or was a gap.
+    pub settled_offset_bytes: u64,
+    /// Frames begun.
+    pub frames: u64,
+    /// Lost, in all.
+    pub gap_bytes: u64,
+    /// Payload of this stream that this recording has put on this member.
+    pub member_bytes: u64,
+}
+
+/// The first block of an append.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Descriptor {
+    /// What the append is.
+    pub kind: Kind,
+    /// The store it belongs to.
+    pub store: Uuid,
+    /// The member it lies on.
+    pub member: Uuid,
+    /// Where it lies there.
+    pub place: Place,
+    /// All of it, with descriptor and seal; a multiple of a block.
+    pub append_bytes: u32,
+    /// Its number over all members.
+    pub sequence: u64,
+    /// The recording's number in the store, from 1.
+    pub recording: u32,
+    /// The recording's identity.
+    pub recording_id: Uuid,
+    /// The stream's number in the recording; [`CONTROL_STREAM`] for start and end.
+    pub stream: u16,
+    /// What was lost just before the first payload byte.
+    pub gap: Option<Gap>,
+    /// The first payload byte's offset in its stream, lost bytes counted.
+    pub stream_offset_bytes: u64,
+    /// Length of the payload.
+    pub payload_bytes: u32,
+    /// Length of the frame marks.
+    pub marks_bytes: u32,
+    /// CRC-32C of the frame marks.
+    pub marks_crc: u32,
+    /// When the first payload byte arrived, in nanoseconds since 1970.
+    pub first_time_ns: i64,
+    /// When the last payload byte arrived, in nanoseconds since 1970.
+    pub last_time_ns: i64,
+    /// When this descriptor was made, in nanoseconds since 1970.
+    pub made_time_ns: i64,
+    /// The append before this one on this member.
+    pub previous: Option<Place>,
+    /// The newest start on this member; of a start, itself.
+    pub start: Option<Place>,
+    /// Appends of this member up to this sequence were durable when this was made.
+    pub flushed_sequence: u64,
+    /// The number of the first frame that begins here, or would: frames of its stream that began
+    /// before, lost ones included.
+    pub first_frame: u64,
+    /// One for each stream of the recording, at most [`STREAMS_MAX`].
+    pub positions: Vec<Position>,
+    /// One for each 64 KiB of payload, the last one of what is left.
+    pub checksums: Vec<u32>,
+}
+
+/// An append of a kind that only a later version knows: enough to pass over it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Skip {
+    /// The number of its kind.
+    pub kind: u16,
+    /// The store it belongs to.
+    pub store: Uuid,
+    /// The member it lies on.
+    pub member: Uuid,
+    /// Where it lies there.
+    pub place: Place,
+    /// All of it, with descriptor and seal; a multiple of a block.
+    pub append_bytes: u32,
+    /// Its number over all members.
+    pub sequence: u64,
+}
+
+/// Why a block is not a descriptor that can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DescriptorError {
+    /// It is something else.
+    #[error("no append begins here")]
+    NotADescriptor,
+    /// It begins like a descriptor, but a bit of it is wrong, or it was written only in part.
+    #[error("the descriptor's checksum is wrong")]
+    WrongChecksum,
+    /// Whole, but of a later version.
+    #[error("the append has format version {version}: use a newer sustain to read it")]
+    Newer {
+        /// Its version.
+        version: u16,
+    },
+    /// Whole, but of a kind that only a later version knows. It is to be passed over.
+    #[error("the append is of kind {}, which only a newer sustain can read", .0.kind)]
+    UnknownKind(Skip),
+    /// Its checksum is right, but what it says cannot be.
+    #[error("the descriptor contradicts itself: {0}")]
+    Inconsistent(&'static str),
+}
+
+impl Descriptor {
+    /// Fills one block and returns the checksum that it carries.
+    ///
+    /// # Panics
+    /// If `block` is not one block, or if the descriptor is not one that could be decoded again.
+    pub fn encode_into(&self, block: &mut [u8]) -> u32 {
+        if let Err(what) = self.check() {
+            panic!("a descriptor is consistent, but {what}: {self:?}");
+        }
+        assert_eq!(block.len(), BLOCK_BYTES, "a descriptor takes one block");
+        let (fields, tables) = Fields::mut_from_prefix(block).expect("they fit a block");
+        *fields = Fields::of(self);
+        let positions_bytes = self.positions.len() * size_of::<PositionFields>();
+        let (positions, rest) = tables.split_at_mut(positions_bytes);
+        let (checksums, unused) = rest.split_at_mut(self.checksums.len() * size_of::<U32>());
+        let positions = <[PositionFields]>::mut_from_bytes(positions).expect("they fit exactly");
+        for (to, position) in positions.iter_mut().zip(&self.positions) {
+            *to = position.into();
+        }
+        let checksums = <[U32]>::mut_from_bytes(checksums).expect("they fit exactly");
+        for (to, checksum) in checksums.iter_mut().zip(&self.checksums) {
+            to.set(*checksum);
+        }
+        unused.fill(0);
+        let crc = crc32c_without_field(block, offset_of!(Fields, crc));
+        block[offset_of!(Fields, crc)..][..4].copy_from_slice(&crc.to_le_bytes());
+        crc
+    }
+
+    /// Reads the descriptor in the first block of `bytes`, and the checksum that it carries.
+    ///
+    /// # Errors
+    /// If it is none, or damaged, or of a version or kind that is not known here. What is returned
+    /// is consistent in itself: the lengths fit each other and the largest slot.
+    pub fn decode(bytes: &[u8]) -> Result<(Descriptor, u32), DescriptorError> {
+        let block = bytes
+            .get(..BLOCK_BYTES)
+            .ok_or(DescriptorError::NotADescriptor)?;
+        let (fields, tables) =
+            Fields::ref_from_prefix(block).map_err(|_| DescriptorError::NotADescriptor)?;
+        if fields.magic != MAGIC {
+            return Err(DescriptorError::NotADescriptor);
+        }
+        let crc = fields.crc.get();
+        if crc != crc32c_without_field(block, offset_of!(Fields, crc)) {
+            return Err(DescriptorError::WrongChecksum);
+        }
+        let version = fields.version.get();
+        if u32::from(version) > VERSION {
+            return Err(DescriptorError::Newer { version });
+        }
+        if u32::from(version) != VERSION {
+            return Err(DescriptorError::Inconsistent("there is no such version"));
+        }
+        let Some(kind) = Kind::from_number(fields.kind.get()) else {
+            return Err(fields.unknown_kind());
+        };
+        let descriptor = fields
+            .descriptor(kind, tables)
+            .and_then(|descriptor| descriptor.check().map(|()| descriptor))
+            .map_err(DescriptorError::Inconsistent)?;
+        Ok((descriptor, crc))
+    }
+
+    /// Whether this descriptor belongs where it was found: to this store, member and place, and
+    /// whole within its slot.
+    pub fn fits(&self, geometry: &Geometry, member: Uuid, store: Uuid, place: Place) -> bool {
+        let is_in_slot = |place: Place| place.slot_offset_bytes < geometry.slot_bytes;
+        self.store == store
+            && self.member == member
+            && self.place == place
+            && fits_slot(place, self.append_bytes, geometry.slot_bytes)
+            && self.previous.is_none_or(is_in_slot)
+            && self.start.is_none_or(is_in_slot)
+    }
+
+    /// What a descriptor must be for anyone to rely on its lengths and places.
+    fn check(&self) -> Result<(), &'static str> {
+        let checks = [
+            (self.place.is_valid(), "its place is none"),
+            (
+                fits_slot(self.place, self.append_bytes, SLOT_BYTES_MAX),
+                "its append does not fit a slot",
+            ),
+            (
+                self.content_bytes() <= u64::from(self.append_bytes),
+                "its content does not fit the append",
+            ),
+            (
+                self.checksums.len() == (self.payload_bytes as usize).div_ceil(PIECE_BYTES),
+                "it has too few or too many checksums",
+            ),
+            (
+                self.positions.len() <= STREAMS_MAX,
+                "it has too many positions",
+            ),
+            (
+                self.positions
+                    .iter()
+                    .all(|position| position.settled_offset_bytes <= position.next_offset_bytes),
+                "more of a stream is settled than was handed out",
+            ),
+            (self.recording > 0, "recordings count from 1"),
+            (self.is_stream_valid(), "its stream has no position"),
+            (
+                self.is_within_position(),
+                "its payload lies beyond its stream's position",
+            ),
+            (
+                self.gap
+                    .is_none_or(|gap| gap.bytes <= self.stream_offset_bytes),
+                "its gap begins before its stream",
+            ),
+            (
+                self.previous
+                    .is_none_or(|place| place.is_valid() && place < self.place),
+                "the append before it lies behind it",
+            ),
+            (
+                self.start
+                    .is_none_or(|place| place.is_valid() && place <= self.place),
+                "the newest start lies behind it",
+            ),
+            (
+                self.flushed_sequence <= self.sequence,
+                "later appends than itself are durable",
+            ),
+        ];
+        checks
+            .into_iter()
+            .try_for_each(|(is_so, what)| if is_so { Ok(()) } else { Err(what) })
+    }
+
+    fn content_bytes(&self) -> u64 {
+        (BLOCK_BYTES + SEAL_BYTES) as u64
+            + u64::from(self.payload_bytes)
+            + u64::from(self.marks_bytes)
+    }
+
+    fn is_stream_valid(&self) -> bool {
+        match self.kind {
+            Kind::Data => usize::from(self.stream) < self.positions.len(),
+            Kind::Start | Kind::End => self.stream == CONTROL_STREAM,
+        }
+    }
+
+    fn is_within_position(&self) -> bool {
+        let end = self
+            .stream_offset_bytes
+            .checked_add(u64::from(self.payload_bytes));
+        let position = self.positions.get(usize::from(self.stream));
+        end.is_some_and(|end| position.is_none_or(|position| end <= position.next_offset_bytes))
+    }
+}
+
+impl Skip {
+    /// Whether this append belongs where it was found: see [`Descriptor::fits`].
+    pub fn fits(&self, geometry: &Geometry, member: Uuid, store: Uuid, place: Place) -> bool {
+        self.store == store
+            && self.member == member
+            && self.place == place
+            && fits_slot(place, self.append_bytes, geometry.slot_bytes)
+    }
+}
+
+fn fits_slot(place: Place, append_bytes: u32, slot_bytes: u32) -> bool {
+    append_bytes > 0
+        && append_bytes.is_multiple_of(BLOCK_BYTES as u32)
+        && place
+            .slot_offset_bytes
+            .checked_add(append_bytes)
+            .is_some_and(|end| end <= slot_bytes)
+}

@@ -1,0 +1,247 @@
+//! Where slots and superblocks lie on a member, and how a place in the slots becomes an offset.
+
+use super::{BLOCK_BYTES, SLOT_BYTES_MAX, SLOT_BYTES_MIN};
+
+/// The part at the start of a member that superblocks keep, in bytes; the part at its end, too.
+const SUPERBLOCK_ROOM_BYTES: u64 = 128 * 1024;
+const SECOND_COPY_BYTES: u64 = 64 * 1024;
+/// More than any medium has, and little enough that no offset overflows.
+const MEMBER_BYTES_MAX: u64 = i64::MAX as u64;
+const SLOTS_MIN: u64 = 2;
+
+/// Where an append lies: how many slots the member has begun before, and where in its slot.
+///
+/// The order is that of writing. The slot on the medium is `slot_serial % slot_count`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// Counts the slots of a member through all laps, from 0. Its largest value is no serial.
+    pub slot_serial: u64,
+    /// From the start of the slot; a multiple of a block.
+    pub slot_offset_bytes: u32,
+}
+
+impl Place {
+    /// Whether an append may begin there, on some member.
+    pub(super) fn is_valid(self) -> bool {
+        self.slot_serial != u64::MAX
+            && self.slot_offset_bytes.is_multiple_of(BLOCK_BYTES as u32)
+            && self.slot_offset_bytes < SLOT_BYTES_MAX
+    }
+}
+
+/// How a member is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Geometry {
+    /// A power of two from 64 KiB to 16 MiB.
+    pub slot_bytes: u32,
+    /// Where slot 0 begins; the slots follow each other from there.
+    pub first_slot_offset_bytes: u64,
+    /// At least two.
+    pub slot_count: u64,
+    /// The member's size, rounded down to whole blocks.
+    pub member_bytes: u64,
+}
+
+/// Why a member cannot be divided into slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum GeometryError {
+    /// Two slots and the superblocks do not fit.
+    #[error(
+        "It has {capacity_bytes} bytes, but with this slot size a member needs at least \
+         {needed_bytes}: choose a larger one, or a smaller --slot"
+    )]
+    TooSmall {
+        /// What there is.
+        capacity_bytes: u64,
+        /// What the smallest member with such slots has.
+        needed_bytes: u64,
+    },
+    /// Not a power of two, or not in range.
+    #[error("A slot of {slot_bytes} bytes cannot be: choose a power of two from 64 KiB to 16 MiB")]
+    SlotSize {
+        /// What was asked for.
+        slot_bytes: u32,
+    },
+}
+
+impl Geometry {
+    /// Divides a member of `capacity_bytes` into as many slots of `slot_bytes` as fit.
+    ///
+    /// # Errors
+    /// If the slot size cannot be, or fewer than two slots fit.
+    pub fn of_member(capacity_bytes: u64, slot_bytes: u32) -> Result<Geometry, GeometryError> {
+        if !is_slot_size(slot_bytes) {
+            return Err(GeometryError::SlotSize { slot_bytes });
+        }
+        let first_slot_offset_bytes = first_slot_offset(slot_bytes);
+        let capacity = capacity_bytes.min(MEMBER_BYTES_MAX);
+        let member_bytes = capacity - capacity % BLOCK_BYTES as u64;
+        let around_bytes = first_slot_offset_bytes + SUPERBLOCK_ROOM_BYTES;
+        let slot_count = member_bytes.saturating_sub(around_bytes) / u64::from(slot_bytes);
+        if slot_count < SLOTS_MIN {
+            return Err(GeometryError::TooSmall {
+                capacity_bytes,
+                needed_bytes: around_bytes + SLOTS_MIN * u64::from(slot_bytes),
+            });
+        }
+        Ok(Geometry {
+            slot_bytes,
+            first_slot_offset_bytes,
+            slot_count,
+            member_bytes,
+        })
+    }
+
+    /// Whether a member can be divided so. All else here may be asked only then.
+    pub fn is_valid(&self) -> bool {
+        is_slot_size(self.slot_bytes)
+            && self.first_slot_offset_bytes == first_slot_offset(self.slot_bytes)
+            && self.slot_count >= SLOTS_MIN
+            && self.member_bytes.is_multiple_of(BLOCK_BYTES as u64)
+            && self.member_bytes <= MEMBER_BYTES_MAX
+            && self
+                .slot_count
+                .checked_mul(u64::from(self.slot_bytes))
+                .and_then(|slots| slots.checked_add(self.first_slot_offset_bytes))
+                .and_then(|end| end.checked_add(SUPERBLOCK_ROOM_BYTES))
+                .is_some_and(|end| end <= self.member_bytes)
+    }
+
+    /// The byte of the member where `place` is.
+    ///
+    /// # Panics
+    /// If the geometry is not valid.
+    pub fn offset_of(&self, place: Place) -> u64 {
+        self.first_slot_offset_bytes
+            + place.slot_serial % self.slot_count * u64::from(self.slot_bytes)
+            + u64::from(place.slot_offset_bytes)
+    }
+
+    /// Where the four copies of the superblock begin, A to D, in bytes.
+    ///
+    /// # Panics
+    /// If the geometry is not valid.
+    pub fn superblock_offsets(&self) -> [u64; 4] {
+        [
+            0,
+            SECOND_COPY_BYTES,
+            self.member_bytes - SUPERBLOCK_ROOM_BYTES,
+            self.member_bytes - BLOCK_BYTES as u64,
+        ]
+    }
+}
+
+fn is_slot_size(slot_bytes: u32) -> bool {
+    slot_bytes.is_power_of_two() && (SLOT_BYTES_MIN..=SLOT_BYTES_MAX).contains(&slot_bytes)
+}
+
+/// Aligned to the slot size, so that every slot is.
+fn first_slot_offset(slot_bytes: u32) -> u64 {
+    u64::from(slot_bytes).max(SUPERBLOCK_ROOM_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn the_slots_lie_between_the_superblocks() {
+        let geometry = Geometry::of_member(100 * MIB + 5000, 8 << 20).unwrap();
+        assert_eq!(
+            geometry,
+            Geometry {
+                slot_bytes: 8 << 20,
+                first_slot_offset_bytes: 8 * MIB,
+                slot_count: 11,
+                member_bytes: 100 * MIB + 4096,
+            }
+        );
+        assert_eq!(
+            geometry.superblock_offsets(),
+            [0, 64 << 10, 100 * MIB + 4096 - (128 << 10), 100 * MIB]
+        );
+        let place = |slot_serial, slot_offset_bytes| Place {
+            slot_serial,
+            slot_offset_bytes,
+        };
+        assert_eq!(geometry.offset_of(place(0, 0)), 8 * MIB);
+        assert_eq!(geometry.offset_of(place(10, 4096)), 88 * MIB + 4096);
+        assert_eq!(geometry.offset_of(place(11, 0)), 8 * MIB);
+        assert_eq!(geometry.offset_of(place(11 * 7 + 3, 8192)), 32 * MIB + 8192);
+    }
+
+    #[test]
+    fn small_slots_leave_room_for_the_first_two_superblocks() {
+        let geometry = Geometry::of_member(MIB, SLOT_BYTES_MIN).unwrap();
+        assert_eq!(geometry.first_slot_offset_bytes, 128 << 10);
+        assert_eq!(geometry.slot_count, 12);
+    }
+
+    #[test]
+    fn a_member_that_is_too_small_is_told_what_it_needs() {
+        for slot_bytes in [SLOT_BYTES_MIN, 8 << 20, SLOT_BYTES_MAX] {
+            let error = Geometry::of_member(0, slot_bytes).unwrap_err();
+            let GeometryError::TooSmall { needed_bytes, .. } = error else {
+                panic!("{error}");
+            };
+            assert!(Geometry::of_member(needed_bytes - 1, slot_bytes).is_err());
+            let geometry = Geometry::of_member(needed_bytes, slot_bytes).unwrap();
+            assert_eq!(geometry.slot_count, 2);
+        }
+    }
+
+    #[test]
+    fn a_slot_that_is_no_power_of_two_in_range_is_refused() {
+        for slot_bytes in [0, 4096, 32 << 10, 96 << 10, 32 << 20, u32::MAX] {
+            assert_eq!(
+                Geometry::of_member(1 << 40, slot_bytes),
+                Err(GeometryError::SlotSize { slot_bytes })
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_slot_lies_within_the_member_and_clear_of_the_superblocks(
+            capacity_bytes in prop_oneof![0..1_u64 << 32, any::<u64>()],
+            shift in 16..=24_u32,
+            slot_serial in any::<u64>(),
+        ) {
+            let Ok(geometry) = Geometry::of_member(capacity_bytes, 1 << shift) else {
+                return Ok(());
+            };
+            prop_assert!(geometry.is_valid());
+            let start = geometry.offset_of(Place { slot_serial, slot_offset_bytes: 0 });
+            let [_, second, third, fourth] = geometry.superblock_offsets();
+            prop_assert!(start >= second + 4096);
+            prop_assert!(start + u64::from(geometry.slot_bytes) <= third);
+            prop_assert!(third < fourth && fourth < geometry.member_bytes);
+            prop_assert!(geometry.member_bytes <= capacity_bytes);
+            prop_assert_eq!(start % u64::from(geometry.slot_bytes), 0);
+            let one_more = Geometry { slot_count: geometry.slot_count + 1, ..geometry };
+            prop_assert!(!one_more.is_valid());
+        }
+
+        #[test]
+        fn no_geometry_that_is_valid_overflows(
+            slot_bytes in prop_oneof![Just(1_u32 << 16), Just(1 << 24), any::<u32>()],
+            first_slot_offset_bytes in prop_oneof![Just(1_u64 << 17), Just(1 << 24), any::<u64>()],
+            slot_count in any::<u64>(),
+            blocks in 0..=u64::MAX / 4096,
+            slot_serial in any::<u64>(),
+            slot_offset_bytes in any::<u32>(),
+        ) {
+            let member_bytes = blocks * 4096;
+            let geometry =
+                Geometry { slot_bytes, first_slot_offset_bytes, slot_count, member_bytes };
+            if geometry.is_valid() {
+                geometry.offset_of(Place { slot_serial, slot_offset_bytes });
+                geometry.superblock_offsets();
+            }
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! Frame marks: where frames begin and end in a payload, and when they arrived.
+//!
+//! The recorder writes them while it fills an append; readers go through them to find frames.
+
+use super::descriptor::Descriptor;
+
+/// More than one mark ever takes, in bytes: two varints.
+pub const MARK_BYTES_MAX: usize = 2 * VARINT_BYTES_MAX;
+
+const VARINT_BYTES_MAX: usize = 10;
+const KIND_BITS: u32 = 2;
+/// More than any payload has; what is left of a varint beside the kind.
+const DISTANCE_MAX: u64 = u64::MAX >> KIND_BITS;
+
+/// What a mark says of its place in the payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MarkKind {
+    /// A frame begins.
+    Begin,
+    /// A frame ends.
+    End,
+    /// A frame ends and the next one begins.
+    EndAndBegin,
+}
+
+impl MarkKind {
+    /// Whether a frame begins there.
+    pub fn is_begin(self) -> bool {
+        self != MarkKind::End
+    }
+
+    fn number(self) -> u64 {
+        match self {
+            MarkKind::Begin => 0,
+            MarkKind::End => 1,
+            MarkKind::EndAndBegin => 2,
+        }
+    }
+}
+
+/// One place in the payload where a frame begins or ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// From the first payload byte; may be the end of the payload.
+    pub offset_bytes: u64,
+    /// What is there.
+    pub kind: MarkKind,
+    /// When the first byte of the frame that begins here arrived, in nanoseconds since 1970; none
+    /// where none begins.
+    pub time_ns: Option<i64>,
+}
+
+/// Why frame marks cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum MarksError {
+    /// They end within a mark.
+    #[error("the frame marks end within a mark")]
+    Truncated,
+    /// A number that no version writes.
+    #[error("a frame mark has a number of more than 64 bits")]
+    TooLong,
+    /// A kind of mark that is not known.
+    #[error("a frame mark is of an unknown kind")]
+    UnknownKind,
+    /// A mark beyond the end of the payload.
+    #[error("a frame mark lies beyond the payload")]
+    BeyondPayload,
+}
+
+/// Writes the frame marks of one append after another.
+#[derive(Debug, Default)]
+pub struct MarksWriter {
+    bytes: Vec<u8>,
+    last_offset_bytes: u64,
+    last_time_ns: Option<i64>,
+    frames_begun: u64,
+}
+
+impl MarksWriter {
+    /// No marks yet.
+    pub fn new() -> MarksWriter {
+        MarksWriter::default()
+    }
+
+    /// Appends a mark. `first_time_ns` is the append's, from which the first begin is counted; it
+    /// must be the same for all marks of an append.
+    ///
+    /// # Panics
+    /// If the mark lies before the last one, or if it begins a frame without a time.
+    pub fn push(&mut self, mark: Mark, first_time_ns: i64) {
+        let distance = mark
+            .offset_bytes
+            .checked_sub(self.last_offset_bytes)
+            .filter(|distance| *distance <= DISTANCE_MAX)
+            .expect("marks are pushed in order");
+        self.push_varint(distance << KIND_BITS | mark.kind.number());
+        self.last_offset_bytes = mark.offset_bytes;
+        if mark.kind.is_begin() {
+            let time_ns = mark.time_ns.expect("a frame that begins has a time");
+            let before_ns = self.last_time_ns.unwrap_or(first_time_ns);
+            self.push_varint(zigzag(time_ns.wrapping_sub(before_ns)));
+            self.last_time_ns = Some(time_ns);
+            self.frames_begun += 1;
+        }
+    }
+
+    /// The marks so far, as they lie in the append.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The length of the marks so far, in bytes. The next one adds at most [`MARK_BYTES_MAX`].
+    pub fn len_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// How many frames the marks so far begin.
+    pub fn frames_begun(&self) -> u64 {
+        self.frames_begun
+    }
+
+    /// Starts anew for the next append; the memory is kept.
+    pub fn clear(&mut self) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        *self = MarksWriter {
+            bytes,
+            ..MarksWriter::default()
+        };
+    }
+
+    fn push_varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.bytes.push(value as u8);
+    }
+}
+
+/// Reads frame marks in order, and ends after the first error.
+///
+/// Offsets never fall. Nothing is said of begins and ends alternating: a frame may have begun in an
+/// earlier append, or its end may be lost.
+#[derive(Debug, Clone)]
+pub struct Marks<'a> {
+    rest: &'a [u8],
+    offset_bytes: u64,
+    time_ns: i64,
+    end_bytes: u64,
+}
+
+impl<'a> Marks<'a> {
+    /// The marks in `bytes`, those of an append with this `first_time_ns`.
+    pub fn new(bytes: &'a [u8], first_time_ns: i64) -> Marks<'a> {
+        Marks {
+            rest: bytes,
+            offset_bytes: 0,
+            time_ns: first_time_ns,
+            end_bytes: u64::MAX,
+        }
+    }
+
+    /// The marks in `bytes`, those of this append; none of them lies beyond its payload.
+    pub fn of(descriptor: &Descriptor, bytes: &'a [u8]) -> Marks<'a> {
+        Marks {
+            end_bytes: u64::from(descriptor.payload_bytes),
+            ..Marks::new(bytes, descriptor.first_time_ns)
+        }
+    }
+
+    fn read(&mut self) -> Result<Mark, MarksError> {
+        let value = self.read_varint()?;
+        let kind = match value & ((1 << KIND_BITS) - 1) {
+            0 => MarkKind::Begin,
+            1 => MarkKind::End,
+            2 => MarkKind::EndAndBegin,
+            _ => return Err(MarksError::UnknownKind),
+        };
+        self.offset_bytes = self
+            .offset_bytes
+            .checked_add(value >> KIND_BITS)
+            .filter(|offset| *offset <= self.end_bytes)
+            .ok_or(MarksError::BeyondPayload)?;
+        let time_ns = if kind.is_begin() {
+            self.time_ns = self.time_ns.wrapping_add(unzigzag(self.read_varint()?));
+            Some(self.time_ns)
+        } else {
+            None
+        };
+        Ok(Mark {
+            offset_bytes: self.offset_bytes,
+            kind,
+            time_ns,
+        })
+    }
+
+    fn read_varint(&mut self) -> Result<u64, MarksError> {
+        let mut value = 0;
+        for position in 0..VARINT_BYTES_MAX {
+            let (byte, rest) = self.rest.split_first().ok_or(MarksError::Truncated)?;
+            self.rest = rest;
+            let bits = u64::from(byte & 0x7F);
+            // The tenth byte has room for one bit only.
+            if position == VARINT_BYTES_MAX - 1 && bits > 1 {
+                return Err(MarksError::TooLong);
+            }
+            value |= bits << (7 * position);
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(MarksError::TooLong)
+    }
+}
+
+impl Iterator for Marks<'_> {
+    type Item = Result<Mark, MarksError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let mark = self.read();
+        if mark.is_err() {
+            self.rest = &[];
+        }
+        Some(mark)
+    }
+}
+
+impl std::iter::FusedIterator for Marks<'_> {}
+
+/// Small numbers for small differences of either sign.
+fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn mark(offset_bytes: u64, kind: MarkKind, time_ns: Option<i64>) -> Mark {
+        Mark {
+            offset_bytes,
+            kind,
+            time_ns,
+        }
+    }
+
+    fn written(marks: &[Mark], first_time_ns: i64) -> MarksWriter {
+        let mut writer = MarksWriter::new();
+        for mark in marks {
+            writer.push(*mark, first_time_ns);
+        }
+        writer
+    }
+
+    fn read(bytes: &[u8], first_time_ns: i64) -> Result<Vec<Mark>, MarksError> {
+        Marks::new(bytes, first_time_ns).collect()
+    }
+
+    #[test]
+    fn marks_lie_as_the_format_says() {
+        let marks = [
+            mark(0, MarkKind::Begin, Some(1000)),
+            mark(10, MarkKind::EndAndBegin, Some(1003)),
+            mark(10, MarkKind::End, None),
+            mark(210, MarkKind::Begin, Some(1001)),
+        ];
+        let writer = written(&marks, 1000);
+        // distance << 2 | kind, then the difference of the times doubled, less 1 if negative.
+        assert_eq!(writer.bytes(), [0, 0, 10 << 2 | 2, 6, 1, 0xA0, 0x06, 3]);
+        assert_eq!(writer.len_bytes(), 8);
+        assert_eq!(writer.frames_begun(), 3);
+        assert_eq!(read(writer.bytes(), 1000).unwrap(), marks);
+    }
+
+    #[test]
+    fn a_cleared_writer_starts_anew() {
+        let first = [
+            mark(5, MarkKind::Begin, Some(77)),
+            mark(9, MarkKind::End, None),
+        ];
+        let mut writer = written(&first, 50);
+        writer.clear();
+        assert_eq!((writer.len_bytes(), writer.frames_begun()), (0, 0));
+        for mark in first {
+            writer.push(mark, 60);
+        }
+        assert_eq!(read(writer.bytes(), 60).unwrap(), first);
+    }
+
+    #[test]
+    fn the_longest_mark_takes_no_more_than_is_said() {
+        let marks = [
+            mark(0, MarkKind::Begin, Some(i64::MIN)),
+            mark(DISTANCE_MAX, MarkKind::EndAndBegin, Some(0)),
+        ];
+        let writer = written(&marks, 0);
+        assert_eq!(writer.len_bytes(), 1 + 10 + MARK_BYTES_MAX);
+        assert_eq!(read(writer.bytes(), 0).unwrap(), marks);
+    }
+
+    #[test]
+    fn what_no_writer_writes_is_refused_and_ends_the_marks() {
+        let last = |bytes: &[u8]| Marks::new(bytes, 0).last().unwrap();
+        assert_eq!(last(&[3, 1]), Err(MarksError::UnknownKind));
+        assert_eq!(last(&[0x80]), Err(MarksError::Truncated));
+        assert_eq!(last(&[1, 0]), Err(MarksError::Truncated));
+        assert_eq!(last(&[0x81; 11]), Err(MarksError::TooLong));
+        let mut too_large = [0xFF; 10];
+        too_large[9] = 2;
+        assert_eq!(last(&too_large), Err(MarksError::TooLong));
+        // Four of the largest distances still have an offset; a fifth has none.
+        let mut largest = vec![0xFD];
+        largest.extend([0xFF; 8]);
+        largest.push(1);
+        assert_eq!(read(&largest.repeat(4), 0).unwrap().len(), 4);
+        assert_eq!(last(&largest.repeat(5)), Err(MarksError::BeyondPayload));
+    }
+
+    #[test]
+    #[should_panic(expected = "marks are pushed in order")]
+    fn marks_that_go_back_are_not_written() {
+        written(
+            &[mark(5, MarkKind::End, None), mark(4, MarkKind::End, None)],
+            0,
+        );
+    }
+
+    fn any_marks() -> impl Strategy<Value = Vec<Mark>> {
+        let distance = prop_oneof![0..3_u64, 0..70_000_u64, 0..1_u64 << 40];
+        let kind = prop_oneof![
+            Just(MarkKind::Begin),
+            Just(MarkKind::End),
+            Just(MarkKind::EndAndBegin)
+        ];
+        let time = prop_oneof![any::<i64>(), -1000..1000_i64];
+        prop::collection::vec((distance, kind, time), 0..50).prop_map(|steps| {
+            let mut offset = 0;
+            steps
+                .into_iter()
+                .map(|(distance, kind, time_ns)| {
+                    offset += distance;
+                    mark(offset, kind, kind.is_begin().then_some(time_ns))
+                })
+                .collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read_whatever_the_times_do(
+            marks in any_marks(),
+            first_time_ns in any::<i64>(),
+        ) {
+            let writer = written(&marks, first_time_ns);
+            prop_assert_eq!(read(writer.bytes(), first_time_ns).unwrap(), marks.clone());
+            let begun = marks.iter().filter(|mark| mark.kind.is_begin()).count();
+            prop_assert_eq!(writer.frames_begun(), begun as u64);
+        }
+
+        #[test]
+        fn every_shortening_gives_fewer_marks_or_an_error(marks in any_marks()) {
+            let writer = written(&marks, 0);
+            for length in 0..writer.len_bytes() {
+                match read(&writer.bytes()[..length], 0) {
+                    Ok(fewer) => prop_assert!(marks.starts_with(&fewer) && fewer != marks),
+                    Err(error) => prop_assert_eq!(error, MarksError::Truncated),
+                }
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_answered_with_marks_in_order(
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            first_time_ns in any::<i64>(),
+        ) {
+            let marks: Vec<_> = Marks::new(&bytes, first_time_ns).collect();
+            prop_assert!(marks.len() <= bytes.len());
+            let good: Vec<Mark> = marks.iter().copied().map_while(Result::ok).collect();
+            prop_assert!(good.len() + 1 >= marks.len());
+            prop_assert!(good.is_sorted_by_key(|mark| mark.offset_bytes));
+            let again = written(&good, first_time_ns);
+            prop_assert_eq!(read(again.bytes(), first_time_ns).unwrap(), good);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What lies on the members of a store, byte by byte: docs/format.md, section by section.
+//!
+//! The recorder encodes with it, readers and the check decode with it. Nothing here does input or
+//! output. Decoding takes any bytes: it refuses what is wrong and never panics.
+
+mod append;
+mod checksum;
+mod descriptor;
+mod geometry;
+mod marks;
+mod notes;
+mod seal;
+mod superblock;
+
+pub use append::{
+    append_bytes_for, is_sealed, marks_are_whole, marks_range, payload_range, payload_room,
+    verify_payload,
+};
+pub use checksum::{PieceChecksums, crc32c};
+pub use descriptor::{Descriptor, DescriptorError, Gap, GapReason, Kind, Position, Skip};
+pub use geometry::{Geometry, GeometryError, Place};
+pub use marks::{MARK_BYTES_MAX, Mark, MarkKind, Marks, MarksError, MarksWriter};
+pub use notes::{EndNote, NoteError, PlaceNote, StartNote, StreamNote, StreamTotal};
+pub use seal::Seal;
+pub use superblock::{Superblock, SuperblockError, newest};
+
+/// The unit of every write, in bytes; a superblock and a descriptor take one each.
+pub const BLOCK_BYTES: usize = 4096;
+/// How much payload one checksum covers, in bytes.
+pub const PIECE_BYTES: usize = 64 * 1024;
+/// A seal, at the very end of an append, in bytes.
+pub const SEAL_BYTES: usize = 64;
+/// How many streams a recording may have.
+pub const STREAMS_MAX: usize = 64;
+/// How many members a store may have.
+pub const MEMBERS_MAX: usize = 128;
+/// The smallest slot, in bytes.
+pub const SLOT_BYTES_MIN: u32 = 64 * 1024;
+/// The largest slot, in bytes.
+pub const SLOT_BYTES_MAX: u32 = 16 * 1024 * 1024;
+/// The version of the format that is written, and the newest that is read.
+pub const VERSION: u32 = 1;
+/// The stream of appends that belong to none: start and end.
+pub const CONTROL_STREAM: u16 = 0xFFFF;

@@ -1,0 +1,251 @@
+//! The payload of a start and of an end: JSON, to be readable with a hex editor in thirty years.
+//!
+//! Keys that are not known are passed over, because later versions add some.
+
+use serde::{Deserialize, Serialize};
+
+use super::geometry::Place;
+
+/// What the start of a recording says of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartNote {
+    /// When the recording began, in nanoseconds since 1970.
+    #[serde(rename = "started")]
+    pub started_ns: i64,
+    /// What recorded it, with its version.
+    pub tool: String,
+    /// Whether old slots are written again when the members are full.
+    pub ring: bool,
+    /// The streams, in the order of their numbers.
+    pub streams: Vec<StreamNote>,
+    /// The start of the recording before on this member.
+    #[serde(default)]
+    pub previous_start: Option<PlaceNote>,
+}
+
+/// What the start of a recording says of one stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamNote {
+    /// How the user calls it.
+    pub name: String,
+    /// How its frames are told apart.
+    pub framing: String,
+    /// Where its bytes came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+/// A [`Place`] in a note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlaceNote {
+    /// See [`Place`].
+    pub slot_serial: u64,
+    /// See [`Place`].
+    #[serde(rename = "slot_offset")]
+    pub slot_offset_bytes: u32,
+}
+
+/// What the end of a recording says of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndNote {
+    /// Why it ended, as the result of the command calls it.
+    pub ended: String,
+    /// The streams, in the order of their numbers.
+    pub streams: Vec<StreamTotal>,
+}
+
+/// What became of one stream in all; `offered = recorded + gap_bytes`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamTotal {
+    /// Bytes that the source offered.
+    pub offered: u64,
+    /// Bytes that are on the medium.
+    pub recorded: u64,
+    /// Bytes that were lost before.
+    pub gap_bytes: u64,
+    /// Frames begun.
+    pub frames: u64,
+}
+
+/// Why a note cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("the account of a recording cannot be read: {0}")]
+pub struct NoteError(#[from] serde_json::Error);
+
+impl StartNote {
+    /// The payload of a start.
+    pub fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("its keys are strings")
+    }
+
+    /// Reads the payload of a start.
+    ///
+    /// # Errors
+    /// If it is no JSON object with these keys.
+    pub fn from_json(payload: &[u8]) -> Result<StartNote, NoteError> {
+        Ok(serde_json::from_slice(payload)?)
+    }
+}
+
+impl EndNote {
+    /// The payload of an end.
+    pub fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("its keys are strings")
+    }
+
+    /// Reads the payload of an end.
+    ///
+    /// # Errors
+    /// If it is no JSON object with these keys.
+    pub fn from_json(payload: &[u8]) -> Result<EndNote, NoteError> {
+        Ok(serde_json::from_slice(payload)?)
+    }
+}
+
+impl From<Place> for PlaceNote {
+    fn from(place: Place) -> PlaceNote {
+        PlaceNote {
+            slot_serial: place.slot_serial,
+            slot_offset_bytes: place.slot_offset_bytes,
+        }
+    }
+}
+
+impl From<PlaceNote> for Place {
+    fn from(note: PlaceNote) -> Place {
+        Place {
+            slot_serial: note.slot_serial,
+            slot_offset_bytes: note.slot_offset_bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn start() -> StartNote {
+        StartNote {
+            started_ns: 1_700_000_000_000_000_000,
+            tool: "sustain 0.2.0".into(),
+            ring: true,
+            streams: vec![StreamNote {
+                name: "camera".into(),
+                framing: "none".into(),
+                source: None,
+            }],
+            previous_start: Some(PlaceNote {
+                slot_serial: u64::MAX - 1,
+                slot_offset_bytes: 4096,
+            }),
+        }
+    }
+
+    #[test]
+    fn the_keys_are_those_of_the_format() {
+        let text = String::from_utf8(start().to_json()).unwrap();
+        assert_eq!(
+            text,
+            r#"{"started":1700000000000000000,"tool":"sustain 0.2.0","ring":true,"#.to_owned()
+                + r#""streams":[{"name":"camera","framing":"none"}],"#
+                + r#""previous_start":{"slot_serial":18446744073709551614,"slot_offset":4096}}"#
+        );
+        let first = StartNote {
+            previous_start: None,
+            ..start()
+        };
+        assert!(first.to_json().ends_with(br#""previous_start":null}"#));
+        let end = EndNote {
+            ended: "stopped".into(),
+            streams: vec![StreamTotal {
+                offered: 10,
+                recorded: 7,
+                gap_bytes: 3,
+                frames: 2,
+            }],
+        };
+        assert_eq!(
+            String::from_utf8(end.to_json()).unwrap(),
+            r#"{"ended":"stopped","streams":[{"offered":10,"recorded":7,"gap_bytes":3,"#.to_owned()
+                + r#""frames":2}]}"#
+        );
+    }
+
+    #[test]
+    fn keys_of_later_versions_are_passed_over() {
+        let text = br#"{"later":[{"a":1}],"started":-1,"tool":"t","ring":false,
+            "streams":[{"name":"n","framing":"f","rate":9.5}]}"#;
+        let note = StartNote::from_json(text).unwrap();
+        assert_eq!(note.started_ns, -1);
+        assert_eq!(note.previous_start, None);
+        assert_eq!(note.streams[0].name, "n");
+        let end = EndNote::from_json(br#"{"ended":"e","streams":[],"later":null}"#).unwrap();
+        assert_eq!(end.ended, "e");
+    }
+
+    #[test]
+    fn what_is_no_note_is_refused() {
+        let texts: [&[u8]; 7] = [
+            b"",
+            b"{}",
+            b"null",
+            b"[",
+            b"\xFF",
+            br#"{"ended":"e","streams":[{"offered":-1,"recorded":0,"gap_bytes":0,"frames":0}]}"#,
+            br#"{"ended":"e","streams":[]} x"#,
+        ];
+        for text in texts {
+            assert!(StartNote::from_json(text).is_err());
+            assert!(EndNote::from_json(text).is_err());
+        }
+        let deep = "[".repeat(1 << 20);
+        let nested = format!(r#"{{"ended":"e","streams":[],"later":{deep}}}"#);
+        assert!(EndNote::from_json(nested.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn every_shortening_is_refused() {
+        let bytes = start().to_json();
+        for length in 0..bytes.len() {
+            assert!(StartNote::from_json(&bytes[..length]).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_encoded_is_decoded(
+            started_ns in any::<i64>(),
+            tool in any::<String>(),
+            ring in any::<bool>(),
+            streams in prop::collection::vec(any::<(String, String, Option<String>)>(), 0..5),
+            previous in prop::option::of(any::<(u64, u32)>()),
+            totals in prop::collection::vec(any::<[u64; 4]>(), 0..5),
+        ) {
+            let start = StartNote {
+                started_ns,
+                tool: tool.clone(),
+                ring,
+                streams: streams
+                    .into_iter()
+                    .map(|(name, framing, source)| StreamNote { name, framing, source })
+                    .collect(),
+                previous_start: previous.map(|(slot_serial, slot_offset_bytes)| {
+                    Place { slot_serial, slot_offset_bytes }.into()
+                }),
+            };
+            prop_assert_eq!(StartNote::from_json(&start.to_json()).unwrap(), start);
+            let end = EndNote {
+                ended: tool,
+                streams: totals
+                    .into_iter()
+                    .map(|[offered, recorded, gap_bytes, frames]| {
+                        StreamTotal { offered, recorded, gap_bytes, frames }
+                    })
+                    .collect(),
+            };
+            prop_assert_eq!(EndNote::from_json(&end.to_json()).unwrap(), end);
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! The superblock: what a member says of its store and of itself.
+//!
+//! Written by `create` and at both ends of a recording; read first when a store is opened.
+
+use std::mem::offset_of;
+
+use uuid::Uuid;
+use zerocopy::little_endian::{I64, U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::checksum::crc32c_without_field;
+use super::geometry::Geometry;
+use super::{BLOCK_BYTES, MEMBERS_MAX, VERSION};
+
+const MAGIC: [u8; 16] = *b"sustain-store\r\n\x1a";
+const COPIES: u32 = 4;
+const FLAG_PREWRITTEN: u32 = 1;
+
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct Layout {
+    magic: [u8; 16],
+    version: U32,
+    crc: U32,
+    copy: U32,
+    slot_bytes: U32,
+    store: [u8; 16],
+    member: [u8; 16],
+    generation: U64,
+    created: I64,
+    member_bytes: U64,
+    first_slot: U64,
+    slot_count: U64,
+    member_index: U16,
+    member_count: U16,
+    flags: U32,
+    slots_begun: U64,
+    parity_count: U16,
+    reserved: [u8; 902],
+    members: [[u8; 16]; MEMBERS_MAX],
+    rest: [u8; 1024],
+}
+
+const _: () = assert!(size_of::<Layout>() == BLOCK_BYTES);
+
+/// What a member says of its store and of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Superblock {
+    /// The store that the member belongs to.
+    pub store: Uuid,
+    /// This member; the same as `members[member_index]`.
+    pub member: Uuid,
+    /// Larger in newer copies.
+    pub generation: u64,
+    /// When the store was created, in nanoseconds since 1970.
+    pub created_ns: i64,
+    /// How this member is divided.
+    pub geometry: Geometry,
+    /// This member's place among all.
+    pub member_index: u16,
+    /// All members of the store, in order: 1 to 128, no two alike.
+    pub members: Vec<Uuid>,
+    /// Whether every byte of the slots was written before use.
+    pub is_prewritten: bool,
+    /// At least so many slot serials have been begun: a hint.
+    pub slots_begun: u64,
+}
+
+/// Why a block is not a superblock that can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SuperblockError {
+    /// It is something else.
+    #[error("There is no store here: name its members, or create one with `sustain create`")]
+    Foreign,
+    /// Written by a later version of the format. Nothing else of it is believed.
+    #[error(
+        "This store has format version {version}, and version {VERSION} is the newest known \
+         here: use a newer sustain"
+    )]
+    Newer {
+        /// Its version.
+        version: u32,
+    },
+    /// It was a superblock, but a checksum or its content is wrong.
+    #[error("The superblock is damaged: look whether another copy, or another member, is whole")]
+    Damaged,
+}
+
+impl Superblock {
+    /// The block to write as copy 0 (A) to 3 (D).
+    ///
+    /// # Panics
+    /// If there is no such copy, or if the superblock is not one that could be decoded again.
+    pub fn encode(&self, copy: u32) -> Vec<u8> {
+        assert!(copy < COPIES, "a superblock has four copies");
+        assert!(self.is_valid(), "a superblock is consistent: {self:?}");
+        let mut block = vec![0; BLOCK_BYTES];
+        let layout = Layout::mut_from_bytes(&mut block).expect("it is one block");
+        layout.magic = MAGIC;
+        layout.version = VERSION.into();
+        layout.copy = copy.into();
+        layout.slot_bytes = self.geometry.slot_bytes.into();
+        layout.store = self.store.into_bytes();
+        layout.member = self.member.into_bytes();
+        layout.generation = self.generation.into();
+        layout.created = self.created_ns.into();
+        layout.member_bytes = self.geometry.member_bytes.into();
+        layout.first_slot = self.geometry.first_slot_offset_bytes.into();
+        layout.slot_count = self.geometry.slot_count.into();
+        layout.member_index = self.member_index.into();
+        layout.member_count = (self.members.len() as u16).into();
+        layout.flags = if self.is_prewritten {
+            FLAG_PREWRITTEN
+        } else {
+            0
+        }
+        .into();
+        layout.slots_begun = self.slots_begun.into();
+        for (entry, member) in layout.members.iter_mut().zip(&self.members) {
+            *entry = member.into_bytes();
+        }
+        layout.crc = crc_of(layout).into();
+        block
+    }
+
+    /// Reads the superblock in the first block of `bytes`.
+    ///
+    /// # Errors
+    /// If it is none, or of a later version, or damaged. The version is looked at first, because
+    /// a later one may keep its checksum elsewhere.
+    pub fn decode(bytes: &[u8]) -> Result<Superblock, SuperblockError> {
+        if !bytes.starts_with(&MAGIC) {
+            return Err(SuperblockError::Foreign);
+        }
+        let (layout, _) = Layout::ref_from_prefix(bytes).map_err(|_| SuperblockError::Damaged)?;
+        let version = layout.version.get();
+        if version > VERSION {
+            return Err(SuperblockError::Newer { version });
+        }
+        if version != VERSION || layout.crc.get() != crc_of(layout) {
+            return Err(SuperblockError::Damaged);
+        }
+        let member_count = usize::from(layout.member_count.get());
+        let members = layout
+            .members
+            .get(..member_count)
+            .ok_or(SuperblockError::Damaged)?;
+        let superblock = Superblock {
+            store: Uuid::from_bytes(layout.store),
+            member: Uuid::from_bytes(layout.member),
+            generation: layout.generation.get(),
+            created_ns: layout.created.get(),
+            geometry: Geometry {
+                slot_bytes: layout.slot_bytes.get(),
+                first_slot_offset_bytes: layout.first_slot.get(),
+                slot_count: layout.slot_count.get(),
+                member_bytes: layout.member_bytes.get(),
+            },
+            member_index: layout.member_index.get(),
+            members: members.iter().copied().map(Uuid::from_bytes).collect(),
+            is_prewritten: layout.flags.get() & FLAG_PREWRITTEN != 0,
+            slots_begun: layout.slots_begun.get(),
+        };
+        if layout.copy.get() < COPIES && superblock.is_valid() {
+            Ok(superblock)
+        } else {
+            Err(SuperblockError::Damaged)
+        }
+    }
+
+    fn is_valid(&self) -> bool {
+        self.geometry.is_valid()
+            && self.members.len() <= MEMBERS_MAX
+            && self.members.get(usize::from(self.member_index)) == Some(&self.member)
+            && are_distinct(&self.members)
+    }
+}
+
+/// The superblock that counts among a member's copies: the valid one of the largest generation.
+///
+/// # Errors
+/// If no copy is valid: the one of a later version if there is, else that a superblock is damaged,
+/// else that there is none.
+pub fn newest(
+    copies: impl IntoIterator<Item = Result<Superblock, SuperblockError>>,
+) -> Result<Superblock, SuperblockError> {
+    copies
+        .into_iter()
+        .reduce(|best, other| {
+            if rank(&other) > rank(&best) {
+                other
+            } else {
+                best
+            }
+        })
+        .unwrap_or(Err(SuperblockError::Foreign))
+}
+
+fn rank(copy: &Result<Superblock, SuperblockError>) -> (u8, u64) {
+    match copy {
+        Ok(superblock) => (3, superblock.generation),
+        Err(SuperblockError::Newer { version }) => (2, u64::from(*version)),
+        Err(SuperblockError::Damaged) => (1, 0),
+        Err(SuperblockError::Foreign) => (0, 0),
+    }
+}
+
+fn are_distinct(members: &[Uuid]) -> bool {
+    let mut sorted = members.to_vec();
+    sorted.sort_unstable();
+    sorted.windows(2).all(|pair| pair[0] != pair[1])
+}
+
+fn crc_of(layout: &Layout) -> u32 {
+    crc32c_without_field(layout.as_bytes(), offset_of!(Layout, crc))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn superblock() -> Superblock {
+        let members: Vec<Uuid> = (1..=3).map(Uuid::from_u128).collect();
+        Superblock {
+            store: Uuid::from_u128(0xABCD),
+            member: members[1],
+            generation: 7,
+            created_ns: 1_700_000_000_000_000_000,
+            geometry: Geometry::of_member(1 << 30, 8 << 20).unwrap(),
+            member_index: 1,
+            members,
+            is_prewritten: true,
+            slots_begun: 12,
+        }
+    }
+
+    fn with_right_crc(mut block: Vec<u8>) -> Vec<u8> {
+        let crc = crc32c_without_field(&block, 20);
+        block[20..24].copy_from_slice(&crc.to_le_bytes());
+        block
+    }
+
+    fn patched(offset: usize, bytes: &[u8]) -> Result<Superblock, SuperblockError> {
+        let mut block = superblock().encode(0);
+        block[offset..offset + bytes.len()].copy_from_slice(bytes);
+        Superblock::decode(&with_right_crc(block))
+    }
+
+    #[test]
+    fn the_fields_lie_where_the_format_says() {
+        let fields = [
+            (offset_of!(Layout, magic), 0),
+            (offset_of!(Layout, version), 16),
+            (offset_of!(Layout, crc), 20),
+            (offset_of!(Layout, copy), 24),
+            (offset_of!(Layout, slot_bytes), 28),
+            (offset_of!(Layout, store), 32),
+            (offset_of!(Layout, member), 48),
+            (offset_of!(Layout, generation), 64),
+            (offset_of!(Layout, created), 72),
+            (offset_of!(Layout, member_bytes), 80),
+            (offset_of!(Layout, first_slot), 88),
+            (offset_of!(Layout, slot_count), 96),
+            (offset_of!(Layout, member_index), 104),
+            (offset_of!(Layout, member_count), 106),
+            (offset_of!(Layout, flags), 108),
+            (offset_of!(Layout, slots_begun), 112),
+            (offset_of!(Layout, parity_count), 120),
+            (offset_of!(Layout, reserved), 122),
+            (offset_of!(Layout, members), 1024),
+        ];
+        for (number, (is, should_be)) in fields.into_iter().enumerate() {
+            assert_eq!(is, should_be, "field {number}");
+        }
+        let block = superblock().encode(2);
+        assert_eq!(&block[..16], b"sustain-store\x0D\x0A\x1A");
+        assert_eq!(block[24], 2);
+        assert_eq!(block[28..32], (8_u32 << 20).to_le_bytes());
+        assert_eq!(block[1024 + 16..1024 + 32], *Uuid::from_u128(2).as_bytes());
+        assert!(block[1024 + 48..].iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn every_shortening_and_every_flipped_bit_is_refused() {
+        let mut block = superblock().encode(3);
+        for length in 0..BLOCK_BYTES {
+            assert!(Superblock::decode(&block[..length]).is_err());
+        }
+        for bit in 0..BLOCK_BYTES * 8 {
+            block[bit / 8] ^= 1 << (bit % 8);
+            let answer = Superblock::decode(&block);
+            match bit / 8 {
+                0..16 => assert_eq!(answer, Err(SuperblockError::Foreign), "bit {bit}"),
+                16..20 => assert!(answer.is_err(), "bit {bit}"),
+                _ => assert_eq!(answer, Err(SuperblockError::Damaged), "bit {bit}"),
+            }
+            block[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+
+    #[test]
+    fn a_later_version_is_named_without_a_look_at_the_rest() {
+        let mut block = superblock().encode(0);
+        block[16] = 2;
+        block[200] = 1;
+        assert_eq!(
+            Superblock::decode(&block),
+            Err(SuperblockError::Newer { version: 2 })
+        );
+        assert_eq!(patched(16, &[0]), Err(SuperblockError::Damaged));
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused_though_its_checksum_is_right() {
+        let wrong: [(usize, &[u8]); 15] = [
+            (24, &[4]),
+            (28, &[1]),
+            (31, &[1]),
+            (48, &[9]),
+            (80, &[1]),
+            (80, &[0; 8]),
+            (80, &[0xFF; 8]),
+            (88, &[0; 8]),
+            (96, &[0; 8]),
+            (96, &[0xFF; 8]),
+            (104, &[0, 0]),
+            (104, &[3, 0]),
+            (106, &[0, 0]),
+            (106, &[129, 0]),
+            (106, &[0xFF; 2]),
+        ];
+        for (offset, bytes) in wrong {
+            assert_eq!(
+                patched(offset, bytes),
+                Err(SuperblockError::Damaged),
+                "{bytes:?} at {offset}"
+            );
+        }
+        // The last member is the first one again; one more than there are is a nil UUID.
+        let first = *Uuid::from_u128(1).as_bytes();
+        assert_eq!(patched(1024 + 32, &first), Err(SuperblockError::Damaged));
+        assert_eq!(patched(106, &[5, 0]), Err(SuperblockError::Damaged));
+    }
+
+    #[test]
+    fn reserved_bytes_and_unknown_flags_are_ignored() {
+        assert_eq!(patched(120, &[0xFF; 904]), Ok(superblock()));
+        assert_eq!(patched(3072, &[0xFF; 1024]), Ok(superblock()));
+        assert_eq!(patched(108, &[0xFF; 4]), Ok(superblock()));
+        let otherwise = patched(108, &[0xFE]).unwrap();
+        assert!(!otherwise.is_prewritten);
+    }
+
+    #[test]
+    fn the_valid_copy_of_the_largest_generation_counts() {
+        let of = |generation| {
+            Ok(Superblock {
+                generation,
+                ..superblock()
+            })
+        };
+        let damaged = Err(SuperblockError::Damaged);
+        let newer = Err(SuperblockError::Newer { version: 2 });
+        let foreign = Err(SuperblockError::Foreign);
+        assert_eq!(newest([of(3), damaged.clone(), of(4), of(2)]), of(4));
+        assert_eq!(newest([newer.clone(), of(0)]), of(0));
+        assert_eq!(
+            newest([foreign.clone(), damaged.clone(), newer.clone()]),
+            newer
+        );
+        assert_eq!(newest([newer.clone(), damaged.clone()]), newer);
+        assert_eq!(newest([foreign.clone(), damaged.clone()]), damaged);
+        assert_eq!(newest([foreign.clone(), foreign.clone()]), foreign);
+        assert_eq!(newest([]), foreign);
+    }
+
+    #[test]
+    #[should_panic(expected = "a superblock is consistent")]
+    fn a_superblock_that_could_not_be_read_again_is_not_written() {
+        let wrong = Superblock {
+            member_index: 0,
+            ..superblock()
+        };
+        wrong.encode(0);
+    }
+
+    prop_compose! {
+        fn any_superblock()(
+            ids in (any::<u128>(), any::<u128>()),
+            numbers in any::<[u64; 2]>(),
+            created_ns in any::<i64>(),
+            capacity_bytes in (64_u64 << 20)..=u64::MAX,
+            shift in 16..=24_u32,
+            count in 1..=MEMBERS_MAX,
+            index in any::<prop::sample::Index>(),
+            is_prewritten in any::<bool>(),
+        ) -> Superblock {
+            let members: Vec<Uuid> = (0..count as u128)
+                .map(|number| Uuid::from_u128(ids.1.wrapping_add(number)))
+                .collect();
+            let member_index = index.index(count);
+            Superblock {
+                store: Uuid::from_u128(ids.0),
+                member: members[member_index],
+                generation: numbers[0],
+                created_ns,
+                geometry: Geometry::of_member(capacity_bytes, 1 << shift).unwrap(),
+                member_index: member_index as u16,
+                members,
+                is_prewritten,
+                slots_begun: numbers[1],
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_encoded_is_decoded(superblock in any_superblock(), copy in 0..4_u32) {
+            let block = superblock.encode(copy);
+            prop_assert_eq!(Superblock::decode(&block), Ok(superblock));
+        }
+
+        #[test]
+        fn hostile_fields_under_a_right_checksum_never_harm(
+            superblock in any_superblock(),
+            patches in prop::collection::vec(
+                (0..60_usize, prop_oneof![any::<u64>(), 0..300_u64], 1..=8_usize), 1..4,
+            ),
+        ) {
+            let mut block = superblock.encode(0);
+            for (at, value, width) in patches {
+                // Two bytes apart, which is how the smallest fields lie, and behind the checksum.
+                let offset = 24 + 2 * at;
+                block[offset..offset + width].copy_from_slice(&value.to_le_bytes()[..width]);
+            }
+            if let Ok(superblock) = Superblock::decode(&with_right_crc(block)) {
+                prop_assert!(superblock.geometry.is_valid());
+                prop_assert!(superblock.members.len() <= MEMBERS_MAX);
+                let again = superblock.encode(1);
+                prop_assert_eq!(Superblock::decode(&again), Ok(superblock));
+            }
+        }
+
+        #[test]
+        fn random_bytes_under_a_right_checksum_never_panic(
+            bytes in prop::collection::vec(any::<u8>(), BLOCK_BYTES - 20),
+        ) {
+            let mut block = MAGIC.to_vec();
+            block.extend([1, 0, 0, 0]);
+            block.extend(bytes);
+            let _ = Superblock::decode(&with_right_crc(block));
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Records streams on the members of a store, and reads them back.
+//!
+//! [`mod@format`] is what lies on the members, byte by byte, as docs/format.md has it.
+
+#![forbid(unsafe_code)]
+
+pub mod document;
+pub mod error;
+pub mod format;
+pub mod member_io;
+pub mod opening;
+pub mod reading;
+pub mod recorder;
+pub mod result;
+pub mod run;
+pub mod source;
+pub mod store;
+pub mod walk;

@@ -1,0 +1,217 @@
+//! What the members tell of each recording, merged: its streams, how far they came, what is missing.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use super::Chapter;
+use crate::format::{Descriptor, EndNote, Kind, Place, Position, StreamNote};
+
+/// One recording, as far as the members that are there tell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recording {
+    /// Its number in the store, from 1.
+    pub number: u32,
+    /// Its identity.
+    pub id: Uuid,
+    /// When it began, in nanoseconds since 1970; none if no member's start can be read.
+    pub started_ns: Option<i64>,
+    /// Whether old slots were written over when the members were full.
+    pub ring: bool,
+    /// Its streams, in the order of their numbers.
+    pub streams: Vec<StreamSummary>,
+    /// What its end says, if that can be read.
+    pub end: Option<EndNote>,
+    /// Whether no member has an end mark: a crash or a kill ended it.
+    pub open_end: bool,
+    /// The first sequence from which on all appends are there that are to be; what lies before has
+    /// been written over in part. None if nothing has been.
+    pub readable_from_sequence: Option<u64>,
+    /// What each member of the store has of it, in the order of the table of members.
+    pub per_member: Vec<Option<Extent>>,
+}
+
+/// The part of a recording that is on one member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// The oldest append that is still there.
+    pub first: Place,
+    /// The newest append.
+    pub last: Place,
+    /// Whether what came before the oldest append has been written over in a ring.
+    pub is_overwritten: bool,
+}
+
+/// One stream of a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamSummary {
+    /// As the user calls it; `stream 0` and so on if no member's start can be read.
+    pub name: String,
+    /// How its frames are told apart, if known.
+    pub framing: Option<String>,
+    /// All that the source offered, as far as it was handed out to members.
+    pub offered_bytes: u64,
+    /// Lost before it reached a member.
+    pub gap_bytes: u64,
+    /// Put on members.
+    pub recorded_bytes: u64,
+    /// Frames begun.
+    pub frames: u64,
+    /// Put on members that are not there, or not there with all that they had. What is damaged on
+    /// members that are there shows only when it is read.
+    pub hole_bytes: u64,
+    /// When its first byte arrived, in nanoseconds since 1970; the recording's start where the
+    /// appends at its beginning do not tell.
+    pub first_time_ns: Option<i64>,
+    /// When its last byte arrived; the time of the last append where the last few do not tell.
+    pub last_time_ns: i64,
+    /// Below this some bytes have been written over in the ring.
+    pub readable_from_bytes: u64,
+}
+
+/// Two members that give one number to different recordings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Apart {
+    /// The number.
+    pub recording: u32,
+    /// Place of a member in the table of members.
+    pub first: usize,
+    /// Place of one that tells otherwise.
+    pub second: usize,
+}
+
+/// Merges what each member tells, in the order of the table of members; none for a member that is
+/// not there. Newest recording first.
+///
+/// # Errors
+/// [`Apart`] if two halves of the store have recorded by themselves.
+pub fn merge(members: &[Option<Vec<Chapter>>]) -> Result<Vec<Recording>, Apart> {
+    let mut recordings: BTreeMap<u32, Vec<(usize, &Chapter)>> = BTreeMap::new();
+    for (index, chapters) in members.iter().enumerate() {
+        for chapter in chapters.iter().flatten() {
+            let parts = recordings.entry(chapter.recording).or_default();
+            if let Some((first, other)) = parts.first()
+                && other.recording_id != chapter.recording_id
+            {
+                return Err(Apart {
+                    recording: chapter.recording,
+                    first: *first,
+                    second: index,
+                });
+            }
+            parts.push((index, chapter));
+        }
+    }
+    let newest_first = recordings.values().rev();
+    Ok(newest_first
+        .map(|parts| recording(parts, members.len()))
+        .collect())
+}
+
+fn recording(parts: &[(usize, &Chapter)], member_count: usize) -> Recording {
+    let chapters: Vec<&Chapter> = parts.iter().map(|(_, chapter)| *chapter).collect();
+    let start = chapters.iter().find_map(|chapter| chapter.start.as_ref());
+    // What lies before the youngest of the oldest appends is on some members, but not on all.
+    let readable = chapters
+        .iter()
+        .filter(|chapter| chapter.is_overwritten)
+        .map(|chapter| &chapter.first)
+        .max_by_key(|first| first.sequence);
+    let notes = start.map_or(&[][..], |start| &start.streams);
+    let counts = chapters.iter().map(|chapter| chapter.last.positions.len());
+    let count = counts.max().unwrap_or(0).max(notes.len());
+    let started_ns = start.map(|start| start.started_ns);
+    let mut per_member = vec![None; member_count];
+    for (index, chapter) in parts {
+        per_member[*index] = Some(Extent {
+            first: chapter.first.place,
+            last: chapter.last.place,
+            is_overwritten: chapter.is_overwritten,
+        });
+    }
+    Recording {
+        number: chapters[0].recording,
+        id: chapters[0].recording_id,
+        started_ns,
+        ring: start.is_some_and(|start| start.ring),
+        streams: (0..count)
+            .map(|stream| summary(&chapters, stream, notes.get(stream), readable, started_ns))
+            .collect(),
+        end: chapters.iter().find_map(|chapter| chapter.end.clone()),
+        open_end: chapters
+            .iter()
+            .all(|chapter| chapter.last.kind != Kind::End),
+        readable_from_sequence: readable.map(|first| first.sequence),
+        per_member,
+    }
+}
+
+fn summary(
+    chapters: &[&Chapter],
+    stream: usize,
+    note: Option<&StreamNote>,
+    readable: Option<&Descriptor>,
+    started_ns: Option<i64>,
+) -> StreamSummary {
+    let mut furthest = Position::default();
+    for chapter in chapters {
+        let position = position(&chapter.last, stream);
+        furthest.next_offset_bytes = furthest.next_offset_bytes.max(position.next_offset_bytes);
+        furthest.frames = furthest.frames.max(position.frames);
+        furthest.gap_bytes = furthest.gap_bytes.max(position.gap_bytes);
+        furthest.member_bytes = furthest.member_bytes.saturating_add(position.member_bytes);
+    }
+    let recorded_bytes = recorded_bytes(&furthest);
+    let before_readable = readable.map_or_else(Position::default, |first| before(first, stream));
+    let is_of_stream = |append: &&Descriptor| usize::from(append.stream) == stream;
+    let firsts = chapters
+        .iter()
+        .flat_map(|chapter| &chapter.first_of_streams);
+    let lasts = chapters.iter().flat_map(|chapter| &chapter.last_of_streams);
+    let first = firsts
+        .filter(is_of_stream)
+        .min_by_key(|append| append.stream_offset_bytes);
+    let last = lasts
+        .filter(is_of_stream)
+        .max_by_key(|append| append.stream_offset_bytes);
+    let last_made_ns = chapters
+        .iter()
+        .map(|chapter| chapter.last.made_time_ns)
+        .max();
+    StreamSummary {
+        name: note.map_or_else(|| format!("stream {stream}"), |note| note.name.clone()),
+        framing: note.map(|note| note.framing.clone()),
+        offered_bytes: furthest.next_offset_bytes,
+        gap_bytes: furthest.gap_bytes,
+        recorded_bytes,
+        frames: furthest.frames,
+        hole_bytes: recorded_bytes
+            .saturating_sub(furthest.member_bytes)
+            .min(recorded_bytes.saturating_sub(self::recorded_bytes(&before_readable))),
+        first_time_ns: first.map(|append| append.first_time_ns).or(started_ns),
+        last_time_ns: last.map_or(last_made_ns.unwrap_or(0), |append| append.last_time_ns),
+        readable_from_bytes: before_readable.next_offset_bytes,
+    }
+}
+
+fn position(descriptor: &Descriptor, stream: usize) -> Position {
+    let position = descriptor.positions.get(stream);
+    position.copied().unwrap_or_default()
+}
+
+/// How far a stream had come before this append.
+fn before(descriptor: &Descriptor, stream: usize) -> Position {
+    let mut position = position(descriptor, stream);
+    if usize::from(descriptor.stream) == stream {
+        let gap_bytes = descriptor.gap.map_or(0, |gap| gap.bytes);
+        position.next_offset_bytes = descriptor.stream_offset_bytes - gap_bytes;
+        position.gap_bytes = position.gap_bytes.saturating_sub(gap_bytes);
+    }
+    position
+}
+
+fn recorded_bytes(position: &Position) -> u64 {
+    position
+        .next_offset_bytes
+        .saturating_sub(position.gap_bytes)
+}

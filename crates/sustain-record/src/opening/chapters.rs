@@ -1,0 +1,294 @@
+//! The recordings on one member, newest first: by the links from append to start and from there to
+//! the append before; where one is damaged, by bisection over the slots.
+
+use uuid::Uuid;
+
+use super::facts::{Facts, slot_start};
+use super::{Asked, PATIENCE_SLOTS, Tail};
+use crate::format::{Descriptor, EndNote, Kind, StartNote};
+
+/// So many appends at either end of a recording are looked at for the times of its streams.
+const LOOK_APPENDS: usize = 8;
+
+/// What one member has of a recording.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chapter {
+    /// The recording's number.
+    pub recording: u32,
+    /// The recording's identity.
+    pub recording_id: Uuid,
+    /// The oldest append that is still there.
+    pub first: Descriptor,
+    /// The newest one.
+    pub last: Descriptor,
+    /// Whether what came before the oldest append has been written over in a ring.
+    pub is_overwritten: bool,
+    /// What its start says, if it can be read here.
+    pub start: Option<StartNote>,
+    /// What its end says, if it has one that can be read here.
+    pub end: Option<EndNote>,
+    /// The first append of each stream, of those that lie near the beginning.
+    pub first_of_streams: Vec<Descriptor>,
+    /// The last append of each stream, of those that lie near the end.
+    pub last_of_streams: Vec<Descriptor>,
+    /// The last append of the recording before.
+    pub before: Option<Descriptor>,
+}
+
+/// Where a chapter begins, and the last append of the one before.
+struct Beginning<'a> {
+    first: &'a Descriptor,
+    before: Option<&'a Descriptor>,
+}
+
+/// The recording of which `last` is the last append.
+pub(super) fn chapter(facts: &Facts, tail: &Tail, last: &Descriptor) -> Asked<Chapter> {
+    // What lies further back has been written over, or is about to be.
+    let oldest_serial = tail.next_slot_serial.saturating_sub(facts.slot_count());
+    let start = start_of(facts, last, oldest_serial)?;
+    let beginning = beginning_of(facts, last, start, oldest_serial)?;
+    let first = beginning.first;
+    let start_note = match start {
+        Some(start) => facts.payload(start)?.map(StartNote::from_json),
+        None => None,
+    };
+    let end_note = match last.kind {
+        Kind::End => facts.payload(last)?.map(EndNote::from_json),
+        Kind::Data | Kind::Start => None,
+    };
+    let came_before = |stream: usize| {
+        let own_bytes = if usize::from(first.stream) == stream {
+            u64::from(first.payload_bytes)
+        } else {
+            0
+        };
+        first.positions[stream].member_bytes > own_bytes
+    };
+    Ok(Chapter {
+        recording: last.recording,
+        recording_id: last.recording_id,
+        is_overwritten: oldest_serial > 0
+            && beginning.before.is_none()
+            && (0..first.positions.len()).any(came_before),
+        first: first.clone(),
+        last: last.clone(),
+        start: start_note.and_then(Result::ok),
+        end: end_note.and_then(Result::ok),
+        first_of_streams: look_ahead(facts, first, last)?,
+        last_of_streams: look_back(facts, last)?,
+        // Numbers only fall, so the way back comes to an end.
+        before: beginning
+            .before
+            .filter(|before| before.recording < last.recording)
+            .cloned(),
+    })
+}
+
+fn is_same(one: &Descriptor, other: &Descriptor) -> bool {
+    one.recording == other.recording && one.recording_id == other.recording_id
+}
+
+/// The newest start of the recording to which `last` belongs.
+fn start_of<'a>(
+    facts: &'a Facts,
+    last: &Descriptor,
+    oldest_serial: u64,
+) -> Asked<Option<&'a Descriptor>> {
+    let Some(place) = last
+        .start
+        .filter(|place| place.slot_serial >= oldest_serial)
+    else {
+        return Ok(None);
+    };
+    let found = facts.descriptor(place)?;
+    Ok(found.filter(|start| {
+        start.kind == Kind::Start && is_same(start, last) && start.sequence <= last.sequence
+    }))
+}
+
+fn beginning_of<'a>(
+    facts: &'a Facts,
+    last: &'a Descriptor,
+    start: Option<&'a Descriptor>,
+    oldest_serial: u64,
+) -> Asked<Beginning<'a>> {
+    if let Some(first) = start {
+        let linked = before_start(facts, first, oldest_serial)?;
+        if let Some(before) = linked {
+            return Ok(Beginning { first, before });
+        }
+    }
+    let found = first_by_slots(facts, last, oldest_serial)?;
+    let first = found.first.unwrap_or(start.unwrap_or(last));
+    Ok(Beginning {
+        first,
+        before: found.before,
+    })
+}
+
+/// What lies before a start that is a recording's first: nothing, or the last append of the
+/// recording before. None if the start is a repeated one, or the link is damaged.
+fn before_start<'a>(
+    facts: &'a Facts,
+    start: &Descriptor,
+    oldest_serial: u64,
+) -> Asked<Option<Option<&'a Descriptor>>> {
+    let is_repeated = start
+        .positions
+        .iter()
+        .any(|position| position.member_bytes > 0);
+    if is_repeated {
+        return Ok(None);
+    }
+    let Some(place) = start.previous else {
+        return Ok(Some(None));
+    };
+    if place.slot_serial < oldest_serial {
+        return Ok(Some(None));
+    }
+    let found = facts.descriptor(place)?;
+    let before = found
+        .filter(|before| before.recording < start.recording && before.sequence < start.sequence);
+    Ok(before.map(Some))
+}
+
+/// What bisection has found.
+#[derive(Default)]
+struct Boundary<'a> {
+    first: Option<&'a Descriptor>,
+    before: Option<&'a Descriptor>,
+}
+
+/// The first append of the recording of `last`, and the last one before it, by the numbers of the
+/// recordings at the starts of slots. These only grow, and a recording begins in a slot of its own.
+fn first_by_slots<'a>(
+    facts: &'a Facts,
+    last: &'a Descriptor,
+    oldest_serial: u64,
+) -> Asked<Boundary<'a>> {
+    let (mut low, mut high) = (oldest_serial, last.place.slot_serial);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let begins = start_from(facts, middle, high)?;
+        if begins.is_some_and(|found| found.recording < last.recording) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    // Slots from `low` on may be damaged at their starts, and belong to either.
+    let mut boundary = Boundary::default();
+    let slots_end = low
+        .saturating_add(PATIENCE_SLOTS)
+        .min(last.place.slot_serial);
+    for serial in low.saturating_sub(1).max(oldest_serial)..=slots_end {
+        let at_start = facts.descriptor(slot_start(serial))?;
+        if let Some(first) = at_start.filter(|first| is_same(first, last)) {
+            boundary.first = Some(first);
+            if serial == oldest_serial {
+                return Ok(boundary);
+            }
+            // The link spares a search of the slots before.
+            if let Some(before) = before_start(facts, first, oldest_serial)? {
+                boundary.before = before.or(boundary.before);
+                return Ok(boundary);
+            }
+            break;
+        }
+    }
+    search_around(facts, last, oldest_serial, low, boundary)
+}
+
+/// Searches the slots at a boundary that no link bridges.
+fn search_around<'a>(
+    facts: &'a Facts,
+    last: &'a Descriptor,
+    oldest_serial: u64,
+    low: u64,
+    mut boundary: Boundary<'a>,
+) -> Asked<Boundary<'a>> {
+    let slots_end = boundary
+        .first
+        .map_or(low.saturating_add(PATIENCE_SLOTS), |first| {
+            first.place.slot_serial
+        })
+        .min(last.place.slot_serial);
+    let slots_start = low.saturating_sub(1).max(oldest_serial);
+    for serial in slots_start..=slots_end {
+        for (first, end) in &facts.search(serial)?.recordings {
+            if end.recording < last.recording {
+                boundary.before = Some(end);
+            } else if is_same(first, last) {
+                boundary.first = Some(first);
+                return Ok(boundary);
+            }
+        }
+    }
+    Ok(boundary)
+}
+
+/// The descriptor at the start of this slot, or of one of the next few up to `last_serial`.
+fn start_from(facts: &Facts, serial: u64, last_serial: u64) -> Asked<Option<&Descriptor>> {
+    let found = facts.descriptor(slot_start(serial))?;
+    if found.is_some() {
+        return Ok(found);
+    }
+    let following = serial + 1..=last_serial.min(serial.saturating_add(PATIENCE_SLOTS));
+    facts.know_slot_starts(following.clone())?;
+    for probe in following {
+        let found = facts.descriptor(slot_start(probe))?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+/// The last append of each stream, as far as a few steps back lead.
+fn look_back(facts: &Facts, last: &Descriptor) -> Asked<Vec<Descriptor>> {
+    let mut samples = Vec::new();
+    let mut next = Some(last);
+    for _ in 0..LOOK_APPENDS {
+        let Some(found) = next.filter(|found| is_same(found, last)) else {
+            break;
+        };
+        if sample(found, last.positions.len(), &mut samples) {
+            break;
+        }
+        next = match found.previous {
+            Some(place) => facts.descriptor(place)?,
+            None => None,
+        };
+    }
+    Ok(samples)
+}
+
+/// The first append of each stream, as far as a few steps ahead lead.
+fn look_ahead(facts: &Facts, first: &Descriptor, last: &Descriptor) -> Asked<Vec<Descriptor>> {
+    let mut samples = Vec::new();
+    let mut place = first.place;
+    for _ in 0..LOOK_APPENDS {
+        if place > last.place {
+            break;
+        }
+        let found = facts
+            .descriptor(place)?
+            .filter(|found| is_same(found, last));
+        match found {
+            Some(found) if sample(found, last.positions.len(), &mut samples) => break,
+            Some(found) => place.slot_offset_bytes += found.append_bytes,
+            None if place.slot_offset_bytes == 0 => break,
+            None => place = slot_start(place.slot_serial.saturating_add(1)),
+        }
+    }
+    Ok(samples)
+}
+
+/// Keeps an append of a stream that has none among the samples. The answer is whether all have.
+fn sample(found: &Descriptor, streams: usize, samples: &mut Vec<Descriptor>) -> bool {
+    let is_new = samples.iter().all(|sample| sample.stream != found.stream);
+    if found.kind == Kind::Data && found.payload_bytes > 0 && is_new {
+        samples.push(found.clone());
+    }
+    samples.len() >= streams
+}

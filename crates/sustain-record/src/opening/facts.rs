@@ -1,0 +1,195 @@
+//! What is known of a member so far, and which range would tell the rest. Each range is asked for
+//! once: what could not be read is known to be nothing.
+
+use std::collections::HashMap;
+
+use sustain_disk::error::Errno;
+
+use super::Asked;
+use super::search::{Search, SlotContent};
+use crate::format::{BLOCK_BYTES, Descriptor, Place, verify_payload};
+use crate::walk::{Head, Identity};
+
+/// More than any start or end needs; longer notes are not believed.
+const NOTE_BYTES_MAX: u32 = 4 << 20;
+
+/// A range of a member that must be read before anything more can be said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// From the start of the member; a multiple of a block, as is the length of all but payloads.
+    pub offset_bytes: u64,
+    /// How much.
+    pub length_bytes: usize,
+    what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum What {
+    /// What begins at the offset.
+    Head,
+    /// The next part of a slot that is searched through.
+    Slot { serial: u64 },
+    /// The payload of this append.
+    Payload { descriptor: Box<Descriptor> },
+}
+
+#[derive(Debug)]
+pub(super) struct Facts {
+    identity: Identity,
+    /// What begins at an offset of the member.
+    heads: HashMap<u64, Option<Head>>,
+    searches: HashMap<u64, Search>,
+    /// Payloads without damage.
+    payloads: HashMap<Place, Option<Vec<u8>>>,
+    unreadable_blocks: u64,
+}
+
+impl Facts {
+    pub(super) fn new(identity: Identity) -> Facts {
+        Facts {
+            identity,
+            heads: HashMap::new(),
+            searches: HashMap::new(),
+            payloads: HashMap::new(),
+            unreadable_blocks: 0,
+        }
+    }
+
+    pub(super) fn slot_count(&self) -> u64 {
+        self.identity.geometry.slot_count
+    }
+
+    pub(super) fn slot_bytes(&self) -> u32 {
+        self.identity.geometry.slot_bytes
+    }
+
+    /// What begins at a place.
+    pub(super) fn head(&self, place: Place) -> Asked<Option<&Head>> {
+        if place.slot_serial == u64::MAX || place.slot_offset_bytes >= self.slot_bytes() {
+            return Ok(None);
+        }
+        let head = self.head_at_offset(place)?;
+        Ok(head.filter(|head| head.place() == place))
+    }
+
+    /// The descriptor at a place.
+    pub(super) fn descriptor(&self, place: Place) -> Asked<Option<&Descriptor>> {
+        Ok(self.head(place)?.and_then(Head::descriptor))
+    }
+
+    /// What begins the slot in which this serial lies: perhaps of an earlier lap, or a later one.
+    pub(super) fn slot_start(&self, slot_serial: u64) -> Asked<Option<&Head>> {
+        if slot_serial == u64::MAX {
+            return Ok(None);
+        }
+        self.head_at_offset(slot_start(slot_serial))
+    }
+
+    /// Makes sure that the starts of all these slots are known, reading them together.
+    pub(super) fn know_slot_starts(&self, serials: impl Iterator<Item = u64>) -> Asked<()> {
+        let mut needs: Vec<Need> = Vec::new();
+        for serial in serials {
+            for need in self.slot_start(serial).err().into_iter().flatten() {
+                // In a small ring several serials lie in one slot.
+                if !needs.contains(&need) {
+                    needs.push(need);
+                }
+            }
+        }
+        if needs.is_empty() { Ok(()) } else { Err(needs) }
+    }
+
+    /// All that is in the slot of this serial, block by block.
+    pub(super) fn search(&self, slot_serial: u64) -> Asked<&SlotContent> {
+        let found = self.searches.get(&slot_serial);
+        if let Some(content) = found.and_then(|search| search.content(self.slot_bytes())) {
+            return Ok(content);
+        }
+        let fresh = Search::new(slot_serial);
+        let (position_bytes, length_bytes) = found.unwrap_or(&fresh).next(self.slot_bytes());
+        Err(vec![Need {
+            offset_bytes: self.identity.geometry.offset_of(slot_start(slot_serial))
+                + u64::from(position_bytes),
+            length_bytes: length_bytes as usize,
+            what: What::Slot {
+                serial: slot_serial,
+            },
+        }])
+    }
+
+    /// The payload of an append; nothing if any of it is damaged.
+    pub(super) fn payload(&self, descriptor: &Descriptor) -> Asked<Option<&[u8]>> {
+        if descriptor.payload_bytes > NOTE_BYTES_MAX {
+            return Ok(None);
+        }
+        if let Some(payload) = self.payloads.get(&descriptor.place) {
+            return Ok(payload.as_deref());
+        }
+        Err(vec![Need {
+            offset_bytes: self.identity.geometry.offset_of(descriptor.place) + BLOCK_BYTES as u64,
+            length_bytes: descriptor.payload_bytes as usize,
+            what: What::Payload {
+                descriptor: Box::new(descriptor.clone()),
+            },
+        }])
+    }
+
+    /// Blocks that could not be read.
+    pub(super) fn unreadable_blocks(&self) -> u64 {
+        self.unreadable_blocks
+    }
+
+    /// Bytes that were read to search through slots.
+    pub(super) fn searched_bytes(&self) -> u64 {
+        self.searches.values().map(Search::read_bytes).sum()
+    }
+
+    pub(super) fn learn(&mut self, need: &Need, bytes: Result<&[u8], Errno>) {
+        match &need.what {
+            What::Head => {
+                self.unreadable_blocks += u64::from(bytes.is_err());
+                let head = bytes.ok().and_then(|bytes| self.identity.head(bytes));
+                let lies_here = |head: &Head| {
+                    self.identity.geometry.offset_of(head.place()) == need.offset_bytes
+                };
+                let head = head.filter(lies_here);
+                self.heads.insert(need.offset_bytes, head);
+            }
+            What::Slot { serial } => {
+                let search = self
+                    .searches
+                    .entry(*serial)
+                    .or_insert_with(|| Search::new(*serial));
+                self.unreadable_blocks += search.learn(&self.identity, need.length_bytes, bytes);
+            }
+            What::Payload { descriptor } => {
+                self.unreadable_blocks += u64::from(bytes.is_err());
+                let payload = bytes.ok().filter(|bytes| {
+                    bytes.len() == descriptor.payload_bytes as usize
+                        && verify_payload(descriptor, bytes).is_empty()
+                });
+                let payload = payload.map(<[u8]>::to_vec);
+                self.payloads.insert(descriptor.place, payload);
+            }
+        }
+    }
+
+    fn head_at_offset(&self, place: Place) -> Asked<Option<&Head>> {
+        let offset_bytes = self.identity.geometry.offset_of(place);
+        match self.heads.get(&offset_bytes) {
+            Some(head) => Ok(head.as_ref()),
+            None => Err(vec![Need {
+                offset_bytes,
+                length_bytes: BLOCK_BYTES,
+                what: What::Head,
+            }]),
+        }
+    }
+}
+
+pub(super) fn slot_start(slot_serial: u64) -> Place {
+    Place {
+        slot_serial,
+        slot_offset_bytes: 0,
+    }
+}

@@ -1,0 +1,303 @@
+//! The recordings of a store, by their links and without.
+
+use super::image::place;
+use super::*;
+use crate::format::Kind;
+
+/// Two members with three recordings, each of several slots.
+fn three_recordings() -> Image {
+    let mut image = Image::new(&[16 * MIB, 24 * MIB], SLOT);
+    for slots in [7, 20, 3] {
+        image.begin(2);
+        image.put(1, 1, b"first of the second stream");
+        image.fill(slots, 30_000);
+        image.put(0, 1, b"last of the second stream");
+        image.end();
+    }
+    image
+}
+
+/// What must come out whatever links are damaged.
+fn outline(recordings: &[Recording]) -> Vec<(u32, u64, u64, Vec<Option<Extent>>)> {
+    recordings
+        .iter()
+        .map(|recording| {
+            let offered = recording.streams.iter().map(|stream| stream.offered_bytes);
+            let holes = recording.streams.iter().map(|stream| stream.hole_bytes);
+            (
+                recording.number,
+                offered.sum(),
+                holes.sum(),
+                recording.per_member.clone(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn recordings_are_listed_newest_first_with_all_that_is_said_of_them() {
+    let image = three_recordings();
+    let recordings = recordings_of(&image);
+    let numbers: Vec<u32> = recordings
+        .iter()
+        .map(|recording| recording.number)
+        .collect();
+    assert_eq!(numbers, [3, 2, 1]);
+    for recording in &recordings {
+        assert_eq!(
+            recording.started_ns,
+            Some(500 + i64::from(recording.number))
+        );
+        assert!(!recording.ring && !recording.open_end);
+        assert_eq!(recording.readable_from_sequence, None);
+        let end = recording.end.as_ref().unwrap();
+        assert_eq!(recording.streams.len(), 2);
+        for (stream, total) in recording.streams.iter().zip(&end.streams) {
+            assert_eq!(stream.offered_bytes, total.offered);
+            assert_eq!(
+                (stream.recorded_bytes, stream.frames),
+                (total.recorded, total.frames)
+            );
+            assert_eq!((stream.hole_bytes, stream.readable_from_bytes), (0, 0));
+        }
+        let second = &recording.streams[1];
+        assert_eq!((second.name.as_str(), second.frames), ("camera 1", 2));
+        assert_eq!(second.framing.as_deref(), Some("none"));
+        assert!(second.first_time_ns < Some(second.last_time_ns));
+    }
+    let newest = &recordings[0];
+    let total: u64 = newest
+        .streams
+        .iter()
+        .map(|stream| stream.offered_bytes)
+        .sum();
+    let positions = image
+        .positions
+        .iter()
+        .map(|position| position.next_offset_bytes);
+    assert_eq!(total, positions.sum::<u64>());
+    let extent = newest.per_member[0].unwrap();
+    assert_eq!(extent.first, image.members[0].start.unwrap());
+    assert_eq!(extent.last, image.members[0].previous.unwrap());
+}
+
+#[test]
+fn many_recordings_are_listed_by_a_few_reads_each() {
+    let mut image = Image::new(&[64 * MIB], SLOT);
+    for _ in 0..100 {
+        image.begin(1);
+        image.fill(4, 30_000);
+        image.end();
+    }
+    let member = &image.members[0];
+    let mut opening = Opening::new(&member.superblock);
+    let (chapters, read_bytes) = ask(&mut opening, Opening::chapters, read_of(member));
+    assert_eq!(chapters.len(), 100);
+    assert!(read_bytes < 100 * 10 * 4096, "{read_bytes}");
+}
+
+#[test]
+fn a_missing_member_leaves_holes_of_known_size() {
+    let image = three_recordings();
+    let all = recordings_of(&image);
+    let only = |there: usize| {
+        let mut chapters = vec![None, None];
+        chapters[there] = Some(chapters_of(&image.members[there]));
+        merge(&chapters).unwrap()
+    };
+    for (there, gone) in [(0, 1), (1, 0)] {
+        let recordings = only(there);
+        assert_eq!(recordings.len(), 3);
+        for (recording, whole) in recordings.iter().zip(&all) {
+            assert!(recording.per_member[gone].is_none());
+            for (stream, whole) in recording.streams.iter().zip(&whole.streams) {
+                assert_eq!(stream.offered_bytes, whole.offered_bytes);
+            }
+        }
+        let newest = &recordings[0].streams;
+        for (stream, bytes) in newest.iter().zip(&image.members[gone].member_bytes) {
+            assert_eq!(stream.hole_bytes, *bytes);
+        }
+    }
+}
+
+#[test]
+fn damaged_links_are_bridged_by_bisection() {
+    let image = three_recordings();
+    let expected = outline(&recordings_of(&image));
+    let extents: Vec<Extent> = expected.iter().filter_map(|one| one.3[0]).collect();
+    // The start of a recording: its note is on the other member, its place is searched.
+    for extent in &extents {
+        let mut damaged = image.clone();
+        let offset_bytes = damaged.members[0].offset_of(extent.first);
+        damaged.members[0].medium.flip(offset_bytes, 800);
+        let recordings = recordings_of(&damaged);
+        let found = outline(&recordings);
+        assert_eq!(found.len(), 3);
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(
+                (found.0, found.1, found.2),
+                (expected.0, expected.1, expected.2)
+            );
+            let first = found.3[0].unwrap().first;
+            let whole = expected.3[0].unwrap().first;
+            assert!(
+                first == whole || (first > whole && whole == extent.first),
+                "{first:?}"
+            );
+        }
+        assert!(
+            recordings
+                .iter()
+                .all(|recording| recording.started_ns.is_some())
+        );
+    }
+    // The last append of a recording: the one before it takes its place.
+    for extent in &extents[1..] {
+        let mut damaged = image.clone();
+        let offset_bytes = damaged.members[0].offset_of(extent.last);
+        damaged.members[0].medium.flip(offset_bytes, 800);
+        let recordings = recordings_of(&damaged);
+        let found = outline(&recordings);
+        assert_eq!(found.len(), 3);
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(
+                (found.0, found.1, found.2),
+                (expected.0, expected.1, expected.2)
+            );
+            assert_eq!(found.3[0].unwrap().first, expected.3[0].unwrap().first);
+        }
+        assert!(
+            recordings.iter().all(|recording| !recording.open_end),
+            "the other has the mark"
+        );
+    }
+}
+
+#[test]
+fn damaged_slot_starts_around_the_points_of_bisection_do_no_harm() {
+    let image = three_recordings();
+    let expected = outline(&recordings_of(&image));
+    let newest = image.members[0].newest();
+    for serial in 0..newest {
+        let mut damaged = image.clone();
+        for near in serial..(serial + 3).min(newest) {
+            damaged.members[0].lose_slot_start(near);
+        }
+        let found = outline(&recordings_of(&damaged));
+        assert_eq!(found.len(), 3, "{serial}");
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!((found.0, found.1), (expected.0, expected.1), "{serial}");
+        }
+    }
+}
+
+#[test]
+fn an_open_end_is_told_and_one_end_mark_is_enough() {
+    let mut image = three_recordings();
+    image.begin(2);
+    image.fill(2, 30_000);
+    let open = recordings_of(&image);
+    assert!(open[0].open_end && open[0].end.is_none());
+    assert_eq!(open[0].streams[0].hole_bytes, 0);
+    image.end();
+    let end = image.members[0].previous.unwrap();
+    let offset_bytes = image.members[0].offset_of(end);
+    image.members[0].medium.lose(offset_bytes);
+    let closed = recordings_of(&image);
+    assert!(!closed[0].open_end && closed[0].end.is_some());
+}
+
+#[test]
+fn a_ring_tells_from_where_on_it_can_be_read() {
+    let mut image = Image::new(&[4 * MIB, 2 * MIB], SLOT);
+    let counts = [0, 1].map(|member: usize| image.members[member].geometry().slot_count);
+    image.begin(1);
+    image.fill(5, 30_000);
+    image.end();
+    image.ring = true;
+    image.begin(1);
+    let payload = [7; 30_000];
+    // Both members in turn, more than a lap of either.
+    for _ in 0..2 * counts[0] {
+        image.put(0, 0, &payload);
+        image.put(1, 0, &payload);
+    }
+    let recordings = recordings_of(&image);
+    assert_eq!(
+        recordings.len(),
+        1,
+        "the first recording has been written over"
+    );
+    let recording = &recordings[0];
+    let oldest: Vec<_> = image
+        .members
+        .iter()
+        .zip(counts)
+        .map(|(member, count)| place(member.newest() + 1 - count, 0))
+        .collect();
+    for (extent, oldest) in recording.per_member.iter().zip(&oldest) {
+        let extent = extent.unwrap();
+        assert_eq!(extent.first, *oldest);
+        assert!(extent.is_overwritten);
+    }
+    // The smaller member has lost more of it.
+    let youngest = &chapters_of(&image.members[1])[0].first;
+    assert_eq!(recording.readable_from_sequence, Some(youngest.sequence));
+    let stream = &recording.streams[0];
+    assert_eq!(stream.readable_from_bytes, youngest.stream_offset_bytes);
+    assert_eq!(stream.hole_bytes, 0);
+    assert_eq!(stream.offered_bytes, image.positions[0].next_offset_bytes);
+}
+
+#[test]
+fn a_start_that_is_repeated_in_a_ring_tells_what_the_first_one_told() {
+    let mut image = Image::new(&[4 * MIB], SLOT);
+    let count = image.members[0].geometry().slot_count;
+    image.ring = true;
+    image.begin(1);
+    image.fill(count / 2, 30_000);
+    image.start(0);
+    let repeated = image.members[0].start.unwrap();
+    image.fill(2, 30_000);
+    let before_lap = recordings_of(&image);
+    assert_eq!(before_lap[0].per_member[0].unwrap().first, place(0, 0));
+    assert_eq!(before_lap[0].readable_from_sequence, None);
+    image.fill(count / 2 + 3, 30_000);
+    let recording = &recordings_of(&image)[0];
+    let first = recording.per_member[0].unwrap().first;
+    assert!(first > place(0, 0) && first < repeated);
+    assert_eq!(recording.streams[0].name, "camera 0");
+    assert!(recording.ring);
+}
+
+#[test]
+fn halves_that_recorded_apart_are_told_apart() {
+    let mut first = three_recordings();
+    let mut second = first.clone();
+    for (half, id) in [(&mut first, 0xA), (&mut second, 0xB)] {
+        half.begin(1);
+        half.recording_id = uuid::Uuid::from_u128(id);
+        half.fill(2, 30_000);
+        half.end();
+    }
+    // The starts bear the image's own number; only the rest tells of another identity.
+    let chapters = [
+        Some(chapters_of(&first.members[0])),
+        Some(chapters_of(&second.members[1])),
+    ];
+    let apart = merge(&chapters).unwrap_err();
+    assert_eq!((apart.recording, apart.first, apart.second), (4, 0, 1));
+}
+
+#[test]
+fn a_recording_without_any_bytes_is_listed() {
+    let mut image = Image::new(&[16 * MIB, 16 * MIB], SLOT);
+    image.begin(1);
+    let recordings = recordings_of(&image);
+    assert_eq!(recordings.len(), 1);
+    assert!(recordings[0].open_end);
+    assert_eq!(recordings[0].streams[0].offered_bytes, 0);
+    let first = chapters_of(&image.members[0])[0].first.clone();
+    assert_eq!(first.kind, Kind::Start);
+}

@@ -1,0 +1,169 @@
+//! A stream as a file: read and seek. It never passes over what is lost: reading there is an error
+//! that names the range, unless zeros were asked for.
+
+use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom};
+use std::ops::Range as Span;
+
+use super::part::Part;
+use super::scope::Scope;
+use super::stream::{Range, StreamReader};
+use crate::format::GapReason;
+
+/// What reading gives where bytes are lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lost {
+    /// An error of kind `InvalidData` with a [`LostRange`] inside. To go on, seek behind it.
+    IsError,
+    /// Zeros.
+    FillZeros,
+}
+
+/// Bytes of a stream that are not there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("bytes {} to {} of the stream are lost: {why}", .range.start, .range.end)]
+pub struct LostRange {
+    /// Which; the loss may go on behind them.
+    pub range: Span<u64>,
+    /// What became of them.
+    pub why: String,
+}
+
+/// A stream of a recording as a file. The end of an open recording is the end of what is known.
+pub struct StreamFile {
+    scope: Scope,
+    stream: u16,
+    lost: Lost,
+    position_bytes: u64,
+    reader: Option<StreamReader>,
+    part: Option<Part>,
+    end_bytes: Option<u64>,
+}
+
+impl StreamFile {
+    /// A stream of a recording from its first byte on. Nothing is read before it is asked for.
+    pub fn new(scope: &Scope, stream: u16, lost: Lost) -> StreamFile {
+        StreamFile {
+            scope: scope.clone(),
+            stream,
+            lost,
+            position_bytes: 0,
+            reader: None,
+            part: None,
+            end_bytes: scope.wanted(stream, 0).offered_bytes,
+        }
+    }
+
+    /// The part at the position; none at the end.
+    fn part(&mut self) -> Result<Option<&Part>> {
+        let at = self.position_bytes;
+        while self.part.as_ref().is_none_or(|part| part.end_bytes() <= at) {
+            let reader = match &mut self.reader {
+                Some(reader) => reader,
+                none => {
+                    let range = Range::Bytes(at..u64::MAX);
+                    let opened = StreamReader::open(&self.scope, self.stream, &range);
+                    none.insert(opened.map_err(Error::other)?)
+                }
+            };
+            match reader.next() {
+                Some(part) => self.part = Some(part.map_err(Error::other)?),
+                None => return Ok(None),
+            }
+        }
+        Ok(self.part.as_ref())
+    }
+
+    fn end_bytes(&mut self) -> Result<u64> {
+        if let Some(end_bytes) = self.end_bytes {
+            return Ok(end_bytes);
+        }
+        let from = self.position_bytes.min(self.scope.known_bytes(self.stream));
+        self.forget();
+        let reader = StreamReader::open(&self.scope, self.stream, &Range::Bytes(from..u64::MAX));
+        let mut end_bytes = from;
+        for part in reader.map_err(Error::other)? {
+            end_bytes = part.map_err(Error::other)?.end_bytes();
+        }
+        self.end_bytes = Some(end_bytes);
+        Ok(end_bytes)
+    }
+
+    fn forget(&mut self) {
+        self.reader = None;
+        self.part = None;
+    }
+}
+
+impl Read for StreamFile {
+    fn read(&mut self, to: &mut [u8]) -> Result<usize> {
+        if to.is_empty() {
+            return Ok(0);
+        }
+        let at = self.position_bytes;
+        let lost = self.lost;
+        let Some(part) = self.part()? else {
+            return Ok(0);
+        };
+        let skip = at - part.offset_bytes();
+        let count = (part.length_bytes() - skip).min(to.len() as u64) as usize;
+        match part {
+            Part::Data { bytes, .. } => {
+                let from = &bytes[skip as usize..skip as usize + count];
+                to[..count].copy_from_slice(from);
+            }
+            _ if lost == Lost::FillZeros => to[..count].fill(0),
+            lost => {
+                let lost = LostRange {
+                    range: at..lost.end_bytes(),
+                    why: why(lost),
+                };
+                return Err(Error::new(ErrorKind::InvalidData, lost));
+            }
+        }
+        self.position_bytes += count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for StreamFile {
+    fn seek(&mut self, to: SeekFrom) -> Result<u64> {
+        let position = match to {
+            SeekFrom::Start(offset) => Some(offset),
+            SeekFrom::Current(offset) => self.position_bytes.checked_add_signed(offset),
+            SeekFrom::End(offset) => self.end_bytes()?.checked_add_signed(offset),
+        };
+        let position = position.ok_or_else(|| {
+            Error::new(
+                ErrorKind::InvalidInput,
+                "there is nothing before the start of a stream",
+            )
+        })?;
+        let is_within = |part: &Part| (part.offset_bytes()..part.end_bytes()).contains(&position);
+        if position != self.position_bytes && !self.part.as_ref().is_some_and(is_within) {
+            // Just behind the part that is held, the reader goes on where it is.
+            if self
+                .part
+                .as_ref()
+                .is_none_or(|part| part.end_bytes() != position)
+            {
+                self.forget();
+            }
+        }
+        self.position_bytes = position;
+        Ok(position)
+    }
+}
+
+fn why(part: &Part) -> String {
+    match part {
+        Part::Gap { reason, .. } => match reason {
+            GapReason::BufferFull => "they were never recorded, because the buffer was full",
+            GapReason::NotWritten => "they were never recorded, because they could not be written",
+            GapReason::Source => "the source said that it had lost them",
+        }
+        .to_owned(),
+        Part::Hole { why, .. } => why.to_string(),
+        Part::Overwritten { .. } => "the ring has written over them".to_owned(),
+        Part::Data { .. } | Part::OpenEnd { .. } => "nothing is known of them".to_owned(),
+    }
+}

@@ -1,0 +1,262 @@
+//! Appends of many members in, parts of streams out: the core of reading. Pure; the pipeline feeds
+//! it what the members hold, in slot order, and takes the parts. It never returns a byte whose
+//! checksum was not right, and never closes up a hole.
+//!
+//! Members are merged by sequence: an append is looked at when every member that is not at its end
+//! has told of its next one, so a member that is ahead waits and is not read further. What then
+//! waits within a stream is only what lies behind a lost or later rewritten range, until a position
+//! settles it. That is held in copies of its own, up to a bound; beyond that only its place is
+//! kept, and it is read again when its turn has come.
+
+mod pending;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+pub use pending::Elsewhere;
+use pending::Pending;
+
+use super::bytes::SharedBytes;
+use super::part::{HoleReason, Origin, Part};
+use crate::format::{Kind, Position};
+
+/// More of them tell nothing more.
+const CONTRADICTIONS_MAX: usize = 100;
+
+/// An append that was found, with what of it is whole.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    /// Where it was found, and its descriptor and marks.
+    pub origin: Arc<Origin>,
+    /// The payload; where it is damaged it may hold anything.
+    pub payload: SharedBytes,
+    /// The damaged parts of the payload, apart from each other and in order, from its start.
+    pub damaged: Vec<(Range<u32>, HoleReason)>,
+}
+
+/// What is wanted of one stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// Number of the stream.
+    pub stream: u16,
+    /// The first byte to be returned.
+    pub from_bytes: u64,
+    /// Below this the ring has written over the stream.
+    pub readable_from_bytes: u64,
+    /// How much was offered, if the recording has an end mark.
+    pub offered_bytes: Option<u64>,
+}
+
+/// What the merge gives.
+#[derive(Debug, Clone)]
+pub enum Ready {
+    /// The next part of a stream.
+    Part(u16, Part),
+    /// Bytes that had to be let go meanwhile: they are the next part of their stream, once they
+    /// have been read again and checked. See [`Elsewhere::check`].
+    Elsewhere(u16, Elsewhere),
+}
+
+/// Merges the appends of one recording.
+#[derive(Debug)]
+pub struct Merge {
+    members: Vec<Member>,
+    streams: Vec<Stream>,
+    ready: VecDeque<Ready>,
+    /// How much may be held of what waits within streams.
+    hold_bytes_max: u64,
+    held_bytes: u64,
+    is_finished: bool,
+    contradictions: Vec<Contradiction>,
+}
+
+#[derive(Debug, Default)]
+struct Member {
+    queue: VecDeque<Checked>,
+    is_at_end: bool,
+}
+
+#[derive(Debug)]
+struct Stream {
+    number: u16,
+    pending: Pending,
+    offered_bytes: Option<u64>,
+    /// The farthest that any descriptor tells of.
+    known_bytes: u64,
+    /// What the descriptor before told.
+    position: Position,
+}
+
+/// A descriptor that takes back what one of a smaller sequence said of a stream.
+#[derive(Debug, Clone)]
+pub struct Contradiction {
+    /// The stream.
+    pub stream: u16,
+    /// The append of the descriptor.
+    pub origin: Arc<Origin>,
+}
+
+impl Merge {
+    /// A merge of `member_count` members that returns the streams that are `wanted`, and holds at
+    /// most `hold_bytes_max` of what must wait.
+    pub fn new(member_count: usize, wanted: &[Wanted], hold_bytes_max: u64) -> Merge {
+        let mut ready = VecDeque::new();
+        let streams = wanted
+            .iter()
+            .map(|wanted| {
+                let start = wanted.from_bytes.max(wanted.readable_from_bytes);
+                if start > wanted.from_bytes {
+                    let overwritten = Part::Overwritten {
+                        offset_bytes: wanted.from_bytes,
+                        length_bytes: start - wanted.from_bytes,
+                    };
+                    ready.push_back(Ready::Part(wanted.stream, overwritten));
+                }
+                Stream {
+                    number: wanted.stream,
+                    pending: Pending::new(start),
+                    offered_bytes: wanted.offered_bytes,
+                    known_bytes: start,
+                    position: Position::default(),
+                }
+            })
+            .collect();
+        Merge {
+            members: (0..member_count).map(|_| Member::default()).collect(),
+            streams,
+            ready,
+            hold_bytes_max,
+            held_bytes: 0,
+            is_finished: false,
+            contradictions: Vec::new(),
+        }
+    }
+
+    /// The next append of a member, in slot order.
+    pub fn push(&mut self, member: usize, append: Checked) {
+        self.members[member].queue.push_back(append);
+        self.advance();
+    }
+
+    /// A member has no more: it is at its end, missing, or has failed.
+    pub fn end_member(&mut self, member: usize) {
+        self.members[member].is_at_end = true;
+        self.advance();
+    }
+
+    /// A member without whose next append, or end, nothing more can be said; none when all have
+    /// been told to be at their end.
+    pub fn needs(&self) -> Option<usize> {
+        self.members.iter().position(Member::is_wanted)
+    }
+
+    /// The next part of some stream, if one is ready.
+    pub fn next_ready(&mut self) -> Option<Ready> {
+        self.ready.pop_front()
+    }
+
+    /// Descriptors that contradict each other, as far as they were kept.
+    pub fn contradictions(&self) -> &[Contradiction] {
+        &self.contradictions
+    }
+
+    /// How much is held of what waits, in bytes.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
+    fn advance(&mut self) {
+        while self.needs().is_none() {
+            let first = self
+                .members
+                .iter()
+                .enumerate()
+                .filter_map(|(index, member)| {
+                    let append = member.queue.front()?;
+                    Some((append.origin.descriptor.sequence, index))
+                })
+                .min();
+            let Some((_, index)) = first else {
+                self.finish();
+                return;
+            };
+            let append = self.members[index].queue.pop_front();
+            append.into_iter().for_each(|append| self.take(&append));
+        }
+    }
+
+    /// Takes the append that is next in sequence.
+    fn take(&mut self, append: &Checked) {
+        let descriptor = &append.origin.descriptor;
+        for index in 0..self.streams.len() {
+            let stream = &mut self.streams[index];
+            if descriptor.kind == Kind::Data && descriptor.stream == stream.number {
+                stream.pending.insert_append(append);
+            }
+            if let Some(position) = descriptor.positions.get(usize::from(stream.number)) {
+                stream.known_bytes = stream.known_bytes.max(position.next_offset_bytes);
+                stream.pending.settle(position.settled_offset_bytes);
+                let room = CONTRADICTIONS_MAX - self.contradictions.len();
+                if falls(&stream.position, position) && room > 0 {
+                    self.contradictions.push(Contradiction {
+                        stream: stream.number,
+                        origin: Arc::clone(&append.origin),
+                    });
+                }
+                stream.position = *position;
+            }
+            self.drain(index);
+        }
+    }
+
+    /// Hands over what is certain of a stream, and sees to it that what waits is held by us alone.
+    fn drain(&mut self, index: usize) {
+        let stream = &mut self.streams[index];
+        while let Some((offset_bytes, waiting)) = stream.pending.pop() {
+            self.held_bytes -= waiting.held_bytes();
+            self.ready
+                .push_back(waiting.into_ready(stream.number, offset_bytes));
+        }
+        let room_bytes = self.hold_bytes_max.saturating_sub(self.held_bytes);
+        self.held_bytes += stream.pending.hold(room_bytes);
+    }
+
+    /// All members are at their end: what has not come is lost.
+    fn finish(&mut self) {
+        if self.is_finished {
+            return;
+        }
+        self.is_finished = true;
+        for index in 0..self.streams.len() {
+            let stream = &mut self.streams[index];
+            let end_bytes = stream.offered_bytes.unwrap_or(0).max(stream.known_bytes);
+            stream
+                .pending
+                .settle(end_bytes.max(stream.pending.end_bytes()));
+            self.drain(index);
+            let stream = &self.streams[index];
+            if stream.offered_bytes.is_none() {
+                let offset_bytes = stream.pending.done_bytes();
+                let open = Part::OpenEnd { offset_bytes };
+                self.ready.push_back(Ready::Part(stream.number, open));
+            }
+        }
+    }
+}
+
+impl Member {
+    fn is_wanted(&self) -> bool {
+        !self.is_at_end && self.queue.is_empty()
+    }
+}
+
+/// Whether a stream seems to have gone back, which it never does.
+fn falls(before: &Position, now: &Position) -> bool {
+    now.next_offset_bytes < before.next_offset_bytes
+        || now.settled_offset_bytes < before.settled_offset_bytes
+        || now.frames < before.frames
+        || now.gap_bytes < before.gap_bytes
+}

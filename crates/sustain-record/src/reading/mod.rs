@@ -1,0 +1,18 @@
+//! Recordings given back: every byte that was recorded, and every byte that was lost, by name.
+//!
+//! The pump reads members, `examine` checks what it reads, the merge puts it in order; streams,
+//! frames and the check of a whole store are made of these. Nothing is returned whose checksum was
+//! not right.
+
+pub mod bytes;
+pub mod examine;
+pub mod file;
+pub mod frames;
+mod locate;
+pub mod merge;
+pub mod part;
+pub mod parts;
+pub mod pump;
+pub mod scope;
+pub mod stream;
+pub mod verify;

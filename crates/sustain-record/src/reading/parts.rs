@@ -1,0 +1,261 @@
+//! The parts of some streams of a recording: the pump, the check of what it reads and the merge, as
+//! one iterator. Readers of streams and the check of a store are made of it. It runs in the thread
+//! that calls it; [`Background`] runs it in one of its own.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use super::examine::{Slot, Unreadable, examine};
+use super::merge::{Checked, Contradiction, Elsewhere, Merge, Ready, Wanted};
+use super::part::{Origin, Part};
+use super::pump::{MemberReads, Pump, Window};
+use super::scope::Scope;
+use crate::error::RecordError;
+
+/// How much of what must wait within streams is held in memory, unless told otherwise.
+pub const HOLD_BYTES_MAX: u64 = 256 << 20;
+/// Parts that wait for the consumer: each keeps a read buffer from being used again.
+const PARTS_AHEAD: usize = 16;
+/// More places that cannot be read are not kept; the holes name them all the same.
+const UNREADABLE_MAX: usize = 10_000;
+
+/// What is read and how.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// The streams to return.
+    pub wanted: Vec<Wanted>,
+    /// For each member of the scope the first slot to be read.
+    pub first_slots: Vec<u64>,
+    /// How far to read ahead; none for as far as is useful.
+    pub reads_ahead: Option<usize>,
+    /// What may be held of what must wait within streams.
+    pub hold_bytes_max: u64,
+}
+
+/// Parts of streams, in the caller's thread.
+pub struct Parts {
+    scope: Scope,
+    pump: Pump,
+    merge: Merge,
+    /// Appends of each member that are checked and not asked for yet.
+    checked: Vec<VecDeque<Checked>>,
+    ready: VecDeque<(u16, Part)>,
+    unreadable: Vec<Unreadable>,
+    read_bytes: u64,
+    /// What was found since the last [`Parts::take_found`], if somebody wants to know.
+    found: Option<Vec<(usize, Arc<Origin>, bool)>>,
+}
+
+impl Parts {
+    /// Opens the members for reading.
+    ///
+    /// # Errors
+    /// [`RecordError::Target`], [`RecordError::Engine`]: they cannot be driven.
+    pub fn open(scope: &Scope, order: &Order) -> Result<Parts, RecordError> {
+        let members: Vec<MemberReads> = scope
+            .members
+            .iter()
+            .zip(&order.first_slots)
+            .map(|(member, first)| MemberReads {
+                member: member.index,
+                geometry: member.identity.geometry,
+                slots: *first..member.slots.end.max(*first),
+            })
+            .collect();
+        let window = Window::for_members(&members, order.reads_ahead)?;
+        let engine = scope.open_engine(window.limits(), window.regions())?;
+        let count = members.len();
+        Ok(Parts {
+            pump: Pump::new(engine, scope.clock.clone(), window, members)?,
+            merge: Merge::new(count, &order.wanted, order.hold_bytes_max),
+            checked: (0..count).map(|_| VecDeque::new()).collect(),
+            ready: VecDeque::new(),
+            unreadable: Vec::new(),
+            read_bytes: 0,
+            found: None,
+            scope: scope.clone(),
+        })
+    }
+
+    /// What could not be read so far.
+    pub fn unreadable(&self) -> &[Unreadable] {
+        &self.unreadable
+    }
+
+    /// Bytes of slots that were read and checked so far.
+    pub fn read_bytes(&self) -> u64 {
+        self.read_bytes
+    }
+
+    /// From now on keeps account of what is found, for [`Parts::take_found`].
+    pub(super) fn keep_found(&mut self) {
+        self.found = Some(Vec::new());
+    }
+
+    /// The appends found since the last call, in the order of each member: the member's index in
+    /// the scope, the append, and whether its payload is whole.
+    pub(super) fn take_found(&mut self) -> Vec<(usize, Arc<Origin>, bool)> {
+        self.found.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// See [`Merge::contradictions`].
+    pub(super) fn contradictions(&self) -> &[Contradiction] {
+        self.merge.contradictions()
+    }
+
+    fn advance(&mut self) -> Result<Option<(u16, Part)>, RecordError> {
+        loop {
+            if let Some(ready) = self.ready.pop_front() {
+                return Ok(Some(ready));
+            }
+            match self.merge.next_ready() {
+                Some(Ready::Part(stream, part)) => return Ok(Some((stream, part))),
+                Some(Ready::Elsewhere(stream, elsewhere)) => self.read_again(stream, &elsewhere)?,
+                None => match self.merge.needs() {
+                    Some(member) => self.feed(member)?,
+                    None => return Ok(None),
+                },
+            }
+        }
+    }
+
+    fn read_again(&mut self, stream: u16, elsewhere: &Elsewhere) -> Result<(), RecordError> {
+        let place = elsewhere.origin.member;
+        let target = self
+            .scope
+            .members
+            .iter()
+            .position(|member| member.index == place);
+        let read = match target {
+            Some(target) => self.pump.fetch(target, &elsewhere.on_member())?,
+            None => None,
+        };
+        let parts = elsewhere.check(read.as_ref());
+        self.ready
+            .extend(parts.into_iter().map(|part| (stream, part)));
+        Ok(())
+    }
+
+    /// The next append of a member goes to the merge.
+    fn feed(&mut self, member: usize) -> Result<(), RecordError> {
+        loop {
+            if let Some(append) = self.checked[member].pop_front() {
+                self.merge.push(member, append);
+                return Ok(());
+            }
+            let Some(run) = self.pump.next(member)? else {
+                self.merge.end_member(member);
+                return Ok(());
+            };
+            let of_scope = &self.scope.members[member];
+            let slot_bytes = of_scope.identity.geometry.slot_bytes as usize;
+            self.read_bytes += run.bytes.len() as u64;
+            for (count, start) in (0..run.bytes.len()).step_by(slot_bytes).enumerate() {
+                let slot = Slot {
+                    member: of_scope.index,
+                    serial: run.first_serial + count as u64,
+                    bytes: &run.bytes.slice(start..start + slot_bytes),
+                    unreadable: &run.unreadable,
+                };
+                let recording_id = self.scope.recording_id;
+                let found = examine(&of_scope.identity, slot)
+                    .into_iter()
+                    .filter(|append| append.origin.descriptor.recording_id == recording_id);
+                for append in found {
+                    if let Some(found) = &mut self.found {
+                        let is_whole = append.damaged.is_empty();
+                        found.push((member, Arc::clone(&append.origin), is_whole));
+                    }
+                    self.checked[member].push_back(append);
+                }
+            }
+            let room = UNREADABLE_MAX.saturating_sub(self.unreadable.len());
+            self.unreadable
+                .extend(run.unreadable.into_iter().take(room));
+        }
+    }
+}
+
+impl Iterator for Parts {
+    type Item = Result<(u16, Part), RecordError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.advance().transpose()
+    }
+}
+
+/// Parts that are read and checked in a thread of their own, while the consumer works on those
+/// before. Dropping it ends the thread.
+pub struct Background {
+    parts: Option<Receiver<Result<(u16, Part), RecordError>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Background {
+    /// Begins to read.
+    ///
+    /// # Errors
+    /// [`RecordError::Engine`] if there can be no thread. All else comes as the first item.
+    pub fn start(scope: &Scope, order: &Order) -> Result<Background, RecordError> {
+        let (sender, parts) = sync_channel(PARTS_AHEAD);
+        let (scope, order) = (scope.clone(), order.clone());
+        let thread = std::thread::Builder::new()
+            .name("reader".to_owned())
+            .spawn(move || run(&scope, &order, &sender))
+            .map_err(|source| {
+                RecordError::Engine(sustain_disk::error::Error::EngineFailed {
+                    engine: "reader",
+                    source,
+                })
+            })?;
+        Ok(Background {
+            parts: Some(parts),
+            thread: Some(thread),
+        })
+    }
+}
+
+fn run(scope: &Scope, order: &Order, sender: &SyncSender<Result<(u16, Part), RecordError>>) {
+    match Parts::open(scope, order) {
+        Ok(parts) => {
+            for part in parts {
+                let is_last = part.is_err();
+                if sender.send(part).is_err() || is_last {
+                    return;
+                }
+            }
+        }
+        Err(error) => {
+            // Whoever is gone needs not be told.
+            let _ = sender.send(Err(error));
+        }
+    }
+}
+
+impl Iterator for Background {
+    type Item = Result<(u16, Part), RecordError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let part = self.parts.as_ref()?.recv().ok();
+        if part.is_none()
+            && let Some(thread) = self.thread.take()
+            && let Err(panic) = thread.join()
+        {
+            // Without this a recording would seem to end where the reader broke.
+            std::panic::resume_unwind(panic);
+        }
+        part
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.parts = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic of the reader concerns nobody any more.
+            let _ = thread.join();
+        }
+    }
+}

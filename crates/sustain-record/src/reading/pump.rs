@@ -1,0 +1,464 @@
+//! Reads the slots of members in order, at the disks' rate: large aligned reads, several in flight
+//! on each member. Driven by the pipeline, which asks for the next slots of a member; over any
+//! engine. It never returns bytes of one place as those of another, and never waits for a member
+//! that has failed.
+
+mod memory;
+mod mend;
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use sustain_disk::buffer::Buffer;
+use sustain_disk::clock::Clock;
+use sustain_disk::engine::{Completion, Engine, Operation, Request, Until, Vector, Vectors};
+use sustain_disk::error::{Errno, Error};
+
+pub use self::memory::Window;
+use self::memory::{MENDS_MAX, map_buffer, share_own, take_buffer};
+use self::mend::{Mending, PIECE_LARGE, PIECE_SMALL, Piece};
+use super::bytes::SharedBytes;
+use super::examine::Unreadable;
+use crate::format::{BLOCK_BYTES, Geometry, Place};
+
+/// Reads that are no longer are tried block by block even where nothing of them came: a few bad
+/// blocks may lie in all of their pieces.
+const FINER_BYTES_MAX: usize = 1 << 20;
+/// So many reads in a row without a byte: the member has failed.
+const DEAD_READS_MAX: u32 = 16;
+const WAIT_NS: u64 = 3_600_000_000_000;
+/// The token of a read that is not of a member's order.
+const FETCH: u64 = u64::MAX;
+
+/// What is to be read of a member.
+#[derive(Debug, Clone)]
+pub struct MemberReads {
+    /// The member's index in the store, by which it is named.
+    pub member: usize,
+    /// How it is divided.
+    pub geometry: Geometry,
+    /// Serials of the slots.
+    pub slots: Range<u64>,
+}
+
+/// Slots that follow each other on a member, as they were read.
+#[derive(Debug)]
+pub struct Run {
+    /// Serial of the first.
+    pub first_serial: u64,
+    /// The slots' bytes.
+    pub bytes: SharedBytes,
+    /// What of it could not be read; it is zeros.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// Reads members.
+pub struct Pump {
+    engine: Box<dyn Engine>,
+    clock: Clock,
+    window: Window,
+    members: Vec<Member>,
+    reads: Vec<Option<Read>>,
+    mending: Mending,
+    fetched: Option<Completion>,
+}
+
+struct Member {
+    reads: MemberReads,
+    /// The next slot to be asked for.
+    next: u64,
+    /// Reads under way or done, in order: index into `reads`.
+    order: VecDeque<usize>,
+    dead_reads: u32,
+    failed: Option<Errno>,
+}
+
+struct Read {
+    member: usize,
+    first_serial: u64,
+    offset_bytes: u64,
+    length: usize,
+    state: State,
+    unreadable: Vec<Unreadable>,
+}
+
+enum State {
+    InFlight,
+    /// Read again in pieces; how many are still to come, and those that failed.
+    Mending(Buffer, usize, Vec<Piece>),
+    Done(Buffer),
+}
+
+impl Pump {
+    /// A pump over an engine whose targets are these members, in this order.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn new(
+        engine: Box<dyn Engine>,
+        clock: Clock,
+        window: Window,
+        members: Vec<MemberReads>,
+    ) -> Result<Pump, Error> {
+        let members = members
+            .into_iter()
+            .map(|reads| Member {
+                next: reads.slots.start,
+                reads,
+                order: VecDeque::new(),
+                dead_reads: 0,
+                failed: None,
+            })
+            .collect();
+        Ok(Pump {
+            engine,
+            clock,
+            window,
+            members,
+            reads: Vec::new(),
+            mending: Mending::new(MENDS_MAX)?,
+            fetched: None,
+        })
+    }
+
+    /// The next slots of a member; none when it is at its end or has failed. All members are read
+    /// ahead meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::EngineFailed`], [`Error::Memory`].
+    pub fn next(&mut self, member: usize) -> Result<Option<Run>, Error> {
+        loop {
+            self.refill()?;
+            let Some(&first) = self.members[member].order.front() else {
+                return Ok(None);
+            };
+            let is_done = |read: &Read| matches!(read.state, State::Done(_));
+            if self.reads[first].as_ref().is_some_and(is_done) {
+                self.members[member].order.pop_front();
+                let read = self.reads[first].take();
+                return Ok(read.and_then(|read| self.deliver(read)));
+            }
+            self.wait()?;
+        }
+    }
+
+    /// Why a member failed, if it has.
+    pub fn failure(&self, member: usize) -> Option<Errno> {
+        self.members[member].failed
+    }
+
+    /// Reads a stretch of a member out of order; none if it cannot be read.
+    ///
+    /// # Errors
+    /// As [`Pump::next`].
+    pub fn fetch(
+        &mut self,
+        member: usize,
+        range: &Range<u64>,
+    ) -> Result<Option<SharedBytes>, Error> {
+        let block = BLOCK_BYTES as u64;
+        let start = range.start - range.start % block;
+        let length = (range.end.next_multiple_of(block) - start) as usize;
+        let buffer = map_buffer(length)?;
+        self.submit(member, start, buffer, length, FETCH);
+        let completion = loop {
+            if let Some(completion) = self.fetched.take() {
+                break completion;
+            }
+            self.wait()?;
+        };
+        let wanted = (range.end - start) as usize;
+        let is_whole = completion.error.is_none() && completion.bytes >= wanted as u64;
+        let buffer = take_buffer(completion).filter(|_| is_whole);
+        Ok(buffer
+            .map(|buffer| share_own(buffer, length).slice((range.start - start) as usize..wanted)))
+    }
+
+    fn deliver(&mut self, read: Read) -> Option<Run> {
+        let State::Done(buffer) = read.state else {
+            return None;
+        };
+        Some(Run {
+            first_serial: read.first_serial,
+            bytes: self.window.share(buffer, read.length),
+            unreadable: read.unreadable,
+        })
+    }
+
+    fn refill(&mut self) -> Result<(), Error> {
+        for index in 0..self.members.len() {
+            while self.members[index].order.len() < self.window.reads_per_member {
+                let Some((serial, count)) = self.members[index].take_run(self.window.read_bytes)
+                else {
+                    break;
+                };
+                self.begin(index, serial, count)?;
+            }
+        }
+        self.mending.refill(self.engine.as_mut());
+        Ok(())
+    }
+
+    fn begin(&mut self, index: usize, first_serial: u64, count: u64) -> Result<(), Error> {
+        let geometry = self.members[index].reads.geometry;
+        let place = Place {
+            slot_serial: first_serial,
+            slot_offset_bytes: 0,
+        };
+        let offset_bytes = geometry.offset_of(place);
+        let length = count as usize * geometry.slot_bytes as usize;
+        let buffer = self.window.take()?;
+        let read = Some(Read {
+            member: index,
+            first_serial,
+            offset_bytes,
+            length,
+            state: State::InFlight,
+            unreadable: Vec::new(),
+        });
+        let free = self.reads.iter().position(Option::is_none);
+        let slot = free.unwrap_or(self.reads.len());
+        match free {
+            Some(free) => self.reads[free] = read,
+            None => self.reads.push(read),
+        }
+        self.members[index].order.push_back(slot);
+        self.submit(index, offset_bytes, buffer, length, slot as u64);
+        Ok(())
+    }
+
+    fn submit(
+        &mut self,
+        target: usize,
+        offset_bytes: u64,
+        buffer: Buffer,
+        length: usize,
+        token: u64,
+    ) {
+        self.engine
+            .submit(read_request(target, offset_bytes, buffer, length, token));
+    }
+
+    fn wait(&mut self) -> Result<(), Error> {
+        let mut completions = Vec::new();
+        let until = Until::CompletionOr(self.clock.now() + WAIT_NS);
+        self.engine.wait(until, &mut completions)?;
+        for completion in completions {
+            if completion.request.token == FETCH {
+                self.fetched = Some(completion);
+            } else {
+                self.complete(completion);
+            }
+        }
+        self.mending.refill(self.engine.as_mut());
+        Ok(())
+    }
+
+    fn complete(&mut self, completion: Completion) {
+        let index = completion.request.token as usize;
+        let Some(read) = self.reads.get_mut(index).and_then(Option::as_mut) else {
+            return;
+        };
+        if matches!(read.state, State::InFlight) {
+            self.complete_first(completion);
+        } else {
+            self.complete_piece(completion);
+        }
+    }
+
+    /// The whole read is back.
+    fn complete_first(&mut self, completion: Completion) {
+        let index = completion.request.token as usize;
+        let (error, bytes) = (completion.error, completion.bytes as usize);
+        let (Some(read), Some(mut buffer)) = (self.reads[index].as_mut(), take_buffer(completion))
+        else {
+            return;
+        };
+        let length = read.length;
+        match error {
+            None => {
+                if bytes < length {
+                    buffer.bytes_mut()[bytes..length].fill(0);
+                    let name = self.members[read.member].reads.member;
+                    read.lose(name, bytes..length, None);
+                }
+                read.state = State::Done(buffer);
+                self.note_end(index);
+            }
+            Some(errno) if is_gone(errno) => {
+                buffer.bytes_mut()[..length].fill(0);
+                let name = self.members[read.member].reads.member;
+                read.lose(name, 0..length, Some(errno));
+                read.state = State::Done(buffer);
+                self.note_end(index);
+            }
+            Some(_) => {
+                buffer.bytes_mut()[..length].fill(0);
+                let pieces = Piece::cut(
+                    index,
+                    read.member,
+                    read.offset_bytes,
+                    0..length,
+                    PIECE_LARGE,
+                );
+                read.state = State::Mending(buffer, pieces.len(), Vec::new());
+                self.mending.push(pieces);
+            }
+        }
+    }
+
+    /// A piece of a read that failed is back.
+    fn complete_piece(&mut self, completion: Completion) {
+        let index = completion.request.token as usize;
+        let Some(read) = self.reads[index].as_mut() else {
+            return;
+        };
+        let name = self.members[read.member].reads.member;
+        let start = (completion.request.offset_bytes - read.offset_bytes) as usize;
+        let length = completion.request.vectors.len_bytes() as usize;
+        let read_bytes = completion.bytes as usize;
+        let error = completion.error;
+        let mut lost = None;
+        let State::Mending(buffer, outstanding, failed) = &mut read.state else {
+            return;
+        };
+        *outstanding -= 1;
+        if let Some(small) = self.mending.take_back(completion) {
+            match error {
+                None => {
+                    buffer.bytes_mut()[start..start + read_bytes]
+                        .copy_from_slice(&small.bytes()[..read_bytes]);
+                    lost = (read_bytes < length).then_some((start + read_bytes, None));
+                }
+                Some(errno) if length > PIECE_SMALL => failed.push(Piece {
+                    read: index,
+                    target: read.member,
+                    base_bytes: read.offset_bytes,
+                    range: start..start + length,
+                    errno: Some(errno),
+                }),
+                Some(errno) => lost = Some((start, Some(errno))),
+            }
+            self.mending.give(small);
+        }
+        if let Some((from, errno)) = lost {
+            read.lose(name, from..start + length, errno);
+        }
+        self.settle_mending(index);
+    }
+
+    /// When all pieces are back: those that failed are cut finer, unless nothing at all could be
+    /// read, when finer pieces would only take their time.
+    fn settle_mending(&mut self, index: usize) {
+        let Some(read) = self.reads[index].as_mut() else {
+            return;
+        };
+        let name = self.members[read.member].reads.member;
+        let (offset_bytes, length) = (read.offset_bytes, read.length);
+        let State::Mending(_, outstanding, failed) = &mut read.state else {
+            return;
+        };
+        if *outstanding > 0 {
+            return;
+        }
+        let failed = std::mem::take(failed);
+        let failed_bytes: usize = failed.iter().map(|piece| piece.range.len()).sum();
+        let is_worth_it = failed_bytes < length || length <= FINER_BYTES_MAX;
+        if is_worth_it && failed_bytes > 0 {
+            let target = read.member;
+            let pieces: Vec<Piece> = failed
+                .into_iter()
+                .flat_map(|piece| Piece::cut(index, target, offset_bytes, piece.range, PIECE_SMALL))
+                .collect();
+            *outstanding = pieces.len();
+            self.mending.push(pieces);
+            return;
+        }
+        for piece in failed {
+            read.lose(name, piece.range, piece.errno);
+        }
+        read.state = match std::mem::replace(&mut read.state, State::InFlight) {
+            State::Mending(buffer, ..) => State::Done(buffer),
+            other => other,
+        };
+        self.note_end(index);
+    }
+
+    /// A read has come to its end: if nothing of it and of those before it came, the member has
+    /// failed, and what was asked for beyond is not waited for by anyone.
+    fn note_end(&mut self, index: usize) {
+        let Some(read) = self.reads[index].as_ref() else {
+            return;
+        };
+        let member = &mut self.members[read.member];
+        let lost: u64 = read
+            .unreadable
+            .iter()
+            .map(|bad| bad.range.end - bad.range.start)
+            .sum();
+        if lost < read.length as u64 {
+            member.dead_reads = 0;
+            return;
+        }
+        member.dead_reads += 1;
+        let errno = read.unreadable.iter().find_map(|bad| bad.errno);
+        if member.dead_reads >= DEAD_READS_MAX || errno.is_some_and(is_gone) {
+            member.failed = Some(errno.unwrap_or(Errno(rustix::io::Errno::IO.raw_os_error())));
+            member.next = member.reads.slots.end;
+        }
+    }
+}
+
+impl Member {
+    /// The next slots that lie one after the other on the member and fit one read: first serial
+    /// and count.
+    fn take_run(&mut self, read_bytes: usize) -> Option<(u64, u64)> {
+        let geometry = &self.reads.geometry;
+        let left = self.reads.slots.end.saturating_sub(self.next);
+        let to_lap = geometry.slot_count - self.next % geometry.slot_count;
+        let fit = (read_bytes as u64 / u64::from(geometry.slot_bytes)).max(1);
+        let count = left.min(to_lap).min(fit);
+        let first = self.next;
+        self.next += count;
+        (count > 0).then_some((first, count))
+    }
+}
+
+impl Read {
+    /// Part of it could not be read.
+    fn lose(&mut self, member: usize, range: Range<usize>, errno: Option<Errno>) {
+        let range = self.offset_bytes + range.start as u64..self.offset_bytes + range.end as u64;
+        match self.unreadable.last_mut() {
+            Some(last) if last.range.end == range.start && last.errno == errno => {
+                last.range.end = range.end;
+            }
+            _ => self.unreadable.push(Unreadable {
+                member,
+                range,
+                errno,
+            }),
+        }
+    }
+}
+
+fn is_gone(errno: Errno) -> bool {
+    [rustix::io::Errno::NXIO, rustix::io::Errno::NODEV]
+        .iter()
+        .any(|gone| gone.raw_os_error() == errno.0)
+}
+
+fn read_request(
+    target: usize,
+    offset_bytes: u64,
+    buffer: Buffer,
+    length: usize,
+    token: u64,
+) -> Request {
+    Request {
+        operation: Operation::Read,
+        offset_bytes,
+        vectors: Vectors::One(Vector::new(buffer, 0, length)),
+        token,
+        ..Request::flush(target)
+    }
+}

@@ -1,0 +1,139 @@
+//! The memory of a pump: how much is read ahead, and buffers that come back when the last consumer
+//! of their bytes is gone. It always has a buffer for the pump: consumers that hold on to parts
+//! cost memory, and never bring reading to a stand.
+
+use std::sync::Arc;
+
+use sustain_disk::buffer::{Buffer, BufferPool, Region, SharedPool};
+use sustain_disk::engine::{Completion, Limits, Vectors};
+use sustain_disk::error::Error;
+
+use super::MemberReads;
+use crate::format::BLOCK_BYTES;
+use crate::reading::bytes::SharedBytes;
+
+/// The least that one read should move, if slots are smaller.
+const READ_BYTES_MIN: u32 = 4 << 20;
+/// What all reads in flight together should hold.
+const WINDOW_BYTES: u64 = 512 << 20;
+const READS_PER_MEMBER_MIN: u64 = 2;
+const READS_PER_MEMBER_MAX: u64 = 6;
+/// Reads of pieces in flight, where a large read failed.
+pub(super) const MENDS_MAX: usize = 16;
+
+/// Memory and depth for reading members together.
+pub struct Window {
+    pool: SharedPool,
+    pub(super) reads_per_member: usize,
+    pub(super) read_bytes: usize,
+    limits: Limits,
+}
+
+/// A read buffer that goes back to its pool.
+struct Lent {
+    buffer: Option<Buffer>,
+    length: usize,
+    /// None for one that was mapped because consumers hold all others.
+    pool: Option<SharedPool>,
+}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        let bytes = self.buffer.as_ref().map_or(&[][..], Buffer::bytes);
+        &bytes[..self.length.min(bytes.len())]
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let (Some(buffer), Some(pool)) = (self.buffer.take(), &self.pool) {
+            pool.give(buffer);
+        }
+    }
+}
+
+impl Window {
+    /// Memory and depth that fit these members, with as many reads ahead of each as is useful,
+    /// or as many as are named.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn for_members(
+        members: &[MemberReads],
+        reads_ahead: Option<usize>,
+    ) -> Result<Window, Error> {
+        let slot_bytes = members
+            .iter()
+            .map(|member| member.geometry.slot_bytes)
+            .max();
+        let read_bytes = slot_bytes.unwrap_or(READ_BYTES_MIN).max(READ_BYTES_MIN);
+        let count = members.len().max(1) as u64;
+        let reads_per_member = (WINDOW_BYTES / (count * u64::from(read_bytes)))
+            .clamp(READS_PER_MEMBER_MIN, READS_PER_MEMBER_MAX);
+        let reads_per_member = reads_ahead.map_or(reads_per_member, |reads| reads.max(1) as u64);
+        // The slots that are being merged are held beside those that are being read.
+        let buffers = (count * (reads_per_member + 1)) as usize;
+        let depth = reads_per_member as usize + MENDS_MAX + 1;
+        Ok(Window {
+            pool: SharedPool::new(buffers, read_bytes as usize)?,
+            reads_per_member: reads_per_member as usize,
+            read_bytes: read_bytes as usize,
+            limits: Limits {
+                depth: depth as u32,
+                in_flight_max: (count * reads_per_member) as u32 + MENDS_MAX as u32 + 1,
+            },
+        })
+    }
+
+    /// What the engine must allow.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The memory to be registered with the engine.
+    pub fn regions(&self) -> &[Arc<Region>] {
+        self.pool.regions()
+    }
+
+    /// A buffer for one read. When consumers hold all, it is one more.
+    pub(super) fn take(&self) -> Result<Buffer, Error> {
+        match self.pool.try_take() {
+            Some(buffer) => Ok(buffer),
+            // One block longer, to be told apart when it comes back.
+            None => map_buffer(self.read_bytes + BLOCK_BYTES),
+        }
+    }
+
+    /// The first bytes of a buffer, to be shared.
+    pub(super) fn share(&self, buffer: Buffer, length: usize) -> SharedBytes {
+        let is_lent = buffer.len() == self.read_bytes;
+        SharedBytes::new(Arc::new(Lent {
+            pool: is_lent.then(|| self.pool.clone()),
+            buffer: Some(buffer),
+            length,
+        }))
+    }
+}
+
+/// The first bytes of a buffer that no pool waits for, to be shared.
+pub(super) fn share_own(buffer: Buffer, length: usize) -> SharedBytes {
+    SharedBytes::new(Arc::new(Lent {
+        pool: None,
+        buffer: Some(buffer),
+        length,
+    }))
+}
+
+/// The buffer of a request that is done.
+pub(super) fn take_buffer(completion: Completion) -> Option<Buffer> {
+    match completion.request.vectors {
+        Vectors::One(vector) => Some(vector.into_buffer()),
+        Vectors::None | Vectors::Many(_) => None,
+    }
+}
+
+/// A buffer of its own.
+pub(super) fn map_buffer(length: usize) -> Result<Buffer, Error> {
+    let mut pool = BufferPool::new(1, length)?;
+    Ok(pool.take().expect("a pool of one buffer has one"))
+}

@@ -1,0 +1,233 @@
+//! Where a recording lies: its members with their slots, and what it takes to drive them. Made from
+//! an opened store; readers are opened over it. It is plain data, so it may pass between threads.
+
+use std::ops::Range;
+
+use std::sync::Arc;
+use sustain_disk::buffer::Region;
+use sustain_disk::clock::Clock;
+use sustain_disk::engine::{
+    Engine, EngineChoice, Limits, SharedMachine, SimulatedEngine, SimulatedTarget, open,
+};
+use sustain_disk::error::Error;
+use sustain_disk::target::Target;
+use uuid::Uuid;
+
+use super::merge::Wanted;
+use super::parts::{HOLD_BYTES_MAX, Order};
+use crate::member_io::MemberIo;
+use crate::opening::Recording;
+use crate::source::framing::Framing;
+use crate::store::{OpenMember, Store};
+use crate::walk::Identity;
+
+/// A recording, as far as it lies on the members that are there.
+#[derive(Clone)]
+pub struct Scope {
+    /// Its identity.
+    pub recording_id: Uuid,
+    /// How the frames of each stream are told apart, by its number.
+    pub framings: Vec<Framing>,
+    /// Bytes that each stream was offered, by its number; none where the end is open.
+    pub offered_bytes: Vec<Option<u64>>,
+    /// Where the readable part of each stream begins, by its number: a ring has written over what
+    /// lies before.
+    pub readable_from_bytes: Vec<u64>,
+    /// How far each stream is known to have come, by its number.
+    pub known_bytes: Vec<u64>,
+    /// Frames that each stream has begun, if the recording has an end mark.
+    pub frames: Vec<Option<u64>>,
+    /// The members that have any of it.
+    pub members: Vec<ScopeMember>,
+    /// The simulated machines of the members, if they are simulated.
+    pub machines: Vec<SharedMachine>,
+    /// The time that simulated machines keep to.
+    pub clock: Clock,
+}
+
+/// What a member has of a recording.
+#[derive(Debug, Clone)]
+pub struct ScopeMember {
+    /// Its index in the store.
+    pub index: usize,
+    /// As typed.
+    pub name: String,
+    /// What is driven.
+    pub target: Target,
+    /// Which simulated disk it is, if it is one.
+    pub simulated: Option<SimulatedTarget>,
+    /// What descriptors on it say of themselves.
+    pub identity: Identity,
+    /// Serials of the slots that have anything of the recording.
+    pub slots: Range<u64>,
+}
+
+impl Scope {
+    /// Of a recording of a store that is open.
+    pub fn of_store(store: &Store, recording: &Recording) -> Scope {
+        Scope::of(recording, &store.members, store.machines(), store.clock())
+    }
+
+    /// Of a recording on these members of its store.
+    pub fn of(
+        recording: &Recording,
+        members: &[OpenMember],
+        machines: &[SharedMachine],
+        clock: &Clock,
+    ) -> Scope {
+        let totals = recording.end.as_ref().map(|end| &end.streams);
+        let total = |stream: usize| totals.and_then(|totals| totals.get(stream));
+        let streams = recording.streams.iter().enumerate();
+        let offered_bytes = streams.clone().map(|(number, stream)| {
+            let told = total(number).map(|total| total.offered);
+            // An end mark that cannot be read follows all that there was.
+            told.or((!recording.open_end).then_some(stream.offered_bytes))
+        });
+        let framing = |name: &String| name.parse::<Framing>().ok();
+        Scope {
+            recording_id: recording.id,
+            framings: streams
+                .clone()
+                .map(|(_, stream)| stream.framing.as_ref().and_then(framing))
+                .map(|framing| framing.unwrap_or(Framing::None))
+                .collect(),
+            offered_bytes: offered_bytes.collect(),
+            known_bytes: streams
+                .clone()
+                .map(|(_, stream)| stream.offered_bytes)
+                .collect(),
+            readable_from_bytes: streams
+                .clone()
+                .map(|(_, stream)| stream.readable_from_bytes)
+                .collect(),
+            frames: streams
+                .map(|(number, _)| total(number).map(|total| total.frames))
+                .collect(),
+            members: members
+                .iter()
+                .filter_map(|member| {
+                    let extent = recording.per_member.get(member.index())?.as_ref()?;
+                    Some(ScopeMember {
+                        index: member.index(),
+                        name: member.name.clone(),
+                        target: member.target.clone(),
+                        simulated: member.simulated,
+                        identity: member.identity(),
+                        slots: extent.first.slot_serial..extent.last.slot_serial + 1,
+                    })
+                })
+                .collect(),
+            machines: machines.to_vec(),
+            clock: clock.clone(),
+        }
+    }
+
+    /// Whether the members are simulated: they are driven in the caller's thread then.
+    pub fn is_simulated(&self) -> bool {
+        self.members.iter().any(|member| member.simulated.is_some())
+    }
+
+    /// All of some streams.
+    pub fn all(&self, streams: Range<u16>) -> Order {
+        let wanted = streams.map(|stream| self.wanted(stream, 0)).collect();
+        Order {
+            wanted,
+            first_slots: self
+                .members
+                .iter()
+                .map(|member| member.slots.start)
+                .collect(),
+            reads_ahead: None,
+            hold_bytes_max: HOLD_BYTES_MAX,
+        }
+    }
+
+    pub(super) fn known_bytes(&self, stream: u16) -> u64 {
+        self.known_bytes
+            .get(usize::from(stream))
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// A stream from a byte on.
+    pub(super) fn wanted(&self, stream: u16, from_bytes: u64) -> Wanted {
+        let index = usize::from(stream);
+        Wanted {
+            stream,
+            from_bytes,
+            readable_from_bytes: self.readable_from_bytes.get(index).copied().unwrap_or(0),
+            offered_bytes: self.offered_bytes.get(index).copied().flatten(),
+        }
+    }
+
+    /// Bytes of all slots that have anything of it.
+    pub fn slot_bytes(&self) -> u64 {
+        let bytes = |member: &ScopeMember| {
+            let slots = member.slots.end - member.slots.start;
+            slots * u64::from(member.identity.geometry.slot_bytes)
+        };
+        self.members.iter().map(bytes).sum()
+    }
+
+    /// Few reads here and there.
+    pub(super) fn open_io(&self) -> Result<MemberIo, Error> {
+        let targets: Vec<&Target> = self.members.iter().map(|member| &member.target).collect();
+        io_over(&targets, &self.simulated(), &self.machines, &self.clock)
+    }
+
+    /// The engine for reading all of it.
+    pub(super) fn open_engine(
+        &self,
+        limits: Limits,
+        regions: &[Arc<Region>],
+    ) -> Result<Box<dyn Engine>, Error> {
+        if self.is_simulated() {
+            let machines = self.machines.clone();
+            let engine = SimulatedEngine::new(machines, self.simulated(), self.clock.clone());
+            return Ok(Box::new(engine));
+        }
+        let files = self
+            .members
+            .iter()
+            .map(|member| {
+                let file = member.target.file.clone();
+                file.ok_or_else(|| Error::target(&member.name, "it cannot be read from"))
+            })
+            .collect::<Result<_, Error>>()?;
+        Ok(open(EngineChoice::Auto, files, limits, regions, &self.clock)?.engine)
+    }
+
+    fn simulated(&self) -> Vec<SimulatedTarget> {
+        self.members
+            .iter()
+            .filter_map(|member| member.simulated)
+            .collect()
+    }
+}
+
+/// Few reads here and there on members of a store.
+pub(super) fn open_io(
+    members: &[OpenMember],
+    machines: &[SharedMachine],
+    clock: &Clock,
+) -> Result<MemberIo, Error> {
+    let targets: Vec<&Target> = members.iter().map(|member| &member.target).collect();
+    let simulated: Vec<SimulatedTarget> = members
+        .iter()
+        .filter_map(|member| member.simulated)
+        .collect();
+    io_over(&targets, &simulated, machines, clock)
+}
+
+fn io_over(
+    targets: &[&Target],
+    simulated: &[SimulatedTarget],
+    machines: &[SharedMachine],
+    clock: &Clock,
+) -> Result<MemberIo, Error> {
+    if simulated.is_empty() {
+        MemberIo::open(targets)
+    } else {
+        MemberIo::open_simulated(machines, simulated, clock)
+    }
+}

@@ -1,0 +1,263 @@
+//! The check of a whole store: reads every slot in use and accounts for every byte of every
+//! recording. It repairs nothing, and says nothing good that it has not seen.
+
+mod account;
+
+use serde::Serialize;
+
+use sustain_disk::clock::Clock;
+use sustain_disk::engine::SharedMachine;
+use sustain_session::Stop;
+
+use self::account::{Account, Names};
+use super::parts::Parts;
+use super::scope::Scope;
+use crate::error::RecordError;
+use crate::format::{BLOCK_BYTES, Superblock};
+use crate::opening::Recording;
+use crate::store::{OpenMember, Store};
+
+/// The version of what [`VerifyResult`] is written as.
+pub const SCHEMA: &str = "sustain.verify/1";
+/// More are counted, not listed.
+const BAD_MAX: usize = 100_000;
+
+/// What is checked: an open store.
+#[derive(Clone, Copy)]
+pub struct Checkable<'a> {
+    /// Its members that are there.
+    pub members: &'a [OpenMember],
+    /// All that is recorded on them.
+    pub recordings: &'a [Recording],
+    /// The simulated machines of the members, if they are simulated.
+    pub machines: &'a [SharedMachine],
+    /// The time that these keep to.
+    pub clock: &'a Clock,
+}
+
+impl<'a> Checkable<'a> {
+    /// A store with all its recordings.
+    pub fn of(store: &'a Store, recordings: &'a [Recording]) -> Checkable<'a> {
+        Checkable {
+            members: &store.members,
+            recordings,
+            machines: store.machines(),
+            clock: store.clock(),
+        }
+    }
+}
+
+/// How far the check has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VerifyProgress {
+    /// Bytes of members that were read and checked.
+    pub checked_bytes: u64,
+    /// Bytes of members that will have been, as far as is known.
+    pub total_bytes: u64,
+    /// Flaws found.
+    pub bad: u64,
+}
+
+/// What the check found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VerifyResult {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// Whether every byte of every recording is accounted for and nothing is damaged.
+    pub ok: bool,
+    /// Whether all was checked: the user has not ended it before.
+    pub complete: bool,
+    /// Bytes of members that were read and checked.
+    pub checked_bytes: u64,
+    /// Every flaw, by recording, in the order of their streams.
+    pub bad: Vec<Bad>,
+    /// How many more there are than are listed.
+    pub bad_unlisted: u64,
+    /// What became of each recording, oldest first.
+    pub recordings: Vec<VerifiedRecording>,
+}
+
+/// A flaw.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Bad {
+    /// The member's name as typed, where one can be named.
+    pub member: Option<String>,
+    /// Where on it.
+    pub offset_bytes: Option<u64>,
+    /// Number of the recording, if it belongs to one.
+    pub recording: Option<u32>,
+    /// Number of the stream, if it belongs to one.
+    pub stream: Option<u16>,
+    /// The first byte of the stream that is lost by it.
+    pub from_byte: Option<u64>,
+    /// The first byte that is not lost any more; equal to `from_byte` if none is.
+    pub to_byte: Option<u64>,
+    /// What is wrong.
+    pub why: String,
+}
+
+/// What became of a recording.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VerifiedRecording {
+    /// Its number.
+    pub number: u32,
+    /// Whether it has no end mark.
+    pub open_end: bool,
+    /// Its streams, by number.
+    pub streams: Vec<VerifiedStream>,
+}
+
+/// What became of a stream: `offered = recorded + gap_bytes + hole_bytes + overwritten_bytes`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct VerifiedStream {
+    /// Its name.
+    pub name: String,
+    /// Bytes that are known to have been offered.
+    pub offered: u64,
+    /// Bytes that are there and whole.
+    pub recorded: u64,
+    /// Lost before they reached a member.
+    pub gap_bytes: u64,
+    /// Lost since.
+    pub hole_bytes: u64,
+    /// Written over in the ring.
+    pub overwritten_bytes: u64,
+}
+
+/// Checks a store. `observer` is told after every few MiB; a wish to stop ends it early, with what
+/// was found so far.
+///
+/// # Errors
+/// If the members cannot be driven. What cannot be read on them is a flaw, not an error.
+pub fn verify(
+    store: Checkable<'_>,
+    observer: &mut dyn FnMut(VerifyProgress),
+    stop: &Stop,
+) -> Result<VerifyResult, RecordError> {
+    let mut recordings: Vec<&Recording> = store.recordings.iter().collect();
+    recordings.sort_by_key(|recording| recording.number);
+    let scopes: Vec<Scope> = recordings
+        .iter()
+        .map(|recording| Scope::of(recording, store.members, store.machines, store.clock))
+        .collect();
+    let total_bytes = scopes.iter().map(Scope::slot_bytes).sum();
+    let mut result = VerifyResult {
+        schema: SCHEMA,
+        ok: false,
+        complete: true,
+        checked_bytes: 0,
+        bad: Vec::new(),
+        bad_unlisted: 0,
+        recordings: Vec::new(),
+    };
+    check_superblocks(store, &mut result)?;
+    for (recording, scope) in recordings.into_iter().zip(&scopes) {
+        let before_bytes = result.checked_bytes;
+        let mut report = |checked_bytes: u64, bad: u64| {
+            observer(VerifyProgress {
+                checked_bytes: before_bytes + checked_bytes,
+                total_bytes,
+                bad,
+            });
+            stop.reason().is_none()
+        };
+        if !check_recording(recording, scope, &mut result, &mut report)? {
+            result.complete = false;
+            break;
+        }
+    }
+    result.ok = result.complete && result.bad.is_empty();
+    Ok(result)
+}
+
+impl VerifyResult {
+    fn add(&mut self, bad: Bad) {
+        if self.bad.len() < BAD_MAX {
+            self.bad.push(bad);
+        } else {
+            self.bad_unlisted += 1;
+        }
+    }
+}
+
+/// Whether it came to its end.
+fn check_recording(
+    recording: &Recording,
+    scope: &Scope,
+    result: &mut VerifyResult,
+    report: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<bool, RecordError> {
+    let names = Names::of(recording, scope);
+    let mut account = Account::new(recording, names);
+    let mut parts = Parts::open(scope, &scope.all(0..recording.streams.len() as u16))?;
+    parts.keep_found();
+    let mut reported_bytes = 0;
+    let mut is_complete = true;
+    while let Some(item) = parts.next() {
+        let (stream, part) = item?;
+        for (member, origin, is_whole) in parts.take_found() {
+            account.found(member, &origin, is_whole);
+        }
+        account.part(stream, &part);
+        if parts.read_bytes() > reported_bytes {
+            reported_bytes = parts.read_bytes();
+            if !report(reported_bytes, account.bad_count()) {
+                is_complete = false;
+                break;
+            }
+        }
+    }
+    for (member, origin, is_whole) in parts.take_found() {
+        account.found(member, &origin, is_whole);
+    }
+    account.contradictions(parts.contradictions());
+    result.checked_bytes += parts.read_bytes();
+    let (verified, bad, unlisted) = account.finish(is_complete);
+    result.bad_unlisted += unlisted;
+    result.recordings.push(verified);
+    bad.into_iter().for_each(|bad| result.add(bad));
+    Ok(is_complete)
+}
+
+/// All four copies on every member.
+fn check_superblocks(store: Checkable<'_>, result: &mut VerifyResult) -> Result<(), RecordError> {
+    if store.members.is_empty() {
+        return Ok(());
+    }
+    let mut io = super::scope::open_io(store.members, store.machines, store.clock)?;
+    for (index, member) in store.members.iter().enumerate() {
+        for offset_bytes in member.superblock.geometry.superblock_offsets() {
+            let why = match io.read(index, offset_bytes, BLOCK_BYTES) {
+                Err(errno) => Some(format!("a copy of the superblock cannot be read: {errno}")),
+                Ok(block) => {
+                    result.checked_bytes += BLOCK_BYTES as u64;
+                    superblock_flaw(&block, &member.superblock)
+                }
+            };
+            if let Some(why) = why {
+                result.add(Bad {
+                    member: Some(member.name.clone()),
+                    offset_bytes: Some(offset_bytes),
+                    recording: None,
+                    stream: None,
+                    from_byte: None,
+                    to_byte: None,
+                    why,
+                });
+            }
+        }
+    }
+    Ok(io.check_engine()?)
+}
+
+fn superblock_flaw(block: &[u8], newest: &Superblock) -> Option<String> {
+    match Superblock::decode(block) {
+        Err(error) => Some(format!("a copy of the superblock: {error}")),
+        // An older generation is left by a crash and differs in hints only.
+        Ok(copy) => (copy.store != newest.store
+            || copy.member != newest.member
+            || copy.geometry != newest.geometry
+            || copy.members != newest.members)
+            .then(|| "this copy of the superblock is of another store or member".to_owned()),
+    }
+}

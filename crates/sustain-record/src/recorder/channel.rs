@@ -1,0 +1,145 @@
+//! Between the sources' threads and the recorder's: filled appends one way, free memory the other.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use crossbeam_channel::{Receiver, Sender, TryRecvError};
+use sustain_disk::buffer::{SharedPool, StableBytes};
+use sustain_disk::clock::Timestamp;
+use sustain_disk::driver::Ending;
+use sustain_disk::engine::Waker;
+
+use super::filled::{Filled, Memory};
+use super::inlet::{Inlet, Polled};
+
+/// What a source says.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "moving a few hundred bytes is nothing beside an append"
+)]
+pub(super) enum Message {
+    Append(Filled),
+    /// One stream's source has no more.
+    Ended(Ending),
+}
+
+/// What sources and recorder share.
+pub(super) struct Exchange {
+    /// Memory for appends.
+    pub(super) pool: SharedPool,
+    /// Small buffers, for what surrounds memory of the caller's.
+    pub(super) edges: SharedPool,
+    /// Whether the recorder takes nothing more.
+    pub(super) is_closed: AtomicBool,
+    /// Whether the recorder may be asleep.
+    is_idle: AtomicBool,
+    waker: OnceLock<Waker>,
+}
+
+impl Exchange {
+    pub(super) fn new(pool: SharedPool, edges: SharedPool) -> Exchange {
+        Exchange {
+            pool,
+            edges,
+            is_closed: AtomicBool::new(false),
+            is_idle: AtomicBool::new(false),
+            waker: OnceLock::new(),
+        }
+    }
+
+    /// The recorder's engine, once it is open.
+    pub(super) fn set_waker(&self, waker: Waker) {
+        // There is one engine; what was sent before is found by its first look.
+        let _ = self.waker.set(waker);
+    }
+
+    /// Wakes the recorder if it may be asleep: a system call for each append would be waste.
+    pub(super) fn wake(&self) {
+        if self.is_idle.swap(false, Ordering::AcqRel)
+            && let Some(waker) = self.waker.get()
+        {
+            waker.wake();
+        }
+    }
+}
+
+/// The recorder's end.
+pub(super) struct ChannelInlet {
+    pub(super) messages: Receiver<Message>,
+    pub(super) returned: Sender<Box<dyn StableBytes>>,
+    pub(super) exchange: Arc<Exchange>,
+    /// Streams whose source has not ended.
+    pub(super) open_streams: usize,
+    /// Why those ended that have.
+    pub(super) ending: Option<Ending>,
+    /// Whether the recorder has nothing else to do than to wait for the sources' end.
+    pub(super) is_draining: bool,
+}
+
+impl ChannelInlet {
+    fn receive(&mut self) -> Result<Message, TryRecvError> {
+        if self.is_draining {
+            return self.messages.recv().map_err(|_| TryRecvError::Disconnected);
+        }
+        self.messages.try_recv().or_else(|_| {
+            // Said before the last look, so that a message after it wakes.
+            self.exchange.is_idle.store(true, Ordering::Release);
+            self.messages.try_recv()
+        })
+    }
+
+    /// Takes nothing more; what is polled from now on waits for the sources' end, so that all they
+    /// have offered is accounted for.
+    pub(super) fn drain(&mut self) {
+        self.close();
+        self.is_draining = true;
+    }
+
+    fn stream_ended(&mut self, ending: Ending) {
+        self.open_streams = self.open_streams.saturating_sub(1);
+        // An error of one source or the user's wish says more than that others had no more.
+        if self.ending.is_none_or(|earlier| earlier == Ending::Source) {
+            self.ending = Some(ending);
+        }
+    }
+}
+
+impl Inlet for ChannelInlet {
+    fn poll(&mut self, _now: Timestamp) -> Polled {
+        loop {
+            match self.receive() {
+                Ok(Message::Append(filled)) => return Polled::Append(filled),
+                Ok(Message::Ended(ending)) => self.stream_ended(ending),
+                Err(TryRecvError::Empty) if self.open_streams > 0 => return Polled::Nothing(None),
+                Err(_) => return Polled::Ended(self.ending.unwrap_or(Ending::Source)),
+            }
+        }
+    }
+
+    fn give_back(&mut self, memory: Memory) {
+        match memory {
+            Memory::Lent(buffer) => self.exchange.pool.give(buffer),
+            // The recorder keeps its own.
+            Memory::Own(_) => {}
+            Memory::Given { head, body, tail } => {
+                self.exchange.edges.give(head);
+                self.exchange.edges.give(tail);
+                if let Ok(owner) = body.into_foreign() {
+                    // Whoever does not want it back any more has dropped the other end.
+                    let _ = self.returned.send(owner);
+                }
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        self.exchange.is_closed.store(true, Ordering::Release);
+        self.exchange.pool.close();
+        self.exchange.edges.close();
+    }
+
+    fn buffer_fill(&self) -> f64 {
+        let (free, count) = (self.exchange.pool.free(), self.exchange.pool.count());
+        1.0 - free as f64 / count.max(1) as f64
+    }
+}

@@ -1,0 +1,357 @@
+//! Appends of data on their way: onto a member, off a failed one onto another, into a gap when there
+//! is none.
+
+use sustain_disk::clock::Timestamp;
+use sustain_disk::driver::Ending;
+use sustain_disk::engine::{Completion, Operation, Request, Vectors};
+
+use super::duty::member_offset;
+use super::{Flight, RecordFeed};
+use crate::format::{Descriptor, Gap, GapReason, Place, crc32c};
+use crate::recorder::filled::{Filled, Memory};
+use crate::recorder::inlet::{Inlet, Polled};
+use crate::recorder::ledger::Stretch;
+use crate::recorder::member::{Member, Unflushed};
+use crate::recorder::scatter::choose;
+use crate::recorder::write;
+
+impl<I: Inlet> RecordFeed<I> {
+    /// The next append of this member, if one is for it.
+    pub(super) fn data(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
+        if let Some(request) = self.account(queue, now) {
+            return Some(request);
+        }
+        let bytes = self.pending.front()?.append_bytes();
+        let candidates = self.members.iter().map(|member| member.candidate(bytes));
+        match choose(candidates, u64::from(bytes), self.setup.window) {
+            Some(chosen) if chosen == queue => {
+                let filled = self.pending.pop_front()?;
+                Some(self.place(queue, filled, now))
+            }
+            Some(_) => {
+                // That member is to be asked, whatever it waits for.
+                self.has_changed = true;
+                None
+            }
+            None => {
+                self.check_room(bytes, now);
+                None
+            }
+        }
+    }
+
+    /// Ends the recording when no member can ever take an append of `bytes`.
+    fn check_room(&mut self, bytes: u32, now: Timestamp) {
+        let has_hope = |member: &Member| member.works() && member.has_room_for_data(bytes);
+        if !self.members.iter().any(has_hope) {
+            self.end_without_room(now);
+        }
+    }
+
+    /// What was accepted and not written is lost, and said to be.
+    pub(super) fn end_without_room(&mut self, now: Timestamp) {
+        let all_failed = !self.members.iter().any(Member::works);
+        let ending = if all_failed {
+            Ending::Error
+        } else {
+            Ending::Full
+        };
+        self.ending = None;
+        self.end(ending);
+        while let Some(filled) = self.pending.pop_front() {
+            self.give_up(filled);
+        }
+        // What is there already belongs into the same accounts.
+        self.give_up_late(now);
+    }
+
+    /// What comes in when the recording has ended was accepted before: it is lost.
+    pub(super) fn give_up_late(&mut self, now: Timestamp) {
+        while matches!(self.ending, Some(Ending::Full | Ending::Error)) {
+            let Polled::Append(filled) = self.inlet.poll(now) else {
+                return;
+            };
+            self.give_up(filled);
+        }
+    }
+
+    /// The account of a gap, onto any member that has room for it.
+    fn account(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
+        // Of others, data of their streams that comes before them still waits.
+        let is_next = |account: &Filled| {
+            let ledger = &self.ledgers[usize::from(account.stream)];
+            account.start_bytes() <= ledger.next_offset_bytes()
+        };
+        let index = self.accounts.iter().position(is_next)?;
+        let bytes = self.accounts[index].append_bytes();
+        let member = &self.members[queue];
+        let is_open = member.works() && member.start.is_some() && member.may_begin_slot_for(bytes);
+        if is_open && member.has_room_for_account(bytes) {
+            let buffer = self.control.take()?;
+            let mut account = self.accounts.remove(index)?;
+            account.memory = Some(Memory::Own(buffer));
+            return Some(self.place(queue, account, now));
+        }
+        let has_hope = |member: &Member| member.works() && member.has_room_for_account(bytes);
+        if !self.members.iter().any(has_hope) {
+            self.account_in_result_only();
+        }
+        None
+    }
+
+    /// No member has room for an account: only the result can give it.
+    pub(super) fn account_in_result_only(&mut self) {
+        let mut accounts = Vec::from(std::mem::take(&mut self.accounts));
+        accounts.sort_by_key(|account| (account.stream, account.start_bytes()));
+        for mut account in accounts {
+            let ledger = &self.ledgers[usize::from(account.stream)];
+            if account.start_bytes() > ledger.next_offset_bytes() {
+                // Data of its stream that comes before it still waits.
+                self.accounts.push_back(account);
+            } else {
+                self.enter_in_ledger(&mut account);
+            }
+        }
+    }
+
+    /// Enters an append into its stream's ledger, unless it was there before.
+    fn enter_in_ledger(&mut self, filled: &mut Filled) {
+        let start_bytes = filled.start_bytes();
+        let ledger = &mut self.ledgers[usize::from(filled.stream)];
+        if start_bytes >= ledger.next_offset_bytes() {
+            let lost_frames = filled.gap.map_or(0, |gap| gap.frames);
+            filled.first_frame = Some(ledger.frames() + lost_frames);
+            ledger.hand_out(Stretch {
+                start_bytes,
+                end_bytes: filled.end_bytes(),
+                gap_bytes: filled.gap.map_or(0, |gap| gap.bytes),
+                frames: filled.frames_begun + lost_frames,
+            });
+        }
+    }
+
+    /// The write that puts an append on a member.
+    fn place(&mut self, queue: usize, mut filled: Filled, now: Timestamp) -> Request {
+        let bytes = filled.append_bytes();
+        let sequence = self.take_sequence();
+        let place = self.members[queue].take_place(bytes, sequence);
+        self.enter_in_ledger(&mut filled);
+        self.members[queue].stream_bytes[usize::from(filled.stream)] +=
+            u64::from(filled.payload_bytes);
+        let made_time_ns = self.setup.wall.unix_ns(now);
+        let descriptor = Descriptor {
+            stream: filled.stream,
+            gap: filled.gap,
+            stream_offset_bytes: filled.stream_offset_bytes,
+            payload_bytes: filled.payload_bytes,
+            marks_bytes: filled.marks.len() as u32,
+            marks_crc: crc32c(&filled.marks),
+            first_frame: filled.first_frame.unwrap_or(0),
+            first_time_ns: filled.first_time_ns,
+            last_time_ns: filled.last_time_ns,
+            checksums: std::mem::take(&mut filled.checksums),
+            ..self.descriptor(queue, place, bytes, sequence, made_time_ns)
+        };
+        self.members[queue].previous = Some(place);
+        let vectors = match filled.memory.take() {
+            Some(memory) => write::compose(memory, &descriptor, &filled.marks),
+            None => Vectors::None,
+        };
+        // In case it must go to another member.
+        filled.checksums = descriptor.checksums;
+        self.data_in_flight += 1;
+        let token = self.enter(Flight::Data {
+            filled,
+            place,
+            sequence,
+        });
+        Request {
+            target: queue,
+            operation: Operation::Write,
+            offset_bytes: member_offset(&self.members[queue], place),
+            vectors,
+            durable: self.setup.durability.each,
+            due_at: None,
+            token,
+        }
+    }
+
+    /// An append's write is over.
+    pub(super) fn landed(
+        &mut self,
+        queue: usize,
+        mut filled: Filled,
+        place: Place,
+        sequence: u64,
+        completion: Completion,
+    ) {
+        self.data_in_flight -= 1;
+        let bytes = filled.append_bytes();
+        self.members[queue].landed(place, bytes);
+        let memory = write::take_apart(completion.request.vectors, filled.payload_bytes == 0);
+        if !self.members[queue].works() {
+            filled.memory = memory;
+            self.send_elsewhere(filled);
+            return;
+        }
+        if let Some(memory) = memory {
+            self.give_back(memory);
+        }
+        let (submitted_at, now) = (completion.submitted_at, completion.completed_at);
+        let start_ns = self.setup.start;
+        let stream = usize::from(filled.stream);
+        let member = &mut self.members[queue];
+        member.rate.completed(
+            submitted_at.since_ns(start_ns),
+            now.since_ns(start_ns),
+            u64::from(bytes),
+        );
+        member.written_bytes += u64::from(filled.payload_bytes);
+        self.written_latency[stream].record(
+            now.since_ns(filled.accepted_at),
+            now.since_ns(start_ns),
+            filled.stream_offset_bytes,
+        );
+        if self.setup.durability.each {
+            self.members[queue].made_durable(sequence);
+            self.durable(stream, filled.start_bytes(), filled.accepted_at, now);
+            return;
+        }
+        let one = Unflushed {
+            stream: filled.stream,
+            start_bytes: filled.start_bytes(),
+            end_bytes: filled.end_bytes(),
+            payload_bytes: filled.payload_bytes,
+            frames: filled.frames_begun + filled.gap.map_or(0, |gap| gap.frames),
+            end_frame: filled.first_frame.unwrap_or(0) + filled.frames_begun,
+            first_time_ns: filled.first_time_ns,
+            last_time_ns: filled.last_time_ns,
+            accepted_at: filled.accepted_at,
+            sequence,
+            slot_serial: place.slot_serial,
+        };
+        self.members[queue].wrote(one, bytes, now);
+    }
+
+    /// Its member has failed, but it is still in memory.
+    fn send_elsewhere(&mut self, filled: Filled) {
+        if filled.payload_bytes == 0 {
+            let mut account = filled;
+            if let Some(memory) = account.memory.take() {
+                self.give_back(memory);
+            }
+            self.accounts.push_front(account);
+        } else if matches!(self.ending, Some(Ending::Full | Ending::Error)) {
+            self.give_up(filled);
+        } else {
+            self.pending.push_front(filled);
+        }
+    }
+
+    /// An append is on the medium for good.
+    pub(super) fn durable(
+        &mut self,
+        stream: usize,
+        start_bytes: u64,
+        accepted_at: Timestamp,
+        now: Timestamp,
+    ) {
+        let watermark_bytes = self.ledgers[stream].watermark_bytes();
+        self.ledgers[stream].durable(start_bytes);
+        self.durable_latency[stream].record(
+            now.since_ns(accepted_at),
+            now.since_ns(self.setup.start),
+            watermark_bytes,
+        );
+    }
+
+    /// Turns an append that no member takes into a gap.
+    pub(super) fn give_up(&mut self, mut filled: Filled) {
+        if let Some(memory) = filled.memory.take() {
+            self.give_back(memory);
+        }
+        let stream = usize::from(filled.stream);
+        let next_offset_bytes = self.ledgers[stream].next_offset_bytes();
+        let account = account_of(&filled);
+        if account.start_bytes() < next_offset_bytes {
+            self.ledgers[stream].lose(u64::from(filled.payload_bytes));
+        } else if let Some(last) = self.accounts.iter_mut().rev().find(|last| {
+            last.stream == account.stream
+                && last.end_bytes() == account.start_bytes()
+                && last.start_bytes() >= next_offset_bytes
+        }) {
+            merge(last, &account);
+            return;
+        }
+        self.accounts.push_back(account);
+    }
+
+    /// What was written on a member that failed before its flush may be gone.
+    pub(super) fn lose_written(&mut self, one: Unflushed) {
+        let bytes = one.end_bytes - one.start_bytes;
+        self.ledgers[usize::from(one.stream)].lose(u64::from(one.payload_bytes));
+        self.accounts.push_back(Filled {
+            stream: one.stream,
+            stream_offset_bytes: one.end_bytes,
+            memory: None,
+            payload_bytes: 0,
+            checksums: Vec::new(),
+            marks: Vec::new(),
+            frames_begun: 0,
+            first_frame: Some(one.end_frame),
+            gap: Some(Gap {
+                bytes,
+                frames: one.frames,
+                reason: GapReason::NotWritten,
+                first_time_ns: one.first_time_ns,
+                last_time_ns: one.last_time_ns,
+            }),
+            first_time_ns: one.last_time_ns,
+            last_time_ns: one.last_time_ns,
+            accepted_at: one.accepted_at,
+        });
+    }
+}
+
+/// The account of an append that is lost as a whole.
+fn account_of(filled: &Filled) -> Filled {
+    let earlier = filled.gap.unwrap_or(Gap {
+        bytes: 0,
+        frames: 0,
+        reason: GapReason::NotWritten,
+        first_time_ns: filled.first_time_ns,
+        last_time_ns: filled.last_time_ns,
+    });
+    Filled {
+        stream: filled.stream,
+        stream_offset_bytes: filled.end_bytes(),
+        memory: None,
+        payload_bytes: 0,
+        checksums: Vec::new(),
+        marks: Vec::new(),
+        frames_begun: 0,
+        first_frame: filled.first_frame.map(|first| first + filled.frames_begun),
+        gap: Some(Gap {
+            bytes: earlier.bytes + u64::from(filled.payload_bytes),
+            frames: earlier.frames + filled.frames_begun,
+            reason: GapReason::NotWritten,
+            first_time_ns: earlier.first_time_ns,
+            last_time_ns: filled.last_time_ns,
+        }),
+        first_time_ns: filled.last_time_ns,
+        last_time_ns: filled.last_time_ns,
+        accepted_at: filled.accepted_at,
+    }
+}
+
+/// Two gaps that follow each other are one.
+fn merge(last: &mut Filled, next: &Filled) {
+    let (Some(one), Some(other)) = (last.gap.as_mut(), next.gap) else {
+        return;
+    };
+    one.bytes += other.bytes;
+    one.frames += other.frames;
+    one.last_time_ns = other.last_time_ns;
+    last.stream_offset_bytes = next.stream_offset_bytes;
+    last.last_time_ns = next.last_time_ns;
+}

@@ -1,0 +1,265 @@
+//! What a member must be written besides data: the start, flushes, the end mark.
+
+use sustain_disk::clock::Timestamp;
+use sustain_disk::engine::{Operation, Request};
+use uuid::Uuid;
+
+use super::{Flight, RecordFeed};
+use crate::format::{
+    CONTROL_STREAM, Descriptor, EndNote, Kind, PieceChecksums, Place, PlaceNote, StartNote,
+    StreamNote, StreamTotal, append_bytes_for, crc32c,
+};
+use crate::recorder::filled::Filled;
+use crate::recorder::inlet::Inlet;
+use crate::recorder::member::{Member, MemberState};
+use crate::recorder::write;
+
+impl<I: Inlet> RecordFeed<I> {
+    /// The next write of this member that is not data.
+    pub(super) fn duty(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
+        if self.members[queue].needs_start(self.waiting_bytes())
+            && let Some(request) = self.start_request(queue, now)
+        {
+            return Some(request);
+        }
+        if self.is_flush_due(queue, now) {
+            self.members[queue].begin_flush();
+            let token = self.enter(Flight::Flush);
+            return Some(Request {
+                token,
+                ..Request::flush(queue)
+            });
+        }
+        if self.is_end_due(queue) {
+            let note = self.end_note();
+            let request = self.mark_request(queue, Kind::End, &note, now);
+            if request.is_none() {
+                // A member filled to the brim ends without a mark; the others have it.
+                self.close_member(queue);
+            }
+            return request;
+        }
+        None
+    }
+
+    /// The append that is to be placed next.
+    fn waiting_bytes(&self) -> Option<u32> {
+        let next = self.accounts.front().or(self.pending.front());
+        next.map(Filled::append_bytes)
+    }
+
+    fn start_request(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
+        if !self.members[queue].begin_slot_for_start() {
+            return None;
+        }
+        let note = self.start_note(queue);
+        let request = self.mark_request(queue, Kind::Start, &note, now);
+        if request.is_none() && !self.members[queue].has_room_for_start(note.len()) {
+            self.members[queue].state = MemberState::Full;
+        }
+        request
+    }
+
+    fn is_flush_due(&self, queue: usize, now: Timestamp) -> bool {
+        let member = &self.members[queue];
+        let Some(since) = member.unflushed_since else {
+            return false;
+        };
+        let is_last = self.is_drained() && member.in_flight == 0;
+        let is_due = is_last
+            || now >= since + self.setup.durability.interval_ns / 2
+            || member.unflushed_bytes >= self.setup.durability.bytes
+            || member.needs_flush_for_slots();
+        is_due && member.flushing.is_none()
+    }
+
+    /// Whether all data is on its way or further.
+    fn is_drained(&self) -> bool {
+        self.ending.is_some() && self.pending.is_empty() && self.accounts.is_empty()
+    }
+
+    fn is_end_due(&self, queue: usize) -> bool {
+        let is_quiet = |member: &Member| {
+            if member.works() {
+                member.has_begun() && member.is_quiet()
+            } else {
+                member.flushing.is_none()
+            }
+        };
+        self.is_drained()
+            && self.data_in_flight == 0
+            && self.members[queue].marking.is_none()
+            && self.members.iter().all(is_quiet)
+    }
+
+    fn start_note(&self, queue: usize) -> Vec<u8> {
+        let streams = self.setup.streams.iter().map(|stream| StreamNote {
+            name: stream.name.clone(),
+            framing: stream.framing.clone(),
+            source: stream.source.clone(),
+        });
+        let previous_start = self.members[queue].setup.previous_start;
+        StartNote {
+            started_ns: self.setup.wall.unix_ns(self.setup.start),
+            tool: self.setup.tool.clone(),
+            ring: self.setup.ring,
+            streams: streams.collect(),
+            previous_start: previous_start.map(PlaceNote::from),
+        }
+        .to_json()
+    }
+
+    fn end_note(&self) -> Vec<u8> {
+        let ended = self.ending.map_or("", sustain_disk::driver::Ending::name);
+        let streams = self.ledgers.iter().map(|ledger| StreamTotal {
+            offered: ledger.next_offset_bytes(),
+            recorded: ledger.recorded_bytes(),
+            gap_bytes: ledger.gap_bytes(),
+            frames: ledger.frames(),
+        });
+        EndNote {
+            ended: ended.to_owned(),
+            streams: streams.collect(),
+        }
+        .to_json()
+    }
+
+    /// A start or an end, if there is room for it. It is durable when it completes.
+    fn mark_request(
+        &mut self,
+        queue: usize,
+        kind: Kind,
+        note: &[u8],
+        now: Timestamp,
+    ) -> Option<Request> {
+        let bytes = append_bytes_for(note.len() as u32, 0);
+        if !self.members[queue].has_room_for_mark(bytes) {
+            return None;
+        }
+        let buffer = self.control.take()?;
+        let mut checksums = PieceChecksums::new();
+        checksums.push(note);
+        let sequence = self.take_sequence();
+        let place = self.members[queue].take_place(bytes, sequence);
+        let now_ns = self.setup.wall.unix_ns(now);
+        let own_start = (kind == Kind::Start).then_some(place);
+        let member = &self.members[queue];
+        let descriptor = Descriptor {
+            kind,
+            stream: CONTROL_STREAM,
+            payload_bytes: note.len() as u32,
+            checksums: checksums.take(),
+            first_time_ns: now_ns,
+            last_time_ns: now_ns,
+            start: own_start.or(member.start),
+            ..self.descriptor(queue, place, bytes, sequence, now_ns)
+        };
+        self.members[queue].previous = Some(place);
+        self.members[queue].marking = Some(kind);
+        let memory = write::with_payload(buffer, note);
+        let vectors = write::compose(memory, &descriptor, &[]);
+        let token = self.enter(Flight::Mark {
+            kind,
+            place,
+            bytes,
+            sequence,
+        });
+        Some(Request {
+            target: queue,
+            operation: Operation::Write,
+            offset_bytes: member_offset(&self.members[queue], place),
+            vectors,
+            durable: true,
+            due_at: None,
+            token,
+        })
+    }
+
+    /// A descriptor with what all of them have in common.
+    pub(super) fn descriptor(
+        &self,
+        queue: usize,
+        place: Place,
+        append_bytes: u32,
+        sequence: u64,
+        made_time_ns: i64,
+    ) -> Descriptor {
+        let member = &self.members[queue];
+        let positions = self
+            .ledgers
+            .iter()
+            .zip(&member.stream_bytes)
+            .map(|(ledger, member_bytes)| ledger.position(*member_bytes))
+            .collect();
+        let recording_id: Uuid = self.setup.recording_id;
+        Descriptor {
+            kind: Kind::Data,
+            store: self.setup.store,
+            member: member.setup.uuid,
+            place,
+            append_bytes,
+            sequence,
+            recording: self.setup.recording,
+            recording_id,
+            stream: 0,
+            gap: None,
+            stream_offset_bytes: 0,
+            payload_bytes: 0,
+            marks_bytes: 0,
+            marks_crc: crc32c(&[]),
+            first_time_ns: made_time_ns,
+            last_time_ns: made_time_ns,
+            made_time_ns,
+            previous: member.previous,
+            start: member.start,
+            flushed_sequence: member.flushed_sequence(),
+            first_frame: 0,
+            positions,
+            checksums: Vec::new(),
+        }
+    }
+
+    /// A start or an end is on the medium, or its member has failed.
+    pub(super) fn marked(&mut self, queue: usize, kind: Kind, place: Place, sequence: u64) {
+        let member = &mut self.members[queue];
+        member.marking = None;
+        if !member.works() {
+            return;
+        }
+        member.made_durable(sequence);
+        match kind {
+            Kind::End => self.close_member(queue),
+            Kind::Start | Kind::Data => member.start = Some(place),
+        }
+    }
+
+    fn close_member(&mut self, queue: usize) {
+        self.members[queue].state = MemberState::Closed;
+        self.has_changed = true;
+    }
+
+    /// A flush is complete, or has failed.
+    pub(super) fn flushed(&mut self, queue: usize, now: Timestamp, is_ok: bool) {
+        let flushed = self.members[queue].flushing.take().unwrap_or_default();
+        if !is_ok {
+            flushed.into_iter().for_each(|one| self.lose_written(one));
+            return;
+        }
+        for one in flushed {
+            self.members[queue].made_durable(one.sequence);
+            self.durable(
+                usize::from(one.stream),
+                one.start_bytes,
+                one.accepted_at,
+                now,
+            );
+        }
+        self.flushes += 1;
+        self.show(now, true);
+    }
+}
+
+/// Where a place lies on its member.
+pub(super) fn member_offset(member: &Member, place: Place) -> u64 {
+    member.setup.geometry.offset_of(place)
+}

@@ -1,0 +1,276 @@
+//! One append's worth of a stream: what a source has filled and the recorder puts on a member.
+//!
+//! [`Filling`] is in the hands of the source, in its own thread; [`Filled`] is what it hands over.
+//! Checksums are taken here, while the data is in that CPU's cache.
+
+use sustain_disk::buffer::Buffer;
+use sustain_disk::clock::Timestamp;
+
+use crate::format::{
+    BLOCK_BYTES, Gap, MARK_BYTES_MAX, Mark, MarksWriter, PieceChecksums, SEAL_BYTES,
+    append_bytes_for,
+};
+
+/// Where the bytes of an append are.
+#[derive(Debug)]
+pub enum Memory {
+    /// A buffer of the recorder's pool: room for the descriptor, the payload, marks and seal.
+    Lent(Buffer),
+    /// A buffer of the recorder's own, for marks and accounts.
+    Own(Buffer),
+    /// Memory of the caller's that is written where it is, in whole blocks, between two buffers of
+    /// ours.
+    Given {
+        /// Room for the descriptor.
+        head: Buffer,
+        /// The caller's.
+        body: Buffer,
+        /// What was left of the payload after whole blocks, then marks and seal.
+        tail: Buffer,
+    },
+}
+
+/// An append that a source has filled.
+#[derive(Debug)]
+pub struct Filled {
+    /// Number of the stream in the recording.
+    pub stream: u16,
+    /// Where its payload begins in the stream.
+    pub stream_offset_bytes: u64,
+    /// Its bytes; the account of a gap has none until it is written.
+    pub memory: Option<Memory>,
+    /// Bytes of payload.
+    pub payload_bytes: u32,
+    /// A checksum per 64 KiB of payload.
+    pub checksums: Vec<u32>,
+    /// Encoded frame marks.
+    pub marks: Vec<u8>,
+    /// Frames that begin in it.
+    pub frames_begun: u64,
+    /// The number of the first of them, once it has been handed to a member.
+    pub first_frame: Option<u64>,
+    /// What was lost just before it.
+    pub gap: Option<Gap>,
+    /// Arrival of its first byte, as nanoseconds since 1970.
+    pub first_time_ns: i64,
+    /// Arrival of its last byte.
+    pub last_time_ns: i64,
+    /// When it was handed over.
+    pub accepted_at: Timestamp,
+}
+
+impl Filled {
+    /// Where what it accounts for begins: its gap, else its payload.
+    pub fn start_bytes(&self) -> u64 {
+        let gap_bytes = self.gap.map_or(0, |gap| gap.bytes);
+        self.stream_offset_bytes - gap_bytes
+    }
+
+    /// Where its payload ends in the stream.
+    pub fn end_bytes(&self) -> u64 {
+        self.stream_offset_bytes + u64::from(self.payload_bytes)
+    }
+
+    /// What it takes on a member.
+    pub fn append_bytes(&self) -> u32 {
+        append_bytes_for(self.payload_bytes, self.marks.len() as u32)
+    }
+}
+
+/// An append that is being filled.
+#[derive(Debug)]
+pub struct Filling {
+    buffer: Buffer,
+    payload_bytes: usize,
+    checksums: PieceChecksums,
+    marks: MarksWriter,
+    first_time_ns: i64,
+    last_time_ns: i64,
+}
+
+impl Filling {
+    /// Begins to fill a buffer of the pool.
+    pub fn new(buffer: Buffer) -> Filling {
+        Filling {
+            buffer,
+            payload_bytes: 0,
+            checksums: PieceChecksums::new(),
+            marks: MarksWriter::new(),
+            first_time_ns: 0,
+            last_time_ns: 0,
+        }
+    }
+
+    /// Whether nothing is in it yet.
+    pub fn is_empty(&self) -> bool {
+        self.payload_bytes == 0
+    }
+
+    /// Bytes of payload so far.
+    pub fn payload_bytes(&self) -> usize {
+        self.payload_bytes
+    }
+
+    /// Arrival of its first byte.
+    pub fn first_time_ns(&self) -> i64 {
+        self.first_time_ns
+    }
+
+    /// How many bytes of payload still fit, if no more marks come.
+    pub fn room_bytes(&self) -> usize {
+        let taken = BLOCK_BYTES + self.payload_bytes + self.marks.len_bytes() + SEAL_BYTES;
+        self.buffer.len().saturating_sub(taken)
+    }
+
+    /// Where the next bytes of payload go.
+    pub fn spare_mut(&mut self) -> &mut [u8] {
+        let start = BLOCK_BYTES + self.payload_bytes;
+        let end = start + self.room_bytes();
+        &mut self.buffer.bytes_mut()[start..end]
+    }
+
+    /// The `count` bytes behind those that were taken, as they were put there.
+    pub fn behind(&self, count: usize) -> &[u8] {
+        let start = BLOCK_BYTES + self.payload_bytes;
+        &self.buffer.bytes()[start..start + count]
+    }
+
+    /// Takes `count` bytes that were put into [`Self::spare_mut`], with the marks in them, whose
+    /// offsets count from the first of these bytes. The answer is how many bytes and marks were
+    /// taken: fewer only where they do not fit together; the rest belongs into the next append.
+    ///
+    /// # Panics
+    /// If more bytes are said to have come than there was room for.
+    pub fn take(&mut self, count: usize, marks: &[Mark], time_ns: i64) -> (usize, usize) {
+        assert!(count <= self.room_bytes(), "no more bytes than spare room");
+        if count == 0 {
+            return (0, 0);
+        }
+        if self.payload_bytes == 0 {
+            self.first_time_ns = time_ns;
+        }
+        let (taken, entered) = self.push_marks(count, marks);
+        let start = BLOCK_BYTES + self.payload_bytes;
+        self.checksums
+            .push(&self.buffer.bytes()[start..start + taken]);
+        self.payload_bytes += taken;
+        self.last_time_ns = time_ns;
+        (taken, entered)
+    }
+
+    /// Enters the marks that fit beside the bytes before them; the answer is how many bytes and
+    /// marks these are.
+    fn push_marks(&mut self, count: usize, marks: &[Mark]) -> (usize, usize) {
+        let base = self.payload_bytes as u64;
+        let mut needed = 0;
+        for (index, mark) in marks.iter().enumerate() {
+            let left = self.room_bytes().saturating_sub(MARK_BYTES_MAX);
+            // A frame that begins has its first byte here.
+            let with_mark = mark.offset_bytes as usize + usize::from(mark.kind.is_begin());
+            if left < with_mark {
+                // What was entered needs the bytes before it, for which there was room.
+                return (left.max(needed).min(count), index);
+            }
+            needed = with_mark;
+            let offset_bytes = base + mark.offset_bytes;
+            self.marks.push(
+                Mark {
+                    offset_bytes,
+                    ..*mark
+                },
+                self.first_time_ns,
+            );
+        }
+        (count.min(self.room_bytes()), marks.len())
+    }
+
+    /// The append, to be handed over. Gap and place in the stream are its stream's to say.
+    pub fn finish(
+        mut self,
+        stream: u16,
+        stream_offset_bytes: u64,
+        gap: Option<Gap>,
+        accepted_at: Timestamp,
+    ) -> Filled {
+        Filled {
+            accepted_at,
+            stream,
+            stream_offset_bytes,
+            payload_bytes: self.payload_bytes as u32,
+            checksums: self.checksums.take(),
+            frames_begun: self.marks.frames_begun(),
+            first_frame: None,
+            marks: self.marks.bytes().to_vec(),
+            memory: Some(Memory::Lent(self.buffer)),
+            gap,
+            first_time_ns: self.first_time_ns,
+            last_time_ns: self.last_time_ns,
+        }
+    }
+
+    /// The buffer, when nothing is to be kept of it.
+    pub fn into_buffer(self) -> Buffer {
+        self.buffer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sustain_disk::buffer::BufferPool;
+
+    use super::*;
+    use crate::format::{MarkKind, Marks};
+
+    fn filling(bytes: usize) -> Filling {
+        Filling::new(BufferPool::new(1, bytes).unwrap().take().unwrap())
+    }
+
+    fn line_ends(count: usize) -> Vec<Mark> {
+        (0..count)
+            .map(|line| Mark {
+                offset_bytes: line as u64,
+                kind: MarkKind::EndAndBegin,
+                time_ns: Some(1_000),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn bytes_and_marks_that_do_not_fit_together_are_divided() {
+        // Empty lines: every byte has a mark that is longer than itself.
+        let mut filling = filling(5 * BLOCK_BYTES);
+        let count = filling.room_bytes();
+        let marks = line_ends(count);
+        filling.spare_mut().fill(b'\n');
+        let (taken, entered) = filling.take(count, &marks, 1_000);
+        assert!(0 < taken && taken < count);
+        assert!(entered <= taken, "no mark of a byte that was left");
+        assert!(taken - entered <= 1, "and none of those taken left out");
+        assert_eq!(filling.behind(count - taken).len(), count - taken);
+        let filled = filling.finish(0, 0, None, Timestamp(0));
+        assert!(filled.append_bytes() as usize <= 5 * BLOCK_BYTES);
+        let found: Vec<Mark> = Marks::new(&filled.marks, 1_000)
+            .collect::<Result<_, _>>()
+            .unwrap();
+        assert_eq!(found, marks[..entered]);
+        assert_eq!(filled.frames_begun, entered as u64);
+    }
+
+    #[test]
+    fn an_append_says_where_it_begins_with_its_gap() {
+        let mut filling = filling(4 * BLOCK_BYTES);
+        filling.spare_mut()[..100].fill(1);
+        assert_eq!(filling.take(100, &[], 5), (100, 0));
+        let gap = Gap {
+            bytes: 40,
+            frames: 0,
+            reason: crate::format::GapReason::BufferFull,
+            first_time_ns: 1,
+            last_time_ns: 2,
+        };
+        let filled = filling.finish(3, 1_000, Some(gap), Timestamp(9));
+        assert_eq!((filled.start_bytes(), filled.end_bytes()), (960, 1_100));
+        assert_eq!(filled.append_bytes() as usize, 2 * BLOCK_BYTES);
+        assert_eq!((filled.first_time_ns, filled.last_time_ns), (5, 5));
+    }
+}

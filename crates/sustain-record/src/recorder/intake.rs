@@ -1,0 +1,413 @@
+//! Moves a source's bytes into a stream: reads, finds the frames, fills appends, closes them when
+//! they are full or old, and when there is no room either waits or says what is lost.
+//!
+//! One intake runs in one thread. A source that has nothing to say is left alone: it is waited for
+//! with `poll`, never spun on.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, read};
+use sustain_disk::clock::Timestamp;
+use sustain_disk::driver::Ending;
+use sustain_session::Stop;
+
+use super::filled::Filling;
+use super::stream_writer::StreamWriter;
+use crate::format::{GapReason, Mark, MarkKind};
+use crate::source::framing::{FrameMark, Framer, Framing, FramingError};
+use crate::source::synthetic::Synthetic;
+
+/// Read at once: what the CPU's cache holds until its checksum is taken.
+const READ_BYTES_MAX: usize = 256 * 1024;
+/// An append with less room than this is closed.
+const ROOM_BYTES_MIN: usize = 4096;
+/// How often a silent source is left for a look at the user's wishes.
+const LOOK_NS: u64 = 50_000_000;
+
+/// What is done when no memory is free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnFull {
+    /// The source waits.
+    Block,
+    /// What comes is lost, and is said to be.
+    Drop,
+}
+
+/// How a source is taken in.
+#[derive(Debug, Clone)]
+pub struct IntakeSetup {
+    /// How frames are told apart.
+    pub framing: Framing,
+    /// What is done when no memory is free.
+    pub on_full: OnFull,
+    /// An append is closed when its first byte is so old.
+    pub linger_ns: u64,
+    /// The stream ends after so many bytes.
+    pub bytes_max: Option<u64>,
+    /// The stream ends then.
+    pub deadline: Option<Timestamp>,
+    /// The user's wish to end.
+    pub stop: Stop,
+}
+
+/// What an intake has come to.
+#[derive(Debug)]
+pub struct Taken {
+    /// Why the stream ended.
+    pub ending: Ending,
+    /// Bytes offered by the source.
+    pub offered_bytes: u64,
+    /// Why the source could not be read on, if so.
+    pub read_error: Option<Errno>,
+    /// Where the frames could not be told any more, if so.
+    pub framing_error: Option<FramingError>,
+}
+
+/// Takes in one source.
+pub struct Intake {
+    writer: StreamWriter,
+    setup: IntakeSetup,
+    framer: Framer,
+    filling: Option<Filling>,
+    filling_since: Timestamp,
+    /// Bytes whose part in a frame is not known yet; they lie in front of the next ones.
+    undecided: Vec<u8>,
+    found: Vec<FrameMark>,
+    /// Frames are lost whole: nothing is kept before the next begins.
+    is_dropping: bool,
+    scratch: Vec<u8>,
+    framing_error: Option<FramingError>,
+}
+
+impl Intake {
+    /// An intake into the stream of `writer`.
+    pub fn new(writer: StreamWriter, setup: IntakeSetup) -> Intake {
+        Intake {
+            framer: Framer::new(setup.framing),
+            filling: None,
+            filling_since: Timestamp(0),
+            undecided: Vec::new(),
+            found: Vec::new(),
+            is_dropping: false,
+            scratch: Vec::new(),
+            framing_error: None,
+            writer,
+            setup,
+        }
+    }
+
+    /// Reads a file, pipe or terminal to its end.
+    pub fn read_all(mut self, source: &impl AsFd) -> Taken {
+        let mut read_error = None;
+        let ending = loop {
+            if let Some(ending) = self.bound_reached() {
+                break ending;
+            }
+            if !self.wait_readable(source.as_fd()) {
+                self.commit_if_old();
+                continue;
+            }
+            match self.read_some(source.as_fd()) {
+                Ok(0) => break Ending::Source,
+                Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(errno) => {
+                    read_error = Some(errno);
+                    break Ending::Error;
+                }
+            }
+            self.commit_if_old();
+        };
+        self.finish(ending, read_error)
+    }
+
+    /// Runs a synthetic source, at its own rate, from `start` on.
+    pub fn run_synthetic(mut self, synthetic: &Synthetic, start: Timestamp) -> Taken {
+        let ending = loop {
+            if let Some(ending) = self.bound_reached() {
+                break ending;
+            }
+            let now = self.writer.clock().now();
+            let position_bytes = self.writer.offered_bytes() + self.filled_bytes();
+            let available_bytes = synthetic.available_bytes(now.since_ns(start));
+            if available_bytes <= position_bytes {
+                self.commit_if_old();
+                let due_at = start + synthetic.due_ns(position_bytes + 1);
+                let until = due_at.min(now + LOOK_NS).max(now + 1);
+                self.writer.clock().wait_until(until);
+                continue;
+            }
+            let count = (available_bytes - position_bytes).min(READ_BYTES_MAX as u64) as usize;
+            self.make(synthetic, position_bytes, self.within_bound(count));
+            self.commit_if_old();
+        };
+        self.finish(ending, None)
+    }
+
+    fn filled_bytes(&self) -> u64 {
+        self.filling
+            .as_ref()
+            .map_or(0, |filling| filling.payload_bytes() as u64)
+    }
+
+    fn bound_reached(&self) -> Option<Ending> {
+        if self.writer.is_closed() {
+            return Some(Ending::Full);
+        }
+        if let Some(reason) = self.setup.stop.reason() {
+            return Some(reason);
+        }
+        if self.within_bound(1) == 0 {
+            return Some(Ending::Bytes);
+        }
+        let now = self.writer.clock().now();
+        let is_over = self.setup.deadline.is_some_and(|deadline| now >= deadline);
+        is_over.then_some(Ending::Time)
+    }
+
+    /// How many of `count` bytes still belong to the stream.
+    fn within_bound(&self, count: usize) -> usize {
+        let come = self.writer.offered_bytes() + self.filled_bytes() + self.undecided.len() as u64;
+        let left = self.setup.bytes_max.map(|most| most.saturating_sub(come));
+        left.map_or(count, |left| {
+            count.min(left.min(usize::MAX as u64) as usize)
+        })
+    }
+
+    /// Waits until the source has something, but no longer than the append under way may get old.
+    fn wait_readable(&self, source: BorrowedFd<'_>) -> bool {
+        let mut wait_ns = LOOK_NS;
+        if self.filled_bytes() > 0 {
+            let age_ns = self.writer.clock().now().since_ns(self.filling_since);
+            wait_ns = wait_ns.min(self.setup.linger_ns.saturating_sub(age_ns));
+        }
+        let timeout = Timespec::try_from(Duration::from_nanos(wait_ns)).ok();
+        let mut polled = [PollFd::new(&source, PollFlags::IN)];
+        // What cannot be polled (a plain file) is always ready; an error will show when it is read.
+        !matches!(
+            poll(&mut polled, timeout.as_ref()),
+            Ok(0) | Err(Errno::INTR)
+        )
+    }
+
+    /// Reads once, into the append under way or, without memory, into none. The answer is 0 at the
+    /// end of the source.
+    fn read_some(&mut self, source: BorrowedFd<'_>) -> Result<usize, Errno> {
+        let kept = self.undecided.len();
+        if !self.has_filling() {
+            let most = self.within_bound(READ_BYTES_MAX);
+            self.scratch.resize(kept + most, 0);
+            let count = read(source, &mut self.scratch[kept..])?;
+            self.lose(kept + count);
+            return Ok(count);
+        }
+        let most = self.within_bound(READ_BYTES_MAX);
+        let Some(filling) = &mut self.filling else {
+            return Ok(1);
+        };
+        let spare = filling.spare_mut();
+        let end = spare.len().min(kept + most);
+        let count = read(source, &mut spare[kept..end])?;
+        spare[..kept].copy_from_slice(&self.undecided);
+        if count > 0 {
+            self.take(kept + count);
+        }
+        Ok(count)
+    }
+
+    /// Whether there is memory to fill; waits for it if the source may wait.
+    fn has_filling(&mut self) -> bool {
+        if self.filling.is_none() {
+            self.filling = match self.setup.on_full {
+                OnFull::Block => self.writer.lend(),
+                OnFull::Drop => self.writer.try_lend(),
+            };
+            self.filling_since = self.writer.clock().now();
+        }
+        self.filling.is_some()
+    }
+
+    /// Finds the frames in the first `count` bytes of the spare room and takes what is decided.
+    fn take(&mut self, count: usize) {
+        let Some(filling) = &self.filling else { return };
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
+        let bytes = filling.behind(count);
+        let decided = decided(&mut self.framer, bytes, &mut found, &mut self.framing_error);
+        self.undecided.clear();
+        self.undecided.extend_from_slice(&bytes[decided..]);
+        let lost = self.lose_begun_frame(decided, &mut found);
+        self.enter(decided - lost, &found);
+        self.found = found;
+    }
+
+    /// After a loss, bytes before the next frame are lost with it. The answer is how many; the
+    /// others are moved to the front.
+    fn lose_begun_frame(&mut self, count: usize, found: &mut Vec<FrameMark>) -> usize {
+        if !std::mem::take(&mut self.is_dropping) {
+            return 0;
+        }
+        let begin = found.iter().position(|mark| mark.kind.is_begin());
+        let lost = begin.map_or(count, |index| found[index].offset);
+        self.is_dropping = begin.is_none();
+        found.drain(..begin.unwrap_or(found.len()));
+        if let Some(first) = found.first_mut() {
+            first.kind = MarkKind::Begin;
+        }
+        found.iter_mut().for_each(|mark| mark.offset -= lost);
+        if let Some(filling) = &mut self.filling {
+            filling.spare_mut().copy_within(lost..count, 0);
+        }
+        self.writer.skip(lost as u64, 0, GapReason::BufferFull);
+        lost
+    }
+
+    /// There is no memory for the first `count` bytes of the scratch memory.
+    fn lose(&mut self, count: usize) {
+        self.scratch[..self.undecided.len()].copy_from_slice(&self.undecided);
+        self.found.clear();
+        let bytes = &self.scratch[..count];
+        let decided = decided(
+            &mut self.framer,
+            bytes,
+            &mut self.found,
+            &mut self.framing_error,
+        );
+        self.undecided.clear();
+        self.undecided.extend_from_slice(&bytes[decided..]);
+        self.lose_found(decided as u64);
+    }
+
+    fn lose_found(&mut self, bytes: u64) {
+        let frames = self
+            .found
+            .iter()
+            .filter(|mark| mark.kind.is_begin())
+            .count();
+        self.is_dropping = self.setup.framing != Framing::None;
+        self.writer
+            .skip(bytes, frames as u64, GapReason::BufferFull);
+    }
+
+    /// Takes the first `count` bytes of the spare room with the marks in them, over as many appends
+    /// as it takes.
+    fn enter(&mut self, mut count: usize, found: &[FrameMark]) {
+        let time_ns = self.writer.now_ns();
+        let mut marks: Vec<Mark> = found.iter().map(|mark| mark_of(mark, time_ns)).collect();
+        while count > 0 {
+            let Some(mut filling) = self.filling.take() else {
+                // The recording is over.
+                return self.writer.skip(count as u64, 0, GapReason::NotWritten);
+            };
+            if filling.is_empty() {
+                self.filling_since = self.writer.clock().now();
+            }
+            let (taken, entered) = filling.take(count, &marks, time_ns);
+            if taken == count && filling.room_bytes() >= ROOM_BYTES_MIN {
+                self.filling = Some(filling);
+                return;
+            }
+            // What does not fit beside its marks goes into the next append.
+            count -= taken;
+            let rest = filling.behind(count).to_vec();
+            self.writer.commit(filling);
+            if count == 0 {
+                return;
+            }
+            marks.drain(..entered);
+            marks
+                .iter_mut()
+                .for_each(|mark| mark.offset_bytes -= taken as u64);
+            self.filling = self.writer.lend();
+            if let Some(next) = &mut self.filling {
+                next.spare_mut()[..count].copy_from_slice(&rest);
+            }
+        }
+    }
+
+    /// Makes the next `count` bytes of a synthetic source.
+    fn make(&mut self, synthetic: &Synthetic, position_bytes: u64, count: usize) {
+        if !self.has_filling() {
+            self.found.clear();
+            if let Some(frames) = synthetic.frames() {
+                frames.marks(position_bytes, count, &mut self.found);
+            }
+            return self.lose_found(count as u64);
+        }
+        let Some(filling) = &mut self.filling else {
+            return;
+        };
+        let count = count.min(filling.room_bytes());
+        synthetic.fill(position_bytes, &mut filling.spare_mut()[..count]);
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
+        if let Some(frames) = synthetic.frames() {
+            frames.marks(position_bytes, count, &mut found);
+        }
+        let lost = self.lose_begun_frame(count, &mut found);
+        self.enter(count - lost, &found);
+        self.found = found;
+    }
+
+    /// Closes an append that has waited long enough for more.
+    fn commit_if_old(&mut self) {
+        let Some(filling) = self.filling.take() else {
+            return;
+        };
+        let age_ns = self.writer.clock().now().since_ns(self.filling_since);
+        if !filling.is_empty() && age_ns >= self.setup.linger_ns {
+            self.writer.commit(filling);
+        } else {
+            self.filling = Some(filling);
+        }
+    }
+
+    fn finish(mut self, ending: Ending, read_error: Option<Errno>) -> Taken {
+        let rest = std::mem::take(&mut self.undecided);
+        if !rest.is_empty() && self.has_filling() {
+            if let Some(filling) = &mut self.filling {
+                filling.spare_mut()[..rest.len()].copy_from_slice(&rest);
+            }
+            self.enter(rest.len(), &[]);
+        } else {
+            self.writer
+                .skip(rest.len() as u64, 0, GapReason::BufferFull);
+        }
+        if let Some(filling) = self.filling.take() {
+            self.writer.commit(filling);
+        }
+        let offered_bytes = self.writer.offered_bytes();
+        self.writer.finish(ending);
+        Taken {
+            ending,
+            offered_bytes,
+            read_error,
+            framing_error: self.framing_error,
+        }
+    }
+}
+
+/// Finds the frames in `bytes`; the answer is how many of them are decided.
+fn decided(
+    framer: &mut Framer,
+    bytes: &[u8],
+    found: &mut Vec<FrameMark>,
+    error: &mut Option<FramingError>,
+) -> usize {
+    match framer.push(bytes, found) {
+        Ok(decided) => decided,
+        Err(first) => {
+            error.get_or_insert(first);
+            bytes.len()
+        }
+    }
+}
+
+fn mark_of(found: &FrameMark, time_ns: i64) -> Mark {
+    Mark {
+        offset_bytes: found.offset as u64,
+        kind: found.kind,
+        time_ns: found.kind.is_begin().then_some(time_ns),
+    }
+}

@@ -1,0 +1,153 @@
+//! How far a stream has come: handed out, durable. Pure; one ledger per stream.
+//!
+//! The watermark never passes a byte whose write and flush are not complete: the ledger keeps each
+//! stretch that was handed out until it is told that it is durable.
+
+use std::collections::BTreeMap;
+
+use crate::format::Position;
+
+/// The account of one stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// End of what was handed out.
+    next_offset_bytes: u64,
+    /// Frames begun in it.
+    frames: u64,
+    /// Lost before the medium, in what was handed out.
+    gap_bytes: u64,
+    /// Payload handed out.
+    recorded_bytes: u64,
+    /// Stretches that are not durable: start and end.
+    undurable: BTreeMap<u64, u64>,
+}
+
+/// One append in a ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// Where it begins, with its gap.
+    pub start_bytes: u64,
+    /// Where it ends.
+    pub end_bytes: u64,
+    /// How much of it is gap.
+    pub gap_bytes: u64,
+    /// Frames that begin in it.
+    pub frames: u64,
+}
+
+impl Ledger {
+    /// An append is handed to a member for the first time.
+    ///
+    /// # Panics
+    /// If it does not follow what was handed out before.
+    pub fn hand_out(&mut self, stretch: Stretch) {
+        assert_eq!(
+            stretch.start_bytes, self.next_offset_bytes,
+            "a stream is handed out in order"
+        );
+        self.next_offset_bytes = stretch.end_bytes;
+        self.frames += stretch.frames;
+        self.gap_bytes += stretch.gap_bytes;
+        self.recorded_bytes += stretch.end_bytes - stretch.start_bytes - stretch.gap_bytes;
+        self.undurable
+            .insert(stretch.start_bytes, stretch.end_bytes);
+    }
+
+    /// Payload that was handed out could not be written and becomes a gap.
+    pub fn lose(&mut self, payload_bytes: u64) {
+        self.gap_bytes += payload_bytes;
+        self.recorded_bytes -= payload_bytes;
+    }
+
+    /// The append that begins there is on the medium for good.
+    pub fn durable(&mut self, start_bytes: u64) {
+        self.undurable.remove(&start_bytes);
+    }
+
+    /// Below this every byte is durable, or its loss is.
+    pub fn watermark_bytes(&self) -> u64 {
+        self.undurable
+            .first_key_value()
+            .map_or(self.next_offset_bytes, |(start, _)| *start)
+    }
+
+    /// End of what was handed out.
+    pub fn next_offset_bytes(&self) -> u64 {
+        self.next_offset_bytes
+    }
+
+    /// Payload handed out and not given up.
+    pub fn recorded_bytes(&self) -> u64 {
+        self.recorded_bytes
+    }
+
+    /// Lost before the medium.
+    pub fn gap_bytes(&self) -> u64 {
+        self.gap_bytes
+    }
+
+    /// Frames begun.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// As a descriptor says it; `member_bytes` is the member's own.
+    pub fn position(&self, member_bytes: u64) -> Position {
+        Position {
+            next_offset_bytes: self.next_offset_bytes,
+            settled_offset_bytes: self.watermark_bytes(),
+            frames: self.frames,
+            gap_bytes: self.gap_bytes,
+            member_bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hand_out(ledger: &mut Ledger, start_bytes: u64, end_bytes: u64, gap_bytes: u64) {
+        ledger.hand_out(Stretch {
+            start_bytes,
+            end_bytes,
+            gap_bytes,
+            frames: 1,
+        });
+    }
+
+    #[test]
+    fn the_watermark_waits_for_the_first_that_is_not_durable() {
+        let mut ledger = Ledger::default();
+        hand_out(&mut ledger, 0, 100, 0);
+        hand_out(&mut ledger, 100, 250, 50);
+        hand_out(&mut ledger, 250, 300, 0);
+        ledger.durable(100);
+        ledger.durable(250);
+        assert_eq!(ledger.watermark_bytes(), 0);
+        ledger.durable(0);
+        assert_eq!(ledger.watermark_bytes(), 300);
+        assert_eq!((ledger.recorded_bytes(), ledger.gap_bytes()), (250, 50));
+    }
+
+    #[test]
+    fn what_is_lost_after_being_handed_out_becomes_gap() {
+        let mut ledger = Ledger::default();
+        hand_out(&mut ledger, 0, 100, 20);
+        ledger.lose(80);
+        assert_eq!(
+            ledger.watermark_bytes(),
+            0,
+            "its account is still to be written"
+        );
+        assert_eq!((ledger.recorded_bytes(), ledger.gap_bytes()), (0, 100));
+        ledger.durable(0);
+        assert_eq!(ledger.watermark_bytes(), 100);
+    }
+
+    #[test]
+    #[should_panic(expected = "in order")]
+    fn a_stream_has_no_unaccounted_bytes() {
+        hand_out(&mut Ledger::default(), 10, 20, 0);
+    }
+}

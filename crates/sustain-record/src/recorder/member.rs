@@ -1,0 +1,402 @@
+//! One member as the recorder sees it: where its next append goes, what is in flight on it, what is
+//! written and not flushed, and whether it still works.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sustain_disk::clock::Timestamp;
+use uuid::Uuid;
+
+use super::scatter::{Candidate, RateEstimate};
+use crate::format::{BLOCK_BYTES, Geometry, Kind, Place, append_bytes_for};
+
+/// A slot is not begun before the one so many slots back is flushed: after a crash, nothing lies
+/// further out than a search of so many slots.
+pub const UNFLUSHED_SLOTS_MAX: u64 = 16;
+
+/// What the recorder must know of a member before it begins.
+#[derive(Debug, Clone)]
+pub struct MemberSetup {
+    /// As the user named it.
+    pub name: String,
+    /// Its own UUID.
+    pub uuid: Uuid,
+    /// Its slots.
+    pub geometry: Geometry,
+    /// The first slot that the recording may use.
+    pub next_slot_serial: u64,
+    /// The append before, on this member.
+    pub previous: Option<Place>,
+    /// The start of the recording before, on this member.
+    pub previous_start: Option<Place>,
+}
+
+/// How a member is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberState {
+    /// It takes appends.
+    Active,
+    /// It has no room left.
+    Full,
+    /// A request failed: it is not written any more.
+    Failed,
+    /// Its part is done.
+    Closed,
+}
+
+impl MemberState {
+    /// As the status line calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            MemberState::Active => "active",
+            MemberState::Full => "full",
+            MemberState::Failed => "failed",
+            MemberState::Closed => "closed",
+        }
+    }
+}
+
+/// An append that is written and not flushed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unflushed {
+    pub(super) stream: u16,
+    /// Where it begins in its stream, gap included, and where it ends.
+    pub(super) start_bytes: u64,
+    pub(super) end_bytes: u64,
+    pub(super) payload_bytes: u32,
+    /// Frames that begin in it, or were lost just before it.
+    pub(super) frames: u64,
+    /// The number of the first frame behind it.
+    pub(super) end_frame: u64,
+    pub(super) first_time_ns: i64,
+    pub(super) last_time_ns: i64,
+    pub(super) accepted_at: Timestamp,
+    pub(super) sequence: u64,
+    pub(super) slot_serial: u64,
+}
+
+/// A member while it is recorded on.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) setup: MemberSetup,
+    pub(super) state: MemberState,
+    ring: bool,
+    /// Kept free for the last accounts and the end mark.
+    reserve_bytes: u32,
+    /// Of these for the end mark.
+    end_bytes: u32,
+    slot_serial: u64,
+    slot_offset_bytes: u32,
+    pub(super) previous: Option<Place>,
+    pub(super) start: Option<Place>,
+    /// The start or end that is being written.
+    pub(super) marking: Option<Kind>,
+    pub(super) in_flight: u32,
+    pub(super) in_flight_bytes: u64,
+    pub(super) rate: RateEstimate,
+    /// Payload per stream that it was given in this recording.
+    pub(super) stream_bytes: Vec<u64>,
+    /// All payload that is written on it.
+    pub(super) written_bytes: u64,
+    /// Written since the last flush was begun, oldest first.
+    pub(super) unflushed: Vec<Unflushed>,
+    /// The first slot of what is in `unflushed`; they complete in any order.
+    unflushed_slot: Option<u64>,
+    pub(super) unflushed_bytes: u64,
+    pub(super) unflushed_since: Option<Timestamp>,
+    /// What the flush under way will make durable.
+    pub(super) flushing: Option<Vec<Unflushed>>,
+    /// The first slot of what is in `flushing`.
+    flushing_slot: Option<u64>,
+    /// Sequences of appends that are on their way, or written and not flushed.
+    undurable: BTreeSet<u64>,
+    /// The newest sequence on it that is durable.
+    newest_durable: u64,
+    /// Slots of appends in flight, with how many.
+    in_flight_slots: BTreeMap<u64, u32>,
+}
+
+impl Member {
+    pub(super) fn new(setup: MemberSetup, streams: usize, ring: bool, reserve: u32) -> Member {
+        Member {
+            state: MemberState::Active,
+            ring,
+            reserve_bytes: reserve,
+            end_bytes: end_mark_bytes(streams),
+            slot_serial: setup.next_slot_serial,
+            slot_offset_bytes: 0,
+            previous: setup.previous,
+            start: None,
+            marking: None,
+            in_flight: 0,
+            in_flight_bytes: 0,
+            rate: RateEstimate::new(),
+            stream_bytes: vec![0; streams],
+            written_bytes: 0,
+            unflushed: Vec::new(),
+            unflushed_slot: None,
+            unflushed_bytes: 0,
+            unflushed_since: None,
+            flushing: None,
+            flushing_slot: None,
+            undurable: BTreeSet::new(),
+            newest_durable: 0,
+            in_flight_slots: BTreeMap::new(),
+            setup,
+        }
+    }
+
+    /// Where an append of `bytes` would go.
+    fn place_for(&self, bytes: u32) -> Place {
+        if bytes > self.setup.geometry.slot_bytes - self.slot_offset_bytes {
+            Place {
+                slot_serial: self.slot_serial + 1,
+                slot_offset_bytes: 0,
+            }
+        } else {
+            Place {
+                slot_serial: self.slot_serial,
+                slot_offset_bytes: self.slot_offset_bytes,
+            }
+        }
+    }
+
+    /// Whether there is room for `bytes` and behind it still for `reserve`.
+    fn has_room(&self, bytes: u32, reserve: u32) -> bool {
+        let geometry = &self.setup.geometry;
+        if bytes > geometry.slot_bytes {
+            return false;
+        }
+        if self.ring {
+            // Of two slots, each begins with a copy of the start.
+            return geometry.slot_count > 2 || bytes <= geometry.slot_bytes - self.reserve_bytes;
+        }
+        let place = self.place_for(bytes);
+        let is_last = place.slot_serial + 1 == geometry.slot_count;
+        let behind = geometry.slot_bytes - place.slot_offset_bytes - bytes;
+        place.slot_serial < geometry.slot_count && (!is_last || behind >= reserve)
+    }
+
+    /// Whether an append of data fits without taking the room of the last accounts.
+    pub(super) fn has_room_for_data(&self, bytes: u32) -> bool {
+        self.has_room(bytes, self.reserve_bytes)
+    }
+
+    /// Whether an account fits, and behind it still the end mark.
+    pub(super) fn has_room_for_account(&self, bytes: u32) -> bool {
+        self.has_room(bytes, self.end_bytes)
+    }
+
+    /// Whether a start or an end fits.
+    pub(super) fn has_room_for_mark(&self, bytes: u32) -> bool {
+        self.has_room(bytes, 0)
+    }
+
+    /// Whether a start with so long a note fits.
+    pub(super) fn has_room_for_start(&self, note_bytes: usize) -> bool {
+        self.has_room_for_mark(append_bytes_for(note_bytes as u32, 0))
+    }
+
+    /// Whether an append of `bytes` may be placed: see [`UNFLUSHED_SLOTS_MAX`] for the slot that it
+    /// begins, and in a ring the start must be repeated, and durable, before.
+    pub(super) fn may_begin_slot_for(&self, bytes: u32) -> bool {
+        let slot_serial = self.place_for(bytes).slot_serial;
+        let keeps_start = self.start.is_none_or(|start| {
+            !self.ring || slot_serial < start.slot_serial + self.start_repeat_slots()
+        });
+        keeps_start && self.may_begin_slot(slot_serial)
+    }
+
+    fn may_begin_slot(&self, slot_serial: u64) -> bool {
+        let oldest = self.oldest_unflushed_slot();
+        oldest.is_none_or(|oldest| slot_serial < oldest + self.unflushed_slots_max())
+    }
+
+    /// In a ring the slots of one lap must be flushed before the next lap reaches them.
+    fn unflushed_slots_max(&self) -> u64 {
+        UNFLUSHED_SLOTS_MAX.min(self.setup.geometry.slot_count)
+    }
+
+    /// The first slot that has content which is not on the medium for good.
+    fn oldest_unflushed_slot(&self) -> Option<u64> {
+        let flushing = self.flushing.as_ref().and(self.flushing_slot);
+        let in_flight = self.in_flight_slots.keys().next().copied();
+        let all = [flushing, self.unflushed_slot, in_flight];
+        all.into_iter().flatten().min()
+    }
+
+    /// How many slots there are from the first with unflushed content to the one being filled.
+    pub(super) fn unflushed_slots(&self) -> u64 {
+        self.oldest_unflushed_slot()
+            .map_or(0, |oldest| self.slot_serial + 1 - oldest)
+    }
+
+    /// Whether so many slots are unflushed that the flush should not wait for its time.
+    pub(super) fn needs_flush_for_slots(&self) -> bool {
+        self.unflushed_slots() * 2 > self.unflushed_slots_max()
+    }
+
+    /// Takes the place for an append of this sequence.
+    pub(super) fn take_place(&mut self, bytes: u32, sequence: u64) -> Place {
+        self.undurable.insert(sequence);
+        let place = self.place_for(bytes);
+        self.slot_serial = place.slot_serial;
+        self.slot_offset_bytes = place.slot_offset_bytes + bytes;
+        self.in_flight += 1;
+        self.in_flight_bytes += u64::from(bytes);
+        *self.in_flight_slots.entry(place.slot_serial).or_default() += 1;
+        place
+    }
+
+    /// An append is no longer in flight.
+    pub(super) fn landed(&mut self, place: Place, bytes: u32) {
+        self.in_flight -= 1;
+        self.in_flight_bytes -= u64::from(bytes);
+        if let Some(count) = self.in_flight_slots.get_mut(&place.slot_serial) {
+            *count -= 1;
+            if *count == 0 {
+                self.in_flight_slots.remove(&place.slot_serial);
+            }
+        }
+    }
+
+    /// A ring repeats the start after so many slots: before its last copy is reached, and with a
+    /// slot between for an append as large as a slot.
+    fn start_repeat_slots(&self) -> u64 {
+        let slot_count = self.setup.geometry.slot_count;
+        (slot_count / 2).max(2).min(slot_count - 1)
+    }
+
+    /// Whether the start must be written, or in a ring be repeated before an append of
+    /// `next_bytes`.
+    pub(super) fn needs_start(&self, next_bytes: Option<u32>) -> bool {
+        if self.marking.is_some() || self.state == MemberState::Full {
+            return false;
+        }
+        match (self.start, next_bytes) {
+            (None, _) => true,
+            (Some(start), Some(bytes)) => {
+                let next = self.place_for(bytes).slot_serial;
+                self.ring && next >= start.slot_serial + self.start_repeat_slots()
+            }
+            (Some(_), None) => false,
+        }
+    }
+
+    /// Makes sure that a repeated start lies in a new slot: behind what filled the last one it
+    /// would lie in the slot after the next, and that may have the last copy.
+    pub(super) fn begin_slot_for_start(&mut self) -> bool {
+        if self.start.is_none() {
+            return true;
+        }
+        let may_begin = self.may_begin_slot(self.slot_serial + 1);
+        if may_begin {
+            self.slot_offset_bytes = self.setup.geometry.slot_bytes;
+        }
+        may_begin
+    }
+
+    /// Whether its start is written, or it has no room for one.
+    pub(super) fn has_begun(&self) -> bool {
+        self.start.is_some() || self.state == MemberState::Full
+    }
+
+    /// Slots used so far, as a share of all.
+    fn filled(&self) -> f64 {
+        let geometry = &self.setup.geometry;
+        let in_slot = f64::from(self.slot_offset_bytes) / f64::from(geometry.slot_bytes);
+        (self.slot_serial as f64 + in_slot) / geometry.slot_count as f64
+    }
+
+    /// Slot serials that have been begun.
+    pub(super) fn slots_begun(&self) -> u64 {
+        if self.slot_offset_bytes == 0 {
+            self.slot_serial
+        } else {
+            self.slot_serial + 1
+        }
+    }
+
+    /// Bytes of room that are left; none in a ring.
+    pub(super) fn free_bytes(&self) -> Option<u64> {
+        if self.ring {
+            return None;
+        }
+        let geometry = &self.setup.geometry;
+        if self.slot_serial >= geometry.slot_count {
+            return Some(0);
+        }
+        let slots = geometry.slot_count - self.slot_serial - 1;
+        let rest = u64::from(geometry.slot_bytes - self.slot_offset_bytes);
+        Some(slots * u64::from(geometry.slot_bytes) + rest)
+    }
+
+    /// What the choice of a member for `bytes` depends on.
+    pub(super) fn candidate(&self, bytes: u32) -> Candidate {
+        Candidate {
+            in_flight_bytes: self.in_flight_bytes,
+            in_flight: self.in_flight,
+            rate_bytes_per_s: self.rate.bytes_per_s(),
+            filled: self.filled(),
+            is_open: self.state == MemberState::Active
+                && self.start.is_some()
+                && self.has_room_for_data(bytes)
+                && self.may_begin_slot_for(bytes),
+        }
+    }
+
+    /// Whether it still takes writes of any sort.
+    pub(super) fn works(&self) -> bool {
+        matches!(self.state, MemberState::Active | MemberState::Full)
+    }
+
+    /// An append is written; a flush is to follow.
+    pub(super) fn wrote(&mut self, one: Unflushed, bytes: u32, now: Timestamp) {
+        self.unflushed_bytes += u64::from(bytes);
+        self.unflushed_since.get_or_insert(now);
+        let slot = self.unflushed_slot.get_or_insert(one.slot_serial);
+        *slot = one.slot_serial.min(*slot);
+        self.unflushed.push(one);
+    }
+
+    /// The append of this sequence is on the medium for good.
+    pub(super) fn made_durable(&mut self, sequence: u64) {
+        self.undurable.remove(&sequence);
+        self.newest_durable = self.newest_durable.max(sequence);
+    }
+
+    /// Appends up to this sequence are durable on it.
+    pub(super) fn flushed_sequence(&self) -> u64 {
+        let first = self.undurable.first();
+        first.map_or(self.newest_durable, |first| {
+            self.newest_durable.min(first - 1)
+        })
+    }
+
+    /// Whether nothing is under way on it and nothing waits for a flush.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.in_flight == 0 && self.unflushed.is_empty() && self.flushing.is_none()
+    }
+
+    /// Begins a flush of what is written now.
+    pub(super) fn begin_flush(&mut self) {
+        self.flushing = Some(std::mem::take(&mut self.unflushed));
+        self.flushing_slot = self.unflushed_slot.take();
+        self.unflushed_bytes = 0;
+        self.unflushed_since = None;
+    }
+}
+
+/// The room kept for the last accounts and the end mark of so many streams, in whole blocks. What
+/// is full is told to the sources at once, but each may have filled one more append meanwhile.
+pub(super) fn reserve_bytes(streams: usize, geometry: &Geometry) -> u32 {
+    const ACCOUNTS_PER_STREAM: usize = 2;
+    let accounts = (streams * ACCOUNTS_PER_STREAM * 2 * BLOCK_BYTES) as u32;
+    (end_mark_bytes(streams) + accounts).min(geometry.slot_bytes / 2)
+}
+
+/// The room that the end mark of so many streams takes at most, in whole blocks.
+fn end_mark_bytes(streams: usize) -> u32 {
+    const END_NOTE_BYTES_PER_STREAM: usize = 256;
+    let note_bytes = streams * END_NOTE_BYTES_PER_STREAM;
+    (2 * BLOCK_BYTES + note_bytes).next_multiple_of(BLOCK_BYTES) as u32
+}

@@ -1,0 +1,31 @@
+//! From filled appends to durable ones: the recorder, and what its sources and its watchers hold.
+//!
+//! ```text
+//! Filling -> Filled -> Inlet -> RecordFeed -> Driver -> Engine
+//!                                   |  ledger, scatter, member
+//!                                   +-> Board: watermarks, gaps, members
+//! ```
+
+mod board;
+mod channel;
+mod feed;
+mod filled;
+mod inlet;
+mod intake;
+mod ledger;
+mod member;
+mod recording;
+mod scatter;
+mod standing;
+mod stream_writer;
+mod write;
+
+pub use board::{Board, LimitedBy, MemberStanding, Standing, StreamStanding};
+pub use feed::{Durability, RecordFeed, RecordSetup, StreamSetup};
+pub use filled::{Filled, Filling, Memory};
+pub use inlet::{Inlet, Polled};
+pub use intake::{Intake, IntakeSetup, OnFull, Taken};
+pub use member::{MemberSetup, MemberState, UNFLUSHED_SLOTS_MAX};
+pub use recording::{RecordOptions, Recorded, Recorder};
+pub use scatter::Window;
+pub use stream_writer::{NotTaken, StreamWriter};

@@ -1,0 +1,418 @@
+//! A recording on real time: the recorder in a thread of its own, its streams in the hands of
+//! whoever has the data.
+//!
+//! ```no_run
+//! use sustain_host::Roots;
+//! use sustain_record::recorder::{RecordOptions, Recorder, StreamSetup};
+//! use sustain_record::store::{Mode, Store};
+//!
+//! let store = Store::open(&["/dev/sdb1".to_owned()], Mode::Record, &Roots::default())?;
+//! let streams = vec![StreamSetup::plain("camera")];
+//! let (recorder, mut writers) = Recorder::start(store, streams, RecordOptions::default())?;
+//! let mut camera = writers.remove(0);
+//! while let Some(mut filling) = camera.lend() {
+//!     let count = filling.spare_mut().len();
+//!     filling.spare_mut()[..count].fill(7); // the camera writes here
+//!     filling.take(count, &[], camera.now_ns());
+//!     camera.commit(filling);
+//!     if camera.offered_bytes() > 1_000_000_000 {
+//!         break;
+//!     }
+//! }
+//! drop(camera);
+//! let recorded = recorder.finish()?;
+//! println!("{:?}", recorded.standing.streams);
+//! # Ok::<(), sustain_record::error::RecordError>(())
+//! ```
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, Sender};
+use sustain_disk::buffer::{Region, SharedPool};
+use sustain_disk::clock::{WallClock, process_cpu_ns, thread_cpu_ns};
+use sustain_disk::driver::{Driver, DriverSetup, Ending, QueueSetup};
+use sustain_disk::engine::{self, Engine, EngineChoice, Limits, SimulatedEngine};
+use sustain_disk::meter::{BufferCurve, IntervalRule, Latency, Meter, RateGrid};
+use uuid::Uuid;
+
+use super::board::{Board, Standing};
+use super::channel::{ChannelInlet, Exchange};
+use super::feed::{Durability, RecordFeed, RecordSetup, StreamSetup};
+use super::member::MemberSetup;
+use super::scatter::Window;
+use super::stream_writer::{EDGE_BYTES, StreamWriter};
+use crate::error::RecordError;
+use crate::format::{BLOCK_BYTES, SEAL_BYTES, STREAMS_MAX};
+use crate::store::Store;
+
+/// Requests besides appends that a member may have in flight: a flush, a mark.
+const DUTIES: u32 = 2;
+/// Small buffers, two for each piece of the caller's memory in flight.
+const EDGES: usize = 128;
+/// What the recorder thread tells of its members, so often.
+const REPORT_EVERY_NS: u64 = 100_000_000;
+const INTERVAL_NS: u64 = 1_000_000_000;
+
+/// How a recording is made.
+#[derive(Debug, Clone)]
+pub struct RecordOptions {
+    /// Memory between sources and members.
+    pub buffer_bytes: u64,
+    /// Bytes per append of a stream that has them; at most a slot.
+    pub append_bytes: u32,
+    /// Appends in flight on one member.
+    pub depth: u32,
+    /// And no more than it writes in this time.
+    pub window_ns: u64,
+    /// How members are driven.
+    pub engine: EngineChoice,
+    /// When data becomes durable.
+    pub durability: Durability,
+    /// Whether the store's oldest data is overwritten.
+    pub ring: bool,
+    /// What is recorded by, as the store will say.
+    pub tool: String,
+}
+
+impl Default for RecordOptions {
+    fn default() -> RecordOptions {
+        RecordOptions {
+            buffer_bytes: 512 << 20,
+            append_bytes: 1 << 20,
+            depth: 8,
+            window_ns: 100_000_000,
+            engine: EngineChoice::Auto,
+            durability: Durability::default(),
+            ring: false,
+            tool: concat!("sustain ", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+}
+
+impl StreamSetup {
+    /// A stream of bytes without frames.
+    pub fn plain(name: &str) -> StreamSetup {
+        StreamSetup {
+            name: name.to_owned(),
+            framing: "none".to_owned(),
+            source: None,
+        }
+    }
+}
+
+/// What a recording has come to.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The store.
+    pub store: Uuid,
+    /// The recording's number in it.
+    pub recording: u32,
+    /// When it began, in nanoseconds since 1970.
+    pub started_ns: i64,
+    /// Why it ended.
+    pub ended: Ending,
+    /// How streams and members stand at the end.
+    pub standing: Standing,
+    /// What each member's queue has done.
+    pub meters: Vec<Meter>,
+    /// What was accepted until it was written, per stream.
+    pub written_latency: Vec<Latency>,
+    /// What was accepted until it was durable, per stream.
+    pub durable_latency: Vec<Latency>,
+    /// The memory that rides out the pauses seen, by rate.
+    pub buffer_curve: BufferCurve,
+    /// From the recording's start to the last flush.
+    pub wall_ns: u64,
+    /// CPU time of the whole process in that time.
+    pub cpu_ns: u64,
+    /// Share of one CPU that the recorder's own thread took.
+    pub cpu_share: f64,
+    /// The engine, and how it came about.
+    pub engine: (&'static str, String),
+}
+
+/// A recording under way.
+pub struct Recorder {
+    board: Arc<Board>,
+    thread: JoinHandle<Result<Recorded, RecordError>>,
+}
+
+impl Recorder {
+    /// Begins a recording on a store that is open for it; the answer has a writer for each stream.
+    ///
+    /// # Errors
+    /// [`RecordError::Usage`] for streams or sizes that cannot be, [`RecordError::Engine`] when
+    /// the members cannot be driven.
+    pub fn start(
+        store: Store,
+        streams: Vec<StreamSetup>,
+        options: RecordOptions,
+    ) -> Result<(Recorder, Vec<StreamWriter>), RecordError> {
+        check(&store, &streams, &options)?;
+        let clock = store.clock().clone();
+        let wall = WallClock::read(&clock);
+        let append_bytes = options.append_bytes.min(store.slot_bytes) as usize;
+        let count = (options.buffer_bytes / append_bytes as u64).max(2) as usize;
+        let pool = SharedPool::new(count, append_bytes)?;
+        let edges = SharedPool::new(EDGES, EDGE_BYTES)?;
+        let exchange = Arc::new(Exchange::new(pool, edges));
+        let (messages, received) = crossbeam_channel::unbounded();
+        let (returned, given_back) = crossbeam_channel::unbounded();
+        let inlet = ChannelInlet {
+            messages: received,
+            returned,
+            exchange: Arc::clone(&exchange),
+            open_streams: streams.len(),
+            ending: None,
+            is_draining: false,
+        };
+        let given_bytes_max =
+            store.slot_bytes as usize - BLOCK_BYTES - EDGE_BYTES.min(store.slot_bytes as usize / 4);
+        let writers = streams
+            .iter()
+            .enumerate()
+            .map(|(index, stream)| StreamWriter {
+                stream: index as u16,
+                name: stream.name.clone(),
+                next_offset_bytes: 0,
+                gap: None,
+                clock: clock.clone(),
+                wall,
+                messages: messages.clone(),
+                returned: given_back.clone(),
+                exchange: Arc::clone(&exchange),
+                append_bytes,
+                given_bytes_max: given_bytes_max - SEAL_BYTES,
+                copied_bytes: 0,
+                ending: Ending::Source,
+            });
+        let writers = writers.collect();
+        let feed = RecordFeed::new(setup(&store, streams, &options, wall), inlet)?;
+        let board = feed.board();
+        let (ready, is_ready) = crossbeam_channel::bounded(1);
+        let job = Job {
+            store,
+            feed,
+            exchange,
+            options,
+        };
+        let thread = std::thread::Builder::new()
+            .name("sustain-record".to_owned())
+            .spawn(move || job.run(&ready))
+            .map_err(|error| RecordError::Usage(format!("no thread can be started: {error}")))?;
+        await_ready(&is_ready, thread, board).map(|recorder| (recorder, writers))
+    }
+
+    /// Where watermarks and gaps are shown while it runs, and may be waited for.
+    pub fn board(&self) -> Arc<Board> {
+        Arc::clone(&self.board)
+    }
+
+    /// Waits for the end: all writers must be finished or dropped, or the recording be full.
+    ///
+    /// # Errors
+    /// [`RecordError::Engine`] if the members could not be driven to the end. Members that failed
+    /// are in the result.
+    ///
+    /// # Panics
+    /// If the recorder's thread has.
+    pub fn finish(self) -> Result<Recorded, RecordError> {
+        self.thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+/// Waits until the recorder's thread has opened its engine.
+fn await_ready(
+    is_ready: &Receiver<()>,
+    thread: JoinHandle<Result<Recorded, RecordError>>,
+    board: Arc<Board>,
+) -> Result<Recorder, RecordError> {
+    let recorder = Recorder { board, thread };
+    match is_ready.recv() {
+        Ok(()) => Ok(recorder),
+        // It ended before it was ready, so it has an error to tell.
+        Err(_) => recorder
+            .finish()
+            .map(|_| unreachable!("ready before its end")),
+    }
+}
+
+fn check(
+    store: &Store,
+    streams: &[StreamSetup],
+    options: &RecordOptions,
+) -> Result<(), RecordError> {
+    let usage = |why: String| Err(RecordError::Usage(why));
+    if streams.is_empty() || streams.len() > STREAMS_MAX {
+        return usage(format!(
+            "a recording has 1 to {STREAMS_MAX} streams, not {}",
+            streams.len()
+        ));
+    }
+    for (index, stream) in streams.iter().enumerate() {
+        let is_twice = streams[..index].iter().any(|one| one.name == stream.name);
+        if is_twice || stream.name.is_empty() {
+            return usage(format!(
+                "each stream needs a name of its own; {:?} is not: --stream NAME",
+                stream.name
+            ));
+        }
+    }
+    let least = 2 * u64::from(options.append_bytes.min(store.slot_bytes));
+    if options.buffer_bytes < least {
+        return usage(format!("--buffer must be at least {least} bytes"));
+    }
+    if !options.append_bytes.is_multiple_of(BLOCK_BYTES as u32)
+        || options.append_bytes < 4 * BLOCK_BYTES as u32
+    {
+        return usage(format!(
+            "an append is a multiple of {BLOCK_BYTES} bytes, at least four of them"
+        ));
+    }
+    Ok(())
+}
+
+fn setup(
+    store: &Store,
+    streams: Vec<StreamSetup>,
+    options: &RecordOptions,
+    wall: WallClock,
+) -> RecordSetup {
+    let members = store.members.iter().zip(&store.tails);
+    RecordSetup {
+        store: store.id,
+        members: members
+            .map(|(member, tail)| MemberSetup {
+                name: member.name.clone(),
+                uuid: member.superblock.member,
+                geometry: member.superblock.geometry,
+                next_slot_serial: tail.next_slot_serial,
+                previous: tail.last.as_ref().map(|last| last.place),
+                previous_start: tail.start,
+            })
+            .collect(),
+        streams,
+        recording: store.next_recording(),
+        recording_id: Uuid::new_v4(),
+        first_sequence: store.first_sequence(),
+        ring: options.ring,
+        durability: options.durability,
+        window: Window {
+            depth: options.depth,
+            time_ns: options.window_ns,
+        },
+        wall,
+        start: store.clock().now(),
+        tool: options.tool.clone(),
+    }
+}
+
+/// What runs in the recorder's thread.
+struct Job {
+    store: Store,
+    feed: RecordFeed<ChannelInlet>,
+    exchange: Arc<Exchange>,
+    options: RecordOptions,
+}
+
+impl Job {
+    fn run(mut self, ready: &Sender<()>) -> Result<Recorded, RecordError> {
+        let slots_begun = self.store.slots_begun_at_start(self.options.ring);
+        let (engine, why) = self.engine()?;
+        self.store.renew_superblocks(&slots_begun)?;
+        self.exchange.set_waker(engine.waker());
+        // Whoever waits for it has asked for this recorder.
+        let _ = ready.send(());
+        let name = engine.name();
+        let clock = self.store.clock().clone();
+        let start = self.feed.setup().start;
+        let (cpu_before, own_before) = (process_cpu_ns(), thread_cpu_ns());
+        let mut curve = BufferCurve::new(RateGrid::default());
+        let mut driver = Driver::new(engine, clock.clone(), &self.queues(), driver_setup(start));
+        let driven = driver.run(&mut self.feed, &mut |progress| {
+            for (at_ns, bytes) in &progress.arrivals {
+                curve.complete(*at_ns, *bytes);
+            }
+        });
+        let end = clock.now();
+        self.feed.inlet_mut().drain();
+        self.feed.close(end);
+        driven?;
+        let wall_ns = end.since_ns(start).max(1);
+        curve.finish(wall_ns);
+        self.close_superblocks()?;
+        Ok(Recorded {
+            store: self.store.id,
+            recording: self.feed.setup().recording,
+            started_ns: self.feed.setup().wall.unix_ns(start),
+            ended: self.feed.ending().unwrap_or(Ending::Error),
+            standing: self.feed.board().read(),
+            meters: driver.into_meters(),
+            written_latency: self.feed.take_written_latency(),
+            durable_latency: self.feed.take_durable_latency(),
+            buffer_curve: curve,
+            wall_ns,
+            cpu_ns: process_cpu_ns() - cpu_before,
+            cpu_share: (thread_cpu_ns() - own_before) as f64 / wall_ns as f64,
+            engine: (name, why),
+        })
+    }
+
+    /// The hint for the next opening. Of a member that has failed nothing more is asked.
+    fn close_superblocks(&mut self) -> Result<(), RecordError> {
+        if self.feed.has_failed_members() {
+            return Ok(());
+        }
+        let slots_begun = self.feed.slots_begun();
+        self.store.renew_superblocks(&slots_begun)
+    }
+
+    fn queues(&self) -> Vec<QueueSetup> {
+        (0..self.store.members.len())
+            .map(|member| QueueSetup {
+                targets: vec![member],
+                depth: self.options.depth + DUTIES,
+            })
+            .collect()
+    }
+
+    fn engine(&self) -> Result<(Box<dyn Engine>, String), RecordError> {
+        let simulated: Vec<_> = self
+            .store
+            .members
+            .iter()
+            .filter_map(|member| member.simulated)
+            .collect();
+        if !simulated.is_empty() {
+            let machines = self.store.machines().to_vec();
+            let engine = SimulatedEngine::new(machines, simulated, self.store.clock().clone());
+            let why = engine.describe();
+            return Ok((Box::new(engine), why));
+        }
+        let members = self.store.members.iter();
+        let files = members
+            .filter_map(|member| member.target.file.clone())
+            .collect();
+        let depth = self.options.depth + DUTIES;
+        let limits = Limits {
+            depth,
+            in_flight_max: depth * self.store.members.len() as u32,
+        };
+        let regions: Vec<Arc<Region>> = self.exchange.pool.regions().to_vec();
+        let clock = self.store.clock();
+        let opened = engine::open(self.options.engine, files, limits, &regions, clock)?;
+        Ok((opened.engine, opened.why))
+    }
+}
+
+fn driver_setup(start: sustain_disk::clock::Timestamp) -> DriverSetup {
+    DriverSetup {
+        start,
+        interval: IntervalRule::Time(INTERVAL_NS),
+        report_every_ns: REPORT_EVERY_NS,
+        flush_at_end: false,
+    }
+}

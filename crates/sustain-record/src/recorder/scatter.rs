@@ -1,0 +1,188 @@
+//! Which member takes the next append. Pure: the facts come in, a member comes out.
+//!
+//! Of the members with room in their windows the one that is expected to finish first, unless
+//! members have filled unevenly: then the emptier ones go first, so that all are full together and
+//! the last hour of a recording has as many disks as the first.
+
+/// What the choice depends on, per member.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Candidate {
+    /// Bytes in flight.
+    pub in_flight_bytes: u64,
+    /// Requests in flight.
+    pub in_flight: u32,
+    /// Its rate as seen lately, in bytes per second.
+    pub rate_bytes_per_s: f64,
+    /// Share of its slots that have been used, from 0; above 1 in a ring.
+    pub filled: f64,
+    /// Whether the append fits, and the member works.
+    pub is_open: bool,
+}
+
+/// How far windows reach.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Window {
+    /// Appends in flight on one member.
+    pub depth: u32,
+    /// What is in flight on one member is bounded to what it writes in this time, so that a slow
+    /// one does not hold much when all others are done.
+    pub time_ns: u64,
+}
+
+/// Members that have filled within this of each other count as even.
+const EVEN_FILLED: f64 = 0.005;
+
+/// The member for an append of `bytes`, if any has room in its window.
+pub fn choose(
+    candidates: impl Iterator<Item = Candidate> + Clone,
+    bytes: u64,
+    window: Window,
+) -> Option<usize> {
+    let open = candidates
+        .enumerate()
+        .filter(|(_, candidate)| candidate.has_room(bytes, window));
+    let least_filled = open
+        .clone()
+        .map(|(_, candidate)| candidate.filled)
+        .fold(f64::INFINITY, f64::min);
+    open.filter(|(_, candidate)| candidate.filled <= least_filled + EVEN_FILLED)
+        .min_by(|(_, one), (_, other)| one.finish_ns(bytes).total_cmp(&other.finish_ns(bytes)))
+        .map(|(index, _)| index)
+}
+
+impl Candidate {
+    fn finish_ns(&self, bytes: u64) -> f64 {
+        (self.in_flight_bytes + bytes) as f64 * 1e9 / self.rate_bytes_per_s.max(1.0)
+    }
+
+    /// One append may always be in flight, however slow the member is.
+    fn has_room(&self, bytes: u64, window: Window) -> bool {
+        let in_time = self.in_flight == 0 || self.finish_ns(bytes) <= window.time_ns as f64;
+        self.is_open && self.in_flight < window.depth && in_time
+    }
+}
+
+/// A member's rate, from its own completions: bytes over the time in which it had work.
+#[derive(Debug, Clone, Copy)]
+pub struct RateEstimate {
+    ns_per_byte: f64,
+    last_completed_ns: u64,
+    samples: u32,
+}
+
+impl RateEstimate {
+    /// Weight of the newest completion.
+    const WEIGHT: f64 = 0.1;
+    /// Until the first completion, a member is taken for one of 1 GB/s: it will soon be known.
+    const FIRST_NS_PER_BYTE: f64 = 1.0;
+
+    /// Before anything is known.
+    pub fn new() -> RateEstimate {
+        RateEstimate {
+            ns_per_byte: Self::FIRST_NS_PER_BYTE,
+            last_completed_ns: 0,
+            samples: 0,
+        }
+    }
+
+    /// A request of `bytes` was in flight from `submitted_ns` to `completed_ns`; those before it
+    /// had the member until they completed.
+    pub fn completed(&mut self, submitted_ns: u64, completed_ns: u64, bytes: u64) {
+        let from_ns = submitted_ns.max(self.last_completed_ns);
+        self.last_completed_ns = self.last_completed_ns.max(completed_ns);
+        if bytes == 0 {
+            return;
+        }
+        let sample = completed_ns.saturating_sub(from_ns) as f64 / bytes as f64;
+        self.samples = self.samples.saturating_add(1);
+        let weight = Self::WEIGHT.max(1.0 / f64::from(self.samples));
+        self.ns_per_byte += (sample - self.ns_per_byte) * weight;
+    }
+
+    /// In bytes per second.
+    pub fn bytes_per_s(&self) -> f64 {
+        1e9 / self.ns_per_byte.max(1e-3)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+    const WINDOW: Window = Window {
+        depth: 8,
+        time_ns: 100_000_000,
+    };
+
+    fn member(rate_mb_per_s: f64, in_flight: u32) -> Candidate {
+        Candidate {
+            in_flight_bytes: u64::from(in_flight) * MIB,
+            in_flight,
+            rate_bytes_per_s: rate_mb_per_s * 1e6,
+            filled: 0.1,
+            is_open: true,
+        }
+    }
+
+    fn chosen(members: &[Candidate]) -> Option<usize> {
+        choose(members.iter().copied(), MIB, WINDOW)
+    }
+
+    #[test]
+    fn the_one_that_finishes_first_takes_it() {
+        assert_eq!(chosen(&[member(100.0, 0), member(500.0, 0)]), Some(1));
+        assert_eq!(
+            chosen(&[member(100.0, 0), member(500.0, 7)]),
+            Some(0),
+            "10 ms against 16 ms"
+        );
+    }
+
+    #[test]
+    fn a_slow_member_holds_no_more_than_its_time() {
+        let slow = |in_flight| member(10.5, in_flight);
+        assert_eq!(chosen(&[slow(0)]), Some(0), "one is always allowed");
+        assert_eq!(chosen(&[slow(1)]), None, "two would take 200 ms");
+        assert_eq!(chosen(&[member(30.0, 1)]), Some(0));
+    }
+
+    #[test]
+    fn full_and_failed_members_are_left_out() {
+        let closed = Candidate {
+            is_open: false,
+            ..member(900.0, 0)
+        };
+        assert_eq!(chosen(&[closed, member(100.0, 3)]), Some(1));
+        assert_eq!(chosen(&[closed]), None);
+    }
+
+    #[test]
+    fn the_emptier_member_goes_first_when_they_differ() {
+        let emptier = Candidate {
+            filled: 0.05,
+            ..member(100.0, 2)
+        };
+        assert_eq!(chosen(&[member(900.0, 0), emptier]), Some(1));
+        let busy = Candidate {
+            in_flight: 8,
+            ..emptier
+        };
+        assert_eq!(
+            chosen(&[member(900.0, 0), busy]),
+            Some(0),
+            "but it holds nobody back"
+        );
+    }
+
+    #[test]
+    fn a_rate_counts_the_time_with_work_only() {
+        let mut rate = RateEstimate::new();
+        // Two at once: 10 ms for both, then an idle second, then another.
+        rate.completed(0, 5_000_000, MIB);
+        rate.completed(0, 10_000_000, MIB);
+        rate.completed(1_000_000_000, 1_005_000_000, MIB);
+        let expected = MIB as f64 / 0.005;
+        assert!((rate.bytes_per_s() / expected - 1.0).abs() < 1e-6);
+    }
+}

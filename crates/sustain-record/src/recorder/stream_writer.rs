@@ -1,0 +1,245 @@
+//! A source's hold on one stream: borrows memory to fill, hands it over, says what was lost.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crossbeam_channel::{Receiver, Sender};
+use sustain_disk::buffer::{Buffer, StableBytes};
+use sustain_disk::clock::{Clock, WallClock};
+use sustain_disk::driver::Ending;
+
+use super::channel::{Exchange, Message};
+use super::filled::{Filled, Filling, Memory};
+use crate::format::{
+    BLOCK_BYTES, Gap, GapReason, MARK_BYTES_MAX, Mark, MarksWriter, PieceChecksums, SEAL_BYTES,
+    payload_room,
+};
+
+/// Memory of the caller's that was not taken, and why.
+pub struct NotTaken {
+    /// The caller's memory.
+    pub owner: Box<dyn StableBytes>,
+    /// Why, in words.
+    pub why: String,
+}
+
+impl fmt::Debug for NotTaken {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "NotTaken({})", self.why)
+    }
+}
+
+/// Writes one stream of a recording, from any thread.
+///
+/// Dropping it ends the stream in order.
+pub struct StreamWriter {
+    pub(super) stream: u16,
+    pub(super) name: String,
+    pub(super) next_offset_bytes: u64,
+    pub(super) gap: Option<Gap>,
+    pub(super) clock: Clock,
+    pub(super) wall: WallClock,
+    pub(super) messages: Sender<Message>,
+    pub(super) returned: Receiver<Box<dyn StableBytes>>,
+    pub(super) exchange: Arc<Exchange>,
+    pub(super) append_bytes: usize,
+    pub(super) given_bytes_max: usize,
+    pub(super) copied_bytes: u64,
+    pub(super) ending: Ending,
+}
+
+impl StreamWriter {
+    /// The stream's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Bytes offered so far, lost ones included.
+    pub fn offered_bytes(&self) -> u64 {
+        self.next_offset_bytes
+    }
+
+    /// Payload that had to be copied, of what was given: rests of less than a block.
+    pub fn copied_bytes(&self) -> u64 {
+        self.copied_bytes
+    }
+
+    /// The time of day, in nanoseconds since 1970, that the recording goes by.
+    pub fn now_ns(&self) -> i64 {
+        self.wall.unix_ns(self.clock.now())
+    }
+
+    /// Memory to fill, when some is free: waits for it. None when the recording is over: it is
+    /// full, all members have failed, or it was stopped.
+    pub fn lend(&self) -> Option<Filling> {
+        self.exchange.pool.take().map(Filling::new)
+    }
+
+    /// Memory to fill, if some is free now.
+    pub fn try_lend(&self) -> Option<Filling> {
+        self.exchange.pool.try_take().map(Filling::new)
+    }
+
+    /// Bytes of payload that one append holds at most.
+    pub fn append_room_bytes(&self) -> usize {
+        payload_room(self.append_bytes)
+    }
+
+    /// The clock that the recording goes by.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Whether the recording takes nothing more.
+    pub fn is_closed(&self) -> bool {
+        self.exchange.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Hands over what was filled. An empty one only gives its memory back.
+    pub fn commit(&mut self, filling: Filling) {
+        if filling.is_empty() {
+            self.exchange.pool.give(filling.into_buffer());
+            return;
+        }
+        let offset_bytes = self.next_offset_bytes;
+        self.next_offset_bytes += filling.payload_bytes() as u64;
+        let accepted_at = self.clock.now();
+        let gap = self.gap.take();
+        self.send(filling.finish(self.stream, offset_bytes, gap, accepted_at));
+    }
+
+    /// Says that the next `bytes`, in which `frames` frames begin, are lost.
+    pub fn skip(&mut self, bytes: u64, frames: u64, reason: GapReason) {
+        if bytes == 0 {
+            return;
+        }
+        let now_ns = self.now_ns();
+        self.next_offset_bytes += bytes;
+        let gap = self.gap.get_or_insert(Gap {
+            bytes: 0,
+            frames: 0,
+            reason,
+            first_time_ns: now_ns,
+            last_time_ns: now_ns,
+        });
+        gap.bytes += bytes;
+        gap.frames += frames;
+        gap.last_time_ns = now_ns;
+    }
+
+    /// The most that can be given at once, in bytes.
+    pub fn given_bytes_max(&self) -> usize {
+        self.given_bytes_max
+    }
+
+    /// Gives memory of the caller's: it is written where it is, without a copy, and comes back by
+    /// [`StreamWriter::returned`] when its write is complete. Only what lies behind the last whole
+    /// block is copied. `marks` count from its first byte. Waits for room.
+    ///
+    /// # Errors
+    /// The memory itself, if it is empty, too long, not aligned, or the recording is over.
+    pub fn give(
+        &mut self,
+        owner: Box<dyn StableBytes>,
+        marks: &[Mark],
+        time_ns: i64,
+    ) -> Result<(), NotTaken> {
+        let refused = |owner, why: String| Err(NotTaken { owner, why });
+        let length = owner.bytes().len();
+        if length < BLOCK_BYTES || length > self.given_bytes_max {
+            let most = self.given_bytes_max;
+            let why = format!("{length} bytes are given; {BLOCK_BYTES} to {most} can be");
+            return refused(owner, why);
+        }
+        let rest_bytes = length % BLOCK_BYTES;
+        let marks_bytes_max = marks.len() * MARK_BYTES_MAX;
+        if rest_bytes + marks_bytes_max + SEAL_BYTES > EDGE_BYTES {
+            let count = marks.len();
+            return refused(owner, format!("{count} marks are too many at once"));
+        }
+        let Some((head, mut tail)) = self.exchange.edges.take().zip(self.exchange.edges.take())
+        else {
+            return refused(owner, "the recording is over".to_owned());
+        };
+        let mut checksums = PieceChecksums::new();
+        checksums.push(owner.bytes());
+        tail.bytes_mut()[..rest_bytes].copy_from_slice(&owner.bytes()[length - rest_bytes..]);
+        let body = match Buffer::foreign(owner) {
+            Ok(body) => body,
+            Err(refusal) => {
+                self.exchange.edges.give(head);
+                self.exchange.edges.give(tail);
+                let why = refusal.to_string();
+                return refused(refusal.owner, why);
+            }
+        };
+        let mut encoded = MarksWriter::new();
+        marks.iter().for_each(|mark| encoded.push(*mark, time_ns));
+        self.copied_bytes += rest_bytes as u64;
+        let offset_bytes = self.next_offset_bytes;
+        self.next_offset_bytes += length as u64;
+        let filled = Filled {
+            stream: self.stream,
+            stream_offset_bytes: offset_bytes,
+            memory: Some(Memory::Given { head, body, tail }),
+            payload_bytes: length as u32,
+            checksums: checksums.take(),
+            frames_begun: encoded.frames_begun(),
+            first_frame: None,
+            marks: encoded.bytes().to_vec(),
+            gap: self.gap.take(),
+            first_time_ns: time_ns,
+            last_time_ns: time_ns,
+            accepted_at: self.clock.now(),
+        };
+        self.send(filled);
+        Ok(())
+    }
+
+    /// Memory that was given and is written, if some has come back.
+    pub fn returned(&self) -> Option<Box<dyn StableBytes>> {
+        self.returned.try_recv().ok()
+    }
+
+    /// Ends the stream, saying why.
+    pub fn finish(mut self, ending: Ending) {
+        self.ending = ending;
+    }
+
+    fn send(&self, filled: Filled) {
+        // The recorder outlives its streams; if it is gone, its end has said why.
+        let _ = self.messages.send(Message::Append(filled));
+        self.exchange.wake();
+    }
+
+    /// A gap at the very end is an append without payload.
+    fn send_last_gap(&mut self) {
+        let Some(gap) = self.gap.take() else { return };
+        self.send(Filled {
+            stream: self.stream,
+            stream_offset_bytes: self.next_offset_bytes,
+            memory: None,
+            payload_bytes: 0,
+            checksums: Vec::new(),
+            frames_begun: 0,
+            first_frame: None,
+            marks: Vec::new(),
+            gap: Some(gap),
+            first_time_ns: gap.last_time_ns,
+            last_time_ns: gap.last_time_ns,
+            accepted_at: self.clock.now(),
+        });
+    }
+}
+
+/// Room for what surrounds memory of the caller's.
+pub(super) const EDGE_BYTES: usize = 64 * 1024;
+
+impl Drop for StreamWriter {
+    fn drop(&mut self) {
+        self.send_last_gap();
+        let _ = self.messages.send(Message::Ended(self.ending));
+        self.exchange.wake();
+    }
+}

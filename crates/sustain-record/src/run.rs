@@ -1,0 +1,318 @@
+//! One recording from its sources to its result: opens the store and the sources, runs the recorder
+//! and an intake for each source, watches the machine beside it. Never prints: tells events.
+
+mod conclude;
+mod host;
+mod sources;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sustain_disk::clock::{Clock, Timestamp};
+use sustain_disk::driver::Ending;
+use sustain_disk::error::Errno;
+use sustain_host::Roots;
+use sustain_session::{Alongside, Stop, check_memory, devices_under};
+
+use crate::error::RecordError;
+use crate::recorder::{
+    Board, Durability, OnFull, RecordOptions, Recorder, Standing, StreamSetup, Taken,
+};
+use crate::result::{RecordResult, SampleResult};
+use crate::source::SourceSpec;
+use crate::source::framing::Framing;
+use crate::store::{CreateEvent, CreatePlan, Mode, Store, create};
+
+/// How often the standing is told when no flush does it.
+const STATUS_EVERY: Duration = Duration::from_millis(200);
+/// The machine is watched so long before and after.
+const IDLE_NS: u64 = 1_000_000_000;
+/// Samples kept: when there are more, every second one goes, and fewer come.
+const SAMPLES_MAX: usize = 4096;
+/// The name of the store's file in a directory.
+const STORE_FILE: &str = "sustain.store";
+
+/// One source and its stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourcePlan {
+    /// As typed.
+    pub typed: String,
+    /// What that is.
+    pub source: SourceSpec,
+    /// The stream's name.
+    pub stream: String,
+    /// How its frames are told apart.
+    pub framing: Framing,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct RecordPlan {
+    /// The store's members, or a directory in which one is made.
+    pub members: Vec<String>,
+    /// The sources, at least one.
+    pub sources: Vec<SourcePlan>,
+    /// What is done when no memory is free.
+    pub on_full: OnFull,
+    /// Ends after this time.
+    pub time_ns: Option<u64>,
+    /// Ends each stream after so many bytes.
+    pub bytes: Option<u64>,
+    /// How the recorder works.
+    pub options: RecordOptions,
+    /// Size of a store that is made in a directory.
+    pub size_bytes: Option<u64>,
+    /// Only say what would be done.
+    pub dry_run: bool,
+    /// The arguments as typed, for the result.
+    pub arguments: Vec<String>,
+}
+
+/// What is told while a recording runs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RecordEvent {
+    /// What the user should know.
+    Note(String),
+    /// A store is being made: bytes written, of all.
+    Preparing(u64, u64),
+    /// How it stands; with a flush, or a few times a second.
+    Standing(Box<Standing>),
+}
+
+/// Who is told.
+pub type RecordObserver<'a> = dyn FnMut(RecordEvent) + 'a;
+
+/// Records until the sources end, the plan's bounds are reached, the store is full, or `stop` says
+/// so.
+///
+/// # Errors
+/// [`RecordError`] if it does not come about, or the members can be driven no more. Lost bytes and
+/// failed members are in the result.
+pub fn record(
+    plan: &RecordPlan,
+    roots: &Roots,
+    stop: &Stop,
+    observer: &mut RecordObserver<'_>,
+) -> Result<RecordResult, RecordError> {
+    let members = make_stores(plan, roots, stop, observer)?;
+    let store = Store::open(&members, Mode::Record, roots)?;
+    let mut notes = store.notes.clone();
+    notes
+        .iter()
+        .for_each(|note| observer(RecordEvent::Note(note.clone())));
+    check_memory(
+        plan.options.buffer_bytes,
+        "the buffer",
+        "use a smaller --buffer",
+        roots,
+    )?;
+    let sources = sources::open(plan, &store)?;
+    let targets = store.members.iter().map(|member| {
+        let path = Path::new(&member.name);
+        (&member.target, Some(path))
+    });
+    let clock = store.clock().clone();
+    let devices = devices_under(targets, roots);
+    let host = host::host(&store, &devices, roots);
+    let mut alongside = Alongside::start(roots, &clock, &devices);
+    if let Some(why) = alongside.unreadable() {
+        notes.push(format!("the kernel's log cannot be read: {why}"));
+    }
+    alongside.idle(IDLE_NS, stop, &mut |_| ());
+    let streams: Vec<StreamSetup> = plan.sources.iter().map(stream_of).collect();
+    let (recorder, writers) = Recorder::start(store, streams, plan.options.clone())?;
+    let start = clock.now();
+    let intakes = sources::start(plan, sources, writers, start, stop)?;
+    let board = recorder.board();
+    let mut samples = Samples::default();
+    let watched = Watched {
+        board: &board,
+        clock: &clock,
+        start,
+    };
+    watched.follow(&intakes, &mut alongside, &mut samples, observer);
+    let taken: Vec<Taken> = intakes.into_iter().map(sources::join).collect();
+    let recorded = recorder.finish()?;
+    observer(RecordEvent::Standing(Box::new(board.read())));
+    samples.take(&board.read(), true);
+    alongside.idle(IDLE_NS, stop, &mut |_| ());
+    let seen = conclude::Seen {
+        samples: samples.kept,
+        host,
+        system: alongside.finish(start),
+        notes,
+    };
+    Ok(conclude::result(plan, &recorded, &taken, seen))
+}
+
+fn stream_of(plan: &SourcePlan) -> StreamSetup {
+    StreamSetup {
+        name: plan.stream.clone(),
+        framing: plan.framing.name().to_owned(),
+        source: matches!(plan.source, SourceSpec::Synthetic(_)).then(|| plan.typed.clone()),
+    }
+}
+
+/// Makes the stores of directories that have none yet.
+fn make_stores(
+    plan: &RecordPlan,
+    roots: &Roots,
+    stop: &Stop,
+    observer: &mut RecordObserver<'_>,
+) -> Result<Vec<String>, RecordError> {
+    let lacks_store = |name: &&String| {
+        let path = PathBuf::from(name);
+        path.is_dir() && path.join(STORE_FILE).symlink_metadata().is_err()
+    };
+    let new: Vec<String> = plan.members.iter().filter(lacks_store).cloned().collect();
+    if new.is_empty() {
+        return Ok(plan.members.clone());
+    }
+    if new.len() < plan.members.len() {
+        return Err(RecordError::Usage(format!(
+            "{} has no store yet and others have: make one of all with `sustain create`",
+            new[0]
+        )));
+    }
+    let create_plan = CreatePlan {
+        members: new,
+        size_bytes: plan.size_bytes,
+        slot_bytes: CreatePlan::SLOT_BYTES_DEFAULT,
+        prewrite: true,
+        destroy: Vec::new(),
+        dry_run: plan.dry_run,
+    };
+    create(&create_plan, roots, stop, &mut |event| {
+        observer(match event {
+            CreateEvent::Note(note) => RecordEvent::Note(note),
+            CreateEvent::Prewrite {
+                bytes_done,
+                bytes_all,
+            } => RecordEvent::Preparing(bytes_done, bytes_all),
+        });
+    })?;
+    Ok(plan.members.clone())
+}
+
+/// What the watching thread looks at.
+struct Watched<'a> {
+    board: &'a Arc<Board>,
+    clock: &'a Clock,
+    start: Timestamp,
+}
+
+impl Watched<'_> {
+    /// Tells how it stands until all sources have ended and the recorder has.
+    fn follow(
+        &self,
+        intakes: &[sources::Running],
+        alongside: &mut Alongside,
+        samples: &mut Samples,
+        observer: &mut RecordObserver<'_>,
+    ) {
+        let mut flushes = 0;
+        loop {
+            let standing = self
+                .board
+                .wait_for(|standing| standing.flushes > flushes, STATUS_EVERY);
+            flushes = standing.flushes;
+            alongside.tick(self.clock.now());
+            let standing = Standing {
+                time_s: self.clock.now().since_s(self.start),
+                ..standing
+            };
+            samples.take(&standing, false);
+            let is_over = standing.is_over && intakes.iter().all(sources::Running::is_over);
+            observer(RecordEvent::Standing(Box::new(standing)));
+            if is_over {
+                return;
+            }
+            if self.board.read().is_over {
+                // The board wakes nobody any more; the sources are about to notice.
+                self.clock
+                    .wait_until(self.clock.now() + STATUS_EVERY.as_nanos() as u64 / 10);
+            }
+        }
+    }
+}
+
+/// The standing in even steps, bounded for any length.
+#[derive(Debug)]
+struct Samples {
+    kept: Vec<SampleResult>,
+    step_s: f64,
+    next_s: f64,
+}
+
+impl Default for Samples {
+    fn default() -> Samples {
+        Samples {
+            kept: Vec::new(),
+            step_s: 1.0,
+            next_s: 0.0,
+        }
+    }
+}
+
+impl Samples {
+    fn take(&mut self, standing: &Standing, is_last: bool) {
+        if standing.time_s < self.next_s && !is_last {
+            return;
+        }
+        while self.next_s <= standing.time_s {
+            self.next_s += self.step_s;
+        }
+        let streams = || standing.streams.iter();
+        self.kept.push(SampleResult {
+            time_s: standing.time_s,
+            buffer_fill: standing.buffer_fill,
+            offered_bytes: streams().map(|stream| stream.offered_bytes).collect(),
+            durable_bytes: streams().map(|stream| stream.durable_bytes).collect(),
+            gap_bytes: streams().map(|stream| stream.gap_bytes).collect(),
+            member_bytes: standing.members.iter().map(|member| member.bytes).collect(),
+            limited_by: standing.limited_by.words().to_owned(),
+        });
+        if self.kept.len() > SAMPLES_MAX {
+            let mut index = 0;
+            self.kept.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.step_s *= 2.0;
+        }
+    }
+}
+
+/// Why an end is called what.
+pub(crate) fn ending_name(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Interrupted => "signal",
+        Ending::EndOfDevice => "full",
+        other => other.name(),
+    }
+}
+
+/// Why a source could not be read on.
+pub(crate) fn read_error_words(name: &str, errno: Errno) -> String {
+    format!("{name} could not be read on: {errno}; what came before is recorded")
+}
+
+impl Default for RecordPlan {
+    fn default() -> RecordPlan {
+        RecordPlan {
+            members: Vec::new(),
+            sources: Vec::new(),
+            on_full: OnFull::Block,
+            time_ns: None,
+            bytes: None,
+            options: RecordOptions {
+                durability: Durability::default(),
+                ..RecordOptions::default()
+            },
+            size_bytes: None,
+            dry_run: false,
+            arguments: Vec::new(),
+        }
+    }
+}

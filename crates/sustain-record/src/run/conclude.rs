@@ -1,0 +1,220 @@
+//! The result of a recording, from what its parts have to say.
+
+use jiff::Timestamp as WallTime;
+use sustain_disk::driver::Ending;
+use sustain_disk::meter::{Latency, Meter};
+use sustain_session::System;
+
+use super::{RecordPlan, ending_name, read_error_words};
+use crate::recorder::{MemberStanding, MemberState, OnFull, Recorded, Taken};
+use crate::result::{
+    BufferPointResult, HostResult, LatencyBinResult, LatencyResult, MemberResult, PlanResult,
+    RecordResult, SCHEMA, SampleResult, StreamResult, TotalResult,
+};
+
+/// A recorder thread that used more of its CPU than this was the limit.
+const BUSY_SHARE: f64 = 0.95;
+
+/// What was seen beside the recorder.
+pub(super) struct Seen {
+    /// How it stood, in even steps.
+    pub(super) samples: Vec<SampleResult>,
+    /// The machine.
+    pub(super) host: HostResult,
+    /// What the machine did.
+    pub(super) system: System,
+    /// What the user should know.
+    pub(super) notes: Vec<String>,
+}
+
+pub(super) fn result(
+    plan: &RecordPlan,
+    recorded: &Recorded,
+    taken: &[Taken],
+    seen: Seen,
+) -> RecordResult {
+    let Seen {
+        samples,
+        host,
+        system,
+        mut notes,
+    } = seen;
+    notes.extend(remarks(plan, recorded, taken));
+    let total = total(recorded);
+    let points = recorded.buffer_curve.points();
+    RecordResult {
+        schema: SCHEMA.to_owned(),
+        store: recorded.store.to_string(),
+        recording: recorded.recording,
+        ended: ending_name(recorded.ended).to_owned(),
+        started: WallTime::from_nanosecond(i128::from(recorded.started_ns))
+            .map_or_else(|_| String::new(), |time| time.to_string()),
+        seconds: recorded.wall_ns as f64 / 1e9,
+        engine: format!("{}: {}", recorded.engine.0, recorded.engine.1),
+        plan: plan_result(plan),
+        host,
+        streams: streams(plan, recorded),
+        members: members(recorded),
+        total,
+        buffer_curve: points
+            .iter()
+            .map(|point| BufferPointResult {
+                rate_bytes_per_s: point.rate_bytes_per_s,
+                buffer_bytes: point.buffer_bytes,
+            })
+            .collect(),
+        samples,
+        system,
+        notes,
+    }
+}
+
+fn plan_result(plan: &RecordPlan) -> PlanResult {
+    PlanResult {
+        sustain_version: env!("CARGO_PKG_VERSION").to_owned(),
+        arguments: plan.arguments.clone(),
+        time_s: plan.time_ns.map(|time_ns| time_ns as f64 / 1e9),
+        bytes: plan.bytes,
+        buffer_bytes: plan.options.buffer_bytes,
+        append_bytes: plan.options.append_bytes,
+        depth: plan.options.depth,
+        on_full: match plan.on_full {
+            OnFull::Block => "block",
+            OnFull::Drop => "drop",
+        }
+        .to_owned(),
+        ring: plan.options.ring,
+        durable_each: plan.options.durability.each,
+        durable_interval_s: plan.options.durability.interval_ns as f64 / 1e9,
+    }
+}
+
+fn streams(plan: &RecordPlan, recorded: &Recorded) -> Vec<StreamResult> {
+    let latencies = recorded
+        .written_latency
+        .iter()
+        .zip(&recorded.durable_latency);
+    plan.sources
+        .iter()
+        .zip(&recorded.standing.streams)
+        .zip(latencies)
+        .map(|((source, standing), (written, durable))| StreamResult {
+            name: standing.name.clone(),
+            source: source.typed.clone(),
+            framing: source.framing.name().to_owned(),
+            offered_bytes: standing.offered_bytes,
+            recorded_bytes: standing.recorded_bytes,
+            gap_bytes: standing.gap_bytes,
+            durable_bytes: standing.durable_bytes,
+            frames: standing.frames,
+            written_latency_ns: latency(written),
+            durable_latency_ns: latency(durable),
+            written_latency_histogram: histogram(written),
+            durable_latency_histogram: histogram(durable),
+        })
+        .collect()
+}
+
+fn latency(latency: &Latency) -> LatencyResult {
+    LatencyResult {
+        p50: latency.percentile_ns(50.0),
+        p99: latency.percentile_ns(99.0),
+        p99_9: latency.percentile_ns(99.9),
+        max: latency.max().latency_ns,
+        max_at_s: latency.max().at_ns as f64 / 1e9,
+    }
+}
+
+fn histogram(latency: &Latency) -> Vec<LatencyBinResult> {
+    let bins = latency.bins();
+    bins.map(|(from_ns, to_ns, count)| LatencyBinResult {
+        from_ns,
+        to_ns,
+        count,
+    })
+    .collect()
+}
+
+fn members(recorded: &Recorded) -> Vec<MemberResult> {
+    let standings = &recorded.standing.members;
+    let all: u64 = standings.iter().map(|member| member.bytes).sum();
+    standings
+        .iter()
+        .zip(&recorded.meters)
+        .map(|(standing, meter)| member(standing, meter, all))
+        .collect()
+}
+
+fn member(standing: &MemberStanding, meter: &Meter, all_bytes: u64) -> MemberResult {
+    MemberResult {
+        name: standing.name.clone(),
+        bytes: standing.bytes,
+        written_bytes: meter.bytes(),
+        share: standing.bytes as f64 / all_bytes.max(1) as f64,
+        rate_bytes_per_s: rate(meter),
+        state: standing.state.name().to_owned(),
+        error: standing.error.clone(),
+        depth_reached: meter.depth_reached(),
+        latency_ns: latency(meter.latency()),
+        worst_stall_ns: meter.stalls().worst_ns(),
+    }
+}
+
+fn rate(meter: &Meter) -> f64 {
+    meter.bytes() as f64 * 1e9 / meter.last_ns().max(1) as f64
+}
+
+fn total(recorded: &Recorded) -> TotalResult {
+    let bytes: u64 = recorded.meters.iter().map(Meter::bytes).sum();
+    let wall_clock = bytes as f64 * 1e9 / recorded.wall_ns.max(1) as f64;
+    let lost = recorded
+        .standing
+        .streams
+        .iter()
+        .any(|stream| stream.gap_bytes > 0);
+    TotalResult {
+        sum_bytes_per_s: recorded.meters.iter().map(rate).sum(),
+        wall_clock_bytes_per_s: wall_clock,
+        all_active_bytes_per_s: wall_clock,
+        cpu_seconds_per_gb: recorded.cpu_ns as f64 / bytes.max(1) as f64,
+        worst_stall_ns: recorded
+            .meters
+            .iter()
+            .map(|meter| meter.stalls().worst_ns())
+            .max()
+            .unwrap_or(0),
+        tool_limited: recorded.cpu_share > BUSY_SHARE,
+        rate_held: !lost,
+    }
+}
+
+fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<String> {
+    let mut remarks = Vec::new();
+    for (source, taken) in plan.sources.iter().zip(taken) {
+        if let Some(errno) = taken.read_error {
+            let errno = sustain_disk::error::Errno(errno.raw_os_error());
+            remarks.push(read_error_words(&source.typed, errno));
+        }
+        if let Some(error) = &taken.framing_error {
+            remarks.push(format!("{}: {error}", source.stream));
+        }
+        if taken.offered_bytes == 0 && taken.ending == Ending::Source {
+            remarks.push(format!(
+                "{} was empty: nothing is recorded of it",
+                source.typed
+            ));
+        }
+    }
+    for member in &recorded.standing.members {
+        if let (MemberState::Failed, Some(error)) = (member.state, &member.error) {
+            remarks.push(format!("{error}; the others went on"));
+        }
+    }
+    if recorded.ended == Ending::Full {
+        remarks.push(
+            "the store is full: record with --ring to overwrite the oldest, or make a larger one"
+                .to_owned(),
+        );
+    }
+    remarks
+}

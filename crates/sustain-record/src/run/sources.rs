@@ -1,0 +1,160 @@
+//! The sources of a recording: opened before it begins, then each in a thread of its own.
+
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::thread::JoinHandle;
+
+use rustix::fs::{
+    FileType, Mode, OFlags, Stat, fcntl_getfl, fcntl_setfl, fstat, open as open_file,
+};
+use rustix::io::Errno;
+use rustix::pipe::fcntl_setpipe_size;
+use sustain_disk::clock::Timestamp;
+use sustain_session::Stop;
+
+use super::RecordPlan;
+use crate::error::RecordError;
+use crate::recorder::{Intake, IntakeSetup, StreamWriter, Taken};
+use crate::source::SourceSpec;
+use crate::source::synthetic::{Synthetic, seed_of};
+use crate::store::Store;
+
+/// A pipe of this size takes fewer switches between its ends; an ordinary user may have it.
+const PIPE_BYTES: usize = 1 << 20;
+
+/// A source that is ready.
+pub(super) enum Source {
+    Descriptor(OwnedFd),
+    Synthetic(Synthetic),
+}
+
+/// An intake under way.
+pub(super) struct Running {
+    thread: JoinHandle<Taken>,
+}
+
+impl Running {
+    pub(super) fn is_over(&self) -> bool {
+        self.thread.is_finished()
+    }
+}
+
+/// Opens all sources, so that what is wrong with one is told before anything is recorded.
+pub(super) fn open(plan: &RecordPlan, store: &Store) -> Result<Vec<Source>, RecordError> {
+    let standard = plan
+        .sources
+        .iter()
+        .filter(|source| source.source == SourceSpec::Standard);
+    if standard.count() > 1 {
+        let why = "standard input can be one stream only: name files or FIFOs for the others";
+        return Err(RecordError::Usage(why.to_owned()));
+    }
+    let sources = plan.sources.iter().map(|source| match &source.source {
+        SourceSpec::Synthetic(spec) => {
+            let seed = seed_of(&source.stream);
+            Ok(Source::Synthetic(Synthetic::new(spec, seed)))
+        }
+        SourceSpec::Standard => {
+            let standard = std::io::stdin().as_fd().try_clone_to_owned();
+            let standard =
+                standard.map_err(|error| refused("standard input", &error.to_string()))?;
+            prepare("standard input", standard, store)
+        }
+        SourceSpec::Path(path) => open_path(path, store),
+    });
+    sources.collect()
+}
+
+fn open_path(path: &Path, store: &Store) -> Result<Source, RecordError> {
+    let name = path.display().to_string();
+    // Opening a FIFO would else wait for its writer, deaf to Ctrl-C.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = open_file(path, flags, Mode::empty()).map_err(|errno| {
+        let advice = match errno {
+            Errno::NOENT => "there is nothing of that name; check --from".to_owned(),
+            Errno::ACCESS | Errno::PERM => "permission denied".to_owned(),
+            other => other.to_string(),
+        };
+        refused(&name, &advice)
+    })?;
+    prepare(&name, file, store)
+}
+
+fn prepare(name: &str, file: OwnedFd, store: &Store) -> Result<Source, RecordError> {
+    let found = fstat(&file).map_err(|errno| refused(name, &errno.to_string()))?;
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::Directory => return Err(refused(name, "it is a directory, not a source")),
+        FileType::Fifo => {
+            // A smaller pipe only costs speed.
+            let _ = fcntl_setpipe_size(&file, PIPE_BYTES);
+        }
+        FileType::RegularFile => {
+            if is_member(&found, store) {
+                let why = "it is a member of the store that is recorded to";
+                return Err(refused(name, why));
+            }
+            if fcntl_getfl(&file).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK)) {
+                let _ = fcntl_setfl(&file, OFlags::empty());
+            }
+        }
+        _ => {}
+    }
+    Ok(Source::Descriptor(file))
+}
+
+/// Recording a member onto its own store would never end.
+fn is_member(found: &Stat, store: &Store) -> bool {
+    let files = store
+        .members
+        .iter()
+        .filter_map(|member| member.target.file.as_ref());
+    files
+        .filter_map(|file| fstat(file).ok())
+        .any(|member| (member.st_dev, member.st_ino) == (found.st_dev, found.st_ino))
+}
+
+fn refused(name: &str, why: &str) -> RecordError {
+    RecordError::Usage(format!("{name} cannot be recorded: {why}"))
+}
+
+/// Starts an intake for each source.
+pub(super) fn start(
+    plan: &RecordPlan,
+    sources: Vec<Source>,
+    writers: Vec<StreamWriter>,
+    start: Timestamp,
+    stop: &Stop,
+) -> Result<Vec<Running>, RecordError> {
+    let intakes = plan.sources.iter().zip(sources).zip(writers);
+    intakes
+        .map(|((source, opened), writer)| {
+            let setup = IntakeSetup {
+                framing: source.framing,
+                on_full: plan.on_full,
+                linger_ns: plan.options.durability.interval_ns / 2,
+                bytes_max: plan.bytes,
+                deadline: plan.time_ns.map(|time_ns| start + time_ns),
+                stop: stop.clone(),
+            };
+            let intake = Intake::new(writer, setup);
+            let thread = std::thread::Builder::new()
+                .name(format!("sustain-{}", source.stream))
+                .spawn(move || match opened {
+                    Source::Descriptor(file) => intake.read_all(&File::from(file)),
+                    Source::Synthetic(synthetic) => intake.run_synthetic(&synthetic, start),
+                });
+            thread
+                .map(|thread| Running { thread })
+                .map_err(|error| refused(&source.typed, &format!("no thread: {error}")))
+        })
+        .collect()
+}
+
+/// What an intake has come to; its panic is ours.
+pub(super) fn join(running: Running) -> Taken {
+    running
+        .thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}

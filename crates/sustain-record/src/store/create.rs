@@ -1,0 +1,375 @@
+//! Makes a store of devices and files: looks at all of them before it touches any, then prepares
+//! files, and writes superblocks last.
+
+use std::path::PathBuf;
+
+use rustix::fs::{FallocateFlags, Mode as FileMode, OFlags, fallocate, fsync, ftruncate, open};
+use rustix::io::Errno;
+use sustain_disk::clock::{Clock, WallClock};
+use sustain_disk::engine::{SharedMachine, SimulatedTarget};
+use sustain_disk::error::Error;
+use sustain_disk::target::{DataPath, Direction, OpenRequest, Target, TargetKind};
+use sustain_disk::units::Size;
+use sustain_host::Roots;
+use sustain_session::{
+    CreatedFiles, Permission, SimulatedDisk, Stop, check_destroy, folder_of, is_new,
+    open_under_guard, rehearse_under_guard,
+};
+use uuid::Uuid;
+
+use super::candidate::{Candidate, Lock, candidates};
+use super::prewrite::{Prewritten, prewrite};
+use super::sizes::{divide, note_shared_file_systems};
+use super::{open as opened, superblocks, takes_blocks};
+use crate::error::RecordError;
+use crate::format::{Geometry, MEMBERS_MAX, Superblock};
+
+/// At either end of a member: what superblocks of a store take, and most signatures of others.
+const WIPED_BYTES: u64 = 128 << 10;
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreatePlan {
+    /// Block devices, files and directories, as typed. Of a directory a file in it becomes the
+    /// member.
+    pub members: Vec<String>,
+    /// Size of each file; else 10 GiB for new ones, and what they have for others.
+    pub size_bytes: Option<u64>,
+    /// Size of the slots.
+    pub slot_bytes: u32,
+    /// Whether every byte of files is written once.
+    pub prewrite: bool,
+    /// Which of `members` may be destroyed, as typed.
+    pub destroy: Vec<String>,
+    /// Only say what would be done.
+    pub dry_run: bool,
+}
+
+impl CreatePlan {
+    /// A slot, unless told otherwise.
+    pub const SLOT_BYTES_DEFAULT: u32 = 8 << 20;
+}
+
+/// What is told while a store is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CreateEvent {
+    /// What the user should know; before anything is written.
+    Note(String),
+    /// Files are being written once.
+    Prewrite {
+        /// So far.
+        bytes_done: u64,
+        /// In all.
+        bytes_all: u64,
+    },
+}
+
+/// A store that was made, or would be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Created {
+    /// Which one it is; none in a dry run.
+    pub store: Option<Uuid>,
+    /// Its members, in the order given.
+    pub members: Vec<CreatedMember>,
+}
+
+/// A member of a store that was made, or would be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreatedMember {
+    /// As typed.
+    pub name: String,
+    /// Where it lies; none for a simulated disk.
+    pub path: Option<PathBuf>,
+    /// How it is divided.
+    pub geometry: Geometry,
+    /// Whether it is a file that was not there before.
+    pub is_new: bool,
+}
+
+/// What is to become a member, opened.
+pub(super) struct Site<'a> {
+    pub(super) name: &'a str,
+    pub(super) path: PathBuf,
+    pub(super) target: Target,
+    pub(super) is_new: bool,
+    _lock: Option<Lock>,
+}
+
+/// Makes a store. If it fails, files that it has made are removed.
+///
+/// # Errors
+/// [`RecordError::Usage`], [`RecordError::Target`] and [`RecordError::Member`] before anything is
+/// written; [`RecordError::Request`] and [`RecordError::Engine`] if writing fails;
+/// [`RecordError::Interrupted`] if `stop` says so.
+pub fn create(
+    plan: &CreatePlan,
+    roots: &Roots,
+    stop: &Stop,
+    observer: &mut dyn FnMut(CreateEvent),
+) -> Result<Created, RecordError> {
+    check_count(plan.members.len())?;
+    check_destroy(&plan.destroy, &plan.members)?;
+    let (mut created, mut notes) = (CreatedFiles::default(), Vec::new());
+    let mut sites = Vec::new();
+    for candidate in candidates(&plan.members, Direction::Write, roots)? {
+        sites.push(open_site(plan, candidate, roots, &mut created, &mut notes)?);
+    }
+    let geometries = divide(plan, &sites, &mut notes)?;
+    note_shared_file_systems(&sites, &mut notes);
+    notes
+        .into_iter()
+        .for_each(|note| observer(CreateEvent::Note(note)));
+    let members = sites
+        .iter()
+        .zip(&geometries)
+        .map(|(site, geometry)| CreatedMember {
+            name: site.name.to_owned(),
+            path: Some(site.path.clone()),
+            geometry: *geometry,
+            is_new: site.is_new,
+        })
+        .collect();
+    if plan.dry_run {
+        return Ok(Created {
+            store: None,
+            members,
+        });
+    }
+    prepare_files(plan, &sites, &geometries, stop, observer)?;
+    let targets: Vec<_> = sites.iter().map(|site| (&site.target, None)).collect();
+    let is_prewritten = |target: &Target| plan.prewrite && target.kind == TargetKind::File;
+    let store = found(&targets, &geometries, &is_prewritten, &[], &Clock::Real)?;
+    sites.iter().try_for_each(sync_folder)?;
+    created.keep();
+    Ok(Created {
+        store: Some(store),
+        members,
+    })
+}
+
+/// Makes a store of disks of simulated machines that keep what is written.
+///
+/// # Errors
+/// [`RecordError::Member`] for a disk that is too small; [`RecordError::Request`] and
+/// [`RecordError::Engine`] if writing fails.
+pub fn create_simulated(
+    disks: &[SimulatedDisk],
+    machines: &[SharedMachine],
+    clock: &Clock,
+    slot_bytes: u32,
+) -> Result<Created, RecordError> {
+    check_count(disks.len())?;
+    let geometries = disks
+        .iter()
+        .map(|disk| {
+            let capacity_bytes = disk.target.capacity_bytes.unwrap_or(0);
+            Geometry::of_member(capacity_bytes, slot_bytes)
+                .map_err(|error| RecordError::member(&disk.target.name, error.to_string()))
+        })
+        .collect::<Result<Vec<Geometry>, RecordError>>()?;
+    let targets: Vec<_> = disks
+        .iter()
+        .map(|disk| (&disk.target, Some(disk.simulated)))
+        .collect();
+    let store = found(&targets, &geometries, &|_| false, machines, clock)?;
+    let members = disks
+        .iter()
+        .zip(geometries)
+        .map(|(disk, geometry)| CreatedMember {
+            name: disk.target.name.clone(),
+            path: None,
+            geometry,
+            is_new: false,
+        })
+        .collect();
+    Ok(Created {
+        store: Some(store),
+        members,
+    })
+}
+
+fn check_count(members: usize) -> Result<(), RecordError> {
+    if (1..=MEMBERS_MAX).contains(&members) {
+        return Ok(());
+    }
+    Err(RecordError::Usage(format!(
+        "a store has 1 to {MEMBERS_MAX} members, and {members} are named"
+    )))
+}
+
+fn open_site<'a>(
+    plan: &CreatePlan,
+    candidate: Candidate<'a>,
+    roots: &Roots,
+    created: &mut CreatedFiles,
+    notes: &mut Vec<String>,
+) -> Result<Site<'a>, RecordError> {
+    let Candidate { name, path } = candidate;
+    let open_with = |path_kind, notes: &mut Vec<String>| {
+        let request = OpenRequest {
+            direction: Direction::Write,
+            path: path_kind,
+            create: true,
+        };
+        let permission = Permission::Destroy {
+            names: &plan.destroy,
+            instead: "name another member",
+        };
+        let open = if plan.dry_run {
+            rehearse_under_guard
+        } else {
+            open_under_guard
+        };
+        open(name, &path, request, permission, roots, notes)
+    };
+    let mut direct_notes = Vec::new();
+    let target = match open_with(DataPath::Direct, &mut direct_notes) {
+        Ok(target) => {
+            notes.append(&mut direct_notes);
+            target
+        }
+        // Where only direct I/O is refused, the page cache will do for making the store.
+        Err(Error::Target { target, why }) => {
+            open_with(DataPath::Buffered, notes).map_err(|_| Error::Target { target, why })?
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let is_new = is_new(&target);
+    if is_new && !plan.dry_run {
+        created.add(&path);
+    }
+    if !takes_blocks(target.alignment_bytes) {
+        let unit = Size(u64::from(target.alignment_bytes));
+        let why = format!(
+            "it takes requests in units of {unit} only, and a store needs blocks of 4 KiB: use \
+             another place"
+        );
+        return Err(RecordError::member(name, why));
+    }
+    Ok(Site {
+        _lock: Lock::take(&target)?,
+        name,
+        path,
+        target,
+        is_new,
+    })
+}
+
+/// Gives files their size, and writes them once if that is wanted.
+fn prepare_files(
+    plan: &CreatePlan,
+    sites: &[Site<'_>],
+    geometries: &[Geometry],
+    stop: &Stop,
+    observer: &mut dyn FnMut(CreateEvent),
+) -> Result<(), RecordError> {
+    let mut files = Vec::new();
+    for (site, geometry) in sites.iter().zip(geometries) {
+        if site.target.kind == TargetKind::File {
+            resize(site, geometry.member_bytes)?;
+            files.push((&site.target, geometry.member_bytes));
+        }
+    }
+    let mut is_interrupted = stop.reason().is_some();
+    let begins = plan.prewrite && !files.is_empty() && !is_interrupted;
+    if begins {
+        let bytes_all = files.iter().map(|(_, bytes)| bytes).sum();
+        let written = prewrite(&files, stop, &mut |bytes_done| {
+            observer(CreateEvent::Prewrite {
+                bytes_done,
+                bytes_all,
+            });
+        })?;
+        is_interrupted = written == Prewritten::Interrupted || stop.reason().is_some();
+    }
+    if !is_interrupted {
+        return Ok(());
+    }
+    let mut text = "interrupted before the store was made: new files are removed".to_owned();
+    let touched = |site: &&Site<'_>| site.target.kind == TargetKind::File && !site.is_new;
+    for site in sites.iter().filter(touched) {
+        text.push_str(&format!("; what was in {} is lost", site.name));
+    }
+    Err(RecordError::Interrupted(text))
+}
+
+fn resize(site: &Site<'_>, size_bytes: u64) -> Result<(), RecordError> {
+    let Some(file) = &site.target.file else {
+        return Ok(());
+    };
+    let allocated = ftruncate(file, size_bytes)
+        .and_then(|()| fallocate(file, FallocateFlags::empty(), 0, size_bytes));
+    match allocated {
+        // Where blocks cannot be reserved, writing will take them.
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        Err(errno) => Err(RecordError::member(
+            site.name,
+            format!(
+                "no file of {} can be made there: {errno}; free some space, or use a smaller --size",
+                Size(size_bytes)
+            ),
+        )),
+    }
+}
+
+/// Writes the superblocks of a new store, after what lay where they and others like them are.
+fn found(
+    targets: &[(&Target, Option<SimulatedTarget>)],
+    geometries: &[Geometry],
+    is_prewritten: &dyn Fn(&Target) -> bool,
+    machines: &[SharedMachine],
+    clock: &Clock,
+) -> Result<Uuid, RecordError> {
+    let mut io = opened::io_over(targets, machines, clock)?;
+    let names: Vec<&str> = targets
+        .iter()
+        .map(|(target, _)| target.name.as_str())
+        .collect();
+    let zeros = || vec![0; WIPED_BYTES as usize];
+    let ends: Vec<(usize, u64, Vec<u8>)> = geometries
+        .iter()
+        .enumerate()
+        .flat_map(|(member, geometry)| {
+            let last = geometry.member_bytes - WIPED_BYTES;
+            [(member, 0, zeros()), (member, last, zeros())]
+        })
+        .collect();
+    superblocks::write_blocks(&mut io, &names, &ends)?;
+    let store = Uuid::new_v4();
+    let members: Vec<Uuid> = targets.iter().map(|_| Uuid::new_v4()).collect();
+    let created_ns = WallClock::read(clock).unix_ns(clock.now());
+    let superblocks: Vec<Superblock> = geometries
+        .iter()
+        .enumerate()
+        .map(|(index, geometry)| Superblock {
+            store,
+            member: members[index],
+            generation: 1,
+            created_ns,
+            geometry: *geometry,
+            member_index: index as u16,
+            members: members.clone(),
+            is_prewritten: is_prewritten(targets[index].0),
+            slots_begun: 0,
+        })
+        .collect();
+    let named: Vec<(&str, &Superblock)> = names.into_iter().zip(&superblocks).collect();
+    superblocks::write(&mut io, &named)?;
+    Ok(store)
+}
+
+/// Makes the name of a new file as durable as the file.
+fn sync_folder(site: &Site<'_>) -> Result<(), RecordError> {
+    if !site.is_new {
+        return Ok(());
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    open(folder_of(&site.path), flags, FileMode::empty())
+        .and_then(fsync)
+        .map_err(|errno| {
+            RecordError::member(
+                site.name,
+                format!("its directory cannot be synced: {errno}"),
+            )
+        })
+}

@@ -1,0 +1,234 @@
+//! Stores: their members found, opened and made, and what is on them. The recorder and the readers
+//! begin here. Nothing is written to anything that the guard has not seen.
+
+mod candidate;
+mod create;
+mod member;
+mod open;
+mod prewrite;
+mod recover;
+mod sizes;
+mod superblocks;
+
+use std::fmt;
+
+use sustain_disk::clock::Clock;
+use sustain_disk::engine::SharedMachine;
+use uuid::Uuid;
+
+use crate::error::RecordError;
+use crate::format::BLOCK_BYTES;
+use crate::member_io::{MemberIo, ReadOrder};
+use crate::opening::{Asked, Opening, Recording, Tail, merge};
+
+pub use create::{CreateEvent, CreatePlan, Created, CreatedMember, create, create_simulated};
+pub use member::OpenMember;
+pub use recover::Recovered;
+
+/// The name of a member's file in a directory that is named as a member.
+pub const FILE_NAME: &str = "sustain.store";
+
+/// New recordings begin at a multiple of this: what a crash has destroyed may have carried larger
+/// sequences than what is left.
+const SEQUENCE_STEP: u64 = 1 << 20;
+
+/// What a store is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// To read: any members will do, nothing is locked, nothing is written.
+    Read,
+    /// To record: all members, under the guard, locked against other recorders.
+    Record,
+}
+
+/// A member that belongs to the store and was not given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Missing {
+    /// Its place in the table of members, from 0.
+    pub index: usize,
+    /// Which one it is.
+    pub member: Uuid,
+}
+
+/// A store that is open. Files that are open for recording are locked as long as it lives.
+pub struct Store {
+    /// Which one it is.
+    pub id: Uuid,
+    /// The size of all slots.
+    pub slot_bytes: u32,
+    /// The members that are there, in the order of the table of members.
+    pub members: Vec<OpenMember>,
+    /// Those that are not; none when it is open for recording.
+    pub missing: Vec<Missing>,
+    /// Where each of `members` ends, in the same order.
+    pub tails: Vec<Tail>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    machines: Vec<SharedMachine>,
+    clock: Clock,
+    openings: Vec<Opening>,
+    bytes_read: u64,
+    _locks: Vec<candidate::Lock>,
+}
+
+impl Store {
+    /// All recordings of which anything was left when the store was opened, newest first.
+    ///
+    /// # Errors
+    /// [`RecordError::RecordedApart`] if parts of the store have recorded by themselves;
+    /// [`RecordError::Engine`]. What cannot be read counts as not there.
+    pub fn recordings(&mut self) -> Result<Vec<Recording>, RecordError> {
+        let chapters = self.ask(Opening::chapters)?;
+        let mut by_index = vec![None; self.members.len() + self.missing.len()];
+        for (member, chapters) in self.members.iter().zip(chapters) {
+            by_index[member.index()] = Some(chapters);
+        }
+        merge(&by_index).map_err(|apart| RecordError::RecordedApart {
+            recording: apart.recording,
+            first: self.name_of(apart.first),
+            second: self.name_of(apart.second),
+        })
+    }
+
+    /// The number that the next recording gets.
+    pub fn next_recording(&self) -> u32 {
+        let numbers = self.tails.iter().map(|tail| tail.max_recording);
+        numbers.max().unwrap_or(0).saturating_add(1)
+    }
+
+    /// The first sequence of the next recording: above all that was found, and above what a crash
+    /// may have destroyed.
+    pub fn first_sequence(&self) -> u64 {
+        let sequences = self.tails.iter().map(|tail| tail.max_sequence);
+        let above = sequences.max().unwrap_or(0).saturating_add(1);
+        above
+            .checked_next_multiple_of(SEQUENCE_STEP)
+            .unwrap_or(u64::MAX)
+    }
+
+    /// What the superblocks are to say before the next recording writes anything, for
+    /// [`Store::renew_superblocks`]: each member's first slot of it counts as begun. So whoever
+    /// opens the store after a crash knows that there may be leftovers, even if none of the
+    /// recording's starts survived. A member that is full has no such slot, unless it is written
+    /// over in a ring: it must not seem as if its oldest slot was.
+    pub fn slots_begun_at_start(&self, ring: bool) -> Vec<u64> {
+        let members = self.members.iter().zip(&self.tails);
+        members
+            .map(|(member, tail)| {
+                let slot_count = member.superblock.geometry.slot_count;
+                let is_full = !ring && tail.next_slot_serial >= slot_count;
+                tail.next_slot_serial.saturating_add(u64::from(!is_full))
+            })
+            .collect()
+    }
+
+    /// Renews the superblocks of all members: two copies, a flush, the other two, a flush.
+    /// `slots_begun` has for each member how many slot serials have been begun: at the start of a
+    /// recording [`Store::slots_begun_at_start`], at its end the newest serial and 1.
+    ///
+    /// # Errors
+    /// [`RecordError::Request`] if a member cannot be written; [`RecordError::Engine`].
+    ///
+    /// # Panics
+    /// If there is not one number for each member.
+    pub fn renew_superblocks(&mut self, slots_begun: &[u64]) -> Result<(), RecordError> {
+        assert_eq!(slots_begun.len(), self.members.len(), "one for each member");
+        let mut io = self.io()?;
+        for (member, slots_begun) in self.members.iter_mut().zip(slots_begun) {
+            member.superblock.generation = member.superblock.generation.saturating_add(1);
+            member.superblock.slots_begun = *slots_begun;
+        }
+        let members: Vec<_> = self
+            .members
+            .iter()
+            .map(|member| (member.name.as_str(), &member.superblock))
+            .collect();
+        superblocks::write(&mut io, &members)
+    }
+
+    /// Single reads and writes of the members, by their index in `members`.
+    ///
+    /// # Errors
+    /// [`RecordError`] if the system has no engine or memory for it.
+    pub fn io(&self) -> Result<MemberIo, RecordError> {
+        open::io(&self.members, &self.machines, &self.clock)
+    }
+
+    /// The simulated machines of the members, if they are simulated.
+    pub fn machines(&self) -> &[SharedMachine] {
+        &self.machines
+    }
+
+    /// Real, unless the members are simulated.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Bytes that were read of all members to find out what is said here.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    /// What a member is called in messages: as typed, else by its place in the table of members.
+    fn name_of(&self, index: usize) -> String {
+        let found = self.members.iter().find(|member| member.index() == index);
+        found.map_or_else(|| format!("member {index}"), |member| member.name.clone())
+    }
+
+    /// Asks all members one question, and reads what they need for the answer.
+    fn ask<T>(
+        &mut self,
+        question: impl Fn(&mut Opening) -> Asked<T>,
+    ) -> Result<Vec<T>, RecordError> {
+        let mut io = self.io()?;
+        let mut answers: Vec<Option<T>> = self.openings.iter().map(|_| None).collect();
+        loop {
+            let (mut askers, mut orders) = (Vec::new(), Vec::new());
+            for (member, answer) in answers.iter_mut().enumerate() {
+                if answer.is_some() {
+                    continue;
+                }
+                match question(&mut self.openings[member]) {
+                    Ok(found) => *answer = Some(found),
+                    Err(needs) => {
+                        orders.extend(needs.iter().map(|need| ReadOrder {
+                            member,
+                            offset_bytes: need.offset_bytes,
+                            length_bytes: need.length_bytes,
+                        }));
+                        askers.extend(needs.into_iter().map(|need| (member, need)));
+                    }
+                }
+            }
+            if orders.is_empty() {
+                break;
+            }
+            let read = io.read_all(&orders);
+            io.check_engine()?;
+            for ((member, need), bytes) in askers.iter().zip(&read) {
+                self.openings[*member].answer(need, bytes.as_deref().map_err(|errno| *errno));
+            }
+        }
+        self.bytes_read += (0..self.members.len())
+            .map(|member| io.bytes_read(member))
+            .sum::<u64>();
+        Ok(answers.into_iter().flatten().collect())
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Store")
+            .field("id", &self.id)
+            .field("members", &self.members)
+            .field("missing", &self.missing)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether a member that wants offsets and lengths in multiples of so many bytes can be driven in
+/// blocks.
+fn takes_blocks(alignment_bytes: u32) -> bool {
+    (BLOCK_BYTES as u32).is_multiple_of(alignment_bytes.max(1))
+}

@@ -1,0 +1,336 @@
+//! Opens the members of a store: each by itself, then whether they belong together.
+
+use std::collections::HashMap;
+
+use sustain_disk::clock::Clock;
+use sustain_disk::engine::{SharedMachine, SimulatedTarget};
+use sustain_disk::error::Error;
+use sustain_disk::target::{DataPath, Direction, OpenRequest, Target};
+use sustain_disk::units::Size;
+use sustain_host::Roots;
+use sustain_session::{Permission, SimulatedDisk, open_under_guard};
+
+use super::candidate::{Candidate, Lock, candidates};
+use super::{Missing, Mode, OpenMember, Store, superblocks, takes_blocks};
+use crate::error::RecordError;
+use crate::format::{Superblock, SuperblockError};
+use crate::member_io::MemberIo;
+use crate::opening::Opening;
+
+impl Store {
+    /// Opens the store of which `names` are members, in any order: block devices, files, or
+    /// directories that hold a member's file. Nothing is written.
+    ///
+    /// Direct I/O is used; where a member refuses it, reading goes through the page cache.
+    ///
+    /// # Errors
+    /// [`RecordError::Target`] for what cannot be opened, and for recording what the guard refuses;
+    /// [`RecordError::Member`] for what is no member, or not of the same store;
+    /// [`RecordError::Incomplete`] if a member is missing for recording.
+    pub fn open(names: &[String], mode: Mode, roots: &Roots) -> Result<Store, RecordError> {
+        let direction = match mode {
+            Mode::Read => Direction::Read,
+            Mode::Record => Direction::Write,
+        };
+        let mut notes = Vec::new();
+        let (mut targets, mut locks) = (Vec::new(), Vec::new());
+        for candidate in candidates(names, direction, roots)? {
+            let target = open_candidate(&candidate, mode, roots, &mut notes)?;
+            if mode == Mode::Record {
+                locks.extend(Lock::take(&target)?);
+            }
+            targets.push((target, None));
+        }
+        let mut store = Store::of(targets, mode, Vec::new(), Clock::Real, notes)?;
+        store._locks = locks;
+        Ok(store)
+    }
+
+    /// As [`Store::open`], of disks of simulated machines that keep what is written.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_simulated(
+        disks: &[SimulatedDisk],
+        machines: &[SharedMachine],
+        clock: &Clock,
+        mode: Mode,
+    ) -> Result<Store, RecordError> {
+        let targets = disks
+            .iter()
+            .map(|disk| (disk.target.clone(), Some(disk.simulated)))
+            .collect();
+        Store::of(targets, mode, machines.to_vec(), clock.clone(), Vec::new())
+    }
+
+    fn of(
+        targets: Vec<(Target, Option<SimulatedTarget>)>,
+        mode: Mode,
+        machines: Vec<SharedMachine>,
+        clock: Clock,
+        mut notes: Vec<String>,
+    ) -> Result<Store, RecordError> {
+        if targets.is_empty() {
+            return Err(RecordError::Usage("no member is named".to_owned()));
+        }
+        let mut members = read_members(targets, &machines, &clock)?;
+        check_together(&members)?;
+        members.sort_by_key(OpenMember::index);
+        for member in &members {
+            check_size(member, mode, &mut notes)?;
+        }
+        let first = &members[0].superblock;
+        let missing: Vec<Missing> = first
+            .members
+            .iter()
+            .enumerate()
+            .filter(|(_, member)| {
+                members
+                    .iter()
+                    .all(|there| there.superblock.member != **member)
+            })
+            .map(|(index, member)| Missing {
+                index,
+                member: *member,
+            })
+            .collect();
+        if mode == Mode::Record {
+            check_complete(&missing, first.members.len())?;
+        }
+        let mut store = Store {
+            id: first.store,
+            slot_bytes: first.geometry.slot_bytes,
+            openings: members
+                .iter()
+                .map(|member| Opening::new(&member.superblock))
+                .collect(),
+            members,
+            missing,
+            tails: Vec::new(),
+            notes,
+            machines,
+            clock,
+            bytes_read: 0,
+            _locks: Vec::new(),
+        };
+        store.tails = store.ask(Opening::tail)?;
+        store.note_tails();
+        Ok(store)
+    }
+
+    fn note_tails(&mut self) {
+        for (member, tail) in self.members.iter().zip(&self.tails) {
+            if tail.unreadable_blocks > 0 {
+                self.notes.push(format!(
+                    "{}: {} of the blocks that tell what is on it cannot be read; they count as \
+                     empty. Look at the kernel log (dmesg) and at smartctl -x",
+                    member.name, tail.unreadable_blocks
+                ));
+            }
+        }
+    }
+}
+
+/// Single reads and writes of members.
+pub(super) fn io(
+    members: &[OpenMember],
+    machines: &[SharedMachine],
+    clock: &Clock,
+) -> Result<MemberIo, RecordError> {
+    let targets: Vec<_> = members
+        .iter()
+        .map(|member| (&member.target, member.simulated))
+        .collect();
+    io_over(&targets, machines, clock)
+}
+
+/// Single reads and writes of what may become members: either all are simulated, or none is.
+pub(super) fn io_over(
+    targets: &[(&Target, Option<SimulatedTarget>)],
+    machines: &[SharedMachine],
+    clock: &Clock,
+) -> Result<MemberIo, RecordError> {
+    let simulated: Option<Vec<SimulatedTarget>> =
+        targets.iter().map(|(_, simulated)| *simulated).collect();
+    match simulated {
+        Some(simulated) => Ok(MemberIo::open_simulated(machines, &simulated, clock)?),
+        None => {
+            let files: Vec<&Target> = targets.iter().map(|(target, _)| *target).collect();
+            Ok(MemberIo::open(&files)?)
+        }
+    }
+}
+
+fn open_candidate(
+    candidate: &Candidate<'_>,
+    mode: Mode,
+    roots: &Roots,
+    notes: &mut Vec<String>,
+) -> Result<Target, RecordError> {
+    let Candidate { name, path } = candidate;
+    if path
+        .file_name()
+        .is_some_and(|file| file == super::FILE_NAME)
+        && !path.exists()
+    {
+        let why =
+            "there is no member of a store in this directory: create one with `sustain create`";
+        return Err(RecordError::member(name, why));
+    }
+    let mut open = |path_kind| {
+        let request = OpenRequest {
+            direction: match mode {
+                Mode::Read => Direction::Read,
+                Mode::Record => Direction::Write,
+            },
+            path: path_kind,
+            create: false,
+        };
+        open_under_guard(name, path, request, Permission::OwnStore, roots, notes)
+    };
+    let direct = open(DataPath::Direct);
+    let is_fit = |target: &Target| takes_blocks(target.alignment_bytes);
+    match (direct, mode) {
+        (Ok(target), _) if is_fit(&target) => Ok(target),
+        (Ok(target), Mode::Record) => Err(RecordError::member(
+            name,
+            format!(
+                "it takes direct I/O in units of {} only, a store needs blocks of 4 KiB: use \
+                 another place",
+                Size(u64::from(target.alignment_bytes))
+            ),
+        )),
+        (Ok(_), Mode::Read) => Ok(open(DataPath::Buffered)?),
+        (Err(Error::Target { target, why }), _) => {
+            // Where only direct I/O is refused, the page cache will do.
+            let opened = open(DataPath::Buffered).map_err(|_| Error::Target { target, why })?;
+            if mode == Mode::Record {
+                notes.push(format!(
+                    "{name}: its file system refuses direct I/O, so it goes through the page cache"
+                ));
+            }
+            Ok(opened)
+        }
+        (Err(error), _) => Err(error.into()),
+    }
+}
+
+fn read_members(
+    targets: Vec<(Target, Option<SimulatedTarget>)>,
+    machines: &[SharedMachine],
+    clock: &Clock,
+) -> Result<Vec<OpenMember>, RecordError> {
+    let borrowed: Vec<_> = targets
+        .iter()
+        .map(|(target, simulated)| (target, *simulated))
+        .collect();
+    let mut io = io_over(&borrowed, machines, clock)?;
+    let capacities: Vec<u64> = targets
+        .iter()
+        .map(|(target, _)| target.capacity_bytes.unwrap_or(0))
+        .collect();
+    let findings = superblocks::read(&mut io, &capacities);
+    io.check_engine()?;
+    targets
+        .into_iter()
+        .zip(findings)
+        .map(|((target, simulated), finding)| {
+            let superblock = finding.superblock.map_err(|error| {
+                let why = match finding.unreadable {
+                    Some(errno) => format!("its superblock cannot be read: {errno}"),
+                    None => not_a_member(error),
+                };
+                RecordError::member(&target.name, why)
+            })?;
+            Ok(OpenMember {
+                name: target.name.clone(),
+                target,
+                simulated,
+                superblock,
+            })
+        })
+        .collect()
+}
+
+fn not_a_member(error: SuperblockError) -> String {
+    match error {
+        SuperblockError::Foreign => "it is no member of a store: name the members of one, or make \
+                                     a store of it with `sustain create`"
+            .to_owned(),
+        SuperblockError::Damaged => "it was a member of a store, but all four copies of its \
+                                     superblock are damaged: leave it out to read what is on the \
+                                     others"
+            .to_owned(),
+        SuperblockError::Newer { .. } => error.to_string(),
+    }
+}
+
+/// All must be of one store, each once, and tell the same of it.
+fn check_together(members: &[OpenMember]) -> Result<(), RecordError> {
+    let first = &members[0];
+    let mut seen: HashMap<u16, &str> = HashMap::new();
+    for member in members {
+        let (superblock, name) = (&member.superblock, &member.name);
+        let why = if superblock.store != first.superblock.store {
+            format!(
+                "it belongs to store {}, but {} belongs to store {}: name members of one store only",
+                superblock.store, first.name, first.superblock.store
+            )
+        } else if !agree(superblock, &first.superblock) {
+            format!(
+                "it and {} tell of different members of the same store: leave out the one that \
+                 does not belong",
+                first.name
+            )
+        } else if let Some(other) = seen.insert(superblock.member_index, name) {
+            format!("it is the same member as {other}, or a copy of it: leave one out")
+        } else {
+            continue;
+        };
+        return Err(RecordError::member(name, why));
+    }
+    Ok(())
+}
+
+fn agree(one: &Superblock, other: &Superblock) -> bool {
+    one.members == other.members && one.geometry.slot_bytes == other.geometry.slot_bytes
+}
+
+/// A member that has become smaller has lost its end.
+fn check_size(member: &OpenMember, mode: Mode, notes: &mut Vec<String>) -> Result<(), RecordError> {
+    let capacity_bytes = member.target.capacity_bytes.unwrap_or(0);
+    let member_bytes = member.superblock.geometry.member_bytes;
+    if capacity_bytes >= member_bytes {
+        return Ok(());
+    }
+    let why = format!(
+        "it has become smaller since the store was created: {} instead of {}",
+        Size(capacity_bytes),
+        Size(member_bytes)
+    );
+    match mode {
+        Mode::Read => {
+            notes.push(format!("{}: {why}; what lay beyond is lost", member.name));
+            Ok(())
+        }
+        Mode::Record => Err(RecordError::member(
+            &member.name,
+            format!("{why}. Make it as large as before, or create a new store"),
+        )),
+    }
+}
+
+fn check_complete(missing: &[Missing], count: usize) -> Result<(), RecordError> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let list: Vec<String> = missing
+        .iter()
+        .map(|missing| format!("member {} ({})", missing.index, missing.member))
+        .collect();
+    Err(RecordError::Incomplete(format!(
+        "a recording needs all {count} members of the store, and these are missing: {}. Name them, \
+         plug them in, or make a new store of the others",
+        list.join(", ")
+    )))
+}

@@ -1,0 +1,246 @@
+//! Writes down what opening a store after a crash has found: the end mark that is missing, and
+//! superblocks that are whole and up to date. Nothing depends on it: reading finds the same without.
+
+use sustain_disk::clock::WallClock;
+
+use super::{Store, superblocks};
+use crate::error::RecordError;
+use crate::format::{
+    BLOCK_BYTES, CONTROL_STREAM, Descriptor, EndNote, Kind, PieceChecksums, Place, Position,
+    SEAL_BYTES, STREAMS_MAX, Seal, StreamTotal, Superblock, append_bytes_for, crc32c,
+};
+use crate::member_io::ReadOrder;
+use crate::opening::Recording;
+
+/// What was written down.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// The recording that was given an end mark.
+    pub recording: Option<u32>,
+    /// The members, by name, on which the end mark was written.
+    pub marked: Vec<String>,
+    /// Whether superblocks were damaged or not up to date, and have been renewed.
+    pub superblocks_renewed: bool,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+impl Recovered {
+    /// Why a recording ended that was given its end mark afterwards.
+    pub const ENDED: &'static str = "recovered";
+}
+
+impl Store {
+    /// Gives the newest recording an end mark if it has none, and renews superblocks that are
+    /// damaged or not up to date. `recordings` are what [`Store::recordings`] has found, and the
+    /// store must be open for recording. Where there is nothing to be done, nothing is written.
+    ///
+    /// # Errors
+    /// [`RecordError::Request`] if a member cannot be read or written; [`RecordError::Engine`].
+    pub fn recover(&mut self, recordings: &[Recording]) -> Result<Recovered, RecordError> {
+        let mut recovered = Recovered::default();
+        let mut slots_begun: Vec<u64> = self.members.iter().map(begun_as_hinted).collect();
+        for (begun, tail) in slots_begun.iter_mut().zip(&self.tails) {
+            *begun = (*begun).max(tail.newest_serial.map_or(0, |newest| newest + 1));
+        }
+        let mut newest_first = recordings.iter();
+        if let Some(newest) = newest_first.next().filter(|newest| newest.open_end) {
+            let marks = self.marks_for(newest, &mut recovered.notes);
+            self.write_marks(&marks)?;
+            for mark in &marks {
+                slots_begun[mark.member] = mark.descriptor.place.slot_serial + 1;
+                recovered
+                    .marked
+                    .push(self.members[mark.member].name.clone());
+            }
+            recovered.recording = (!marks.is_empty()).then_some(newest.number);
+        }
+        for older in newest_first.filter(|recording| recording.open_end) {
+            recovered.notes.push(format!(
+                "recording {} has an open end, and others follow it: there is no place for an end \
+                 mark. It can be read all the same",
+                older.number
+            ));
+        }
+        let hinted: Vec<u64> = self.members.iter().map(begun_as_hinted).collect();
+        if hinted != slots_begun || !self.has_whole_superblocks()? {
+            self.renew_superblocks(&slots_begun)?;
+            recovered.superblocks_renewed = true;
+        }
+        Ok(recovered)
+    }
+
+    /// The end marks that are to be written, one for each member that has anything of the recording
+    /// and a free slot.
+    fn marks_for(&self, recording: &Recording, notes: &mut Vec<String>) -> Vec<EndMark> {
+        let note = end_note(recording).to_json();
+        let now_ns = WallClock::read(&self.clock).unix_ns(self.clock.now());
+        let mut sequence = self.first_sequence();
+        let mut marks = Vec::new();
+        for (index, (member, tail)) in self.members.iter().zip(&self.tails).enumerate() {
+            let is_of_recording = |last: &&Descriptor| last.recording_id == recording.id;
+            let Some(last) = tail.last.as_ref().filter(is_of_recording) else {
+                continue;
+            };
+            let slot_count = member.superblock.geometry.slot_count;
+            let serial = tail.next_slot_serial;
+            let lap_before = |start: Place| start.slot_serial.saturating_add(slot_count) <= serial;
+            let is_free = serial < slot_count
+                || recording.ring && !last.start.is_some_and(lap_before) && serial < u64::MAX - 1;
+            if !is_free {
+                notes.push(format!(
+                    "{}: it is full, there is no slot for an end mark. Recording {} can be read \
+                     all the same",
+                    member.name, recording.number
+                ));
+                continue;
+            }
+            let place = Place {
+                slot_serial: serial,
+                slot_offset_bytes: 0,
+            };
+            let made_time_ns = now_ns.max(last.made_time_ns);
+            let mark = EndMark {
+                member: index,
+                descriptor: end_descriptor(recording, last, place, sequence, made_time_ns, &note),
+                payload: note.clone(),
+            };
+            marks.push(mark);
+            sequence = sequence.saturating_add(1);
+        }
+        marks
+    }
+
+    fn write_marks(&self, marks: &[EndMark]) -> Result<(), RecordError> {
+        if marks.is_empty() {
+            return Ok(());
+        }
+        let mut io = self.io()?;
+        let names: Vec<&str> = self
+            .members
+            .iter()
+            .map(|member| member.name.as_str())
+            .collect();
+        // An end mark follows a flush of all that it accounts for.
+        superblocks::write_blocks(&mut io, &names, &[])?;
+        let blocks: Vec<(usize, u64, Vec<u8>)> = marks
+            .iter()
+            .map(|mark| {
+                let geometry = &self.members[mark.member].superblock.geometry;
+                let offset_bytes = geometry.offset_of(mark.descriptor.place);
+                (mark.member, offset_bytes, mark.encode())
+            })
+            .collect();
+        superblocks::write_blocks(&mut io, &names, &blocks)
+    }
+
+    /// Whether all four copies on every member are valid and of one generation.
+    fn has_whole_superblocks(&self) -> Result<bool, RecordError> {
+        let mut io = self.io()?;
+        let mut orders = Vec::new();
+        for (member, open) in self.members.iter().enumerate() {
+            let offsets = open.superblock.geometry.superblock_offsets();
+            orders.extend(offsets.map(|offset_bytes| ReadOrder {
+                member,
+                offset_bytes,
+                length_bytes: BLOCK_BYTES,
+            }));
+        }
+        let blocks = io.read_all(&orders);
+        io.check_engine()?;
+        let is_whole = |(order, block): (&ReadOrder, Result<Vec<u8>, _>)| {
+            let newest = &self.members[order.member].superblock;
+            block.is_ok_and(|block| Superblock::decode(&block).as_ref() == Ok(newest))
+        };
+        Ok(orders.iter().zip(blocks).all(is_whole))
+    }
+}
+
+fn begun_as_hinted(member: &super::OpenMember) -> u64 {
+    member.superblock.slots_begun
+}
+
+/// An end mark for one member.
+struct EndMark {
+    /// Its index in the store's `members`.
+    member: usize,
+    descriptor: Descriptor,
+    payload: Vec<u8>,
+}
+
+impl EndMark {
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.descriptor.append_bytes as usize];
+        let crc = self.descriptor.encode_into(&mut bytes[..BLOCK_BYTES]);
+        bytes[BLOCK_BYTES..BLOCK_BYTES + self.payload.len()].copy_from_slice(&self.payload);
+        let seal = bytes.len() - SEAL_BYTES;
+        bytes[seal..].copy_from_slice(&Seal::of(&self.descriptor, crc).encode());
+        bytes
+    }
+}
+
+/// What a reader finds to be the end of each stream.
+fn end_note(recording: &Recording) -> EndNote {
+    let streams = recording
+        .streams
+        .iter()
+        .take(STREAMS_MAX)
+        .map(|stream| StreamTotal {
+            offered: stream.offered_bytes,
+            recorded: stream.recorded_bytes,
+            gap_bytes: stream.gap_bytes,
+            frames: stream.frames,
+        });
+    EndNote {
+        ended: Recovered::ENDED.to_owned(),
+        streams: streams.collect(),
+    }
+}
+
+fn end_descriptor(
+    recording: &Recording,
+    last: &Descriptor,
+    place: Place,
+    sequence: u64,
+    made_time_ns: i64,
+    note: &[u8],
+) -> Descriptor {
+    let mut checksums = PieceChecksums::new();
+    checksums.push(note);
+    let positions = recording
+        .streams
+        .iter()
+        .enumerate()
+        .map(|(number, stream)| Position {
+            next_offset_bytes: stream.offered_bytes,
+            // Nothing more comes: what is missing below is lost.
+            settled_offset_bytes: stream.offered_bytes,
+            frames: stream.frames,
+            gap_bytes: stream.gap_bytes,
+            member_bytes: last
+                .positions
+                .get(number)
+                .map_or(0, |position| position.member_bytes),
+        });
+    Descriptor {
+        kind: Kind::End,
+        place,
+        append_bytes: append_bytes_for(note.len() as u32, 0),
+        sequence,
+        stream: CONTROL_STREAM,
+        gap: None,
+        stream_offset_bytes: 0,
+        payload_bytes: note.len() as u32,
+        marks_bytes: 0,
+        marks_crc: crc32c(&[]),
+        first_time_ns: made_time_ns,
+        last_time_ns: made_time_ns,
+        made_time_ns,
+        previous: Some(last.place),
+        flushed_sequence: last.sequence,
+        first_frame: 0,
+        positions: positions.collect(),
+        checksums: checksums.take(),
+        ..last.clone()
+    }
+}

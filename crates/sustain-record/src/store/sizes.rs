@@ -1,0 +1,99 @@
+//! How large each member of a new store becomes: devices as they are, files within the free space.
+
+use std::collections::BTreeMap;
+
+use sustain_disk::error::Error;
+use sustain_disk::target::TargetKind;
+use sustain_session::{Growing, fit_free_space, has_all_blocks};
+
+use super::create::{CreatePlan, Site};
+use crate::error::RecordError;
+use crate::format::{BLOCK_BYTES, Geometry};
+
+/// A new file, if nothing else is said.
+const FILE_BYTES_DEFAULT: u64 = 10 << 30;
+
+/// Divides each site. What the user should know is added to `notes`.
+///
+/// # Errors
+/// [`RecordError::Usage`] if a size is given and there is no file; [`RecordError::Target`] where no
+/// space is left; [`RecordError::Member`] for what is too small.
+pub(super) fn divide(
+    plan: &CreatePlan,
+    sites: &[Site<'_>],
+    notes: &mut Vec<String>,
+) -> Result<Vec<Geometry>, RecordError> {
+    let is_file = |site: &Site<'_>| site.target.kind == TargetKind::File;
+    if plan.size_bytes.is_some() && !sites.iter().any(is_file) {
+        return Err(RecordError::Usage(
+            "--size is for files, and devices are used as a whole: leave it out".to_owned(),
+        ));
+    }
+    let mut sizes: Vec<u64> = sites.iter().map(|site| wanted_bytes(plan, site)).collect();
+    let growing: Vec<usize> = (0..sites.len())
+        .filter(|index| is_file(&sites[*index]) && grows(&sites[*index], sizes[*index]))
+        .collect();
+    let files: Vec<Growing<'_>> = growing
+        .iter()
+        .map(|index| Growing {
+            target: &sites[*index].target,
+            path: &sites[*index].path,
+            wanted_bytes: sizes[*index],
+            unit_bytes: BLOCK_BYTES as u64,
+        })
+        .collect();
+    for (index, fitted) in growing.iter().zip(fit_free_space(&files)?) {
+        match fitted {
+            Some(fitted) => {
+                sizes[*index] = fitted.size_bytes;
+                notes.push(fitted.note);
+            }
+            None if plan.size_bytes.is_some() => {}
+            None => {
+                let why = "its file system does not say how much space is free: give --size";
+                return Err(Error::target(sites[*index].name, why).into());
+            }
+        }
+    }
+    sites
+        .iter()
+        .zip(sizes)
+        .map(|(site, size_bytes)| {
+            Geometry::of_member(size_bytes, plan.slot_bytes)
+                .map_err(|error| RecordError::member(site.name, error.to_string()))
+        })
+        .collect()
+}
+
+fn wanted_bytes(plan: &CreatePlan, site: &Site<'_>) -> u64 {
+    let capacity_bytes = site.target.capacity_bytes.filter(|bytes| *bytes > 0);
+    match (site.target.kind, plan.size_bytes) {
+        (TargetKind::File, Some(size_bytes)) => size_bytes,
+        (TargetKind::File, None) => capacity_bytes.unwrap_or(FILE_BYTES_DEFAULT),
+        _ => capacity_bytes.unwrap_or(0),
+    }
+}
+
+fn grows(site: &Site<'_>, wanted_bytes: u64) -> bool {
+    let capacity_bytes = site.target.capacity_bytes.unwrap_or(0);
+    site.is_new || wanted_bytes > capacity_bytes || !has_all_blocks(&site.target)
+}
+
+/// Files of one file system share its disk, and its fate.
+pub(super) fn note_shared_file_systems(sites: &[Site<'_>], notes: &mut Vec<String>) {
+    let mut by_device: BTreeMap<(u32, u32), Vec<&str>> = BTreeMap::new();
+    for site in sites
+        .iter()
+        .filter(|site| site.target.kind == TargetKind::File)
+    {
+        if let Some(device) = site.target.device {
+            by_device.entry(device).or_default().push(site.name);
+        }
+    }
+    for names in by_device.values().filter(|names| names.len() > 1) {
+        notes.push(format!(
+            "{} lie on one file system: together they are no faster than its disk",
+            names.join(" and ")
+        ));
+    }
+}

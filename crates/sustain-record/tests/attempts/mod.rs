@@ -1,0 +1,6 @@
+//! What the tests and the fuzz targets of `fuzz/` try with any bytes, one file for each.
+
+pub mod descriptor;
+pub mod marks;
+pub mod notes;
+pub mod superblock;

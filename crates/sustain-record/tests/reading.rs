@@ -1,0 +1,667 @@
+//! Reading recordings back from members in files and on simulated disks: never a wrong byte, never
+//! a hole that is closed up, every flaw named.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on should stop where it is, and may say why"
+)]
+
+#[path = "reading/image.rs"]
+mod image;
+
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+
+use image::{Image, Opened, SLOT_BYTES, STARTED_NS};
+use sustain_disk::clock::Clock;
+use sustain_disk::engine::{SharedMachine, SimulatedTarget};
+use sustain_disk::simulated::{DiskDescription, FaultDescription, FaultKind, Machine, MachineFile};
+use sustain_disk::target::{Target, TargetKind};
+use sustain_record::format::{Gap, GapReason, Kind, Mark, MarkKind, PIECE_BYTES};
+use sustain_record::reading::file::{Lost, LostRange, StreamFile};
+use sustain_record::reading::frames::{Frame, FrameReader, Framed};
+use sustain_record::reading::part::{HoleReason, Part};
+use sustain_record::reading::scope::Scope;
+use sustain_record::reading::stream::{Range, StreamReader};
+use sustain_record::reading::verify::{Checkable, VerifyResult, verify};
+use sustain_session::Stop;
+
+fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 24) as u8
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+/// Two streams, one of them framed by marks at odd places, scattered over three members.
+fn scattered(has_end: bool) -> Image {
+    let mut image = Image::new(3, 12, &["none", "lines"], false);
+    for round in 0..24_usize {
+        let payload = noise(round as u64, 1000 + round * 7000 % 150_000);
+        image.data(round * 5 % 3, 0, &payload, &[]);
+        let lines = noise(1000 + round as u64, 900);
+        let marks = [
+            (0, MarkKind::Begin),
+            (300, MarkKind::EndAndBegin),
+            (900, MarkKind::End),
+        ]
+        .map(|(offset_bytes, kind)| Mark {
+            offset_bytes,
+            kind,
+            time_ns: kind
+                .is_begin()
+                .then_some(image.time_ns + offset_bytes as i64),
+        });
+        image.data((round + 1) % 3, 1, &lines, &marks);
+    }
+    if has_end {
+        image.end();
+    }
+    image
+}
+
+fn parts(scope: &Scope, stream: u16, range: &Range) -> Vec<Part> {
+    let reader = StreamReader::open(scope, stream, range).unwrap();
+    reader.collect::<Result<_, _>>().unwrap()
+}
+
+/// The bytes of parts, which must follow each other; the lost ranges; and where they end.
+fn joined(parts: &[Part]) -> (Vec<u8>, Vec<std::ops::Range<u64>>) {
+    let mut bytes = Vec::new();
+    let mut lost: Vec<std::ops::Range<u64>> = Vec::new();
+    let mut at = parts.first().map_or(0, Part::offset_bytes);
+    for part in parts {
+        assert_eq!(part.offset_bytes(), at, "parts follow each other");
+        at = part.end_bytes();
+        match part {
+            Part::Data { bytes: more, .. } => bytes.extend_from_slice(more),
+            Part::OpenEnd { .. } => {}
+            _ => {
+                bytes.resize(bytes.len() + part.length_bytes() as usize, 0);
+                match lost.last_mut() {
+                    Some(last) if last.end == part.offset_bytes() => last.end = at,
+                    _ => lost.push(part.offset_bytes()..at),
+                }
+            }
+        }
+    }
+    (bytes, lost)
+}
+
+fn check(opened: &Opened) -> VerifyResult {
+    let store = Checkable {
+        members: &opened.members,
+        recordings: &opened.recordings,
+        machines: &[],
+        clock: &Clock::Real,
+    };
+    verify(store, &mut |_| (), &Stop::default()).unwrap()
+}
+
+#[test]
+fn what_was_recorded_comes_back_byte_for_byte() {
+    let image = scattered(true);
+    let opened = image.open();
+    let scope = opened.scope();
+    for stream in 0..2_u16 {
+        let (bytes, lost) = joined(&parts(&scope, stream, &Range::All));
+        assert_eq!(lost, []);
+        assert!(bytes == image.offered[usize::from(stream)]);
+    }
+    let result = check(&opened);
+    assert_eq!(result.bad, []);
+    assert!(result.ok && result.complete);
+    let offered = image.offered[0].len() as u64;
+    assert_eq!(result.recordings[0].streams[0].recorded, offered);
+}
+
+#[test]
+fn every_range_of_bytes_begins_and_ends_where_it_was_asked_to() {
+    let image = scattered(true);
+    let opened = image.open();
+    let offered = &image.offered[0];
+    let all = offered.len() as u64;
+    for (start, end) in [
+        (0, 1),
+        (1, 2),
+        (999, 70_001),
+        (all / 2, all / 2 + 5),
+        (all - 1, all + 9),
+    ] {
+        let (bytes, _) = joined(&parts(&opened.scope(), 0, &Range::Bytes(start..end)));
+        let end = end.min(all) as usize;
+        assert!(bytes == offered[start as usize..end], "{start}..{end}");
+    }
+    assert!(parts(&opened.scope(), 0, &Range::Bytes(5..5)).is_empty());
+    assert!(parts(&opened.scope(), 0, &Range::Bytes(all..all + 5)).is_empty());
+}
+
+#[test]
+fn an_open_end_is_said_to_be_one() {
+    let image = scattered(false);
+    let opened = image.open();
+    let parts = parts(&opened.scope(), 0, &Range::All);
+    let (bytes, lost) = joined(&parts);
+    assert!(bytes == image.offered[0] && lost.is_empty());
+    assert!(matches!(parts.last(), Some(Part::OpenEnd { .. })));
+    let result = check(&opened);
+    assert!(result.ok, "{:?}", result.bad);
+    assert!(result.recordings[0].open_end);
+}
+
+#[test]
+fn a_range_of_time_has_all_that_arrived_in_it() {
+    let image = scattered(true);
+    let opened = image.open();
+    let puts: Vec<_> = image
+        .puts
+        .iter()
+        .filter(|put| put.descriptor.stream == 0)
+        .collect();
+    for (from, to) in [(0, 3), (5, 6), (11, 23)] {
+        let (first, last) = (&puts[from].descriptor, &puts[to].descriptor);
+        let range = Range::Time(first.first_time_ns..last.first_time_ns);
+        let found = parts(&opened.scope(), 0, &range);
+        assert_eq!(found[0].offset_bytes(), first.stream_offset_bytes);
+        assert_eq!(found.last().unwrap().end_bytes(), last.stream_offset_bytes);
+    }
+    let after = Range::Time(image.time_ns..i64::MAX);
+    assert!(joined(&parts(&opened.scope(), 0, &after)).0.is_empty());
+    let before = Range::Time(0..STARTED_NS);
+    assert!(joined(&parts(&opened.scope(), 0, &before)).0.is_empty());
+}
+
+#[test]
+fn frames_are_found_by_number_and_by_time() {
+    let image = scattered(true);
+    let opened = image.open();
+    let scope = opened.scope();
+    let bytes_of = |frame: u64| {
+        let (round, is_second) = (frame / 2 * 900, frame % 2 == 1);
+        if is_second {
+            round + 300..round + 900
+        } else {
+            round..round + 300
+        }
+    };
+    for (first, end) in [(0, 1), (1, 2), (7, 31), (46, 48), (40, 99)] {
+        let reader = StreamReader::open(&scope, 1, &Range::Frames(first..end)).unwrap();
+        let frames: Vec<Frame> = FrameReader::new(reader)
+            .map(|framed| match framed.unwrap() {
+                Framed::Frame(frame) => frame,
+                missing @ Framed::Missing { .. } => panic!("{missing:?}"),
+            })
+            .collect();
+        let numbers: Vec<u64> = frames.iter().map(|frame| frame.number).collect();
+        assert_eq!(numbers, (first..end.min(48)).collect::<Vec<_>>());
+        for frame in frames {
+            let range = bytes_of(frame.number);
+            assert_eq!(frame.offset_bytes, range.start);
+            assert!(frame.whole);
+            let offered = &image.offered[1][range.start as usize..range.end as usize];
+            assert_eq!(&*frame.bytes, offered);
+        }
+    }
+    let time_ns = image
+        .puts
+        .iter()
+        .filter(|put| put.descriptor.stream == 1)
+        .nth(3)
+        .unwrap();
+    let from_ns = time_ns.descriptor.first_time_ns + 1;
+    let reader = StreamReader::open(&scope, 1, &Range::Time(from_ns..i64::MAX)).unwrap();
+    assert!(matches!(
+        FrameReader::new(reader).next(),
+        Some(Ok(Framed::Frame(Frame {
+            number: 7,
+            whole: true,
+            ..
+        })))
+    ));
+    assert!(StreamReader::open(&scope, 2, &Range::All).is_err());
+}
+
+/// A flipped bit, and whether bytes of a stream are lost by it.
+fn flips(image: &Image) -> Vec<(usize, usize, &'static str, bool)> {
+    let mut flips = Vec::new();
+    for put in image.puts.iter().step_by(3) {
+        let descriptor = &put.descriptor;
+        let at = |offset: usize| (put.member, put.offset_bytes + offset);
+        let is_data = descriptor.kind == Kind::Data;
+        let payload_bytes = descriptor.payload_bytes as usize;
+        let mut add = |(member, at), what, loses| flips.push((member, at, what, loses));
+        if is_data {
+            add(at(100), "descriptor", true);
+        }
+        add(at(4096), "payload", is_data);
+        add(at(4096 + payload_bytes - 1), "payload's end", is_data);
+        if descriptor.marks_bytes > 0 {
+            add(at(4096 + payload_bytes), "marks", false);
+        }
+        if is_data {
+            add(at(descriptor.append_bytes as usize - 20), "seal", false);
+        }
+    }
+    for member in 0..image.members.len() {
+        let start = image.puts.iter().find(|put| put.member == member).unwrap();
+        flips.push((member, start.offset_bytes + 9, "start", false));
+        for offset in image.members[member]
+            .superblock
+            .geometry
+            .superblock_offsets()
+        {
+            flips.push((member, offset as usize + 40, "superblock", false));
+        }
+    }
+    flips
+}
+
+#[test]
+fn a_bit_flipped_anywhere_costs_no_more_than_its_piece_and_is_named() {
+    let mut image = scattered(true);
+    for (member, at, what, loses) in flips(&image) {
+        image.members[member].bytes[at] ^= 0x10;
+        let opened = image.open();
+        let scope = opened.scope();
+        let mut lost_bytes = 0;
+        for stream in 0..2_u16 {
+            let (bytes, lost) = joined(&parts(&scope, stream, &Range::All));
+            let mut offered = image.offered[usize::from(stream)].clone();
+            for range in &lost {
+                offered[range.start as usize..range.end as usize].fill(0);
+                lost_bytes += range.end - range.start;
+            }
+            assert!(bytes == offered, "{what} at {at} of member {member}");
+        }
+        assert_eq!(lost_bytes > 0, loses, "{what} at {at} of member {member}");
+        let is_piece = what.starts_with("payload");
+        assert!(
+            !is_piece || lost_bytes <= PIECE_BYTES as u64,
+            "{what} at {at}"
+        );
+        let result = check(&opened);
+        assert!(!result.ok, "{what} at {at} of member {member}");
+        let name = format!("m{member}");
+        assert_eq!(
+            result.bad[0].member.as_deref(),
+            Some(name.as_str()),
+            "{what}: {:?}",
+            result.bad
+        );
+        let named: u64 = result
+            .bad
+            .iter()
+            .filter_map(|bad| Some(bad.to_byte? - bad.from_byte?))
+            .sum();
+        assert_eq!(named, lost_bytes, "{what} at {at} of member {member}");
+        image.members[member].bytes[at] ^= 0x10;
+    }
+}
+
+#[test]
+fn members_that_end_early_give_what_they_have_and_never_a_wrong_byte() {
+    let image = scattered(true);
+    let length = image.members[0].bytes.len();
+    let slot = SLOT_BYTES as usize;
+    for cut in [
+        slot + 4096,
+        2 * slot - 512,
+        2 * slot + 70_000,
+        3 * slot,
+        3 * slot + 4096 + 65_536,
+    ] {
+        let opened = image.open_cut(&[length, cut, length]);
+        let scope = opened.scope();
+        for stream in 0..2_u16 {
+            let (bytes, lost) = joined(&parts(&scope, stream, &Range::All));
+            let mut offered = image.offered[usize::from(stream)].clone();
+            for range in &lost {
+                offered[range.start as usize..range.end as usize].fill(0);
+            }
+            assert!(bytes == offered, "cut at {cut}");
+        }
+        let result = check(&opened);
+        assert!(!result.ok);
+        let streams = &result.recordings[0].streams;
+        assert!(
+            streams.iter().any(|stream| stream.hole_bytes > 0),
+            "cut at {cut}"
+        );
+        for stream in streams {
+            assert_eq!(
+                stream.offered,
+                stream.recorded + stream.gap_bytes + stream.hole_bytes + stream.overwritten_bytes
+            );
+        }
+    }
+}
+
+#[test]
+fn a_member_that_is_not_there_leaves_holes_where_its_appends_were() {
+    let image = scattered(true);
+    let mut opened = image.open();
+    opened.members.remove(1);
+    opened.recordings[0].per_member[1] = None;
+    let (bytes, lost) = joined(&parts(&opened.scope(), 0, &Range::All));
+    let mut offered = image.offered[0].clone();
+    let mut expected: Vec<std::ops::Range<u64>> = Vec::new();
+    for put in image
+        .puts
+        .iter()
+        .filter(|put| put.member == 1 && put.descriptor.stream == 0)
+    {
+        let start = put.descriptor.stream_offset_bytes;
+        let end = start + u64::from(put.descriptor.payload_bytes);
+        offered[start as usize..end as usize].fill(0);
+        expected.push(start..end);
+    }
+    assert_eq!(lost, expected);
+    assert!(bytes == offered);
+}
+
+#[test]
+fn a_stream_is_a_file_that_tells_of_what_it_lacks() {
+    let mut image = Image::new(2, 4, &["none"], false);
+    image.data(0, 0, &noise(1, 1000), &[]);
+    let gap = Gap {
+        bytes: 500,
+        frames: 0,
+        reason: GapReason::BufferFull,
+        first_time_ns: image.time_ns,
+        last_time_ns: image.time_ns,
+    };
+    image.data_after(1, 0, &noise(2, 1000), &[], Some(gap));
+    image.end();
+    let opened = image.open();
+    let mut filled = Vec::new();
+    let mut file = StreamFile::new(&opened.scope(), 0, Lost::FillZeros);
+    file.read_to_end(&mut filled).unwrap();
+    assert!(filled == image.offered[0]);
+    assert_eq!(file.seek(SeekFrom::End(-10)).unwrap(), 2490);
+    let mut tail = [0; 10];
+    file.read_exact(&mut tail).unwrap();
+    assert_eq!(tail, image.offered[0][2490..]);
+
+    let mut file = StreamFile::new(&opened.scope(), 0, Lost::IsError);
+    let mut bytes = Vec::new();
+    let error = file.read_to_end(&mut bytes).unwrap_err();
+    assert_eq!((error.kind(), bytes.len()), (ErrorKind::InvalidData, 1000));
+    let lost: &LostRange = error.get_ref().unwrap().downcast_ref().unwrap();
+    assert_eq!(lost.range, 1000..1500);
+    assert!(error.to_string().contains("buffer was full"), "{error}");
+    assert!(
+        file.read(&mut [0]).is_err(),
+        "it stays one until somebody seeks"
+    );
+    file.seek(SeekFrom::Start(1500)).unwrap();
+    bytes.clear();
+    file.read_to_end(&mut bytes).unwrap();
+    assert!(bytes == image.offered[0][1500..]);
+    assert!(file.seek(SeekFrom::Current(-9999)).is_err());
+}
+
+fn mark(offset_bytes: u64, kind: MarkKind, time_ns: i64) -> Mark {
+    Mark {
+        offset_bytes,
+        kind,
+        time_ns: kind.is_begin().then_some(time_ns),
+    }
+}
+
+fn frames(scope: &Scope) -> Vec<Framed> {
+    let reader = StreamReader::open(scope, 0, &Range::All).unwrap();
+    FrameReader::new(reader).collect::<Result<_, _>>().unwrap()
+}
+
+/// Pictures of which one spans three appends, with bytes between them that belong to none.
+fn pictures() -> Image {
+    let mut image = Image::new(3, 4, &["jpeg"], false);
+    let begin = |at, time_ns| mark(at, MarkKind::Begin, time_ns);
+    let end = |at| mark(at, MarkKind::End, 0);
+    let time_ns = image.time_ns;
+    image.data(
+        0,
+        0,
+        &noise(1, 100),
+        &[begin(10, time_ns), end(40), begin(60, time_ns + 1)],
+    );
+    image.data(1, 0, &noise(2, 100), &[]);
+    image.data(
+        2,
+        0,
+        &noise(3, 100),
+        &[end(20), begin(30, time_ns + 9), end(100)],
+    );
+    image.data(
+        0,
+        0,
+        &noise(4, 100),
+        &[begin(0, time_ns + 20), end(70), begin(90, time_ns + 30)],
+    );
+    image.end();
+    image
+}
+
+#[test]
+fn frames_are_joined_across_appends_without_what_lies_between() {
+    let image = pictures();
+    let opened = image.open();
+    let offered = &image.offered[0];
+    let expected = [
+        (10..40, true),
+        (60..220, true),
+        (230..300, true),
+        (300..370, true),
+        (390..400, false),
+    ];
+    let found = frames(&opened.scope());
+    assert_eq!(found.len(), expected.len());
+    for (number, (framed, (range, whole))) in found.into_iter().zip(expected).enumerate() {
+        let Framed::Frame(frame) = framed else {
+            panic!("{framed:?}");
+        };
+        assert_eq!(frame.number, number as u64);
+        assert_eq!(frame.offset_bytes, range.start as u64);
+        assert_eq!(frame.whole, whole);
+        assert_eq!(&*frame.bytes, &offered[range]);
+        assert_eq!(frame.body(), &*frame.bytes);
+    }
+}
+
+#[test]
+fn frames_that_lost_bytes_or_their_beginning_are_told() {
+    let mut image = pictures();
+    let puts: Vec<_> = image
+        .puts
+        .iter()
+        .filter(|put| put.descriptor.kind == Kind::Data)
+        .collect();
+    let (second, third) = (puts[1].clone(), puts[2].clone());
+    image.members[second.member].bytes[second.offset_bytes + 4096] ^= 1;
+    let opened = image.open();
+    let found = frames(&opened.scope());
+    let Framed::Frame(frame) = &found[1] else {
+        panic!("{:?}", found[1]);
+    };
+    assert!(!frame.whole);
+    assert_eq!(
+        &*frame.bytes,
+        &image.offered[0][60..100],
+        "what came before the loss"
+    );
+    assert!(matches!(&found[2], Framed::Frame(frame) if frame.whole && frame.number == 2));
+
+    image.members[third.member].bytes[third.offset_bytes + 20] ^= 1;
+    let opened = image.open();
+    let found = frames(&opened.scope());
+    assert!(matches!(&found[1], Framed::Frame(frame) if !frame.whole));
+    assert_eq!(found.len(), 5);
+    assert!(found.contains(&Framed::Missing {
+        numbers: 2..3,
+        before_bytes: 300
+    }));
+}
+
+#[test]
+fn a_length_prefix_is_part_of_the_frame_and_not_of_its_body() {
+    let mut image = Image::new(1, 4, &["length-prefixed"], false);
+    let time_ns = image.time_ns;
+    let marks = [mark(0, MarkKind::Begin, time_ns), mark(7, MarkKind::End, 0)];
+    image.data(0, 0, &[3, 0, 0, 0, b'a', b'b', b'c'], &marks);
+    image.end();
+    let opened = image.open();
+    let found = frames(&opened.scope());
+    let [Framed::Frame(frame)] = &found[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!((frame.bytes.len(), frame.body()), (7, &b"abc"[..]));
+}
+
+#[test]
+fn a_ring_gives_what_is_left_and_says_what_is_not() {
+    let mut image = Image::new(2, 4, &["none"], true);
+    for round in 0..24_usize {
+        if round == 12 {
+            (0..2).for_each(|member| image.start(member));
+        }
+        image.data(round % 2, 0, &noise(round as u64, 100_000), &[]);
+    }
+    image.end();
+    assert!(image.slots_begun(0) > 4);
+    let opened = image.open();
+    let scope = opened.scope();
+    let readable = scope.readable_from_bytes[0];
+    assert!(readable > 0);
+    let found = parts(&scope, 0, &Range::All);
+    assert!(matches!(
+        found[0],
+        Part::Overwritten { offset_bytes: 0, length_bytes } if length_bytes == readable
+    ));
+    let (bytes, lost) = joined(&found);
+    assert_eq!(lost, vec![0..readable; 1]);
+    assert!(bytes[readable as usize..] == image.offered[0][readable as usize..]);
+    let result = check(&opened);
+    assert!(result.ok, "{:?}", result.bad);
+    assert_eq!(result.recordings[0].streams[0].overwritten_bytes, readable);
+}
+
+#[test]
+fn a_sector_that_cannot_be_read_costs_its_piece_and_is_named() {
+    let image = scattered(true);
+    let mut opened = image.open();
+    let big = |put: &&image::Put| put.descriptor.payload_bytes > 3 * PIECE_BYTES as u32 / 2;
+    let put = image.puts.iter().find(big).unwrap();
+    let bad_byte = put.offset_bytes + 4096 + PIECE_BYTES + 5000;
+    let clock = Clock::simulated();
+    let machines = vec![machine(&image, put.member, bad_byte, &clock)];
+    for (disk, member) in opened.members.iter_mut().enumerate() {
+        member.simulated = Some(SimulatedTarget { machine: 0, disk });
+        member.target = simulated_target(&member.name);
+    }
+    let scope = Scope::of(&opened.recordings[0], &opened.members, &machines, &clock);
+    let found = parts(&scope, 0, &Range::All);
+    let (bytes, lost) = joined(&found);
+    let start = put.descriptor.stream_offset_bytes + PIECE_BYTES as u64;
+    let end = put.descriptor.stream_offset_bytes + u64::from(put.descriptor.payload_bytes);
+    assert_eq!(lost, vec![start..end.min(start + PIECE_BYTES as u64); 1]);
+    let mut offered = image.offered[0].clone();
+    offered[lost[0].start as usize..lost[0].end as usize].fill(0);
+    assert!(bytes == offered);
+    let block = (bad_byte - bad_byte % 4096) as u64;
+    assert!(found.iter().any(|part| matches!(
+        part,
+        Part::Hole { why: HoleReason::Unreadable { member, offset_bytes, errno: Some(_) }, .. }
+            if *member == put.member && *offset_bytes == block
+    )));
+    let store = Checkable {
+        members: &opened.members,
+        recordings: &opened.recordings,
+        machines: &machines,
+        clock: &clock,
+    };
+    let result = verify(store, &mut |_| (), &Stop::default()).unwrap();
+    assert_eq!(result.bad.len(), 1, "{:?}", result.bad);
+    assert_eq!(result.bad[0].offset_bytes, Some(block));
+}
+
+fn simulated_target(name: &str) -> Target {
+    Target {
+        name: name.to_owned(),
+        kind: TargetKind::Simulated,
+        file: None,
+        capacity_bytes: None,
+        alignment_bytes: 1,
+        device: None,
+    }
+}
+
+/// A machine with the members on its disks, one of which cannot read a byte.
+fn machine(image: &Image, faulty: usize, bad_byte: usize, clock: &Clock) -> SharedMachine {
+    let disks = image.members.iter().enumerate().map(|(index, member)| {
+        let mut disk =
+            DiskDescription::new(&format!("d{index}"), member.bytes.len() as u64, 1e9, 1e9);
+        disk.fault = (index == faulty).then_some(FaultDescription {
+            at_bytes: bad_byte as u64,
+            kind: FaultKind::InputOutput,
+            once: false,
+        });
+        disk
+    });
+    let file = MachineFile {
+        path: "test.toml".into(),
+        disks: disks.collect(),
+        limits: Vec::new(),
+        warnings: Vec::new(),
+    };
+    let machine = SharedMachine::with_contents(Machine::new(&file, 1), clock);
+    for (disk, member) in image.members.iter().enumerate() {
+        machine.write_contents(disk, 0, &member.bytes);
+    }
+    machine
+}
+
+#[test]
+fn a_check_that_is_stopped_says_that_it_is_not_complete() {
+    let image = scattered(true);
+    let opened = image.open();
+    let stop = Stop::default();
+    stop.interrupt();
+    let store = Checkable {
+        members: &opened.members,
+        recordings: &opened.recordings,
+        machines: &[],
+        clock: &Clock::Real,
+    };
+    let mut told = 0;
+    let result = verify(store, &mut |_| told += 1, &stop).unwrap();
+    assert!(!result.ok && !result.complete);
+    assert_eq!(told, 1);
+}
+
+#[test]
+fn the_result_of_a_check_is_written_with_these_keys() {
+    let mut image = scattered(true);
+    let put = image
+        .puts
+        .iter()
+        .find(|put| put.descriptor.kind == Kind::Data)
+        .unwrap()
+        .clone();
+    image.members[put.member].bytes[put.offset_bytes + 4096] ^= 1;
+    let result = check(&image.open());
+    let json: serde_json::Value = serde_json::to_value(&result).unwrap();
+    assert_eq!(json["schema"], "sustain.verify/1");
+    assert_eq!(json["ok"], false);
+    assert!(json["checked_bytes"].as_u64().unwrap() > 0);
+    let bad = &json["bad"][0];
+    assert_eq!(bad["member"], format!("m{}", put.member));
+    assert_eq!(bad["offset_bytes"], put.offset_bytes + 4096);
+    assert_eq!(bad["stream"], put.descriptor.stream);
+    assert_eq!(bad["from_byte"], 0);
+    assert_eq!(bad["to_byte"], put.descriptor.payload_bytes);
+    assert!(bad["why"].is_string());
+}

@@ -1,0 +1,371 @@
+//! Small members in files, written append by append with the format itself: a recorder that keeps
+//! everything it did, so that tests can know what must come back.
+
+use std::io::{Seek, SeekFrom, Write};
+
+use sustain_disk::clock::Clock;
+use sustain_disk::target::{DataPath, Direction, OpenRequest, open_path};
+use sustain_record::format::{
+    Descriptor, EndNote, Gap, Geometry, Kind, Mark, MarksWriter, PieceChecksums, Place, Position,
+    Seal, StartNote, StreamNote, StreamTotal, Superblock, append_bytes_for, crc32c,
+};
+use sustain_record::opening::{Opening, Recording, merge};
+use sustain_record::reading::scope::Scope;
+use sustain_record::store::OpenMember;
+use tempfile::NamedTempFile;
+use uuid::Uuid;
+
+pub const SLOT_BYTES: u32 = 256 * 1024;
+pub const STARTED_NS: i64 = 1_700_000_000_000_000_000;
+pub const CONTROL_STREAM: u16 = 0xFFFF;
+
+/// A member, with what the next append needs.
+pub struct Member {
+    pub superblock: Superblock,
+    pub bytes: Vec<u8>,
+    next: Place,
+    previous: Option<Place>,
+    start: Option<Place>,
+    member_bytes: Vec<u64>,
+}
+
+/// An append that was put.
+#[derive(Debug, Clone)]
+pub struct Put {
+    pub member: usize,
+    pub offset_bytes: usize,
+    pub descriptor: Descriptor,
+}
+
+/// A store with one recording.
+pub struct Image {
+    pub members: Vec<Member>,
+    pub positions: Vec<Position>,
+    pub puts: Vec<Put>,
+    /// What the source offered of each stream.
+    pub offered: Vec<Vec<u8>>,
+    framings: Vec<&'static str>,
+    recorded: Vec<u64>,
+    recording_id: Uuid,
+    sequence: u64,
+    pub time_ns: i64,
+    is_ring: bool,
+}
+
+impl Image {
+    pub fn new(member_count: usize, slots: u64, framings: &[&'static str], is_ring: bool) -> Image {
+        let store = Uuid::from_u128(7);
+        let ids: Vec<Uuid> = (0..member_count as u128)
+            .map(|n| Uuid::from_u128(100 + n))
+            .collect();
+        let first_and_last = u64::from(SLOT_BYTES) + 128 * 1024;
+        let capacity_bytes = first_and_last + slots * u64::from(SLOT_BYTES);
+        let members = ids.iter().enumerate().map(|(index, id)| {
+            let superblock = Superblock {
+                store,
+                member: *id,
+                generation: 3,
+                created_ns: STARTED_NS,
+                geometry: Geometry::of_member(capacity_bytes, SLOT_BYTES).unwrap(),
+                member_index: index as u16,
+                members: ids.clone(),
+                is_prewritten: false,
+                slots_begun: 0,
+            };
+            let mut bytes = vec![0; capacity_bytes as usize];
+            for (copy, at) in superblock
+                .geometry
+                .superblock_offsets()
+                .into_iter()
+                .enumerate()
+            {
+                bytes[at as usize..][..4096].copy_from_slice(&superblock.encode(copy as u32));
+            }
+            Member {
+                superblock,
+                bytes,
+                next: Place {
+                    slot_serial: 0,
+                    slot_offset_bytes: 0,
+                },
+                previous: None,
+                start: None,
+                member_bytes: vec![0; framings.len()],
+            }
+        });
+        let mut image = Image {
+            members: members.collect(),
+            positions: vec![Position::default(); framings.len()],
+            puts: Vec::new(),
+            offered: vec![Vec::new(); framings.len()],
+            framings: framings.to_vec(),
+            recorded: vec![0; framings.len()],
+            recording_id: Uuid::from_u128(42),
+            sequence: 1 << 20,
+            time_ns: STARTED_NS,
+            is_ring,
+        };
+        (0..member_count).for_each(|member| image.start(member));
+        image
+    }
+
+    pub fn start(&mut self, member: usize) {
+        let streams = self.framings.iter().map(|framing| StreamNote {
+            name: "camera".to_owned(),
+            framing: (*framing).to_owned(),
+            source: None,
+        });
+        let note = StartNote {
+            started_ns: STARTED_NS,
+            tool: "test".to_owned(),
+            ring: self.is_ring,
+            streams: streams.collect(),
+            previous_start: None,
+        };
+        self.put(
+            member,
+            Kind::Start,
+            CONTROL_STREAM,
+            &note.to_json(),
+            &[],
+            None,
+        );
+    }
+
+    pub fn end(&mut self) {
+        let streams = (0..self.positions.len()).map(|stream| StreamTotal {
+            offered: self.positions[stream].next_offset_bytes,
+            recorded: self.recorded[stream],
+            gap_bytes: self.positions[stream].gap_bytes,
+            frames: self.positions[stream].frames,
+        });
+        let note = EndNote {
+            ended: "source".to_owned(),
+            streams: streams.collect(),
+        };
+        for member in 0..self.members.len() {
+            self.put(
+                member,
+                Kind::End,
+                CONTROL_STREAM,
+                &note.to_json(),
+                &[],
+                None,
+            );
+        }
+    }
+
+    /// Bytes of a stream with their marks, which count from the first of them.
+    pub fn data(&mut self, member: usize, stream: u16, payload: &[u8], marks: &[Mark]) {
+        self.data_after(member, stream, payload, marks, None);
+    }
+
+    pub fn data_after(
+        &mut self,
+        member: usize,
+        stream: u16,
+        payload: &[u8],
+        marks: &[Mark],
+        gap: Option<Gap>,
+    ) {
+        let gap_bytes = gap.map_or(0, |gap| gap.bytes);
+        let offered = &mut self.offered[usize::from(stream)];
+        offered.resize(offered.len() + gap_bytes as usize, 0);
+        offered.extend_from_slice(payload);
+        self.recorded[usize::from(stream)] += payload.len() as u64;
+        self.put(member, Kind::Data, stream, payload, marks, gap);
+    }
+
+    fn put(
+        &mut self,
+        member: usize,
+        kind: Kind,
+        stream: u16,
+        payload: &[u8],
+        marks: &[Mark],
+        gap: Option<Gap>,
+    ) {
+        self.sequence += 1;
+        let first_time_ns = self.time_ns;
+        self.time_ns += 1_000_000;
+        let mut writer = MarksWriter::new();
+        marks
+            .iter()
+            .for_each(|mark| writer.push(*mark, first_time_ns));
+        let marks_bytes = writer.bytes();
+        let append_bytes = append_bytes_for(payload.len() as u32, marks_bytes.len() as u32);
+        let place = self.members[member].place_for(append_bytes);
+        let gap_bytes = gap.map_or(0, |gap| gap.bytes);
+        let (mut stream_offset_bytes, mut first_frame) = (0, 0);
+        for position in &mut self.positions {
+            position.settled_offset_bytes = position.next_offset_bytes;
+        }
+        if kind == Kind::Data {
+            let position = &mut self.positions[usize::from(stream)];
+            stream_offset_bytes = position.next_offset_bytes + gap_bytes;
+            position.next_offset_bytes = stream_offset_bytes + payload.len() as u64;
+            first_frame = position.frames + gap.map_or(0, |gap| gap.frames);
+            position.frames = first_frame + writer.frames_begun();
+            position.gap_bytes += gap_bytes;
+            self.members[member].member_bytes[usize::from(stream)] += payload.len() as u64;
+        }
+        let on_member = &mut self.members[member];
+        if kind == Kind::Start {
+            on_member.start = Some(place);
+        }
+        let mut positions = self.positions.clone();
+        for (position, bytes) in positions.iter_mut().zip(&on_member.member_bytes) {
+            position.member_bytes = *bytes;
+        }
+        let mut checksums = PieceChecksums::new();
+        checksums.push(payload);
+        let descriptor = Descriptor {
+            kind,
+            store: on_member.superblock.store,
+            member: on_member.superblock.member,
+            place,
+            append_bytes,
+            sequence: self.sequence,
+            recording: 1,
+            recording_id: self.recording_id,
+            stream,
+            gap,
+            stream_offset_bytes,
+            payload_bytes: payload.len() as u32,
+            marks_bytes: marks_bytes.len() as u32,
+            marks_crc: crc32c(marks_bytes),
+            first_time_ns,
+            last_time_ns: first_time_ns + 500_000,
+            made_time_ns: first_time_ns + 600_000,
+            previous: on_member.previous,
+            start: on_member.start,
+            flushed_sequence: 0,
+            first_frame,
+            positions,
+            checksums: checksums.take(),
+        };
+        let append = encoded(&descriptor, payload, marks_bytes);
+        let offset_bytes = on_member.superblock.geometry.offset_of(place) as usize;
+        on_member.bytes[offset_bytes..][..append.len()].copy_from_slice(&append);
+        on_member.previous = Some(place);
+        self.puts.push(Put {
+            member,
+            offset_bytes,
+            descriptor,
+        });
+    }
+
+    /// How many laps and slots a member has begun.
+    pub fn slots_begun(&self, member: usize) -> u64 {
+        self.members[member].next.slot_serial + 1
+    }
+
+    /// The members as files, opened.
+    pub fn open(&self) -> Opened {
+        let lengths: Vec<usize> = self
+            .members
+            .iter()
+            .map(|member| member.bytes.len())
+            .collect();
+        self.open_cut(&lengths)
+    }
+
+    /// The members as files that end early.
+    pub fn open_cut(&self, lengths: &[usize]) -> Opened {
+        let mut files = Vec::new();
+        let mut members = Vec::new();
+        for (member, length) in self.members.iter().zip(lengths) {
+            let mut file = NamedTempFile::new().unwrap();
+            file.as_file_mut().seek(SeekFrom::Start(0)).unwrap();
+            file.write_all(&member.bytes[..*length]).unwrap();
+            let request = OpenRequest {
+                direction: Direction::Read,
+                path: DataPath::Buffered,
+                create: false,
+            };
+            let name = format!("m{}", members.len());
+            let target = open_path(&name, file.path(), request, &mut |_| Ok(())).unwrap();
+            members.push(OpenMember {
+                name,
+                target,
+                simulated: None,
+                superblock: member.superblock.clone(),
+            });
+            files.push(file);
+        }
+        let read = |member: usize, from: usize, length: usize| {
+            let bytes = &self.members[member].bytes[..lengths[member]];
+            bytes.get(from..from + length).map(<[u8]>::to_vec)
+        };
+        Opened {
+            recordings: recordings(&members, &read),
+            members,
+            _files: files,
+        }
+    }
+}
+
+/// The append as it lies on its member.
+fn encoded(descriptor: &Descriptor, payload: &[u8], marks: &[u8]) -> Vec<u8> {
+    let mut append = vec![0; descriptor.append_bytes as usize];
+    let crc = descriptor.encode_into(&mut append[..4096]);
+    append[4096..][..payload.len()].copy_from_slice(payload);
+    append[4096 + payload.len()..][..marks.len()].copy_from_slice(marks);
+    let seal_at = append.len() - 64;
+    append[seal_at..].copy_from_slice(&Seal::of(descriptor, crc).encode());
+    append
+}
+
+impl Member {
+    fn place_for(&mut self, append_bytes: u32) -> Place {
+        if self.next.slot_offset_bytes + append_bytes > SLOT_BYTES {
+            self.next = Place {
+                slot_serial: self.next.slot_serial + 1,
+                slot_offset_bytes: 0,
+            };
+        }
+        let place = self.next;
+        self.next.slot_offset_bytes += append_bytes;
+        place
+    }
+}
+
+/// A store that is open.
+pub struct Opened {
+    pub members: Vec<OpenMember>,
+    pub recordings: Vec<Recording>,
+    _files: Vec<NamedTempFile>,
+}
+
+impl Opened {
+    pub fn scope(&self) -> Scope {
+        Scope::of(&self.recordings[0], &self.members, &[], &Clock::Real)
+    }
+}
+
+/// What opening finds on members, given how to read them.
+pub fn recordings(
+    members: &[OpenMember],
+    read: &dyn Fn(usize, usize, usize) -> Option<Vec<u8>>,
+) -> Vec<Recording> {
+    let io_error = sustain_disk::error::Errno(5);
+    let chapters: Vec<_> = members
+        .iter()
+        .enumerate()
+        .map(|(index, member)| {
+            let mut opening = Opening::new(&member.superblock);
+            loop {
+                match opening.chapters() {
+                    Ok(chapters) => return Some(chapters),
+                    Err(needs) => {
+                        for need in needs {
+                            let bytes = read(index, need.offset_bytes as usize, need.length_bytes);
+                            opening.answer(&need, bytes.as_deref().ok_or(io_error));
+                        }
+                    }
+                }
+            }
+        })
+        .collect();
+    merge(&chapters).unwrap()
+}

@@ -1,0 +1,266 @@
+//! The recorder on real files, by its library: what is lent, given, lost, and waited for comes back.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on should stop where it is, and may say why"
+)]
+
+use std::time::Duration;
+
+use sustain_disk::buffer::AlignedBytes;
+use sustain_disk::driver::Ending;
+use sustain_host::Roots;
+use sustain_record::format::GapReason;
+use sustain_record::opening::StreamSummary;
+use sustain_record::reading::part::Part;
+use sustain_record::reading::scope::Scope;
+use sustain_record::reading::stream::{Range, StreamReader};
+use sustain_record::recorder::{RecordOptions, Recorder, StreamSetup, StreamWriter};
+use sustain_record::source::synthetic::{Content, seed_of};
+use sustain_record::store::{CreatePlan, Mode, Store, create};
+use sustain_session::Stop;
+
+/// A store of files in a directory of its own.
+struct Place {
+    _directory: tempfile::TempDir,
+    members: Vec<String>,
+}
+
+impl Place {
+    fn new(sizes: &[u64]) -> Place {
+        // Not in memory: direct writes are to be tried.
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let members: Vec<String> = (0..sizes.len())
+            .map(|index| directory.path().join(format!("m{index}")))
+            .map(|path| path.display().to_string())
+            .collect();
+        for (name, size) in members.iter().zip(sizes) {
+            std::fs::File::create(name).unwrap().set_len(*size).unwrap();
+        }
+        let plan = CreatePlan {
+            members: members.clone(),
+            size_bytes: None,
+            slot_bytes: 1 << 20,
+            prewrite: false,
+            destroy: members.clone(),
+            dry_run: false,
+        };
+        create(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap();
+        Place {
+            _directory: directory,
+            members,
+        }
+    }
+
+    fn open(&self, mode: Mode) -> Store {
+        Store::open(&self.members, mode, &Roots::default()).unwrap()
+    }
+
+    fn record(&self, streams: &[&str]) -> (Recorder, Vec<StreamWriter>) {
+        let streams = streams.iter().map(|name| StreamSetup::plain(name));
+        let options = RecordOptions {
+            buffer_bytes: 16 << 20,
+            append_bytes: 256 << 10,
+            ..RecordOptions::default()
+        };
+        Recorder::start(self.open(Mode::Record), streams.collect(), options).unwrap()
+    }
+
+    /// The newest recording's stream, all of it, as parts.
+    fn read(&self, stream: &str) -> Vec<Part> {
+        let mut store = self.open(Mode::Read);
+        let recordings = store.recordings().unwrap();
+        let newest = &recordings[0];
+        let named = |one: &StreamSummary| one.name == stream;
+        let number = newest.streams.iter().position(named).unwrap() as u16;
+        let scope = Scope::of(newest, &store.members, store.machines(), store.clock());
+        let reader = StreamReader::open(&scope, number, &Range::All).unwrap();
+        reader.map(Result::unwrap).collect()
+    }
+}
+
+fn fill(writer: &mut StreamWriter, bytes: u64) {
+    let content = Content::new(seed_of(writer.name()));
+    let end = writer.offered_bytes() + bytes;
+    while writer.offered_bytes() < end {
+        let mut filling = writer.lend().unwrap();
+        let position = writer.offered_bytes();
+        let count = (end - position).min(filling.room_bytes() as u64) as usize;
+        content.fill(position, &mut filling.spare_mut()[..count]);
+        filling.take(count, &[], writer.now_ns());
+        writer.commit(filling);
+    }
+}
+
+/// Asserts that the parts are the stream's own bytes and the gaps given, in order and complete.
+fn assert_parts(name: &str, parts: &[Part], bytes: u64, gaps: &[(u64, u64)]) {
+    let content = Content::new(seed_of(name));
+    let (mut position, mut found) = (0, Vec::new());
+    for part in parts {
+        assert_eq!(part.offset_bytes(), position, "nothing is closed up");
+        match part {
+            Part::Data { bytes, .. } => assert_eq!(content.check(position, bytes), None),
+            Part::Gap { length_bytes, .. } => found.push((position, *length_bytes)),
+            other => panic!("{other:?}"),
+        }
+        position += part.length_bytes();
+    }
+    assert_eq!(position, bytes);
+    assert_eq!(found, gaps);
+}
+
+#[test]
+fn two_streams_over_three_members_come_back_whole() {
+    let place = Place::new(&[20 << 20, 24 << 20, 60 << 20]);
+    let (recorder, mut writers) = place.record(&["left", "right"]);
+    let mut right = writers.pop().unwrap();
+    let mut left = writers.pop().unwrap();
+    for _ in 0..5 {
+        fill(&mut left, 3_000_001);
+        fill(&mut right, 700_003);
+    }
+    drop((left, right));
+    let recorded = recorder.finish().unwrap();
+    assert_eq!(recorded.ended, Ending::Source);
+    let streams = &recorded.standing.streams;
+    assert_eq!(
+        (streams[0].offered_bytes, streams[0].durable_bytes),
+        (15_000_005, 15_000_005)
+    );
+    assert!(
+        recorded
+            .standing
+            .members
+            .iter()
+            .all(|member| member.bytes > 0)
+    );
+    assert_parts("left", &place.read("left"), 15_000_005, &[]);
+    assert_parts("right", &place.read("right"), 3_500_015, &[]);
+}
+
+#[test]
+fn a_watermark_can_be_waited_for() {
+    let place = Place::new(&[20 << 20]);
+    let (recorder, mut writers) = place.record(&["slow"]);
+    let mut slow = writers.pop().unwrap();
+    fill(&mut slow, 1000);
+    let standing = recorder.board().wait_for(
+        |standing| standing.streams[0].durable_bytes >= 1000,
+        Duration::from_secs(60),
+    );
+    assert_eq!(standing.streams[0].durable_bytes, 1000);
+    assert!(!standing.is_over);
+    drop(slow);
+    recorder.finish().unwrap();
+}
+
+#[test]
+fn what_is_lost_stays_in_the_stream_as_a_gap() {
+    let place = Place::new(&[20 << 20]);
+    let (recorder, mut writers) = place.record(&["taps"]);
+    let mut taps = writers.pop().unwrap();
+    fill(&mut taps, 10_000);
+    taps.skip(5_000, 2, GapReason::BufferFull);
+    fill(&mut taps, 10_000);
+    taps.skip(7, 0, GapReason::Source);
+    drop(taps);
+    let recorded = recorder.finish().unwrap();
+    let stream = &recorded.standing.streams[0];
+    assert_eq!(
+        (
+            stream.offered_bytes,
+            stream.recorded_bytes,
+            stream.gap_bytes
+        ),
+        (25_007, 20_000, 5_007)
+    );
+    assert_parts(
+        "taps",
+        &place.read("taps"),
+        25_007,
+        &[(10_000, 5_000), (25_000, 7)],
+    );
+}
+
+#[test]
+fn memory_of_the_callers_is_written_where_it_is_and_comes_back() {
+    let place = Place::new(&[20 << 20]);
+    let (recorder, mut writers) = place.record(&["camera"]);
+    let mut camera = writers.pop().unwrap();
+    let content = Content::new(seed_of("camera"));
+    let mut circular = AlignedBytes::new(500_001).unwrap();
+    content.fill(0, &mut circular);
+    let address = circular.as_ptr();
+    camera
+        .give(Box::new(circular), &[], camera.now_ns())
+        .unwrap();
+    assert_eq!(camera.copied_bytes(), 500_001 % 4096);
+    let unaligned = vec![0u8; 3];
+    let refused = camera.give(Box::new(unaligned), &[], 0).unwrap_err();
+    assert_eq!(refused.owner.bytes().len(), 3);
+    recorder.board().wait_for(
+        |standing| standing.streams[0].durable_bytes >= 500_001,
+        Duration::from_secs(60),
+    );
+    let back = camera.returned().expect("it is written");
+    assert_eq!(back.bytes().as_ptr(), address);
+    drop(camera);
+    recorder.finish().unwrap();
+    assert_parts("camera", &place.read("camera"), 500_001, &[]);
+}
+
+#[test]
+fn a_full_store_ends_the_recording_and_says_what_was_not_written() {
+    let place = Place::new(&[6 << 20]);
+    let (recorder, mut writers) = place.record(&["main"]);
+    let mut main = writers.pop().unwrap();
+    let content = Content::new(seed_of("main"));
+    while let Some(mut filling) = main.lend() {
+        let count = filling.room_bytes();
+        content.fill(main.offered_bytes(), filling.spare_mut());
+        filling.take(count, &[], main.now_ns());
+        main.commit(filling);
+    }
+    let offered = main.offered_bytes();
+    drop(main);
+    let recorded = recorder.finish().unwrap();
+    assert_eq!(recorded.ended, Ending::Full);
+    let stream = &recorded.standing.streams[0];
+    assert_eq!(stream.offered_bytes, offered);
+    assert_eq!(stream.recorded_bytes + stream.gap_bytes, offered);
+    assert!(stream.recorded_bytes > 3 << 20);
+    let gap = (stream.recorded_bytes, stream.gap_bytes);
+    assert_parts("main", &place.read("main"), offered, &[gap]);
+}
+
+#[test]
+fn recordings_follow_each_other() {
+    let place = Place::new(&[20 << 20, 20 << 20]);
+    for (number, bytes) in [(1, 2_000_000), (2, 3_000_000)] {
+        let (recorder, mut writers) = place.record(&["main"]);
+        fill(&mut writers[0], bytes);
+        drop(writers);
+        assert_eq!(recorder.finish().unwrap().recording, number);
+        assert_parts("main", &place.read("main"), bytes, &[]);
+    }
+    let numbers: Vec<u32> = place
+        .open(Mode::Read)
+        .recordings()
+        .unwrap()
+        .iter()
+        .map(|recording| recording.number)
+        .collect();
+    assert_eq!(numbers, [2, 1]);
+}
+
+#[test]
+fn a_second_recorder_is_refused() {
+    let place = Place::new(&[20 << 20]);
+    let (recorder, writers) = place.record(&["main"]);
+    let second = Store::open(&place.members, Mode::Record, &Roots::default());
+    let why = second.map(|_| ()).unwrap_err().to_string();
+    assert!(why.contains("another"), "{why}");
+    drop(writers);
+    recorder.finish().unwrap();
+}

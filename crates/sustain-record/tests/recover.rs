@@ -1,0 +1,364 @@
+//! Stores as a crash has left them, written down by `recover`: what was there before is there after,
+//! byte for byte, and nothing is written where there is nothing to say.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on should stop where it is, and may say why"
+)]
+
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sustain_host::Roots;
+use sustain_record::error::RecordError;
+use sustain_record::format::Kind;
+use sustain_record::opening::Recording;
+use sustain_record::reading::part::Part;
+use sustain_record::reading::scope::Scope;
+use sustain_record::reading::stream::{Range, StreamReader};
+use sustain_record::reading::verify::{Checkable, verify};
+use sustain_record::recorder::{RecordOptions, Recorder, Standing, StreamSetup, StreamWriter};
+use sustain_record::store::{CreatePlan, Mode, Recovered, Store, create};
+use sustain_session::Stop;
+
+const SLOT_BYTES: u32 = 64 << 10;
+/// More than any of these tests should wait for a disk.
+const AT_MOST: Duration = Duration::from_secs(60);
+
+/// A directory with the members of one store.
+struct Place {
+    directory: tempfile::TempDir,
+    members: Vec<String>,
+}
+
+impl Place {
+    /// A new store of members of so many KiB each.
+    fn new(sizes_kib: &[u64]) -> Place {
+        // Not in /tmp, which is often memory and refuses direct I/O.
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let mut place = Place {
+            directory,
+            members: Vec::new(),
+        };
+        for (index, kib) in sizes_kib.iter().enumerate() {
+            let path = place.path(index);
+            std::fs::File::create(&path)
+                .unwrap()
+                .set_len(kib << 10)
+                .unwrap();
+            place.members.push(path.to_str().unwrap().to_owned());
+        }
+        let plan = CreatePlan {
+            members: place.members.clone(),
+            size_bytes: None,
+            slot_bytes: SLOT_BYTES,
+            prewrite: false,
+            destroy: place.members.clone(),
+            dry_run: false,
+        };
+        create(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap();
+        place
+    }
+
+    fn path(&self, index: usize) -> PathBuf {
+        self.directory.path().join(format!("member{index}"))
+    }
+
+    fn open(&self, mode: Mode) -> Store {
+        Store::open(&self.members, mode, &Roots::default()).unwrap()
+    }
+
+    fn bytes(&self) -> Vec<Vec<u8>> {
+        let members = self.members.iter();
+        members
+            .map(|member| std::fs::read(member).unwrap())
+            .collect()
+    }
+
+    /// Puts the members back to what they were.
+    fn restore(&self, bytes: &[Vec<u8>]) {
+        for (member, bytes) in self.members.iter().zip(bytes) {
+            let file = std::fs::File::options().write(true).open(member).unwrap();
+            file.write_all_at(bytes, 0).unwrap();
+            file.sync_all().unwrap();
+        }
+    }
+
+    /// Records this much, and leaves the members as a kill before the end would have.
+    fn record_and_crash(&self, content: &[u8]) {
+        self.record_with(content, options());
+    }
+
+    fn record_with(&self, content: &[u8], options: RecordOptions) {
+        let streams = vec![StreamSetup::plain("main")];
+        let (recorder, mut writers) =
+            Recorder::start(self.open(Mode::Record), streams, options).unwrap();
+        let mut writer = writers.remove(0);
+        write(&mut writer, content);
+        let all = content.len() as u64;
+        let durable = |standing: &Standing| standing.streams[0].durable_bytes >= all;
+        let standing = recorder.board().wait_for(durable, AT_MOST);
+        assert!(durable(&standing), "{standing:?}");
+        let crashed = self.bytes();
+        drop(writer);
+        recorder.finish().unwrap();
+        self.restore(&crashed);
+    }
+
+    fn recordings(&self) -> Vec<Recording> {
+        self.open(Mode::Read).recordings().unwrap()
+    }
+
+    fn recover(&self) -> Recovered {
+        let mut store = self.open(Mode::Record);
+        let recordings = store.recordings().unwrap();
+        store.recover(&recordings).unwrap()
+    }
+
+    /// What a reader is given of a recording's only stream; losses are told by their length.
+    fn read(&self, recording: &Recording) -> (Vec<u8>, u64) {
+        let store = self.open(Mode::Read);
+        let scope = Scope::of(recording, &store.members, store.machines(), store.clock());
+        let (mut bytes, mut lost) = (Vec::new(), 0);
+        for part in StreamReader::open(&scope, 0, &Range::All).unwrap() {
+            match part.unwrap() {
+                Part::Data { bytes: data, .. } => bytes.extend_from_slice(&data),
+                other => lost += other.length_bytes(),
+            }
+        }
+        (bytes, lost)
+    }
+
+    #[track_caller]
+    fn assert_ok(&self) {
+        let mut store = self.open(Mode::Read);
+        let recordings = store.recordings().unwrap();
+        let checkable = Checkable {
+            members: &store.members,
+            recordings: &recordings,
+            machines: store.machines(),
+            clock: store.clock(),
+        };
+        let result = verify(checkable, &mut |_| (), &Stop::default()).unwrap();
+        assert!(result.ok, "{result:#?}");
+    }
+}
+
+fn options() -> RecordOptions {
+    RecordOptions {
+        buffer_bytes: 4 << 20,
+        append_bytes: SLOT_BYTES,
+        ..RecordOptions::default()
+    }
+}
+
+fn write(writer: &mut StreamWriter, mut content: &[u8]) {
+    while !content.is_empty() {
+        let Some(mut filling) = writer.lend() else {
+            return;
+        };
+        let spare = filling.spare_mut();
+        let count = spare.len().min(content.len());
+        spare[..count].copy_from_slice(&content[..count]);
+        filling.take(count, &[], writer.now_ns());
+        writer.commit(filling);
+        content = &content[count..];
+    }
+}
+
+/// Bytes that differ everywhere.
+fn content(count: usize) -> Vec<u8> {
+    (0..count)
+        .map(|at| ((at * 2_654_435_761) >> 7) as u8)
+        .collect()
+}
+
+fn damage(path: &Path, at: u64) {
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    file.write_all_at(&[0; 4096], at).unwrap();
+}
+
+#[test]
+fn an_open_end_gets_its_end_mark_and_no_byte_changes() {
+    let place = Place::new(&[4096, 8192]);
+    let content = content(900_000);
+    place.record_and_crash(&content);
+    let before = place.recordings();
+    assert!(before[0].open_end);
+    assert_eq!(place.read(&before[0]), (content.clone(), 0));
+
+    let recovered = place.recover();
+    assert_eq!(recovered.recording, Some(1));
+    assert_eq!(recovered.marked, place.members);
+    assert!(recovered.superblocks_renewed);
+    assert!(recovered.notes.is_empty(), "{:?}", recovered.notes);
+
+    let after = place.recordings();
+    assert!(!after[0].open_end);
+    let end = after[0].end.as_ref().unwrap();
+    assert_eq!(end.ended, "recovered");
+    assert_eq!(end.streams[0].offered, 900_000);
+    assert_eq!(end.streams[0].recorded, 900_000);
+    assert_eq!(place.read(&after[0]), (content, 0));
+    place.assert_ok();
+}
+
+#[test]
+fn what_is_in_order_is_not_written_to() {
+    let place = Place::new(&[4096, 4096]);
+    place.record_and_crash(&content(500_000));
+    place.recover();
+    let before = place.bytes();
+    assert_eq!(place.recover(), Recovered::default());
+    assert!(place.bytes() == before);
+    let unused = Place::new(&[4096]);
+    let before = unused.bytes();
+    assert_eq!(unused.recover(), Recovered::default());
+    assert!(unused.bytes() == before);
+}
+
+#[test]
+fn damaged_copies_of_superblocks_are_renewed() {
+    let place = Place::new(&[4096, 4096]);
+    place.record_and_crash(&content(300_000));
+    place.recover();
+    let end = std::fs::metadata(place.path(1)).unwrap().len();
+    for at in [0, 64 << 10, end - (128 << 10), end - 4096] {
+        damage(&place.path(1), at);
+        let recovered = place.recover();
+        assert!(recovered.superblocks_renewed, "the copy at {at}");
+        assert_eq!(recovered.recording, None);
+        place.assert_ok();
+    }
+}
+
+#[test]
+fn the_next_recording_begins_behind_the_end_mark() {
+    let place = Place::new(&[4096, 4096]);
+    let (first, second) = (content(400_000), content(250_000));
+    place.record_and_crash(&first);
+    place.recover();
+    place.record_and_crash(&second);
+    place.recover();
+    let recordings = place.recordings();
+    let numbers: Vec<u32> = recordings
+        .iter()
+        .map(|recording| recording.number)
+        .collect();
+    assert_eq!(numbers, [2, 1]);
+    assert_eq!(place.read(&recordings[0]), (second, 0));
+    assert_eq!(place.read(&recordings[1]), (first, 0));
+    place.assert_ok();
+}
+
+#[test]
+fn an_open_end_that_others_follow_stays_and_is_named() {
+    let place = Place::new(&[4096, 4096]);
+    let first = content(400_000);
+    place.record_and_crash(&first);
+    place.record_and_crash(&content(100_000));
+    let recovered = place.recover();
+    assert_eq!(recovered.recording, Some(2));
+    assert!(
+        recovered.notes[0].contains("recording 1 has an open end"),
+        "{recovered:?}"
+    );
+    let recordings = place.recordings();
+    assert!(recordings[1].open_end);
+    assert_eq!(place.read(&recordings[1]), (first, 0));
+    place.assert_ok();
+}
+
+#[test]
+fn a_loss_before_the_crash_is_the_same_hole_before_and_after() {
+    let place = Place::new(&[4096]);
+    let content = content(600_000);
+    place.record_and_crash(&content);
+    // The descriptor of an append in the middle: slots of 64 KiB begin at 128 KiB.
+    damage(&place.path(0), (128 << 10) + 4 * u64::from(SLOT_BYTES));
+    let before = place.recordings();
+    let (bytes, lost) = place.read(&before[0]);
+    assert!(lost > 0);
+    assert_eq!(bytes.len() as u64 + lost, 600_000);
+    place.recover();
+    let after = place.recordings();
+    assert_eq!(place.read(&after[0]), (bytes, lost));
+    assert_eq!(after[0].end.as_ref().unwrap().streams[0].offered, 600_000);
+}
+
+#[test]
+fn a_ring_gets_its_end_mark_over_its_oldest_slot() {
+    let place = Place::new(&[2048, 2048]);
+    let content = content(9_000_000);
+    let ring = RecordOptions {
+        ring: true,
+        ..options()
+    };
+    place.record_with(&content, ring);
+    let before = place.recordings();
+    let (bytes, overwritten) = place.read(&before[0]);
+    assert!(overwritten > 0);
+    assert!(content.ends_with(&bytes));
+
+    assert_eq!(place.recover().recording, Some(1));
+    let after = place.recordings();
+    assert!(!after[0].open_end);
+    let (left, _) = place.read(&after[0]);
+    assert!(content.ends_with(&left));
+    let slots = 2 * 2 * u64::from(SLOT_BYTES);
+    assert!(
+        left.len() as u64 + slots >= bytes.len() as u64,
+        "{} of {}",
+        left.len(),
+        bytes.len()
+    );
+    place.assert_ok();
+}
+
+#[test]
+fn a_store_without_all_members_is_refused() {
+    let place = Place::new(&[4096, 4096]);
+    place.record_and_crash(&content(300_000));
+    let before = place.bytes();
+    let refused = Store::open(&place.members[..1], Mode::Record, &Roots::default());
+    assert!(
+        matches!(refused, Err(RecordError::Incomplete(_))),
+        "{refused:?}"
+    );
+    assert!(place.bytes() == before);
+}
+
+#[test]
+fn a_member_without_a_free_slot_keeps_its_open_end_and_is_named() {
+    let place = Place::new(&[128 + 4 * 64 + 128]);
+    let content = content(4 * SLOT_BYTES as usize);
+    let streams = vec![StreamSetup::plain("main")];
+    let (recorder, mut writers) =
+        Recorder::start(place.open(Mode::Record), streams, options()).unwrap();
+    write(&mut writers[0], &content);
+    drop(writers);
+    let recorded = recorder.finish().unwrap();
+    assert_eq!(recorded.ended.name(), "full");
+    lose_end_mark(&place);
+    let found = place.recordings();
+    assert!(found[0].open_end);
+    let (bytes, lost) = place.read(&found[0]);
+    assert!(!bytes.is_empty() && content.starts_with(&bytes));
+
+    let recovered = place.recover();
+    assert_eq!(recovered.recording, None);
+    assert!(recovered.notes[0].contains("it is full"), "{recovered:?}");
+    assert_eq!(place.read(&place.recordings()[0]), (bytes, lost));
+}
+
+/// Damages the last append of the only member, if it is an end mark.
+fn lose_end_mark(place: &Place) {
+    let store = place.open(Mode::Read);
+    let last = store.tails[0].last.as_ref().unwrap();
+    if last.kind == Kind::End {
+        let geometry = store.members[0].superblock.geometry;
+        damage(&place.path(0), geometry.offset_of(last.place));
+    }
+}

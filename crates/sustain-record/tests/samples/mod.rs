@@ -1,0 +1,232 @@
+//! One fixed example of everything that lies on a member, for the golden files and as seeds of
+//! the fuzz targets. Nothing here may ever change: it is what version 1 means.
+
+use sustain_record::format::{
+    CONTROL_STREAM, Descriptor, EndNote, Gap, GapReason, Geometry, Kind, Mark, MarkKind,
+    MarksWriter, Place, PlaceNote, Position, SLOT_BYTES_MAX, SLOT_BYTES_MIN, STREAMS_MAX, Seal,
+    StartNote, StreamNote, StreamTotal, Superblock, append_bytes_for, crc32c,
+};
+use uuid::{Uuid, uuid};
+
+const STORE: Uuid = uuid!("6a1c2f0e-8f1b-4d57-9c39-01f20a44d7e1");
+const RECORDING: Uuid = uuid!("0d9e7b52-33a4-4c1f-b6d0-7f7e0c5a9b12");
+const MEMBERS: [Uuid; 3] = [
+    uuid!("b3f1c0aa-1111-4a5b-8c7d-9e0f1a2b3c4d"),
+    uuid!("c4e2d1bb-2222-4b6c-9d8e-0f1a2b3c4d5e"),
+    uuid!("d5f3e2cc-3333-4c7d-ae9f-1a2b3c4d5e6f"),
+];
+
+/// 2026-07-14 12:34:56.789012345 UTC.
+pub const FIRST_TIME_NS: i64 = 1_784_032_496_789_012_345;
+
+/// The second of three members of 4 TB, with slots of 8 MiB.
+pub fn superblock() -> Superblock {
+    Superblock {
+        store: STORE,
+        member: MEMBERS[1],
+        generation: 5,
+        created_ns: FIRST_TIME_NS - 86_400_000_000_000,
+        geometry: Geometry::of_member(4_000_787_030_016, 8 << 20).unwrap(),
+        member_index: 1,
+        members: MEMBERS.to_vec(),
+        is_prewritten: true,
+        slots_begun: 123_456,
+    }
+}
+
+/// The smallest member there can be, alone in its store.
+pub fn smallest_superblock() -> Superblock {
+    Superblock {
+        store: STORE,
+        member: MEMBERS[0],
+        generation: 0,
+        created_ns: -1,
+        geometry: Geometry::of_member(384 << 10, SLOT_BYTES_MIN).unwrap(),
+        member_index: 0,
+        members: vec![MEMBERS[0]],
+        is_prewritten: false,
+        slots_begun: 0,
+    }
+}
+
+fn place(slot_serial: u64, slot_offset_bytes: u32) -> Place {
+    Place {
+        slot_serial,
+        slot_offset_bytes,
+    }
+}
+
+/// Two streams; the second one has just lost something.
+pub fn descriptor() -> Descriptor {
+    let payload_bytes = 200_000;
+    let marks = marks();
+    let marks_bytes = marks.len_bytes() as u32;
+    Descriptor {
+        kind: Kind::Data,
+        store: STORE,
+        member: MEMBERS[1],
+        place: place(123_460, 3 << 20),
+        append_bytes: append_bytes_for(payload_bytes, marks_bytes),
+        sequence: 7 * (1 << 20) + 4321,
+        recording: 7,
+        recording_id: RECORDING,
+        stream: 1,
+        gap: Some(Gap {
+            bytes: 65_536,
+            frames: 3,
+            reason: GapReason::BufferFull,
+            first_time_ns: FIRST_TIME_NS - 2000,
+            last_time_ns: FIRST_TIME_NS - 1000,
+        }),
+        stream_offset_bytes: 5_000_000_000_000,
+        payload_bytes,
+        marks_bytes,
+        marks_crc: crc32c(marks.bytes()),
+        first_time_ns: FIRST_TIME_NS,
+        last_time_ns: FIRST_TIME_NS + 1_000_000,
+        made_time_ns: FIRST_TIME_NS + 1_000_500,
+        previous: Some(place(123_460, 2 << 20)),
+        start: Some(place(120_000, 0)),
+        flushed_sequence: 7 * (1 << 20) + 4300,
+        first_frame: 0,
+        positions: vec![
+            Position {
+                next_offset_bytes: 1_000_000,
+                settled_offset_bytes: 900_000,
+                frames: 0,
+                gap_bytes: 0,
+                member_bytes: 333_333,
+            },
+            Position {
+                next_offset_bytes: 5_000_000_200_000,
+                settled_offset_bytes: 4_999_999_000_000,
+                frames: 12_345_678,
+                gap_bytes: 65_536,
+                member_bytes: 1_666_666_666_666,
+            },
+        ],
+        checksums: vec![0x0123_4567, 0x89AB_CDEF, 0xFEDC_BA98, 0x7654_3210],
+    }
+}
+
+/// A start, the first append of a member.
+pub fn start_descriptor() -> Descriptor {
+    let payload = start().to_json();
+    Descriptor {
+        kind: Kind::Start,
+        place: place(0, 0),
+        append_bytes: append_bytes_for(payload.len() as u32, 0),
+        sequence: 0,
+        recording: 1,
+        stream: CONTROL_STREAM,
+        gap: None,
+        stream_offset_bytes: 0,
+        payload_bytes: payload.len() as u32,
+        marks_bytes: 0,
+        marks_crc: 0,
+        previous: None,
+        start: None,
+        flushed_sequence: 0,
+        first_frame: 0,
+        positions: vec![Position::default(); 2],
+        checksums: vec![crc32c(&payload)],
+        ..descriptor()
+    }
+}
+
+/// As many streams and checksums as there can be.
+pub fn fullest_descriptor() -> Descriptor {
+    let payload_bytes = SLOT_BYTES_MAX - 4160;
+    Descriptor {
+        place: place(9, 0),
+        append_bytes: SLOT_BYTES_MAX,
+        payload_bytes,
+        marks_bytes: 0,
+        previous: Some(place(8, 0)),
+        start: Some(place(0, 0)),
+        positions: vec![descriptor().positions[1]; STREAMS_MAX],
+        stream_offset_bytes: 4_000_000_000_000,
+        checksums: (0..256).collect(),
+        ..descriptor()
+    }
+}
+
+/// The seal of `descriptor()`, whose checksum is `crc`.
+pub fn seal(crc: u32) -> Seal {
+    Seal {
+        sequence: 7 * (1 << 20) + 4321,
+        slot_serial: 123_460,
+        descriptor_crc: crc,
+        append_bytes: 204_800,
+    }
+}
+
+/// A frame ends that began earlier, one is whole, one goes on; and the clock is set back.
+pub fn mark_list() -> [Mark; 4] {
+    let mark = |offset_bytes, kind, time_ns| Mark {
+        offset_bytes,
+        kind,
+        time_ns,
+    };
+    [
+        mark(100, MarkKind::EndAndBegin, Some(FIRST_TIME_NS + 5)),
+        mark(70_000, MarkKind::End, None),
+        mark(70_004, MarkKind::Begin, Some(FIRST_TIME_NS - 1_000_000)),
+        mark(200_000, MarkKind::EndAndBegin, Some(FIRST_TIME_NS)),
+    ]
+}
+
+/// The marks of `descriptor()`.
+pub fn marks() -> MarksWriter {
+    let mut writer = MarksWriter::new();
+    for mark in mark_list() {
+        writer.push(mark, FIRST_TIME_NS);
+    }
+    writer
+}
+
+/// A recording of two streams, not the first one.
+pub fn start() -> StartNote {
+    StartNote {
+        started_ns: FIRST_TIME_NS,
+        tool: "sustain 0.1.0".into(),
+        ring: false,
+        streams: vec![
+            StreamNote {
+                name: "log".into(),
+                framing: "none".into(),
+                source: None,
+            },
+            StreamNote {
+                name: "camera".into(),
+                framing: "length-u32-le".into(),
+                source: Some("/run/camera".into()),
+            },
+        ],
+        previous_start: Some(PlaceNote {
+            slot_serial: 99_000,
+            slot_offset_bytes: 0,
+        }),
+    }
+}
+
+/// How that recording ended.
+pub fn end() -> EndNote {
+    EndNote {
+        ended: "stopped".into(),
+        streams: vec![
+            StreamTotal {
+                offered: 1_000_000,
+                recorded: 1_000_000,
+                gap_bytes: 0,
+                frames: 0,
+            },
+            StreamTotal {
+                offered: 5_000_000_200_000,
+                recorded: 5_000_000_134_464,
+                gap_bytes: 65_536,
+                frames: 12_345_678,
+            },
+        ],
+    }
+}

@@ -1,0 +1,627 @@
+//! Stores made and opened on files and on simulated machines.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on should stop where it is, and may say why"
+)]
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use sustain_disk::clock::Clock;
+use sustain_disk::engine::{SharedMachine, SimulatedTarget};
+use sustain_disk::simulated::{Machine, MachineFile};
+use sustain_disk::target::{Target, TargetKind};
+use sustain_host::Roots;
+use sustain_record::error::RecordError;
+use sustain_record::format;
+use sustain_record::member_io::{MemberIo, ReadOrder};
+use sustain_record::store::{
+    CreateEvent, CreatePlan, Created, FILE_NAME, Mode, Store, create, create_simulated,
+};
+use sustain_session::{SimulatedDisk, Stop};
+
+#[path = "../src/opening/tests/image.rs"]
+#[allow(dead_code, reason = "the opening itself is tested with more of it")]
+mod image;
+
+use image::Image;
+
+const SLOT: u32 = 64 << 10;
+const MIB: u64 = 1 << 20;
+const SIZE: u64 = 2 * MIB;
+
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn name(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    fn names(&self, names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| self.name(name)).collect()
+    }
+
+    fn files(&self) -> usize {
+        fs::read_dir(self.folder.path()).unwrap().count()
+    }
+}
+
+fn plan(members: Vec<String>) -> CreatePlan {
+    CreatePlan {
+        members,
+        size_bytes: Some(SIZE),
+        slot_bytes: SLOT,
+        prewrite: false,
+        destroy: Vec::new(),
+        dry_run: false,
+    }
+}
+
+fn make(plan: &CreatePlan) -> Result<(Created, Vec<CreateEvent>), RecordError> {
+    let mut events = Vec::new();
+    let made = create(plan, &Roots::default(), &Stop::default(), &mut |event| {
+        events.push(event);
+    })?;
+    Ok((made, events))
+}
+
+fn open(names: &[String], mode: Mode) -> Result<Store, RecordError> {
+    Store::open(names, mode, &Roots::default())
+}
+
+fn refusal(names: &[String], mode: Mode) -> String {
+    open(names, mode).unwrap_err().to_string()
+}
+
+fn notes(events: &[CreateEvent]) -> String {
+    let notes = events.iter().filter_map(|event| match event {
+        CreateEvent::Note(note) => Some(note.as_str()),
+        CreateEvent::Prewrite { .. } => None,
+    });
+    notes.collect::<Vec<_>>().join("\n")
+}
+
+/// Puts what lies on the media of an image onto the members of a store, superblocks and all.
+fn put(image: &Image, mut write: impl FnMut(usize, u64, &[u8])) {
+    for (index, member) in image.members.iter().enumerate() {
+        for (block, bytes) in &member.medium.blocks {
+            write(index, block * 4096, bytes);
+        }
+        let offsets = member.superblock.geometry.superblock_offsets();
+        for (copy, offset_bytes) in (0..).zip(offsets) {
+            write(index, offset_bytes, &member.superblock.encode(copy));
+        }
+    }
+}
+
+fn put_on_files(image: &Image, names: &[String]) {
+    put(image, |member, offset_bytes, bytes| {
+        let file = OpenOptions::new().write(true).open(&names[member]).unwrap();
+        file.write_all_at(bytes, offset_bytes).unwrap();
+    });
+}
+
+fn image_of(store: &Store) -> Image {
+    Image::of(
+        store
+            .members
+            .iter()
+            .map(|member| member.superblock.clone())
+            .collect(),
+    )
+}
+
+/// Damages a file: what is there is turned into something else.
+fn damage(path: &Path, offset_bytes: u64) {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, offset_bytes).unwrap();
+    file.write_all_at(&[byte[0] ^ 1], offset_bytes).unwrap();
+}
+
+#[test]
+fn a_store_of_new_files_is_made_and_opened_in_any_order() {
+    let place = Place::new();
+    let names = place.names(&["a", "b", "c"]);
+    let (made, events) = make(&plan(names.clone())).unwrap();
+    assert!(
+        notes(&events).contains("on one file system"),
+        "{}",
+        notes(&events)
+    );
+    assert_eq!(made.members.len(), 3);
+    for member in &made.members {
+        assert!(member.is_new);
+        assert_eq!(fs::metadata(&member.name).unwrap().len(), SIZE);
+    }
+    let mut turned = names.clone();
+    turned.rotate_left(1);
+    for mode in [Mode::Read, Mode::Record] {
+        let mut store = open(&turned, mode).unwrap();
+        assert_eq!(Some(store.id), made.store);
+        assert_eq!(store.slot_bytes, SLOT);
+        let in_order: Vec<&String> = store.members.iter().map(|member| &member.name).collect();
+        assert_eq!(in_order, names.iter().collect::<Vec<_>>());
+        assert!(store.missing.is_empty() && store.notes.is_empty());
+        assert!(
+            store
+                .tails
+                .iter()
+                .all(|tail| tail.clean_end && tail.next_slot_serial == 0)
+        );
+        assert!(store.recordings().unwrap().is_empty());
+        assert_eq!(
+            (store.next_recording(), store.first_sequence()),
+            (1, 1 << 20)
+        );
+        assert_eq!(store.slots_begun_at_start(false), [1, 1, 1]);
+    }
+}
+
+#[test]
+fn prewriting_writes_every_byte_and_says_how_far_it_is() {
+    let place = Place::new();
+    let names = place.names(&["a", "b"]);
+    let plan = CreatePlan {
+        prewrite: true,
+        ..plan(names.clone())
+    };
+    let (_, events) = make(&plan).unwrap();
+    let last = CreateEvent::Prewrite {
+        bytes_done: 2 * SIZE,
+        bytes_all: 2 * SIZE,
+    };
+    assert_eq!(events.last(), Some(&last));
+    let store = open(&names, Mode::Record).unwrap();
+    for member in &store.members {
+        assert!(member.superblock.is_prewritten);
+        let bytes = fs::read(&member.name).unwrap();
+        let first = member.superblock.geometry.first_slot_offset_bytes as usize;
+        let slots = &bytes[first..bytes.len() - (128 << 10)];
+        assert!(
+            slots
+                .chunks(4096)
+                .all(|block| block.iter().any(|byte| *byte != 0))
+        );
+    }
+}
+
+#[test]
+fn an_interrupted_creation_leaves_no_new_file_and_says_what_is_lost() {
+    let place = Place::new();
+    fs::write(place.path("old"), vec![1; SIZE as usize]).unwrap();
+    let names = place.names(&["new", "old"]);
+    let plan = CreatePlan {
+        prewrite: true,
+        destroy: vec![names[1].clone()],
+        ..plan(names.clone())
+    };
+    let stop = Stop::default();
+    stop.interrupt();
+    let error = create(&plan, &Roots::default(), &stop, &mut |_| ()).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, RecordError::Interrupted(_)));
+    assert!(
+        text.contains("removed") && text.contains(&format!("{} is lost", names[1])),
+        "{text}"
+    );
+    assert!(!place.path("new").exists() && place.path("old").exists());
+}
+
+#[test]
+fn what_exists_is_kept_unless_it_is_named_for_destruction() {
+    let place = Place::new();
+    let names = place.names(&["a", "old"]);
+    fs::write(place.path("old"), vec![1; 3 * MIB as usize]).unwrap();
+    let mut plan = plan(names.clone());
+    let refused = make(&plan).unwrap_err().to_string();
+    assert!(
+        refused.contains(&format!("--destroy {}", names[1])),
+        "{refused}"
+    );
+    assert_eq!(place.files(), 1, "the new file is taken back");
+    assert_eq!(
+        fs::read(place.path("old")).unwrap(),
+        vec![1; 3 * MIB as usize]
+    );
+    plan.destroy = vec![names[1].clone()];
+    plan.size_bytes = None;
+    plan.dry_run = true;
+    let (would, events) = make(&plan).unwrap();
+    assert_eq!(would.store, None);
+    assert!(notes(&events).contains("destroyed"), "{}", notes(&events));
+    assert_eq!(place.files(), 1, "a dry run touches nothing");
+    assert_eq!(
+        fs::read(place.path("old")).unwrap(),
+        vec![1; 3 * MIB as usize]
+    );
+    plan.dry_run = false;
+    plan.members.remove(0);
+    let (made, _) = make(&plan).unwrap();
+    assert_eq!(
+        made.members[0].geometry.member_bytes,
+        3 * MIB,
+        "it keeps its size"
+    );
+    // Now it is a store, and that is not destroyed by the way either.
+    plan.destroy.clear();
+    let refused = make(&plan).unwrap_err().to_string();
+    assert!(refused.contains("sustain store"), "{refused}");
+    assert_eq!(Some(open(&names[1..], Mode::Read).unwrap().id), made.store);
+    plan.destroy = vec![names[1].clone()];
+    let (again, _) = make(&plan).unwrap();
+    let store = open(&names[1..], Mode::Read).unwrap();
+    assert_eq!(Some(store.id), again.store);
+    assert_ne!(again.store, made.store);
+}
+
+#[test]
+fn a_directory_stands_for_a_file_in_it() {
+    let place = Place::new();
+    let names = place.names(&["disk"]);
+    fs::create_dir(place.path("disk")).unwrap();
+    let refused = refusal(&names, Mode::Read);
+    assert!(refused.contains("sustain create"), "{refused}");
+    make(&plan(names.clone())).unwrap();
+    assert!(place.path("disk").join(FILE_NAME).is_file());
+    assert_eq!(open(&names, Mode::Record).unwrap().members.len(), 1);
+    let twice = vec![names[0].clone(), place.name(&format!("disk/{FILE_NAME}"))];
+    assert!(refusal(&twice, Mode::Read).contains("same thing"));
+}
+
+#[test]
+fn what_cannot_be_a_member_is_refused_before_anything_is_touched() {
+    let place = Place::new();
+    let small = CreatePlan {
+        size_bytes: Some(256 << 10),
+        ..plan(place.names(&["small"]))
+    };
+    let text = make(&small).unwrap_err().to_string();
+    assert!(text.contains("393216"), "{text}");
+    let odd = CreatePlan {
+        slot_bytes: 100_000,
+        ..plan(place.names(&["odd"]))
+    };
+    assert!(make(&odd).unwrap_err().to_string().contains("power of two"));
+    for (members, expected) in [
+        (vec![], "1 to 128"),
+        (vec!["/dev/null".to_owned()], "character device"),
+        (vec!["null:".to_owned()], "keeps nothing"),
+        (vec!["sim:x.toml:a".to_owned()], "keeps nothing"),
+        (place.names(&["none/x"]), "does not exist"),
+        (place.names(&["x", "x"]), "same thing"),
+        (place.names(&["x"; 129]), "1 to 128"),
+    ] {
+        let text = make(&plan(members)).unwrap_err().to_string();
+        assert!(text.contains(expected), "{text}");
+    }
+    let slip = CreatePlan {
+        destroy: vec!["y".to_owned()],
+        ..plan(place.names(&["x"]))
+    };
+    assert!(
+        make(&slip)
+            .unwrap_err()
+            .to_string()
+            .contains("none of the targets")
+    );
+    assert_eq!(place.files(), 0);
+}
+
+#[test]
+fn missing_members_are_named_and_keep_recorders_away() {
+    let place = Place::new();
+    let names = place.names(&["a", "b", "c"]);
+    make(&plan(names.clone())).unwrap();
+    let whole = open(&names, Mode::Read).unwrap();
+    let there = [names[2].clone(), names[0].clone()];
+    let store = open(&there, Mode::Read).unwrap();
+    assert_eq!(store.missing.len(), 1);
+    assert_eq!(store.missing[0].index, 1);
+    assert_eq!(store.missing[0].member, whole.members[1].superblock.member);
+    let error = open(&there, Mode::Record).unwrap_err();
+    assert!(matches!(error, RecordError::Incomplete(_)));
+    let text = error.to_string();
+    assert!(
+        text.contains("all 3 members") && text.contains("member 1 ("),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_does_not_belong_together_is_named() {
+    let place = Place::new();
+    let names = place.names(&["a", "b"]);
+    make(&plan(names.clone())).unwrap();
+    let other = place.names(&["other"]);
+    make(&plan(other.clone())).unwrap();
+    let mixed = [names[0].clone(), other[0].clone()];
+    let text = refusal(&mixed, Mode::Read);
+    assert!(
+        text.starts_with(&other[0]) && text.contains("belongs to store"),
+        "{text}"
+    );
+    let twice = [names[0].clone(), names[0].clone()];
+    assert!(refusal(&twice, Mode::Read).contains("same thing"));
+    fs::copy(&names[0], place.path("copy")).unwrap();
+    let copied = [names[0].clone(), place.name("copy")];
+    assert!(refusal(&copied, Mode::Read).contains("or a copy of it"));
+    fs::write(place.path("foreign"), vec![7; SIZE as usize]).unwrap();
+    for mode in [Mode::Read, Mode::Record] {
+        let text = refusal(&[names[0].clone(), place.name("foreign")], mode);
+        assert!(text.starts_with(&place.name("foreign")), "{text}");
+        assert!(text.contains("sustain create"), "{text}");
+    }
+    assert!(refusal(&place.names(&["nothing"]), Mode::Read).contains("nothing of that name"));
+}
+
+#[test]
+fn any_one_whole_copy_of_the_superblock_is_enough() {
+    let place = Place::new();
+    let names = place.names(&["a"]);
+    make(&plan(names.clone())).unwrap();
+    let path = place.path("a");
+    let store = open(&names, Mode::Read).unwrap();
+    let offsets = store.members[0].superblock.geometry.superblock_offsets();
+    for spared in 0..4 {
+        let hurt = |copy: &usize| *copy != spared;
+        for copy in (0..4).filter(hurt) {
+            damage(&path, offsets[copy] + 100);
+        }
+        assert_eq!(open(&names, Mode::Record).unwrap().id, store.id);
+        // The same bits once more, and all is well again.
+        for copy in (0..4).filter(hurt) {
+            damage(&path, offsets[copy] + 100);
+        }
+    }
+    for offset in offsets {
+        damage(&path, offset + 100);
+    }
+    assert!(refusal(&names, Mode::Read).contains("all four copies"));
+    for offset in offsets {
+        damage(&path, offset + 16);
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.write_all_at(&[9], offset + 16).unwrap();
+    }
+    assert!(refusal(&names, Mode::Read).contains("newer sustain"));
+}
+
+#[test]
+fn two_recorders_cannot_have_one_store_but_readers_can() {
+    let place = Place::new();
+    let names = place.names(&["a", "b"]);
+    make(&plan(names.clone())).unwrap();
+    let recorder = open(&names, Mode::Record).unwrap();
+    assert!(refusal(&names, Mode::Record).contains("another recorder"));
+    assert!(open(&names, Mode::Read).is_ok());
+    let destroying = CreatePlan {
+        destroy: names.clone(),
+        ..plan(names.clone())
+    };
+    assert!(
+        make(&destroying)
+            .unwrap_err()
+            .to_string()
+            .contains("another recorder")
+    );
+    drop(recorder);
+    assert!(open(&names, Mode::Record).is_ok());
+}
+
+#[test]
+fn a_member_that_shrank_is_read_as_far_as_it_goes_and_not_recorded_to() {
+    let place = Place::new();
+    let names = place.names(&["a"]);
+    make(&plan(names.clone())).unwrap();
+    let file = OpenOptions::new().write(true).open(&names[0]).unwrap();
+    file.set_len(SIZE - MIB).unwrap();
+    assert!(refusal(&names, Mode::Record).contains("smaller"));
+    let store = open(&names, Mode::Read).unwrap();
+    assert!(store.notes[0].contains("smaller"), "{:?}", store.notes);
+}
+
+#[test]
+fn superblocks_are_renewed_with_what_is_known_then() {
+    let place = Place::new();
+    let names = place.names(&["a", "b"]);
+    make(&plan(names.clone())).unwrap();
+    let mut store = open(&names, Mode::Record).unwrap();
+    let begun = store.slots_begun_at_start(false);
+    store.renew_superblocks(&begun).unwrap();
+    drop(store);
+    let store = open(&names, Mode::Record).unwrap();
+    for (member, tail) in store.members.iter().zip(&store.tails) {
+        assert_eq!(
+            (member.superblock.generation, member.superblock.slots_begun),
+            (2, 1)
+        );
+        assert!(!tail.clean_end, "a recording was to begin");
+        assert_eq!(tail.next_slot_serial, 1);
+        let offsets = member.superblock.geometry.superblock_offsets();
+        let bytes = fs::read(&member.name).unwrap();
+        for offset in offsets {
+            let copy = format::Superblock::decode(&bytes[offset as usize..]).unwrap();
+            assert_eq!(copy, member.superblock);
+        }
+    }
+}
+
+#[test]
+fn recordings_on_files_are_listed_and_the_next_one_begins_behind_them() {
+    let place = Place::new();
+    let names = place.names(&["a", "b"]);
+    make(&plan(names.clone())).unwrap();
+    let mut image = image_of(&open(&names, Mode::Read).unwrap());
+    for _ in 0..2 {
+        image.begin(1);
+        image.fill(4, 20_000);
+        image.end();
+    }
+    put_on_files(&image, &names);
+    let mut store = open(&names, Mode::Record).unwrap();
+    let recordings = store.recordings().unwrap();
+    assert_eq!(recordings.len(), 2);
+    assert_eq!(recordings[0].streams[0].hole_bytes, 0);
+    assert_eq!(store.next_recording(), 3);
+    assert!(store.first_sequence() > image.sequence);
+    assert!(store.first_sequence().is_multiple_of(1 << 20));
+    for (tail, member) in store.tails.iter().zip(&image.members) {
+        assert_eq!(tail.next_slot_serial, member.next.slot_serial);
+    }
+    drop(store);
+    // Without one member the rest is read, and what it had is a hole.
+    let mut half = open(&names[1..], Mode::Read).unwrap();
+    let recordings = half.recordings().unwrap();
+    let hole_bytes = recordings[0].streams[0].hole_bytes;
+    assert_eq!(hole_bytes, image.members[0].member_bytes[0]);
+    assert!(recordings[0].per_member[0].is_none() && recordings[0].per_member[1].is_some());
+}
+
+/// A machine of disks of 20 TB, and the disks as targets.
+fn machine_of(count: usize, clock: &Clock) -> (SharedMachine, Vec<SimulatedDisk>) {
+    let mut text = String::new();
+    for disk in 0..count {
+        text += &format!(
+            "[[disk]]\nname = \"d{disk}\"\ncapacity = \"20TB\"\nread = \"200MB/s\"\n\
+             volatile_cache = true\ncache = \"64MiB\"\n"
+        );
+    }
+    let file = MachineFile::parse(&text, Path::new("test.toml")).unwrap();
+    let machine = SharedMachine::with_contents(Machine::new(&file, 1), clock);
+    let disks = (0..count).map(|disk| SimulatedDisk {
+        target: Target {
+            name: format!("d{disk}"),
+            kind: TargetKind::Simulated,
+            file: None,
+            capacity_bytes: Some(20_000_000_000_000),
+            alignment_bytes: 1,
+            device: None,
+        },
+        simulated: SimulatedTarget { machine: 0, disk },
+    });
+    (machine, disks.collect())
+}
+
+#[test]
+fn thirty_two_disks_of_twenty_terabytes_are_opened_by_reading_little() {
+    let clock = Clock::simulated();
+    let (machine, disks) = machine_of(32, &clock);
+    let machines = [machine.clone()];
+    create_simulated(&disks, &machines, &clock, 8 << 20).unwrap();
+    let store = Store::open_simulated(&disks, &machines, &clock, Mode::Record).unwrap();
+    let mut image = image_of(&store);
+    drop(store);
+    for _ in 0..3 {
+        image.begin(2);
+        image.fill(1, 1 << 20);
+        image.end();
+    }
+    put(&image, |disk, offset_bytes, bytes| {
+        machine.write_contents(disk, offset_bytes, bytes);
+    });
+    let read_before: u64 = (0..32).map(|disk| machine.bytes_read(disk)).sum();
+    let mut store = Store::open_simulated(&disks, &machines, &clock, Mode::Record).unwrap();
+    let recordings = store.recordings().unwrap();
+    assert_eq!(recordings.len(), 3);
+    assert!(recordings.iter().all(|recording| !recording.open_end));
+    assert_eq!(recordings[0].streams[0].hole_bytes, 0);
+    assert_eq!(recordings[0].per_member.len(), 32);
+    let read: u64 = (0..32).map(|disk| machine.bytes_read(disk)).sum();
+    let read = read - read_before;
+    assert!(read < 64 * MIB, "{read}");
+    assert!(store.bytes_read() <= read);
+}
+
+#[test]
+fn a_power_cut_while_superblocks_are_renewed_leaves_the_old_or_the_new_state() {
+    let mut generations = [0; 2];
+    for seed in 0..40 {
+        let clock = Clock::simulated();
+        let (machine, disks) = machine_of(1, &clock);
+        let machines = [machine.clone()];
+        create_simulated(&disks, &machines, &clock, SLOT).unwrap();
+        let store = Store::open_simulated(&disks, &machines, &clock, Mode::Record).unwrap();
+        // The first two copies of the next state are written, and not flushed.
+        let mut newer = store.members[0].superblock.clone();
+        newer.generation += 1;
+        newer.slots_begun = 7;
+        let offsets = newer.geometry.superblock_offsets();
+        let mut io = store.io().unwrap();
+        for copy in [0, 2] {
+            let block = newer.encode(copy);
+            io.write(0, offsets[copy as usize], &block).unwrap();
+        }
+        machine.power_cut(seed);
+        let again = Store::open_simulated(&disks, &machines, &clock, Mode::Record).unwrap();
+        let found = &again.members[0].superblock;
+        if *found != newer {
+            assert_eq!(*found, store.members[0].superblock);
+        }
+        generations[found.generation as usize - 1] += 1;
+    }
+    assert!(
+        generations.iter().all(|count| *count > 0),
+        "{generations:?}"
+    );
+}
+
+#[test]
+fn single_reads_take_any_range_and_name_what_fails() {
+    let clock = Clock::simulated();
+    let (machine, disks) = machine_of(2, &clock);
+    let targets = [disks[1].simulated, disks[0].simulated];
+    let mut io =
+        MemberIo::open_simulated(std::slice::from_ref(&machine), &targets, &clock).unwrap();
+    // More than one request moves at once.
+    let bytes: Vec<u8> = (0..5 * MIB / 2).map(|byte| (byte % 251) as u8).collect();
+    let whole = &bytes[..bytes.len() / 4096 * 4096];
+    io.write(0, 8192, whole).unwrap();
+    assert_eq!(
+        io.read(0, 8192 + 100, 2_000_000).unwrap(),
+        bytes[100..2_000_100]
+    );
+    assert_eq!(io.read(1, 8192, 10).unwrap(), [0; 10], "the other disk");
+    assert_eq!(io.bytes_read(1), 4096);
+    let end = 20_000_000_000_000 / 4096 * 4096;
+    let orders = [end - 4096, end].map(|offset_bytes| ReadOrder {
+        member: 0,
+        offset_bytes,
+        length_bytes: 8192,
+    });
+    assert!(io.read_all(&orders).iter().all(Result::is_err));
+    assert!(
+        io.read(0, end - 4096, 4096).is_ok(),
+        "the members alone were at fault"
+    );
+    io.check_engine().unwrap();
+    io.flush(0).unwrap();
+    machine.power_cut(1);
+    assert!(io.read(0, 8192, 10).is_err());
+    assert!(io.check_engine().is_err());
+    assert!(io.flush(0).is_err(), "it stays broken");
+    let mut again = MemberIo::open_simulated(&[machine], &targets, &clock).unwrap();
+    assert_eq!(
+        again.read(0, 8192, 10).unwrap(),
+        bytes[..10],
+        "what was flushed is there"
+    );
+}

@@ -1,5 +1,12 @@
 //! The command line as typed. `request.rs` turns it into something that can be carried out.
 
+pub(crate) mod create;
+pub(crate) mod extract;
+pub(crate) mod list;
+pub(crate) mod record;
+pub(crate) mod recover;
+pub(crate) mod verify;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -18,6 +25,18 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Measure the rate that disks sustain, and what one may record on them.
     Measure(Box<MeasureFlags>),
+    /// Make a store of disks, partitions and files, to record on.
+    Create(create::CreateFlags),
+    /// Record streams on the members of a store.
+    Record(Box<record::RecordFlags>),
+    /// What is recorded on a store.
+    List(list::ListFlags),
+    /// Give a stream back: its bytes, or its frames as files.
+    Extract(Box<extract::ExtractFlags>),
+    /// Read all of a store and account for every byte.
+    Verify(verify::VerifyFlags),
+    /// Write down after a crash what is there.
+    Recover(recover::RecoverFlags),
     /// Draw saved results anew.
     Report(ReportFlags),
 }

@@ -8,6 +8,7 @@ mod request;
 use std::process::ExitCode;
 
 use clap::Parser;
+use sustain::record::RecordError;
 
 use crate::flags::{Arguments, Command};
 
@@ -39,6 +40,12 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match arguments.command {
         Command::Measure(flags) => commands::measure::run(&flags),
+        Command::Create(flags) => commands::create::run(&flags),
+        Command::Record(flags) => commands::record::run(&flags),
+        Command::List(flags) => commands::list::run(&flags),
+        Command::Extract(flags) => commands::extract::run(&flags),
+        Command::Verify(flags) => commands::verify::run(&flags),
+        Command::Recover(flags) => commands::recover::run(&flags),
         Command::Report(flags) => commands::report::run(&flags),
     };
     match result {
@@ -64,6 +71,13 @@ fn in_words(error: &anyhow::Error) -> String {
 
 impl Exit {
     fn from_error(error: &anyhow::Error) -> Exit {
+        if let Some(error) = error.downcast_ref::<RecordError>() {
+            return match error {
+                RecordError::Interrupted(_) => Exit::Interrupted,
+                error if error.is_usage() => Exit::Usage,
+                _ => Exit::Failed,
+            };
+        }
         match error.downcast_ref::<sustain::measure::MeasureError>() {
             Some(error) if !error.is_usage() => Exit::Failed,
             Some(_) => Exit::Usage,

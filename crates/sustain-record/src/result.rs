@@ -204,7 +204,7 @@ pub struct BufferPointResult {
 pub struct SampleResult {
     /// From the start.
     pub time_s: f64,
-    /// Share of the buffer that waited for members.
+    /// Share of the buffer that waited for members: the most seen since the sample before.
     pub buffer_fill: f64,
     /// Per stream: offered so far.
     pub offered_bytes: Vec<u64>,

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sustain_disk::clock::{Clock, Timestamp};
-use sustain_disk::driver::Ending;
 use sustain_disk::error::Errno;
 use sustain_host::Roots;
 use sustain_session::{Alongside, Stop, check_memory, devices_under};
@@ -84,7 +83,7 @@ pub enum RecordEvent {
 pub type RecordObserver<'a> = dyn FnMut(RecordEvent) + 'a;
 
 /// Records until the sources end, the plan's bounds are reached, the store is full, or `stop` says
-/// so.
+/// so. Of a rehearsal there is no result: only notes that say what would be done.
 ///
 /// # Errors
 /// [`RecordError`] if it does not come about, or the members can be driven no more. Lost bytes and
@@ -94,9 +93,15 @@ pub fn record(
     roots: &Roots,
     stop: &Stop,
     observer: &mut RecordObserver<'_>,
-) -> Result<RecordResult, RecordError> {
-    let members = make_stores(plan, roots, stop, observer)?;
-    let store = Store::open(&members, Mode::Record, roots)?;
+) -> Result<Option<RecordResult>, RecordError> {
+    let new = members_without_store(plan)?;
+    let is_new = !new.is_empty();
+    make_stores(plan, new, roots, stop, observer)?;
+    if plan.dry_run && is_new {
+        rehearse(plan, observer);
+        return Ok(None);
+    }
+    let store = Store::open(&plan.members, Mode::Record, roots)?;
     let mut notes = store.notes.clone();
     notes
         .iter()
@@ -108,6 +113,10 @@ pub fn record(
         roots,
     )?;
     let sources = sources::open(plan, &store)?;
+    if plan.dry_run {
+        rehearse(plan, observer);
+        return Ok(None);
+    }
     let targets = store.members.iter().map(|member| {
         let path = Path::new(&member.name);
         (&member.target, Some(path))
@@ -143,7 +152,17 @@ pub fn record(
         system: alongside.finish(start),
         notes,
     };
-    Ok(conclude::result(plan, &recorded, &taken, seen))
+    Ok(Some(conclude::result(plan, &recorded, &taken, seen)))
+}
+
+/// Says what would be done.
+fn rehearse(plan: &RecordPlan, observer: &mut RecordObserver<'_>) {
+    let members = plan.members.join(", ");
+    for source in &plan.sources {
+        let (typed, stream) = (&source.typed, &source.stream);
+        let words = format!("would record {typed} as stream {stream} on {members}");
+        observer(RecordEvent::Note(words));
+    }
 }
 
 fn stream_of(plan: &SourcePlan) -> StreamSetup {
@@ -154,26 +173,32 @@ fn stream_of(plan: &SourcePlan) -> StreamSetup {
     }
 }
 
-/// Makes the stores of directories that have none yet.
-fn make_stores(
-    plan: &RecordPlan,
-    roots: &Roots,
-    stop: &Stop,
-    observer: &mut RecordObserver<'_>,
-) -> Result<Vec<String>, RecordError> {
+/// The directories that have no store yet.
+fn members_without_store(plan: &RecordPlan) -> Result<Vec<String>, RecordError> {
     let lacks_store = |name: &&String| {
         let path = PathBuf::from(name);
         path.is_dir() && path.join(STORE_FILE).symlink_metadata().is_err()
     };
     let new: Vec<String> = plan.members.iter().filter(lacks_store).cloned().collect();
-    if new.is_empty() {
-        return Ok(plan.members.clone());
-    }
-    if new.len() < plan.members.len() {
+    if !new.is_empty() && new.len() < plan.members.len() {
         return Err(RecordError::Usage(format!(
             "{} has no store yet and others have: make one of all with `sustain create`",
             new[0]
         )));
+    }
+    Ok(new)
+}
+
+/// Makes the store of directories that have none yet.
+fn make_stores(
+    plan: &RecordPlan,
+    new: Vec<String>,
+    roots: &Roots,
+    stop: &Stop,
+    observer: &mut RecordObserver<'_>,
+) -> Result<(), RecordError> {
+    if new.is_empty() {
+        return Ok(());
     }
     let create_plan = CreatePlan {
         members: new,
@@ -192,7 +217,7 @@ fn make_stores(
             } => RecordEvent::Preparing(bytes_done, bytes_all),
         });
     })?;
-    Ok(plan.members.clone())
+    Ok(())
 }
 
 /// What the watching thread looks at.
@@ -243,6 +268,8 @@ struct Samples {
     kept: Vec<SampleResult>,
     step_s: f64,
     next_s: f64,
+    /// The fullest since the last sample: what a source feels lasts less than a step.
+    fill_max: f64,
 }
 
 impl Default for Samples {
@@ -251,12 +278,14 @@ impl Default for Samples {
             kept: Vec::new(),
             step_s: 1.0,
             next_s: 0.0,
+            fill_max: 0.0,
         }
     }
 }
 
 impl Samples {
     fn take(&mut self, standing: &Standing, is_last: bool) {
+        self.fill_max = self.fill_max.max(standing.buffer_fill);
         if standing.time_s < self.next_s && !is_last {
             return;
         }
@@ -266,7 +295,7 @@ impl Samples {
         let streams = || standing.streams.iter();
         self.kept.push(SampleResult {
             time_s: standing.time_s,
-            buffer_fill: standing.buffer_fill,
+            buffer_fill: std::mem::take(&mut self.fill_max),
             offered_bytes: streams().map(|stream| stream.offered_bytes).collect(),
             durable_bytes: streams().map(|stream| stream.durable_bytes).collect(),
             gap_bytes: streams().map(|stream| stream.gap_bytes).collect(),
@@ -281,15 +310,6 @@ impl Samples {
             });
             self.step_s *= 2.0;
         }
-    }
-}
-
-/// Why an end is called what.
-pub(crate) fn ending_name(ending: Ending) -> &'static str {
-    match ending {
-        Ending::Interrupted => "signal",
-        Ending::EndOfDevice => "full",
-        other => other.name(),
     }
 }
 

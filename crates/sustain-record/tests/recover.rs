@@ -1,5 +1,5 @@
-//! Stores as a crash has left them, written down by `recover`: what was there before is there after,
-//! byte for byte, and nothing is written where there is nothing to say.
+//! Stores as a crash has left them, written down by `recover`: what was there before is there
+//! after, byte for byte, and nothing is written where there is nothing to say.
 
 #![allow(
     clippy::unwrap_used,

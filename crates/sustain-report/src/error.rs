@@ -6,19 +6,21 @@
 #[non_exhaustive]
 pub enum ReportError {
     /// The text is no JSON at all.
-    #[error("this is not JSON ({0}): give a file that `sustain measure --json FILE` wrote, whole")]
+    #[error("this is not JSON ({0}): give a file that `--json FILE` wrote, whole")]
     NotJson(#[source] serde_json::Error),
     /// JSON, but without a schema of this tool.
     #[error(
         "this JSON has no `schema`, so it is no result of sustain: \
-         give a file that `sustain measure --json FILE` wrote"
+         give a file that `--json FILE` of `sustain measure` or `sustain record` wrote"
     )]
     NoSchema,
     /// A document of another kind.
-    #[error("this is a `{found}`, not a `sustain.measure/1`: give a result of `sustain measure`")]
+    #[error("this is a `{found}`, not {expected}")]
     OtherSchema {
         /// The schema that stands in the document.
         found: String,
+        /// What was expected, and which command writes it.
+        expected: &'static str,
     },
     /// A document of the right kind, in a version that did not exist yet.
     #[error("`{found}` was made by a newer sustain: update sustain to read it")]
@@ -27,8 +29,14 @@ pub enum ReportError {
         found: String,
     },
     /// The right schema, but a field is missing or of another type.
-    #[error("this `sustain.measure/1` is damaged or was edited ({0}): repeat the measurement")]
-    Damaged(#[source] serde_json::Error),
+    #[error("this `{schema}` is damaged or was edited ({error}): give the file as it was written")]
+    Damaged {
+        /// The schema that stands in the document.
+        schema: String,
+        /// What is wrong with it.
+        #[source]
+        error: serde_json::Error,
+    },
     /// A result could not be written as JSON.
     #[error("the result could not be written as JSON ({0}): please report this")]
     NotWritable(#[source] serde_json::Error),

@@ -1,11 +1,16 @@
 //! The result document as text, and back. `--json` writes it, `sustain report` reads it; a document
 //! that this version does not know is refused, never guessed at.
 
+pub use crate::status::{STATUS_SCHEMA, StatusLine, StatusMember, StatusStream};
+
 use crate::ReportError;
 use sustain_bench::result::{MEASURE_SCHEMA, MeasureResult};
+use sustain_record::recorder::Standing;
+use sustain_record::result::{RecordResult, SCHEMA as RECORD_SCHEMA};
 
-/// The kind of document, without its version.
+/// The kinds of documents, without their versions.
 const MEASURE_KIND: &str = "sustain.measure";
+const RECORD_KIND: &str = "sustain.record";
 
 /// The document as indented JSON with one final newline.
 ///
@@ -17,27 +22,146 @@ pub fn write_measure(result: &MeasureResult) -> Result<String, ReportError> {
     Ok(text)
 }
 
-/// Reads what [`write_measure`] wrote.
+/// Any other document as indented JSON with one final newline.
+///
+/// # Errors
+/// [`ReportError::NotWritable`] if a field has no form in JSON.
+pub fn write_document(document: &impl serde::Serialize) -> Result<String, ReportError> {
+    let mut text = serde_json::to_string_pretty(document).map_err(ReportError::NotWritable)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// A recording's result as indented JSON with one final newline.
+///
+/// # Errors
+/// [`ReportError::NotWritable`] if a field has no form in JSON.
+pub fn write_record(result: &RecordResult) -> Result<String, ReportError> {
+    let mut text = serde_json::to_string_pretty(result).map_err(ReportError::NotWritable)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// How a recording stands, as one line of JSON with its newline.
+///
+/// # Errors
+/// [`ReportError::NotWritable`] if a field has no form in JSON.
+pub fn status_line(standing: &Standing) -> Result<String, ReportError> {
+    let mut line =
+        serde_json::to_string(&StatusLine::of(standing)).map_err(ReportError::NotWritable)?;
+    line.push('\n');
+    Ok(line)
+}
+
+/// A document that was saved, of either command.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Saved {
+    /// Of `sustain measure`.
+    Measure(Box<MeasureResult>),
+    /// Of `sustain record`.
+    Record(Box<RecordResult>),
+}
+
+/// Reads what [`write_measure`] or [`write_record`] wrote.
 ///
 /// # Errors
 /// Says in plain words whether the text is no JSON, no result, a result of another command, one of
 /// a newer version, or damaged.
-pub fn read_measure(text: &str) -> Result<MeasureResult, ReportError> {
-    // Two steps, so that a document of another kind is named rather than its first missing field.
-    let value: serde_json::Value = serde_json::from_str(text).map_err(ReportError::NotJson)?;
-    let found = value.get("schema").and_then(serde_json::Value::as_str);
-    let found = found.ok_or(ReportError::NoSchema)?.to_owned();
-    if found != MEASURE_SCHEMA {
-        return Err(refusal(found));
+pub fn read_saved(text: &str) -> Result<Saved, ReportError> {
+    let document = Document::read(text)?;
+    match document.kind() {
+        MEASURE_KIND => document.into_result(&MEASURE).map(Saved::Measure),
+        RECORD_KIND => document.into_result(&RECORD).map(Saved::Record),
+        _ => Err(document.refusal(
+            "a `sustain.measure/1` or `sustain.record/1`: give a result of `sustain measure` or \
+             `sustain record`",
+        )),
     }
-    serde_json::from_value(value).map_err(ReportError::Damaged)
 }
 
-fn refusal(found: String) -> ReportError {
-    match found.split_once('/') {
-        Some((MEASURE_KIND, version)) if version.parse::<u32>().is_ok_and(|v| v > 1) => {
-            ReportError::NewerSchema { found }
+/// Reads what [`write_measure`] wrote.
+///
+/// # Errors
+/// As those of [`read_saved`].
+pub fn read_measure(text: &str) -> Result<MeasureResult, ReportError> {
+    Document::read(text)?
+        .into_result(&MEASURE)
+        .map(|result| *result)
+}
+
+/// Reads what [`write_record`] wrote.
+///
+/// # Errors
+/// As those of [`read_saved`].
+pub fn read_record(text: &str) -> Result<RecordResult, ReportError> {
+    Document::read(text)?
+        .into_result(&RECORD)
+        .map(|result| *result)
+}
+
+/// A kind of document, as this version writes it.
+struct Kind {
+    name: &'static str,
+    schema: &'static str,
+    expected: &'static str,
+}
+
+const MEASURE: Kind = Kind {
+    name: MEASURE_KIND,
+    schema: MEASURE_SCHEMA,
+    expected: "a `sustain.measure/1`: give a result of `sustain measure`",
+};
+const RECORD: Kind = Kind {
+    name: RECORD_KIND,
+    schema: RECORD_SCHEMA,
+    expected: "a `sustain.record/1`: give a result of `sustain record`",
+};
+
+/// JSON that says what it is. Read in two steps, so that a document of another kind is named rather
+/// than its first missing field.
+struct Document {
+    value: serde_json::Value,
+    schema: String,
+}
+
+impl Document {
+    fn read(text: &str) -> Result<Document, ReportError> {
+        let value: serde_json::Value = serde_json::from_str(text).map_err(ReportError::NotJson)?;
+        let schema = value.get("schema").and_then(serde_json::Value::as_str);
+        let schema = schema.ok_or(ReportError::NoSchema)?.to_owned();
+        Ok(Document { value, schema })
+    }
+
+    /// The schema without its version.
+    fn kind(&self) -> &str {
+        self.schema
+            .split_once('/')
+            .map_or(self.schema.as_str(), |(kind, _)| kind)
+    }
+
+    fn into_result<T: serde::de::DeserializeOwned>(
+        self,
+        kind: &Kind,
+    ) -> Result<Box<T>, ReportError> {
+        if self.schema != kind.schema {
+            let version = self.schema.split_once('/').map(|(_, version)| version);
+            let is_newer = self.kind() == kind.name
+                && version.is_some_and(|v| v.parse::<u32>().is_ok_and(|v| v > 1));
+            return Err(if is_newer {
+                let found = self.schema;
+                ReportError::NewerSchema { found }
+            } else {
+                self.refusal(kind.expected)
+            });
         }
-        _ => ReportError::OtherSchema { found },
+        let schema = self.schema;
+        serde_json::from_value(self.value).map_err(|error| ReportError::Damaged { schema, error })
+    }
+
+    fn refusal(self, expected: &'static str) -> ReportError {
+        ReportError::OtherSchema {
+            found: self.schema,
+            expected,
+        }
     }
 }

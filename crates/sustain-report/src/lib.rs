@@ -7,6 +7,8 @@ mod error;
 mod format;
 pub mod html;
 pub mod json;
+mod limits;
+mod status;
 pub mod terminal;
 
 pub use error::ReportError;

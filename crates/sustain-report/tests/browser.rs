@@ -9,8 +9,7 @@ mod sample;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use sustain_bench::result::MeasureResult;
-use sustain_report::html::measure_html;
+use sustain_report::html::{measure_html, record_html};
 
 /// Added to the page by the test alone: counts what was drawn, once all charts have said so.
 const COUNT_SCRIPT: &str = r#"<script>
@@ -48,15 +47,13 @@ fn chromium() -> Option<PathBuf> {
 }
 
 /// The page as the browser has it after its scripts ran, by what [`COUNT_SCRIPT`] found.
-fn open(results: &[MeasureResult]) -> Option<Value> {
+fn open(page: &str) -> Option<Value> {
     let Some(chromium) = chromium() else {
         eprintln!("skipped: no Chromium here; install it or name it in CHROMIUM");
         return None;
     };
     let directory = tempfile::tempdir().unwrap();
-    let page = measure_html(results)
-        .unwrap()
-        .replace("</body>", COUNT_SCRIPT);
+    let page = page.replace("</body>", COUNT_SCRIPT);
     let file = directory.path().join("report.html");
     std::fs::write(&file, page).unwrap();
     let document = dump(&chromium, directory.path(), &file);
@@ -119,7 +116,7 @@ fn decoded(text: &str) -> String {
 fn curves_are_drawn_and_no_script_fails() {
     let mut one = sample::one_target();
     one.plan.rate_bytes_per_s = Some(1.5e9);
-    let Some(found) = open(&[sample::two_targets(), one]) else {
+    let Some(found) = open(&measure_html(&[sample::two_targets(), one]).unwrap()) else {
         return;
     };
     assert_eq!(found["errors"], serde_json::json!([]));
@@ -148,7 +145,9 @@ fn names_in_charts_stay_text() {
     let mut result = sample::two_targets();
     result.targets[0].name = name.to_owned();
     result.system.kernel_messages[0].text = name.to_owned();
-    let Some(found) = open(&[result]) else { return };
+    let Some(found) = open(&measure_html(&[result]).unwrap()) else {
+        return;
+    };
     assert_eq!(found["errors"], serde_json::json!([]));
     assert_eq!(found["stolen"], false);
     let chart = &found["charts"]["time-0"];
@@ -163,4 +162,51 @@ fn names_in_charts_stay_text() {
             .any(|label| label.as_str().unwrap().contains("<a href=")),
         "{labels:?}"
     );
+}
+
+#[test]
+fn curves_of_recordings_are_drawn_and_no_script_fails() {
+    let results = [sample::recording::troubled(), sample::recording::whole()];
+    let Some(found) = open(&record_html(&results).unwrap()) else {
+        return;
+    };
+    assert_eq!(found["errors"], serde_json::json!([]));
+    let charts = &found["charts"];
+    let count = |chart: &str, what: &str| charts[chart][what].as_u64().unwrap_or(0);
+    for (id, chart) in charts.as_object().unwrap() {
+        assert_eq!(chart["drawn"], "yes", "{id}: {chart}");
+    }
+    assert_eq!(charts.as_object().unwrap().len(), 5 * 2);
+    // Two streams and their sum, each in and durable; the buffer; four stretches of three causes;
+    // four of CPU, three of memory.
+    assert_eq!(count("time-0", "lines"), 3 * 2 + 1 + 4 + 4 + 3, "{charts}");
+    // A loss in three seconds, and one kernel message.
+    assert_eq!(count("time-0", "points"), 3 + 1, "{charts}");
+    assert_eq!(count("time-1", "lines"), 2 + 1 + 1 + 4 + 3, "{charts}");
+    assert_eq!(count("time-1", "points"), 0, "{charts}");
+    assert!(count("appends-0", "bars") > 60, "{charts}");
+    assert_eq!(count("shares-0", "bars"), 3, "{charts}");
+    assert_eq!(count("members-0", "lines"), 3, "{charts}");
+    assert_eq!(count("buffer-0", "lines"), 2, "{charts}");
+}
+
+#[test]
+fn names_in_charts_of_recordings_stay_text() {
+    let name = "<a href=\"https://example.org\">x</a></script><img src=x onerror=window.stolen=1>";
+    let mut result = sample::recording::troubled();
+    result.streams[0].name = name.to_owned();
+    result.members[0].name = name.to_owned();
+    result.members[0].state = name.to_owned();
+    result.samples[3].limited_by = name.to_owned();
+    let Some(found) = open(&record_html(&[result]).unwrap()) else {
+        return;
+    };
+    assert_eq!(found["errors"], serde_json::json!([]));
+    assert_eq!(found["stolen"], false);
+    let buttons = found["charts"]["buffer-0"]["links"].as_u64().unwrap();
+    for id in ["time-0", "shares-0", "members-0"] {
+        let chart = &found["charts"][id];
+        assert_eq!(chart["drawn"], "yes");
+        assert!(chart["links"].as_u64().unwrap() <= buttons, "{id}: {chart}");
+    }
 }

@@ -3,7 +3,9 @@
 mod sample;
 
 use sustain_report::ReportError;
-use sustain_report::json::{read_measure, write_measure};
+use sustain_report::json::{
+    Saved, read_measure, read_record, read_saved, write_measure, write_record,
+};
 
 #[test]
 fn result_survives_the_round_trip() {
@@ -50,4 +52,45 @@ fn what_is_no_result_is_refused_in_words() {
     assert!(matches!(error, ReportError::OtherSchema { .. }), "{error}");
     let error = refusal(r#"{"schema":"sustain.measure/1","plan":{}}"#);
     assert!(error.to_string().contains("missing field"), "{error}");
+}
+
+#[test]
+fn a_recording_survives_the_round_trip() {
+    for result in [sample::recording::troubled(), sample::recording::whole()] {
+        let text = write_record(&result).unwrap();
+        assert!(text.starts_with("{\n  \"schema\": \"sustain.record/1\"") && text.ends_with("}\n"));
+        let later = text.replacen('{', "{\n  \"added_later\": [1, 2],", 1);
+        assert_eq!(read_record(&later).unwrap(), result);
+        let back = read_record(&text).unwrap();
+        assert_eq!(write_record(&back).unwrap(), text);
+    }
+}
+
+#[test]
+fn a_saved_document_is_read_as_what_it_says_it_is() {
+    let measured = write_measure(&sample::one_target()).unwrap();
+    let recorded = write_record(&sample::recording::whole()).unwrap();
+    assert!(matches!(read_saved(&measured).unwrap(), Saved::Measure(_)));
+    assert!(matches!(read_saved(&recorded).unwrap(), Saved::Record(_)));
+    let refusal = |text: &str| read_saved(text).unwrap_err().to_string();
+    assert_eq!(
+        refusal(r#"{"schema":"sustain.record/2"}"#),
+        "`sustain.record/2` was made by a newer sustain: update sustain to read it"
+    );
+    assert!(
+        refusal(r#"{"schema":"sustain.record/1"}"#)
+            .starts_with("this `sustain.record/1` is damaged")
+    );
+    let other = refusal(r#"{"schema":"sustain.status/1"}"#);
+    assert!(
+        other.starts_with("this is a `sustain.status/1`, not a"),
+        "{other}"
+    );
+    assert!(refusal(r#"{"schema":"sustain.record"}"#).starts_with("this is a `sustain.record`"));
+    assert!(refusal("[1]").contains("no `schema`"));
+    let error = read_record(&measured).unwrap_err().to_string();
+    assert!(
+        error.starts_with("this is a `sustain.measure/1`, not a `sustain.record/1`"),
+        "{error}"
+    );
 }

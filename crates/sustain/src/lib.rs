@@ -20,6 +20,16 @@ pub mod measure {
     pub use sustain_bench::{Stop, judge};
 }
 
+/// Recording: stores, recorders, readers, the format.
+pub mod record {
+    pub use sustain_bench::Stop;
+    pub use sustain_record::error::RecordError;
+    pub use sustain_record::recorder::*;
+    pub use sustain_record::result;
+    pub use sustain_record::run::{RecordEvent, RecordObserver, RecordPlan, SourcePlan, record};
+    pub use sustain_record::{document, format, opening, reading, source, store};
+}
+
 /// What the host says: guard facts, system samples, kernel log.
 pub use sustain_host as host;
 

@@ -1,8 +1,16 @@
 //! One file per command. Only here does the tool print.
 
+pub(crate) mod create;
+pub(crate) mod extract;
+pub(crate) mod list;
 pub(crate) mod measure;
 mod output;
+mod progress;
+pub(crate) mod record;
+pub(crate) mod recover;
 pub(crate) mod report;
+mod stores;
+pub(crate) mod verify;
 
 use std::io::Write;
 

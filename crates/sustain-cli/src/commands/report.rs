@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use sustain::report::json::Saved;
 use sustain::report::{html, json};
 
 use super::output::{self, Document};
@@ -23,7 +24,8 @@ pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
         .into());
     }
     output::check(&flags.output, Document::Page)?;
-    let mut results = Vec::new();
+    let mut measurements = Vec::new();
+    let mut recordings = Vec::new();
     for path in &flags.runs {
         let text = std::fs::read_to_string(path).map_err(|error| {
             UsageError(format!(
@@ -31,11 +33,27 @@ pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
                 path.display()
             ))
         })?;
-        let result = json::read_measure(&text)
+        let saved = json::read_saved(&text)
             .map_err(|error| UsageError(format!("{}: {error}", path.display())))?;
-        results.push(result);
+        match saved {
+            Saved::Measure(result) => measurements.push(*result),
+            Saved::Record(result) => recordings.push(*result),
+        }
+        if !measurements.is_empty() && !recordings.is_empty() {
+            let first = flags.runs[0].display();
+            return Err(UsageError(format!(
+                "{first} and {} are a measurement and a recording: make a report of each kind",
+                path.display()
+            ))
+            .into());
+        }
     }
-    output::write(&flags.output, &html::measure_html(&results)?)?;
+    let page = if recordings.is_empty() {
+        html::measure_html(&measurements)?
+    } else {
+        html::record_html(&recordings)?
+    };
+    output::write(&flags.output, &page)?;
     say(&format!("report: {}", flags.output.display()));
     Ok(Exit::Done)
 }

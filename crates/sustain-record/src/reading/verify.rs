@@ -13,7 +13,7 @@ use self::account::{Account, Names};
 use super::parts::Parts;
 use super::scope::Scope;
 use crate::error::RecordError;
-use crate::format::{BLOCK_BYTES, Superblock};
+use crate::format::{BLOCK_BYTES, Superblock, SuperblockError};
 use crate::opening::Recording;
 use crate::store::{OpenMember, Store};
 
@@ -252,7 +252,12 @@ fn check_superblocks(store: Checkable<'_>, result: &mut VerifyResult) -> Result<
 
 fn superblock_flaw(block: &[u8], newest: &Superblock) -> Option<String> {
     match Superblock::decode(block) {
-        Err(error) => Some(format!("a copy of the superblock: {error}")),
+        Err(error @ SuperblockError::Newer { .. }) => {
+            Some(format!("a copy of the superblock: {error}"))
+        }
+        Err(SuperblockError::Foreign | SuperblockError::Damaged) => Some(
+            "this copy of the superblock is damaged; `sustain recover` writes it anew".to_owned(),
+        ),
         // An older generation is left by a crash and differs in hints only.
         Ok(copy) => (copy.store != newest.store
             || copy.member != newest.member

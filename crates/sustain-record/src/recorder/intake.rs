@@ -75,6 +75,7 @@ pub struct Intake {
     /// Bytes whose part in a frame is not known yet; they lie in front of the next ones.
     undecided: Vec<u8>,
     found: Vec<FrameMark>,
+    is_framed: bool,
     /// Frames are lost whole: nothing is kept before the next begins.
     is_dropping: bool,
     scratch: Vec<u8>,
@@ -90,6 +91,7 @@ impl Intake {
             filling_since: Timestamp(0),
             undecided: Vec::new(),
             found: Vec::new(),
+            is_framed: setup.framing != Framing::None,
             is_dropping: false,
             scratch: Vec::new(),
             framing_error: None,
@@ -124,6 +126,8 @@ impl Intake {
 
     /// Runs a synthetic source, at its own rate, from `start` on.
     pub fn run_synthetic(mut self, synthetic: &Synthetic, start: Timestamp) -> Taken {
+        // Its frames are its own, whatever the framing is called.
+        self.is_framed = synthetic.frames().is_some();
         let ending = loop {
             if let Some(ending) = self.bound_reached() {
                 break ending;
@@ -285,9 +289,17 @@ impl Intake {
             .iter()
             .filter(|mark| mark.kind.is_begin())
             .count();
-        self.is_dropping = self.setup.framing != Framing::None;
-        self.writer
-            .skip(bytes, frames as u64, GapReason::BufferFull);
+        self.lose_frames(bytes, frames as u64);
+    }
+
+    fn lose_frames(&mut self, bytes: u64, frames: u64) {
+        self.is_dropping = self.is_framed;
+        let reason = if self.writer.is_closed() {
+            GapReason::NotWritten
+        } else {
+            GapReason::BufferFull
+        };
+        self.writer.skip(bytes, frames, reason);
     }
 
     /// Takes the first `count` bytes of the spare room with the marks in them, over as many appends
@@ -297,8 +309,7 @@ impl Intake {
         let mut marks: Vec<Mark> = found.iter().map(|mark| mark_of(mark, time_ns)).collect();
         while count > 0 {
             let Some(mut filling) = self.filling.take() else {
-                // The recording is over.
-                return self.writer.skip(count as u64, 0, GapReason::NotWritten);
+                return self.lose_marked(count, &marks);
             };
             if filling.is_empty() {
                 self.filling_since = self.writer.clock().now();
@@ -319,11 +330,18 @@ impl Intake {
             marks
                 .iter_mut()
                 .for_each(|mark| mark.offset_bytes -= taken as u64);
-            self.filling = self.writer.lend();
-            if let Some(next) = &mut self.filling {
+            if self.has_filling()
+                && let Some(next) = &mut self.filling
+            {
                 next.spare_mut()[..count].copy_from_slice(&rest);
             }
         }
+    }
+
+    /// There is no memory for `count` bytes with these marks in them.
+    fn lose_marked(&mut self, count: usize, marks: &[Mark]) {
+        let frames = marks.iter().filter(|mark| mark.kind.is_begin()).count();
+        self.lose_frames(count as u64, frames as u64);
     }
 
     /// Makes the next `count` bytes of a synthetic source.

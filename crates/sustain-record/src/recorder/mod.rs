@@ -26,6 +26,7 @@ pub use filled::{Filled, Filling, Memory};
 pub use inlet::{Inlet, Polled};
 pub use intake::{Intake, IntakeSetup, OnFull, Taken};
 pub use member::{MemberSetup, MemberState, UNFLUSHED_SLOTS_MAX};
+pub(crate) use recording::ending_name;
 pub use recording::{RecordOptions, Recorded, Recorder};
 pub use scatter::Window;
 pub use stream_writer::{NotTaken, StreamWriter};

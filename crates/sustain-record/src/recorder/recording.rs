@@ -48,6 +48,8 @@ use crate::store::Store;
 
 /// Requests besides appends that a member may have in flight: a flush, a mark.
 const DUTIES: u32 = 2;
+/// As `measure` has it.
+const DEPTH_MAX: u32 = 4096;
 /// Small buffers, two for each piece of the caller's memory in flight.
 const EDGES: usize = 128;
 /// What the recorder thread tells of its members, so often.
@@ -261,9 +263,16 @@ fn check(
             ));
         }
     }
-    let least = 2 * u64::from(options.append_bytes.min(store.slot_bytes));
+    // One to fill for each stream, and one on its way.
+    let appends = streams.len() as u64 + 1;
+    let least = appends * u64::from(options.append_bytes.min(store.slot_bytes));
     if options.buffer_bytes < least {
-        return usage(format!("--buffer must be at least {least} bytes"));
+        return usage(format!(
+            "--buffer must be at least {least} bytes for these streams"
+        ));
+    }
+    if !(1..=DEPTH_MAX).contains(&options.depth) {
+        return usage(format!("--depth must be from 1 to {DEPTH_MAX}"));
     }
     if !options.append_bytes.is_multiple_of(BLOCK_BYTES as u32)
         || options.append_bytes < 4 * BLOCK_BYTES as u32
@@ -405,6 +414,15 @@ impl Job {
         let clock = self.store.clock();
         let opened = engine::open(self.options.engine, files, limits, &regions, clock)?;
         Ok((opened.engine, opened.why))
+    }
+}
+
+/// Why a recording ended, as its result and its end mark call it.
+pub(crate) fn ending_name(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Interrupted => "signal",
+        Ending::EndOfDevice => "full",
+        other => other.name(),
     }
 }
 

@@ -5,8 +5,8 @@ use sustain_disk::driver::Ending;
 use sustain_disk::meter::{Latency, Meter};
 use sustain_session::System;
 
-use super::{RecordPlan, ending_name, read_error_words};
-use crate::recorder::{MemberStanding, MemberState, OnFull, Recorded, Taken};
+use super::{RecordPlan, read_error_words};
+use crate::recorder::{MemberStanding, MemberState, OnFull, Recorded, Taken, ending_name};
 use crate::result::{
     BufferPointResult, HostResult, LatencyBinResult, LatencyResult, MemberResult, PlanResult,
     RecordResult, SCHEMA, SampleResult, StreamResult, TotalResult,

@@ -1,5 +1,6 @@
 //! Writes down what opening a store after a crash has found: the end mark that is missing, and
-//! superblocks that are whole and up to date. Nothing depends on it: reading finds the same without.
+//! superblocks that are whole and up to date. Nothing depends on it: reading finds the same
+//! without.
 
 use sustain_disk::clock::WallClock;
 

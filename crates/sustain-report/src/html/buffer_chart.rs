@@ -8,47 +8,67 @@ use crate::format::{memory, rate};
 use plotly::common::{DashType, Line, Marker, MarkerSymbol, Mode};
 use plotly::layout::{Axis, AxisType};
 use plotly::{Plot, Scatter};
-use sustain_bench::result::{BufferPoint, MeasureResult};
+use sustain_bench::result::{MeasureResult, Recommendation};
 
-/// The chart of this result; none if there are fewer than two points to draw.
+/// What the chart shows of a run.
+pub(super) struct Curve<'a> {
+    /// Rates, and the memory that each needs.
+    pub(super) points: Vec<(f64, u64)>,
+    /// The memory that the run had, or was asked about.
+    pub(super) bound_bytes: u64,
+    /// A rate to use; only a measurement knows one.
+    pub(super) recommendation: Option<&'a Recommendation>,
+    /// How to read it.
+    pub(super) caption: String,
+}
+
+/// The chart of a measurement; none if there are fewer than two points to draw.
 pub(super) fn buffer_chart(result: &MeasureResult, id: String) -> Option<Chart> {
+    let points = result.buffer_curve.iter();
+    let curve = Curve {
+        points: points
+            .map(|point| (point.rate_bytes_per_s, point.buffer_bytes))
+            .collect(),
+        bound_bytes: result.plan.buffer_bytes,
+        recommendation: result.recommendation.as_ref(),
+        caption:
+            "For a stream of a steady rate, the memory that would have ridden out every pause \
+                  of this run. Where the curve turns up, the targets are at their end."
+                .to_owned(),
+    };
+    curve_chart(curve, id)
+}
+
+/// The chart of a curve; none if there are fewer than two points to draw.
+pub(super) fn curve_chart(curve: Curve<'_>, id: String) -> Option<Chart> {
     // A logarithmic axis has no zero: a rate that needs no memory at all is not drawn.
-    let points = result
-        .buffer_curve
-        .iter()
-        .filter(|point| point.buffer_bytes > 0);
-    let points: Vec<&BufferPoint> = points.collect();
+    let points = curve.points.iter().copied();
+    let points: Vec<(f64, u64)> = points.filter(|(_, bytes)| *bytes > 0).collect();
     if points.len() < 2 {
         return None;
     }
     let mut plot = empty_plot();
-    let x = points
-        .iter()
-        .map(|point| rounded(point.rate_bytes_per_s))
-        .collect();
+    let x = points.iter().map(|(rate, _)| rounded(*rate)).collect();
     let y = points
         .iter()
-        .map(|point| rounded(point.buffer_bytes as f64))
+        .map(|(_, bytes)| rounded(*bytes as f64))
         .collect();
-    let words = points
-        .iter()
-        .map(|point| words(point.rate_bytes_per_s, point.buffer_bytes));
-    let curve = Scatter::new(x, y)
+    let words = points.iter().map(|(rate, bytes)| words(*rate, *bytes));
+    let line = Scatter::new(x, y)
         .mode(Mode::LinesMarkers)
         .name("memory needed")
         .line(Line::new().color(colour(0)).width(2.2))
         .marker(Marker::new().color(colour(0)).size(4))
         .text_array(words.collect())
         .hover_template("%{text}<extra></extra>");
-    plot.add_trace(curve);
-    let most_rate = points
-        .iter()
-        .map(|point| point.rate_bytes_per_s)
-        .fold(0.0, f64::max);
-    add_bound(&mut plot, result, most_rate);
-    add_recommendation(&mut plot, result);
-    let bytes = points.iter().map(|point| point.buffer_bytes);
-    let bytes: Vec<u64> = bytes.chain([result.plan.buffer_bytes]).collect();
+    plot.add_trace(line);
+    let most_rate = points.iter().map(|(rate, _)| *rate).fold(0.0, f64::max);
+    add_bound(&mut plot, curve.bound_bytes, most_rate);
+    if let Some(found) = curve.recommendation {
+        add_recommendation(&mut plot, found);
+    }
+    let bytes = points.iter().map(|(_, bytes)| *bytes);
+    let bytes: Vec<u64> = bytes.chain([curve.bound_bytes]).collect();
     let x = rate_axis()
         .range(vec![0.0, most_rate * 1.03])
         .title(title("rate of the stream"));
@@ -61,10 +81,7 @@ pub(super) fn buffer_chart(result: &MeasureResult, id: String) -> Option<Chart> 
     Some(Chart {
         id,
         heading: "Buffer that a stream needs".to_owned(),
-        caption:
-            "For a stream of a steady rate, the memory that would have ridden out every pause \
-                  of this run. Where the curve turns up, the targets are at their end."
-                .to_owned(),
+        caption: curve.caption,
         height_px: 400,
         plot,
     })
@@ -74,21 +91,18 @@ fn words(rate_bytes_per_s: f64, buffer_bytes: u64) -> String {
     format!("{} needs {}", rate(rate_bytes_per_s), memory(buffer_bytes))
 }
 
-fn add_bound(plot: &mut Plot, result: &MeasureResult, most_rate: f64) {
-    let bound = result.plan.buffer_bytes as f64;
+fn add_bound(plot: &mut Plot, bound_bytes: u64, most_rate: f64) {
+    let bound = bound_bytes as f64;
     let line = Line::new().color(NEUTRAL).dash(DashType::Dash).width(1.6);
     let trace = Scatter::new(vec![0.0, rounded(most_rate * 1.03)], vec![bound, bound])
         .mode(Mode::Lines)
-        .name(format!("--buffer {}", memory(result.plan.buffer_bytes)))
+        .name(format!("--buffer {}", memory(bound_bytes)))
         .line(line)
         .hover_template("%{fullData.name}<extra></extra>");
     plot.add_trace(trace);
 }
 
-fn add_recommendation(plot: &mut Plot, result: &MeasureResult) {
-    let Some(found) = &result.recommendation else {
-        return;
-    };
+fn add_recommendation(plot: &mut Plot, found: &Recommendation) {
     let (name, colour) = match found.confirmed {
         Some(true) => ("recommended, confirmed", colour(2)),
         Some(false) => ("computed, but did not hold", ALARM),

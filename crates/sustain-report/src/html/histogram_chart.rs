@@ -2,11 +2,11 @@
 
 use super::chart::{Chart, axis, colour, empty_plot, layout, second_ticks, title, trace_name};
 use crate::format::latency;
+use plotly::Bar;
 use plotly::common::Marker;
 use plotly::layout::{Axis, AxisType, BarMode};
-use plotly::{Bar, Plot};
 use std::collections::BTreeMap;
-use sustain_bench::result::{LatencyBin, MeasureResult};
+use sustain_bench::result::MeasureResult;
 
 /// Bars in a decade of time: each is a quarter longer than the one before.
 const BARS_PER_DECADE: f64 = 10.0;
@@ -19,14 +19,16 @@ pub(super) fn histogram_chart(result: &MeasureResult, id: String) -> Option<Char
     let mut plot = empty_plot();
     let (mut least, mut most, mut most_count) = (i32::MAX, i32::MIN, 0_u64);
     for (index, target) in result.targets.iter().enumerate() {
-        let bars = bars(&target.latency_histogram);
+        let bins = target.latency_histogram.iter();
+        let bars = bars(bins.map(|bin| (bin.from_ns, bin.to_ns, bin.count)));
         let (Some(first), Some(last)) = (bars.keys().next(), bars.keys().next_back()) else {
             continue;
         };
         least = least.min(*first);
         most = most.max(*last);
         most_count = most_count.max(bars.values().copied().max().unwrap_or(0));
-        add_bars(&mut plot, &target.name, colour(index), &bars);
+        let drawn = bar_trace(&target.name, colour(index), &bars, "requests");
+        plot.add_trace(drawn);
     }
     if most_count == 0 {
         return None;
@@ -35,7 +37,7 @@ pub(super) fn histogram_chart(result: &MeasureResult, id: String) -> Option<Char
         .bar_mode(BarMode::Overlay)
         .bar_gap(0.05)
         .x_axis(time_axis(least, most))
-        .y_axis(count_axis(most_count))
+        .y_axis(count_axis(most_count).title(title("requests")))
         .show_legend(true);
     plot.set_layout(layout);
     Some(Chart {
@@ -49,18 +51,25 @@ pub(super) fn histogram_chart(result: &MeasureResult, id: String) -> Option<Char
     })
 }
 
-/// Requests per bar, by the bar's number: bar n covers 10^(n/10) to 10^((n+1)/10) nanoseconds.
-fn bars(bins: &[LatencyBin]) -> BTreeMap<i32, u64> {
+/// How many per bar, by the bar's number: bar n covers 10^(n/10) to 10^((n+1)/10) nanoseconds.
+/// Bins are given by lower end, upper end and count.
+pub(super) fn bars(bins: impl Iterator<Item = (u64, u64, u64)>) -> BTreeMap<i32, u64> {
     let mut bars = BTreeMap::new();
-    for bin in bins {
-        let middle_ns = ((bin.from_ns.max(1) as f64) * (bin.to_ns.max(1) as f64)).sqrt();
+    for (from_ns, to_ns, count) in bins {
+        let middle_ns = ((from_ns.max(1) as f64) * (to_ns.max(1) as f64)).sqrt();
         let number = (middle_ns.log10() * BARS_PER_DECADE).floor() as i32;
-        *bars.entry(number).or_insert(0) += bin.count;
+        *bars.entry(number).or_insert(0) += count;
     }
     bars
 }
 
-fn add_bars(plot: &mut Plot, name: &str, colour: &'static str, bars: &BTreeMap<i32, u64>) {
+/// The bars of one series of `what`: requests, appends.
+pub(super) fn bar_trace(
+    name: &str,
+    colour: &'static str,
+    bars: &BTreeMap<i32, u64>,
+    what: &str,
+) -> Box<Bar<f64, f64>> {
     let edge = |number: i32| 10_f64.powf(f64::from(number) / BARS_PER_DECADE);
     let x = bars
         .keys()
@@ -72,19 +81,18 @@ fn add_bars(plot: &mut Plot, name: &str, colour: &'static str, bars: &BTreeMap<i
             latency(edge(*number) as u64),
             latency(edge(number + 1) as u64),
         );
-        format!("{count} requests took {from} to {to}")
+        format!("{count} {what} took {from} to {to}")
     });
-    let trace = Bar::new(x, y)
+    Bar::new(x, y)
         .name(trace_name(name))
         .opacity(BAR_OPACITY)
         .marker(Marker::new().color(colour))
         .hover_text_array(words.collect())
-        .hover_template("%{hovertext}");
-    plot.add_trace(trace);
+        .hover_template("%{hovertext}")
 }
 
 /// Linear in the logarithm, so that all bars are as wide: labels stand at whole decades.
-fn time_axis(least: i32, most: i32) -> Axis {
+pub(super) fn time_axis(least: i32, most: i32) -> Axis {
     let decade = |number: i32| 10_f64.powf(f64::from(number) / BARS_PER_DECADE - 9.0);
     let (values, labels) = second_ticks(decade(least), decade(most + 1));
     let positions = values.iter().map(|tick_s| tick_s.log10()).collect();
@@ -96,14 +104,14 @@ fn time_axis(least: i32, most: i32) -> Axis {
         .title(title("latency"))
 }
 
-fn count_axis(most_count: u64) -> Axis {
+/// A logarithmic axis of how many.
+pub(super) fn count_axis(most_count: u64) -> Axis {
     let decades = (most_count.max(2) as f64).log10().ceil() as i32;
     axis()
         .type_(AxisType::Log)
         .tick_values((0..=decades).map(|decade| 10_f64.powi(decade)).collect())
         .tick_format("~s")
         .range(vec![-0.3, (most_count.max(2) as f64 * 1.5).log10()])
-        .title(title("requests"))
 }
 
 #[cfg(test)]
@@ -112,16 +120,8 @@ mod tests {
 
     #[test]
     fn bins_fall_into_bars_of_equal_ratio() {
-        let bin = |from_ns, to_ns, count| LatencyBin {
-            from_ns,
-            to_ns,
-            count,
-        };
-        let bars = bars(&[
-            bin(1000, 1007, 3),
-            bin(1100, 1107, 4),
-            bin(1_000_000, 1_008_000, 5),
-        ]);
+        let bins = [(1000, 1007, 3), (1100, 1107, 4), (1_000_000, 1_008_000, 5)];
+        let bars = bars(bins.into_iter());
         assert_eq!(bars.into_iter().collect::<Vec<_>>(), [(30, 7), (60, 5)]);
     }
 }

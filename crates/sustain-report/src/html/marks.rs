@@ -5,22 +5,16 @@ use super::chart::{ALARM, NEUTRAL, TimeUnit};
 use super::escape;
 use crate::format::{latency, size};
 use plotly::common::{DashType, Label, Marker, MarkerSymbol, Mode};
-use plotly::layout::{Margin, Shape, ShapeLayer, ShapeLine, ShapeType};
+use plotly::layout::{Shape, ShapeLayer, ShapeLine, ShapeType};
 use plotly::{Plot, Scatter};
-use sustain_bench::result::{Burst, MeasureResult, Stall, Sustained, TargetError};
+use sustain_bench::result::{Burst, MeasureResult, Stall, Sustained, System, TargetError};
 
 const STEADY_FILL: &str = "rgba(10,157,115,0.13)";
 const BURST_FILL: &str = "rgba(224,138,0,0.17)";
 const IDLE_FILL: &str = "rgba(128,128,128,0.12)";
-
-/// The margins around the panels.
-pub(super) fn margin(top_px: usize, bottom_px: usize) -> Margin {
-    Margin::new()
-        .left(92)
-        .right(24)
-        .top(top_px)
-        .bottom(bottom_px)
-}
+/// Heights of marks in the first panel, as parts of its top.
+const AT_TOP: f64 = 0.985;
+pub(super) const BELOW_TOP: f64 = 0.94;
 
 /// One stall in words.
 pub(super) fn stall_words(stall: &Stall) -> String {
@@ -38,19 +32,7 @@ pub(super) fn stall_words(stall: &Stall) -> String {
 
 /// Kernel messages and errors as marks at the top of the first panel, with their words.
 pub(super) fn events(plot: &mut Plot, result: &MeasureResult, unit: TimeUnit, top: f64) {
-    let mut said: Vec<(f64, String)> = Vec::new();
-    for message in &result.system.kernel_messages {
-        said.push((message.at_s, message.text.clone()));
-    }
-    let height = top * 0.985;
-    event_marks(
-        plot,
-        "kernel message",
-        MarkerSymbol::TriangleDown,
-        &said,
-        unit,
-        height,
-    );
+    kernel_messages(plot, &result.system, unit, top);
     let mut failed: Vec<(f64, String)> = Vec::new();
     for target in &result.targets {
         let words = |error: &TargetError| {
@@ -58,17 +40,22 @@ pub(super) fn events(plot: &mut Plot, result: &MeasureResult, unit: TimeUnit, to
         };
         failed.extend(target.errors.iter().map(|error| (error.at_s, words(error))));
     }
-    event_marks(
-        plot,
-        "error",
-        MarkerSymbol::Cross,
-        &failed,
-        unit,
-        top * 0.94,
-    );
+    let height = top * BELOW_TOP;
+    event_marks(plot, "error", MarkerSymbol::Cross, &failed, unit, height);
 }
 
-fn event_marks(
+/// Kernel messages as marks at the top of the first panel, with their words.
+pub(super) fn kernel_messages(plot: &mut Plot, system: &System, unit: TimeUnit, top: f64) {
+    let messages = system.kernel_messages.iter();
+    let said: Vec<(f64, String)> = messages
+        .map(|message| (message.at_s, message.text.clone()))
+        .collect();
+    let (symbol, height) = (MarkerSymbol::TriangleDown, top * AT_TOP);
+    event_marks(plot, "kernel message", symbol, &said, unit, height);
+}
+
+/// Events at one height of the first panel, each a moment and its words.
+pub(super) fn event_marks(
     plot: &mut Plot,
     name: &str,
     symbol: MarkerSymbol,
@@ -103,13 +90,7 @@ pub(super) fn periods(
     unit: TimeUnit,
 ) -> Vec<Shape> {
     let run_s = result.total.seconds;
-    let mut shapes = Vec::new();
-    if begin_s < 0.0 {
-        shapes.push(stretch(begin_s, 0.0, unit, "paper", IDLE_FILL));
-    }
-    if end_s > run_s {
-        shapes.push(stretch(run_s, end_s, unit, "paper", IDLE_FILL));
-    }
+    let mut shapes = idle(run_s, begin_s, end_s, unit);
     let (sustained, burst) = judged(result);
     if sustained.reached {
         shapes.push(stretch(
@@ -124,9 +105,21 @@ pub(super) fn periods(
         let until_s = (burst.bytes as f64 / burst.rate_bytes_per_s).min(run_s);
         shapes.push(stretch(0.0, until_s, unit, "y domain", BURST_FILL));
     }
-    let messages = result.system.kernel_messages.iter();
-    shapes.extend(messages.map(|message| vertical(unit.at(message.at_s))));
+    shapes.extend(verticals(&result.system, unit));
     shapes
+}
+
+/// Before and after the run, through all panels.
+pub(super) fn idle(run_s: f64, begin_s: f64, end_s: f64, unit: TimeUnit) -> Vec<Shape> {
+    let before = (begin_s < 0.0).then(|| stretch(begin_s, 0.0, unit, "paper", IDLE_FILL));
+    let after = (end_s > run_s).then(|| stretch(run_s, end_s, unit, "paper", IDLE_FILL));
+    before.into_iter().chain(after).collect()
+}
+
+/// A line through all panels at each kernel message.
+pub(super) fn verticals(system: &System, unit: TimeUnit) -> impl Iterator<Item = Shape> {
+    let messages = system.kernel_messages.iter();
+    messages.map(move |message| vertical(unit.at(message.at_s)))
 }
 
 /// The verdict that the first panel shows: of the sum, which for a single target is its own.

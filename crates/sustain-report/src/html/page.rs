@@ -13,7 +13,7 @@ const STYLE: &str = include_str!("page.css");
 const WATCH_SCRIPT: &str = include_str!("watch.js");
 const DRAW_SCRIPT: &str = include_str!("draw.js");
 
-/// The whole page. A browser that honours the policy in its head refuses every request.
+/// The whole page of measurements.
 pub(super) fn page(results: &[MeasureResult], plotting: &str) -> Result<String, ReportError> {
     let mut body = String::new();
     if results.len() > 1 {
@@ -25,7 +25,12 @@ pub(super) fn page(results: &[MeasureResult], plotting: &str) -> Result<String, 
     let version = results
         .first()
         .map_or("", |result| result.plan.sustain_version.as_str());
-    Ok(format!(
+    Ok(frame(&title(results), version, &body, plotting))
+}
+
+/// A page with this body. A browser that honours the policy in its head refuses every request.
+pub(super) fn frame(title: &str, version: &str, body: &str, plotting: &str) -> String {
+    format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
          script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:\">\n\
@@ -38,9 +43,9 @@ pub(super) fn page(results: &[MeasureResult], plotting: &str) -> Result<String, 
          <noscript><p class=\"alarm\">The charts need JavaScript; all figures are in the tables.\
          </p></noscript>\n\
          <script>{plotting}</script>\n<script>\n{DRAW_SCRIPT}</script>\n</body>\n</html>\n",
-        title = escape::text(&title(results)),
+        title = escape::text(title),
         version = escape::text(version),
-    ))
+    )
 }
 
 fn title(results: &[MeasureResult]) -> String {

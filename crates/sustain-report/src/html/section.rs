@@ -5,7 +5,7 @@ use super::{buffer_chart, escape, histogram_chart, samples, time_chart, where_ta
 use crate::ReportError;
 use crate::format::{latency, rate, size, stretch};
 use crate::terminal::{half_width, sentence};
-use sustain_bench::result::{Burst, MeasureResult, Sustained, TargetResult};
+use sustain_bench::result::{Burst, MeasureResult, Sustained, System, TargetResult};
 
 /// More rows than this nobody reads; the document has them all.
 const STALLS_SHOWN: usize = 100;
@@ -27,8 +27,8 @@ pub(super) fn section(result: &MeasureResult, index: usize) -> Result<String, Re
         markup.push_str(&chart.markup());
     }
     markup.push_str(&stalls(result));
-    markup.push_str(&kernel_messages(result));
-    markup.push_str(&notes(result));
+    markup.push_str(&kernel_messages(&result.system));
+    markup.push_str(&notes(&result.notes));
     markup.push_str(&where_tables::asked(&result.plan));
     markup.push_str(&where_tables::host(&result.host)?);
     markup.push_str("</section>\n");
@@ -219,9 +219,9 @@ fn stalls(result: &MeasureResult) -> String {
     format!("<h2>Stalls, longest first</h2>\n{}{more}", table.markup())
 }
 
-fn kernel_messages(result: &MeasureResult) -> String {
+pub(super) fn kernel_messages(system: &System) -> String {
     let mut table = Table::new(&["kernel message at", "level", "text"]);
-    for message in &result.system.kernel_messages {
+    for message in &system.kernel_messages {
         let at = format!("{:.3} s", message.at_s);
         table.row(vec![at, message.level.to_string(), message.text.clone()]);
     }
@@ -233,12 +233,11 @@ fn kernel_messages(result: &MeasureResult) -> String {
     }
 }
 
-fn notes(result: &MeasureResult) -> String {
-    if result.notes.is_empty() {
+pub(super) fn notes(notes: &[String]) -> String {
+    if notes.is_empty() {
         return String::new();
     }
-    let items = result
-        .notes
+    let items = notes
         .iter()
         .map(|note| format!("<li>{}</li>\n", escape::text(note)));
     format!("<h2>Notes</h2>\n<ul>\n{}</ul>\n", items.collect::<String>())

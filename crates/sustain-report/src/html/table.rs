@@ -68,7 +68,7 @@ impl Table {
 }
 
 /// Keeps a figure and its unit on one line: a narrow column may break elsewhere.
-fn glued(text: &str) -> String {
+pub(super) fn glued(text: &str) -> String {
     let mut glued = String::with_capacity(text.len());
     let mut before = ' ';
     for character in text.chars() {

@@ -6,6 +6,7 @@ use crate::ReportError;
 use crate::format::{memory, rate, size, stretch};
 use serde_json::Value;
 use sustain_bench::result::{Host, Plan};
+use sustain_host::{BlockDevice, Description, FileSystem};
 
 /// The plan, with the command to copy.
 pub(super) fn asked(plan: &Plan) -> String {
@@ -46,9 +47,14 @@ pub(super) fn asked(plan: &Plan) -> String {
     table.pair("seed", plan.seed.to_string());
     table.pair("time", if plan.simulated { "simulated" } else { "real" });
     table.pair("sustain", &plan.sustain_version);
+    asked_markup(&plan.arguments, &table)
+}
+
+/// The command to copy, and what was set.
+pub(super) fn asked_markup(arguments: &[String], table: &Table) -> String {
     format!(
         "<h2>What was asked</h2>\n<pre class=\"command\">{}</pre>\n{}",
-        escape::text(&command(&plan.arguments)),
+        escape::text(&command(arguments)),
         table.markup()
     )
 }
@@ -83,18 +89,29 @@ fn command(arguments: &[String]) -> String {
     }
 }
 
-/// The machine, its devices and file systems: every fact that the result has of them.
+/// The machine of a measurement: every fact that the result has of it.
 pub(super) fn host(host: &Host) -> Result<String, ReportError> {
+    let file_systems = host.file_systems.iter();
+    let places = file_systems.map(|place| (place.target.as_str(), &place.file_system));
+    machine(host.description.as_ref(), &host.devices, places)
+}
+
+/// A machine, its devices, and its file systems by the name of what lies on them.
+pub(super) fn machine<'a>(
+    description: Option<&Description>,
+    devices: &[BlockDevice],
+    file_systems: impl Iterator<Item = (&'a str, &'a FileSystem)>,
+) -> Result<String, ReportError> {
     let mut markup = String::new();
-    if let Some(description) = &host.description {
+    if let Some(description) = description {
         markup.push_str(&facts("Machine", &to_value(description)?));
     }
-    for device in &host.devices {
+    for device in devices {
         markup.push_str(&facts("Device", &to_value(device)?));
     }
-    for file_system in &host.file_systems {
-        let heading = format!("File system of {}", file_system.target);
-        markup.push_str(&facts(&heading, &to_value(&file_system.file_system)?));
+    for (name, file_system) in file_systems {
+        let heading = format!("File system of {name}");
+        markup.push_str(&facts(&heading, &to_value(file_system)?));
     }
     if markup.is_empty() {
         return Ok(markup);

@@ -3,11 +3,17 @@
 
 mod dskwtst;
 mod live;
+mod progress;
+mod recording;
+mod recordings;
 mod sentence;
 mod summary;
 
 pub use dskwtst::dskwtst_line;
 pub use live::{LiveKind, LiveView};
+pub use progress::ProgressView;
+pub use recording::{RecordView, record_line, record_sentence, record_summary};
+pub use recordings::{create_text, list_text, recover_text, verify_text};
 pub(crate) use sentence::half_width;
 pub use sentence::sentence;
 pub use summary::summary;

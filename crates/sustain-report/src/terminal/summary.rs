@@ -222,7 +222,7 @@ fn stall_line(stall: &Stall) -> String {
 }
 
 /// Breaks at spaces; what follows the first line is indented. A word longer than a line stays whole.
-fn wrapped(line: &str, width: usize) -> String {
+pub(super) fn wrapped(line: &str, width: usize) -> String {
     let mut text = String::new();
     let mut column = 0;
     for word in line.split(' ') {

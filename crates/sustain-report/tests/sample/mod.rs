@@ -4,6 +4,8 @@
 // Each test program uses only what it needs of it, and may fail by panicking.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
+pub mod recording;
+
 use serde_json::{Value, json};
 use sustain_bench::result::{
     BufferPoint, Burst, Host, Interval, KernelMessage, Latency, LatencyBin, MEASURE_SCHEMA,
@@ -331,5 +333,79 @@ fn sample(second: i32) -> Sample {
             busy_ms: if busy { 1000 } else { 0 },
             temperature_celsius: Some(41.0 + ripple),
         }],
+    }
+}
+
+/// The page without the plotting script, whose own text is full of addresses and tags.
+pub fn own_markup(page: &str) -> String {
+    let start = page
+        .find("/**\n* plotly.js")
+        .expect("the page carries the plotting script");
+    let end = start + page[start..].find("</script>").unwrap();
+    format!("{}{}", &page[..start], &page[end..])
+}
+
+/// Fails if anything in this markup would be fetched from somewhere.
+#[track_caller]
+pub fn assert_loads_nothing(own: &str) {
+    let lower = own.to_lowercase();
+    assert_eq!(
+        lower.matches("<script>").count(),
+        3,
+        "watching, plotting, drawing"
+    );
+    assert!(!own.contains("MathJax"));
+    for loading in [
+        "src=", "href=", "url(", "@import", "http://", "https://", "<link",
+    ] {
+        assert!(!own.contains(loading), "{loading} in the page");
+    }
+    assert!(own.contains("default-src 'none'"));
+}
+
+/// Fails if an element was opened that is none of the page's.
+#[track_caller]
+pub fn assert_only_own_elements(own: &str) {
+    assert!(!own.contains("<script>window.stolen") && !own.contains("<img"));
+    // Every element that the page opens is one of its own.
+    let known = [
+        "!doctype",
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "script",
+        "main",
+        "section",
+        "h1",
+        "h2",
+        "h3",
+        "p",
+        "div",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "figure",
+        "figcaption",
+        "ul",
+        "li",
+        "pre",
+        "footer",
+        "noscript",
+    ];
+    for opened in own.split('<').skip(1) {
+        let name: String = opened
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || "!/".contains(*c))
+            .collect();
+        assert!(
+            known.contains(&name.trim_start_matches('/')),
+            "<{name} in the page"
+        );
     }
 }

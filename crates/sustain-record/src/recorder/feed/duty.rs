@@ -9,6 +9,7 @@ use crate::format::{
     CONTROL_STREAM, Descriptor, EndNote, Kind, PieceChecksums, Place, PlaceNote, StartNote,
     StreamNote, StreamTotal, append_bytes_for, crc32c,
 };
+use crate::recorder::ending_name;
 use crate::recorder::filled::Filled;
 use crate::recorder::inlet::Inlet;
 use crate::recorder::member::{Member, MemberState};
@@ -110,7 +111,7 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     fn end_note(&self) -> Vec<u8> {
-        let ended = self.ending.map_or("", sustain_disk::driver::Ending::name);
+        let ended = self.ending.map_or("", ending_name);
         let streams = self.ledgers.iter().map(|ledger| StreamTotal {
             offered: ledger.next_offset_bytes(),
             recorded: ledger.recorded_bytes(),

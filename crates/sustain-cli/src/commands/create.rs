@@ -1,0 +1,60 @@
+//! `sustain create`: makes a store of disks, partitions and files.
+
+use sustain::disk::units::Size;
+use sustain::host::Roots;
+use sustain::record::Stop;
+use sustain::record::document::CreateDocument;
+use sustain::record::format::{SLOT_BYTES_MAX, SLOT_BYTES_MIN};
+use sustain::record::store::{CreateEvent, CreatePlan, create};
+use sustain::report::terminal::create_text;
+
+use super::progress::Progress;
+use super::stores;
+use crate::flags::create::CreateFlags;
+use crate::request::UsageError;
+use crate::{Exit, interrupt};
+
+pub(crate) fn run(flags: &CreateFlags) -> anyhow::Result<Exit> {
+    let plan = plan(flags)?;
+    stores::check_json(flags.json.as_deref(), &flags.members)?;
+    let stop = Stop::default();
+    interrupt::watch(&stop)?;
+    let mut progress = Progress::new("writing files once beforehand");
+    let mut notes = Vec::new();
+    let created = create(&plan, &Roots::default(), &stop, &mut |event| match event {
+        CreateEvent::Note(note) => {
+            progress.note(&format!("note: {note}"));
+            notes.push(note);
+        }
+        CreateEvent::Prewrite {
+            bytes_done,
+            bytes_all,
+        } => progress.update(bytes_done, Some(bytes_all)),
+    });
+    progress.finish();
+    let document = CreateDocument::of(&created?, plan.slot_bytes, &notes);
+    let text = create_text(&document, stores::width());
+    stores::present(flags.json.as_deref(), &document, &text)?;
+    Ok(Exit::Done)
+}
+
+/// The plan that the flags ask for.
+fn plan(flags: &CreateFlags) -> Result<CreatePlan, UsageError> {
+    let slot_bytes = u32::try_from(flags.slot).ok().filter(|slot_bytes| {
+        slot_bytes.is_power_of_two() && (SLOT_BYTES_MIN..=SLOT_BYTES_MAX).contains(slot_bytes)
+    });
+    let Some(slot_bytes) = slot_bytes else {
+        return Err(UsageError(format!(
+            "--slot must be a power of two from 64KiB to 16MiB, and {} is not: --slot 8MiB",
+            Size(flags.slot)
+        )));
+    };
+    Ok(CreatePlan {
+        members: flags.members.clone(),
+        size_bytes: flags.size,
+        slot_bytes,
+        prewrite: !flags.no_prewrite,
+        destroy: flags.destroy.clone(),
+        dry_run: flags.dry_run,
+    })
+}

@@ -1,0 +1,196 @@
+//! `sustain extract`: gives a stream back, as its bytes or as a file for each frame.
+
+mod bytes;
+mod destination;
+mod frames;
+mod losses;
+mod range;
+mod selection;
+
+use std::io::{ErrorKind, IsTerminal};
+
+use sustain::record::Stop;
+use sustain::record::document::{EXTRACT_SCHEMA, ExtractDocument};
+use sustain::record::reading::stream::StreamReader;
+use sustain::record::store::{Mode, Store};
+use sustain::report::terminal::LiveKind;
+
+use self::destination::Destination;
+use self::losses::Losses;
+use self::selection::Selection;
+use super::output;
+use super::progress::Progress;
+use super::{say, stores};
+use crate::flags::extract::{ExtractFlags, HolesFlag};
+use crate::request::UsageError;
+use crate::{Exit, interrupt};
+
+/// What came of giving a stream back.
+struct Given {
+    from_byte: Option<u64>,
+    to_byte: Option<u64>,
+    /// Neither a loss nor the user ended it before its end.
+    complete: bool,
+    written_bytes: u64,
+    /// Of frames: how many were written, and how many are lost.
+    frames: Option<(u64, u64)>,
+    losses: Losses,
+}
+
+/// Whom the work listens to, and who listens to it.
+struct Work<'a> {
+    stop: &'a Stop,
+    progress: &'a mut Progress,
+    holes: Option<HolesFlag>,
+}
+
+pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
+    let destination = Destination::of(flags.output.as_deref());
+    check_outputs(flags, &destination)?;
+    let mut store = stores::open(&flags.members, Mode::Read)?;
+    let recordings = store.recordings()?;
+    let selection = Selection::of(flags, &recordings)?;
+    let scope = selection.scope(&store);
+    destination.check(&selection, flags)?;
+    let stop = Stop::default();
+    interrupt::watch(&stop)?;
+    selection
+        .notices()
+        .iter()
+        .for_each(|notice| say(&format!("note: {notice}")));
+    let reader = StreamReader::open(&scope, selection.number, &selection.range)?;
+    let mut progress = progress(&destination);
+    let mut work = Work {
+        stop: &stop,
+        progress: &mut progress,
+        holes: flags.holes,
+    };
+    let given = match &destination {
+        Destination::Frames(directory) => frames::give(reader, &selection, directory, &mut work),
+        Destination::StandardOutput | Destination::File(_) => {
+            bytes::give(reader, &selection, &store, &destination, &mut work)
+        }
+    };
+    progress.finish();
+    let given = match given {
+        // Whoever read the output has had enough, and knows it.
+        Err(error) if is_closed_pipe(&error) => return Ok(Exit::Failed),
+        other => other?,
+    };
+    let document = document(&store, &selection, &given);
+    if let Some(path) = &flags.json {
+        output::write(path, &sustain::report::json::write_document(&document)?)?;
+    }
+    say_outcome(&destination, &selection, &given, flags.holes);
+    Ok(exit(&given, &stop, flags.holes))
+}
+
+/// Where the result and the stream go must be known before anything is read.
+fn check_outputs(flags: &ExtractFlags, destination: &Destination) -> Result<(), UsageError> {
+    stores::check_json(flags.json.as_deref(), &flags.members)?;
+    let json_on_stdout = flags
+        .json
+        .as_deref()
+        .is_some_and(output::is_standard_output);
+    if json_on_stdout && matches!(destination, Destination::StandardOutput) {
+        return Err(UsageError(
+            "--json - and the stream would both go to standard output: give one of them a file, \
+             with --json FILE or -o FILE"
+                .to_owned(),
+        ));
+    }
+    let Some(path) = &flags.output else {
+        return Ok(());
+    };
+    if flags
+        .json
+        .as_deref()
+        .is_some_and(|json| output::is_same(json, path))
+    {
+        return Err(UsageError(
+            "--json and -o name the same file: give each its own".to_owned(),
+        ));
+    }
+    stores::check_no_member(path, &flags.members)
+}
+
+fn progress(destination: &Destination) -> Progress {
+    let on_same_terminal =
+        matches!(destination, Destination::StandardOutput) && std::io::stdout().is_terminal();
+    let kind = if on_same_terminal {
+        LiveKind::Silent
+    } else {
+        LiveKind::for_stderr(false)
+    };
+    Progress::of_kind("extracting", kind)
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let causes = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    causes
+        .into_iter()
+        .any(|cause| cause.kind() == ErrorKind::BrokenPipe)
+}
+
+fn document(store: &Store, selection: &Selection<'_>, given: &Given) -> ExtractDocument {
+    ExtractDocument {
+        schema: EXTRACT_SCHEMA.to_owned(),
+        store: store.id.to_string(),
+        recording: selection.recording.number,
+        stream: selection.stream.name.clone(),
+        stream_bytes: selection.stream.offered_bytes,
+        open_end: selection.recording.open_end,
+        from_byte: given.from_byte,
+        to_byte: given.to_byte,
+        complete: given.complete,
+        written_bytes: given.written_bytes,
+        written_frames: given.frames.map(|(written, _)| written),
+        lost_frames: given.frames.map(|(_, lost)| lost),
+        lost: given.losses.listed().to_vec(),
+        lost_unlisted: given.losses.unlisted(),
+    }
+}
+
+/// What the person should know of the outcome.
+fn say_outcome(
+    destination: &Destination,
+    selection: &Selection<'_>,
+    given: &Given,
+    holes: Option<HolesFlag>,
+) {
+    let name = &selection.stream.name;
+    given.losses.lines(name).iter().for_each(|line| say(line));
+    let bytes = given.written_bytes;
+    if let Some((written, lost)) = given.frames {
+        let lost_words = match lost {
+            0 => String::new(),
+            lost => format!(", {lost} damaged or missing and left out"),
+        };
+        say(&format!("{written} frames written{lost_words}"));
+    } else if !given.losses.is_empty() && holes.is_none() {
+        say(&format!(
+            "sustain: {bytes} bytes before the loss are written, every one as it was recorded. To \
+             go on behind it: --holes fill writes zeros in the place of lost bytes, --holes skip \
+             leaves them out"
+        ));
+    } else if let Destination::File(path) = destination {
+        let interrupted = if given.complete { "" } else { "interrupted: " };
+        say(&format!(
+            "{interrupted}{bytes} bytes written to {}",
+            path.display()
+        ));
+    }
+}
+
+fn exit(given: &Given, stop: &Stop, holes: Option<HolesFlag>) -> Exit {
+    let lost_frames = given.frames.map_or(0, |(_, lost)| lost);
+    if stop.reason().is_some() && !given.complete {
+        Exit::Interrupted
+    } else if holes.is_none() && (!given.losses.is_empty() || lost_frames > 0) {
+        Exit::Failed
+    } else {
+        Exit::Done
+    }
+}

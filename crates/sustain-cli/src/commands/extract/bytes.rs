@@ -1,0 +1,153 @@
+//! A stream's bytes, given to a file or a pipe as they are read. It never passes over a loss
+//! silently, and what it has written before one is exact.
+
+use std::fs::File;
+use std::io::Write;
+
+use anyhow::Context;
+use sustain::record::reading::part::Part;
+use sustain::record::reading::stream::StreamReader;
+use sustain::record::store::Store;
+
+use super::destination::Destination;
+use super::losses::Losses;
+use super::selection::Selection;
+use super::{Given, Work};
+use crate::flags::extract::HolesFlag;
+
+/// Pieces of a stream that are larger are written from where they were read, without a copy.
+const GATHER_BYTES: usize = 256 << 10;
+const ZEROS_BYTES: usize = 1 << 20;
+
+/// Gives all parts of `reader`, or those before the first loss if nothing is said of losses.
+pub(super) fn give(
+    reader: StreamReader,
+    selection: &Selection<'_>,
+    store: &Store,
+    destination: &Destination,
+    work: &mut Work<'_>,
+) -> anyhow::Result<Given> {
+    let (file, new) = destination.open()?;
+    let mut giving = Giving {
+        output: Output {
+            file,
+            name: destination.name(),
+            gathered: Vec::with_capacity(GATHER_BYTES),
+            written_bytes: 0,
+        },
+        length_bytes: selection.length_bytes(),
+        losses: Losses::default(),
+    };
+    let given = giving.give(reader, store, work);
+    let written_bytes = giving.output.written_bytes;
+    let is_whole = matches!(given, Ok((.., true)));
+    if let (false, 0, Some(new)) = (is_whole, written_bytes, new) {
+        // What has not come about leaves nothing behind. If it is gone already, all the better.
+        let _ = std::fs::remove_file(new);
+    }
+    let (from_byte, to_byte, complete) = given?;
+    Ok(Given {
+        from_byte,
+        to_byte,
+        complete,
+        written_bytes,
+        frames: None,
+        losses: giving.losses,
+    })
+}
+
+struct Giving {
+    output: Output,
+    length_bytes: Option<u64>,
+    losses: Losses,
+}
+
+impl Giving {
+    /// The range that was looked at, and whether that was all.
+    fn give(
+        &mut self,
+        reader: StreamReader,
+        store: &Store,
+        work: &mut Work<'_>,
+    ) -> anyhow::Result<(Option<u64>, Option<u64>, bool)> {
+        let (mut from_byte, mut to_byte, mut complete) = (None, None, true);
+        for part in reader {
+            let part = match part {
+                Ok(part) => part,
+                Err(error) => {
+                    // What was read before it belongs to the user.
+                    self.output.flush()?;
+                    return Err(error.into());
+                }
+            };
+            let is_lost = self.losses.take(&part, store);
+            let ends_at_loss = work.holes.is_none() && !self.losses.is_empty();
+            // A loss is named to its end.
+            let is_behind_loss = ends_at_loss && !is_lost && part.length_bytes() > 0;
+            if is_behind_loss || work.stop.reason().is_some() {
+                complete = false;
+                break;
+            }
+            complete = !ends_at_loss;
+            from_byte = from_byte.or(Some(part.offset_bytes()));
+            to_byte = Some(part.end_bytes());
+            match &part {
+                Part::Data { bytes, .. } => self.output.write(bytes)?,
+                lost if is_lost && work.holes == Some(HolesFlag::Fill) => {
+                    self.output.write_zeros(lost.length_bytes())?;
+                }
+                _ => {}
+            }
+            work.progress
+                .update(self.output.written_bytes, self.length_bytes);
+        }
+        self.output.flush()?;
+        Ok((from_byte, to_byte, complete))
+    }
+}
+
+/// What the bytes go to. Small pieces are gathered; the count is of what has been written.
+struct Output {
+    file: File,
+    name: String,
+    gathered: Vec<u8>,
+    written_bytes: u64,
+}
+
+impl Output {
+    fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        if self.gathered.len() + bytes.len() <= GATHER_BYTES {
+            self.gathered.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.flush()?;
+        self.put(bytes)
+    }
+
+    fn write_zeros(&mut self, mut length_bytes: u64) -> anyhow::Result<()> {
+        static ZEROS: [u8; ZEROS_BYTES] = [0; ZEROS_BYTES];
+        while length_bytes > 0 {
+            let count = length_bytes.min(ZEROS_BYTES as u64) as usize;
+            self.write(&ZEROS[..count])?;
+            length_bytes -= count as u64;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> anyhow::Result<()> {
+        let gathered = std::mem::take(&mut self.gathered);
+        self.put(&gathered)?;
+        self.gathered = gathered;
+        self.gathered.clear();
+        Ok(())
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        self.file.write_all(bytes).with_context(|| {
+            let (name, written_bytes) = (&self.name, self.written_bytes);
+            format!("cannot write {name} behind its first {written_bytes} bytes")
+        })?;
+        self.written_bytes += bytes.len() as u64;
+        Ok(())
+    }
+}

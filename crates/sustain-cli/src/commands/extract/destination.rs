@@ -1,0 +1,182 @@
+//! Where a stream is given to: standard output, a file, or a directory of frames. Looked at before
+//! anything is read; it must never harm what is there already.
+
+use std::fs::File;
+use std::io::{ErrorKind, IsTerminal};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use rustix::fs::{major, minor};
+use std::os::unix::fs::MetadataExt;
+use sustain::record::source::framing::Framing;
+
+use super::super::output;
+use super::frames;
+use super::selection::Selection;
+use crate::flags::extract::{ExtractFlags, HolesFlag};
+use crate::request::UsageError;
+
+/// Where the stream goes.
+pub(super) enum Destination {
+    StandardOutput,
+    /// A new file, an empty one, or a pipe.
+    File(PathBuf),
+    /// A directory that gets a file per frame.
+    Frames(PathBuf),
+}
+
+impl Destination {
+    /// What was typed means.
+    pub(super) fn of(typed: Option<&Path>) -> Destination {
+        let Some(path) = typed.filter(|path| !output::is_standard_output(path)) else {
+            return Destination::StandardOutput;
+        };
+        let names_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+        if names_directory || path.is_dir() {
+            Destination::Frames(path.to_owned())
+        } else {
+            Destination::File(path.to_owned())
+        }
+    }
+
+    /// Fails in words unless the selection may be given there.
+    pub(super) fn check(
+        &self,
+        selection: &Selection<'_>,
+        flags: &ExtractFlags,
+    ) -> Result<(), UsageError> {
+        match self {
+            Destination::StandardOutput => check_standard_output(selection),
+            Destination::File(path) => check_file(path).map_err(|why| {
+                let path = path.display();
+                UsageError(format!("cannot write {path}: {why}"))
+            }),
+            Destination::Frames(directory) => check_frames(directory, selection, flags),
+        }
+    }
+
+    /// Opens what bytes go to. The path is given back if it is a new file.
+    pub(super) fn open(&self) -> anyhow::Result<(File, Option<&Path>)> {
+        let path = match self {
+            Destination::File(path) | Destination::Frames(path) => path,
+            Destination::StandardOutput => {
+                let descriptor = std::io::stdout().as_fd().try_clone_to_owned();
+                return Ok((descriptor.context("standard output")?.into(), None));
+            }
+        };
+        let cannot = || format!("cannot write {}", path.display());
+        match File::options().write(true).create_new(true).open(path) {
+            Ok(file) => Ok((file, Some(path))),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                // Looked at again: it may have come meanwhile.
+                check_file(path).map_err(|why| UsageError(format!("{}: {why}", cannot())))?;
+                let file = File::options()
+                    .write(true)
+                    .open(path)
+                    .with_context(cannot)?;
+                Ok((file, None))
+            }
+            Err(error) => Err(error).with_context(cannot),
+        }
+    }
+
+    /// What it is called in messages.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Destination::StandardOutput => "standard output".to_owned(),
+            Destination::File(path) | Destination::Frames(path) => path.display().to_string(),
+        }
+    }
+}
+
+fn check_standard_output(selection: &Selection<'_>) -> Result<(), UsageError> {
+    // Lines were recorded as text.
+    if selection.framing() == Framing::Lines || !std::io::stdout().is_terminal() {
+        return Ok(());
+    }
+    Err(UsageError(
+        "the stream is not text, and standard output is a terminal: write it to a file with \
+         -o FILE, or pipe it to a program"
+            .to_owned(),
+    ))
+}
+
+fn check_file(path: &Path) -> Result<(), String> {
+    let found = match path.metadata() {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            if path.is_symlink() {
+                return Err("it is a link that leads nowhere; choose another file".to_owned());
+            }
+            let parent = path
+                .parent()
+                .filter(|parent| !parent.as_os_str().is_empty());
+            if parent.is_some_and(|parent| !parent.is_dir()) {
+                return Err("its directory does not exist; create it first".to_owned());
+            }
+            return Ok(());
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    let kind = found.file_type();
+    if kind.is_file() && found.len() > 0 {
+        Err("it exists; choose another file, or remove it".to_owned())
+    } else if kind.is_block_device() {
+        Err("it is a disk; choose a file".to_owned())
+    } else if kind.is_file() || kind.is_fifo() || is_null_or_full(found.rdev()) {
+        Ok(())
+    } else {
+        Err("it is a device or a socket; choose a file".to_owned())
+    }
+}
+
+/// The two devices that take anything and keep nothing.
+fn is_null_or_full(device: u64) -> bool {
+    const MEMORY_MAJOR: u32 = 1;
+    const NULL: u32 = 3;
+    const FULL: u32 = 7;
+    major(device) == MEMORY_MAJOR && matches!(minor(device), NULL | FULL)
+}
+
+fn check_frames(
+    directory: &Path,
+    selection: &Selection<'_>,
+    flags: &ExtractFlags,
+) -> Result<(), UsageError> {
+    let name = &selection.stream.name;
+    let shown = directory.display();
+    if selection.framing() == Framing::None {
+        return Err(UsageError(format!(
+            "{shown} is a directory, which gets a file for each frame, and the stream {name} has \
+             no frames: give a file, -o FILE"
+        )));
+    }
+    if flags.holes == Some(HolesFlag::Fill) {
+        return Err(UsageError(
+            "a frame is written whole or not at all: --holes skip leaves damaged ones out, --holes \
+             fill goes with a file"
+                .to_owned(),
+        ));
+    }
+    let parent = directory
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    if !directory.exists() {
+        return match parent {
+            Some(parent) if !parent.is_dir() => Err(UsageError(format!(
+                "cannot write {shown}: its directory does not exist; create it first"
+            ))),
+            _ => Ok(()),
+        };
+    }
+    match frames::first_existing(directory, name) {
+        Ok(None) => Ok(()),
+        Ok(Some(file)) => Err(UsageError(format!(
+            "{} exists: choose another directory, or remove the frames in it",
+            directory.join(file).display()
+        ))),
+        Err(error) => Err(UsageError(format!("cannot read {shown}: {error}"))),
+    }
+}

@@ -1,0 +1,249 @@
+//! A stream's frames, a file each. A frame is written whole or not at all, and never over a file
+//! that is there.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context;
+use sustain::record::reading::frames::{Frame, FrameReader, Framed};
+use sustain::record::reading::stream::{Range, StreamReader};
+use sustain::record::source::framing::Framing;
+
+use super::super::say;
+use super::losses::Losses;
+use super::selection::Selection;
+use super::{Given, Work};
+
+/// Digits of a frame's number, at least.
+const DIGITS_MIN: usize = 6;
+/// A file's name has at most 255 bytes; some are for number and extension.
+const NAME_BYTES_MAX: usize = 200;
+/// So many damaged frames are worth a line each.
+const LINES_MAX: u64 = 10;
+
+/// Writes each whole frame of `reader` to a file of its own in `directory`.
+pub(super) fn give(
+    reader: StreamReader,
+    selection: &Selection<'_>,
+    directory: &Path,
+    work: &mut Work<'_>,
+) -> anyhow::Result<Given> {
+    if !directory.exists() {
+        std::fs::create_dir(directory)
+            .with_context(|| format!("cannot create {}", directory.display()))?;
+    }
+    let mut giving = Giving {
+        directory,
+        selection,
+        digits: selection.stream.frames.to_string().len().max(DIGITS_MIN),
+        from_byte: None,
+        to_byte: None,
+        written_bytes: 0,
+        written: 0,
+        lost: 0,
+    };
+    // One that is not whole is judged when it is known whether anything follows it.
+    let mut not_whole: Option<Frame> = None;
+    let mut complete = true;
+    for framed in FrameReader::new(reader) {
+        if work.stop.reason().is_some() {
+            complete = false;
+            break;
+        }
+        if let Some(frame) = not_whole.take() {
+            giving.lose(frame.number..frame.number + 1, "damaged");
+        }
+        match framed? {
+            Framed::Frame(frame) if frame.whole => giving.write(&frame)?,
+            Framed::Frame(frame) => not_whole = Some(frame),
+            Framed::Missing { numbers, .. } => giving.lose(numbers, "missing"),
+        }
+        work.progress
+            .update(giving.written_bytes, selection.length_bytes());
+    }
+    if let Some(frame) = not_whole.filter(|_| complete) {
+        giving.last(&frame)?;
+    }
+    Ok(Given {
+        from_byte: giving.from_byte,
+        to_byte: giving.to_byte,
+        complete,
+        written_bytes: giving.written_bytes,
+        frames: Some((giving.written, giving.lost)),
+        losses: Losses::default(),
+    })
+}
+
+struct Giving<'a> {
+    directory: &'a Path,
+    selection: &'a Selection<'a>,
+    digits: usize,
+    from_byte: Option<u64>,
+    to_byte: Option<u64>,
+    written_bytes: u64,
+    written: u64,
+    lost: u64,
+}
+
+impl Giving<'_> {
+    fn write(&mut self, frame: &Frame) -> anyhow::Result<()> {
+        let name = format!(
+            "{}-{:0digits$}{}",
+            file_stem(&self.selection.stream.name),
+            frame.number,
+            extension(self.selection.framing()),
+            digits = self.digits
+        );
+        let path = self.directory.join(name);
+        let cannot = || {
+            let written = self.written;
+            format!(
+                "cannot write {} ({written} frames are written)",
+                path.display()
+            )
+        };
+        let mut file = File::create_new(&path).with_context(cannot)?;
+        file.write_all(frame.body()).with_context(cannot)?;
+        // A file system without such times has the frames all the same.
+        let _ = file.set_modified(time_of(frame.time_ns));
+        self.from_byte.get_or_insert(frame.offset_bytes);
+        self.to_byte = Some(frame.offset_bytes + frame.bytes.len() as u64);
+        self.written_bytes += frame.body().len() as u64;
+        self.written += 1;
+        Ok(())
+    }
+
+    fn lose(&mut self, numbers: std::ops::Range<u64>, what: &str) {
+        let count = numbers.end - numbers.start;
+        if self.lost < LINES_MAX {
+            let frames = if count == 1 {
+                format!("frame {} is", numbers.start)
+            } else {
+                format!("frames {} to {} are", numbers.start, numbers.end - 1)
+            };
+            say(&format!(
+                "stream {}: {frames} {what}",
+                self.selection.stream.name
+            ));
+        }
+        self.lost += count;
+    }
+
+    /// The last frame is not whole: damaged, or cut off where the stream or the range ends.
+    fn last(&mut self, frame: &Frame) -> anyhow::Result<()> {
+        let stream = self.selection.stream;
+        let end_bytes = frame.offset_bytes + frame.bytes.len() as u64;
+        let range_end_bytes = match &self.selection.range {
+            Range::Bytes(span) => span.end,
+            Range::All | Range::Time(_) | Range::Frames(_) => u64::MAX,
+        };
+        let cut_by = if end_bytes >= stream.offered_bytes {
+            "the stream"
+        } else if end_bytes >= range_end_bytes {
+            "the range"
+        } else {
+            self.lose(frame.number..frame.number + 1, "damaged");
+            return Ok(());
+        };
+        // A text may end without a newline.
+        let is_text = self.selection.framing() == Framing::Lines;
+        if is_text && end_bytes >= stream.offered_bytes && !self.selection.recording.open_end {
+            return self.write(frame);
+        }
+        say(&format!(
+            "note: stream {}: {cut_by} ends within frame {}, which is left out",
+            stream.name, frame.number
+        ));
+        Ok(())
+    }
+}
+
+/// The name of a stream as the beginning of a file's name.
+fn file_stem(stream: &str) -> String {
+    let mut stem = String::new();
+    for c in stream.chars() {
+        let c = if c == '/' || c.is_control() { '_' } else { c };
+        if stem.len() + c.len_utf8() > NAME_BYTES_MAX {
+            break;
+        }
+        stem.push(c);
+    }
+    stem
+}
+
+fn extension(framing: Framing) -> &'static str {
+    match framing {
+        Framing::Jpeg => ".jpg",
+        Framing::Lines => ".txt",
+        Framing::None | Framing::LengthPrefixed { .. } => ".bin",
+    }
+}
+
+fn time_of(unix_ns: i64) -> SystemTime {
+    let distance = Duration::from_nanos(unix_ns.unsigned_abs());
+    let moved = if unix_ns < 0 {
+        SystemTime::UNIX_EPOCH.checked_sub(distance)
+    } else {
+        SystemTime::UNIX_EPOCH.checked_add(distance)
+    };
+    moved.unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+/// A file in the directory that looks like a frame of this stream.
+pub(super) fn first_existing(directory: &Path, stream: &str) -> std::io::Result<Option<OsString>> {
+    let stem = format!("{}-", file_stem(stream));
+    for entry in std::fs::read_dir(directory)? {
+        let name = entry?.file_name();
+        let is_frame = name.to_str().is_some_and(|text| {
+            let rest = text
+                .strip_prefix(&stem)
+                .and_then(|rest| rest.rsplit_once('.'));
+            rest.is_some_and(|(number, _)| {
+                number.len() >= DIGITS_MIN && number.bytes().all(|byte| byte.is_ascii_digit())
+            })
+        });
+        if is_frame {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_of_any_name_has_files() {
+        assert_eq!(file_stem("camera"), "camera");
+        assert_eq!(file_stem("../a/b\n\0"), ".._a_b__");
+        assert_eq!(file_stem(&"é".repeat(300)).len(), 200);
+    }
+
+    #[test]
+    fn frames_that_are_there_are_found() {
+        let place = tempfile::tempdir().unwrap();
+        let exists = || first_existing(place.path(), "cam").unwrap();
+        for name in [
+            "cam-1.jpg",
+            "cam-a00000.jpg",
+            "camera-000000.jpg",
+            "cam-000000",
+        ] {
+            std::fs::write(place.path().join(name), "").unwrap();
+        }
+        assert_eq!(exists(), None);
+        std::fs::write(place.path().join("cam-1234567.bin"), "").unwrap();
+        assert_eq!(exists(), Some("cam-1234567.bin".into()));
+    }
+
+    #[test]
+    fn times_before_1970_are_times() {
+        assert_eq!(time_of(0), SystemTime::UNIX_EPOCH);
+        let second = Duration::from_secs(1);
+        assert_eq!(time_of(-1_000_000_000) + second, SystemTime::UNIX_EPOCH);
+    }
+}

@@ -1,0 +1,131 @@
+//! What is lost of a stream while it is given back: ranges, and why, in words. Pure.
+
+use sustain::record::document::{LOST_MAX, Lost, LostKind};
+use sustain::record::format::GapReason;
+use sustain::record::reading::part::{HoleReason, Part};
+use sustain::record::store::Store;
+
+/// So many losses are worth a line each.
+const LINES_MAX: usize = 10;
+
+/// Lost ranges, in order. Those that touch and have one reason are one.
+#[derive(Debug, Default)]
+pub(super) struct Losses {
+    listed: Vec<Lost>,
+    unlisted: u64,
+    bytes: u64,
+}
+
+impl Losses {
+    /// Takes note of a part, if it is a loss of bytes. The answer is whether it is.
+    pub(super) fn take(&mut self, part: &Part, store: &Store) -> bool {
+        let (kind, why) = match part {
+            Part::Data { .. } | Part::OpenEnd { .. } => return false,
+            Part::Gap { reason, .. } => (LostKind::Gap, gap_words(*reason).to_owned()),
+            Part::Hole { why, .. } => (LostKind::Hole, hole_words(*why, store)),
+            Part::Overwritten { .. } => (
+                LostKind::Overwritten,
+                "the ring has written over them".to_owned(),
+            ),
+        };
+        if part.length_bytes() == 0 {
+            return false;
+        }
+        self.add(Lost {
+            kind,
+            from_byte: part.offset_bytes(),
+            to_byte: part.end_bytes(),
+            why,
+        });
+        true
+    }
+
+    fn add(&mut self, lost: Lost) {
+        self.bytes += lost.to_byte - lost.from_byte;
+        if let Some(last) = self.listed.last_mut()
+            && last.to_byte == lost.from_byte
+            && last.kind == lost.kind
+            && last.why == lost.why
+        {
+            last.to_byte = lost.to_byte;
+        } else if self.listed.len() < LOST_MAX {
+            self.listed.push(lost);
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.listed.is_empty()
+    }
+
+    pub(super) fn listed(&self) -> &[Lost] {
+        &self.listed
+    }
+
+    pub(super) fn unlisted(&self) -> u64 {
+        self.unlisted
+    }
+
+    /// In words, for a stream of this name.
+    pub(super) fn lines(&self, stream: &str) -> Vec<String> {
+        let line = |lost: &Lost| {
+            format!(
+                "stream {stream}: bytes {} to {} are lost: {}",
+                lost.from_byte, lost.to_byte, lost.why
+            )
+        };
+        let mut lines: Vec<String> = self.listed.iter().take(LINES_MAX).map(line).collect();
+        let more = self.listed.len().saturating_sub(LINES_MAX) as u64 + self.unlisted;
+        if more > 0 {
+            lines.push(format!(
+                "stream {stream}: {more} more ranges are lost, {} bytes in all: --json lists them",
+                self.bytes
+            ));
+        }
+        lines
+    }
+}
+
+fn gap_words(reason: GapReason) -> &'static str {
+    match reason {
+        GapReason::BufferFull => "they were never recorded, because the buffer was full",
+        GapReason::NotWritten => "they were never recorded, because they could not be written",
+        GapReason::Source => "the source said that it had lost them",
+    }
+}
+
+fn hole_words(why: HoleReason, store: &Store) -> String {
+    let name = |index: usize| {
+        let found = store.members.iter().find(|member| member.index() == index);
+        found.map_or_else(
+            || format!("member {}", index + 1),
+            |member| member.name.clone(),
+        )
+    };
+    match why {
+        HoleReason::Missing if store.missing.is_empty() => {
+            "they are on no member: a crash took them before they were durable, or what \
+             describes them is damaged"
+                .to_owned()
+        }
+        HoleReason::Missing => "they are on none of the members that are there".to_owned(),
+        HoleReason::Damaged {
+            member,
+            offset_bytes,
+        } => format!("damaged on {} at byte {offset_bytes}", name(member)),
+        HoleReason::Unreadable {
+            member,
+            offset_bytes,
+            errno: Some(errno),
+        } => format!(
+            "{} cannot be read at byte {offset_bytes}: {errno}",
+            name(member)
+        ),
+        HoleReason::Unreadable {
+            member,
+            offset_bytes,
+            errno: None,
+        } => format!("{} ends before byte {offset_bytes}", name(member)),
+    }
+}

@@ -1,0 +1,109 @@
+//! The range of a stream that is asked for: what lies outside the stream is said, never guessed at.
+//! Pure.
+
+use sustain::record::document::time_text;
+use sustain::record::opening::StreamSummary;
+use sustain::record::reading::stream::Range;
+use sustain::record::source::framing::Framing;
+
+use super::selection::framing;
+use crate::flags::extract::ExtractFlags;
+use crate::request::UsageError;
+
+/// The range that the flags ask for. What the user should know of it is added to `notices`.
+pub(super) fn of(
+    flags: &ExtractFlags,
+    stream: &StreamSummary,
+    notices: &mut Vec<String>,
+) -> Result<Range, UsageError> {
+    if flags.from_frame.is_some() || flags.to_frame.is_some() {
+        return frames(stream, flags.from_frame, flags.to_frame);
+    }
+    if flags.from_time.is_some() || flags.to_time.is_some() {
+        return time(stream, flags.from_time, flags.to_time);
+    }
+    if flags.from_byte.is_some() || flags.to_byte.is_some() {
+        return bytes(stream, flags.from_byte, flags.to_byte, notices);
+    }
+    let readable_bytes = stream.readable_from_bytes;
+    if readable_bytes == 0 {
+        return Ok(Range::All);
+    }
+    notices.push(format!(
+        "the ring has written over the first {readable_bytes} bytes of the stream: what is left \
+         begins there"
+    ));
+    Ok(Range::Bytes(readable_bytes..u64::MAX))
+}
+
+fn bytes(
+    stream: &StreamSummary,
+    from: Option<u64>,
+    to: Option<u64>,
+    notices: &mut Vec<String>,
+) -> Result<Range, UsageError> {
+    let length = stream.offered_bytes;
+    let (start, end) = (from.unwrap_or(0), to.unwrap_or(u64::MAX));
+    if start > length {
+        return Err(UsageError(format!(
+            "--from-byte {start} lies past the end: the stream {} has {length} bytes",
+            stream.name
+        )));
+    }
+    check_order(start < end, "--from-byte", "--to-byte")?;
+    if to.is_some_and(|end| end > length) {
+        notices.push(format!(
+            "the stream ends at byte {length}, before --to-byte {end}"
+        ));
+    }
+    Ok(Range::Bytes(start..end))
+}
+
+fn time(stream: &StreamSummary, from: Option<i64>, to: Option<i64>) -> Result<Range, UsageError> {
+    let (start, end) = (from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX));
+    check_order(start < end, "--from-time", "--to-time")?;
+    if stream.offered_bytes == 0 {
+        return Err(UsageError(format!("the stream {} is empty", stream.name)));
+    }
+    let first_ns = stream.first_time_ns.unwrap_or(i64::MIN);
+    if start > stream.last_time_ns || end <= first_ns {
+        return Err(UsageError(format!(
+            "nothing of the stream {} arrived in that time: its bytes are from {} to {}",
+            stream.name,
+            stream
+                .first_time_ns
+                .map_or_else(|| "an unknown time".to_owned(), time_text),
+            time_text(stream.last_time_ns)
+        )));
+    }
+    Ok(Range::Time(start..end))
+}
+
+fn frames(stream: &StreamSummary, from: Option<u64>, to: Option<u64>) -> Result<Range, UsageError> {
+    let name = &stream.name;
+    if framing(stream) == Framing::None {
+        return Err(UsageError(format!(
+            "the stream {name} has no frames: use --from-byte and --to-byte, or --from-time and \
+             --to-time"
+        )));
+    }
+    let (start, end) = (from.unwrap_or(0), to.unwrap_or(u64::MAX));
+    check_order(start < end, "--from-frame", "--to-frame")?;
+    if start >= stream.frames {
+        return Err(UsageError(format!(
+            "--from-frame {start} lies past the end: the stream {name} has {} frames, counted \
+             from 0",
+            stream.frames
+        )));
+    }
+    Ok(Range::Frames(start..end))
+}
+
+fn check_order(is_ordered: bool, from: &str, to: &str) -> Result<(), UsageError> {
+    if is_ordered {
+        return Ok(());
+    }
+    Err(UsageError(format!(
+        "{from} must lie before {to}: nothing lies between them"
+    )))
+}

@@ -1,0 +1,149 @@
+//! What of a store is asked for: the recording, the stream, the range. Pure.
+
+use sustain::record::opening::{Recording, StreamSummary};
+use sustain::record::reading::scope::Scope;
+use sustain::record::reading::stream::Range;
+use sustain::record::source::framing::Framing;
+use sustain::record::store::Store;
+
+use super::range;
+use crate::flags::extract::ExtractFlags;
+use crate::request::UsageError;
+
+/// A stream of a recording, and what of it is wanted.
+pub(super) struct Selection<'a> {
+    pub(super) recording: &'a Recording,
+    /// The stream's number in the recording.
+    pub(super) number: u16,
+    pub(super) stream: &'a StreamSummary,
+    pub(super) range: Range,
+    notices: Vec<String>,
+}
+
+impl<'a> Selection<'a> {
+    /// What the flags ask for, of all recordings, newest first.
+    pub(super) fn of(
+        flags: &ExtractFlags,
+        recordings: &'a [Recording],
+    ) -> Result<Selection<'a>, UsageError> {
+        let recording = recording(flags.recording, recordings)?;
+        let (number, stream) = stream(flags.stream.as_deref(), recording)?;
+        let mut selection = Selection {
+            recording,
+            number,
+            stream,
+            range: Range::All,
+            notices: Vec::new(),
+        };
+        selection.range = range::of(flags, stream, &mut selection.notices)?;
+        if recording.open_end {
+            selection.notices.push(format!(
+                "recording {} has an open end: a crash or a kill ended it, or it is still \
+                 running. What is known of it is given",
+                recording.number
+            ));
+        }
+        Ok(selection)
+    }
+
+    pub(super) fn scope(&self, store: &Store) -> Scope {
+        Scope::of(
+            self.recording,
+            &store.members,
+            store.machines(),
+            store.clock(),
+        )
+    }
+
+    /// What the user should know before it begins.
+    pub(super) fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
+    /// How frames are told apart.
+    pub(super) fn framing(&self) -> Framing {
+        framing(self.stream)
+    }
+
+    /// How many bytes are wanted, if that is known before.
+    pub(super) fn length_bytes(&self) -> Option<u64> {
+        match &self.range {
+            Range::All => Some(self.stream.offered_bytes),
+            Range::Bytes(span) => Some(span.end.min(self.stream.offered_bytes) - span.start),
+            Range::Time(_) | Range::Frames(_) => None,
+        }
+    }
+}
+
+/// How the frames of a stream are told apart.
+pub(super) fn framing(stream: &StreamSummary) -> Framing {
+    let name = stream.framing.as_deref();
+    name.and_then(|name| name.parse().ok())
+        .unwrap_or(Framing::None)
+}
+
+fn recording(number: Option<u32>, recordings: &[Recording]) -> Result<&Recording, UsageError> {
+    let Some(newest) = recordings.first() else {
+        return Err(UsageError("nothing is recorded on this store".to_owned()));
+    };
+    let Some(number) = number else {
+        return Ok(newest);
+    };
+    let found = recordings
+        .iter()
+        .find(|recording| recording.number == number);
+    found.ok_or_else(|| {
+        let numbers = recordings
+            .iter()
+            .rev()
+            .map(|recording| recording.number.to_string());
+        UsageError(format!(
+            "there is no recording {number}; there is {}",
+            some_of(&numbers.collect::<Vec<String>>())
+        ))
+    })
+}
+
+fn stream<'a>(
+    name: Option<&str>,
+    recording: &'a Recording,
+) -> Result<(u16, &'a StreamSummary), UsageError> {
+    let streams = || recording.streams.iter().enumerate();
+    let number = recording.number;
+    let names = || {
+        some_of(
+            &streams()
+                .map(|(_, stream)| stream.name.clone())
+                .collect::<Vec<String>>(),
+        )
+    };
+    let found = match (name, recording.streams.as_slice()) {
+        (Some(name), _) => streams()
+            .find(|(_, stream)| stream.name == name)
+            .ok_or_else(|| {
+                format!(
+                    "recording {number} has no stream {name}; it has {}",
+                    names()
+                )
+            }),
+        (None, [only]) => Ok((0, only)),
+        (None, []) => Err(format!("recording {number} has no stream")),
+        (None, several) => Err(format!(
+            "recording {number} has {} streams: say which with --stream: {}",
+            several.len(),
+            names()
+        )),
+    };
+    let (index, stream) = found.map_err(UsageError)?;
+    Ok((index as u16, stream))
+}
+
+/// The first and the last few, if there are many.
+fn some_of(names: &[String]) -> String {
+    const SHOWN: usize = 12;
+    if names.len() <= SHOWN {
+        return names.join(", ");
+    }
+    let (first, last) = (&names[..SHOWN - 2], &names[names.len() - 1]);
+    format!("{}, ..., {last}", first.join(", "))
+}

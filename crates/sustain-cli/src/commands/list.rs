@@ -1,0 +1,19 @@
+//! `sustain list`: what is recorded on a store.
+
+use sustain::record::document::ListDocument;
+use sustain::record::store::Mode;
+use sustain::report::terminal::list_text;
+
+use super::stores;
+use crate::Exit;
+use crate::flags::list::ListFlags;
+
+pub(crate) fn run(flags: &ListFlags) -> anyhow::Result<Exit> {
+    stores::check_json(flags.json.as_deref(), &flags.members)?;
+    let mut store = stores::open(&flags.members, Mode::Read)?;
+    let recordings = store.recordings()?;
+    let document = ListDocument::of(&store, &recordings);
+    let text = list_text(&document, stores::width());
+    stores::present(flags.json.as_deref(), &document, &text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,46 @@
+//! Progress of long work on a store, as the person sees it. The commands on stores call it.
+
+use sustain::disk::clock::{Clock, Timestamp};
+use sustain::report::terminal::{LiveKind, ProgressView};
+
+/// A line on standard error that says how far work has come.
+pub(crate) struct Progress {
+    view: ProgressView,
+    clock: Clock,
+    /// When the work began: with its first report.
+    start: Option<Timestamp>,
+}
+
+impl Progress {
+    /// Of work that is called `what`.
+    pub(crate) fn new(what: &str) -> Progress {
+        Progress::of_kind(what, LiveKind::for_stderr(false))
+    }
+
+    /// Of work whose output is on the same terminal, perhaps: a redrawn line would tear it.
+    pub(crate) fn of_kind(what: &str, kind: LiveKind) -> Progress {
+        Progress {
+            view: ProgressView::new(what, kind, Box::new(std::io::stderr())),
+            clock: Clock::Real,
+            start: None,
+        }
+    }
+
+    /// So many bytes are done, of so many if that is known.
+    pub(crate) fn update(&mut self, done_bytes: u64, all_bytes: Option<u64>) {
+        let now = self.clock.now();
+        let start = *self.start.get_or_insert(now);
+        let elapsed_s = now.since_ns(start) as f64 / 1e9;
+        self.view.update(done_bytes, all_bytes, elapsed_s);
+    }
+
+    /// Says a line that stays.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.view.note(text);
+    }
+
+    /// Takes the line away.
+    pub(crate) fn finish(&mut self) {
+        self.view.finish();
+    }
+}

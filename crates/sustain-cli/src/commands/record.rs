@@ -1,0 +1,245 @@
+//! `sustain record`: records the sources on the store, shows how it stands, writes what was asked
+//! for.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use sustain::host::Roots;
+use sustain::measure::Stop;
+use sustain::record::result::RecordResult;
+use sustain::record::source::SourceSpec;
+use sustain::record::source::framing::Framing;
+use sustain::record::{
+    Durability, OnFull, RecordEvent, RecordOptions, RecordPlan, SourcePlan, Standing, record,
+};
+use sustain::report::terminal::{LiveKind, RecordView, record_summary};
+use sustain::report::{html, json};
+
+use super::output::{self, Document};
+use super::{say, stores};
+use crate::Exit;
+use crate::flags::record::{DurableFlag, OnFullFlag, RecordFlags, SourceSpecArgument};
+use crate::interrupt;
+use crate::request::{UsageError, engine};
+
+/// A status line is written at least this often.
+const STATUS_EVERY_S: f64 = 1.0;
+
+pub(crate) fn run(flags: &RecordFlags) -> anyhow::Result<Exit> {
+    let plan = plan(flags)?;
+    check_outputs(flags)?;
+    let stop = Stop::default();
+    // A rehearsal leaves the account of an earlier recording as it is.
+    let status_path = flags.status.as_deref().filter(|_| !flags.dry_run);
+    let mut status = Status::open(status_path)?;
+    interrupt::watch(&stop)?;
+    let mut view = RecordView::new(LiveKind::for_stderr(false), Box::new(std::io::stderr()));
+    let result = record(&plan, &Roots::default(), &stop, &mut |event| match event {
+        RecordEvent::Note(note) => view.note(&note),
+        RecordEvent::Preparing(done, all) => view.preparing(done, all),
+        RecordEvent::Standing(standing) => {
+            view.update(&standing);
+            status.write(&standing);
+        }
+    });
+    view.finish();
+    let Some(result) = result? else {
+        return Ok(Exit::Done);
+    };
+    present(flags, &result)?;
+    Ok(exit(&result))
+}
+
+/// Hours of recording must not end at a path that cannot be written, nor a result in the place of
+/// what was recorded, or of what it was recorded from.
+fn check_outputs(flags: &RecordFlags) -> Result<(), UsageError> {
+    let usage = |why: String| Err(UsageError(why));
+    let outputs = [
+        ("--json", flags.json.as_deref(), Document::Json),
+        ("--report", flags.report.as_deref(), Document::Page),
+        ("--status", flags.status.as_deref(), Document::Json),
+    ];
+    let mut before: Vec<(&str, &Path)> = Vec::new();
+    for (flag, path, document) in outputs {
+        let Some(path) = path else {
+            continue;
+        };
+        if output::is_standard_output(path) {
+            // Of a status it is standard error.
+            if flag == "--report" {
+                return usage("--report needs a file to write: --report sustain.html".to_owned());
+            }
+            continue;
+        }
+        if let Some((other, _)) = before.iter().find(|(_, one)| output::is_same(one, path)) {
+            return usage(format!(
+                "{other} and {flag} name the same file: give each its own"
+            ));
+        }
+        stores::check_no_member(path, &flags.members)?;
+        if flags.from.iter().any(|from| is_source(from, path)) {
+            let path = path.display();
+            return usage(format!(
+                "{path} is a source: write the result to another file"
+            ));
+        }
+        output::check(path, document)?;
+        before.push((flag, path));
+    }
+    Ok(())
+}
+
+fn is_source(from: &SourceSpecArgument, path: &Path) -> bool {
+    matches!(&from.source, SourceSpec::Path(source) if output::is_same(source, path))
+}
+
+/// The plan that the flags ask for.
+fn plan(flags: &RecordFlags) -> Result<RecordPlan, UsageError> {
+    Ok(RecordPlan {
+        members: flags.members.clone(),
+        sources: sources(flags)?,
+        on_full: match flags.on_full {
+            OnFullFlag::Block => OnFull::Block,
+            OnFullFlag::Drop => OnFull::Drop,
+        },
+        time_ns: flags.time,
+        bytes: flags.bytes,
+        options: RecordOptions {
+            buffer_bytes: flags.buffer,
+            depth: flags.depth,
+            engine: engine(flags.engine),
+            durability: match flags.durable {
+                DurableFlag::Each => Durability {
+                    each: true,
+                    ..Durability::default()
+                },
+                DurableFlag::Interval(interval_ns) => Durability {
+                    interval_ns,
+                    ..Durability::default()
+                },
+            },
+            ring: flags.ring,
+            ..RecordOptions::default()
+        },
+        size_bytes: flags.size,
+        dry_run: flags.dry_run,
+        // A file may have a name that is no text.
+        arguments: std::env::args_os()
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect(),
+    })
+}
+
+/// Sources, streams and framings belong together by their order.
+fn sources(flags: &RecordFlags) -> Result<Vec<SourcePlan>, UsageError> {
+    let usage = |why: String| Err(UsageError(why));
+    let mut from: Vec<(String, SourceSpec)> = flags
+        .from
+        .iter()
+        .map(|source| (source.typed.clone(), source.source.clone()))
+        .collect();
+    if from.is_empty() {
+        from.push(("-".to_owned(), SourceSpec::Standard));
+    }
+    let mut names = flags.stream.clone();
+    if names.is_empty() && from.len() == 1 {
+        names.push("main".to_owned());
+    }
+    if names.len() != from.len() {
+        return usage(format!(
+            "{} sources need as many names, not {}: give --stream NAME after each --from",
+            from.len(),
+            names.len()
+        ));
+    }
+    let framings = match flags.frames.as_slice() {
+        [] => vec![Framing::None; from.len()],
+        [one] => vec![*one; from.len()],
+        each if each.len() == from.len() => each.to_vec(),
+        other => {
+            return usage(format!(
+                "--frames is given once for all streams or once for each, not {} times for {}",
+                other.len(),
+                from.len()
+            ));
+        }
+    };
+    let sources = from.into_iter().zip(names).zip(framings);
+    Ok(sources
+        .map(|(((typed, source), stream), framing)| SourcePlan {
+            typed,
+            source,
+            stream,
+            framing,
+        })
+        .collect())
+}
+
+/// The machine-readable account while it runs.
+struct Status {
+    writer: Option<Box<dyn Write>>,
+    written_at_s: f64,
+    flushes: u64,
+}
+
+impl Status {
+    fn open(path: Option<&Path>) -> Result<Status, UsageError> {
+        let writer: Option<Box<dyn Write>> = match path {
+            None => None,
+            Some(path) if path == Path::new("-") => Some(Box::new(std::io::stderr())),
+            Some(path) => Some(Box::new(create(path)?)),
+        };
+        Ok(Status {
+            writer,
+            written_at_s: f64::NEG_INFINITY,
+            flushes: 0,
+        })
+    }
+
+    fn write(&mut self, standing: &Standing) {
+        let is_due = standing.time_s >= self.written_at_s + STATUS_EVERY_S;
+        if !is_due && standing.flushes == self.flushes && !standing.is_over {
+            return;
+        }
+        self.written_at_s = standing.time_s;
+        self.flushes = standing.flushes;
+        if let Some(writer) = &mut self.writer {
+            // One write per line, so that a reader never sees half of one. If it fails, the
+            // recording matters more.
+            let _ = json::status_line(standing).map(|line| writer.write_all(line.as_bytes()));
+        }
+    }
+}
+
+/// A new file, or one that is empty or a status before: lines of JSON.
+fn create(path: &Path) -> Result<File, UsageError> {
+    output::check(path, Document::Json)?;
+    File::create(path)
+        .map_err(|error| UsageError(format!("cannot write {}: {error}", path.display())))
+}
+
+fn present(flags: &RecordFlags, result: &RecordResult) -> anyhow::Result<()> {
+    if let Some(path) = &flags.json {
+        output::write(path, &json::write_record(result)?)?;
+    }
+    if let Some(path) = &flags.report {
+        output::write(path, &html::record_html(std::slice::from_ref(result))?)?;
+    }
+    say(&record_summary(result));
+    if let Some(path) = &flags.report {
+        say(&format!("report: {}", path.display()));
+    }
+    Ok(())
+}
+
+fn exit(result: &RecordResult) -> Exit {
+    let has_lost = result.streams.iter().any(|stream| stream.gap_bytes > 0);
+    let has_failed = result.members.iter().any(|member| member.error.is_some());
+    let is_whole = !matches!(result.ended.as_str(), "full" | "error");
+    if has_lost || has_failed || !is_whole {
+        Exit::Failed
+    } else {
+        Exit::Done
+    }
+}

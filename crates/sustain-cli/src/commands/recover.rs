@@ -1,0 +1,23 @@
+//! `sustain recover`: writes down after a crash what opening the store finds.
+
+use sustain::record::document::RecoverDocument;
+use sustain::record::store::Mode;
+use sustain::report::terminal::recover_text;
+
+use super::stores;
+use crate::Exit;
+use crate::flags::recover::RecoverFlags;
+
+pub(crate) fn run(flags: &RecoverFlags) -> anyhow::Result<Exit> {
+    stores::check_json(flags.json.as_deref(), &flags.members)?;
+    let mut store = stores::open(&flags.members, Mode::Record)?;
+    let recordings = store.recordings()?;
+    let recovered = store.recover(&recordings)?;
+    for note in &recovered.notes {
+        super::say(&format!("note: {note}"));
+    }
+    let document = RecoverDocument::of(&store, &recordings, &recovered);
+    let text = recover_text(&document, stores::width());
+    stores::present(flags.json.as_deref(), &document, &text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,83 @@
+//! What the commands on stores share: opening one to read, where their results may go, and showing
+//! them. Nothing here writes to a member.
+
+use std::path::Path;
+
+use serde::Serialize;
+use sustain::host::Roots;
+use sustain::record::store::{FILE_NAME, Mode, Store};
+use sustain::report::json;
+
+use super::output::{self, Document};
+use super::say;
+use crate::request::UsageError;
+
+/// Width of tables where no terminal says its own.
+const WIDTH_COLUMNS: usize = 100;
+
+/// Opens the store of these members and says what the user should know of it.
+pub(crate) fn open(members: &[String], mode: Mode) -> anyhow::Result<Store> {
+    let store = Store::open(members, mode, &Roots::default())?;
+    store
+        .notes
+        .iter()
+        .for_each(|note| say(&format!("note: {note}")));
+    let count = store.members.len() + store.missing.len();
+    for missing in &store.missing {
+        say(&format!(
+            "note: member {} of {count} is missing (UUID {}): what lies on it cannot be read",
+            missing.index + 1,
+            missing.member
+        ));
+    }
+    Ok(store)
+}
+
+/// Fails in words unless the result may be written there. It must not take a member's place.
+pub(crate) fn check_json(json: Option<&Path>, members: &[String]) -> Result<(), UsageError> {
+    let Some(path) = json.filter(|path| !output::is_standard_output(path)) else {
+        return Ok(());
+    };
+    check_no_member(path, members)?;
+    output::check(path, Document::Json)
+}
+
+/// Fails in words if the path is one of the members, under any name.
+pub(crate) fn check_no_member(path: &Path, members: &[String]) -> Result<(), UsageError> {
+    for member in members {
+        let named = Path::new(member);
+        let within = named.join(FILE_NAME);
+        if output::is_same(named, path) && !named.is_dir() || output::is_same(&within, path) {
+            let path = path.display();
+            return Err(UsageError(format!(
+                "{path} is a member of the store: write to another file"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Writes the document if a file is named for it, and shows the text: on standard output, unless
+/// the document goes there.
+pub(crate) fn present(
+    json: Option<&Path>,
+    document: &impl Serialize,
+    text: &str,
+) -> anyhow::Result<()> {
+    // The file first: a closed pipe must not cost the result of hours.
+    if let Some(path) = json {
+        output::write(path, &json::write_document(document)?)?;
+    }
+    if json.is_some_and(output::is_standard_output) {
+        say(text.trim_end());
+        return Ok(());
+    }
+    output::write(Path::new("-"), text)
+}
+
+/// The width that text should fit, in columns.
+pub(crate) fn width() -> usize {
+    terminal_size::terminal_size().map_or(WIDTH_COLUMNS, |(terminal_size::Width(columns), _)| {
+        usize::from(columns)
+    })
+}

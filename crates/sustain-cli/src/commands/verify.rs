@@ -1,0 +1,41 @@
+//! `sustain verify`: reads all that is recorded and accounts for every byte.
+
+use sustain::record::Stop;
+use sustain::record::document::VerifyDocument;
+use sustain::record::reading::verify::{Checkable, verify};
+use sustain::record::store::Mode;
+use sustain::report::terminal::verify_text;
+
+use super::progress::Progress;
+use super::stores;
+use crate::flags::verify::VerifyFlags;
+use crate::{Exit, interrupt};
+
+pub(crate) fn run(flags: &VerifyFlags) -> anyhow::Result<Exit> {
+    stores::check_json(flags.json.as_deref(), &flags.members)?;
+    let mut store = stores::open(&flags.members, Mode::Read)?;
+    let recordings = store.recordings()?;
+    let stop = Stop::default();
+    interrupt::watch(&stop)?;
+    let checkable = Checkable {
+        members: &store.members,
+        recordings: &recordings,
+        machines: store.machines(),
+        clock: store.clock(),
+    };
+    let mut progress = Progress::new("checking");
+    let result = verify(
+        checkable,
+        &mut |now| progress.update(now.checked_bytes, Some(now.total_bytes)),
+        &stop,
+    );
+    progress.finish();
+    let document = VerifyDocument::of(&store, &result?);
+    let text = verify_text(&document, stores::width());
+    stores::present(flags.json.as_deref(), &document, &text)?;
+    Ok(match (document.complete, document.ok) {
+        (false, _) => Exit::Interrupted,
+        (true, true) => Exit::Done,
+        (true, false) => Exit::Failed,
+    })
+}

@@ -1,0 +1,109 @@
+//! The flags of `sustain extract`, as typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use sustain::disk::units::parse_size;
+
+const EXAMPLES: &str = "\
+Examples:
+  sustain extract /data1 /data2 -o camera.mjpg
+      The only stream of the newest recording.
+  sustain extract /data1 --recording 3 --stream left --from-frame 100 --to-frame 200 -o frames/
+      A hundred frames, a file each.
+  sustain extract /data1 --from-time 2026-03-01T10:00:00Z --to-time 2026-03-01T10:05:00Z | player
+      Five minutes, to another program.
+  sustain extract /data1 --holes fill -o image.raw
+      Lost bytes become zeros, so that every other byte keeps its place.
+
+Ranges end before their second number. Nothing is written to the members.
+Exit codes: 0 done; 1 bytes are lost and --holes does not say what to do, or the output could not be
+written; 2 usage, or what was named is no member of a store; 130 interrupted.";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ExtractFlags {
+    /// Members of one store, in any order: block devices, files, or directories that hold one.
+    #[arg(required = true, value_name = "MEMBER")]
+    pub(crate) members: Vec<String>,
+    /// The recording's number [default: the newest].
+    #[arg(long, value_name = "N")]
+    pub(crate) recording: Option<u32>,
+    /// The stream's name [default: the only one].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) stream: Option<String>,
+    /// The first byte of the stream, lost ones counted [default: 0].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with_all = [
+        "from_time", "to_time", "from_frame", "to_frame",
+    ])]
+    pub(crate) from_byte: Option<u64>,
+    /// The first byte that is not wanted any more [default: the end].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with_all = [
+        "from_time", "to_time", "from_frame", "to_frame",
+    ])]
+    pub(crate) to_byte: Option<u64>,
+    /// What arrived from this time on, such as 2026-03-01T10:00:00Z or 2026-03-01T11:00:00+01:00.
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = [
+        "from_frame", "to_frame",
+    ])]
+    pub(crate) from_time: Option<i64>,
+    /// What arrived before this time.
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = [
+        "from_frame", "to_frame",
+    ])]
+    pub(crate) to_time: Option<i64>,
+    /// The first frame; frames count from 0.
+    #[arg(long, value_name = "N")]
+    pub(crate) from_frame: Option<u64>,
+    /// The first frame that is not wanted any more.
+    #[arg(long, value_name = "N")]
+    pub(crate) to_frame: Option<u64>,
+    /// In the place of lost bytes: zeros, or nothing.
+    #[arg(long, value_enum)]
+    pub(crate) holes: Option<HolesFlag>,
+    /// A new file; a directory for a file per frame; - is standard output [default: -].
+    #[arg(short, long, value_name = "FILE|DIR/")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write what was given back and what is lost as JSON; - is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HolesFlag {
+    /// Zeros of the same length.
+    Fill,
+    /// Nothing: what follows moves up.
+    Skip,
+}
+
+/// Nanoseconds since 1970.
+fn parse_time(text: &str) -> Result<i64, String> {
+    let time = text.parse::<jiff::Timestamp>().ok();
+    time.and_then(|time| i64::try_from(time.as_nanosecond()).ok())
+        .ok_or_else(|| {
+            "write it with its zone, as 2026-03-01T10:00:00Z or 2026-03-01T11:00:00.5+01:00"
+                .to_owned()
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_zone_and_nanoseconds() {
+        assert_eq!(parse_time("1970-01-01T00:00:01.5Z"), Ok(1_500_000_000));
+        assert_eq!(parse_time("1970-01-01T01:00:00+01:00"), Ok(0));
+        assert_eq!(parse_time("1969-12-31T23:59:59.999999999Z"), Ok(-1));
+        for text in [
+            "",
+            "10:00",
+            "1970-01-01T00:00:01",
+            "yesterday",
+            "9999-01-01T00:00:00Z",
+        ] {
+            assert!(parse_time(text).unwrap_err().contains("zone"), "{text}");
+        }
+    }
+}

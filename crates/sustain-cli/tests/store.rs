@@ -1,0 +1,47 @@
+//! The commands on stores, on files: what they make, what they give back, what they refuse, and
+//! that nothing is harmed by mistake. No test needs root.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on should stop where it is, and may say why"
+)]
+
+#[path = "store/create.rs"]
+mod create;
+#[path = "store/extract.rs"]
+mod extract;
+#[path = "store/frames.rs"]
+mod frames;
+#[path = "store/recorded.rs"]
+mod recorded;
+#[path = "store/refused.rs"]
+mod refused;
+mod support;
+#[path = "store/tell.rs"]
+mod tell;
+
+use support::{Place, unwrapped};
+
+#[test]
+fn every_help_has_an_example_and_the_exit_codes() {
+    let place = Place::new();
+    for command in ["create", "list", "extract", "verify", "recover"] {
+        let help = place.run(&[command, "--help"]).expect(0).stdout;
+        assert!(
+            help.contains(&format!("sustain {command} ")),
+            "no example in {help}"
+        );
+        let help = unwrapped(&help);
+        for words in ["Example", "Exit codes: 0", "--json"] {
+            assert!(help.contains(words), "no {words} in {help}");
+        }
+    }
+    let all = place.run(&["--help"]).expect(0).stdout;
+    for command in ["create", "list", "extract", "verify", "recover"] {
+        assert!(
+            all.contains(&format!("\n  {command} ")),
+            "no {command} in {all}"
+        );
+    }
+}

@@ -1,0 +1,347 @@
+//! `extract` of bytes: exactly what was recorded, in any range, and never a silent loss.
+
+use std::fs::File;
+use std::io::Read;
+use std::process::Stdio;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::create::interrupt;
+use crate::recorded::{
+    self, End, Offered, Stream, assert_published, content, damage, extract, payload_of_slot,
+};
+use crate::support::{Place, json_of};
+
+/// A store of two members with one recording of this.
+fn store_of(streams: &[Stream<'_>]) -> Place {
+    let place = Place::new();
+    recorded::create(&place, &["a", "b"], "16MiB");
+    recorded::record(&place, &["a", "b"], streams, End::InOrder);
+    place
+}
+
+#[test]
+fn the_only_stream_of_the_newest_recording_is_given_by_default() {
+    let (first, second) = (content(300_000), content(2_000_000));
+    let place = store_of(&[Stream::plain("main", &first)]);
+    recorded::record(
+        &place,
+        &["a", "b"],
+        &[Stream::plain("main", &second)],
+        End::InOrder,
+    );
+    let (code, bytes, words) = extract(&place, &["b", "a"]);
+    assert!(code == 0 && bytes == second, "{words}");
+    assert_eq!(words, "");
+    let (_, bytes, _) = extract(&place, &["a", "b", "--recording", "1"]);
+    assert!(bytes == first);
+    let none = place
+        .run(&["extract", "a", "b", "--recording", "7"])
+        .expect(2);
+    none.says("there is no recording 7; there is 1, 2");
+}
+
+#[test]
+fn of_several_streams_one_is_named() {
+    let (left, right) = (content(500_000), content(40_000));
+    let streams = [Stream::plain("left", &left), Stream::plain("right", &right)];
+    let place = store_of(&streams);
+    let several = place.run(&["extract", "a", "b"]).expect(2);
+    several.says("has 2 streams").says("--stream: left, right");
+    let unknown = place
+        .run(&["extract", "a", "b", "--stream", "middle"])
+        .expect(2);
+    unknown.says("no stream middle; it has left, right");
+    let (_, bytes, _) = extract(&place, &["a", "b", "--stream", "right"]);
+    assert!(bytes == right);
+    let (_, bytes, _) = extract(&place, &["a", "b", "--stream", "left"]);
+    assert!(bytes == left);
+}
+
+#[test]
+fn any_range_of_bytes_is_exact() {
+    let content = content(1_000_000);
+    let place = store_of(&[Stream::plain("main", &content)]);
+    let ranges = [
+        (0, 1),
+        (0, 1_000_000),
+        (59_999, 60_001),
+        (123_456, 765_432),
+        (999_999, 1_000_000),
+    ];
+    for (from, to) in ranges {
+        let (from_text, to_text) = (from.to_string(), to.to_string());
+        let flags = ["a", "b", "--from-byte", &from_text, "--to-byte", &to_text];
+        let (code, bytes, words) = extract(&place, &flags);
+        assert!(
+            code == 0 && bytes == content[from..to],
+            "{from} to {to}: {words}"
+        );
+    }
+    let (_, bytes, _) = extract(&place, &["a", "b", "--from-byte", "900kB"]);
+    assert!(bytes == content[900_000..]);
+    let (_, bytes, _) = extract(&place, &["a", "b", "--to-byte", "64KiB"]);
+    assert!(bytes == content[..65536]);
+    let (code, bytes, words) = extract(&place, &["a", "b", "--to-byte", "1GB"]);
+    assert!(code == 0 && bytes == content);
+    assert!(words.contains("the stream ends at byte 1000000"), "{words}");
+    let (code, bytes, _) = extract(&place, &["a", "b", "--from-byte", "1000000"]);
+    assert!(code == 0 && bytes.is_empty(), "the end itself is a place");
+}
+
+#[test]
+fn ranges_that_make_no_sense_are_explained() {
+    let content = content(100_000);
+    let place = store_of(&[Stream::plain("main", &content)]);
+    let cases: &[(&[&str], &str)] = &[
+        (
+            &["--from-byte", "100001"],
+            "the stream main has 100000 bytes",
+        ),
+        (&["--from-byte", "5", "--to-byte", "5"], "must lie before"),
+        (&["--from-byte", "5", "--to-byte", "4"], "must lie before"),
+        (&["--from-byte", "-1"], "unexpected argument '-1'"),
+        (
+            &["--from-byte", "1", "--to-frame", "4"],
+            "cannot be used with",
+        ),
+        (
+            &["--from-byte", "1", "--from-time", "2026-01-01T00:00:00Z"],
+            "cannot be used with",
+        ),
+        (&["--from-time", "noon"], "with its zone"),
+        (&["--from-time", "2026-01-01T00:00:00"], "with its zone"),
+        (
+            &["--from-time", "2100-01-01T00:00:00Z"],
+            "its bytes are from 2023-11-14T22:13:20",
+        ),
+        (
+            &["--to-time", "2000-01-01T00:00:00Z"],
+            "its bytes are from 2023-11-14T22:13:20",
+        ),
+        (&["--from-frame", "0"], "has no frames"),
+        (&["--holes", "guess"], "fill, skip"),
+        (&["--json", "-"], "both go to standard output"),
+    ];
+    for (flags, words) in cases {
+        eprintln!("extract {flags:?}");
+        let ran = place
+            .run(&[&["extract", "a", "b"], *flags].concat())
+            .expect(2)
+            .says(words);
+        assert_eq!(ran.stdout, "");
+    }
+}
+
+#[test]
+fn a_gap_is_named_or_filled_or_left_out() {
+    let (before, after) = (content(200_000), content(150_000));
+    let stream = Stream {
+        name: "main",
+        framing: "none",
+        offered: vec![
+            Offered::Bytes(&before),
+            Offered::Lost(77_777),
+            Offered::Bytes(&after),
+        ],
+    };
+    let place = store_of(&[stream]);
+    let (code, bytes, words) = extract(&place, &["a", "b"]);
+    assert_eq!(code, 1);
+    assert!(bytes == before, "what is exact up to the loss is written");
+    let expected = "stream main: bytes 200000 to 277777 are lost: they were never recorded, \
+                    because the buffer was full";
+    assert!(words.contains(expected), "{words}");
+    assert!(words.contains("--holes fill"), "{words}");
+
+    let (code, bytes, words) = extract(&place, &["a", "b", "--holes", "fill"]);
+    let zeros = vec![0; 77_777];
+    assert!(code == 0 && bytes == [&before[..], &zeros, &after].concat());
+    assert!(words.contains(expected), "it is said all the same: {words}");
+    let (code, bytes, _) = extract(&place, &["a", "b", "--holes", "skip"]);
+    assert!(code == 0 && bytes == [&before[..], &after].concat());
+    let (code, bytes, _) = extract(&place, &["a", "b", "--from-byte", "277777"]);
+    assert!(
+        code == 0 && bytes == after,
+        "a loss that was not asked for is none"
+    );
+    let (code, bytes, _) = extract(
+        &place,
+        &["a", "b", "--from-byte", "210000", "--holes", "fill"],
+    );
+    assert!(code == 0 && bytes == [&zeros[..67_777], &after].concat());
+}
+
+#[test]
+fn a_damaged_place_is_a_hole_of_known_range() {
+    let content = content(1_000_000);
+    let place = Place::new();
+    recorded::create(&place, &["a"], "4MiB");
+    recorded::record(
+        &place,
+        &["a"],
+        &[Stream::plain("main", &content)],
+        End::InOrder,
+    );
+    damage(&place, "a", payload_of_slot(5));
+    let run = place
+        .run(&["extract", "a", "-o", "out", "--json", "out.json"])
+        .expect(1);
+    run.says(&format!("damaged on a at byte {}", payload_of_slot(5)));
+    let document = json_of(&place.read("out.json"));
+    assert_published(&document, "extract");
+    let lost = &document["lost"][0];
+    let (from, to) = (
+        lost["from_byte"].as_u64().unwrap(),
+        lost["to_byte"].as_u64().unwrap(),
+    );
+    assert_eq!(lost["kind"], "hole");
+    assert_eq!(document["complete"], false);
+    assert_eq!(document["written_bytes"], from);
+    assert!(std::fs::read(place.path("out")).unwrap() == content[..from as usize]);
+
+    let (code, bytes, _) = extract(&place, &["a", "--holes", "fill"]);
+    assert_eq!((code, bytes.len()), (0, 1_000_000));
+    assert!(bytes[..from as usize] == content[..from as usize]);
+    assert!(
+        bytes[from as usize..to as usize]
+            .iter()
+            .all(|byte| *byte == 0)
+    );
+    assert!(bytes[to as usize..] == content[to as usize..]);
+}
+
+#[test]
+fn a_missing_member_is_a_hole_and_the_rest_keeps_its_place() {
+    let content = content(3_000_000);
+    let place = store_of(&[Stream::plain("main", &content)]);
+    place
+        .run(&["extract", "a", "-o", "new"])
+        .expect(1)
+        .says("on none of the members that are there");
+    let (code, bytes, words) = extract(&place, &["a", "--holes", "fill"]);
+    assert_eq!((code, bytes.len()), (0, 3_000_000), "{words}");
+    let differ = |(one, other): &(&u8, &u8)| one != other && **one != 0;
+    assert!(
+        !bytes.iter().zip(&content).any(|pair| differ(&pair)),
+        "never a wrong byte"
+    );
+}
+
+#[test]
+fn a_file_is_made_and_none_is_written_over() {
+    let content = content(600_000);
+    let place = store_of(&[Stream::plain("main", &content)]);
+    place.run(&["extract", "a", "b", "-o", "out"]).expect(0);
+    assert!(std::fs::read(place.path("out")).unwrap() == content);
+    let again = place.run(&["extract", "a", "b", "-o", "out"]).expect(2);
+    again.says("it exists; choose another file, or remove it");
+    assert!(std::fs::read(place.path("out")).unwrap() == content);
+    place.write("empty", "");
+    place.run(&["extract", "a", "b", "-o", "empty"]).expect(0);
+    assert!(std::fs::read(place.path("empty")).unwrap() == content);
+    let directory = place.run(&["extract", "a", "b", "-o", "."]).expect(2);
+    directory.says("has no frames: give a file");
+    place
+        .run(&["extract", "a", "b", "-o", "frames/"])
+        .expect(2)
+        .says("has no frames");
+    place
+        .run(&["extract", "a", "b", "-o", "no/file"])
+        .expect(2)
+        .says("create it first");
+    place
+        .run(&["extract", "a", "b", "-o", "/dev/zero"])
+        .expect(2)
+        .says("choose a file");
+    place
+        .run(&["extract", "a", "b", "-o", "/dev/null"])
+        .expect(0);
+    assert_eq!(place.names(), ["a", "b", "empty", "out"]);
+}
+
+#[test]
+fn an_output_that_is_full_is_told_and_no_success() {
+    let content = content(600_000);
+    let place = store_of(&[Stream::plain("main", &content)]);
+    let full = place
+        .run(&["extract", "a", "b", "-o", "/dev/full"])
+        .expect(1);
+    full.says("cannot write /dev/full")
+        .says("No space left on device");
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let output = place
+        .command(&["extract", "a", "b"])
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert!(words.contains("cannot write standard output"), "{words}");
+}
+
+#[test]
+fn a_reader_that_has_had_enough_ends_it_without_a_word() {
+    let content = content(4_000_000);
+    let place = store_of(&[Stream::plain("main", &content)]);
+    let mut child = place.command(&["extract", "a", "b"]).spawn().unwrap();
+    let mut start = [0; 10];
+    child.stdout.take().unwrap().read_exact(&mut start).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    assert_eq!(start, content[..10]);
+}
+
+#[test]
+fn a_terminal_gets_no_binary() {
+    let content = content(10_000);
+    let lines = "one\ntwo\n";
+    let place = store_of(&[
+        Stream::plain("main", &content),
+        Stream::framed("text", "lines", lines.as_bytes()),
+    ]);
+    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&controller).unwrap();
+    unlockpt(&controller).unwrap();
+    let name = ptsname(&controller, Vec::new()).unwrap();
+    let terminal = File::options()
+        .read(true)
+        .write(true)
+        .open(name.to_str().unwrap())
+        .unwrap();
+    let run = |stream: &str| {
+        let mut command = place.command(&["extract", "a", "b", "--stream", stream]);
+        command
+            .stdout(terminal.try_clone().unwrap())
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap()
+    };
+    let refused = run("main");
+    assert_eq!(refused.status.code(), Some(2));
+    let words = String::from_utf8(refused.stderr).unwrap();
+    assert!(words.contains("-o FILE"), "{words}");
+    assert_eq!(run("text").status.code(), Some(0), "lines are text");
+    let mut shown = [0; 64];
+    let count = rustix::io::read(&controller, &mut shown).unwrap();
+    assert_eq!(
+        std::str::from_utf8(&shown[..count]).unwrap(),
+        "one\r\ntwo\r\n"
+    );
+}
+
+#[test]
+fn an_interruption_is_no_success() {
+    let content = content(4_000_000);
+    let place = store_of(&[Stream::plain("main", &content)]);
+    let mut child = place.command(&["extract", "a", "b"]).spawn().unwrap();
+    let mut output = child.stdout.take().unwrap();
+    output.read_exact(&mut [0; 10]).unwrap();
+    // Its output is full and nobody reads on: the second Ctrl-C ends it wherever it is.
+    while child.try_wait().unwrap().is_none() {
+        interrupt(&child);
+        std::thread::yield_now();
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}

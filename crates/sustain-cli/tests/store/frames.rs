@@ -1,0 +1,240 @@
+//! `extract` of frames: a file each, whole or not at all.
+
+use std::time::{Duration, SystemTime};
+
+use crate::recorded::{
+    self, ARRIVAL_NS, End, Offered, Stream, assert_published, content, damage, extract,
+    payload_of_slot,
+};
+use crate::support::{Place, json_of};
+
+const FRAME_BYTES: usize = 20_000;
+
+/// A JPEG picture as far as its markers say.
+fn picture(number: usize) -> Vec<u8> {
+    let body = content(FRAME_BYTES + number);
+    let body = body
+        .into_iter()
+        .map(|byte| if byte == 0xFF { 0 } else { byte });
+    let mut picture = vec![0xFF, 0xD8, 0xFF, 0xDA, 0, 2];
+    picture.extend(body);
+    picture.extend([0xFF, 0xD9]);
+    picture
+}
+
+fn pictures(count: usize) -> Vec<Vec<u8>> {
+    (0..count).map(picture).collect()
+}
+
+fn store_of(stream: Stream<'_>, end: End) -> Place {
+    let place = Place::new();
+    recorded::create(&place, &["a"], "8MiB");
+    recorded::record(&place, &["a"], &[stream], end);
+    place
+}
+
+fn frame_names(place: &Place, directory: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(place.path(directory)).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn each_frame_is_a_file_of_its_arrival() {
+    let pictures = pictures(40);
+    let place = store_of(
+        Stream::framed("cam", "jpeg", &pictures.concat()),
+        End::InOrder,
+    );
+    let flags = ["extract", "a", "-o", "frames/", "--json", "frames.json"];
+    place.run(&flags).expect(0).says("40 frames written");
+    let names = frame_names(&place, "frames");
+    assert_eq!(names.len(), 40);
+    assert_eq!(names[0], "cam-000000.jpg");
+    assert_eq!(names[39], "cam-000039.jpg");
+    for (number, (name, picture)) in names.iter().zip(&pictures).enumerate() {
+        let path = place.path("frames").join(name);
+        assert!(std::fs::read(&path).unwrap() == *picture, "{name}");
+        let arrival = Duration::from_nanos(ARRIVAL_NS as u64 + number as u64 * 1_000_000);
+        let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
+        assert_eq!(modified, SystemTime::UNIX_EPOCH + arrival, "{name}");
+    }
+    let document = json_of(&place.read("frames.json"));
+    assert_published(&document, "extract");
+    assert_eq!(document["written_frames"], 40);
+    assert_eq!(document["lost_frames"], 0);
+    let again = place.run(&["extract", "a", "-o", "frames"]).expect(2);
+    again.says("exists: choose another directory");
+}
+
+#[test]
+fn a_range_of_frames_is_exact() {
+    let pictures = pictures(40);
+    let place = store_of(
+        Stream::framed("cam", "jpeg", &pictures.concat()),
+        End::InOrder,
+    );
+    for (from, to) in [(0, 1), (0, 40), (7, 12), (38, 40)] {
+        let (from_text, to_text) = (from.to_string(), to.to_string());
+        let range = ["--from-frame", &from_text, "--to-frame", &to_text];
+        let (code, bytes, words) = extract(&place, &[&["a"], &range[..]].concat());
+        assert!(
+            code == 0 && bytes == pictures[from..to].concat(),
+            "{from} to {to}: {words}"
+        );
+        let directory = format!("{from}-{to}");
+        place
+            .run(
+                &[
+                    &["extract", "a", "-o", &format!("{directory}/")],
+                    &range[..],
+                ]
+                .concat(),
+            )
+            .expect(0);
+        let names = frame_names(&place, &directory);
+        assert_eq!(names.len(), to - from, "{names:?}");
+        assert_eq!(names[0], format!("cam-{from:06}.jpg"));
+    }
+    let past = place.run(&["extract", "a", "--from-frame", "40"]).expect(2);
+    past.says("the stream cam has 40 frames, counted from 0");
+    let none = place
+        .run(&["extract", "a", "--from-frame", "4", "--to-frame", "4"])
+        .expect(2);
+    none.says("must lie before");
+}
+
+#[test]
+fn a_range_of_time_has_the_frames_that_began_in_it() {
+    let pictures = pictures(40);
+    let place = store_of(
+        Stream::framed("cam", "jpeg", &pictures.concat()),
+        End::InOrder,
+    );
+    // A frame begins every millisecond.
+    let range = [
+        "--from-time",
+        "2023-11-14T22:13:20.005Z",
+        "--to-time",
+        "2023-11-14T23:13:20.009+01:00",
+    ];
+    let (code, bytes, words) = extract(&place, &[&["a"], &range[..]].concat());
+    assert!(
+        code == 0 && bytes == pictures[5..9].concat(),
+        "{} bytes: {words}",
+        bytes.len()
+    );
+    place
+        .run(&[&["extract", "a", "-o", "frames/"], &range[..]].concat())
+        .expect(0);
+    assert_eq!(frame_names(&place, "frames").len(), 4);
+}
+
+#[test]
+fn a_damaged_frame_is_left_out_and_told() {
+    let pictures = pictures(40);
+    let place = store_of(
+        Stream::framed("cam", "jpeg", &pictures.concat()),
+        End::InOrder,
+    );
+    damage(&place, "a", payload_of_slot(3));
+    let flags = ["extract", "a", "-o", "frames/", "--json", "frames.json"];
+    place
+        .run(&flags)
+        .expect(1)
+        .says("is damaged")
+        .says("left out");
+    let document = json_of(&place.read("frames.json"));
+    let (written, lost) = (&document["written_frames"], &document["lost_frames"]);
+    assert_eq!(written.as_u64().unwrap() + lost.as_u64().unwrap(), 40);
+    assert!(lost.as_u64().unwrap() > 0);
+    for name in frame_names(&place, "frames") {
+        let number: usize = name["cam-".len()..][..6].parse().unwrap();
+        assert!(
+            std::fs::read(place.path("frames").join(&name)).unwrap() == pictures[number],
+            "{name}"
+        );
+    }
+    place
+        .run(&["extract", "a", "-o", "skip/", "--holes", "skip"])
+        .expect(0)
+        .says("left out");
+    assert_eq!(frame_names(&place, "skip"), frame_names(&place, "frames"));
+    let fill = place
+        .run(&["extract", "a", "-o", "fill/", "--holes", "fill"])
+        .expect(2);
+    fill.says("a frame is written whole or not at all");
+    assert!(!place.path("fill").exists());
+}
+
+#[test]
+fn frames_lost_in_a_gap_keep_the_numbers_of_the_others() {
+    let pictures = pictures(10);
+    let (before, after) = (pictures[..4].concat(), pictures[4..].concat());
+    let stream = Stream {
+        name: "cam",
+        framing: "jpeg",
+        offered: vec![
+            Offered::Bytes(&before),
+            Offered::Lost(50_000),
+            Offered::Bytes(&after),
+        ],
+    };
+    let place = store_of(stream, End::InOrder);
+    place.run(&["extract", "a", "-o", "frames/"]).expect(0);
+    let names = frame_names(&place, "frames");
+    assert_eq!(names.len(), 10, "no frame began in the gap: {names:?}");
+    assert!(std::fs::read(place.path("frames/cam-000004.jpg")).unwrap() == pictures[4]);
+}
+
+#[test]
+fn a_stream_that_ends_within_a_frame_loses_only_that() {
+    let pictures = pictures(5);
+    let all = pictures.concat();
+    let cut = &all[..all.len() - 100];
+    for end in [End::InOrder, End::Crash] {
+        let place = store_of(Stream::framed("cam", "jpeg", cut), end);
+        let run = place.run(&["extract", "a", "-o", "frames/"]).expect(0);
+        run.says("the stream ends within frame 4, which is left out");
+        assert_eq!(frame_names(&place, "frames").len(), 4);
+    }
+    // A text may end without a newline; after a crash nobody knows.
+    let place = store_of(
+        Stream::framed("log", "lines", b"one\ntwo\nthr"),
+        End::InOrder,
+    );
+    place.run(&["extract", "a", "-o", "lines/"]).expect(0);
+    assert_eq!(place.read("lines/log-000002.txt"), "thr");
+    let place = store_of(Stream::framed("log", "lines", b"one\ntwo\nthr"), End::Crash);
+    place
+        .run(&["extract", "a", "-o", "lines/"])
+        .expect(0)
+        .says("ends within frame 2");
+    assert_eq!(
+        frame_names(&place, "lines"),
+        ["log-000000.txt", "log-000001.txt"]
+    );
+}
+
+#[test]
+fn length_prefixed_frames_are_written_without_their_lengths() {
+    let mut bytes = Vec::new();
+    for body in ["one", "three", ""] {
+        bytes.extend((body.len() as u32).to_le_bytes());
+        bytes.extend(body.as_bytes());
+    }
+    let place = store_of(
+        Stream::framed("a/b", "length-prefixed", &bytes),
+        End::InOrder,
+    );
+    place.run(&["extract", "a", "-o", "frames/"]).expect(0);
+    assert_eq!(
+        frame_names(&place, "frames"),
+        ["a_b-000000.bin", "a_b-000001.bin", "a_b-000002.bin"]
+    );
+    assert_eq!(place.read("frames/a_b-000001.bin"), "three");
+    assert_eq!(place.read("frames/a_b-000002.bin"), "");
+}

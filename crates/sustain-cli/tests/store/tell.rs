@@ -1,0 +1,261 @@
+//! What `list`, `verify` and `recover` tell of a store, in words and as JSON.
+
+use crate::recorded::{
+    self, ARRIVAL_NS, End, Offered, Stream, content, damage, document, extract, payload_of_slot,
+};
+use crate::support::{Place, unwrapped};
+
+#[test]
+fn a_list_has_every_recording_and_stream_with_its_losses() {
+    let place = Place::new();
+    recorded::create(&place, &["a", "b"], "4MiB");
+    let (first, second) = (content(900_000), content(300_000));
+    let lines = "one\ntwo\nthree\n".repeat(100);
+    let lossy = Stream {
+        name: "lossy",
+        framing: "none",
+        offered: vec![
+            Offered::Bytes(&second),
+            Offered::Lost(123_456),
+            Offered::Bytes(&second),
+        ],
+    };
+    let streams = [Stream::framed("lines", "lines", lines.as_bytes()), lossy];
+    recorded::record(
+        &place,
+        &["a", "b"],
+        &[Stream::plain("main", &first)],
+        End::InOrder,
+    );
+    recorded::record(&place, &["a", "b"], &streams, End::Crash);
+    let list = document(&place, 0, &["list", "b", "a"]);
+    assert_eq!(list["schema"], "sustain.list/1");
+    assert_eq!(list["recordings"].as_array().unwrap().len(), 2);
+    let [one, two] = [&list["recordings"][0], &list["recordings"][1]];
+    assert_eq!(one["recording"], 1);
+    assert_eq!(one["ended"], "source");
+    assert!(one["started"].as_str().unwrap().ends_with('Z'));
+    assert_eq!(one["streams"][0]["bytes"], 900_000);
+    assert_eq!(one["streams"][0]["gap_bytes"], 0);
+    assert_eq!(one["streams"][0]["hole_bytes"], 0);
+    assert_eq!(
+        one["streams"][0]["first_time"],
+        "2023-11-14T22:13:20.000000000Z"
+    );
+    assert_eq!(ARRIVAL_NS, 1_700_000_000_000_000_000);
+    assert_eq!(two["recording"], 2);
+    assert!(two["ended"].is_null(), "an open end");
+    assert_eq!(two["streams"][0]["name"], "lines");
+    assert_eq!(two["streams"][0]["framing"], "lines");
+    assert_eq!(two["streams"][0]["frames"], 300);
+    assert_eq!(two["streams"][1]["bytes"], 723_456);
+    assert_eq!(two["streams"][1]["recorded_bytes"], 600_000);
+    assert_eq!(two["streams"][1]["gap_bytes"], 123_456);
+
+    let text = unwrapped(&place.run(&["list", "a", "b"]).expect(0).stdout);
+    for words in [
+        "2 members",
+        "lossy",
+        "723 kB",
+        "300",
+        "123 kB",
+        "open end",
+        "source",
+        "900 kB",
+    ] {
+        assert!(text.contains(words), "no {words} in {text}");
+    }
+}
+
+#[test]
+fn a_list_of_part_of_a_store_counts_what_is_missing() {
+    let place = Place::new();
+    recorded::create(&place, &["a", "b"], "4MiB");
+    let content = content(2_000_000);
+    recorded::record(
+        &place,
+        &["a", "b"],
+        &[Stream::plain("main", &content)],
+        End::InOrder,
+    );
+    let holes = |members: &[&str]| {
+        let list = document(&place, 0, &[&["list"], members].concat());
+        list["recordings"][0]["streams"][0]["hole_bytes"]
+            .as_u64()
+            .unwrap()
+    };
+    assert_eq!(holes(&["a", "b"]), 0);
+    assert!(holes(&["a"]) > 0);
+    assert_eq!(holes(&["a"]) + holes(&["b"]), 2_000_000);
+}
+
+#[test]
+fn a_check_accounts_for_every_byte() {
+    let place = Place::new();
+    recorded::create(&place, &["a", "b"], "4MiB");
+    let content = content(1_500_000);
+    let lossy = Stream {
+        name: "main",
+        framing: "none",
+        offered: vec![
+            Offered::Bytes(&content),
+            Offered::Lost(5000),
+            Offered::Bytes(&content),
+        ],
+    };
+    recorded::record(&place, &["a", "b"], &[lossy], End::InOrder);
+    let checked = document(&place, 0, &["verify", "a", "b"]);
+    assert_eq!(checked["schema"], "sustain.verify/1");
+    assert_eq!(checked["ok"], true);
+    assert_eq!(checked["complete"], true);
+    assert!(checked["checked_bytes"].as_u64().unwrap() > 3_000_000);
+    assert_eq!(checked["bad"].as_array().unwrap().len(), 0);
+    let stream = &checked["recordings"][0]["streams"][0];
+    assert_eq!(stream["whole_bytes"], 3_000_000);
+    assert_eq!(stream["gap_bytes"], 5000, "a gap is accounted for");
+    let ran = place.run(&["verify", "a", "b"]).expect(0);
+    assert!(ran.stdout.contains("ok: "), "{ran:#?}");
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn a_check_names_what_is_damaged_and_where() {
+    let place = Place::new();
+    recorded::create(&place, &["a"], "4MiB");
+    let content = content(1_000_000);
+    recorded::record(
+        &place,
+        &["a"],
+        &[Stream::plain("main", &content)],
+        End::InOrder,
+    );
+    damage(&place, "a", payload_of_slot(4));
+    let checked = document(&place, 1, &["verify", "a"]);
+    assert_eq!(checked["ok"], false);
+    let bad = &checked["bad"][0];
+    assert_eq!(bad["member"], "a");
+    assert_eq!(bad["offset_bytes"], payload_of_slot(4));
+    assert_eq!(bad["stream"], "main");
+    assert_eq!(bad["recording"], 1);
+    let range = bad["from_byte"].as_u64().unwrap()..bad["to_byte"].as_u64().unwrap();
+    assert!(
+        !range.is_empty() && range.end - range.start <= 64 << 10,
+        "{range:?}"
+    );
+    assert_eq!(
+        checked["recordings"][0]["streams"][0]["hole_bytes"].as_u64(),
+        Some(range.end - range.start)
+    );
+    let text = unwrapped(&place.run(&["verify", "a"]).expect(1).stdout);
+    let words = format!(
+        "bad: recording 1, stream main, bytes {} to {}, member a at byte {}: the checksum is wrong",
+        range.start,
+        range.end,
+        payload_of_slot(4)
+    );
+    assert!(text.contains(&words), "no {words:?} in {text}");
+    assert!(text.contains("not ok: "), "{text}");
+}
+
+#[test]
+fn a_damaged_superblock_is_found_by_the_check_and_renewed_by_recover() {
+    let place = Place::new();
+    recorded::create(&place, &["a", "b"], "2MiB");
+    let content = content(300_000);
+    recorded::record(
+        &place,
+        &["a", "b"],
+        &[Stream::plain("main", &content)],
+        End::InOrder,
+    );
+    damage(&place, "b", 0);
+    let bad = document(&place, 1, &["verify", "a", "b"])["bad"][0].clone();
+    assert_eq!(bad["member"], "b");
+    assert_eq!(bad["offset_bytes"], 0);
+    assert!(bad["stream"].is_null());
+    assert!(
+        bad["why"]
+            .as_str()
+            .unwrap()
+            .contains("`sustain recover` writes it anew"),
+        "{bad}"
+    );
+    let recovered = document(&place, 0, &["recover", "a", "b"]);
+    assert_eq!(recovered["superblocks_renewed"], true);
+    document(&place, 0, &["verify", "a", "b"]);
+}
+
+#[test]
+fn a_check_of_part_of_a_store_fails_and_names_what_is_missing() {
+    let place = Place::new();
+    recorded::create(&place, &["a", "b"], "4MiB");
+    let content = content(2_000_000);
+    recorded::record(
+        &place,
+        &["a", "b"],
+        &[Stream::plain("main", &content)],
+        End::InOrder,
+    );
+    let checked = document(&place, 1, &["verify", "b"]);
+    let lost: u64 = checked["bad"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|bad| bad["to_byte"].as_u64().unwrap() - bad["from_byte"].as_u64().unwrap())
+        .sum();
+    assert_eq!(checked["recordings"][0]["streams"][0]["hole_bytes"], lost);
+    assert_eq!(checked["members"][0]["state"], "missing");
+}
+
+#[test]
+fn an_empty_store_has_nothing_wrong() {
+    let place = Place::new();
+    recorded::create(&place, &["a"], "2MiB");
+    let ran = place.run(&["list", "a"]).expect(0);
+    assert!(ran.stdout.contains("nothing is recorded on it"), "{ran:#?}");
+    assert_eq!(document(&place, 0, &["verify", "a"])["ok"], true);
+    place
+        .run(&["extract", "a"])
+        .expect(2)
+        .says("nothing is recorded on this store");
+    let before = std::fs::read(place.path("a")).unwrap();
+    let ran = place.run(&["recover", "a"]).expect(0);
+    assert!(
+        ran.stdout.contains("there was nothing to write down"),
+        "{ran:#?}"
+    );
+    assert!(std::fs::read(place.path("a")).unwrap() == before);
+}
+
+#[test]
+fn a_crash_is_told_and_written_down_and_changes_no_byte() {
+    let place = Place::new();
+    recorded::create(&place, &["a", "b"], "4MiB");
+    let content = content(1_200_000);
+    recorded::record(
+        &place,
+        &["a", "b"],
+        &[Stream::plain("main", &content)],
+        End::Crash,
+    );
+    let (code, bytes, words) = extract(&place, &["a", "b"]);
+    assert_eq!(code, 0, "an open end is no loss: {words}");
+    assert!(bytes == content);
+    assert!(words.contains("recording 1 has an open end"), "{words}");
+    document(&place, 0, &["verify", "a", "b"]);
+
+    let recovered = document(&place, 0, &["recover", "a", "b"]);
+    assert_eq!(recovered["schema"], "sustain.recover/1");
+    assert_eq!(recovered["recording"], 1);
+    assert_eq!(recovered["marked"].as_array().unwrap().len(), 2);
+    assert_eq!(recovered["recordings"][0]["ended"], "recovered");
+    assert_eq!(recovered["recordings"][0]["streams"][0]["bytes"], 1_200_000);
+    let list = document(&place, 0, &["list", "a", "b"]);
+    assert_eq!(list["recordings"][0]["ended"], "recovered");
+    let (code, bytes, words) = extract(&place, &["a", "b"]);
+    assert!(code == 0 && bytes == content && words.is_empty(), "{words}");
+    document(&place, 0, &["verify", "a", "b"]);
+    let again = document(&place, 0, &["recover", "a", "b"]);
+    assert!(again["recording"].is_null());
+    assert_eq!(again["superblocks_renewed"], false);
+}

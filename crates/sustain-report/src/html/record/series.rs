@@ -1,0 +1,122 @@
+//! The samples of a recording made ready to draw: few enough for a browser, none so short that its
+//! rate would be an accident.
+
+use sustain_record::result::SampleResult;
+
+/// A screen has no room for more points in a line.
+const POINTS_MAX: f64 = 2000.0;
+/// A rate over less than this says more about when one looked than about the recording.
+const STEP_MIN_S: f64 = 0.5;
+
+/// The samples to draw, far enough apart. The last one is always among them: it has the end.
+pub(super) fn drawn(samples: &[SampleResult]) -> Vec<&SampleResult> {
+    let Some(last) = samples.last() else {
+        return Vec::new();
+    };
+    let step_s = (last.time_s / POINTS_MAX).max(STEP_MIN_S);
+    let mut kept: Vec<&SampleResult> = Vec::new();
+    let mut next_s = step_s;
+    for sample in samples.iter().filter(|sample| sample.time_s >= 0.0) {
+        if sample.time_s >= next_s {
+            kept.push(sample);
+            next_s = sample.time_s + step_s;
+        }
+    }
+    if kept.last().is_none_or(|kept| kept.time_s < last.time_s) {
+        let before_s = kept.last().map_or(0.0, |kept| kept.time_s);
+        if last.time_s - before_s < step_s {
+            kept.pop();
+        }
+        kept.push(last);
+    }
+    kept
+}
+
+/// A count of one stream or member; 0 in a sample that does not tell it.
+pub(super) fn count(counts: &[u64], index: usize) -> u64 {
+    counts.get(index).copied().unwrap_or(0)
+}
+
+/// Rates between moments, from bytes counted since the start: the middle of each stretch in
+/// seconds, and bytes per second.
+pub(super) fn rates(counted: impl Iterator<Item = (f64, u64)>) -> Vec<(f64, f64)> {
+    let (mut from_s, mut before) = (0.0, 0);
+    let mut rates = Vec::new();
+    for (to_s, bytes) in counted {
+        if to_s > from_s {
+            let passed = bytes.saturating_sub(before) as f64;
+            rates.push((f64::midpoint(from_s, to_s), passed / (to_s - from_s)));
+            (from_s, before) = (to_s, bytes);
+        }
+    }
+    rates
+}
+
+/// Where bytes were lost: the moment by which they were, and how many since the one before.
+pub(super) fn gaps(samples: &[&SampleResult], stream: usize) -> Vec<(f64, u64)> {
+    let mut before = 0;
+    let mut gaps = Vec::new();
+    for sample in samples {
+        let bytes = count(&sample.gap_bytes, stream);
+        if bytes > before {
+            gaps.push((sample.time_s, bytes - before));
+            before = bytes;
+        }
+    }
+    gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(time_s: f64, bytes: u64) -> SampleResult {
+        SampleResult {
+            time_s,
+            buffer_fill: 0.0,
+            offered_bytes: vec![bytes],
+            durable_bytes: vec![bytes],
+            gap_bytes: vec![bytes / 10],
+            member_bytes: vec![bytes],
+            limited_by: "source".to_owned(),
+        }
+    }
+
+    fn times(samples: &[SampleResult]) -> Vec<f64> {
+        drawn(samples).iter().map(|sample| sample.time_s).collect()
+    }
+
+    #[test]
+    fn no_rate_is_over_a_moment_and_the_end_is_always_drawn() {
+        let samples = [
+            sample(0.0, 0),
+            sample(0.2, 0),
+            sample(1.0, 100),
+            sample(2.0, 200),
+            sample(2.1, 230),
+        ];
+        assert_eq!(times(&samples), [1.0, 2.1]);
+        assert_eq!(times(&samples[..3]), [1.0]);
+        assert_eq!(times(&samples[..2]), [0.2]);
+        assert!(times(&[]).is_empty());
+        let drawn = drawn(&samples);
+        let counted = drawn
+            .iter()
+            .map(|sample| (sample.time_s, count(&sample.offered_bytes, 0)));
+        let rates = rates(counted);
+        assert_eq!(rates[0], (0.5, 100.0));
+        assert!((rates[1].1 - 130.0 / 1.1).abs() < 1e-9, "{rates:?}");
+        assert_eq!(gaps(&drawn, 0), [(1.0, 10), (2.1, 13)]);
+        assert!(gaps(&drawn, 1).is_empty());
+    }
+
+    #[test]
+    fn a_long_recording_has_no_more_points_than_a_screen() {
+        let samples: Vec<SampleResult> = (0..10_000_u32)
+            .map(|second| sample(f64::from(second), u64::from(second)))
+            .collect();
+        let drawn = times(&samples);
+        assert!((1500..=2000).contains(&drawn.len()), "{}", drawn.len());
+        assert_eq!(drawn.last(), Some(&9999.0));
+    }
+}

@@ -1,0 +1,232 @@
+//! The tables of a recording: streams, members, what set its rate, and what was asked.
+
+use super::super::samples;
+use super::super::table::Table;
+use super::super::where_tables::{asked_markup, machine};
+use super::time_chart::limit_row;
+use crate::ReportError;
+use crate::format::{latency, memory, percent, rate, size, stretch};
+use crate::limits::{limits, seconds_by};
+use sustain_record::result::{LatencyResult, PlanResult, RecordResult};
+
+/// What went wrong; empty if nothing did.
+pub(super) fn alarms(result: &RecordResult) -> String {
+    let mut table = Table::new(&[]);
+    let lost = result.streams.iter().filter(|stream| stream.gap_bytes > 0);
+    for stream in lost {
+        let words = format!(
+            "{} of {}",
+            exact(stream.gap_bytes),
+            size(stream.offered_bytes)
+        );
+        table.pair(&format!("lost of {}", stream.name), words);
+    }
+    for member in &result.members {
+        if let Some(error) = &member.error {
+            table.pair(&format!("{} failed", member.name), error);
+        }
+    }
+    match table.markup() {
+        markup if markup.is_empty() => markup,
+        markup => format!("<div class=\"alarm\">{markup}</div>\n"),
+    }
+}
+
+/// Bytes as a person and as a script has them.
+fn exact(bytes: u64) -> String {
+    format!("{} ({bytes} bytes)", size(bytes))
+}
+
+/// Streams, their times, members, and all together.
+pub(super) fn key_figures(result: &RecordResult) -> String {
+    format!(
+        "<h2>Streams</h2>\n{}{}<h2>Members</h2>\n{}{}",
+        streams(result).markup(),
+        times(result).markup(),
+        members(result).markup(),
+        together(result).markup()
+    )
+}
+
+fn streams(result: &RecordResult) -> Table {
+    let mut table = Table::new(&[
+        "stream", "source", "framing", "offered", "recorded", "lost", "durable", "frames",
+    ]);
+    for stream in &result.streams {
+        let lost = match stream.gap_bytes {
+            0 => "nothing".to_owned(),
+            bytes => exact(bytes),
+        };
+        table.row(vec![
+            stream.name.clone(),
+            stream.source.clone(),
+            stream.framing.clone(),
+            exact(stream.offered_bytes),
+            exact(stream.recorded_bytes),
+            lost,
+            size(stream.durable_bytes),
+            stream.frames.to_string(),
+        ]);
+    }
+    table
+}
+
+fn times(result: &RecordResult) -> Table {
+    let mut table = Table::new(&["appends of", "until", "p50", "p99", "p99.9", "longest"]);
+    for stream in &result.streams {
+        let until = [
+            ("written", &stream.written_latency_ns),
+            ("durable", &stream.durable_latency_ns),
+        ];
+        for (until, times) in until {
+            let mut row = vec![stream.name.clone(), until.to_owned()];
+            row.extend(percentiles(times));
+            table.row(row);
+        }
+    }
+    table
+}
+
+fn percentiles(times: &LatencyResult) -> [String; 4] {
+    [
+        latency(times.p50),
+        latency(times.p99),
+        latency(times.p99_9),
+        format!("{} at {:.3} s", latency(times.max), times.max_at_s),
+    ]
+}
+
+fn members(result: &RecordResult) -> Table {
+    let mut table = Table::new(&[
+        "member",
+        "payload",
+        "share",
+        "rate",
+        "worst stall",
+        "p50",
+        "p99",
+        "p99.9",
+        "longest write",
+        "most in flight",
+        "written in all",
+        "state",
+    ]);
+    for member in &result.members {
+        let mut row = vec![
+            member.name.clone(),
+            size(member.bytes),
+            percent(member.share),
+            rate(member.rate_bytes_per_s),
+            latency(member.worst_stall_ns),
+        ];
+        row.extend(percentiles(&member.latency_ns));
+        row.extend([
+            member.depth_reached.to_string(),
+            size(member.written_bytes),
+            member.state.clone(),
+        ]);
+        table.row(row);
+    }
+    table
+}
+
+fn together(result: &RecordResult) -> Table {
+    let total = &result.total;
+    let mut table = Table::new(&[]);
+    table.pair(
+        "all bytes over the wall clock",
+        rate(total.wall_clock_bytes_per_s),
+    );
+    table.pair("sum of the members' rates", rate(total.sum_bytes_per_s));
+    table.pair("worst stall of any member", latency(total.worst_stall_ns));
+    let cpu = format!("{:.3} s", total.cpu_seconds_per_gb);
+    table.pair("CPU for each GB", cpu);
+    for (device, celsius) in samples::temperatures_max(&result.system.samples) {
+        let name = format!("highest temperature of {device}");
+        table.pair(&name, format!("{celsius:.0} °C"));
+    }
+    if total.tool_limited {
+        table.pair("limited by", "the recorder's own thread, not the members");
+    }
+    table
+}
+
+/// What held it, in words.
+pub(super) fn limited_by(result: &RecordResult) -> String {
+    let limits = limits(&result.samples);
+    let all_s = limits.last().map_or(0.0, |last| last.to_s);
+    let mut table = Table::new(&["held by", "part", "for", "which means", "when"]);
+    for (by, seconds) in seconds_by(&limits) {
+        table.row(limit_row(&limits, by, seconds, all_s));
+    }
+    match table.markup() {
+        markup if markup.is_empty() => markup,
+        markup => format!("<h2>What held it</h2>\n{markup}"),
+    }
+}
+
+/// The plan, with the command to copy.
+pub(super) fn asked(result: &RecordResult) -> String {
+    let plan = &result.plan;
+    let mut table = Table::new(&[]);
+    table.pair("store", &result.store);
+    table.pair("recording", result.recording.to_string());
+    table.pair("started", &result.started);
+    table.pair("ended", &result.ended);
+    table.pair("engine", &result.engine);
+    let sources = result.streams.iter();
+    let sources = sources.map(|stream| format!("{} from {}", stream.name, stream.source));
+    table.pair("streams", sources.collect::<Vec<_>>().join(", "));
+    table.pair("buffer", memory(plan.buffer_bytes));
+    table.pair("append", size(plan.append_bytes.into()));
+    table.pair("depth per member", plan.depth.to_string());
+    table.pair("when the buffer is full", on_full(plan));
+    table.pair("when the store is full", when_full(plan));
+    table.pair("durable", durable(plan));
+    table.pair("until", until(plan));
+    table.pair("sustain", &plan.sustain_version);
+    asked_markup(&plan.arguments, &table)
+}
+
+fn on_full(plan: &PlanResult) -> String {
+    match plan.on_full.as_str() {
+        "block" => "block: the source waits".to_owned(),
+        "drop" => "drop: what comes is lost, and by name".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+fn when_full(plan: &PlanResult) -> &'static str {
+    if plan.ring {
+        "the oldest is overwritten"
+    } else {
+        "the recording ends"
+    }
+}
+
+fn durable(plan: &PlanResult) -> String {
+    if plan.durable_each {
+        "each write".to_owned()
+    } else {
+        format!("what is older than {}", stretch(plan.durable_interval_s))
+    }
+}
+
+fn until(plan: &PlanResult) -> String {
+    let time = plan.time_s.map(stretch);
+    let bytes = plan.bytes.map(|bytes| format!("{} a stream", size(bytes)));
+    let bounds: Vec<String> = [time, bytes].into_iter().flatten().collect();
+    if bounds.is_empty() {
+        "the end of the sources".to_owned()
+    } else {
+        bounds.join(" or ")
+    }
+}
+
+/// The machine, its devices and file systems.
+pub(super) fn host(result: &RecordResult) -> Result<String, ReportError> {
+    let host = &result.host;
+    let places = host.file_systems.iter();
+    let places = places.map(|place| (place.member.as_str(), &place.file_system));
+    machine(host.description.as_ref(), &host.devices, places)
+}

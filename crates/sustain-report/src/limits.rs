@@ -1,0 +1,129 @@
+//! What held a recording at its rate, over time and in words, from the samples of its result. The
+//! terminal and the page call it, so that both say the same.
+
+use sustain_record::result::SampleResult;
+
+/// As the recorder says that nothing but the sources did.
+const SOURCE: &str = "source";
+/// As the recorder says that all members did.
+const MEMBERS: &str = "members";
+
+/// Bytes were lost while nothing waited at the moments that were looked at.
+pub(crate) const LOSS: &str = "loss";
+
+/// A stretch in which one thing held the recording.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Limit<'a> {
+    /// `source`, `members`, a member's name, or [`LOSS`].
+    pub(crate) by: &'a str,
+    pub(crate) from_s: f64,
+    pub(crate) to_s: f64,
+}
+
+/// The stretches in order of time. A sample tells of the time since the one before.
+pub(crate) fn limits(samples: &[SampleResult]) -> Vec<Limit<'_>> {
+    let mut limits: Vec<Limit<'_>> = Vec::new();
+    let (mut from_s, mut lost) = (0.0, 0);
+    for sample in samples.iter().filter(|sample| sample.time_s > 0.0) {
+        let to_s = sample.time_s;
+        let lost_before = std::mem::replace(&mut lost, sample.gap_bytes.iter().sum::<u64>());
+        let by = match sample.limited_by.as_str() {
+            by if is_source(by) && lost > lost_before => LOSS,
+            by => by,
+        };
+        match limits.last_mut() {
+            Some(last) if last.by == by => last.to_s = to_s,
+            _ => limits.push(Limit { by, from_s, to_s }),
+        }
+        from_s = to_s;
+    }
+    limits
+}
+
+/// Everything that held the recording, with the seconds for which it did, longest first.
+pub(crate) fn seconds_by<'a>(limits: &[Limit<'a>]) -> Vec<(&'a str, f64)> {
+    let mut all: Vec<(&str, f64)> = Vec::new();
+    for limit in limits {
+        let seconds = limit.to_s - limit.from_s;
+        match all.iter_mut().find(|(by, _)| *by == limit.by) {
+            Some((_, sum)) => *sum += seconds,
+            None => all.push((limit.by, seconds)),
+        }
+    }
+    all.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    all
+}
+
+/// Whether it is the sources: the recorder had nothing left to do.
+pub(crate) fn is_source(by: &str) -> bool {
+    by == SOURCE
+}
+
+/// What such a limit means.
+pub(crate) fn meaning(by: &str) -> &'static str {
+    match by {
+        SOURCE => "the members took all that came",
+        LOSS => "bytes were lost: no memory was free for them, or no member had room",
+        MEMBERS => "data waited, and all members were busy",
+        _ => "data waited, and this member was much slower than the others",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(told: &[(f64, &str)]) -> Vec<SampleResult> {
+        let sample = |(time_s, by): &(f64, &str)| SampleResult {
+            time_s: *time_s,
+            buffer_fill: 0.0,
+            offered_bytes: Vec::new(),
+            durable_bytes: Vec::new(),
+            gap_bytes: Vec::new(),
+            member_bytes: Vec::new(),
+            limited_by: (*by).to_owned(),
+        };
+        told.iter().map(sample).collect()
+    }
+
+    #[test]
+    fn equal_neighbours_are_one_stretch_and_all_time_is_accounted_for() {
+        let samples = samples(&[
+            (0.0, "source"),
+            (1.0, "source"),
+            (2.0, "members"),
+            (4.5, "members"),
+            (5.0, "source"),
+        ]);
+        let limits = limits(&samples);
+        let limit = |by, from_s, to_s| Limit { by, from_s, to_s };
+        let expected = [
+            limit("source", 0.0, 1.0),
+            limit("members", 1.0, 4.5),
+            limit("source", 4.5, 5.0),
+        ];
+        assert_eq!(limits, expected);
+        assert_eq!(seconds_by(&limits), [("members", 3.5), ("source", 1.5)]);
+    }
+
+    #[test]
+    fn while_bytes_are_lost_it_is_never_said_that_all_was_taken() {
+        let mut samples = samples(&[
+            (1.0, "source"),
+            (2.0, "source"),
+            (3.0, "members"),
+            (4.0, "source"),
+        ]);
+        for (sample, lost) in samples.iter_mut().zip([0, 5, 9, 9]) {
+            sample.gap_bytes = vec![0, lost];
+        }
+        let limits = limits(&samples);
+        let causes: Vec<&str> = limits.iter().map(|limit| limit.by).collect();
+        assert_eq!(causes, ["source", "loss", "members", "source"]);
+    }
+
+    #[test]
+    fn a_recording_without_samples_was_held_by_nothing() {
+        assert!(limits(&[]).is_empty() && seconds_by(&[]).is_empty());
+    }
+}

@@ -1,0 +1,83 @@
+//! How a recording stands, as the line of JSON that `--status` writes: for programs that watch one.
+//! Made of what the recorder says of itself; nothing is computed here.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sustain_record::recorder::{MemberStanding, Standing, StreamStanding};
+
+/// The schema that a [`StatusLine`] says it is of.
+pub const STATUS_SCHEMA: &str = "sustain.status/1";
+
+/// A recording at one moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusLine {
+    /// Always `sustain.status/1`; a reader refuses what it does not know.
+    pub schema: String,
+    /// From the recording's start.
+    pub time_s: f64,
+    /// Its streams.
+    pub streams: Vec<StatusStream>,
+    /// The store's members.
+    pub members: Vec<StatusMember>,
+    /// Share of the buffer that waits for members, 0 to 1.
+    pub buffer_fill: f64,
+    /// The longest time from acceptance to the write's completion so far.
+    pub longest_write_ns: u64,
+    /// `source`, `members`, or the name of a member that is much slower than the others.
+    pub limited_by: String,
+}
+
+/// How a stream stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusStream {
+    /// Its name.
+    pub name: String,
+    /// Bytes that reached the recorder, lost ones included.
+    pub offered_bytes: u64,
+    /// Below this every byte is on the medium for good, or is accounted for there as lost.
+    pub durable_bytes: u64,
+    /// Bytes lost before the medium.
+    pub gap_bytes: u64,
+}
+
+/// How a member stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusMember {
+    /// As typed.
+    pub name: String,
+    /// Payload written on it.
+    pub bytes: u64,
+    /// `active`, `full`, `failed` or `closed`.
+    pub state: String,
+}
+
+impl StatusLine {
+    pub(crate) fn of(standing: &Standing) -> StatusLine {
+        StatusLine {
+            schema: STATUS_SCHEMA.to_owned(),
+            time_s: standing.time_s,
+            streams: standing.streams.iter().map(stream).collect(),
+            members: standing.members.iter().map(member).collect(),
+            buffer_fill: standing.buffer_fill,
+            longest_write_ns: standing.longest_write_ns,
+            limited_by: standing.limited_by.words().to_owned(),
+        }
+    }
+}
+
+fn stream(standing: &StreamStanding) -> StatusStream {
+    StatusStream {
+        name: standing.name.clone(),
+        offered_bytes: standing.offered_bytes,
+        durable_bytes: standing.durable_bytes,
+        gap_bytes: standing.gap_bytes,
+    }
+}
+
+fn member(standing: &MemberStanding) -> StatusMember {
+    StatusMember {
+        name: standing.name.clone(),
+        bytes: standing.bytes,
+        state: standing.state.name().to_owned(),
+    }
+}

@@ -1,0 +1,276 @@
+//! A recording under way, as one line, and its result in words. The command feeds it; it must never
+//! slow or fail the recording.
+
+use std::io::Write;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sustain_record::recorder::{MemberState, Standing};
+use sustain_record::result::{MemberResult, RecordResult, StreamResult};
+
+use super::{LiveKind, without_controls};
+use crate::format::{latency, percent, rate, size, stretch};
+use crate::limits::{LOSS, is_source, limits, seconds_by};
+
+/// In a pipe there is a line in so many seconds.
+const PLAIN_EVERY_S: f64 = 10.0;
+/// Rates are those of the last stretch of this length.
+const RATE_OVER_S: f64 = 1.0;
+/// What held it for less of the time is not worth a word.
+const LIMIT_TOLD_FROM: f64 = 0.05;
+
+/// Shows a recording under way.
+pub struct RecordView {
+    kind: LiveKind,
+    bar: Option<ProgressBar>,
+    writer: Box<dyn Write + Send>,
+    due_s: f64,
+    before: Moment,
+    rates: (f64, f64),
+    /// Whether the store was said to be made.
+    is_made: bool,
+}
+
+/// What rates are taken from.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moment {
+    time_s: f64,
+    in_bytes: u64,
+    out_bytes: u64,
+}
+
+impl RecordView {
+    /// A view of this kind; `writer` takes the lines of the plain ones.
+    #[must_use]
+    pub fn new(kind: LiveKind, writer: Box<dyn Write + Send>) -> RecordView {
+        let bar = (kind == LiveKind::Terminal).then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template("{wide_msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            bar
+        });
+        RecordView {
+            kind,
+            bar,
+            writer,
+            due_s: RATE_OVER_S,
+            before: Moment::default(),
+            rates: (0.0, 0.0),
+            is_made: false,
+        }
+    }
+
+    /// Shows this moment.
+    pub fn update(&mut self, standing: &Standing) {
+        let now = Moment {
+            time_s: standing.time_s,
+            in_bytes: standing.streams.iter().map(|one| one.offered_bytes).sum(),
+            out_bytes: standing.members.iter().map(|one| one.bytes).sum(),
+        };
+        let passed_s = now.time_s - self.before.time_s;
+        if passed_s >= RATE_OVER_S {
+            let per_s = |now: u64, before: u64| now.saturating_sub(before) as f64 / passed_s;
+            self.rates = (
+                per_s(now.in_bytes, self.before.in_bytes),
+                per_s(now.out_bytes, self.before.out_bytes),
+            );
+            self.before = now;
+        }
+        let line = record_line(standing, self.rates);
+        if let Some(bar) = &self.bar {
+            bar.set_message(line);
+        } else if self.kind != LiveKind::Silent && standing.time_s >= self.due_s {
+            self.due_s = standing.time_s + PLAIN_EVERY_S;
+            self.say(&line);
+        }
+    }
+
+    /// Shows how far a store is made.
+    pub fn preparing(&mut self, done_bytes: u64, all_bytes: u64) {
+        let part = done_bytes as f64 / all_bytes.max(1) as f64;
+        let line = format!("making the store: {} of {}", percent(part), size(all_bytes));
+        if let Some(bar) = &self.bar {
+            bar.set_message(line);
+        } else if done_bytes == all_bytes && !self.is_made {
+            self.is_made = true;
+            self.say(&line);
+        }
+    }
+
+    /// Says a line that stays.
+    pub fn note(&mut self, text: &str) {
+        let text = without_controls(text);
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            None => self.say(&text),
+        }
+    }
+
+    /// Takes the line away.
+    pub fn finish(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn say(&mut self, line: &str) {
+        // A closed pipe must not end a recording.
+        let _ = writeln!(self.writer, "{line}");
+    }
+}
+
+/// The status line: in, out, buffer, loss, what holds it, how long until it is full.
+#[must_use]
+pub fn record_line(standing: &Standing, rates_bytes_per_s: (f64, f64)) -> String {
+    let gap_bytes: u64 = standing.streams.iter().map(|one| one.gap_bytes).sum();
+    let lost = match gap_bytes {
+        0 => "nothing lost".to_owned(),
+        bytes => format!("LOST {}", size(bytes)),
+    };
+    let (in_rate, out_rate) = rates_bytes_per_s;
+    // What must not be cut off by a narrow terminal comes first.
+    let mut line = format!(
+        "{:>7}  in {:>10}  out {:>10}  buffer {:>4}  {lost}  limit: {}  longest write {}",
+        stretch(standing.time_s.round()),
+        rate(in_rate),
+        rate(out_rate),
+        percent(standing.buffer_fill),
+        standing.limited_by.words(),
+        latency(standing.longest_write_ns),
+    );
+    if let Some(left_s) = time_until_full_s(standing, out_rate) {
+        line.push_str(&format!("  full in {}", stretch(left_s)));
+    }
+    for member in &standing.members {
+        if matches!(member.state, MemberState::Failed | MemberState::Full) {
+            line.push_str(&format!("  {} {}", member.name, member.state.name()));
+        }
+    }
+    without_controls(&line)
+}
+
+fn time_until_full_s(standing: &Standing, out_rate: f64) -> Option<f64> {
+    let members = standing.members.iter();
+    let free: u64 = members
+        .filter(|member| member.state == MemberState::Active)
+        .map(|member| member.free_bytes)
+        .sum::<Option<u64>>()?;
+    (out_rate > 0.0).then(|| free as f64 / out_rate)
+}
+
+/// The result, for a person: a line per stream, a line per member, what to know, and last the
+/// sentence.
+#[must_use]
+pub fn record_summary(result: &RecordResult) -> String {
+    let mut lines: Vec<String> = result.streams.iter().map(stream_line).collect();
+    lines.extend(result.members.iter().map(member_line));
+    let messages = result.system.kernel_messages.iter();
+    lines.extend(messages.map(|said| format!("kernel: at {:.3} s: {}", said.at_s, said.text)));
+    lines.extend(result.notes.iter().map(|note| format!("note: {note}")));
+    lines.push(format!(
+        "recording {} of store {}: {:.3} s of CPU time per GB",
+        result.recording, result.store, result.total.cpu_seconds_per_gb,
+    ));
+    lines.push(record_sentence(result));
+    let lines = lines.iter().map(|line| without_controls(line));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn stream_line(stream: &StreamResult) -> String {
+    let frames = match stream.frames {
+        0 => String::new(),
+        1 => " in 1 frame".to_owned(),
+        frames => format!(" in {frames} frames"),
+    };
+    let outcome = match stream.gap_bytes {
+        0 => "all recorded".to_owned(),
+        bytes => format!(
+            "{} recorded, {bytes} LOST ({})",
+            stream.recorded_bytes,
+            size(bytes)
+        ),
+    };
+    format!(
+        "stream {}: {} bytes{frames}, {outcome}; written within {}, durable within {} (99.9 %)",
+        stream.name,
+        stream.offered_bytes,
+        latency(stream.written_latency_ns.p99_9),
+        latency(stream.durable_latency_ns.p99_9),
+    )
+}
+
+fn member_line(member: &MemberResult) -> String {
+    let state = match (&member.error, member.state.as_str()) {
+        (Some(error), _) => format!(", FAILED: {error}"),
+        (None, "full") => ", full".to_owned(),
+        _ => String::new(),
+    };
+    format!(
+        "member {}: {} ({}) at {}, worst stall {}{state}",
+        member.name,
+        size(member.bytes),
+        percent(member.share),
+        rate(member.rate_bytes_per_s),
+        latency(member.worst_stall_ns),
+    )
+}
+
+/// The recording in one sentence: whether it is whole, at which rate, what held it, why it ended.
+#[must_use]
+pub fn record_sentence(result: &RecordResult) -> String {
+    let sum = |part: fn(&StreamResult) -> u64| result.streams.iter().map(part).sum::<u64>();
+    let (offered, recorded) = (sum(|one| one.offered_bytes), sum(|one| one.recorded_bytes));
+    let rates = format!(
+        "recorded {} in {} ({})",
+        size(recorded),
+        stretch(result.seconds),
+        rate(recorded as f64 / result.seconds.max(1e-9)),
+    );
+    let mut parts = vec![match sum(|one| one.gap_bytes) {
+        0 => format!("{rates}, nothing lost"),
+        lost => format!("LOST {} of {}: {rates}", size(lost), size(offered)),
+    }];
+    let failed = result.members.iter().filter(|one| one.error.is_some());
+    let failed: Vec<&str> = failed.map(|member| member.name.as_str()).collect();
+    if !failed.is_empty() {
+        parts.push(format!("{} failed", failed.join(" and ")));
+    }
+    let durable = result.streams.iter();
+    if let Some(longest_ns) = durable.map(|one| one.durable_latency_ns.p99_9).max() {
+        parts.push(format!("durable within {} (99.9 %)", latency(longest_ns)));
+    }
+    parts.extend(limit_words(result));
+    parts.push(ending_words(&result.ended).to_owned());
+    without_controls(&parts.join("; "))
+}
+
+/// What held it, where it was not the sources alone.
+fn limit_words(result: &RecordResult) -> Option<String> {
+    if result.total.tool_limited {
+        return Some("the recorder's own thread set the rate, not the members".to_owned());
+    }
+    let by = seconds_by(&limits(&result.samples));
+    let all_s: f64 = by.iter().map(|(_, seconds)| seconds).sum();
+    let (worst, seconds) = by
+        .into_iter()
+        .find(|(by, _)| !is_source(by) && *by != LOSS)?;
+    let part = seconds / all_s;
+    (part >= LIMIT_TOLD_FROM).then(|| match worst {
+        "members" => format!("data waited for the members {} of the time", percent(part)),
+        name => format!(
+            "data waited {} of the time, with {name} much slower than the others",
+            percent(part)
+        ),
+    })
+}
+
+fn ending_words(ended: &str) -> &str {
+    match ended {
+        "source" => "ended with its sources",
+        "time" => "ended after the time asked for",
+        "bytes" => "ended after the bytes asked for",
+        "full" => "ended because the store is full",
+        "signal" => "ended when it was interrupted, in order",
+        "error" => "ended because it could not go on",
+        other => other,
+    }
+}

@@ -1,0 +1,302 @@
+use sustain_record::document::{
+    CheckedRecording, CheckedStream, RecoveredRecording, RecoveredStream,
+};
+
+use super::*;
+
+const STORE: &str = "38d8211a-e767-47c1-963f-687882f17863";
+
+fn member(index: u64, is_present: bool) -> ListedMember {
+    ListedMember {
+        name: is_present.then(|| format!("/dev/sd{index}1")),
+        index,
+        member: STORE.to_owned(),
+        state: if is_present { "present" } else { "missing" }.to_owned(),
+        bytes: is_present.then_some(10 << 30),
+        slots: is_present.then_some(1278),
+    }
+}
+
+fn stream(name: &str, framing: &str, gap_bytes: u64, hole_bytes: u64) -> ListedStream {
+    ListedStream {
+        name: name.to_owned(),
+        framing: Some(framing.to_owned()),
+        bytes: 66_800_000_000,
+        recorded_bytes: 66_800_000_000 - gap_bytes,
+        frames: 446_123,
+        gap_bytes,
+        hole_bytes,
+        readable_from_byte: 0,
+        first_time: Some("2026-11-21T15:56:57.770334992Z".to_owned()),
+        last_time: Some("2026-11-21T16:56:57.775918009Z".to_owned()),
+    }
+}
+
+fn recording(number: u32, ended: Option<&str>, streams: Vec<ListedStream>) -> ListedRecording {
+    ListedRecording {
+        recording: number,
+        id: STORE.to_owned(),
+        started: Some("2026-11-21T15:56:57.579768865Z".to_owned()),
+        ended: ended.map(str::to_owned),
+        ring: false,
+        streams,
+    }
+}
+
+fn list() -> ListDocument {
+    ListDocument {
+        schema: "sustain.list/1".to_owned(),
+        store: STORE.to_owned(),
+        slot_bytes: 8 << 20,
+        members: vec![member(0, true), member(1, false)],
+        recordings: vec![
+            recording(1, Some("source"), vec![stream("camera", "jpeg", 0, 0)]),
+            recording(
+                2,
+                None,
+                vec![
+                    stream("left", "none", 5_000_000, 0),
+                    stream("right\u{1b}[2J", "none", 0, 1 << 30),
+                ],
+            ),
+        ],
+        notes: Vec::new(),
+    }
+}
+
+fn widest(text: &str) -> usize {
+    text.lines()
+        .map(|line| line.chars().count())
+        .max()
+        .unwrap_or(0)
+}
+
+#[test]
+fn a_list_fits_its_width_and_has_every_figure() {
+    for width in [40, 60, 80, 100, 120, 200] {
+        let text = list_text(&list(), width);
+        assert!(widest(&text) <= width.max(50), "{width}:\n{text}");
+        for words in [
+            "camera", "446123", "66.8 GB", "5 MB", "1 GiB", "open end", "15:56:57",
+        ] {
+            assert!(text.contains(words), "no {words} in {width}:\n{text}");
+        }
+        assert!(text.contains("right\u{fffd}[2J"), "{text}");
+    }
+    let full = list_text(&list(), 120);
+    let first = full.lines().find(|line| line.contains("camera")).unwrap();
+    let columns: Vec<&str> = first.split_whitespace().collect();
+    assert_eq!(
+        columns,
+        [
+            "1",
+            "2026-11-21",
+            "15:56:57",
+            "2026-11-21",
+            "16:56:57",
+            "source",
+            "camera",
+            "66.8",
+            "GB",
+            "446123",
+            "-",
+            "-"
+        ]
+    );
+}
+
+#[test]
+fn a_list_explains_what_it_shows_and_nothing_else() {
+    let text = list_text(&list(), 120);
+    assert!(text.contains("2 members, 1 of them missing"));
+    assert!(text.contains("open end: "));
+    assert!(text.contains("lost: before it reached a member"));
+    assert!(text.contains("missing: was on members"));
+    let mut whole = list();
+    whole.recordings.truncate(1);
+    let text = list_text(&whole, 120);
+    for words in ["open end", "lost: ", "missing: ", "ring"] {
+        assert!(!text.contains(words), "{words} in {text}");
+    }
+    whole.recordings[0].streams[0].readable_from_byte = 77;
+    assert!(list_text(&whole, 120).contains("written over what lies before byte 77"));
+    whole.recordings.clear();
+    assert!(list_text(&whole, 120).ends_with("nothing is recorded on it\n"));
+}
+
+fn bad(number: u64) -> BadRange {
+    BadRange {
+        member: Some("/dev/sdb".to_owned()),
+        offset_bytes: Some(4096 * number),
+        recording: Some(3),
+        stream: Some("camera".to_owned()),
+        from_byte: Some(100 * number),
+        to_byte: Some(100 * number + 50),
+        why: "the checksum is wrong".to_owned(),
+    }
+}
+
+fn verified(bad: Vec<BadRange>) -> VerifyDocument {
+    VerifyDocument {
+        schema: "sustain.verify/1".to_owned(),
+        store: STORE.to_owned(),
+        ok: bad.is_empty(),
+        complete: true,
+        checked_bytes: 24_200_000,
+        bad,
+        bad_unlisted: 0,
+        recordings: vec![CheckedRecording {
+            recording: 3,
+            open_end: true,
+            streams: vec![CheckedStream {
+                name: "camera".to_owned(),
+                bytes: 20_000_000,
+                whole_bytes: 17_000_000,
+                gap_bytes: 2_000_000,
+                hole_bytes: 1_000_000,
+                overwritten_bytes: 0,
+            }],
+        }],
+        members: vec![member(0, true)],
+        notes: Vec::new(),
+    }
+}
+
+#[test]
+fn a_flaw_is_told_with_its_place() {
+    assert_eq!(
+        bad_line(&bad(7)),
+        "bad: recording 3, stream camera, bytes 700 to 750, member /dev/sdb at byte 28672: the \
+         checksum is wrong"
+    );
+    let nothing_lost = BadRange {
+        to_byte: Some(700),
+        ..bad(7)
+    };
+    assert!(bad_line(&nothing_lost).contains("stream camera, at byte 700, member"));
+    let missing = BadRange {
+        member: None,
+        offset_bytes: None,
+        ..bad(7)
+    };
+    assert_eq!(
+        bad_line(&missing),
+        "bad: recording 3, stream camera, bytes 700 to 750: the checksum is wrong"
+    );
+    let superblock = BadRange {
+        recording: None,
+        stream: None,
+        from_byte: None,
+        to_byte: None,
+        ..bad(7)
+    };
+    assert_eq!(
+        bad_line(&superblock),
+        "bad: member /dev/sdb at byte 28672: the checksum is wrong"
+    );
+    let nowhere = BadRange {
+        member: None,
+        offset_bytes: None,
+        ..superblock
+    };
+    assert_eq!(bad_line(&nowhere), "bad: the checksum is wrong");
+}
+
+#[test]
+fn a_check_shows_some_flaws_and_counts_the_others() {
+    let mut document = verified((0..50).map(bad).collect());
+    document.bad_unlisted = 5;
+    let text = verify_text(&document, 200);
+    assert_eq!(text.matches("the checksum is wrong").count(), BAD_SHOWN);
+    assert!(text.contains("bad: 35 more, see --json"), "{text}");
+    assert!(
+        text.ends_with("not ok: 24.2 MB checked, 55 bad\n"),
+        "{text}"
+    );
+    assert!(widest(&verify_text(&document, 80)) <= 80);
+}
+
+#[test]
+fn a_check_accounts_for_each_stream_and_ends_with_a_verdict() {
+    let mut document = verified(Vec::new());
+    let text = verify_text(&document, 200);
+    let account = "recording 3, stream camera: 20 MB = 17 MB whole + 2 MB lost before they \
+                   reached a member + 1 MB damaged or missing; open end";
+    assert!(text.contains(account), "{text}");
+    assert!(
+        text.ends_with("ok: 24.2 MB checked, every byte is accounted for\n"),
+        "{text}"
+    );
+    document.complete = false;
+    assert!(verify_text(&document, 200).contains("interrupted: 24.2 MB checked so far"));
+    document.bad = vec![bad(1)];
+    assert!(verify_text(&document, 200).ends_with("24.2 MB checked so far, 1 bad\n"));
+}
+
+#[test]
+fn a_new_store_is_told_with_its_members() {
+    let mut document = CreateDocument {
+        schema: "sustain.create/1".to_owned(),
+        store: Some(STORE.to_owned()),
+        slot_bytes: 8 << 20,
+        members: vec![NewMember {
+            name: "data".to_owned(),
+            path: Some("data/sustain.store".to_owned()),
+            bytes: 1 << 30,
+            slots: 126,
+            room_bytes: 126 * (8 << 20),
+            new: true,
+        }],
+        notes: Vec::new(),
+    };
+    assert_eq!(
+        create_text(&document, 200),
+        format!(
+            "store {STORE}: 1 member, 1008 MiB of room, slots of 8 MiB\n  data \
+             (data/sustain.store): a new file, 1 GiB in 126 slots\n"
+        )
+    );
+    document.store = None;
+    document.members[0].path = Some("data".to_owned());
+    document.members[0].new = false;
+    assert_eq!(
+        create_text(&document, 200),
+        "would make a store of 1 member: 1008 MiB of room, slots of 8 MiB\n  data: 1 GiB in 126 \
+         slots\n"
+    );
+}
+
+#[test]
+fn what_was_found_after_a_crash_is_told_with_what_was_written() {
+    let mut document = RecoverDocument {
+        schema: "sustain.recover/1".to_owned(),
+        store: STORE.to_owned(),
+        recording: Some(2),
+        marked: vec!["/dev/sda1".to_owned(), "/dev/sdb1".to_owned()],
+        superblocks_renewed: true,
+        recordings: vec![RecoveredRecording {
+            recording: 2,
+            ended: Some("recovered".to_owned()),
+            streams: vec![RecoveredStream {
+                name: "camera".to_owned(),
+                bytes: 20_000_000,
+                frames: 7,
+                gap_bytes: 2_000_000,
+                hole_bytes: 1_000_000,
+            }],
+        }],
+        notes: Vec::new(),
+    };
+    let text = recover_text(&document, 200);
+    for words in [
+        "stream camera: 20 MB, 2 MB of it lost before a member, 1 MB of it missing; ended: ",
+        "ended: recovered\n",
+        "recording 2 had an open end: its end mark is written on /dev/sda1, /dev/sdb1",
+        "the superblocks are renewed",
+    ] {
+        assert!(text.contains(words), "no {words} in {text}");
+    }
+    document.recording = None;
+    document.superblocks_renewed = false;
+    assert!(recover_text(&document, 200).ends_with("there was nothing to write down\n"));
+}

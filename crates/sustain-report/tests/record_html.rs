@@ -1,0 +1,142 @@
+//! The page of recordings as text: complete, harmless, and without a request to anywhere.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop where it is"
+)]
+
+mod sample;
+
+use sample::recording::{troubled, whole};
+use sustain_record::result::RecordResult;
+use sustain_report::ReportError;
+use sustain_report::html::record_html;
+
+/// The page of these recordings without the plotting script, whose own text is full of tags.
+fn own_markup(results: &[RecordResult]) -> String {
+    sample::own_markup(&record_html(results).unwrap())
+}
+
+/// A recording in which every text from outside tries to leave its place.
+fn hostile() -> RecordResult {
+    let attack = "</script><script>window.stolen=1</script><img src=x onerror=window.stolen=1>\"'";
+    let text = || attack.to_owned();
+    let mut result = troubled();
+    for stream in &mut result.streams {
+        (stream.name, stream.source, stream.framing) = (text(), text(), text());
+    }
+    for member in &mut result.members {
+        (member.name, member.state, member.error) = (text(), text(), Some(text()));
+    }
+    for sample in &mut result.samples {
+        sample.limited_by = text();
+    }
+    (result.store, result.ended, result.started, result.engine) = (text(), text(), text(), text());
+    result.plan.sustain_version = text();
+    result.plan.arguments = vec!["record".to_owned(), text()];
+    result.plan.on_full = text();
+    result.host.file_systems[0].member = text();
+    result.host.file_systems[0].file_system.kind = text();
+    result.system.kernel_messages[0].text = text();
+    result.system.kernel_log_unreadable = Some(text());
+    result.notes = vec![text()];
+    result
+}
+
+#[test]
+fn page_has_its_parts_in_order() {
+    let page = own_markup(&[troubled()]);
+    let parts = [
+        "<h1>recording 3: left and right</h1>",
+        "class=\"answer\"",
+        "class=\"alarm\"",
+        "lost of right",
+        "12.0 MB (12000003 bytes)",
+        "/dev/sdc failed",
+        "<h2>Streams</h2>",
+        "/run/left",
+        "<h2>Members</h2>",
+        "CPU for each GB",
+        "<h2>What held it</h2>",
+        "and all members were busy",
+        "id=\"time-0\"",
+        "id=\"appends-0\"",
+        "id=\"shares-0\"",
+        "id=\"members-0\"",
+        "id=\"buffer-0\"",
+        "<h2>Kernel messages</h2>",
+        "<h2>Notes</h2>",
+        "<h2>What was asked</h2>",
+        "sustain record /dev/sdb /dev/sdc /srv/store --from /run/left --stream left",
+        "drop: what comes is lost",
+        "<h2>Where</h2>",
+        "Example Barracuda",
+        "File system of /srv/store",
+    ];
+    let mut at = 0;
+    for part in parts {
+        let found = page[at..].find(part);
+        at += found.unwrap_or_else(|| panic!("{part} is missing or out of its place"));
+    }
+}
+
+#[test]
+fn a_recording_without_trouble_has_no_alarm() {
+    let page = own_markup(&[whole()]);
+    assert!(page.contains("nothing lost"));
+    assert!(!page.contains("<div class=\"alarm\">"));
+    assert!(!page.contains("Kernel messages</h2>") && !page.contains("<h2>Notes"));
+}
+
+#[test]
+fn page_loads_nothing_and_carries_one_plotting_script() {
+    let page = record_html(&[troubled(), whole()]).unwrap();
+    assert_eq!(page.matches("* plotly.js v").count(), 1);
+    sample::assert_loads_nothing(&sample::own_markup(&page));
+}
+
+#[test]
+fn several_recordings_have_a_table_of_all_and_a_section_each() {
+    let page = own_markup(&[troubled(), whole()]);
+    assert!(page.contains("<h1>2 recordings</h1>") && page.contains("2. recording 3: left"));
+    assert!(page.contains("id=\"time-0\"") && page.contains("id=\"time-1\""));
+    assert!(matches!(record_html(&[]), Err(ReportError::NoResults)));
+}
+
+#[test]
+fn text_from_outside_stays_text() {
+    let page = own_markup(&[hostile(), hostile()]);
+    sample::assert_only_own_elements(&page);
+}
+
+#[test]
+fn a_recording_of_nothing_is_still_a_page() {
+    let mut result = whole();
+    result.seconds = 0.0;
+    result.samples.clear();
+    result.buffer_curve.clear();
+    result.system = Default::default();
+    result.host = Default::default();
+    for stream in &mut result.streams {
+        stream.written_latency_histogram.clear();
+        stream.durable_latency_histogram.clear();
+    }
+    let page = own_markup(&[result.clone()]);
+    assert!(page.contains("id=\"time-0\"") && !page.contains("id=\"appends-0\""));
+    assert!(!page.contains("NaN") && !page.contains("<h2>Where"));
+    result.streams.clear();
+    result.members.clear();
+    assert!(own_markup(&[result]).contains("no stream"));
+}
+
+#[test]
+fn samples_that_tell_less_than_the_streams_are_no_trouble() {
+    let mut result = troubled();
+    for sample in &mut result.samples {
+        sample.offered_bytes.clear();
+        sample.durable_bytes.clear();
+        sample.gap_bytes.clear();
+        sample.member_bytes.clear();
+    }
+    assert!(own_markup(&[result]).contains("id=\"time-0\""));
+}

@@ -1,0 +1,154 @@
+//! What a person reads of a recording: the status line, the table at its end, the sentence.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop where it is"
+)]
+
+mod sample;
+
+use sample::recording::{standing, troubled, whole};
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use sustain_record::recorder::{LimitedBy, MemberState};
+use sustain_report::terminal::{
+    LiveKind, RecordView, record_line, record_sentence, record_summary,
+};
+
+#[test]
+fn a_quiet_recording_is_told_in_three_lines_and_a_sentence() {
+    insta::assert_snapshot!(record_summary(&whole()), @"
+    stream left: 6000000000 bytes in 4000 frames, all recorded; written within 1.71 s, durable within 2.64 s (99.9 %)
+    member /dev/sdb: 4.4 GB (100 %) at 110 MB/s, worst stall 20 ms
+    recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e: 0.591 s of CPU time per GB
+    recorded 6 GB in 40.2 s (149 MB/s), nothing lost; durable within 2.64 s (99.9 %); ended with its sources
+    ");
+}
+
+#[test]
+fn trouble_is_told_where_it_was_and_in_the_sentence() {
+    insta::assert_snapshot!(record_summary(&troubled()), @"
+    stream left: 6000000000 bytes in 4000 frames, all recorded; written within 1.71 s, durable within 2.64 s (99.9 %)
+    stream right: 6000000000 bytes in 4000 frames, 5987999997 recorded, 12000003 LOST (12.0 MB); written within 1.71 s, durable within 2.64 s (99.9 %)
+    member /dev/sdb: 4.4 GB (37 %) at 110 MB/s, worst stall 20 ms
+    member /dev/sdc: 1.62 GB (14 %) at 90.0 MB/s, worst stall 412 ms, FAILED: /dev/sdc: write at 3.2 GB: I/O error
+    member /srv/store: 5.87 GB (49 %) at 147 MB/s, worst stall 31 ms
+    kernel: at 12.310 s: nvme nvme0: I/O 215 QID 3 timeout, completion polled
+    note: /dev/sdc: write at 3.2 GB: I/O error; the others went on
+    recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e: 0.591 s of CPU time per GB
+    LOST 12.0 MB of 12 GB: recorded 12.0 GB in 40.2 s (298 MB/s); /dev/sdc failed; durable within 2.64 s (99.9 %); data waited for the members 17 % of the time; ended after the time asked for
+    ");
+}
+
+#[test]
+fn every_ending_has_its_words() {
+    let ended = |how: &str| {
+        let mut result = whole();
+        result.ended = how.to_owned();
+        let sentence = record_sentence(&result);
+        sentence.rsplit("; ").next().unwrap().to_owned()
+    };
+    insta::assert_snapshot!(ended("source"), @"ended with its sources");
+    insta::assert_snapshot!(ended("time"), @"ended after the time asked for");
+    insta::assert_snapshot!(ended("bytes"), @"ended after the bytes asked for");
+    insta::assert_snapshot!(ended("full"), @"ended because the store is full");
+    insta::assert_snapshot!(ended("signal"), @"ended when it was interrupted, in order");
+    insta::assert_snapshot!(ended("error"), @"ended because it could not go on");
+}
+
+#[test]
+fn what_held_it_is_told_only_where_it_was_not_the_source() {
+    let limited = |by: &str, seconds: usize| {
+        let mut result = whole();
+        let samples = result.samples.iter_mut().skip(1).take(seconds);
+        samples.for_each(|sample| sample.limited_by = by.to_owned());
+        record_sentence(&result)
+    };
+    assert!(!limited("members", 1).contains("of the time"));
+    insta::assert_snapshot!(limited("members", 20), @"recorded 6 GB in 40.2 s (149 MB/s), nothing lost; durable within 2.64 s (99.9 %); data waited for the members 50 % of the time; ended with its sources");
+    insta::assert_snapshot!(limited("/dev/sdb", 4), @"recorded 6 GB in 40.2 s (149 MB/s), nothing lost; durable within 2.64 s (99.9 %); data waited 10 % of the time, with /dev/sdb much slower than the others; ended with its sources");
+    let mut result = whole();
+    result.total.tool_limited = true;
+    insta::assert_snapshot!(record_sentence(&result), @"recorded 6 GB in 40.2 s (149 MB/s), nothing lost; durable within 2.64 s (99.9 %); the recorder's own thread set the rate, not the members; ended with its sources");
+}
+
+#[test]
+fn the_status_line_says_first_what_must_not_be_cut_off() {
+    let rates = (300e6, 298e6);
+    insta::assert_snapshot!(record_line(&standing(), rates), @"   10 s  in   300 MB/s  out   298 MB/s  buffer  7 %  nothing lost  limit: source  longest write 41.2 ms  full in 33.6 min");
+    let mut standing = standing();
+    standing.streams[1].gap_bytes = 12_000_003;
+    standing.buffer_fill = 1.0;
+    standing.limited_by = LimitedBy::Member("/dev/sdc".to_owned());
+    standing.members[1].state = MemberState::Failed;
+    standing.members[2].free_bytes = None;
+    insta::assert_snapshot!(record_line(&standing, rates), @"   10 s  in   300 MB/s  out   298 MB/s  buffer 100 %  LOST 12.0 MB  limit: /dev/sdc  longest write 41.2 ms  /dev/sdc failed");
+}
+
+#[test]
+fn words_have_no_control_codes_of_others() {
+    let name = "disk\x1b]0;title\x07\r";
+    let mut result = troubled();
+    result.streams[0].name = name.to_owned();
+    result.members[1].name = name.to_owned();
+    result.members[1].error = Some(name.to_owned());
+    result.samples[3].limited_by = name.to_owned();
+    result.system.kernel_messages[0].text = name.to_owned();
+    result.notes.push(name.to_owned());
+    let mut standing = standing();
+    standing.members[1].name = name.to_owned();
+    standing.members[1].state = MemberState::Failed;
+    for text in [
+        record_summary(&result).replace('\n', ""),
+        record_sentence(&result),
+        record_line(&standing, (0.0, 0.0)),
+    ] {
+        assert!(!text.contains(char::is_control), "{text:?}");
+    }
+}
+
+/// Takes what a view says.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Heard {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_pipe_gets_a_line_in_ten_seconds_with_the_rates_of_the_last_one() {
+    let heard = Heard::default();
+    let mut view = RecordView::new(LiveKind::Plain, Box::new(heard.clone()));
+    let mut now = standing();
+    for tenth in 0..=250_u32 {
+        now.time_s = f64::from(tenth) / 10.0;
+        for stream in &mut now.streams {
+            stream.offered_bytes = u64::from(tenth) * 10_000_000;
+        }
+        for member in &mut now.members {
+            member.bytes = u64::from(tenth) * 5_000_000;
+        }
+        view.update(&now);
+    }
+    for _ in 0..2 {
+        view.preparing(1 << 29, 1 << 30);
+        view.preparing(1 << 30, 1 << 30);
+    }
+    view.note("the clock was set\x07");
+    view.finish();
+    let heard = String::from_utf8(heard.0.lock().unwrap().clone()).unwrap();
+    insta::assert_snapshot!(heard, @"
+        1 s  in   200 MB/s  out   150 MB/s  buffer  7 %  nothing lost  limit: source  longest write 41.2 ms  full in 1.11 h
+       11 s  in   200 MB/s  out   150 MB/s  buffer  7 %  nothing lost  limit: source  longest write 41.2 ms  full in 1.11 h
+       21 s  in   200 MB/s  out   150 MB/s  buffer  7 %  nothing lost  limit: source  longest write 41.2 ms  full in 1.11 h
+    making the store: 100 % of 1 GiB
+    the clock was set�
+    ");
+}

@@ -190,12 +190,11 @@ impl Recorder {
                 ending: Ending::Source,
             });
         let writers = writers.collect();
-        let feed = RecordFeed::new(setup(&store, streams, &options, wall), inlet)?;
-        let board = feed.board();
         let (ready, is_ready) = crossbeam_channel::bounded(1);
         let job = Job {
+            setup: setup(&store, streams, &options, wall),
             store,
-            feed,
+            inlet,
             exchange,
             options,
         };
@@ -203,7 +202,7 @@ impl Recorder {
             .name("sustain-record".to_owned())
             .spawn(move || job.run(&ready))
             .map_err(|error| RecordError::Usage(format!("no thread can be started: {error}")))?;
-        await_ready(&is_ready, thread, board).map(|recorder| (recorder, writers))
+        await_ready(&is_ready, thread).map(|recorder| (recorder, writers))
     }
 
     /// Where watermarks and gaps are shown while it runs, and may be waited for.
@@ -220,26 +219,26 @@ impl Recorder {
     /// # Panics
     /// If the recorder's thread has.
     pub fn finish(self) -> Result<Recorded, RecordError> {
-        self.thread
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        join(self.thread)
     }
 }
 
 /// Waits until the recorder's thread has opened its engine.
 fn await_ready(
-    is_ready: &Receiver<()>,
+    is_ready: &Receiver<Arc<Board>>,
     thread: JoinHandle<Result<Recorded, RecordError>>,
-    board: Arc<Board>,
 ) -> Result<Recorder, RecordError> {
-    let recorder = Recorder { board, thread };
     match is_ready.recv() {
-        Ok(()) => Ok(recorder),
+        Ok(board) => Ok(Recorder { board, thread }),
         // It ended before it was ready, so it has an error to tell.
-        Err(_) => recorder
-            .finish()
-            .map(|_| unreachable!("ready before its end")),
+        Err(_) => join(thread).map(|_| unreachable!("ready before its end")),
     }
+}
+
+fn join(thread: JoinHandle<Result<Recorded, RecordError>>) -> Result<Recorded, RecordError> {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn check(
@@ -322,61 +321,57 @@ fn setup(
 /// What runs in the recorder's thread.
 struct Job {
     store: Store,
-    feed: RecordFeed<ChannelInlet>,
+    setup: RecordSetup,
+    inlet: ChannelInlet,
     exchange: Arc<Exchange>,
     options: RecordOptions,
 }
 
 impl Job {
-    fn run(mut self, ready: &Sender<()>) -> Result<Recorded, RecordError> {
+    fn run(mut self, ready: &Sender<Arc<Board>>) -> Result<Recorded, RecordError> {
         let slots_begun = self.store.slots_begun_at_start(self.options.ring);
         let (engine, why) = self.engine()?;
         self.store.renew_superblocks(&slots_begun)?;
         self.exchange.set_waker(engine.waker());
-        // Whoever waits for it has asked for this recorder.
-        let _ = ready.send(());
         let name = engine.name();
         let clock = self.store.clock().clone();
-        let start = self.feed.setup().start;
+        let queues = self.queues();
+        // Only now may bytes come: taking and registering memory can take its time.
+        let start = clock.now();
+        self.setup.start = start;
+        let mut feed = RecordFeed::new(self.setup, self.inlet)?;
+        // Whoever waits for it has asked for this recorder.
+        let _ = ready.send(feed.board());
         let (cpu_before, own_before) = (process_cpu_ns(), thread_cpu_ns());
         let mut curve = BufferCurve::new(RateGrid::default());
-        let mut driver = Driver::new(engine, clock.clone(), &self.queues(), driver_setup(start));
-        let driven = driver.run(&mut self.feed, &mut |progress| {
+        let mut driver = Driver::new(engine, clock.clone(), &queues, driver_setup(start));
+        let driven = driver.run(&mut feed, &mut |progress| {
             for (at_ns, bytes) in &progress.arrivals {
                 curve.complete(*at_ns, *bytes);
             }
         });
         let end = clock.now();
-        self.feed.inlet_mut().drain();
-        self.feed.close(end);
+        feed.inlet_mut().drain();
+        feed.close(end);
         driven?;
         let wall_ns = end.since_ns(start).max(1);
         curve.finish(wall_ns);
-        self.close_superblocks()?;
+        close_superblocks(&mut self.store, &feed)?;
         Ok(Recorded {
             store: self.store.id,
-            recording: self.feed.setup().recording,
-            started_ns: self.feed.setup().wall.unix_ns(start),
-            ended: self.feed.ending().unwrap_or(Ending::Error),
-            standing: self.feed.board().read(),
+            recording: feed.setup().recording,
+            started_ns: feed.setup().wall.unix_ns(start),
+            ended: feed.ending().unwrap_or(Ending::Error),
+            standing: feed.board().read(),
             meters: driver.into_meters(),
-            written_latency: self.feed.take_written_latency(),
-            durable_latency: self.feed.take_durable_latency(),
+            written_latency: feed.take_written_latency(),
+            durable_latency: feed.take_durable_latency(),
             buffer_curve: curve,
             wall_ns,
             cpu_ns: process_cpu_ns() - cpu_before,
             cpu_share: (thread_cpu_ns() - own_before) as f64 / wall_ns as f64,
             engine: (name, why),
         })
-    }
-
-    /// The hint for the next opening. Of a member that has failed nothing more is asked.
-    fn close_superblocks(&mut self) -> Result<(), RecordError> {
-        if self.feed.has_failed_members() {
-            return Ok(());
-        }
-        let slots_begun = self.feed.slots_begun();
-        self.store.renew_superblocks(&slots_begun)
     }
 
     fn queues(&self) -> Vec<QueueSetup> {
@@ -415,6 +410,17 @@ impl Job {
         let opened = engine::open(self.options.engine, files, limits, &regions, clock)?;
         Ok((opened.engine, opened.why))
     }
+}
+
+/// The hint for the next opening. Of a member that has failed nothing more is asked.
+fn close_superblocks(
+    store: &mut Store,
+    feed: &RecordFeed<ChannelInlet>,
+) -> Result<(), RecordError> {
+    if feed.has_failed_members() {
+        return Ok(());
+    }
+    store.renew_superblocks(&feed.slots_begun())
 }
 
 /// Why a recording ended, as its result and its end mark call it.

@@ -89,7 +89,7 @@ fn prepare(name: &str, file: OwnedFd, store: &Store) -> Result<Source, RecordErr
             // A smaller pipe only costs speed.
             let _ = fcntl_setpipe_size(&file, PIPE_BYTES);
         }
-        FileType::RegularFile => {
+        FileType::RegularFile | FileType::BlockDevice => {
             if is_member(&found, store) {
                 let why = "it is a member of the store that is recorded to";
                 return Err(refused(name, why));
@@ -111,7 +111,16 @@ fn is_member(found: &Stat, store: &Store) -> bool {
         .filter_map(|member| member.target.file.as_ref());
     files
         .filter_map(|file| fstat(file).ok())
-        .any(|member| (member.st_dev, member.st_ino) == (found.st_dev, found.st_ino))
+        .any(|member| identity(&member) == identity(found))
+}
+
+/// One thing, under whatever name: a device has many nodes.
+fn identity(found: &Stat) -> (bool, u64, u64) {
+    if FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice {
+        (true, found.st_rdev, 0)
+    } else {
+        (false, found.st_dev, found.st_ino)
+    }
 }
 
 fn refused(name: &str, why: &str) -> RecordError {

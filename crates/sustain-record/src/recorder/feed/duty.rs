@@ -43,10 +43,10 @@ impl<I: Inlet> RecordFeed<I> {
         None
     }
 
-    /// The append that is to be placed next.
+    /// The longest of the appends that may be placed next.
     fn waiting_bytes(&self) -> Option<u32> {
-        let next = self.accounts.front().or(self.pending.front());
-        next.map(Filled::append_bytes)
+        let account = self.accounts.front().map(Filled::append_bytes);
+        account.max(self.pending.front().map(Filled::append_bytes))
     }
 
     fn start_request(&mut self, queue: usize, now: Timestamp) -> Option<Request> {

@@ -1,6 +1,6 @@
-//! `sustain-benchmarks`: compares the release build of `sustain` with fio on this machine and
-//! prints the tables of docs/benchmarks.md. Anyone can run it; it leaves nothing behind, and no
-//! test depends on what it measures.
+//! `sustain-benchmarks`: compares the release build of `sustain` with fio and other programs on
+//! this machine and prints the tables of docs/benchmarks.md. Anyone can run it; it leaves nothing
+//! behind, and no test depends on what it measures.
 #![forbid(unsafe_code)]
 
 mod groups;
@@ -9,7 +9,9 @@ mod machine;
 mod pairs;
 mod places;
 mod process;
+mod roles;
 mod setting;
+mod source;
 mod statistics;
 mod table;
 mod tools;
@@ -22,14 +24,16 @@ use clap::Parser;
 
 use crate::groups::Group;
 use crate::interrupt::Interrupt;
+use crate::roles::Role;
 use crate::setting::Setting;
 
 /// What a shell expects of a command ended by SIGINT.
 const EXIT_INTERRUPTED: u8 = 130;
 
-/// Compares sustain with fio on this machine; about 45 minutes, with --quick 15.
+/// Compares sustain with fio and others on this machine; about 65 minutes, with --quick 20.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 #[command(after_help = "Example:\n  cargo build --release && \
     cargo run --release -p sustain-benchmarks -- --quick --only disk")]
 struct Arguments {
@@ -45,10 +49,18 @@ struct Arguments {
     /// Also write the tables into this file, each between its markers.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(subcommand)]
+    role: Option<Role>,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Some(role) = &arguments.role {
+        return match role.play() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failed(&error),
+        };
+    }
     let interrupt = match Interrupt::watch() {
         Ok(interrupt) => interrupt,
         Err(error) => return failed(&error),

@@ -24,6 +24,14 @@ pub(crate) struct Effort {
     pub(crate) cpu_small_run_s: u64,
     /// Rounds over all set sizes.
     pub(crate) set_rounds: usize,
+    /// Length of the stream that is recorded from a pipe, in whole MiB; half of it is read back.
+    pub(crate) stream_bytes: u64,
+    /// Rounds over all that take it from the pipe.
+    pub(crate) stream_rounds: usize,
+    /// ABBA pairs of a recording and something else.
+    pub(crate) record_pairs: usize,
+    /// Length of one recording in them: long beside what is in flight at its end.
+    pub(crate) record_run_s: u64,
 }
 
 const FULL: Effort = Effort {
@@ -33,6 +41,10 @@ const FULL: Effort = Effort {
     cpu_large_run_s: 20,
     cpu_small_run_s: 4,
     set_rounds: 6,
+    stream_bytes: 7680 << 20,
+    stream_rounds: 5,
+    record_pairs: 10,
+    record_run_s: 8,
 };
 
 const QUICK: Effort = Effort {
@@ -42,6 +54,10 @@ const QUICK: Effort = Effort {
     cpu_large_run_s: 5,
     cpu_small_run_s: 2,
     set_rounds: 3,
+    stream_bytes: 1920 << 20,
+    stream_rounds: 3,
+    record_pairs: 6,
+    record_run_s: 4,
 };
 
 /// Everything that a group needs from outside.

@@ -108,6 +108,27 @@ impl Row {
         }
     }
 
+    /// A comparison without a goal.
+    pub(crate) fn shown(what: String, compared: &Compared, figure: impl Fn(f64) -> String) -> Row {
+        Row {
+            goal: String::new(),
+            verdict: Verdict::None,
+            ..Row::compared(what, compared, Goal::AtLeast(0.0), figure)
+        }
+    }
+
+    /// Something of ours that stands alone, measured against a bound.
+    pub(crate) fn alone(what: &str, ours: String, goal: String, verdict: Verdict) -> Row {
+        Row {
+            what: what.to_owned(),
+            ours,
+            other: String::new(),
+            ratio: String::new(),
+            goal,
+            verdict,
+        }
+    }
+
     /// For the person who waits.
     pub(crate) fn line(&self) -> String {
         let told = [

@@ -2,9 +2,14 @@
 
 mod cpu;
 mod disk;
+mod extract;
 mod isolation;
 mod many;
 mod null_engine;
+mod record_library;
+mod record_memory;
+mod record_stdin;
+mod record_throttled;
 mod small;
 mod throttled;
 
@@ -34,10 +39,20 @@ pub(crate) enum Group {
     Isolation,
     /// What metering and the seam cost.
     NullEngine,
+    /// Recording from a pipe, beside what others do with it.
+    RecordStdin,
+    /// Recording through the library, in lent buffers.
+    RecordLibrary,
+    /// Recording on four members, one of them slow.
+    RecordThrottled,
+    /// The memory that recording takes.
+    RecordMemory,
+    /// Giving back, checking and opening what was recorded.
+    Extract,
 }
 
 impl Group {
-    pub(crate) const ALL: [Group; 7] = [
+    pub(crate) const ALL: [Group; 12] = [
         Group::Disk,
         Group::Throttled,
         Group::Cpu,
@@ -45,6 +60,11 @@ impl Group {
         Group::Many,
         Group::Isolation,
         Group::NullEngine,
+        Group::RecordStdin,
+        Group::RecordLibrary,
+        Group::RecordThrottled,
+        Group::RecordMemory,
+        Group::Extract,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -56,6 +76,11 @@ impl Group {
             Group::Many => "many",
             Group::Isolation => "isolation",
             Group::NullEngine => "null-engine",
+            Group::RecordStdin => "record-stdin",
+            Group::RecordLibrary => "record-library",
+            Group::RecordThrottled => "record-throttled",
+            Group::RecordMemory => "record-memory",
+            Group::Extract => "extract",
         }
     }
 
@@ -68,6 +93,11 @@ impl Group {
             Group::Many => many::run(setting),
             Group::Isolation => isolation::run(setting),
             Group::NullEngine => null_engine::run(setting),
+            Group::RecordStdin => record_stdin::run(setting),
+            Group::RecordLibrary => record_library::run(setting),
+            Group::RecordThrottled => record_throttled::run(setting),
+            Group::RecordMemory => record_memory::run(setting),
+            Group::Extract => extract::run(setting),
         }
     }
 }

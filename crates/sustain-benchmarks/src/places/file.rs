@@ -1,5 +1,5 @@
 //! A file that is written from end to end before it is measured, so that neither program meets
-//! unwritten extents.
+//! unwritten extents; and one that is all hole.
 
 use std::fs::File;
 use std::io::Write;
@@ -32,6 +32,26 @@ impl WrittenFile {
             .with_context(cannot)?;
         fill(file.as_file(), size_bytes, interrupt).with_context(cannot)?;
         Ok(WrittenFile(file))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+/// A file without a byte in place, removed when dropped.
+#[derive(Debug)]
+pub(crate) struct SparseFile(NamedTempFile);
+
+impl SparseFile {
+    pub(crate) fn new(directory: &Path, size_bytes: u64) -> anyhow::Result<SparseFile> {
+        let cannot = || format!("cannot make a sparse file of {size_bytes} bytes in {directory:?}");
+        let file = Builder::new()
+            .prefix("sustain-benchmarks-")
+            .tempfile_in(directory)
+            .with_context(cannot)?;
+        file.as_file().set_len(size_bytes).with_context(cannot)?;
+        Ok(SparseFile(file))
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -1,12 +1,12 @@
-//! A block device over a file in memory: faster than most disks, so that the programs' own cost
-//! shows.
+//! A block device over a file. In memory it is faster than most disks, so that the programs' own
+//! cost shows; over a sparse file it is larger than any disk at hand.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail};
 
-use super::WrittenFile;
+use super::{SparseFile, WrittenFile};
 use crate::interrupt::Interrupt;
 
 /// Where files are held in memory.
@@ -17,16 +17,37 @@ const MEMORY_DIRECTORY: &str = "/dev/shm";
 pub(crate) struct LoopDevice {
     path: PathBuf,
     // Dropped after the device is detached, and not before.
-    _file: WrittenFile,
+    _file: Backing,
+}
+
+#[derive(Debug)]
+enum Backing {
+    Written(WrittenFile),
+    Sparse(SparseFile),
 }
 
 impl LoopDevice {
     /// A device of `size_bytes` of memory, all of it in place.
     pub(crate) fn new(size_bytes: u64, interrupt: &Interrupt) -> anyhow::Result<LoopDevice> {
         let file = WrittenFile::new(Path::new(MEMORY_DIRECTORY), size_bytes, interrupt)?;
+        LoopDevice::over(Backing::Written(file))
+    }
+
+    /// A device of `size_bytes` that read as zeros and take room in `directory` as they are
+    /// written.
+    pub(crate) fn sparse(directory: &Path, size_bytes: u64) -> anyhow::Result<LoopDevice> {
+        let file = SparseFile::new(directory, size_bytes)?;
+        LoopDevice::over(Backing::Sparse(file))
+    }
+
+    fn over(file: Backing) -> anyhow::Result<LoopDevice> {
+        let file_path = match &file {
+            Backing::Written(file) => file.path(),
+            Backing::Sparse(file) => file.path(),
+        };
         let output = Command::new("losetup")
             .args(["--find", "--show", "--direct-io=on"])
-            .arg(file.path())
+            .arg(file_path)
             .output()
             .context("cannot run losetup: install the package `mount` or `util-linux`")?;
         if !output.status.success() {

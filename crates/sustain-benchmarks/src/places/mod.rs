@@ -6,7 +6,7 @@ mod huge_pages;
 mod loop_device;
 mod throttle;
 
-pub(crate) use file::WrittenFile;
+pub(crate) use file::{SparseFile, WrittenFile};
 pub(crate) use huge_pages::HugePages;
 pub(crate) use loop_device::LoopDevice;
 pub(crate) use throttle::Throttle;

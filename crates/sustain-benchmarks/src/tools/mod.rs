@@ -1,6 +1,7 @@
-//! The two programs that are compared, given the same work.
+//! The programs that are compared, given the same work.
 
 pub(crate) mod fio;
+pub(crate) mod store_tool;
 pub(crate) mod sustain_tool;
 
 use std::path::Path;

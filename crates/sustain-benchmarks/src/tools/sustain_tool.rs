@@ -49,10 +49,20 @@ pub(crate) fn run_several(
     paths: &[&Path],
     setting: &Setting,
 ) -> anyhow::Result<Several> {
+    run_with(work, paths, &[], setting)
+}
+
+/// Runs the work on all `paths` at once, with more arguments.
+pub(crate) fn run_with(
+    work: &Work<'_>,
+    paths: &[&Path],
+    more: &[&str],
+    setting: &Setting,
+) -> anyhow::Result<Several> {
     let result_path = setting.scratch().join("sustain.json");
     let mut command = Command::new(&setting.sustain);
     command.arg("measure").args(paths);
-    command.args(arguments(work));
+    command.args(arguments(work)).args(more);
     if work.way == Way::Write {
         for path in paths {
             command.arg("--destroy").arg(path);

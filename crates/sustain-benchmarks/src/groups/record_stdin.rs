@@ -1,0 +1,247 @@
+//! Recording from a pipe: against what the pipe and the disk give at most, and against what people
+//! do today with a stream.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+use tempfile::{Builder, TempPath};
+
+use super::{Group, rate, rate_row};
+use crate::pairs::Compared;
+use crate::places::WrittenFile;
+use crate::process;
+use crate::progress;
+use crate::roles;
+use crate::setting::Setting;
+use crate::source::Source;
+use crate::table::{Goal, Row, Section, Verdict};
+use crate::tools::store_tool::{self, Recording};
+use crate::tools::{Interface, Way, Work, sustain_tool};
+
+/// What a store takes besides the stream: a block or two per MiB, rests of slots, superblocks.
+const BESIDES_BYTES: u64 = 256 << 20;
+/// What `dd` and `mbuffer` write at once.
+const BLOCK: &str = "1M";
+/// As much as `sustain` has by itself.
+const MBUFFER_MEMORY: &str = "512M";
+/// Ends a measurement on a disk on which the bytes would take longer; its rate is known by then.
+const MEASURE_S_MAX: u64 = 9;
+const LIMIT_RATIO_MIN: f64 = 0.90;
+const DD_RATIO_MIN: f64 = 1.30;
+const MBUFFER_RATIO_MIN: f64 = 1.50;
+
+/// Who takes the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taker {
+    Record,
+    Discard,
+    Measure,
+    Dd,
+    Mbuffer,
+    Cat,
+}
+
+const TAKERS: [Taker; 6] = [
+    Taker::Record,
+    Taker::Discard,
+    Taker::Measure,
+    Taker::Dd,
+    Taker::Mbuffer,
+    Taker::Cat,
+];
+
+/// What they have in common.
+struct Bench<'a> {
+    file: WrittenFile,
+    file_bytes: u64,
+    source: Source,
+    setting: &'a Setting,
+}
+
+/// Rates, round by round.
+#[derive(Debug, Default)]
+struct Rates([Vec<f64>; TAKERS.len()]);
+
+pub(super) fn run(setting: &Setting) -> anyhow::Result<Section> {
+    let file_bytes = setting.effort.stream_bytes + BESIDES_BYTES;
+    let bench = Bench {
+        file: WrittenFile::new(&setting.directory, file_bytes, &setting.interrupt)?,
+        file_bytes,
+        source: Source::new()?,
+        setting,
+    };
+    let has_mbuffer = is_there("mbuffer");
+    let mut rates = Rates::default();
+    for round in 0..setting.effort.stream_rounds {
+        // Each round in the other direction, so that a drift falls on all alike.
+        let mut turns = TAKERS.to_vec();
+        if !round.is_multiple_of(2) {
+            turns.reverse();
+        }
+        turns.retain(|taker| has_mbuffer || *taker != Taker::Mbuffer);
+        for taker in turns {
+            let rate_bytes_per_s = bench.rate_of(taker)?;
+            rates.0[taker as usize].push(rate_bytes_per_s);
+        }
+    }
+    let mut notes = vec![format!(
+        "{} MiB each time, {} rounds. Best of all rounds: record {}, pipe {}, disk {}.",
+        setting.effort.stream_bytes >> 20,
+        setting.effort.stream_rounds,
+        rate(rates.best(Taker::Record)),
+        rate(rates.best(Taker::Discard)),
+        rate(rates.best(Taker::Measure)),
+    )];
+    if !has_mbuffer {
+        let note = "No comparison with mbuffer: install the package `mbuffer`.";
+        progress(&format!("  {note}"));
+        notes.push(note.to_owned());
+    }
+    Ok(Section {
+        name: Group::RecordStdin.name(),
+        columns: ["", "sustain record", "other", "ratio [95 %]"],
+        rows: rates.rows(has_mbuffer),
+        notes,
+    })
+}
+
+fn is_there(program: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null());
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+impl Bench<'_> {
+    fn rate_of(&self, taker: Taker) -> anyhow::Result<f64> {
+        match taker {
+            Taker::Record => self.record(),
+            Taker::Discard => self.fed(roles::command("discard")?, None),
+            Taker::Measure => self.measure(),
+            Taker::Dd => self.dd(),
+            Taker::Mbuffer => self.mbuffer(),
+            Taker::Cat => self.cat(),
+        }
+    }
+
+    fn record(&self) -> anyhow::Result<f64> {
+        let members = [self.file.path()];
+        // The others have overwritten it.
+        store_tool::create(&members, None, self.setting)?;
+        let recording = Recording {
+            members: &members,
+            ring: false,
+            buffer_bytes: None,
+            time_s: None,
+        };
+        let bytes = self.setting.effort.stream_bytes;
+        let recorded = store_tool::record(recording, &self.source, bytes, self.setting)?;
+        Ok(recorded.bytes as f64 / recorded.own_s)
+    }
+
+    fn measure(&self) -> anyhow::Result<f64> {
+        let work = Work {
+            path: self.file.path(),
+            way: Way::Write,
+            interface: Interface::IoUring,
+            record_bytes: 1 << 20,
+            depth: 8,
+            size_bytes: self.file_bytes,
+            time_s: MEASURE_S_MAX,
+        };
+        let bytes = self.setting.effort.stream_bytes.to_string();
+        let more = ["--bytes", &bytes];
+        let several = sustain_tool::run_with(&work, &[work.path], &more, self.setting)?;
+        Ok(several.done.rate_bytes_per_s)
+    }
+
+    /// Into the same file, which keeps its size, so that it need not be allocated again.
+    fn dd(&self) -> anyhow::Result<f64> {
+        let mut command = Command::new("dd");
+        command
+            .arg(format!("of={}", self.file.path().display()))
+            .arg(format!("bs={BLOCK}"))
+            .args(["iflag=fullblock", "oflag=direct", "conv=fdatasync,notrunc"])
+            .arg("status=none");
+        self.fed(command, None)
+    }
+
+    /// Past the page cache and with a flush at the end, which are its defaults. With `-f` it would
+    /// truncate a file that it opens by name.
+    fn mbuffer(&self) -> anyhow::Result<f64> {
+        let output = File::options().write(true).open(self.file.path());
+        let output = output.context("cannot open the file that was written")?;
+        let mut command = Command::new("mbuffer");
+        command.args(["-q", "-s", BLOCK, "-m", MBUFFER_MEMORY, "-o", "/dev/fd/1"]);
+        self.fed(command, Some(output))
+    }
+
+    /// Into a new file, as in a shell.
+    fn cat(&self) -> anyhow::Result<f64> {
+        let file: TempPath = Builder::new()
+            .prefix("sustain-benchmarks-")
+            .tempfile_in(&self.setting.directory)
+            .context("cannot make a file")?
+            .into_temp_path();
+        let path: &Path = &file;
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "cat > \"$1\" && sync \"$1\"", "sh"])
+            .arg(path);
+        self.fed(command, None)
+    }
+
+    fn fed(&self, command: Command, output: Option<File>) -> anyhow::Result<f64> {
+        let bytes = self.setting.effort.stream_bytes;
+        let fed = process::run_fed(command, output, &self.source, bytes, self.setting)?;
+        if fed.bytes < bytes {
+            bail!("only {} of {bytes} bytes were taken", fed.bytes);
+        }
+        Ok(bytes as f64 / fed.elapsed_s)
+    }
+}
+
+impl Rates {
+    fn of(&self, taker: Taker) -> &[f64] {
+        &self.0[taker as usize]
+    }
+
+    fn best(&self, taker: Taker) -> f64 {
+        self.of(taker).iter().copied().fold(0.0, f64::max)
+    }
+
+    fn compared(&self, taker: Taker) -> Compared {
+        Compared::of(self.of(Taker::Record), self.of(taker))
+    }
+
+    fn rows(&self, has_mbuffer: bool) -> Vec<Row> {
+        let best = self.best(Taker::Record);
+        let limit = self.best(Taker::Discard).min(self.best(Taker::Measure));
+        let mut rows = vec![Row {
+            what: "best against the lower limit's best".to_owned(),
+            ours: rate(best),
+            other: rate(limit),
+            ratio: format!("{:.3}", best / limit),
+            goal: Goal::AtLeast(LIMIT_RATIO_MIN).text(),
+            verdict: Verdict::of(best / limit >= LIMIT_RATIO_MIN),
+        }];
+        for (what, taker) in [
+            ("the pipe, read and thrown away", Taker::Discard),
+            ("the disk, `sustain measure --write`", Taker::Measure),
+            ("`cat > file && sync file`", Taker::Cat),
+        ] {
+            rows.push(Row::shown(what.to_owned(), &self.compared(taker), rate));
+        }
+        rows.iter().for_each(|row| progress(&row.line()));
+        let dd = self.compared(Taker::Dd);
+        let goal = Goal::AtLeast(DD_RATIO_MIN);
+        rows.push(rate_row("`dd oflag=direct bs=1M`".to_owned(), &dd, goal));
+        if has_mbuffer {
+            let mbuffer = self.compared(Taker::Mbuffer);
+            let goal = Goal::AtLeast(MBUFFER_RATIO_MIN);
+            rows.push(rate_row("`mbuffer`".to_owned(), &mbuffer, goal));
+        }
+        rows
+    }
+}

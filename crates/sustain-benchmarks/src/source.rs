@@ -1,0 +1,124 @@
+//! What the programs that record from a pipe are given: 64 MiB of random bytes in memory, over and
+//! over, put into the pipe where they lie (`splice`). So all that is copied is what the reader
+//! copies, and this side is never what limits.
+
+use std::fs::File;
+use std::io::{PipeReader, PipeWriter, Write};
+
+use anyhow::{Context, bail};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::Errno;
+use rustix::pipe::{SpliceFlags, fcntl_setpipe_size, splice};
+use sustain::disk::clock::{Clock, Timestamp};
+use sustain::disk::data::FreshData;
+
+use crate::interrupt::Interrupt;
+
+const POOL_BYTES: u64 = 64 << 20;
+/// The largest that an ordinary user may have.
+const PIPE_BYTES: usize = 1 << 20;
+
+/// The data.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pool: File,
+}
+
+/// What went into a pipe.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Poured {
+    pub(crate) bytes: u64,
+    /// When the reader took its first byte: then the full pipe took one more. None if it never was
+    /// full.
+    pub(crate) first_taken: Option<Timestamp>,
+}
+
+impl Source {
+    pub(crate) fn new() -> anyhow::Result<Source> {
+        let mut bytes = vec![0; POOL_BYTES as usize];
+        FreshData::new(POOL_BYTES).fill(&mut bytes);
+        let pool = memfd_create("sustain-benchmarks", MemfdFlags::CLOEXEC)
+            .context("cannot make a file in memory")?;
+        let mut pool = File::from(pool);
+        pool.write_all(&bytes)
+            .context("cannot write a file in memory")?;
+        Ok(Source { pool })
+    }
+
+    /// Puts `bytes` into the pipe; ends early when nobody reads it any more or somebody wants to
+    /// stop.
+    pub(crate) fn pour(
+        &self,
+        pipe: &PipeWriter,
+        bytes: u64,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Poured> {
+        let mut poured = Poured {
+            bytes: 0,
+            first_taken: None,
+        };
+        while poured.bytes < bytes && !interrupt.is_set() {
+            let mut position = poured.bytes % POOL_BYTES;
+            let count = (bytes - poured.bytes)
+                .min(POOL_BYTES - position)
+                .min(PIPE_BYTES as u64);
+            let flags = SpliceFlags::empty();
+            let from = Some(&mut position);
+            match splice(&self.pool, from, pipe, None, count as usize, flags) {
+                Ok(0) => bail!("the file in memory has become shorter"),
+                Ok(moved) => poured.bytes += moved as u64,
+                Err(Errno::PIPE) => break,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno).context("cannot write into a pipe"),
+            }
+            if poured.first_taken.is_none() && poured.bytes > PIPE_BYTES as u64 {
+                poured.first_taken = Some(Clock::Real.now());
+            }
+        }
+        Ok(poured)
+    }
+}
+
+/// A pipe of the size that all programs are given.
+pub(crate) fn pipe() -> anyhow::Result<(PipeReader, PipeWriter)> {
+    let (reader, writer) = std::io::pipe().context("cannot make a pipe")?;
+    let size = fcntl_setpipe_size(&writer, PIPE_BYTES)
+        .with_context(|| format!("cannot make a pipe of {PIPE_BYTES} bytes"))?;
+    if size != PIPE_BYTES {
+        bail!("a pipe of {PIPE_BYTES} bytes became one of {size}");
+    }
+    Ok((reader, writer))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    #[test]
+    fn a_pipe_gets_the_pool_over_and_over() {
+        let source = Source::new().unwrap();
+        let (mut reader, writer) = pipe().unwrap();
+        let bytes = POOL_BYTES + 5000;
+        let pouring =
+            std::thread::spawn(move || source.pour(&writer, bytes, &Interrupt::default()));
+        let mut read = Vec::new();
+        reader.read_to_end(&mut read).unwrap();
+        let poured = pouring.join().unwrap().unwrap();
+        assert_eq!((poured.bytes, read.len() as u64), (bytes, bytes));
+        assert!(poured.first_taken.is_some());
+        let (pool, again) = read.split_at(POOL_BYTES as usize);
+        assert_eq!(again, &pool[..5000]);
+        assert_ne!(pool[..4096], pool[4096..8192]);
+    }
+
+    #[test]
+    fn nothing_is_poured_where_nobody_reads() {
+        let (reader, writer) = pipe().unwrap();
+        drop(reader);
+        let source = Source::new().unwrap();
+        let poured = source.pour(&writer, POOL_BYTES, &Interrupt::default());
+        assert_eq!(poured.unwrap().bytes, 0);
+    }
+}

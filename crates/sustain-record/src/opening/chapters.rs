@@ -5,10 +5,12 @@ use uuid::Uuid;
 
 use super::facts::{Facts, slot_start};
 use super::{Asked, PATIENCE_SLOTS, Tail};
-use crate::format::{Descriptor, EndNote, Kind, StartNote};
+use crate::format::{Descriptor, EndNote, Kind, Place, StartNote};
 
 /// So many appends at either end of a recording are looked at for the times of its streams.
 const LOOK_APPENDS: usize = 8;
+/// Of starts that are repeated in a ring two may be there, and one that is being written.
+const STARTS_TRIED: usize = 3;
 
 /// What one member has of a recording.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,10 +50,6 @@ pub(super) fn chapter(facts: &Facts, tail: &Tail, last: &Descriptor) -> Asked<Ch
     let start = start_of(facts, last, oldest_serial)?;
     let beginning = beginning_of(facts, last, start, oldest_serial)?;
     let first = beginning.first;
-    let start_note = match start {
-        Some(start) => facts.payload(start)?.map(StartNote::from_json),
-        None => None,
-    };
     let end_note = match last.kind {
         Kind::End => facts.payload(last)?.map(EndNote::from_json),
         Kind::Data | Kind::Start => None,
@@ -72,7 +70,7 @@ pub(super) fn chapter(facts: &Facts, tail: &Tail, last: &Descriptor) -> Asked<Ch
             && (0..first.positions.len()).any(came_before),
         first: first.clone(),
         last: last.clone(),
-        start: start_note.and_then(Result::ok),
+        start: start_note(facts, last, oldest_serial)?,
         end: end_note.and_then(Result::ok),
         first_of_streams: look_ahead(facts, first, last)?,
         last_of_streams: look_back(facts, last)?,
@@ -94,16 +92,59 @@ fn start_of<'a>(
     last: &Descriptor,
     oldest_serial: u64,
 ) -> Asked<Option<&'a Descriptor>> {
-    let Some(place) = last
-        .start
-        .filter(|place| place.slot_serial >= oldest_serial)
-    else {
+    match last.start {
+        Some(place) => start_at(facts, last, place, oldest_serial),
+        None => Ok(None),
+    }
+}
+
+fn start_at<'a>(
+    facts: &'a Facts,
+    last: &Descriptor,
+    place: Place,
+    oldest_serial: u64,
+) -> Asked<Option<&'a Descriptor>> {
+    if place.slot_serial < oldest_serial {
         return Ok(None);
-    };
+    }
     let found = facts.descriptor(place)?;
     Ok(found.filter(|start| {
         start.kind == Kind::Start && is_same(start, last) && start.sequence <= last.sequence
     }))
+}
+
+/// What the newest start says. A power cut may have left only a part of one that is repeated in a
+/// ring: then the one before it says the same, and is there still.
+fn start_note(facts: &Facts, last: &Descriptor, oldest_serial: u64) -> Asked<Option<StartNote>> {
+    let mut place = last.start;
+    for _ in 0..STARTS_TRIED {
+        let Some(tried) = place else { break };
+        if let Some(start) = start_at(facts, last, tried, oldest_serial)?
+            && let Some(note) = facts.payload(start)?
+            && let Ok(note) = StartNote::from_json(note)
+        {
+            return Ok(Some(note));
+        }
+        place = start_before(facts, last, tried, oldest_serial)?;
+    }
+    Ok(None)
+}
+
+/// The start before the one at `place`, as the slots before that have it.
+fn start_before(
+    facts: &Facts,
+    last: &Descriptor,
+    place: Place,
+    oldest_serial: u64,
+) -> Asked<Option<Place>> {
+    let earliest = place.slot_serial.saturating_sub(PATIENCE_SLOTS);
+    for serial in (earliest.max(oldest_serial)..place.slot_serial).rev() {
+        let found = facts.descriptor(slot_start(serial))?;
+        if let Some(found) = found.filter(|found| is_same(found, last)) {
+            return Ok(found.start.filter(|start| *start < place));
+        }
+    }
+    Ok(None)
 }
 
 fn beginning_of<'a>(

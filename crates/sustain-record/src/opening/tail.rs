@@ -163,7 +163,10 @@ fn is_end(descriptor: &&Descriptor) -> bool {
 /// Looks block by block for what a crash left in the newest slot and behind it.
 fn search_for_leftovers(facts: &Facts, slots_begun: u64, tail: &mut Tail) -> Asked<()> {
     let hinted = slots_begun.saturating_sub(1);
-    let newest = tail.newest_serial.unwrap_or(hinted);
+    // If no slot's start is left, what follows one may be.
+    let newest = tail
+        .newest_serial
+        .unwrap_or(hinted.saturating_sub(PATIENCE_SLOTS));
     let near_newest = newest..=newest.saturating_add(PATIENCE_SLOTS);
     let near_hint = hinted.max(newest)..=hinted.saturating_add(PATIENCE_SLOTS);
     for serial in near_newest

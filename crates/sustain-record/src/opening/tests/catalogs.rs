@@ -2,7 +2,7 @@
 
 use super::image::place;
 use super::*;
-use crate::format::Kind;
+use crate::format::{BLOCK_BYTES, Kind};
 
 /// Two members with three recordings, each of several slots.
 fn three_recordings() -> Image {
@@ -269,6 +269,22 @@ fn a_start_that_is_repeated_in_a_ring_tells_what_the_first_one_told() {
     assert!(first > place(0, 0) && first < repeated);
     assert_eq!(recording.streams[0].name, "camera 0");
     assert!(recording.ring);
+}
+
+#[test]
+fn a_repeated_start_of_which_only_a_part_was_written_leaves_the_word_to_the_one_before() {
+    let mut image = Image::new(&[4 * MIB], SLOT);
+    let count = image.members[0].geometry().slot_count;
+    image.ring = true;
+    image.begin(1);
+    image.fill(count / 2, 30_000);
+    image.start(0);
+    let repeated = image.members[0].start.unwrap();
+    let note_at = image.members[0].offset_of(repeated) + BLOCK_BYTES as u64;
+    image.members[0].medium.lose(note_at);
+    let recording = &recordings_of(&image)[0];
+    assert!(recording.ring);
+    assert_eq!(recording.streams[0].name, "camera 0");
 }
 
 #[test]

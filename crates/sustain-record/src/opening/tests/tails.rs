@@ -135,6 +135,11 @@ fn the_first_recording_of_a_store_may_have_lost_its_start() {
     assert_eq!(tail.newest_serial, None);
     assert_eq!(tail.max_sequence, image.sequence);
     assert_eq!(tail.next_slot_serial, 1);
+    // A hint beyond it does not lead past it.
+    image.members[0].superblock.slots_begun = 2;
+    let tail = tail_of(&image.members[0]);
+    assert_eq!(tail.max_sequence, image.sequence);
+    assert_eq!(tail.next_slot_serial, 2);
 }
 
 #[test]

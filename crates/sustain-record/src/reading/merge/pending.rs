@@ -1,5 +1,6 @@
 //! What of one stream has been found and not handed over, as ranges that do not overlap. Pure; the
-//! merge's own. Of two accounts of a range whole data wins over a gap, and a gap over damage.
+//! merge's own. Of two accounts of a range whole data with its frame marks wins over data without,
+//! that over a gap, and a gap over damage.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -173,7 +174,8 @@ impl Pending {
         self.insert_data(append, at..descriptor.payload_bytes);
     }
 
-    /// The next that is certain: whole data that follows what is done, or anything settled.
+    /// The next that is certain: whole data that follows what is done, or anything settled. Where an
+    /// append was only half written, another one with the same data, and its marks, may follow.
     pub(super) fn pop(&mut self) -> Option<(u64, Waiting)> {
         let start = self.done_bytes;
         if let Some(entry) = self.counted.first_entry().filter(|e| *e.key() <= start) {
@@ -188,8 +190,7 @@ impl Pending {
         let first = self.entries.first_key_value();
         let what = match first {
             Some((at, entry)) if *at == start => {
-                let is_data = matches!(entry.what, What::Data { .. });
-                if !is_data && entry.end_bytes > self.settled_bytes {
+                if !entry.what.is_best() && entry.end_bytes > self.settled_bytes {
                     return None;
                 }
                 let (_, entry) = self.entries.pop_first()?;
@@ -312,8 +313,14 @@ impl Pending {
 }
 
 impl What {
+    /// Whether nothing better can come.
+    fn is_best(&self) -> bool {
+        matches!(self, What::Data { origin, .. } if origin.marks.is_some())
+    }
+
     fn rank(&self) -> u8 {
         match self {
+            What::Data { .. } if self.is_best() => 3,
             What::Data { .. } => 2,
             What::Gap(_) => 1,
             What::Lost(..) => 0,

@@ -545,3 +545,25 @@ fn what_was_let_go_and_has_been_damaged_since_is_a_hole() {
             .all(|part| matches!(part, Part::Hole { .. }))
     );
 }
+
+#[test]
+fn data_without_its_marks_waits_for_a_copy_that_has_them() {
+    let model = Model::run(&[step(0, 10, Fate::Whole)], 1, 2);
+    let whole = model.on_members[0][0].clone();
+    let mut half_written = whole.clone();
+    Arc::make_mut(&mut half_written.origin).marks = None;
+    let mut elsewhere = whole;
+    let origin = Arc::make_mut(&mut elsewhere.origin);
+    origin.member = 1;
+    origin.descriptor.sequence += 1;
+    let mut merge = Merge::new(2, &[ALL], u64::MAX);
+    merge.push(0, half_written);
+    merge.end_member(0);
+    assert!(merge.next_ready().is_none());
+    merge.push(1, elsewhere);
+    merge.end_member(1);
+    let Some(Ready::Part(0, Part::Data { origin, .. })) = merge.next_ready() else {
+        panic!("the data comes");
+    };
+    assert_eq!(origin.member, 1);
+}

@@ -1,0 +1,222 @@
+//! The recorder and the readers in virtual time, over disks that fail in every way there is: one
+//! seed fixes everything, and every clause of what docs/format.md promises is held against what was
+//! acknowledged. docs/simulation.md says what is simulated and how to replay a failure.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on should stop where it is, and may say why"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use sustain_disk::clock::Clock;
+
+use plan::Plan;
+use run::run;
+
+#[path = "simulation/bench.rs"]
+mod bench;
+#[path = "simulation/check.rs"]
+mod check;
+#[path = "simulation/draw.rs"]
+mod draw;
+#[path = "simulation/engine.rs"]
+mod engine;
+#[path = "simulation/frames.rs"]
+mod frames;
+#[path = "simulation/history.rs"]
+mod history;
+#[path = "simulation/inlet.rs"]
+mod inlet;
+#[path = "simulation/outcome.rs"]
+mod outcome;
+#[path = "simulation/plan.rs"]
+mod plan;
+#[path = "simulation/run.rs"]
+mod run;
+#[path = "simulation/spans.rs"]
+mod spans;
+#[path = "simulation/window.rs"]
+mod window;
+
+/// Seeds that an ordinary run of the tests tries.
+const SEEDS: u64 = 2000;
+
+/// No seed takes nearly so long: whoever does hangs.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// So many failures are listed.
+const FAILURES_TOLD: usize = 50;
+
+/// How many seeds met what.
+type Coverage = BTreeMap<&'static str, u64>;
+
+/// What a seed has met, or why it failed.
+type Ran = Result<BTreeSet<&'static str>, String>;
+
+#[test]
+fn seeds_hold_the_promise() {
+    let bounds = Bounds::of_environment();
+    let results = without_panic_messages(|| run_seeds(&bounds));
+    eprintln!("{} seeds from {} on met", results.count, bounds.first);
+    for (what, seeds) in &results.coverage {
+        eprintln!("{seeds:8} {what}");
+    }
+    for (seed, why) in results.failures.iter().take(FAILURES_TOLD) {
+        eprintln!("seed {seed}: {}", why.lines().next().unwrap_or_default());
+    }
+    if let Some((seed, why)) = results.failures.first() {
+        panic!(
+            "{} of {} seeds fail, the first is {seed}: {why}\n\
+             SUSTAIN_SEED={seed} cargo test -p sustain-record --test simulation -- \
+             --nocapture one_seed",
+            results.failures.len(),
+            results.count,
+        );
+    }
+}
+
+/// Replays one seed, telling all about it. Without one it has nothing to do.
+#[test]
+fn one_seed() {
+    if let Some(seed) = number_in("SUSTAIN_SEED") {
+        let plan = Plan::of(seed);
+        eprintln!("{plan:#?}");
+        for what in run(&plan, true) {
+            eprintln!("{what}");
+        }
+    }
+}
+
+/// Which seeds are run: the environment may ask for others, or for as many as a time allows.
+struct Bounds {
+    first: u64,
+    count: u64,
+    seconds: Option<u64>,
+}
+
+impl Bounds {
+    fn of_environment() -> Bounds {
+        let seconds = number_in("SUSTAIN_SECONDS");
+        let usual = if seconds.is_some() { u64::MAX } else { SEEDS };
+        Bounds {
+            first: number_in("SUSTAIN_SEED_FIRST").unwrap_or(0),
+            count: number_in("SUSTAIN_SEEDS").unwrap_or(usual),
+            seconds,
+        }
+    }
+
+    fn end(&self) -> u64 {
+        self.first.saturating_add(self.count)
+    }
+}
+
+fn number_in(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().expect("a number"))
+}
+
+/// What came of many seeds.
+#[derive(Default)]
+struct Results {
+    count: u64,
+    coverage: Coverage,
+    failures: Vec<(u64, String)>,
+}
+
+impl Results {
+    fn take(&mut self, seed: u64, ran: Ran) {
+        self.count += 1;
+        match ran {
+            Ok(met) => met
+                .into_iter()
+                .for_each(|what| *self.coverage.entry(what).or_default() += 1),
+            Err(why) => self.failures.push((seed, why)),
+        }
+    }
+}
+
+/// What the threads that run seeds say.
+enum Said {
+    Begins(u64),
+    Ends(u64, Ran),
+}
+
+/// Runs the seeds on all CPUs.
+fn run_seeds(bounds: &Bounds) -> Results {
+    let next = AtomicU64::new(bounds.first);
+    let start = Clock::Real.now();
+    let is_over = || {
+        let elapsed_ns = Clock::Real.now().since_ns(start);
+        bounds
+            .seconds
+            .is_some_and(|seconds| elapsed_ns / 1_000_000_000 >= seconds)
+    };
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    let (sender, said) = channel();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                while !is_over() {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= bounds.end() {
+                        return;
+                    }
+                    sender.send(Said::Begins(seed)).unwrap();
+                    let ran = caught(|| run(&Plan::of(seed), false));
+                    sender.send(Said::Ends(seed, ran)).unwrap();
+                }
+            });
+        }
+        drop(sender);
+        collect(&said)
+    })
+}
+
+fn collect(said: &Receiver<Said>) -> Results {
+    let (mut running, mut results) = (BTreeSet::new(), Results::default());
+    loop {
+        match said.recv_timeout(PATIENCE) {
+            Ok(Said::Begins(seed)) => {
+                running.insert(seed);
+            }
+            Ok(Said::Ends(seed, ran)) => {
+                running.remove(&seed);
+                results.take(seed, ran);
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                // A thread that hangs cannot be stopped.
+                eprintln!("seeds {running:?} hang");
+                std::process::abort();
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                results.failures.sort();
+                return results;
+            }
+        }
+    }
+}
+
+/// The words of a panic as an error.
+fn caught(run: impl FnOnce() -> BTreeSet<&'static str>) -> Ran {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+            .unwrap_or_default()
+    })
+}
+
+/// Each failure is told once, at the end, and not with a backtrace in the middle.
+fn without_panic_messages<T>(run: impl FnOnce() -> T) -> T {
+    let hook = take_hook();
+    set_hook(Box::new(|_| {}));
+    let answer = run();
+    set_hook(hook);
+    answer
+}

@@ -1,0 +1,427 @@
+//! A store on simulated disks: made, recorded to, harmed.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use sustain_disk::clock::{Clock, WallClock};
+use sustain_disk::driver::{Driver, DriverSetup, Ending, QueueSetup};
+use sustain_disk::engine::{SharedMachine, SimulatedEngine, SimulatedTarget};
+use sustain_disk::meter::IntervalRule;
+use sustain_disk::simulated::{
+    CacheDescription, DiskDescription, FaultDescription, FaultKind, Machine, MachineFile,
+    StallDescription,
+};
+use sustain_disk::target::{Target, TargetKind};
+use sustain_record::format::{BLOCK_BYTES, Geometry, Superblock};
+use sustain_record::recorder::{
+    Board, MemberSetup, RecordFeed, RecordSetup, Standing, StreamSetup,
+};
+use sustain_record::store::{Mode, Store};
+use sustain_session::SimulatedDisk;
+use uuid::Uuid;
+
+use crate::draw::Draw;
+use crate::engine::{Fate, FaultyEngine, Kept, Watch};
+use crate::history::History;
+use crate::inlet::TimetableInlet;
+use crate::plan::{MemberPlan, Plan, RecordingPlan};
+
+/// 2026-07-14 12:34:56 UTC.
+const EPOCH_NS: i64 = 1_784_032_496_000_000_000;
+
+/// The store and all that is known of it.
+pub struct Bench {
+    pub plan: Plan,
+    pub clock: Clock,
+    pub wall: WallClock,
+    pub machine: SharedMachine,
+    pub disks: Vec<SimulatedDisk>,
+    pub history: Rc<RefCell<History>>,
+    pub draw: Draw,
+    pub struck: Vec<&'static str>,
+    /// The longest from acceptance to durability in the last recording, per stream.
+    pub durable_latency_ns_max: Vec<u64>,
+    /// Whether someone replays it and wants to know more.
+    pub is_told: bool,
+}
+
+impl Bench {
+    pub fn new(plan: &Plan) -> Bench {
+        let clock = Clock::simulated();
+        let file = MachineFile {
+            path: PathBuf::from("simulation.toml"),
+            disks: plan.members.iter().enumerate().map(disk).collect(),
+            limits: Vec::new(),
+            warnings: Vec::new(),
+        };
+        let machine = SharedMachine::with_contents(Machine::new(&file, plan.seed), &clock);
+        let disks = plan
+            .members
+            .iter()
+            .enumerate()
+            .map(|(index, member)| SimulatedDisk {
+                target: Target {
+                    name: format!("m{index}"),
+                    kind: TargetKind::Simulated,
+                    file: None,
+                    capacity_bytes: Some(member.capacity_bytes),
+                    alignment_bytes: 512,
+                    device: None,
+                },
+                simulated: SimulatedTarget {
+                    machine: 0,
+                    disk: index,
+                },
+            });
+        let mut bench = Bench {
+            wall: WallClock::fixed(clock.now(), EPOCH_NS),
+            disks: disks.collect(),
+            history: Rc::default(),
+            draw: Draw::new(!plan.seed),
+            struck: Vec::new(),
+            durable_latency_ns_max: Vec::new(),
+            is_told: false,
+            plan: plan.clone(),
+            clock,
+            machine,
+        };
+        bench.create();
+        bench
+    }
+
+    fn create(&mut self) {
+        let mut uuid = || {
+            let high = u128::from(self.draw.number()) << 64;
+            Uuid::from_u128(high | u128::from(self.draw.number()))
+        };
+        let store = uuid();
+        let members: Vec<Uuid> = self.disks.iter().map(|_| uuid()).collect();
+        let mut history = self.history.borrow_mut();
+        for (index, plan) in self.plan.members.iter().enumerate() {
+            let geometry = Geometry::of_member(plan.capacity_bytes, self.plan.slot_bytes).unwrap();
+            assert_eq!(geometry.slot_count, plan.slots);
+            history.geometries.push(geometry);
+            let superblock = Superblock {
+                store,
+                member: members[index],
+                generation: 1,
+                created_ns: EPOCH_NS,
+                geometry,
+                member_index: index as u16,
+                members: members.clone(),
+                is_prewritten: false,
+                slots_begun: 0,
+            };
+            for (copy, offset_bytes) in (0..).zip(geometry.superblock_offsets()) {
+                self.machine
+                    .write_contents(index, offset_bytes, &superblock.encode(copy));
+            }
+        }
+    }
+
+    /// Opens the store, all of its members being there.
+    pub fn open(&self, mode: Mode) -> Store {
+        self.open_without(None, mode)
+    }
+
+    pub fn open_without(&self, missing: Option<usize>, mode: Mode) -> Store {
+        let disks: Vec<SimulatedDisk> = self
+            .disks
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| Some(*index) != missing)
+            .map(|(_, disk)| disk.clone())
+            .collect();
+        let machines = [self.machine.clone()];
+        Store::open_simulated(&disks, &machines, &self.clock, mode).expect("the store opens")
+    }
+
+    /// One recording, however it ends.
+    pub fn record(&mut self, number: usize) -> Fate {
+        let plan = self.plan.recordings[number].clone();
+        let mut store = self.open(Mode::Record);
+        if self.is_told {
+            tell(&store);
+        }
+        let slots_begun = store.slots_begun_at_start(plan.ring);
+        if plan.ring {
+            self.history.borrow_mut().began(&slots_begun);
+        }
+        if plan.torn_superblocks {
+            self.tear_superblocks(&store, &slots_begun);
+            return Fate::Torn;
+        }
+        let renewed = store.renew_superblocks(&slots_begun);
+        if self
+            .plan
+            .members
+            .iter()
+            .all(|member| member.bad_byte.is_none())
+        {
+            renewed.expect("superblocks can be renewed");
+        }
+        let setup = self.setup(&plan, &store, number);
+        let inlet = TimetableInlet::new(
+            &plan,
+            self.plan.seed ^ (number as u64 + 1) << 48,
+            setup.start,
+            self.wall,
+        );
+        self.history.borrow_mut().begin(
+            setup.recording_id,
+            setup.recording,
+            plan.ring,
+            inlet.facts(),
+            setup.members.iter().map(|member| member.previous).collect(),
+        );
+        drop(store);
+        let (fate, result, kept) = self.drive(&plan, setup, inlet, number);
+        self.history.borrow_mut().end(result);
+        if fate == Fate::Running && plan.renews_at_end {
+            let mut store = self.open(Mode::Record);
+            let newest = store.tails.iter().map(|tail| tail.newest_serial);
+            let slots_begun: Vec<u64> = newest
+                .map(|serial| serial.map_or(0, |serial| serial + 1))
+                .collect();
+            // A disk with a bad byte may refuse.
+            let _ = store.renew_superblocks(&slots_begun);
+        }
+        if let (Some(kept), Some((member, _))) = (kept, plan.stale) {
+            self.come_back(member, kept);
+        }
+        fate
+    }
+
+    fn setup(&mut self, plan: &RecordingPlan, store: &Store, number: usize) -> RecordSetup {
+        let members = store.members.iter().zip(&store.tails);
+        RecordSetup {
+            store: store.id,
+            members: members
+                .map(|(member, tail)| MemberSetup {
+                    name: member.name.clone(),
+                    uuid: member.superblock.member,
+                    geometry: member.superblock.geometry,
+                    next_slot_serial: tail.next_slot_serial,
+                    previous: tail.last.as_ref().map(|last| last.place),
+                    previous_start: tail.start,
+                })
+                .collect(),
+            streams: plan
+                .streams
+                .iter()
+                .enumerate()
+                .map(|(index, stream)| StreamSetup {
+                    name: format!("s{index}"),
+                    framing: if stream.frame_bytes.is_some() {
+                        "lines"
+                    } else {
+                        "none"
+                    }
+                    .to_owned(),
+                    source: None,
+                })
+                .collect(),
+            recording: store.next_recording(),
+            recording_id: Uuid::from_u128(
+                (u128::from(self.draw.number()) << 64) | (number as u128 + 1),
+            ),
+            first_sequence: store.first_sequence(),
+            ring: plan.ring,
+            durability: plan.durability,
+            window: plan.window,
+            wall: self.wall,
+            start: self.clock.now(),
+            tool: "simulation".to_owned(),
+        }
+    }
+
+    fn drive(
+        &mut self,
+        plan: &RecordingPlan,
+        setup: RecordSetup,
+        inlet: TimetableInlet,
+        number: usize,
+    ) -> (Fate, Option<(Standing, Ending)>, Option<Kept>) {
+        let start = setup.start;
+        let mut feed = RecordFeed::new(setup, inlet).unwrap();
+        let board: std::sync::Arc<Board> = feed.board();
+        let watch = Rc::new(Watch {
+            history: Rc::clone(&self.history),
+            fate: RefCell::new(Fate::Running),
+            struck: RefCell::default(),
+        });
+        let targets = self.disks.iter().map(|disk| disk.simulated).collect();
+        let inner = SimulatedEngine::new(vec![self.machine.clone()], targets, self.clock.clone());
+        let engine = FaultyEngine::new(
+            inner,
+            &self.clock,
+            &self.machine,
+            &plan.faults,
+            self.disks.len(),
+            self.plan.seed.wrapping_add(number as u64),
+            plan.length_ns,
+            &watch,
+            &board,
+            plan.stale,
+        );
+        let kept = Rc::clone(&engine.kept);
+        let queues: Vec<QueueSetup> = (0..self.disks.len())
+            .map(|member| QueueSetup {
+                targets: vec![member],
+                depth: plan.window.depth + 2,
+            })
+            .collect();
+        let setup = DriverSetup {
+            start,
+            interval: IntervalRule::Time(1_000_000_000),
+            report_every_ns: 100_000_000,
+            flush_at_end: false,
+        };
+        let mut driver = Driver::new(Box::new(engine), self.clock.clone(), &queues, setup);
+        let ran = driver.run(&mut feed, &mut |_| {});
+        self.struck.append(&mut watch.struck.borrow_mut());
+        let fate = *watch.fate.borrow();
+        assert_ne!(fate, Fate::Stuck, "the recorder hangs: {:?}", board.read());
+        let mut result = None;
+        if fate == Fate::Running {
+            ran.expect("the driver runs to its end");
+            feed.close(self.clock.now());
+            let standing = board.read();
+            assert!(standing.is_over, "a recording that is over says so");
+            self.history.borrow_mut().shown(&standing);
+            assert!(feed.inlet_mut().has_all_buffers(), "all buffers come back");
+            let ending = feed.ending().expect("it has an ending");
+            let latencies = feed.take_durable_latency();
+            self.durable_latency_ns_max = latencies
+                .iter()
+                .map(|latency| latency.max().latency_ns)
+                .collect();
+            result = Some((standing, ending));
+        }
+        drop(driver);
+        let kept = kept.borrow_mut().take();
+        (fate, result, kept)
+    }
+
+    /// A crash while the copies A and C were renewed: any of their sectors are new.
+    fn tear_superblocks(&mut self, store: &Store, slots_begun: &[u64]) {
+        self.struck.push("torn superblocks");
+        for (index, member) in store.members.iter().enumerate() {
+            let mut superblock = member.superblock.clone();
+            superblock.generation += 1;
+            superblock.slots_begun = slots_begun[index];
+            let offsets = superblock.geometry.superblock_offsets();
+            for copy in [0, 2] {
+                let block = superblock.encode(copy);
+                for (sector, bytes) in block.chunks(512).enumerate() {
+                    if self.draw.chance(500) {
+                        let at = offsets[copy as usize] + sector as u64 * 512;
+                        self.machine.write_contents(index, at, bytes);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A member comes back in the state in which it was.
+    fn come_back(&mut self, member: usize, kept: Kept) {
+        self.struck.push("stale member");
+        self.machine.restore(member, kept.medium);
+        let mut history = self.history.borrow_mut();
+        for append in history
+            .appends
+            .iter_mut()
+            .filter(|append| append.member == member)
+        {
+            if append.durable_at.is_none_or(|at| at > kept.events) {
+                append.is_gone = true;
+            }
+        }
+    }
+
+    /// Writes down what opening has found.
+    pub fn recover(&mut self) {
+        self.struck.push("recovered");
+        let mut store = self.open(Mode::Record);
+        let found = store.recordings().expect("the recordings can be listed");
+        let recovered = store.recover(&found);
+        let has_bad_byte = self.plan.members.iter().any(|plan| plan.bad_byte.is_some());
+        assert!(recovered.is_ok() || has_bad_byte, "{recovered:?}");
+        drop(store);
+        let store = self.open(Mode::Read);
+        let slots_begun = store.tails.iter().map(|tail| tail.next_slot_serial);
+        let slots_begun: Vec<u64> = slots_begun.collect();
+        // In a ring the end mark lies where the oldest slot was.
+        self.history.borrow_mut().began(&slots_begun);
+    }
+
+    pub fn cut_power(&mut self) {
+        self.struck.push("power cut at rest");
+        self.machine.power_cut(self.draw.number());
+    }
+
+    /// Flips bits in a few stretches of the slots or the superblocks.
+    pub fn flip_bits(&mut self, count: u64) {
+        for _ in 0..count {
+            self.struck.push("flipped bits");
+            let member = self.draw.below(self.disks.len() as u64) as usize;
+            let geometry = self.history.borrow().geometries[member];
+            let blocks = geometry.member_bytes / BLOCK_BYTES as u64;
+            // Not the copies B and D of the superblock: one must be left.
+            let safe = 2 * SUPERBLOCK_ROOM / BLOCK_BYTES as u64;
+            let at = self.draw.between(safe / 2, blocks - safe / 2 - 1) * BLOCK_BYTES as u64
+                + self.draw.below(BLOCK_BYTES as u64);
+            let length = self.draw.magnitude(1.0, 5000.0) as u64;
+            let end = (at + length).min(geometry.member_bytes - SUPERBLOCK_ROOM);
+            let mut bytes = vec![0; (end - at) as usize];
+            self.machine.read_contents(member, at, &mut bytes);
+            for byte in &mut bytes {
+                *byte ^= 1 << self.draw.below(8);
+            }
+            self.machine.write_contents(member, at, &bytes);
+            self.history.borrow_mut().damage(member, at..end);
+        }
+    }
+}
+
+const SUPERBLOCK_ROOM: u64 = 128 << 10;
+
+fn disk((index, plan): (usize, &MemberPlan)) -> DiskDescription {
+    let rate = plan.rate_bytes_per_s;
+    let mut disk = DiskDescription::new(&format!("m{index}"), plan.capacity_bytes, rate, rate);
+    disk.request_ns = plan.request_ns;
+    disk.noise_fraction = plan.noise_fraction;
+    disk.cache = plan.cache_bytes.map(|capacity_bytes| CacheDescription {
+        capacity_bytes,
+        rate_bytes_per_s: Some(rate * 20.0),
+        volatile: plan.is_volatile,
+    });
+    disk.stall = plan
+        .stall_ns
+        .map(|(every_ns, for_ns)| StallDescription { every_ns, for_ns });
+    disk.fault = plan.bad_byte.map(|at_bytes| FaultDescription {
+        at_bytes,
+        kind: FaultKind::InputOutput,
+        once: false,
+    });
+    disk
+}
+
+/// What is found on a store when it is opened.
+pub fn tell(store: &Store) {
+    for (member, tail) in store.tails.iter().enumerate() {
+        let last = tail
+            .last
+            .as_ref()
+            .map(|last| (last.recording, last.kind, last.place));
+        eprintln!(
+            "member {member}: newest {:?}, next {}, clean {}, hint {}, last {last:?}, start {:?}",
+            tail.newest_serial,
+            tail.next_slot_serial,
+            tail.clean_end,
+            store.members[member].superblock.slots_begun,
+            tail.start
+        );
+    }
+}

@@ -1,0 +1,432 @@
+//! Holds what can be read of a store against what was promised.
+
+use std::ops::Range;
+
+use sustain_disk::driver::Ending;
+use sustain_record::format::{GapReason, Kind};
+use sustain_record::opening::Recording;
+use sustain_record::reading::part::Part;
+use sustain_record::reading::parts::Parts;
+use sustain_record::reading::scope::Scope;
+use sustain_record::reading::stream::{Range as Wanted, StreamReader};
+use sustain_record::reading::verify::{Checkable, VerifiedStream, VerifyResult, verify};
+use sustain_record::store::{Mode, Recovered, Store};
+use sustain_session::Stop;
+
+use crate::bench::{Bench, tell};
+use crate::frames::check_frames;
+use crate::history::{Append, History, Recorded};
+use crate::spans::Spans;
+
+/// What was read of one stream.
+#[derive(Default)]
+pub struct ReadBack {
+    pub data: Spans,
+    pub gaps: Spans,
+    pub holes: Spans,
+    pub overwritten: Spans,
+    pub end_bytes: u64,
+    pub is_open: bool,
+}
+
+/// What the state of the store allows.
+#[derive(Clone, Copy)]
+pub struct Given {
+    pub missing: Option<usize>,
+    /// Nothing but the recorder has touched it, and all is there.
+    pub is_untouched: bool,
+}
+
+/// Reads all that is there, and holds it against the history.
+pub fn check(bench: &mut Bench, given: Given) {
+    let mut store = bench.open_without(given.missing, Mode::Read);
+    if bench.is_told {
+        tell(&store);
+    }
+    let found = store.recordings().expect("the recordings can be listed");
+    let checked = verify(
+        Checkable {
+            members: &store.members,
+            recordings: &found,
+            machines: store.machines(),
+            clock: store.clock(),
+        },
+        &mut |_| {},
+        &Stop::default(),
+    )
+    .expect("the store can be checked");
+    let history = bench.history.borrow();
+    check_numbers(&history, &found);
+    for (index, recorded) in history.recordings.iter().enumerate() {
+        let view = View {
+            history: &history,
+            index,
+            recorded,
+            given,
+        };
+        let recording = found.iter().find(|recording| recording.id == recorded.id);
+        let Some(recording) = recording else {
+            view.may_be_missing();
+            continue;
+        };
+        view.check_recording(&store, recording, &checked, &mut bench.draw);
+    }
+    if given.is_untouched && history.recordings.iter().all(|one| one.result.is_some()) {
+        // What has no room on any member stands in the result alone, and is a hole in the store.
+        let is_accounted = |recorded: &Recorded| {
+            let streams = recorded.streams.iter().zip(&recorded.shown);
+            recorded.failed.is_empty()
+                && streams
+                    .clone()
+                    .all(|(stream, shown)| stream.offered_bytes == *shown)
+        };
+        let is_lossless = history.recordings.iter().all(is_accounted);
+        assert!(
+            checked.ok || !is_lossless || history.recordings.iter().any(|one| one.ring),
+            "verify finds fault with what nothing has happened to: {:?}",
+            checked.bad
+        );
+    }
+}
+
+fn check_numbers(history: &History, found: &[Recording]) {
+    for recording in found {
+        let known = history
+            .recordings
+            .iter()
+            .find(|known| known.id == recording.id);
+        let known = known.expect("only what was recorded is found");
+        assert_eq!(known.number, recording.number);
+    }
+    let mut numbers: Vec<u32> = found.iter().map(|recording| recording.number).collect();
+    let count = numbers.len();
+    numbers.dedup();
+    assert_eq!(numbers.len(), count, "no two recordings have one number");
+}
+
+/// One recording and what is known of it.
+pub struct View<'a> {
+    pub history: &'a History,
+    pub index: usize,
+    pub recorded: &'a Recorded,
+    pub given: Given,
+}
+
+impl View<'_> {
+    /// Appends of this recording that are durable and where they should be.
+    pub fn promised(&self) -> impl Iterator<Item = &Append> {
+        self.history.appends.iter().filter(|append| {
+            append.recording == self.index
+                && append.is_promised()
+                && Some(append.member) != self.given.missing
+        })
+    }
+
+    fn may_be_missing(&self) {
+        let number = self.recorded.number;
+        let left = self.promised().find(|append| append.kind == Kind::Data);
+        assert!(
+            left.is_none(),
+            "recording {number} is not found, but has {left:?}"
+        );
+    }
+
+    fn check_recording(
+        &self,
+        store: &Store,
+        recording: &Recording,
+        checked: &VerifyResult,
+        draw: &mut crate::draw::Draw,
+    ) {
+        self.check_summary(recording);
+        let scope = Scope::of(recording, &store.members, store.machines(), store.clock());
+        let count = self.recorded.streams.len();
+        if recording.streams.len() < count {
+            assert!(self.promised().next().is_none(), "a stream is not known");
+            return;
+        }
+        let mut streams: Vec<ReadBack> = (0..count).map(|_| ReadBack::default()).collect();
+        let parts = Parts::open(&scope, &scope.all(0..count as u16)).expect("it can be read");
+        for item in parts {
+            let (stream, part) = item.expect("it can be read");
+            self.take(stream, &part, &mut streams[usize::from(stream)]);
+        }
+        let verified = checked
+            .recordings
+            .iter()
+            .find(|one| one.number == recording.number);
+        let verified = verified.expect("what is listed is checked");
+        for (stream, read) in streams.iter().enumerate() {
+            self.check_stream(stream as u16, read, recording);
+            check_account(read, &verified.streams[stream]);
+            if draw.chance(150) {
+                self.check_range(&scope, stream as u16, read, draw);
+            }
+            if self.recorded.streams[stream].synthetic.frames().is_some() && draw.chance(400) {
+                check_frames(self, &scope, stream as u16, read);
+            }
+        }
+    }
+
+    fn check_summary(&self, recording: &Recording) {
+        let is_whole = |append: &&Append| append.damaged.is_empty();
+        let kinds: Vec<Kind> = self
+            .promised()
+            .filter(is_whole)
+            .map(|append| append.kind)
+            .collect();
+        if kinds.contains(&Kind::Start) && self.given.is_untouched {
+            assert_eq!(recording.ring, self.recorded.ring);
+            assert_eq!(recording.streams.len(), self.recorded.streams.len());
+            for (known, found) in self.recorded.streams.iter().zip(&recording.streams) {
+                assert_eq!(known.name, found.name);
+            }
+        }
+        let Some((standing, ending)) = &self.recorded.result else {
+            return;
+        };
+        if !kinds.contains(&Kind::End) {
+            return;
+        }
+        let number = recording.number;
+        assert!(
+            !recording.open_end,
+            "recording {number} has an end mark, and is not ended"
+        );
+        let end = recording.end.as_ref().expect("an end says what it ends");
+        let name = match ending {
+            Ending::Interrupted => "signal",
+            other => other.name(),
+        };
+        assert_eq!(end.ended, name, "the end mark against the result");
+        for (told, shown) in end.streams.iter().zip(&standing.streams) {
+            assert_eq!(told.offered, shown.offered_bytes);
+            assert_eq!(told.recorded, shown.recorded_bytes);
+            assert_eq!(told.gap_bytes, shown.gap_bytes);
+            assert_eq!(told.frames, shown.frames);
+        }
+    }
+
+    /// One part: it follows the one before, and its bytes are right.
+    fn take(&self, stream: u16, part: &Part, read: &mut ReadBack) {
+        assert_eq!(
+            part.offset_bytes(),
+            read.end_bytes,
+            "stream {stream}: parts follow each other"
+        );
+        assert!(!read.is_open, "nothing follows an open end");
+        let range = part.offset_bytes()..part.end_bytes();
+        match part {
+            Part::Data { bytes, .. } => {
+                let synthetic = &self.recorded.streams[usize::from(stream)].synthetic;
+                let wrong = synthetic.check(range.start, bytes);
+                assert_eq!(wrong, None, "a wrong byte of stream {stream} is returned");
+                read.data.add(range);
+            }
+            Part::Gap { .. } => read.gaps.add(range),
+            Part::Hole { .. } => read.holes.add(range),
+            Part::Overwritten { .. } => {
+                assert_eq!(range.start, 0, "only the start can be written over");
+                read.overwritten.add(range);
+            }
+            Part::OpenEnd { .. } => read.is_open = true,
+        }
+        read.end_bytes = part.end_bytes();
+    }
+
+    fn check_stream(&self, stream: u16, read: &ReadBack, recording: &Recording) {
+        let of = |append: &&Append| append.kind == Kind::Data && append.stream == stream;
+        let readable_from = self.readable_from();
+        let mut owed = Spans::default();
+        let mut owed_gaps = Spans::default();
+        for append in self.promised().filter(of) {
+            if readable_from.is_none_or(|from| append.sequence < from) {
+                continue;
+            }
+            let mut whole = Spans::default();
+            whole.add(append.payload.clone());
+            append
+                .damaged
+                .iter()
+                .for_each(|range| whole.remove(range.clone()));
+            owed.add_all(&whole);
+            if let Some((gap, _)) = &append.gap {
+                owed_gaps.add(gap.clone());
+            }
+        }
+        // Where the ring begins, what was handed out before counts as written over, although some of
+        // it came back to another member later, or was accounted for later.
+        let begins = self.ring_begins(stream, readable_from.unwrap_or(0));
+        owed.remove(0..begins);
+        owed_gaps.remove(0..begins);
+        let number = recording.number;
+        if let Some(lost) = owed.first_outside(&read.data) {
+            panic!(
+                "recording {number}, stream {stream}: {lost:?} is durable and does not come back \
+                 (hole {}, gap {}, overwritten {}, end {})",
+                read.holes.has(lost.start),
+                read.gaps.has(lost.start),
+                read.overwritten.has(lost.start),
+                read.end_bytes,
+            );
+        }
+        let mut accounted = read.data.clone();
+        accounted.add_all(&read.gaps);
+        if let Some(lost) = owed_gaps.first_outside(&accounted) {
+            panic!("recording {number}, stream {stream}: the gap {lost:?} is not named");
+        }
+        self.check_gaps(stream, read);
+        let shown = self.recorded.shown[usize::from(stream)];
+        let is_certain = self.given.is_untouched && !self.was_ring();
+        if is_certain {
+            assert!(
+                read.end_bytes >= shown,
+                "recording {number}, stream {stream}: {} is read of {shown} that were promised",
+                read.end_bytes
+            );
+            let mut below = read.holes.clone();
+            below.remove(shown..u64::MAX);
+            assert!(
+                below.is_empty(),
+                "recording {number}, stream {stream}: {below:?} is lost"
+            );
+        }
+        let offered = self.recorded.streams[usize::from(stream)].offered_bytes;
+        assert!(
+            read.end_bytes <= offered,
+            "{} is read of {offered}",
+            read.end_bytes
+        );
+        let Some(end) = recording.end.as_ref().filter(|_| !recording.open_end) else {
+            return;
+        };
+        assert!(!read.is_open);
+        if end.ended == Recovered::ENDED {
+            let total = end.streams[usize::from(stream)].offered;
+            assert_eq!(read.end_bytes, total, "to the end that was found");
+        } else {
+            assert_eq!(read.end_bytes, offered, "a clean end is read to its end");
+        }
+    }
+
+    /// What is said to be a gap was lost by its source, or given up by the recorder.
+    fn check_gaps(&self, stream: u16, read: &ReadBack) {
+        let mut known = Spans::default();
+        for drop in &self.recorded.streams[usize::from(stream)].drops {
+            known.add(drop.clone());
+        }
+        let current = self.index;
+        let written = self.history.appends.iter().filter(|append| {
+            append.recording == current && append.kind == Kind::Data && append.stream == stream
+        });
+        for append in written {
+            if let Some((range, GapReason::NotWritten)) = &append.gap {
+                known.add(range.clone());
+            }
+        }
+        if let Some(wrong) = read.gaps.first_outside(&known) {
+            panic!("stream {stream}: {wrong:?} is called a gap, and is none");
+        }
+    }
+
+    fn was_ring(&self) -> bool {
+        self.history
+            .recordings
+            .iter()
+            .any(|recording| recording.ring)
+    }
+
+    /// The first sequence from which on all that is promised is to be readable; none if that
+    /// cannot be said.
+    pub fn readable_from(&self) -> Option<u64> {
+        if !self.was_ring() {
+            return Some(0);
+        }
+        let mut from = 0;
+        for member in 0..self.history.geometries.len() {
+            if Some(member) == self.given.missing {
+                continue;
+            }
+            let of_member = |append: &&Append| append.member == member;
+            let was_here = self
+                .history
+                .appends
+                .iter()
+                .any(|append| append.recording == self.index && append.member == member);
+            if was_here {
+                let oldest = self
+                    .promised()
+                    .filter(of_member)
+                    .map(|append| append.sequence)
+                    .min();
+                from = from.max(oldest?);
+            }
+        }
+        Some(from)
+    }
+
+    /// Up to where a stream was handed out before a sequence.
+    fn ring_begins(&self, stream: u16, sequence: u64) -> u64 {
+        let before = self.history.appends.iter().filter(|append| {
+            append.recording == self.index
+                && append.kind == Kind::Data
+                && append.stream == stream
+                && append.sequence < sequence
+        });
+        before.map(|append| append.payload.end).max().unwrap_or(0)
+    }
+
+    /// A range gives just what all of it gives there.
+    fn check_range(
+        &self,
+        scope: &Scope,
+        stream: u16,
+        read: &ReadBack,
+        draw: &mut crate::draw::Draw,
+    ) {
+        let start = draw.below(read.end_bytes + 2);
+        let end = start + draw.below(read.end_bytes + 2 - start);
+        let reader = StreamReader::open(scope, stream, &Wanted::Bytes(start..end));
+        let mut again = ReadBack {
+            end_bytes: start,
+            ..ReadBack::default()
+        };
+        for part in reader.expect("a range can be read") {
+            let part = part.expect("a range can be read");
+            if let Part::Overwritten { .. } = part {
+                again.overwritten.add(part.offset_bytes()..part.end_bytes());
+                again.end_bytes = part.end_bytes();
+            } else {
+                self.take(stream, &part, &mut again);
+            }
+        }
+        let within: Range<u64> = start..end.min(read.end_bytes);
+        for (what, all, some) in [
+            ("data", &read.data, &again.data),
+            ("gaps", &read.gaps, &again.gaps),
+            ("holes", &read.holes, &again.holes),
+            ("overwritten", &read.overwritten, &again.overwritten),
+        ] {
+            let mut expected = all.clone();
+            expected.remove(0..within.start);
+            expected.remove(within.end.max(within.start)..u64::MAX);
+            assert_eq!(
+                *some, expected,
+                "{what} of bytes {start} to {end} of stream {stream}"
+            );
+        }
+    }
+}
+
+/// The check of the store gives the same account.
+fn check_account(read: &ReadBack, verified: &VerifiedStream) {
+    assert_eq!(verified.offered, read.end_bytes);
+    assert_eq!(verified.recorded, read.data.bytes());
+    assert_eq!(verified.gap_bytes, read.gaps.bytes());
+    assert_eq!(verified.hole_bytes, read.holes.bytes());
+    assert_eq!(verified.overwritten_bytes, read.overwritten.bytes());
+    assert_eq!(
+        verified.offered,
+        verified.recorded + verified.gap_bytes + verified.hole_bytes + verified.overwritten_bytes
+    );
+}

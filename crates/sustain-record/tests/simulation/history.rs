@@ -1,0 +1,506 @@
+//! What was written, what of it the disks have promised, and what the recorder has promised: kept
+//! beside the recorder from the requests alone, so that it can be held against it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
+
+use sustain_disk::driver::Ending;
+use sustain_disk::engine::{Operation, Request, Vector};
+use sustain_record::format::{
+    BLOCK_BYTES, CONTROL_STREAM, Descriptor, GapReason, Geometry, Kind, PIECE_BYTES, Place,
+    Position, is_sealed, marks_are_whole, marks_range, payload_range, verify_payload,
+};
+use sustain_record::recorder::{Standing, UNFLUSHED_SLOTS_MAX};
+use uuid::Uuid;
+
+use crate::inlet::{Facts, StreamFacts};
+
+/// An append that was submitted.
+#[derive(Debug, Clone)]
+pub struct Append {
+    pub recording: usize,
+    pub member: usize,
+    pub place: Place,
+    pub offset_bytes: u64,
+    pub append_bytes: u64,
+    pub sequence: u64,
+    pub kind: Kind,
+    pub stream: u16,
+    /// Of its payload in the stream.
+    pub payload: Range<u64>,
+    pub gap: Option<(Range<u64>, GapReason)>,
+    pub marks_bytes: u64,
+    pub completed_at: Option<u64>,
+    pub durable_at: Option<u64>,
+    /// It is not on its member any more, or not for sure.
+    pub is_gone: bool,
+    /// Parts of the payload that were damaged.
+    pub damaged: Vec<Range<u64>>,
+    pub marks_are_damaged: bool,
+}
+
+impl Append {
+    pub fn is_promised(&self) -> bool {
+        self.durable_at.is_some() && !self.is_gone
+    }
+}
+
+/// A recording, as it was told from outside.
+pub struct Recorded {
+    pub id: Uuid,
+    pub number: u32,
+    pub ring: bool,
+    pub streams: Vec<StreamFacts>,
+    /// The watermarks that were shown.
+    pub shown: Vec<u64>,
+    covered: Vec<Covered>,
+    positions: Vec<Position>,
+    facts: Facts,
+    /// Members that failed a request.
+    pub failed: HashSet<usize>,
+    /// Bytes that were given up though no member had lost them.
+    pub given_up_bytes: u64,
+    /// What it said at its end, if it came to one.
+    pub result: Option<(Standing, Ending)>,
+}
+
+/// Bytes of a stream that are durable, or whose loss is.
+#[derive(Debug, Clone, Default)]
+struct Covered {
+    up_to: u64,
+    later: BTreeMap<u64, u64>,
+}
+
+impl Covered {
+    fn add(&mut self, range: Range<u64>) {
+        let end = self.later.entry(range.start).or_default();
+        *end = (*end).max(range.end);
+        while let Some(first) = self.later.first_entry().filter(|e| *e.key() <= self.up_to) {
+            self.up_to = self.up_to.max(first.remove());
+        }
+    }
+}
+
+/// All that was written on a store.
+#[derive(Default)]
+pub struct History {
+    pub geometries: Vec<Geometry>,
+    pub appends: Vec<Append>,
+    pub recordings: Vec<Recorded>,
+    pub events: u64,
+    in_flight: HashMap<u64, Pending>,
+    previous: Vec<Option<Place>>,
+    /// The most that was written on a member and not durable.
+    pub unflushed_bytes_max: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Pending {
+    Append(usize),
+    /// When it was submitted.
+    Flush(u64),
+}
+
+impl History {
+    /// A recording begins.
+    pub fn begin(
+        &mut self,
+        id: Uuid,
+        number: u32,
+        ring: bool,
+        facts: Facts,
+        previous: Vec<Option<Place>>,
+    ) {
+        let streams = facts.borrow().clone();
+        let count = streams.len();
+        self.previous = previous;
+        self.in_flight.clear();
+        self.recordings.push(Recorded {
+            id,
+            number,
+            ring,
+            streams,
+            shown: vec![0; count],
+            covered: vec![Covered::default(); count],
+            positions: vec![Position::default(); count],
+            facts,
+            failed: HashSet::new(),
+            given_up_bytes: 0,
+            result: None,
+        });
+    }
+
+    /// The recording is over, one way or the other.
+    pub fn end(&mut self, result: Option<(Standing, Ending)>) {
+        let recording = self.recordings.last_mut().unwrap();
+        recording.streams = recording.facts.borrow().clone();
+        recording.result = result;
+    }
+
+    /// A request leaves the recorder.
+    pub fn submitted(&mut self, request: &Request) {
+        self.events += 1;
+        let what = match request.operation {
+            Operation::Flush => Pending::Flush(self.events),
+            Operation::Write => Pending::Append(self.written(request)),
+            Operation::Read => panic!("a recorder does not read"),
+        };
+        let before = self.in_flight.insert(request.token, what);
+        assert!(
+            before.is_none(),
+            "a token is used for one request at a time"
+        );
+    }
+
+    /// A request comes back to the recorder.
+    pub fn completed(&mut self, request: &Request, is_ok: bool) {
+        self.events += 1;
+        let what = self.in_flight.remove(&request.token).unwrap();
+        if !is_ok {
+            let recording = self.recordings.last_mut().unwrap();
+            recording.failed.insert(request.target);
+            return;
+        }
+        match what {
+            Pending::Append(index) => {
+                self.appends[index].completed_at = Some(self.events);
+                self.note_unflushed(request.target);
+                if request.durable {
+                    self.durable(index);
+                }
+            }
+            Pending::Flush(since) => {
+                let recording = self.recordings.len() - 1;
+                let is_covered = |append: &Append| {
+                    append.recording == recording
+                        && append.member == request.target
+                        && append.durable_at.is_none()
+                        && append.completed_at.is_some_and(|at| at < since)
+                };
+                let covered: Vec<usize> = (0..self.appends.len())
+                    .filter(|index| is_covered(&self.appends[*index]))
+                    .collect();
+                covered.into_iter().for_each(|index| self.durable(index));
+            }
+        }
+    }
+
+    fn note_unflushed(&mut self, member: usize) {
+        let recording = self.recordings.len() - 1;
+        let unflushed = self
+            .appends
+            .iter()
+            .rev()
+            .take_while(|append| append.recording == recording)
+            .filter(|append| {
+                append.member == member
+                    && append.completed_at.is_some()
+                    && append.durable_at.is_none()
+            });
+        let bytes = unflushed.map(|append| append.append_bytes).sum();
+        self.unflushed_bytes_max = self.unflushed_bytes_max.max(bytes);
+    }
+
+    fn durable(&mut self, index: usize) {
+        let events = self.events;
+        let append = &mut self.appends[index];
+        append.durable_at = Some(events);
+        if append.kind == Kind::Data {
+            let covered =
+                &mut self.recordings.last_mut().unwrap().covered[usize::from(append.stream)];
+            let start = append
+                .gap
+                .as_ref()
+                .map_or(append.payload.start, |(gap, _)| gap.start);
+            covered.add(start..append.payload.end);
+        }
+    }
+
+    /// What the recorder shows to everyone.
+    pub fn shown(&mut self, standing: &Standing) {
+        let recording = self.recordings.last_mut().unwrap();
+        let facts = recording.facts.borrow();
+        for (number, stream) in standing.streams.iter().enumerate() {
+            let (before, now) = (recording.shown[number], stream.durable_bytes);
+            assert!(
+                now >= before,
+                "the watermark of stream {number} fell from {before} to {now}"
+            );
+            let offered = facts[number].offered_bytes;
+            assert!(
+                now <= stream.offered_bytes && stream.offered_bytes <= offered,
+                "stream {number}: durable {now}, offered {} as shown, {offered} in fact",
+                stream.offered_bytes
+            );
+            let covered = recording.covered[number].up_to;
+            assert!(
+                now <= covered,
+                "stream {number} is said to be durable to {now}, and is to {covered}"
+            );
+            recording.shown[number] = now;
+        }
+    }
+
+    fn written(&mut self, request: &Request) -> usize {
+        let parts: Vec<&[u8]> = request
+            .vectors
+            .as_slice()
+            .iter()
+            .map(Vector::bytes)
+            .collect();
+        let bytes = parts.concat();
+        let (descriptor, crc) = Descriptor::decode(&bytes).expect("an append has a descriptor");
+        let geometry = self.geometries[request.target];
+        assert_eq!(geometry.offset_of(descriptor.place), request.offset_bytes);
+        assert_eq!(bytes.len(), descriptor.append_bytes as usize);
+        assert!(is_sealed(&descriptor, crc, &bytes));
+        assert!(verify_payload(&descriptor, &bytes[payload_range(&descriptor)]).is_empty());
+        assert!(marks_are_whole(
+            &descriptor,
+            &bytes[marks_range(&descriptor)]
+        ));
+        self.check_order(request.target, &descriptor);
+        self.check_room(request.target, &descriptor);
+        self.check_positions(&descriptor);
+        let payload = descriptor.stream_offset_bytes
+            ..descriptor.stream_offset_bytes + u64::from(descriptor.payload_bytes);
+        let gap = descriptor
+            .gap
+            .map(|gap| (payload.start - gap.bytes..payload.start, gap.reason));
+        if let Some((range, GapReason::NotWritten)) = &gap {
+            self.check_given_up(descriptor.stream, range.clone());
+        }
+        self.appends.push(Append {
+            recording: self.recordings.len() - 1,
+            member: request.target,
+            place: descriptor.place,
+            offset_bytes: request.offset_bytes,
+            append_bytes: u64::from(descriptor.append_bytes),
+            sequence: descriptor.sequence,
+            kind: descriptor.kind,
+            stream: descriptor.stream,
+            payload,
+            gap,
+            marks_bytes: u64::from(descriptor.marks_bytes),
+            completed_at: None,
+            durable_at: None,
+            is_gone: false,
+            damaged: Vec::new(),
+            marks_are_damaged: false,
+        });
+        self.appends.len() - 1
+    }
+
+    /// Sequences grow, and links lead where they should.
+    fn check_order(&mut self, member: usize, descriptor: &Descriptor) {
+        let sequence = descriptor.sequence;
+        assert!(
+            self.appends
+                .iter()
+                .rev()
+                .take_while(|append| append.sequence >= sequence)
+                .all(|append| append.is_gone || append.durable_at.is_none()),
+            "the sequence {sequence} is not above those before"
+        );
+        assert_eq!(
+            descriptor.previous, self.previous[member],
+            "previous of member {member}"
+        );
+        self.previous[member] = Some(descriptor.place);
+        assert_eq!(
+            descriptor.kind != Kind::Data,
+            descriptor.stream == CONTROL_STREAM
+        );
+        let current = self.recordings.len() - 1;
+        for append in self.appends.iter().filter(|append| {
+            append.recording == current
+                && append.member == member
+                && append.sequence <= descriptor.flushed_sequence
+        }) {
+            assert!(
+                append.durable_at.is_some(),
+                "member {member}: {} is said to be flushed, and {} is not",
+                descriptor.flushed_sequence,
+                append.sequence
+            );
+        }
+        let is_start = |append: &&Append| {
+            append.recording == current && append.member == member && append.kind == Kind::Start
+        };
+        if descriptor.kind != Kind::Start {
+            let newest = self
+                .appends
+                .iter()
+                .rfind(|append| is_start(append) && append.durable_at.is_some());
+            assert_eq!(
+                descriptor.start,
+                newest.map(|start| start.place),
+                "the newest start"
+            );
+        }
+    }
+
+    /// It lies where nothing lies that must be kept.
+    fn check_room(&mut self, member: usize, descriptor: &Descriptor) {
+        let geometry = self.geometries[member];
+        let current = self.recordings.len() - 1;
+        let ring = self.recordings[current].ring;
+        let start = geometry.offset_of(descriptor.place);
+        let end = start + u64::from(descriptor.append_bytes);
+        let serial = descriptor.place.slot_serial;
+        let slot = |serial: u64| serial % geometry.slot_count;
+        let is_start = |append: &&Append| {
+            append.recording == current
+                && append.member == member
+                && append.kind == Kind::Start
+                && append.is_promised()
+        };
+        let newest_start = self.appends.iter().rfind(is_start).map(|start| start.place);
+        for append in self
+            .appends
+            .iter_mut()
+            .filter(|append| append.member == member)
+        {
+            let place = append.place;
+            let is_unflushed = append.recording == current
+                && append.durable_at.is_none()
+                && !self.recordings[current].failed.contains(&member);
+            assert!(
+                !is_unflushed || place.slot_serial + UNFLUSHED_SLOTS_MAX > serial,
+                "slot {serial} of member {member} is begun, and {place:?} is not flushed"
+            );
+            if slot(place.slot_serial) != slot(serial) || append.is_gone {
+                continue;
+            }
+            if place.slot_serial + geometry.slot_count <= serial {
+                assert!(
+                    ring,
+                    "{place:?} of member {member} is written over, and this is no ring"
+                );
+                assert!(
+                    !is_unflushed,
+                    "{place:?} is written over before it is flushed"
+                );
+                if newest_start == Some(place) {
+                    let what = "the last copy of the start is written over";
+                    panic!("{what}, at {place:?} of member {member}");
+                }
+                append.is_gone = true;
+                continue;
+            }
+            let overlaps =
+                append.offset_bytes < end && start < append.offset_bytes + append.append_bytes;
+            if overlaps {
+                assert!(
+                    append.recording != current && append.durable_at.is_none(),
+                    "{place:?} of member {member} is written over in the same lap"
+                );
+                append.is_gone = true;
+            }
+        }
+    }
+
+    /// Positions never fall, and say nothing that is not so.
+    fn check_positions(&mut self, descriptor: &Descriptor) {
+        let recording = self.recordings.last_mut().unwrap();
+        assert_eq!(descriptor.positions.len(), recording.positions.len());
+        let streams = recording.positions.iter_mut().zip(&recording.covered);
+        for ((before, covered), now) in streams.zip(&descriptor.positions) {
+            assert!(
+                now.next_offset_bytes >= before.next_offset_bytes
+                    && now.settled_offset_bytes >= before.settled_offset_bytes
+                    && now.frames >= before.frames
+                    && now.gap_bytes >= before.gap_bytes,
+                "positions fell from {before:?} to {now:?}"
+            );
+            assert!(
+                now.settled_offset_bytes <= covered.up_to,
+                "settled up to {}, durable up to {}",
+                now.settled_offset_bytes,
+                covered.up_to
+            );
+            *before = *now;
+        }
+        if descriptor.kind == Kind::Data {
+            let settled = before_of(&recording.positions, descriptor.stream);
+            let gap_bytes = descriptor.gap.map_or(0, |gap| gap.bytes);
+            let start = descriptor.stream_offset_bytes - gap_bytes;
+            assert!(
+                settled <= start,
+                "{start} is handed out, and {settled} was settled"
+            );
+        }
+    }
+
+    /// What a failed member had and could not promise may be given up; nothing else while there is
+    /// room and a member that works.
+    fn check_given_up(&mut self, stream: u16, range: Range<u64>) {
+        let current = self.recordings.len() - 1;
+        let recording = &mut self.recordings[current];
+        let mut left = range.end - range.start;
+        for append in self.appends.iter().filter(|append| {
+            append.recording == current
+                && append.stream == stream
+                && append.completed_at.is_some()
+                && append.durable_at.is_none()
+                && recording.failed.contains(&append.member)
+        }) {
+            let gap = append
+                .gap
+                .as_ref()
+                .map_or(append.payload.start, |(gap, _)| gap.start);
+            let overlap = append
+                .payload
+                .end
+                .min(range.end)
+                .saturating_sub(gap.max(range.start));
+            left = left.saturating_sub(overlap);
+        }
+        recording.given_up_bytes += left;
+    }
+}
+
+fn before_of(positions: &[Position], stream: u16) -> u64 {
+    positions[usize::from(stream)].settled_offset_bytes
+}
+
+impl History {
+    /// The superblocks say that so many slots were begun: what lay where these are counts as gone.
+    pub fn began(&mut self, slots_begun: &[u64]) {
+        for append in &mut self.appends {
+            let slot_count = self.geometries[append.member].slot_count;
+            append.is_gone |= append.place.slot_serial + slot_count < slots_begun[append.member];
+        }
+    }
+
+    /// Bits of a member were flipped.
+    pub fn damage(&mut self, member: usize, range: Range<u64>) {
+        for append in self.appends.iter_mut().filter(|append| {
+            append.member == member
+                && !append.is_gone
+                && append.offset_bytes < range.end
+                && range.start < append.offset_bytes + append.append_bytes
+        }) {
+            let payload_at = append.offset_bytes + BLOCK_BYTES as u64;
+            if range.start < payload_at {
+                append.is_gone = true;
+                continue;
+            }
+            let payload_bytes = append.payload.end - append.payload.start;
+            let marks_at = payload_at + payload_bytes;
+            if range.start < marks_at {
+                let piece = PIECE_BYTES as u64;
+                let first = (range.start - payload_at) / piece * piece;
+                let end = (range.end - payload_at)
+                    .next_multiple_of(piece)
+                    .min(payload_bytes);
+                let base = append.payload.start;
+                append.damaged.push(base + first..base + end);
+            }
+            let marks_end = marks_at + append.marks_bytes;
+            if range.start < marks_end && range.end > marks_at {
+                append.marks_are_damaged = true;
+            }
+        }
+    }
+}

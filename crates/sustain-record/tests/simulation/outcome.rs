@@ -1,0 +1,111 @@
+//! Holds what a recording says at its end against what its sources offered and its members took.
+
+use sustain_disk::driver::Ending;
+use sustain_record::format::BLOCK_BYTES;
+use sustain_record::recorder::{MemberState, Standing, StreamStanding};
+
+use crate::bench::Bench;
+use crate::history::Recorded;
+use crate::inlet::StreamFacts;
+use crate::plan::{MemberPlan, RecordingPlan};
+
+/// What a recording says at its end.
+pub fn check_result(bench: &Bench, number: usize) {
+    let history = bench.history.borrow();
+    let Some(recorded) = history.recordings.last() else {
+        return;
+    };
+    let Some((standing, ending)) = &recorded.result else {
+        return;
+    };
+    let has_room = is_durable_at_end(bench, recorded, standing, *ending);
+    for stream in &recorded.streams {
+        let shown = standing
+            .streams
+            .iter()
+            .find(|shown| shown.name == stream.name)
+            .expect("each stream stands in the result");
+        check_total(recorded, stream, shown, *ending);
+        if has_room {
+            assert_eq!(
+                shown.durable_bytes, shown.offered_bytes,
+                "all is durable at the end: {ending:?}, {standing:?}"
+            );
+        }
+    }
+    check_ending(bench, recorded, &bench.plan.recordings[number], *ending);
+}
+
+/// A stream's account at the end of a recording.
+fn check_total(recorded: &Recorded, stream: &StreamFacts, shown: &StreamStanding, ending: Ending) {
+    assert_eq!(shown.offered_bytes, stream.offered_bytes, "offered");
+    assert_eq!(
+        shown.offered_bytes,
+        shown.recorded_bytes + shown.gap_bytes,
+        "offered is recorded and lost"
+    );
+    let dropped: u64 = stream.drops.iter().map(|drop| drop.end - drop.start).sum();
+    assert!(shown.gap_bytes >= dropped);
+    if recorded.failed.is_empty() && ending != Ending::Full {
+        assert_eq!(shown.gap_bytes, dropped, "only the sources lose anything");
+        assert_eq!(
+            shown.frames,
+            stream.frames_in(0..stream.offered_bytes.max(stream.begun_before)),
+            "frames"
+        );
+    }
+}
+
+/// Whether there was room on some member for all that had to be said at the end. Without, only the
+/// result can say it.
+fn is_durable_at_end(
+    bench: &Bench,
+    recorded: &Recorded,
+    standing: &Standing,
+    ending: Ending,
+) -> bool {
+    let history = bench.history.borrow();
+    let current = history.recordings.len() - 1;
+    let mut appends = history
+        .appends
+        .iter()
+        .filter(|append| append.recording == current);
+    let has_begun = appends.clone().next().is_some();
+    // Of small slots no more than half is kept for accounts.
+    let kept_bytes = recorded.streams.len() as u32 * 16384 + 12288;
+    let is_kept = kept_bytes <= bench.plan.slot_bytes / 2;
+    let had_room = ending != Ending::Full || (is_kept && recorded.failed.is_empty() && has_begun);
+    // Nor is there room if the others were full before,
+    let has_survivor = appends.any(|append| !recorded.failed.contains(&append.member));
+    // or if a failed member left more gaps than the others have room for.
+    let is_out_of_room = !recorded.failed.is_empty()
+        && standing.members.iter().all(|member| {
+            let free_bytes = member.free_bytes.unwrap_or(u64::MAX);
+            member.state == MemberState::Failed || free_bytes < 4 * BLOCK_BYTES as u64
+        });
+    had_room && has_survivor && !is_out_of_room
+}
+
+/// Why a recording ended, against what could have ended it.
+fn check_ending(bench: &Bench, recorded: &Recorded, plan: &RecordingPlan, ending: Ending) {
+    let all_failed = recorded.failed.len() == bench.disks.len();
+    match ending {
+        Ending::Error => assert!(all_failed, "one member is enough to go on"),
+        Ending::Full => {
+            // A ring of two slots has no room for appends of one.
+            let is_tight = |member: &MemberPlan| member.slots == 2;
+            let half_bytes = bench.plan.slot_bytes as usize / 2;
+            let never_fits = bench.plan.members.iter().any(is_tight)
+                && plan.append_bytes > half_bytes
+                && !recorded.failed.is_empty();
+            assert!(!plan.ring || never_fits, "a ring is never full");
+        }
+        other => {
+            assert_eq!(other, plan.ending, "it ends as its sources do");
+            assert_eq!(
+                recorded.given_up_bytes, 0,
+                "only what a failed member had is lost"
+            );
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! What a seed fixes: the store, its disks, the recordings on it and all that goes wrong.
+
+use sustain_disk::driver::Ending;
+use sustain_record::recorder::{Durability, Window};
+
+use crate::draw::Draw;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+pub const SECOND_NS: u64 = 1_000_000_000;
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+
+/// All of one run.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub seed: u64,
+    pub slot_bytes: u32,
+    pub members: Vec<MemberPlan>,
+    pub recordings: Vec<RecordingPlan>,
+    pub afterwards: Afterwards,
+}
+
+/// A disk.
+#[derive(Debug, Clone)]
+pub struct MemberPlan {
+    pub slots: u64,
+    pub capacity_bytes: u64,
+    pub rate_bytes_per_s: f64,
+    pub cache_bytes: Option<u64>,
+    pub is_volatile: bool,
+    pub noise_fraction: f64,
+    /// Every so often, for so long.
+    pub stall_ns: Option<(u64, u64)>,
+    pub request_ns: u64,
+    /// A byte that can neither be read nor written.
+    pub bad_byte: Option<u64>,
+}
+
+/// A recording.
+#[derive(Debug, Clone)]
+pub struct RecordingPlan {
+    pub ring: bool,
+    pub durability: Durability,
+    pub window: Window,
+    pub append_bytes: usize,
+    pub buffers: usize,
+    pub drops: bool,
+    pub streams: Vec<StreamPlan>,
+    /// How long it is to take about.
+    pub length_ns: u64,
+    /// Sources stop at this time.
+    pub stop_at_ns: Option<u64>,
+    pub ending: Ending,
+    pub faults: Faults,
+    /// Instead of recording, it crashes while it renews the superblocks.
+    pub torn_superblocks: bool,
+    /// Whether superblocks are renewed behind it.
+    pub renews_at_end: bool,
+    /// A member, and when in the recording it was in the state in which it comes back.
+    pub stale: Option<(usize, u64)>,
+    /// Whether all is read back before the next recording.
+    pub is_checked: bool,
+}
+
+/// A stream.
+#[derive(Debug, Clone)]
+pub struct StreamPlan {
+    pub rate_bytes_per_s: u64,
+    pub bytes: u64,
+    pub frame_bytes: Option<(u64, u64)>,
+    /// The source itself loses bytes: where, and how many.
+    pub told_loss: Option<(u64, u64)>,
+}
+
+/// What goes wrong while it is recorded.
+#[derive(Debug, Clone, Default)]
+pub struct Faults {
+    pub cut: Option<(u64, CutKind)>,
+    /// So many of a thousand requests or completions are held back for up to so long.
+    pub delays: Option<(u64, u64)>,
+    pub strikes: Vec<Strike>,
+    /// Members that are gone from a time on.
+    pub deaths: Vec<(usize, u64)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CutKind {
+    /// What is not durable may be lost in any part.
+    Power,
+    /// The process is gone, the disks are not.
+    Kill,
+}
+
+/// One request that fails.
+#[derive(Debug, Clone, Copy)]
+pub struct Strike {
+    pub member: usize,
+    pub what: StrikeKind,
+    /// How many requests of this sort the member serves before.
+    pub after: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StrikeKind {
+    /// A write fails, and leaves nothing, or all, or some of its sectors.
+    Write(i32, Left),
+    /// A write is shorter than asked for.
+    Short,
+    /// A flush fails, although it may have done its work.
+    Flush(Left),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    Nothing,
+    Some,
+    All,
+}
+
+/// What happens to the store before it is read for the last time.
+#[derive(Debug, Clone, Default)]
+pub struct Afterwards {
+    /// Stretches in which bits are flipped.
+    pub flips: u64,
+    /// A member that is not there.
+    pub missing: Option<usize>,
+    pub power_cut: bool,
+}
+
+impl Plan {
+    pub fn of(seed: u64) -> Plan {
+        let mut draw = Draw::new(seed);
+        let draw = &mut draw;
+        let count = draw.pick(&[1, 1, 2, 2, 2, 3, 3, 4, 5]) as usize;
+        let slot_bytes = draw.pick(&[64, 64, 128, 128, 256, 512, 1024]) * KIB;
+        let store_bytes = draw.magnitude(0.4 * MIB as f64, 7.0 * MIB as f64);
+        let slots_mean = store_bytes / (count as u64 * slot_bytes) as f64;
+        let rate = draw.magnitude(1e6, 200e6);
+        let members: Vec<MemberPlan> = (0..count)
+            .map(|_| member(draw, slot_bytes, slots_mean, rate))
+            .collect();
+        let mut plan = Plan {
+            seed,
+            slot_bytes: slot_bytes as u32,
+            members,
+            recordings: Vec::new(),
+            afterwards: Afterwards::default(),
+        };
+        if count > 1 && draw.chance(250) {
+            plan.members[0].rate_bytes_per_s /= 10.0;
+        }
+        if draw.chance(40) {
+            let slots = plan.members[0].slots;
+            let at = slot_bytes.max(128 * KIB) + draw.below(slots * slot_bytes);
+            plan.members[0].bad_byte = Some(at);
+        }
+        let ring = draw.chance(350);
+        let quiet = draw.chance(200);
+        let recordings = draw.pick(&[1, 1, 1, 2, 2, 3, 4]);
+        for number in 0..recordings {
+            let is_last = number + 1 == recordings;
+            let recording = recording(draw, &plan, ring, quiet, is_last, recordings);
+            plan.recordings.push(recording);
+        }
+        plan.afterwards = Afterwards {
+            flips: if !quiet && draw.chance(250) {
+                draw.between(1, 6)
+            } else {
+                0
+            },
+            missing: (!quiet && count > 1 && draw.chance(150))
+                .then(|| draw.below(count as u64) as usize),
+            power_cut: draw.chance(500),
+        };
+        plan
+    }
+
+    /// What the slots of all members hold.
+    pub fn slots_bytes(&self) -> u64 {
+        let slots: u64 = self.members.iter().map(|member| member.slots).sum();
+        slots * u64::from(self.slot_bytes)
+    }
+}
+
+fn member(draw: &mut Draw, slot_bytes: u64, slots_mean: f64, rate: f64) -> MemberPlan {
+    let slots = (draw.magnitude(0.5, 2.0) * slots_mean).round().max(2.0) as u64;
+    let slots = if draw.chance(80) { 2 } else { slots };
+    let every_ns = draw.between(20, 400) * 1_000_000;
+    MemberPlan {
+        slots,
+        capacity_bytes: slot_bytes.max(128 * KIB)
+            + slots * slot_bytes
+            + 128 * KIB
+            + draw.below(slot_bytes),
+        rate_bytes_per_s: rate * draw.magnitude(0.5, 2.0),
+        cache_bytes: draw.chance(750).then(|| draw.magnitude(32e3, 4e6) as u64),
+        is_volatile: draw.chance(850),
+        noise_fraction: draw.pick(&[0.0, 0.1, 0.3]),
+        stall_ns: draw
+            .chance(250)
+            .then(|| (every_ns, draw.between(1, every_ns / 2))),
+        request_ns: draw.pick(&[0, 20_000, 200_000, 2_000_000]),
+        bad_byte: None,
+    }
+}
+
+fn recording(
+    draw: &mut Draw,
+    plan: &Plan,
+    ring: bool,
+    quiet: bool,
+    is_last: bool,
+    recordings: u64,
+) -> RecordingPlan {
+    let slots_bytes = plan.slots_bytes() as f64;
+    let share = if ring {
+        draw.magnitude(0.05, 2.5)
+    } else {
+        draw.magnitude(0.03, 1.6 / recordings as f64)
+    };
+    let bytes = (share * slots_bytes).min(9.0 * MIB as f64) as u64;
+    let rates: f64 = plan.members.iter().map(|m| m.rate_bytes_per_s).sum();
+    let load = draw.magnitude(0.05, 3.0);
+    let length_ns = (bytes as f64 / (rates * load) * 1e9).clamp(1e6, 20e9) as u64;
+    let slot_bytes = u64::from(plan.slot_bytes);
+    let append_bytes = match draw.below(8) {
+        0 => 64 * KIB,
+        1 => slot_bytes,
+        2 => 16 * KIB,
+        _ => draw.magnitude(16.0 * KIB as f64, slot_bytes as f64) as u64 / 4096 * 4096,
+    };
+    // In a ring of two slots, each begins with a copy of the start.
+    let is_tight = ring && plan.members.iter().all(|member| member.slots == 2);
+    let most_bytes = if is_tight { slot_bytes / 2 } else { slot_bytes };
+    let append_bytes = append_bytes.clamp(16 * KIB, most_bytes);
+    RecordingPlan {
+        ring,
+        durability: durability(draw, length_ns),
+        window: Window {
+            depth: draw.between(1, 8) as u32,
+            time_ns: draw.pick(&[1_000_000, 100_000_000, 100_000_000]),
+        },
+        append_bytes: append_bytes as usize,
+        buffers: draw.between(1, 24) as usize,
+        drops: draw.chance(400),
+        streams: streams(draw, bytes, length_ns),
+        length_ns,
+        stop_at_ns: draw.chance(250).then(|| draw.below(length_ns + 1)),
+        ending: draw.pick(&[
+            Ending::Source,
+            Ending::Source,
+            Ending::Bytes,
+            Ending::Interrupted,
+        ]),
+        faults: if quiet {
+            Faults::default()
+        } else {
+            faults(draw, plan, length_ns, bytes / append_bytes)
+        },
+        torn_superblocks: !quiet && !is_last && draw.chance(60),
+        renews_at_end: draw.chance(800),
+        stale: (!quiet && draw.chance(60)).then(|| {
+            let member = draw.below(plan.members.len() as u64) as usize;
+            (member, draw.below(length_ns + length_ns / 4 + 1))
+        }),
+        is_checked: !is_last && draw.chance(400),
+    }
+}
+
+fn durability(draw: &mut Draw, length_ns: u64) -> Durability {
+    let interval_ns = draw.magnitude(length_ns as f64 / 50.0, length_ns as f64 * 2.0);
+    Durability {
+        each: draw.chance(150),
+        interval_ns: (interval_ns as u64).clamp(1_000_000, 5 * SECOND_NS),
+        bytes: draw.pick(&[256 * KIB, 2 * MIB, 64 * MIB]),
+    }
+}
+
+fn streams(draw: &mut Draw, bytes: u64, length_ns: u64) -> Vec<StreamPlan> {
+    let count = draw.pick(&[1, 1, 1, 2, 2, 3, 4]);
+    let mut left_bytes = bytes;
+    (0..count)
+        .map(|number| {
+            let is_logger = number > 0 && draw.chance(500);
+            let bytes = if is_logger {
+                draw.between(0, 3000)
+            } else if number + 1 == count {
+                left_bytes
+            } else {
+                draw.below(left_bytes + 1)
+            };
+            left_bytes -= bytes.min(left_bytes);
+            let rate = bytes as f64 * 1e9 / length_ns as f64 * draw.magnitude(0.7, 1.5);
+            let frame_bytes = draw.chance(600).then(|| {
+                let least = draw.magnitude(1.0, (bytes as f64 / 8.0).clamp(2.0, 2e5)) as u64;
+                (least, least + draw.below(least * 3 + 1))
+            });
+            let told_loss = draw
+                .chance(150)
+                .then(|| (draw.below(bytes + 1), draw.between(1, 1 + bytes / 4)));
+            StreamPlan {
+                rate_bytes_per_s: rate.max(1.0) as u64,
+                bytes,
+                frame_bytes: frame_bytes.filter(|(least, _)| {
+                    // Many tiny frames only take their time.
+                    bytes / least < 20_000
+                }),
+                told_loss,
+            }
+        })
+        .collect()
+}
+
+fn faults(draw: &mut Draw, plan: &Plan, length_ns: u64, writes: u64) -> Faults {
+    let count = plan.members.len() as u64;
+    let late_ns = length_ns + length_ns / 4;
+    let cut = draw.chance(450).then(|| {
+        let kind = draw.pick(&[
+            CutKind::Power,
+            CutKind::Power,
+            CutKind::Power,
+            CutKind::Kill,
+        ]);
+        (draw.below(late_ns + 1), kind)
+    });
+    let delays = draw.chance(350).then(|| {
+        let most_ns = draw.magnitude(1e4, length_ns as f64 / 4.0);
+        (draw.between(10, 500), most_ns as u64)
+    });
+    let mut strikes = Vec::new();
+    let mut deaths = Vec::new();
+    let mut victims: Vec<usize> = Vec::new();
+    if draw.chance(350) {
+        victims.push(draw.below(count) as usize);
+    }
+    if draw.chance(40) {
+        victims = (0..plan.members.len()).collect();
+    }
+    // Mostly one is left to go on.
+    if victims.len() == plan.members.len() && draw.chance(600) {
+        victims.pop();
+    }
+    for member in victims {
+        let left = draw.pick(&[Left::Nothing, Left::Some, Left::All]);
+        let what = match draw.below(5) {
+            0 => {
+                deaths.push((member, draw.below(late_ns + 1)));
+                continue;
+            }
+            1 => StrikeKind::Flush(left),
+            2 => StrikeKind::Short,
+            _ => StrikeKind::Write(draw.pick(&[EIO, ENOSPC]), left),
+        };
+        let after = match what {
+            StrikeKind::Flush(_) => draw.below(8),
+            _ => draw.below(2 + writes / count),
+        };
+        strikes.push(Strike {
+            member,
+            what,
+            after,
+        });
+    }
+    Faults {
+        cut,
+        delays,
+        strikes,
+        deaths,
+    }
+}

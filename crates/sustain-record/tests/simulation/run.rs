@@ -1,0 +1,120 @@
+//! One seed from beginning to end.
+
+use std::collections::BTreeSet;
+
+use crate::bench::Bench;
+use crate::check::{Given, check};
+use crate::engine::Fate;
+use crate::outcome::check_result;
+use crate::plan::{CutKind, Plan};
+
+/// Runs it; the answer is what it met.
+///
+/// # Panics
+/// Where the promise is not kept.
+pub fn run(plan: &Plan, is_told: bool) -> BTreeSet<&'static str> {
+    let mut bench = Bench::new(plan);
+    bench.is_told = is_told;
+    let mut met = BTreeSet::new();
+    let mut is_untouched = true;
+    if plan.members.iter().any(|member| member.bad_byte.is_some()) {
+        met.insert("byte that cannot be read or written");
+    }
+    if plan.recordings.iter().any(|recording| recording.ring) {
+        met.insert("ring");
+    }
+    for (number, recording) in plan.recordings.iter().enumerate() {
+        let fate = bench.record(number);
+        met.insert(match fate {
+            Fate::Cut(CutKind::Power) => "power cut",
+            Fate::Cut(CutKind::Kill) => "killed",
+            Fate::Running => "came to an end",
+            Fate::Torn => "crashed while superblocks were renewed",
+            Fate::Stuck => "hangs",
+        });
+        if is_told {
+            tell(&bench, number, fate);
+        }
+        if fate == Fate::Running {
+            check_result(&bench, number);
+        }
+        let has_failed = {
+            let history = bench.history.borrow();
+            history
+                .recordings
+                .last()
+                .is_some_and(|last| !last.failed.is_empty())
+        };
+        // Who puts a failed disk right turns the machine off and on.
+        if has_failed && bench.draw.chance(700) {
+            bench.cut_power();
+        }
+        if matches!(fate, Fate::Cut(_)) && bench.draw.chance(300) {
+            bench.recover();
+        }
+        is_untouched &= recording.stale.is_none();
+        if recording.is_checked {
+            let given = Given {
+                missing: None,
+                is_untouched,
+            };
+            check(&mut bench, given);
+        }
+    }
+    if plan.afterwards.power_cut {
+        bench.cut_power();
+    }
+    if plan.afterwards.flips > 0 {
+        bench.flip_bits(plan.afterwards.flips);
+        is_untouched = false;
+    }
+    let missing = plan.afterwards.missing;
+    if missing.is_some() {
+        met.insert("missing member");
+        is_untouched = false;
+    }
+    check(
+        &mut bench,
+        Given {
+            missing,
+            is_untouched,
+        },
+    );
+    met.extend(bench.struck.iter().copied());
+    met
+}
+
+/// For whoever replays a seed.
+fn tell(bench: &Bench, number: usize, fate: Fate) {
+    eprintln!("recording {number} of the plan: {fate:?}");
+    let history = bench.history.borrow();
+    let Some(recorded) = history.recordings.last() else {
+        return;
+    };
+    let shown = &recorded.shown;
+    eprintln!(
+        "it is number {}, failed {:?}, shown {shown:?}",
+        recorded.number, recorded.failed
+    );
+    let current = history.recordings.len() - 1;
+    for append in history
+        .appends
+        .iter()
+        .filter(|append| append.recording == current)
+    {
+        eprintln!(
+            "  {} on {} at {}+{}: {:?} {:?} {:?} gap {:?}, completed {:?}, durable {:?}{}",
+            append.sequence,
+            append.member,
+            append.place.slot_serial,
+            append.place.slot_offset_bytes,
+            append.kind,
+            append.stream,
+            append.payload,
+            append.gap,
+            append.completed_at,
+            append.durable_at,
+            if append.is_gone { ", gone" } else { "" },
+        );
+    }
+}

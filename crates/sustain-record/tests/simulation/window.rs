@@ -1,0 +1,101 @@
+//! How much a power cut may take: what is not durable yet is bounded in time and in bytes.
+
+use sustain_disk::driver::Ending;
+use sustain_record::recorder::{Durability, Window};
+
+use crate::bench::Bench;
+use crate::engine::Fate;
+use crate::plan::{Afterwards, Faults, MemberPlan, Plan, RecordingPlan, SECOND_NS, StreamPlan};
+
+const MIB: u64 = 1 << 20;
+/// A disk that has nothing against it.
+const RATE_BYTES_PER_S: f64 = 100e6;
+
+fn plan(stream_bytes_per_s: u64, length_ns: u64, durability: Durability) -> Plan {
+    let member = MemberPlan {
+        slots: 16,
+        capacity_bytes: 18 * MIB,
+        rate_bytes_per_s: RATE_BYTES_PER_S,
+        cache_bytes: None,
+        is_volatile: true,
+        noise_fraction: 0.0,
+        stall_ns: None,
+        request_ns: 20_000,
+        bad_byte: None,
+    };
+    let stream = StreamPlan {
+        rate_bytes_per_s: stream_bytes_per_s,
+        bytes: (u128::from(stream_bytes_per_s) * u128::from(length_ns) / 1_000_000_000) as u64,
+        frame_bytes: None,
+        told_loss: None,
+    };
+    let recording = RecordingPlan {
+        ring: false,
+        durability,
+        window: Window {
+            depth: 4,
+            time_ns: SECOND_NS / 10,
+        },
+        append_bytes: 256 << 10,
+        buffers: 16,
+        drops: false,
+        streams: vec![stream],
+        length_ns,
+        stop_at_ns: None,
+        ending: Ending::Source,
+        faults: Faults::default(),
+        torn_superblocks: false,
+        renews_at_end: true,
+        stale: None,
+        is_checked: false,
+    };
+    Plan {
+        seed: 1,
+        slot_bytes: MIB as u32,
+        members: vec![member.clone(), member],
+        recordings: vec![recording],
+        afterwards: Afterwards::default(),
+    }
+}
+
+#[test]
+fn what_is_not_durable_is_no_older_than_the_interval() {
+    let interval_ns = SECOND_NS / 5;
+    let durability = Durability {
+        each: false,
+        interval_ns,
+        bytes: 64 * MIB,
+    };
+    // A stream so slow that an append is never full, and one that fills many in the time.
+    for stream_bytes_per_s in [50_000, 5_000_000] {
+        let mut bench = Bench::new(&plan(stream_bytes_per_s, 2 * SECOND_NS, durability));
+        assert_eq!(bench.record(0), Fate::Running);
+        let oldest_ns = bench.durable_latency_ns_max[0];
+        assert!(
+            oldest_ns > 0 && oldest_ns <= interval_ns,
+            "{oldest_ns} ns until a byte of {stream_bytes_per_s} B/s is durable"
+        );
+    }
+}
+
+#[test]
+fn what_is_not_durable_on_a_member_is_bounded_in_bytes() {
+    let bytes = MIB;
+    let durability = Durability {
+        each: false,
+        interval_ns: 100 * SECOND_NS,
+        bytes,
+    };
+    let plan = plan(80_000_000, SECOND_NS / 4, durability);
+    let in_flight_bytes =
+        u64::from(plan.recordings[0].window.depth) * plan.recordings[0].append_bytes as u64;
+    let mut bench = Bench::new(&plan);
+    assert_eq!(bench.record(0), Fate::Running);
+    let most_bytes = bench.history.borrow().unflushed_bytes_max;
+    // What is written while the flush is under way comes on top, and what is in flight.
+    assert!(most_bytes >= bytes, "{most_bytes} bytes at most");
+    assert!(
+        most_bytes <= bytes + 2 * in_flight_bytes,
+        "{most_bytes} bytes at most"
+    );
+}

@@ -12,7 +12,12 @@ use rustix::io::Errno;
 
 use super::alignment::{self, Alignment};
 use super::{Candidate, DataPath, Direction, Guard, Target, TargetKind};
+use crate::clock::Clock;
 use crate::error::Error;
+
+/// How often, and after which pause, a claimed device is asked for again.
+const CLAIM_ATTEMPTS: u32 = 20;
+const CLAIM_PAUSE_NS: u64 = 20_000_000;
 
 /// What is wanted of a path.
 #[derive(Debug, Clone, Copy)]
@@ -118,7 +123,7 @@ fn open_block_device(
     } else {
         OFlags::empty()
     };
-    let file = match open(path, flags(request) | claim, Mode::empty()) {
+    let file = match open_claimed(path, flags(request) | claim) {
         Ok(file) => file,
         Err(Errno::BUSY) if writing => return Err(refused_claim(name, path, guard)),
         Err(errno) => return Err(open_error(name, request, errno)),
@@ -140,6 +145,19 @@ fn open_block_device(
     let mut target = finish(name, TargetKind::BlockDevice, file, request, Some(size))?;
     target.device = Some((major(found.st_rdev), minor(found.st_rdev)));
     Ok(target)
+}
+
+/// A claim outlives a process that was killed for a moment: the kernel closes what its io_uring had
+/// open only after it.
+fn open_claimed(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let clock = Clock::Real;
+    for _ in 0..CLAIM_ATTEMPTS {
+        match open(path, flags, Mode::empty()) {
+            Err(Errno::BUSY) => clock.wait_until(clock.now() + CLAIM_PAUSE_NS),
+            other => return other,
+        }
+    }
+    open(path, flags, Mode::empty())
 }
 
 /// The device is claimed: lets the guard find out by whom.

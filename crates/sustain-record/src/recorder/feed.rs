@@ -136,6 +136,8 @@ pub struct RecordFeed<I: Inlet> {
     /// For starts, ends and accounts.
     control: BufferPool,
     ending: Option<Ending>,
+    /// What the end marks say, the same on every member, once the first of them is made.
+    end_note: Option<Vec<u8>>,
     /// When the inlet may have something, if it said so.
     inlet_at: Option<Timestamp>,
     has_changed: bool,
@@ -181,6 +183,7 @@ impl<I: Inlet> RecordFeed<I> {
             next_token: 0,
             control,
             ending: None,
+            end_note: None,
             inlet_at: None,
             has_changed: false,
             board,
@@ -304,7 +307,10 @@ impl<I: Inlet> Feed for RecordFeed<I> {
     }
 
     fn has_news(&mut self, now: Timestamp) -> bool {
-        self.give_up_late(now);
+        // What comes in behind the end marks, only the result can give.
+        if self.end_note.is_none() {
+            self.give_up_late(now);
+        }
         if self.pending.is_empty() {
             self.pull(now);
             self.has_changed |= !self.pending.is_empty();

@@ -32,8 +32,9 @@ impl<I: Inlet> RecordFeed<I> {
             });
         }
         if self.is_end_due(queue) {
-            let note = self.end_note();
+            let note = self.end_note.take().unwrap_or_else(|| self.new_end_note());
             let request = self.mark_request(queue, Kind::End, &note, now);
+            self.end_note = Some(note);
             if request.is_none() {
                 // A member filled to the brim ends without a mark; the others have it.
                 self.close_member(queue);
@@ -110,7 +111,7 @@ impl<I: Inlet> RecordFeed<I> {
         .to_json()
     }
 
-    fn end_note(&self) -> Vec<u8> {
+    fn new_end_note(&self) -> Vec<u8> {
         let ended = self.ending.map_or("", ending_name);
         let streams = self.ledgers.iter().map(|ledger| StreamTotal {
             offered: ledger.next_offset_bytes(),

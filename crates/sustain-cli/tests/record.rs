@@ -1,0 +1,44 @@
+//! `sustain record` on real files and loop devices: what it said to be durable is there after a
+//! kill, a member's death or damage, every ending is in order, and nothing hangs. What needs loop
+//! devices is skipped, with the reason, where the tests may not make them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on should stop where it is, and may say why"
+)]
+
+#[path = "record/check.rs"]
+mod check;
+#[path = "record/damage.rs"]
+mod damage;
+#[allow(dead_code, reason = "it is made for the tests of the guard")]
+#[path = "guard/devices.rs"]
+mod devices;
+#[path = "record/draw.rs"]
+mod draw;
+#[path = "record/endings.rs"]
+mod endings;
+#[path = "record/failing.rs"]
+mod failing;
+#[path = "record/frames.rs"]
+mod frames;
+#[path = "record/full.rs"]
+mod full;
+#[path = "record/kill.rs"]
+mod kill;
+#[path = "record/members.rs"]
+mod members;
+#[path = "record/misuse.rs"]
+mod misuse;
+#[path = "record/refused.rs"]
+mod refused;
+#[path = "record/running.rs"]
+mod running;
+#[path = "record/short.rs"]
+mod short;
+mod support;
+#[path = "record/throttled.rs"]
+mod throttled;
+
+const MIB: u64 = 1 << 20;

@@ -1,0 +1,232 @@
+//! Members that fail in mid-recording: a loop device whose file is cut off, as a disk that is pulled
+//! out, and a member without space behind it. The others go on.
+
+use std::fs::OpenOptions;
+use std::path::Path;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::MIB;
+use crate::check::{assert_accounts, extract};
+use crate::devices::{Mount, is_root, skip, tool};
+use crate::members::{Made, Members, SMALL, stream, whole};
+use crate::running::run;
+use crate::support::{Place, json_of};
+
+const STREAMS: &[&str] = &[
+    "--from",
+    "test:10MB/s,frame=10kB..50kB",
+    "--stream",
+    "camera",
+    "--frames",
+    "lines",
+    "--from",
+    "test:20kB/s",
+    "--stream",
+    "log",
+    "--frames",
+    "none",
+    "--durable",
+    "100ms",
+];
+
+/// The device has nothing any more, and every request fails.
+fn pull_out(members: &Members, member: usize) {
+    let image = OpenOptions::new()
+        .write(true)
+        .open(&members.images[member])
+        .unwrap();
+    image.set_len(0).unwrap();
+    tool(&["losetup", "--set-capacity", members.device(member)]);
+}
+
+/// The last status line.
+fn last_line(path: &Path) -> Option<Value> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    // A line is written at once, but it may be just being so.
+    let (whole_lines, _) = text.rsplit_once('\n')?;
+    whole_lines.lines().last().map(json_of)
+}
+
+/// What it says of a stream's watermark.
+fn durable_bytes(path: &Path, name: &str) -> u64 {
+    last_line(path).map_or(0, |line| whole(&stream(&line, name)["durable_bytes"]))
+}
+
+/// Fails unless this member has failed alone, by name, and the accounts add up.
+#[track_caller]
+fn assert_failed(result: &Value, failed: usize) {
+    assert_accounts(result);
+    for (index, member) in result["members"].as_array().unwrap().iter().enumerate() {
+        if index == failed {
+            assert_eq!(member["state"], "failed", "{member:#}");
+            let error = member["error"].as_str().unwrap();
+            assert!(error.contains(member["name"].as_str().unwrap()), "{error}");
+        } else {
+            assert_eq!(member["error"], Value::Null, "{member:#}");
+            assert!(whole(&member["bytes"]) > 0, "{member:#}");
+        }
+    }
+    for stream in result["streams"].as_array().unwrap() {
+        // What is lost is accounted for on the others.
+        assert_eq!(
+            stream["durable_bytes"], stream["offered_bytes"],
+            "{stream:#}"
+        );
+    }
+}
+
+/// Fails unless all that is missing was on the failed member.
+#[track_caller]
+fn assert_others_whole(members: &Members, result: &Value, failed: usize) {
+    let mut holes_bytes = 0;
+    for name in ["camera", "log"] {
+        let extracted = extract(members, whole(&result["recording"]), name);
+        extracted.assert_made_for(name);
+        let told = stream(result, name);
+        assert_eq!(extracted.end(), whole(&told["offered_bytes"]));
+        assert_eq!(extracted.lost_bytes("gap"), whole(&told["gap_bytes"]));
+        holes_bytes += extracted.lost_bytes("hole");
+    }
+    let on_failed = whole(&result["members"][failed]["bytes"]);
+    assert!(
+        holes_bytes <= on_failed,
+        "{holes_bytes} missing, {on_failed} were on it"
+    );
+}
+
+#[test]
+fn a_device_that_goes_away_leaves_the_others_at_work() {
+    let Some(mut members) = Members::store(Made::Loops, &[64 * MIB; 3], "256KiB") else {
+        return;
+    };
+    let flags = [SMALL, STREAMS, &["--status", "status", "--json", "json"]];
+    let mut running = members.start("record", &flags.concat());
+    let status = members.place.path("status");
+    assert!(running.becomes(|| durable_bytes(&status, "camera") > 3_000_000));
+    pull_out(&members, 1);
+    let has_failed =
+        || last_line(&status).is_some_and(|line| line["members"][1]["state"] == "failed");
+    assert!(running.becomes(has_failed));
+    let then = durable_bytes(&status, "camera");
+    assert!(running.becomes(|| durable_bytes(&status, "camera") > then + 1_000_000));
+    running.signal(Signal::INT);
+    let ran = running.finish().expect(1);
+    let result = json_of(&members.place.read("json"));
+    assert_eq!(result["ended"], "signal");
+    assert_failed(&result, 1);
+    assert!(
+        ran.says("the others went on")
+            .stderr
+            .contains(&members.names[1])
+    );
+    members.names.remove(1);
+    assert_others_whole(&members, &result, 1);
+    let verified = members.verify(1);
+    for bad in verified["bad"].as_array().unwrap() {
+        let why = bad["why"].as_str().unwrap();
+        assert!(
+            why.contains("on none of the members that are there"),
+            "{bad:#}"
+        );
+    }
+    // Without all members there is no next recording.
+    let again = [SMALL, &["--from", "test:1MB/s", "--time", "100ms"]].concat();
+    members.run("record", &again).expect(2);
+}
+
+#[test]
+fn when_all_devices_go_away_it_ends_and_says_so() {
+    let Some(members) = Members::store(Made::Loops, &[64 * MIB; 2], "256KiB") else {
+        return;
+    };
+    let flags = [
+        SMALL,
+        STREAMS,
+        &["--time", "60s", "--status", "status", "--json", "json"],
+    ];
+    let mut running = members.start("record", &flags.concat());
+    let status = members.place.path("status");
+    assert!(running.becomes(|| durable_bytes(&status, "camera") > 1_000_000));
+    pull_out(&members, 0);
+    pull_out(&members, 1);
+    running.finish().expect(1);
+    let result = json_of(&members.place.read("json"));
+    assert_eq!(result["ended"], "error");
+    assert_accounts(&result);
+    for member in result["members"].as_array().unwrap() {
+        assert_eq!(member["state"], "failed");
+    }
+}
+
+#[test]
+fn a_device_that_is_detached_stays_until_the_recording_ends() {
+    let Some(members) = Members::store(Made::Loops, &[32 * MIB; 2], "256KiB") else {
+        return;
+    };
+    let flags = [
+        SMALL,
+        STREAMS,
+        &["--time", "1s", "--status", "status", "--json", "json"],
+    ];
+    let mut running = members.start("record", &flags.concat());
+    let status = members.place.path("status");
+    assert!(running.becomes(|| durable_bytes(&status, "camera") > 1_000_000));
+    // The kernel waits for the last one who has it open.
+    tool(&["losetup", "--detach", members.device(0)]);
+    running.finish().expect(0);
+    let result = json_of(&members.place.read("json"));
+    assert_accounts(&result);
+    // What was recorded lies in the files.
+    let names = ["member0", "member1"];
+    let check = [&["verify"], &names[..]].concat();
+    run(&members.place, &check).expect(0);
+}
+
+#[test]
+fn a_member_without_space_behind_it_fails_alone() {
+    if !is_root() {
+        return skip("mounting needs root");
+    }
+    let place = Place::new();
+    let flags = ["-t", "tmpfs", "-o", "size=2m", "tmpfs"];
+    let mount = match Mount::try_new(&place, &flags) {
+        Ok(mount) => mount,
+        Err(why) => return skip(&why),
+    };
+    let Some(mut members) = Members::new(Made::Loops, &[32 * MIB, 32 * MIB]) else {
+        return;
+    };
+    // A file of holes promises more than there is.
+    let image = mount.point.join("image");
+    std::fs::File::create_new(&image)
+        .unwrap()
+        .set_len(32 * MIB)
+        .unwrap();
+    let Some(short) = crate::devices::Loop::over(&image, &[]) else {
+        return;
+    };
+    members.names.push(short.name.clone());
+    members.create("256KiB");
+    let flags = [SMALL, STREAMS, &["--time", "3s", "--json", "json"]].concat();
+    members.run("record", &flags).expect(1);
+    let result = json_of(&members.place.read("json"));
+    assert_eq!(result["ended"], "time");
+    assert_failed(&result, 2);
+    // Bytes that were given up, because a flush failed, may be there all the same.
+    for name in ["camera", "log"] {
+        let extracted = extract(&members, whole(&result["recording"]), name);
+        extracted.assert_made_for(name);
+        let gap_bytes = whole(&stream(&result, name)["gap_bytes"]);
+        assert!(
+            extracted.lost_bytes("gap") <= gap_bytes,
+            "{:?}",
+            extracted.lost
+        );
+    }
+    members.names.truncate(2);
+    assert_others_whole(&members, &result, 2);
+    drop(short);
+    drop(mount);
+}

@@ -1,0 +1,144 @@
+//! Stores that are full, buffers that are full, and the bounds of a recording.
+
+use crate::MIB;
+use crate::check::{assert_accounts, assert_reads_back};
+use crate::members::{Made, Members, stream, whole};
+
+const FAST: &[&str] = &[
+    "--from",
+    "test:80MB/s,frame=10kB..50kB",
+    "--stream",
+    "fast",
+    "--frames",
+    "lines",
+    "--from",
+    "test:20kB/s",
+    "--stream",
+    "slow",
+    "--frames",
+    "none",
+];
+
+#[test]
+fn a_full_store_ends_the_recording_and_keeps_what_it_said() {
+    std::thread::scope(|scope| {
+        for made in [Made::Files, Made::Loops] {
+            scope.spawn(move || fill(made));
+        }
+    });
+}
+
+fn fill(made: Made) {
+    let Some(members) = Members::store(made, &[4 * MIB, 24 * MIB], "256KiB") else {
+        return;
+    };
+    let result = members.record(1, &[FAST, &["--time", "60s"]].concat());
+    assert_eq!(result["ended"], "full");
+    assert_accounts(&result);
+    for name in ["fast", "slow"] {
+        assert_reads_back(&members, &result, name);
+    }
+    // Members of different size are full together.
+    for (member, size_bytes) in [(0, 4 * MIB), (1, 24 * MIB)] {
+        let bytes = whole(&result["members"][member]["bytes"]);
+        assert!(
+            bytes > size_bytes * 7 / 10,
+            "{bytes} of {size_bytes} bytes are used"
+        );
+    }
+    members.verify(0);
+    let listed = members.list();
+    assert_eq!(listed["recordings"][0]["ended"], "full");
+    let frames = whole(&listed["recordings"][0]["streams"][0]["frames"]);
+    assert!(frames <= whole(&stream(&result, "fast")["frames"]));
+
+    // There is no room for another one, and it harms nothing to try.
+    let again = members.run("record", &["--buffer", "4MiB", "--from", "test:1MB/s"]);
+    assert!([1, 2].contains(&again.code), "{again:#?}");
+    for name in ["fast", "slow"] {
+        assert_reads_back(&members, &result, name);
+    }
+    // A ring has room again.
+    let flags = ["--ring", "--from", "test:20MB/s", "--time", "500ms"];
+    let ring = members.record(0, &flags);
+    assert_eq!(ring["ended"], "time");
+    let verified = members.verify(0);
+    assert_eq!(verified["bad"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn what_is_dropped_is_counted_to_the_byte() {
+    let members = Members::files(&[256 * MIB, 128 * MIB]);
+    // One append to fill for each stream, and one on its way: that is never enough.
+    let flags = [
+        "--from",
+        "test:8GB/s,frame=10kB..50kB",
+        "--stream",
+        "framed",
+        "--frames",
+        "lines",
+        "--from",
+        "test:8GB/s",
+        "--stream",
+        "plain",
+        "--frames",
+        "none",
+        "--on-full",
+        "drop",
+        "--durable",
+        "each",
+        "--depth",
+        "1",
+        "--time",
+        "100ms",
+        "--buffer",
+        "768KiB",
+    ];
+    let ran = members
+        .run("record", &[&flags[..], &["--json", "-"]].concat())
+        .expect(1);
+    let result = crate::support::json_of(&ran.stdout);
+    assert_eq!(result["ended"], "time");
+    assert_accounts(&result);
+    let verified = members.verify(0);
+    for name in ["framed", "plain"] {
+        let told = stream(&result, name);
+        let gap_bytes = whole(&told["gap_bytes"]);
+        assert!(gap_bytes > 0, "nothing was dropped: {told:#}");
+        let checked = stream(&verified["recordings"][0], name);
+        assert_eq!(whole(&checked["gap_bytes"]), gap_bytes);
+        assert_eq!(
+            whole(&checked["whole_bytes"]),
+            whole(&told["recorded_bytes"])
+        );
+        assert_eq!(whole(&checked["bytes"]), whole(&told["offered_bytes"]));
+        assert_eq!(whole(&told["durable_bytes"]), whole(&told["offered_bytes"]));
+    }
+}
+
+#[test]
+fn bytes_bound_each_stream_and_time_bounds_all() {
+    std::thread::scope(|scope| {
+        for bound in [["--bytes", "1000001B"], ["--time", "200ms"]] {
+            scope.spawn(move || assert_bounded(bound));
+        }
+    });
+}
+
+#[track_caller]
+fn assert_bounded(bound: [&str; 2]) {
+    let members = Members::files(&[64 * MIB]);
+    let fast = ["--from", "test:50MB/s", "--stream", "fast"];
+    let slow = ["--from", "test:2MB/s", "--stream", "slow"];
+    let result = members.record(0, &[&fast[..], &slow, &bound].concat());
+    assert_eq!(result["ended"], bound[0].trim_start_matches('-'));
+    for name in ["fast", "slow"] {
+        assert_reads_back(&members, &result, name);
+        let recorded_bytes = whole(&stream(&result, name)["recorded_bytes"]);
+        match bound[0] {
+            "--bytes" => assert_eq!(recorded_bytes, 1_000_001),
+            _ => assert!(recorded_bytes > 0),
+        }
+    }
+    members.verify(0);
+}

@@ -1,0 +1,135 @@
+//! Misuse that harms nothing: a disk together with its partition, rehearsals over a store, places
+//! without room, and nobody who reads what is said.
+
+use std::io::Read;
+
+use rustix::process::Signal;
+
+use crate::MIB;
+use crate::check::{assert_reads_back, extract};
+use crate::devices::{Disk, Mount, Partition, is_root, skip};
+use crate::members::{Members, SMALL};
+use crate::running::{PATIENCE, Running, run};
+use crate::support::Place;
+
+/// A file system that is soon full; `None`, with the reason printed, where that cannot be had.
+fn small_file_system(place: &Place) -> Option<Mount> {
+    if !is_root() {
+        skip("mounting needs root");
+        return None;
+    }
+    let mount = Mount::try_new(place, &["-t", "tmpfs", "-o", "size=64k", "tmpfs"]);
+    mount.map_err(|why| skip(&why)).ok()
+}
+
+#[test]
+fn a_disk_and_its_partition_are_no_two_members() {
+    let Some(disk) = Disk::new(64 * MIB) else {
+        return;
+    };
+    let partition = Partition::add(&disk, 1, MIB, 32 * MIB);
+    let before = disk.bytes();
+    for [first, second] in [
+        [disk.name(), &partition.name],
+        [partition.name.as_str(), disk.name()],
+    ] {
+        let members = ["create", first, second, "--slot", "64KiB"];
+        let force = ["--destroy", first, "--destroy", second];
+        let ran = run(&disk.place, &[&members[..], &force].concat()).expect(2);
+        ran.says(&partition.name);
+    }
+    assert!(disk.bytes() == before, "a refused creation has written");
+
+    // As the only member, each is one; the store on the partition is not recorded to under its disk.
+    let create = ["create", &partition.name, "--destroy", &partition.name];
+    run(&disk.place, &[&create[..], &["--slot", "64KiB"]].concat()).expect(0);
+    let source = ["--from", "test:1MB/s", "--bytes", "10kB"];
+    let both = ["record", &partition.name, disk.name()];
+    run(&disk.place, &[&both[..], SMALL, &source].concat()).expect(2);
+    let alone = ["record", &partition.name];
+    run(&disk.place, &[&alone[..], SMALL, &source].concat()).expect(0);
+    let outside = |bytes: Vec<u8>| {
+        let range = partition.range();
+        [&bytes[..range.start], &bytes[range.end..]].concat()
+    };
+    assert!(
+        outside(disk.bytes()) == outside(before),
+        "written beside the partition"
+    );
+}
+
+#[test]
+fn a_rehearsal_over_a_store_leaves_every_byte() {
+    let members = Members::files(&[16 * MIB; 2]);
+    let source = ["--from", "test:20MB/s", "--bytes", "1MB"];
+    let result = members.record(0, &source);
+    let bytes = || members.images.iter().map(std::fs::read).map(Result::unwrap);
+    let before: Vec<Vec<u8>> = bytes().collect();
+    let mut flags = vec!["--slot", "64KiB", "--dry-run"];
+    for name in &members.names {
+        flags.extend(["--destroy", name]);
+    }
+    members.run("create", &flags).expect(0);
+    let rehearsal = [SMALL, &source, &["--dry-run"]].concat();
+    members.run("record", &rehearsal).expect(0);
+    let ring = [&rehearsal[..], &["--ring"]].concat();
+    members.run("record", &ring).expect(0);
+    assert!(bytes().eq(before), "a rehearsal has written");
+    assert_reads_back(&members, &result, "main");
+}
+
+#[test]
+fn a_creation_that_cannot_tell_its_result_is_ended_by_a_second_signal() {
+    let place = Place::new();
+    // Its document has the names as typed, and so is longer than a pipe holds.
+    let long = "./".repeat(1500);
+    let names: Vec<String> = (0..40)
+        .map(|index| format!("{long}member{index}"))
+        .collect();
+    let mut flags: Vec<&str> = vec!["create", "--json", "-", "--size", "1MiB", "--slot", "64KiB"];
+    flags.extend(names.iter().map(String::as_str));
+    let mut child = place.command(&flags).spawn().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut running = Running::of(child);
+    let (sender, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let read = stdout.read_exact(&mut [0]);
+        let _ = sender.send(read.map(|()| stdout));
+    });
+    let _stdout = told.recv_timeout(PATIENCE).unwrap().unwrap();
+    assert!(!running.ends_within(std::time::Duration::ZERO));
+    // Two of a kind might be taken for one.
+    running.signal(Signal::INT);
+    running.signal(Signal::TERM);
+    running.finish().expect(130);
+}
+
+#[test]
+fn a_file_system_that_is_full_is_told_by_extract_and_harms_no_recording() {
+    let members = Members::files(&[16 * MIB; 2]);
+    let Some(mount) = small_file_system(&members.place) else {
+        return;
+    };
+    mount.fill();
+    // The account of a recording has no room any more; the recording has.
+    let status = mount.path("filling-status");
+    let source = [
+        "--from",
+        "test:3MB/s",
+        "--bytes",
+        "1MB",
+        "--durable",
+        "20ms",
+    ];
+    let flags = [&source[..], &["--status", &status]].concat();
+    let result = members.record(0, &flags);
+    assert_reads_back(&members, &result, "main");
+
+    let output = mount.path("output");
+    let ran = members.run("extract", &["-o", &output]).expect(1);
+    ran.says("No space left on device");
+    let result = members.run("record", &[SMALL, &source, &["--json", &output]].concat());
+    assert!([1, 2].contains(&result.code), "{result:#?}");
+    assert!(extract(&members, 1, "main").lost.is_empty());
+    members.verify(0);
+}

@@ -4,6 +4,7 @@
 
 use std::ptr::NonNull;
 
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use crate::error::Error;
@@ -26,7 +27,7 @@ unsafe impl Sync for Region {}
 
 impl Region {
     pub(super) fn map(length: usize) -> Result<Region, Error> {
-        let memory = |source: rustix::io::Errno| Error::Memory {
+        let memory = |source: Errno| Error::Memory {
             bytes: length,
             source: source.into(),
         };
@@ -46,6 +47,27 @@ impl Region {
         let _ = unsafe { madvise(pointer, length, Advice::LinuxHugepage) };
         let pointer = NonNull::new(pointer.cast()).expect("the kernel never maps address 0");
         Ok(Region { pointer, length })
+    }
+
+    /// Has the kernel find memory for the first `length` bytes now, not when they are first touched.
+    /// Kernels before 5.14 do not know how; there it is found later.
+    pub(super) fn populate(&self, length: usize) -> Result<(), Error> {
+        let length = length.min(self.length);
+        // SAFETY: the range is mapped as long as this value lives, and its content does not change.
+        let populated = unsafe {
+            madvise(
+                self.pointer.as_ptr().cast(),
+                length,
+                Advice::LinuxPopulateWrite,
+            )
+        };
+        match populated {
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
+            Err(errno) => Err(Error::Memory {
+                bytes: length,
+                source: errno.into(),
+            }),
+        }
     }
 
     /// First byte of the memory, for registration with the kernel.

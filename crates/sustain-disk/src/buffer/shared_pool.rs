@@ -13,15 +13,15 @@ const FIRST_REGION_BYTES: usize = 64 << 20;
 
 /// A bounded pool for many threads; clones are the same pool.
 ///
-/// The buffer given back last is lent first, so that few buffers stay in the CPU's cache, and
-/// memory that is never needed is never touched. Address space for all is mapped at once, which
-/// costs next to nothing and says at the start, not in the middle, if the system has not that much.
+/// The buffer given back last is lent first, so that few buffers stay in the CPU's cache. Address
+/// space for all is mapped at once, which costs next to nothing. Memory is taken when it is first
+/// touched, unless [`SharedPool::populate`] is called: a source that waits while the kernel finds and
+/// clears pages does so when the disks have just fallen behind, which is the worst time.
 ///
-/// Registering, however, makes the kernel take and pin memory at once: half a gigabyte of it would
-/// delay the first byte. So [`SharedPool::regions`] gives only the first 64 MiB to be registered,
-/// and buffers are lent from there as long as one is free. Those beyond are used only when the disks
-/// fall behind; for each request from one of them the kernel looks up and pins its pages anew, which
-/// costs CPU time by the page, and no copy.
+/// Registering pins memory, which ordinary users may do with little. So [`SharedPool::regions`] gives
+/// only the first 64 MiB to be registered, and buffers are lent from there as long as one is free.
+/// Those beyond are used only when the disks fall behind; for each request from one of them the
+/// kernel looks up and pins its pages anew, which costs CPU time by the page, and no copy.
 #[derive(Debug, Clone)]
 pub struct SharedPool(Arc<Pool>);
 
@@ -76,6 +76,23 @@ impl SharedPool {
             }),
             given: Condvar::new(),
         })))
+    }
+
+    /// Has the kernel find memory for the first `bytes_max` bytes now. It takes its time: a tenth of
+    /// a second for half a gigabyte, and more where other memory must be freed for it.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] when the kernel has not that much.
+    pub fn populate(&self, bytes_max: usize) -> Result<(), Error> {
+        let mut left_bytes = bytes_max;
+        for region in &self.0.regions {
+            let bytes = left_bytes.min(region.length());
+            if bytes > 0 {
+                region.populate(bytes)?;
+            }
+            left_bytes -= bytes;
+        }
+        Ok(())
     }
 
     /// The memory to be registered: the first region, if there is one.
@@ -203,6 +220,47 @@ mod tests {
         pool.give(lent.remove(0));
         pool.give(lent.pop().unwrap());
         assert_eq!(index(&pool.try_take().unwrap()), 0);
+    }
+
+    #[test]
+    fn populated_memory_is_there_before_it_is_touched() {
+        let pool = SharedPool::new(70, 1 << 20).unwrap();
+        let resident = || -> u64 {
+            let regions = &pool.0.regions;
+            regions
+                .iter()
+                .map(|region| {
+                    let mut resident = vec![0_u8; region.length().div_ceil(4096)];
+                    // SAFETY: the range is mapped while the pool lives, and there is a byte for each
+                    // of its pages.
+                    let told = unsafe {
+                        libc::mincore(
+                            region.address().cast(),
+                            region.length(),
+                            resident.as_mut_ptr(),
+                        )
+                    };
+                    assert_eq!(told, 0);
+                    resident
+                        .iter()
+                        .map(|page| u64::from(page & 1) * 4096)
+                        .sum::<u64>()
+                })
+                .sum()
+        };
+        assert_eq!(resident(), 0);
+        pool.populate(66 << 20).unwrap();
+        // Old kernels do nothing; huge pages round it up.
+        let populated = resident();
+        assert!(populated == 0 || populated >= 66 << 20, "{populated} bytes");
+        pool.populate(usize::MAX).unwrap();
+        assert!(
+            pool.try_take()
+                .unwrap()
+                .bytes()
+                .iter()
+                .all(|byte| *byte == 0)
+        );
     }
 
     #[test]

@@ -52,6 +52,9 @@ const DUTIES: u32 = 2;
 const DEPTH_MAX: u32 = 4096;
 /// Small buffers, two for each piece of the caller's memory in flight.
 const EDGES: usize = 128;
+/// So much of the buffer is there before the first byte comes; the rest of a larger one would only
+/// make it wait.
+const POPULATED_BYTES_MAX: usize = 512 << 20;
 /// What the recorder thread tells of its members, so often.
 const REPORT_EVERY_NS: u64 = 100_000_000;
 const INTERVAL_NS: u64 = 1_000_000_000;
@@ -330,6 +333,7 @@ struct Job {
 impl Job {
     fn run(mut self, ready: &Sender<Arc<Board>>) -> Result<Recorded, RecordError> {
         let slots_begun = self.store.slots_begun_at_start(self.options.ring);
+        self.exchange.pool.populate(POPULATED_BYTES_MAX)?;
         let (engine, why) = self.engine()?;
         self.store.renew_superblocks(&slots_begun)?;
         self.exchange.set_waker(engine.waker());

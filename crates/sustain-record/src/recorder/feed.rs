@@ -136,8 +136,8 @@ pub struct RecordFeed<I: Inlet> {
     /// For starts, ends and accounts.
     control: BufferPool,
     ending: Option<Ending>,
-    /// What the end marks say, the same on every member, once the first of them is made.
-    end_note: Option<Vec<u8>>,
+    /// Whether the sources have handed over all that they had accepted.
+    is_inlet_empty: bool,
     /// When the inlet may have something, if it said so.
     inlet_at: Option<Timestamp>,
     has_changed: bool,
@@ -183,7 +183,7 @@ impl<I: Inlet> RecordFeed<I> {
             next_token: 0,
             control,
             ending: None,
-            end_note: None,
+            is_inlet_empty: false,
             inlet_at: None,
             has_changed: false,
             board,
@@ -232,7 +232,10 @@ impl<I: Inlet> RecordFeed<I> {
                     self.inlet_at = at;
                     return;
                 }
-                Polled::Ended(ending) => self.end(ending),
+                Polled::Ended(ending) => {
+                    self.is_inlet_empty = true;
+                    self.end(ending);
+                }
             }
         }
     }
@@ -307,10 +310,7 @@ impl<I: Inlet> Feed for RecordFeed<I> {
     }
 
     fn has_news(&mut self, now: Timestamp) -> bool {
-        // What comes in behind the end marks, only the result can give.
-        if self.end_note.is_none() {
-            self.give_up_late(now);
-        }
+        self.give_up_late(now);
         if self.pending.is_empty() {
             self.pull(now);
             self.has_changed |= !self.pending.is_empty();

@@ -67,11 +67,18 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// What comes in when the recording has ended was accepted before: it is lost.
     pub(super) fn give_up_late(&mut self, now: Timestamp) {
-        while matches!(self.ending, Some(Ending::Full | Ending::Error)) {
-            let Polled::Append(filled) = self.inlet.poll(now) else {
-                return;
-            };
-            self.give_up(filled);
+        while !self.is_inlet_empty && matches!(self.ending, Some(Ending::Full | Ending::Error)) {
+            match self.inlet.poll(now) {
+                Polled::Append(filled) => self.give_up(filled),
+                Polled::Nothing(at) => {
+                    self.inlet_at = at;
+                    return;
+                }
+                Polled::Ended(_) => {
+                    self.is_inlet_empty = true;
+                    self.has_changed = true;
+                }
+            }
         }
     }
 

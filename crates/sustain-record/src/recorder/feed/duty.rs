@@ -32,9 +32,8 @@ impl<I: Inlet> RecordFeed<I> {
             });
         }
         if self.is_end_due(queue) {
-            let note = self.end_note.take().unwrap_or_else(|| self.new_end_note());
+            let note = self.end_note();
             let request = self.mark_request(queue, Kind::End, &note, now);
-            self.end_note = Some(note);
             if request.is_none() {
                 // A member filled to the brim ends without a mark; the others have it.
                 self.close_member(queue);
@@ -77,7 +76,9 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// Whether all data is on its way or further.
     fn is_drained(&self) -> bool {
-        self.ending.is_some() && self.pending.is_empty() && self.accounts.is_empty()
+        // When members are full the sources learn it, and may have handed over more meanwhile.
+        let has_all = self.ending.is_some() && self.is_inlet_empty;
+        has_all && self.pending.is_empty() && self.accounts.is_empty()
     }
 
     fn is_end_due(&self, queue: usize) -> bool {
@@ -111,7 +112,7 @@ impl<I: Inlet> RecordFeed<I> {
         .to_json()
     }
 
-    fn new_end_note(&self) -> Vec<u8> {
+    fn end_note(&self) -> Vec<u8> {
         let ended = self.ending.map_or("", ending_name);
         let streams = self.ledgers.iter().map(|ledger| StreamTotal {
             offered: ledger.next_offset_bytes(),

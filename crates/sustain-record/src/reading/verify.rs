@@ -151,6 +151,7 @@ pub fn verify(
         recordings: Vec::new(),
     };
     check_superblocks(store, &mut result)?;
+    let has_laps = has_laps(&store);
     for (recording, scope) in recordings.into_iter().zip(&scopes) {
         let before_bytes = result.checked_bytes;
         let mut report = |checked_bytes: u64, bad: u64| {
@@ -161,7 +162,7 @@ pub fn verify(
             });
             stop.reason().is_none()
         };
-        if !check_recording(recording, scope, &mut result, &mut report)? {
+        if !check_recording(recording, scope, has_laps, &mut result, &mut report)? {
             result.complete = false;
             break;
         }
@@ -180,15 +181,23 @@ impl VerifyResult {
     }
 }
 
+/// Whether old slots may have been written over.
+fn has_laps(store: &Checkable<'_>) -> bool {
+    let is_beyond =
+        |member: &OpenMember| member.superblock.slots_begun > member.superblock.geometry.slot_count;
+    store.recordings.iter().any(|recording| recording.ring) || store.members.iter().any(is_beyond)
+}
+
 /// Whether it came to its end.
 fn check_recording(
     recording: &Recording,
     scope: &Scope,
+    has_laps: bool,
     result: &mut VerifyResult,
     report: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<bool, RecordError> {
     let names = Names::of(recording, scope);
-    let mut account = Account::new(recording, names);
+    let mut account = Account::new(recording, names, has_laps);
     let mut parts = Parts::open(scope, &scope.all(0..recording.streams.len() as u16))?;
     parts.keep_found();
     let mut reported_bytes = 0;

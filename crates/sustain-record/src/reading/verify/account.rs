@@ -42,6 +42,8 @@ impl Names {
 pub(super) struct Account<'a> {
     recording: &'a Recording,
     names: Names,
+    /// Whether members may have been written over.
+    has_laps: bool,
     streams: Vec<VerifiedStream>,
     members: Vec<OnMember>,
     bad: Vec<Bad>,
@@ -68,7 +70,7 @@ struct Lost {
 }
 
 impl<'a> Account<'a> {
-    pub(super) fn new(recording: &'a Recording, names: Names) -> Account<'a> {
+    pub(super) fn new(recording: &'a Recording, names: Names, has_laps: bool) -> Account<'a> {
         let named = |stream: &crate::opening::StreamSummary| VerifiedStream {
             name: stream.name.clone(),
             ..VerifiedStream::default()
@@ -78,6 +80,7 @@ impl<'a> Account<'a> {
             streams: recording.streams.iter().map(named).collect(),
             members: names.in_scope.iter().map(|_| OnMember::default()).collect(),
             names,
+            has_laps,
             bad: Vec::new(),
             unlisted: 0,
             told: None,
@@ -103,6 +106,13 @@ impl<'a> Account<'a> {
                 "what the start or the end says is damaged",
             ));
         }
+        // Of an append of data the seal is looked at where its bytes are returned.
+        if descriptor.kind != Kind::Data && !origin.sealed && !self.recording.open_end {
+            flaws.push((
+                origin.offset_bytes,
+                "the seal of the start or the end is damaged",
+            ));
+        }
         if let Some(last) = &on_member.last {
             if descriptor.sequence <= last.descriptor.sequence {
                 flaws.push((origin.offset_bytes, "it is out of order"));
@@ -110,8 +120,11 @@ impl<'a> Account<'a> {
             on_member.note_lost(&last.clone(), origin, &geometry);
         }
         let oldest = self.recording.per_member[index].map(|extent| extent.first);
-        if let Some(start) = descriptor.start
-            && oldest.is_some_and(|oldest| start.slot_serial >= oldest.slot_serial)
+        // In a ring one that lies before all that is left has been written over.
+        let is_kept = |start: &Place| {
+            !self.has_laps || oldest.is_some_and(|oldest| start.slot_serial >= oldest.slot_serial)
+        };
+        if let Some(start) = descriptor.start.filter(is_kept)
             && !on_member.starts.contains(&start)
             && on_member.starts_missed.insert(start)
         {

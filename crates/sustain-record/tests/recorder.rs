@@ -6,16 +6,19 @@
     reason = "a test that cannot go on should stop where it is, and may say why"
 )]
 
+use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use sustain_disk::buffer::AlignedBytes;
 use sustain_disk::driver::Ending;
 use sustain_host::Roots;
+use sustain_record::error::RecordError;
 use sustain_record::format::GapReason;
 use sustain_record::opening::StreamSummary;
 use sustain_record::reading::part::Part;
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range, StreamReader};
+use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::recorder::{RecordOptions, Recorder, StreamSetup, StreamWriter};
 use sustain_record::source::synthetic::{Content, seed_of};
 use sustain_record::store::{CreatePlan, Mode, Store, create};
@@ -96,12 +99,16 @@ fn fill(writer: &mut StreamWriter, bytes: u64) {
 /// Asserts that the parts are the stream's own bytes and the gaps given, in order and complete.
 fn assert_parts(name: &str, parts: &[Part], bytes: u64, gaps: &[(u64, u64)]) {
     let content = Content::new(seed_of(name));
-    let (mut position, mut found) = (0, Vec::new());
+    let (mut position, mut found) = (0, Vec::<(u64, u64)>::new());
     for part in parts {
         assert_eq!(part.offset_bytes(), position, "nothing is closed up");
         match part {
             Part::Data { bytes, .. } => assert_eq!(content.check(position, bytes), None),
-            Part::Gap { length_bytes, .. } => found.push((position, *length_bytes)),
+            // What is lost in one go may be accounted for in several.
+            Part::Gap { length_bytes, .. } => match found.last_mut() {
+                Some((start, length)) if *start + *length == position => *length += length_bytes,
+                _ => found.push((position, *length_bytes)),
+            },
             other => panic!("{other:?}"),
         }
         position += part.length_bytes();
@@ -252,6 +259,98 @@ fn recordings_follow_each_other() {
         .map(|recording| recording.number)
         .collect();
     assert_eq!(numbers, [2, 1]);
+}
+
+#[test]
+fn names_for_which_a_start_has_no_room_are_refused_before_anything_is_written() {
+    let place = Place::new(&[6 << 20]);
+    let before = std::fs::read(&place.members[0]).unwrap();
+    let names = (0..64).map(|number| format!("{number:01200}"));
+    let streams: Vec<StreamSetup> = names.map(|name| StreamSetup::plain(&name)).collect();
+    let options = RecordOptions {
+        append_bytes: 16 << 10,
+        ..RecordOptions::default()
+    };
+    let refused = Recorder::start(place.open(Mode::Record), streams, options);
+    let Err(RecordError::Usage(why)) = refused else {
+        panic!("there is no room for such names");
+    };
+    assert!(why.contains("shorter names"), "{why}");
+    assert!(std::fs::read(&place.members[0]).unwrap() == before);
+}
+
+#[test]
+fn a_ring_of_two_slots_takes_appends_of_half_a_slot() {
+    // Superblocks, and two slots of 1 MiB.
+    let place = Place::new(&[3_407_872]);
+    let options = RecordOptions {
+        buffer_bytes: 16 << 20,
+        ring: true,
+        ..RecordOptions::default()
+    };
+    let streams = vec![StreamSetup::plain("main")];
+    let (recorder, mut writers) =
+        Recorder::start(place.open(Mode::Record), streams, options).unwrap();
+    fill(&mut writers[0], 9_000_000);
+    drop(writers);
+    let recorded = recorder.finish().unwrap();
+    assert_eq!(recorded.ended, Ending::Source);
+    assert_eq!(recorded.standing.streams[0].recorded_bytes, 9_000_000);
+    let content = Content::new(seed_of("main"));
+    let mut whole_bytes = 0;
+    for part in place.read("main") {
+        if let Part::Data { bytes, .. } = &part {
+            assert_eq!(content.check(part.offset_bytes(), bytes), None);
+            whole_bytes += bytes.len();
+        }
+    }
+    assert!(whole_bytes > 500_000, "{whole_bytes} bytes are left");
+}
+
+#[test]
+fn a_check_names_a_start_that_is_damaged_alone_in_its_slot_and_a_seal_of_it() {
+    let place = Place::new(&[20 << 20]);
+    let streams = vec![StreamSetup::plain("main")];
+    let (recorder, mut writers) = Recorder::start(
+        place.open(Mode::Record),
+        streams,
+        // As large as a slot: nothing fits behind the start.
+        RecordOptions::default(),
+    )
+    .unwrap();
+    fill(&mut writers[0], 5_000_000);
+    drop(writers);
+    recorder.finish().unwrap();
+    let check = || {
+        let mut store = place.open(Mode::Read);
+        let recordings = store.recordings().unwrap();
+        let checkable = Checkable {
+            members: &store.members,
+            recordings: &recordings,
+            machines: store.machines(),
+            clock: store.clock(),
+        };
+        verify(checkable, &mut |_| {}, &Stop::default())
+            .unwrap()
+            .bad
+    };
+    assert_eq!(check(), []);
+    const START: u64 = 1 << 20;
+    for (at, what) in [(START + 40, "start"), (START + 8191, "seal")] {
+        let flip = || {
+            let mut options = std::fs::File::options();
+            let file = options.read(true).write(true).open(&place.members[0]);
+            let file = file.unwrap();
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, at).unwrap();
+            file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+        };
+        flip();
+        let bad = check();
+        assert_eq!(bad.len(), 1, "{bad:?}");
+        assert!(bad[0].why.contains(what), "{bad:?}");
+        flip();
+    }
 }
 
 #[test]

@@ -28,6 +28,8 @@ use crate::format::{Kind, Place};
 mod data;
 mod duty;
 
+pub(super) use duty::start_bytes_max;
+
 /// How often an idle member is looked at for what is due.
 const LOOK_NS: u64 = 100_000_000;
 /// Time between two entries on the board while nothing is flushed.
@@ -35,7 +37,7 @@ const BOARD_EVERY_NS: u64 = 200_000_000;
 /// What a device that ends early is taken to have said (ENOSPC).
 const NO_SPACE: i32 = 28;
 /// Room for the note of a start or an end.
-const CONTROL_BYTES: usize = 64 * 1024;
+pub(super) const CONTROL_BYTES: usize = 64 * 1024;
 
 /// One stream of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]

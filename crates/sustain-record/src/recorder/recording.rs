@@ -38,7 +38,9 @@ use uuid::Uuid;
 
 use super::board::{Board, Standing};
 use super::channel::{ChannelInlet, Exchange};
-use super::feed::{Durability, RecordFeed, RecordSetup, StreamSetup};
+use super::feed::{
+    CONTROL_BYTES, Durability, RecordFeed, RecordSetup, StreamSetup, start_bytes_max,
+};
 use super::member::MemberSetup;
 use super::scatter::Window;
 use super::stream_writer::{EDGE_BYTES, StreamWriter};
@@ -157,7 +159,8 @@ impl Recorder {
         check(&store, &streams, &options)?;
         let clock = store.clock().clone();
         let wall = WallClock::read(&clock);
-        let append_bytes = options.append_bytes.min(store.slot_bytes) as usize;
+        let bytes_max = append_bytes_max(&store, options.ring);
+        let append_bytes = options.append_bytes.min(bytes_max) as usize;
         let count = (options.buffer_bytes / append_bytes as u64).max(2) as usize;
         let pool = SharedPool::new(count, append_bytes)?;
         let edges = SharedPool::new(EDGES, EDGE_BYTES)?;
@@ -172,8 +175,8 @@ impl Recorder {
             ending: None,
             is_draining: false,
         };
-        let given_bytes_max =
-            store.slot_bytes as usize - BLOCK_BYTES - EDGE_BYTES.min(store.slot_bytes as usize / 4);
+        let edge_bytes = EDGE_BYTES.min(bytes_max as usize / 4);
+        let given_bytes_max = bytes_max as usize - BLOCK_BYTES - edge_bytes;
         let writers = streams
             .iter()
             .enumerate()
@@ -194,8 +197,10 @@ impl Recorder {
             });
         let writers = writers.collect();
         let (ready, is_ready) = crossbeam_channel::bounded(1);
+        let setup = setup(&store, streams, &options, wall);
+        check_start(&setup, store.slot_bytes)?;
         let job = Job {
-            setup: setup(&store, streams, &options, wall),
+            setup,
             store,
             inlet,
             exchange,
@@ -284,6 +289,36 @@ fn check(
         ));
     }
     Ok(())
+}
+
+/// The most that an append may take. In a ring of two slots each begins with a copy of the start, for
+/// which it must leave room.
+fn append_bytes_max(store: &Store, ring: bool) -> u32 {
+    let slot_counts = store
+        .members
+        .iter()
+        .map(|member| member.superblock.geometry.slot_count);
+    if ring && slot_counts.min() == Some(2) {
+        store.slot_bytes / 2
+    } else {
+        store.slot_bytes
+    }
+}
+
+/// What a start says of the streams must fit where starts are written.
+fn check_start(setup: &RecordSetup, slot_bytes: u32) -> Result<(), RecordError> {
+    let (bytes, most) = (
+        start_bytes_max(setup),
+        (slot_bytes / 2).min(CONTROL_BYTES as u32),
+    );
+    if bytes <= most {
+        return Ok(());
+    }
+    Err(RecordError::Usage(format!(
+        "what a recording says of these streams takes {bytes} bytes and must not take more than \
+         {most} here: give them shorter names (--stream), or the store larger slots (sustain \
+         create --slot)"
+    )))
 }
 
 fn setup(

@@ -11,7 +11,7 @@ use crate::format::{Descriptor, Gap, GapReason, Place, crc32c};
 use crate::recorder::filled::{Filled, Memory};
 use crate::recorder::inlet::{Inlet, Polled};
 use crate::recorder::ledger::Stretch;
-use crate::recorder::member::{Member, Unflushed};
+use crate::recorder::member::{Member, MemberState, Unflushed};
 use crate::recorder::scatter::choose;
 use crate::recorder::write;
 
@@ -42,7 +42,9 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// Ends the recording when no member can ever take an append of `bytes`.
     fn check_room(&mut self, bytes: u32, now: Timestamp) {
-        let has_hope = |member: &Member| member.works() && member.has_room_for_data(bytes);
+        let has_hope = |member: &Member| {
+            member.state == MemberState::Active && member.has_room_for_data(bytes)
+        };
         if !self.members.iter().any(has_hope) {
             self.end_without_room(now);
         }
@@ -99,7 +101,11 @@ impl<I: Inlet> RecordFeed<I> {
             account.memory = Some(Memory::Own(buffer));
             return Some(self.place(queue, account, now));
         }
-        let has_hope = |member: &Member| member.works() && member.has_room_for_account(bytes);
+        let has_hope = |member: &Member| {
+            // One that is full before its start has no room for anything.
+            let may_begin = member.start.is_some() || member.state == MemberState::Active;
+            member.works() && may_begin && member.has_room_for_account(bytes)
+        };
         if !self.members.iter().any(has_hope) {
             self.account_in_result_only();
         }

@@ -4,7 +4,7 @@ use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::{Operation, Request};
 use uuid::Uuid;
 
-use super::{Flight, RecordFeed};
+use super::{Flight, RecordFeed, RecordSetup};
 use crate::format::{
     CONTROL_STREAM, Descriptor, EndNote, Kind, PieceChecksums, Place, PlaceNote, StartNote,
     StreamNote, StreamTotal, append_bytes_for, crc32c,
@@ -53,7 +53,7 @@ impl<I: Inlet> RecordFeed<I> {
         if !self.members[queue].begin_slot_for_start() {
             return None;
         }
-        let note = self.start_note(queue);
+        let note = start_note(&self.setup, self.members[queue].setup.previous_start);
         let request = self.mark_request(queue, Kind::Start, &note, now);
         if request.is_none() && !self.members[queue].has_room_for_start(note.len()) {
             self.members[queue].state = MemberState::Full;
@@ -93,23 +93,6 @@ impl<I: Inlet> RecordFeed<I> {
             && self.data_in_flight == 0
             && self.members[queue].marking.is_none()
             && self.members.iter().all(is_quiet)
-    }
-
-    fn start_note(&self, queue: usize) -> Vec<u8> {
-        let streams = self.setup.streams.iter().map(|stream| StreamNote {
-            name: stream.name.clone(),
-            framing: stream.framing.clone(),
-            source: stream.source.clone(),
-        });
-        let previous_start = self.members[queue].setup.previous_start;
-        StartNote {
-            started_ns: self.setup.wall.unix_ns(self.setup.start),
-            tool: self.setup.tool.clone(),
-            ring: self.setup.ring,
-            streams: streams.collect(),
-            previous_start: previous_start.map(PlaceNote::from),
-        }
-        .to_json()
     }
 
     fn end_note(&self) -> Vec<u8> {
@@ -260,6 +243,31 @@ impl<I: Inlet> RecordFeed<I> {
         self.flushes += 1;
         self.show(now, true);
     }
+}
+
+/// The most that a start takes on a member with this set-up.
+pub(in crate::recorder) fn start_bytes_max(setup: &RecordSetup) -> u32 {
+    let farthest = Place {
+        slot_serial: u64::MAX,
+        slot_offset_bytes: u32::MAX,
+    };
+    append_bytes_for(start_note(setup, Some(farthest)).len() as u32, 0)
+}
+
+fn start_note(setup: &RecordSetup, previous_start: Option<Place>) -> Vec<u8> {
+    let streams = setup.streams.iter().map(|stream| StreamNote {
+        name: stream.name.clone(),
+        framing: stream.framing.clone(),
+        source: stream.source.clone(),
+    });
+    StartNote {
+        started_ns: setup.wall.unix_ns(setup.start),
+        tool: setup.tool.clone(),
+        ring: setup.ring,
+        streams: streams.collect(),
+        previous_start: previous_start.map(PlaceNote::from),
+    }
+    .to_json()
 }
 
 /// Where a place lies on its member.

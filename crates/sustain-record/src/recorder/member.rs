@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::scatter::{Candidate, RateEstimate};
 use crate::format::{BLOCK_BYTES, Geometry, Kind, Place, append_bytes_for};
+use crate::store::Store;
 
 /// A slot is not begun before the one so many slots back is flushed: after a crash, nothing lies
 /// further out than a search of so many slots.
@@ -28,6 +29,23 @@ pub struct MemberSetup {
     pub previous: Option<Place>,
     /// The start of the recording before, on this member.
     pub previous_start: Option<Place>,
+}
+
+impl MemberSetup {
+    /// All members of a store as opening has found them.
+    pub fn of_store(store: &Store) -> Vec<MemberSetup> {
+        let members = store.members.iter().zip(&store.tails);
+        members
+            .map(|(member, tail)| MemberSetup {
+                name: member.name.clone(),
+                uuid: member.superblock.member,
+                geometry: member.superblock.geometry,
+                next_slot_serial: tail.next_slot_serial,
+                previous: tail.last.as_ref().map(|last| last.place),
+                previous_start: tail.start,
+            })
+            .collect()
+    }
 }
 
 /// How a member is doing.

@@ -272,7 +272,12 @@ fn check(
     }
     // One to fill for each stream, and one on its way.
     let appends = streams.len() as u64 + 1;
-    let least = appends * u64::from(options.append_bytes.min(store.slot_bytes));
+    let least = appends
+        * u64::from(
+            options
+                .append_bytes
+                .min(append_bytes_max(store, options.ring)),
+        );
     if options.buffer_bytes < least {
         return usage(format!(
             "--buffer must be at least {least} bytes for these streams"
@@ -327,19 +332,9 @@ fn setup(
     options: &RecordOptions,
     wall: WallClock,
 ) -> RecordSetup {
-    let members = store.members.iter().zip(&store.tails);
     RecordSetup {
         store: store.id,
-        members: members
-            .map(|(member, tail)| MemberSetup {
-                name: member.name.clone(),
-                uuid: member.superblock.member,
-                geometry: member.superblock.geometry,
-                next_slot_serial: tail.next_slot_serial,
-                previous: tail.last.as_ref().map(|last| last.place),
-                previous_start: tail.start,
-            })
-            .collect(),
+        members: MemberSetup::of_store(store),
         streams,
         recording: store.next_recording(),
         recording_id: Uuid::new_v4(),

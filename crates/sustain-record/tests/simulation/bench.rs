@@ -194,19 +194,9 @@ impl Bench {
     }
 
     fn setup(&mut self, plan: &RecordingPlan, store: &Store, number: usize) -> RecordSetup {
-        let members = store.members.iter().zip(&store.tails);
         RecordSetup {
             store: store.id,
-            members: members
-                .map(|(member, tail)| MemberSetup {
-                    name: member.name.clone(),
-                    uuid: member.superblock.member,
-                    geometry: member.superblock.geometry,
-                    next_slot_serial: tail.next_slot_serial,
-                    previous: tail.last.as_ref().map(|last| last.place),
-                    previous_start: tail.start,
-                })
-                .collect(),
+            members: MemberSetup::of_store(store),
             streams: plan
                 .streams
                 .iter()

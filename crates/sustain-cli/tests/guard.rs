@@ -19,7 +19,7 @@ mod support;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use devices::{Disk, Loop, Mount, Partition, Swap, skip, tool};
+use devices::{Disk, Loop, Mount, Partition, Swap, fill_for_swap, skip, tool};
 use support::{Place, Ran, json_of, unwrapped};
 
 const MIB: u64 = 1 << 20;
@@ -47,14 +47,25 @@ fn destroy(name: &str) -> [&str; 4] {
 /// Fails unless the command says these words, exits with 2 and leaves every byte as it was.
 #[track_caller]
 fn assert_refused(disk: &Disk, arguments: &[&str], words: &[&str]) {
-    let before = disk.bytes();
+    assert_refused_and_kept(disk, arguments, words, || disk.bytes());
+}
+
+/// As [`assert_refused`], where not every byte of the disk stands still by itself.
+#[track_caller]
+fn assert_refused_and_kept(
+    disk: &Disk,
+    arguments: &[&str],
+    words: &[&str],
+    bytes: impl Fn() -> Vec<u8>,
+) {
+    let before = bytes();
     let ran = measure(&disk.place, arguments).expect(2);
     for words in words {
         let said = unwrapped(&ran.stderr);
         assert!(said.contains(words), "no {words:?} in {said}");
     }
     assert_eq!(ran.stdout, "", "there is no result");
-    assert!(disk.bytes() == before, "bytes changed: {ran:#?}");
+    assert!(bytes() == before, "bytes changed: {ran:#?}");
 }
 
 fn path_text(path: &Path) -> &str {
@@ -220,16 +231,16 @@ fn active_swap_is_refused() {
         return;
     };
     let partition = Partition::add(&disk, 1, MIB, 8 * MIB);
-    let Some(_swap) = Swap::on(&partition.name) else {
+    fill_for_swap(&partition.name, 8 * MIB);
+    let Some(swap) = Swap::on(&disk, &partition.name) else {
         return;
     };
-    assert_refused(
-        &disk,
-        &destroy(&partition.name),
-        &["it is active swap", "swapoff"],
-    );
+    let bytes = || swap.bytes_beside(&disk);
+    let words = ["it is active swap", "swapoff"];
+    assert_refused_and_kept(&disk, &destroy(&partition.name), &words, bytes);
     let of_disk = format!("its partition {}p1 is active", disk.device.kernel_name());
-    assert_refused(&disk, &destroy(disk.name()), &[&of_disk, "swapoff"]);
+    let words = [of_disk.as_str(), "swapoff"];
+    assert_refused_and_kept(&disk, &destroy(disk.name()), &words, bytes);
 }
 
 #[test]
@@ -241,11 +252,14 @@ fn an_active_swap_file_is_refused() {
     let mount = Mount::new(&disk.place, &[disk.name()]);
     let file = mount.path("swap");
     // Swap takes no holes, and wants to be closed to others.
-    std::fs::write(&file, vec![0; 8 << 20]).unwrap();
+    fill_for_swap(&file, 8 * MIB);
     tool(&["chmod", "600", &file]);
-    let Some(_swap) = Swap::on(&file) else { return };
     mount.settle();
-    assert_refused(&disk, &destroy(&file), &["swap file"]);
+    let Some(swap) = Swap::on(&disk, &file) else {
+        return;
+    };
+    let bytes = || swap.bytes_beside(&disk);
+    assert_refused_and_kept(&disk, &destroy(&file), &["swap file"], bytes);
 }
 
 #[test]

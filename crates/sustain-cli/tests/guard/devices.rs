@@ -3,6 +3,7 @@
 //! a device that it has not made.
 
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -278,15 +279,30 @@ impl Drop for Mount {
 /// Active swap on a device or in a file.
 pub struct Swap {
     name: String,
+    /// The pages of the disk's image that the kernel may write at any moment.
+    pages: Vec<usize>,
 }
 
+const PAGE_BYTES: usize = 4096;
+/// Fills what becomes swap, so that its pages are found in the image of the disk below.
+const SWAP_FILL: [u8; PAGE_BYTES] = [0xa5; PAGE_BYTES];
+
 impl Swap {
+    /// Switches on a partition or file that lies on this disk.
+    ///
     /// `None`, with the reason printed, where that is not allowed.
-    pub fn on(name: &str) -> Option<Swap> {
+    pub fn on(disk: &Disk, name: &str) -> Option<Swap> {
         tool(&["mkswap", name]);
+        tool(&["sync", name]);
+        let bytes = disk.bytes();
+        let filled = bytes.chunks_exact(PAGE_BYTES).enumerate();
+        let filled = filled.filter(|(_, page)| *page == SWAP_FILL);
+        let pages: Vec<usize> = filled.map(|(number, _)| number).collect();
+        assert!(!pages.is_empty(), "nothing of {name} is filled");
         match try_tool(&["swapon", "--priority", "0", name]) {
             Ok(_) => Some(Swap {
                 name: name.to_owned(),
+                pages,
             }),
             Err(why) => {
                 skip(&why);
@@ -294,6 +310,33 @@ impl Swap {
             }
         }
     }
+
+    /// Every byte of the disk, but zeros for those which the kernel may write.
+    ///
+    /// The head of the swap area is among what is left: whatever writes it from its beginning on
+    /// changes these bytes.
+    pub fn bytes_beside(&self, disk: &Disk) -> Vec<u8> {
+        let mut bytes = disk.bytes();
+        for page in &self.pages {
+            bytes[page * PAGE_BYTES..][..PAGE_BYTES].fill(0);
+        }
+        bytes
+    }
+}
+
+/// Fills an area as [`Swap::on`] wants to find it.
+pub fn fill_for_swap(area: &str, size_bytes: u64) {
+    let mut options = File::options();
+    let mut file = options
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(area)
+        .unwrap();
+    for _ in 0..size_bytes / SWAP_FILL.len() as u64 {
+        file.write_all(&SWAP_FILL).unwrap();
+    }
+    file.sync_all().unwrap();
 }
 
 impl Drop for Swap {

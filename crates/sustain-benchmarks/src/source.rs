@@ -1,13 +1,11 @@
 //! What the programs that record from a pipe are given: 64 MiB of random bytes in memory, over and
-//! over, put into the pipe where they lie (`splice`). So all that is copied is what the reader
-//! copies, and this side is never what limits.
+//! over.
 
 use std::fs::File;
-use std::io::{PipeReader, PipeWriter, Write};
+use std::io::{ErrorKind, PipeReader, PipeWriter, Write};
 
 use anyhow::{Context, bail};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::io::Errno;
 use rustix::pipe::{SpliceFlags, fcntl_setpipe_size, splice};
 use sustain::disk::clock::{Clock, Timestamp};
 use sustain::disk::data::FreshData;
@@ -18,10 +16,22 @@ const POOL_BYTES: u64 = 64 << 20;
 /// The largest that an ordinary user may have.
 const PIPE_BYTES: usize = 1 << 20;
 
+/// How the data comes into the pipe.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Pouring {
+    /// Where it lies, without a copy: so all that is copied is what the reader copies, and this
+    /// side is never what limits.
+    Splice,
+    /// Copied by `write`, as nearly all programs do that have data for another one.
+    Write,
+}
+
 /// The data.
 #[derive(Debug)]
 pub(crate) struct Source {
     pool: File,
+    bytes: Vec<u8>,
+    pouring: Pouring,
 }
 
 /// What went into a pipe.
@@ -34,7 +44,7 @@ pub(crate) struct Poured {
 }
 
 impl Source {
-    pub(crate) fn new() -> anyhow::Result<Source> {
+    pub(crate) fn new(pouring: Pouring) -> anyhow::Result<Source> {
         let mut bytes = vec![0; POOL_BYTES as usize];
         FreshData::new(POOL_BYTES).fill(&mut bytes);
         let pool = memfd_create("sustain-benchmarks", MemfdFlags::CLOEXEC)
@@ -42,7 +52,11 @@ impl Source {
         let mut pool = File::from(pool);
         pool.write_all(&bytes)
             .context("cannot write a file in memory")?;
-        Ok(Source { pool })
+        Ok(Source {
+            pool,
+            bytes,
+            pouring,
+        })
     }
 
     /// Puts `bytes` into the pipe; ends early when nobody reads it any more or somebody wants to
@@ -58,24 +72,38 @@ impl Source {
             first_taken: None,
         };
         while poured.bytes < bytes && !interrupt.is_set() {
-            let mut position = poured.bytes % POOL_BYTES;
+            let position = poured.bytes % POOL_BYTES;
             let count = (bytes - poured.bytes)
                 .min(POOL_BYTES - position)
                 .min(PIPE_BYTES as u64);
-            let flags = SpliceFlags::empty();
-            let from = Some(&mut position);
-            match splice(&self.pool, from, pipe, None, count as usize, flags) {
+            match self.pour_some(pipe, position, count as usize) {
                 Ok(0) => bail!("the file in memory has become shorter"),
                 Ok(moved) => poured.bytes += moved as u64,
-                Err(Errno::PIPE) => break,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno).context("cannot write into a pipe"),
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error).context("cannot write into a pipe"),
             }
             if poured.first_taken.is_none() && poured.bytes > PIPE_BYTES as u64 {
                 poured.first_taken = Some(Clock::Real.now());
             }
         }
         Ok(poured)
+    }
+
+    fn pour_some(
+        &self,
+        mut pipe: &PipeWriter,
+        position: u64,
+        count: usize,
+    ) -> std::io::Result<usize> {
+        match self.pouring {
+            Pouring::Splice => {
+                let from = Some(&mut { position });
+                let moved = splice(&self.pool, from, pipe, None, count, SpliceFlags::empty())?;
+                Ok(moved)
+            }
+            Pouring::Write => pipe.write(&self.bytes[position as usize..][..count]),
+        }
     }
 }
 
@@ -98,7 +126,13 @@ mod tests {
 
     #[test]
     fn a_pipe_gets_the_pool_over_and_over() {
-        let source = Source::new().unwrap();
+        for pouring in [Pouring::Splice, Pouring::Write] {
+            check_pouring(pouring);
+        }
+    }
+
+    fn check_pouring(pouring: Pouring) {
+        let source = Source::new(pouring).unwrap();
         let (mut reader, writer) = pipe().unwrap();
         let bytes = POOL_BYTES + 5000;
         let pouring =
@@ -117,7 +151,7 @@ mod tests {
     fn nothing_is_poured_where_nobody_reads() {
         let (reader, writer) = pipe().unwrap();
         drop(reader);
-        let source = Source::new().unwrap();
+        let source = Source::new(Pouring::Splice).unwrap();
         let poured = source.pour(&writer, POOL_BYTES, &Interrupt::default());
         assert_eq!(poured.unwrap().bytes, 0);
     }

@@ -14,7 +14,7 @@ use crate::process;
 use crate::progress;
 use crate::roles;
 use crate::setting::Setting;
-use crate::source::Source;
+use crate::source::{Pouring, Source};
 use crate::statistics::Median;
 use crate::table::{Goal, Row, Section, Verdict};
 use crate::tools::store_tool::{self, Recording};
@@ -37,7 +37,7 @@ struct Recorded<'a> {
 }
 
 pub(super) fn run(setting: &Setting) -> anyhow::Result<Section> {
-    let source = Source::new()?;
+    let source = Source::new(Pouring::Splice)?;
     let recorded = Recorded::make(&source, setting)?;
     let goal = Goal::AtLeast(RATIO_MIN);
     let pairs = setting.effort.record_pairs;

@@ -8,7 +8,7 @@ use super::{Group, rate};
 use crate::places::{LoopDevice, Throttle, WrittenFile};
 use crate::progress;
 use crate::setting::Setting;
-use crate::source::Source;
+use crate::source::{Pouring, Source};
 use crate::table::{Row, Section, Verdict};
 use crate::tools::store_tool::{self, Recording};
 
@@ -22,7 +22,7 @@ const LIMIT_BYTES_PER_S: u64 = 500_000_000;
 const MIB: f64 = 1_048_576.0;
 
 pub(super) fn run(setting: &Setting) -> anyhow::Result<Section> {
-    let source = Source::new()?;
+    let source = Source::new(Pouring::Splice)?;
     let mut rows = Vec::new();
     let file = WrittenFile::new(&setting.directory, FILE_BYTES, &setting.interrupt)?;
     measure("file on the disk", file.path(), &source, setting, &mut rows)?;

@@ -15,7 +15,7 @@ use crate::process;
 use crate::progress;
 use crate::roles;
 use crate::setting::Setting;
-use crate::source::Source;
+use crate::source::{Pouring, Source};
 use crate::table::{Goal, Row, Section, Verdict};
 use crate::tools::store_tool::{self, Recording};
 use crate::tools::{Interface, Way, Work, sustain_tool};
@@ -38,15 +38,19 @@ enum Taker {
     Record,
     Discard,
     Measure,
+    RecordWritten,
+    DiscardWritten,
     Dd,
     Mbuffer,
     Cat,
 }
 
-const TAKERS: [Taker; 6] = [
+const TAKERS: [Taker; 8] = [
     Taker::Record,
     Taker::Discard,
     Taker::Measure,
+    Taker::RecordWritten,
+    Taker::DiscardWritten,
     Taker::Dd,
     Taker::Mbuffer,
     Taker::Cat,
@@ -56,7 +60,8 @@ const TAKERS: [Taker; 6] = [
 struct Bench<'a> {
     file: WrittenFile,
     file_bytes: u64,
-    source: Source,
+    spliced: Source,
+    written: Source,
     setting: &'a Setting,
 }
 
@@ -69,7 +74,8 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Section> {
     let bench = Bench {
         file: WrittenFile::new(&setting.directory, file_bytes, &setting.interrupt)?,
         file_bytes,
-        source: Source::new()?,
+        spliced: Source::new(Pouring::Splice)?,
+        written: Source::new(Pouring::Write)?,
         setting,
     };
     let has_mbuffer = is_there("mbuffer");
@@ -87,11 +93,14 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Section> {
         }
     }
     let mut notes = vec![format!(
-        "{} MiB each time, {} rounds. Best of all rounds: record {}, pipe {}, disk {}.",
+        "{} MiB each time, {} rounds. Best of all rounds: record {}, pipe {}; by `write`: record {}, \
+         pipe {}; disk {}.",
         setting.effort.stream_bytes >> 20,
         setting.effort.stream_rounds,
         rate(rates.best(Taker::Record)),
         rate(rates.best(Taker::Discard)),
+        rate(rates.best(Taker::RecordWritten)),
+        rate(rates.best(Taker::DiscardWritten)),
         rate(rates.best(Taker::Measure)),
     )];
     if !has_mbuffer {
@@ -116,8 +125,10 @@ fn is_there(program: &str) -> bool {
 impl Bench<'_> {
     fn rate_of(&self, taker: Taker) -> anyhow::Result<f64> {
         match taker {
-            Taker::Record => self.record(),
-            Taker::Discard => self.fed(roles::command("discard")?, None),
+            Taker::Record => self.record(&self.spliced),
+            Taker::Discard => self.discard(&self.spliced),
+            Taker::RecordWritten => self.record(&self.written),
+            Taker::DiscardWritten => self.discard(&self.written),
             Taker::Measure => self.measure(),
             Taker::Dd => self.dd(),
             Taker::Mbuffer => self.mbuffer(),
@@ -125,7 +136,7 @@ impl Bench<'_> {
         }
     }
 
-    fn record(&self) -> anyhow::Result<f64> {
+    fn record(&self, source: &Source) -> anyhow::Result<f64> {
         let members = [self.file.path()];
         // The others have overwritten it.
         store_tool::create(&members, None, self.setting)?;
@@ -136,8 +147,12 @@ impl Bench<'_> {
             time_s: None,
         };
         let bytes = self.setting.effort.stream_bytes;
-        let recorded = store_tool::record(recording, &self.source, bytes, self.setting)?;
+        let recorded = store_tool::record(recording, source, bytes, self.setting)?;
         Ok(recorded.bytes as f64 / recorded.own_s)
+    }
+
+    fn discard(&self, source: &Source) -> anyhow::Result<f64> {
+        self.fed(roles::command("discard")?, None, source)
     }
 
     fn measure(&self) -> anyhow::Result<f64> {
@@ -164,7 +179,7 @@ impl Bench<'_> {
             .arg(format!("bs={BLOCK}"))
             .args(["iflag=fullblock", "oflag=direct", "conv=fdatasync,notrunc"])
             .arg("status=none");
-        self.fed(command, None)
+        self.fed(command, None, &self.spliced)
     }
 
     /// Past the page cache and with a flush at the end, which are its defaults. With `-f` it would
@@ -174,7 +189,7 @@ impl Bench<'_> {
         let output = output.context("cannot open the file that was written")?;
         let mut command = Command::new("mbuffer");
         command.args(["-q", "-s", BLOCK, "-m", MBUFFER_MEMORY, "-o", "/dev/fd/1"]);
-        self.fed(command, Some(output))
+        self.fed(command, Some(output), &self.spliced)
     }
 
     /// Into a new file, as in a shell.
@@ -189,12 +204,12 @@ impl Bench<'_> {
         command
             .args(["-c", "cat > \"$1\" && sync \"$1\"", "sh"])
             .arg(path);
-        self.fed(command, None)
+        self.fed(command, None, &self.spliced)
     }
 
-    fn fed(&self, command: Command, output: Option<File>) -> anyhow::Result<f64> {
+    fn fed(&self, command: Command, output: Option<File>, source: &Source) -> anyhow::Result<f64> {
         let bytes = self.setting.effort.stream_bytes;
-        let fed = process::run_fed(command, output, &self.source, bytes, self.setting)?;
+        let fed = process::run_fed(command, output, source, bytes, self.setting)?;
         if fed.bytes < bytes {
             bail!("only {} of {bytes} bytes were taken", fed.bytes);
         }
@@ -215,17 +230,24 @@ impl Rates {
         Compared::of(self.of(Taker::Record), self.of(taker))
     }
 
-    fn rows(&self, has_mbuffer: bool) -> Vec<Row> {
-        let best = self.best(Taker::Record);
-        let limit = self.best(Taker::Discard).min(self.best(Taker::Measure));
-        let mut rows = vec![Row {
-            what: "best against the lower limit's best".to_owned(),
+    fn best_row(&self, how: &str, ours: Taker, pipe: Taker) -> Row {
+        let best = self.best(ours);
+        let limit = self.best(pipe).min(self.best(Taker::Measure));
+        Row {
+            what: format!("best against the lower limit's best{how}"),
             ours: rate(best),
             other: rate(limit),
             ratio: format!("{:.3}", best / limit),
             goal: Goal::AtLeast(LIMIT_RATIO_MIN).text(),
             verdict: Verdict::of(best / limit >= LIMIT_RATIO_MIN),
-        }];
+        }
+    }
+
+    fn rows(&self, has_mbuffer: bool) -> Vec<Row> {
+        let mut rows = vec![
+            self.best_row("", Taker::Record, Taker::Discard),
+            self.best_row(", by `write`", Taker::RecordWritten, Taker::DiscardWritten),
+        ];
         for (what, taker) in [
             ("the pipe, read and thrown away", Taker::Discard),
             ("the disk, `sustain measure --write`", Taker::Measure),

@@ -8,7 +8,7 @@ use crate::pairs::Compared;
 use crate::places::{LoopDevice, Throttle};
 use crate::progress;
 use crate::setting::Setting;
-use crate::source::Source;
+use crate::source::{Pouring, Source};
 use crate::table::{Goal, Row, Section};
 use crate::tools::store_tool::{self, Recording};
 use crate::tools::{Interface, Way, Work, sustain_tool};
@@ -37,7 +37,7 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Section> {
         throttle.limit(device, limit)?;
     }
     let paths: Vec<&Path> = devices.iter().map(LoopDevice::path).collect();
-    let source = Source::new()?;
+    let source = Source::new(Pouring::Splice)?;
     let [mut recorded, mut sum, mut stripe] = [const { Vec::new() }; 3];
     for round in 0..setting.effort.cpu_rounds {
         // Each round in the other direction, so that a drift falls on all alike.

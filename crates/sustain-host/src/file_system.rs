@@ -68,11 +68,11 @@ impl FileSystem {
     /// # Errors
     /// A `HostError` when sysfs cannot be read.
     pub fn disks(&self, roots: &Roots) -> Result<Vec<BlockDevice>, HostError> {
-        let mut disks = Vec::new();
+        let mut layers = Vec::new();
         for name in &self.devices {
-            collect_disks(roots, &BlockDevice::from_name(roots, name)?, 0, &mut disks)?;
+            collect_layers(roots, &BlockDevice::from_name(roots, name)?, 0, &mut layers)?;
         }
-        Ok(disks)
+        Ok(disks_among(layers))
     }
 }
 
@@ -99,19 +99,44 @@ pub fn disks_under_device(
     roots: &Roots,
     device: &BlockDevice,
 ) -> Result<Vec<BlockDevice>, HostError> {
-    let mut disks = Vec::new();
-    collect_disks(roots, device, 0, &mut disks)?;
-    Ok(disks)
+    let mut layers = Vec::new();
+    collect_layers(roots, device, 0, &mut layers)?;
+    Ok(disks_among(layers))
 }
 
-fn collect_disks(
+/// All that a device is built from, itself first: partitions, LVM, RAID, encryption, loop devices,
+/// and at the bottom the disks.
+///
+/// # Errors
+/// A `HostError` when sysfs cannot be read.
+pub fn layers_under_device(
     roots: &Roots,
     device: &BlockDevice,
-    layer: u32,
-    disks: &mut Vec<BlockDevice>,
+) -> Result<Vec<BlockDevice>, HostError> {
+    let mut layers = Vec::new();
+    collect_layers(roots, device, 0, &mut layers)?;
+    Ok(layers.into_iter().map(|layer| layer.device).collect())
+}
+
+struct Layer {
+    device: BlockDevice,
+    /// Nothing is known below it.
+    is_disk: bool,
+}
+
+fn disks_among(layers: Vec<Layer>) -> Vec<BlockDevice> {
+    let disks = layers.into_iter().filter(|layer| layer.is_disk);
+    disks.map(|layer| layer.device).collect()
+}
+
+fn collect_layers(
+    roots: &Roots,
+    device: &BlockDevice,
+    depth: u32,
+    layers: &mut Vec<Layer>,
 ) -> Result<(), HostError> {
     let mut below = Vec::new();
-    if layer < LAYERS_MAX {
+    if depth < LAYERS_MAX {
         if let Some(disk) = &device.whole_disk {
             below.push(disk.name.clone());
         } else if let Some(file) = &device.loop_backing_file {
@@ -120,7 +145,7 @@ fn collect_disks(
                 let numbers = resolve(roots, file).devices;
                 names_of(roots, numbers.into_iter().take(1))
             } else {
-                let file_system = FileSystem::of_layer(roots, file, layer + 1);
+                let file_system = FileSystem::of_layer(roots, file, depth + 1);
                 file_system.map_or_else(|_| Vec::new(), |found| found.devices)
             };
             below.extend(under);
@@ -128,16 +153,18 @@ fn collect_disks(
             below.extend(device.slaves.iter().cloned());
         }
     }
-    for name in &below {
-        collect_disks(
-            roots,
-            &BlockDevice::from_name(roots, name)?,
-            layer + 1,
-            disks,
-        )?;
+    if layers
+        .iter()
+        .all(|known| known.device.name() != device.name())
+    {
+        layers.push(Layer {
+            device: device.clone(),
+            is_disk: below.is_empty(),
+        });
     }
-    if below.is_empty() && disks.iter().all(|known| known.name() != device.name()) {
-        disks.push(device.clone());
+    for name in &below {
+        let below = BlockDevice::from_name(roots, name)?;
+        collect_layers(roots, &below, depth + 1, layers)?;
     }
     Ok(())
 }

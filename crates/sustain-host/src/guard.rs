@@ -179,7 +179,7 @@ pub fn inspect_stat(roots: &Roots, path: &Path, stat: &Stat) -> Result<Inspectio
     })
 }
 
-fn device_refusals(
+pub(crate) fn device_refusals(
     roots: &Roots,
     in_use: &InUse,
     device: &BlockDevice,

@@ -18,14 +18,19 @@ mod refusal;
 mod roots;
 mod signature;
 mod system;
+mod topology;
 
 pub use block_device::{BlockDevice, Holder, Node, Relation};
 pub use description::Description;
 pub use error::HostError;
-pub use file_system::{FileSystem, disks_under_device, free_bytes};
+pub use file_system::{FileSystem, disks_under_device, free_bytes, layers_under_device};
 pub use guard::{CandidateKind, Identity, Inspection, inspect, inspect_stat};
 pub use kernel_log::{KernelLog, KernelMessage};
 pub use refusal::Refusal;
 pub use roots::Roots;
 pub use signature::{Signature, SignatureKind, read_signature};
 pub use system::{CpuShares, DeviceSample, MemorySample, Sample, Sampler, ThreadSample};
+pub use topology::{
+    DEVICES_SCHEMA, DeviceFacts, DeviceKind, DevicesDocument, DiskFacts, DiskPath, Hop, HopKind,
+    Topology, WhyNot, path_of, paths_under,
+};

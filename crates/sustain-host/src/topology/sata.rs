@@ -1,0 +1,139 @@
+//! SATA ports and port multipliers, and the cables of parallel ATA, as libata shows them.
+//! Called by the walk. libata's directories: `ata3/link3` is the port's own link; behind a port
+//! multiplier `ata3/link3.2` is the link of its port 2, which is the channel of the SCSI address.
+
+use std::path::{Path, PathBuf};
+
+use super::hop::{Hop, HopKind};
+use super::link_rate::{self, giga, parse_giga};
+use super::order::{is_numbered, numbers_in};
+use super::walk::{Way, name_of};
+use crate::roots::{attribute, number};
+
+/// Where a drive states the speeds of SATA that it can do: word 76 of IDENTIFY DEVICE, bits 1 to 3
+/// (ATA/ATAPI Command Set, Serial ATA Capabilities).
+const CAPABILITIES_WORD: usize = 76;
+
+/// Where an AHCI adapter states the speed that it can do: bits 20 to 23 of CAP (AHCI 1.3.1, 3.1.1).
+const INTERFACE_SPEED_SHIFT: u32 = 20;
+
+/// The links between a drive and its port, the drive's own first.
+pub(super) fn hops(way: &Way) -> Vec<Hop> {
+    let Some(port) = way.nearest(|name| is_numbered(name, "ata")) else {
+        return Vec::new();
+    };
+    let name = name_of(port);
+    let own_link = port.join(name.replace("ata", "link"));
+    let (channel, unit) = channel_and_unit(way);
+    let outer_link = port.join(format!("{}.{channel}", name_of(&own_link)));
+    let links_multiplied = number(&port.join("ata_port").join(&name).join("nr_pmp_links"));
+    let is_multiplied = outer_link.is_dir() && links_multiplied != Some(0);
+    let adapter = adapter_limit(way);
+    if !is_multiplied {
+        return vec![port_hop(way, port, &own_link, unit, adapter)];
+    }
+    let outer_name = format!("multiplier port {channel} ({name}.{channel:02})");
+    let outer = Hop::without_rate(way.id_of(&outer_link), HopKind::Port, outer_name);
+    let multiplier = Hop::without_rate(
+        way.id_of(&own_link),
+        HopKind::PortMultiplier,
+        format!("port multiplier on {name}"),
+    );
+    vec![
+        // Which speeds the multiplier can do on this side is not told.
+        with_speed(outer, &outer_link, None, drive_limit(&outer_link, 0)),
+        multiplier,
+        // On its other side neither.
+        port_hop(way, port, &own_link, 0, None),
+    ]
+}
+
+fn port_hop(way: &Way, port: &Path, link: &Path, unit: u64, adapter: Option<u32>) -> Hop {
+    let hop = |what: &str| {
+        let name = format!("{what} {}", name_of(port));
+        Hop::without_rate(way.id_of(port), HopKind::Port, name)
+    };
+    let is_serial = adapter.is_some()
+        || stated(link, "sata_spd").is_some()
+        || drive_limit(link, unit).is_some();
+    match ultra_dma_mode(link).filter(|_| !is_serial) {
+        Some(mode) => hop("parallel ATA cable").with_rate(link_rate::ultra_dma(mode)),
+        None => with_speed(hop("SATA port"), link, adapter, drive_limit(link, unit)),
+    }
+}
+
+/// The hop with what its link runs at, and marked if its two ends can do more.
+fn with_speed(hop: Hop, link: &Path, adapter: Option<u32>, drive: Option<u32>) -> Hop {
+    let Some(current) = stated(link, "sata_spd") else {
+        return hop;
+    };
+    let near = [adapter, stated(link, "hw_sata_spd_limit")];
+    let near = near.into_iter().flatten().min();
+    let can = near.zip(drive).map(|(near, drive)| near.min(drive));
+    let words = |speed| format!("{} Gbit/s", giga(speed));
+    let hop = hop.with_rate(link_rate::sata(current));
+    let possible = can.and_then(link_rate::sata);
+    hop.marked_if_slow(
+        &words(current),
+        &can.map_or_else(String::new, words),
+        possible.as_ref(),
+    )
+}
+
+/// Channel and unit of the drive's SCSI address.
+fn channel_and_unit(way: &Way) -> (u64, u64) {
+    let target = way.nearest(|name| name.starts_with("target"));
+    let numbers = target.map(|target| numbers_in(&name_of(target)));
+    match numbers.as_deref() {
+        Some(&[_, channel, unit]) => (channel, unit),
+        _ => (0, 0),
+    }
+}
+
+/// A speed that the kernel states of a link; its word for "any" is `<unknown>`.
+fn stated(link: &Path, what: &str) -> Option<u32> {
+    let class = link.join("ata_link").join(name_of(link));
+    parse_giga(&attribute(&class.join(what))?)
+}
+
+/// Facts of a drive on a link; `dev3.1` is the unit 1 of `link3`, `dev3.2.0` that of `link3.2`.
+fn drive(link: &Path, unit: u64) -> PathBuf {
+    let name = format!("{}.{unit}", name_of(link).replace("link", "dev"));
+    link.join(&name).join("ata_device").join(&name)
+}
+
+/// The fastest that the drive can do.
+fn drive_limit(link: &Path, unit: u64) -> Option<u32> {
+    let identity = attribute(&drive(link, unit).join("id"))?;
+    let word = identity.split_whitespace().nth(CAPABILITIES_WORD)?;
+    // All ones is a drive without the word.
+    let word = u16::from_str_radix(word, 16)
+        .ok()
+        .filter(|word| *word != u16::MAX)?;
+    let speeds = [(3, 6000), (2, 3000), (1, 1500)];
+    let fastest = speeds.iter().find(|(bit, _)| word >> bit & 1 == 1)?;
+    Some(fastest.1)
+}
+
+/// The fastest that the host adapter can do.
+fn adapter_limit(way: &Way) -> Option<u32> {
+    let host = way.nearest(|name| is_numbered(name, "host"))?;
+    let class = host.join("scsi_host").join(name_of(host));
+    let capabilities = attribute(&class.join("ahci_host_caps"))?;
+    let capabilities = u32::from_str_radix(&capabilities, 16).ok()?;
+    match capabilities >> INTERFACE_SPEED_SHIFT & 0xf {
+        1 => Some(1500),
+        2 => Some(3000),
+        3 => Some(6000),
+        _ => None,
+    }
+}
+
+/// The fastest mode of the drives on a parallel cable, of which there are two at most.
+fn ultra_dma_mode(link: &Path) -> Option<u32> {
+    let modes = [0, 1].into_iter().filter_map(|unit| {
+        let mode = attribute(&drive(link, unit).join("dma_mode"))?;
+        mode.strip_prefix("XFER_UDMA_")?.parse().ok()
+    });
+    modes.max()
+}

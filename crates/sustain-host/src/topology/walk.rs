@@ -1,0 +1,126 @@
+//! The walk from a disk's place in sysfs up to the memory. The tree of devices in sysfs is the
+//! machine's own: each directory hangs below what it is connected through.
+//! Called by `path_of`. Each family of hops knows its own directories; this file knows their order.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::hop::{DiskPath, Hop, HopKind};
+use super::{controller, order, pcie, sas, sata, usb};
+use crate::block_device::{BlockDevice, sysfs_name};
+use crate::error::HostError;
+use crate::roots::{Roots, attribute, names_in};
+
+/// What the walk goes over: the directories from a disk up to `devices`, nearest first.
+pub(super) struct Way {
+    /// Where sysfs is, as the directories have it.
+    sys: PathBuf,
+    pub(super) directories: Vec<PathBuf>,
+}
+
+impl Way {
+    /// Names a hop by its place below sysfs, which is the same for all disks above which it lies.
+    pub(super) fn id_of(&self, directory: &Path) -> String {
+        let place = directory.strip_prefix(&self.sys).unwrap_or(directory);
+        place.to_string_lossy().into_owned()
+    }
+
+    /// The first directory, seen from the disk, whose name is so.
+    pub(super) fn nearest(&self, is_so: impl Fn(&str) -> bool) -> Option<&Path> {
+        let mut directories = self.directories.iter();
+        let found = directories.find(|directory| is_so(&name_of(directory)));
+        found.map(PathBuf::as_path)
+    }
+}
+
+/// The last part of a path as text.
+pub(super) fn name_of(directory: &Path) -> String {
+    let name = directory.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// The name of what a link in sysfs leads to, such as a device's driver.
+pub(super) fn link_name(link: &Path) -> Option<String> {
+    Some(name_of(&fs::read_link(link).ok()?))
+}
+
+pub(super) fn path_of_disk(roots: &Roots, device: &BlockDevice) -> Result<DiskPath, HostError> {
+    let disk = device.whole_disk_name().to_owned();
+    let link = roots.sys.join("class/block").join(sysfs_name(&disk));
+    let failed = |path: &Path, source| HostError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let sys = fs::canonicalize(&roots.sys).map_err(|source| failed(&roots.sys, source))?;
+    let directory = fs::canonicalize(&link).map_err(|source| failed(&link, source))?;
+    let multipath = first_nvme_path(&directory);
+    let (start, ways) = match &multipath {
+        Some((controller, ways)) => (controller, *ways),
+        None => (&directory, 1),
+    };
+    let top = sys.join("devices");
+    let directories = start
+        .ancestors()
+        .take_while(|directory| directory.starts_with(&top) && **directory != *top)
+        .map(Path::to_owned)
+        .collect();
+    let way = Way { sys, directories };
+    let name = match &multipath {
+        Some((controller, _)) if ways > 1 => {
+            format!(
+                "{disk} (one of its {ways} ways, by {})",
+                name_of(controller)
+            )
+        }
+        _ => disk.clone(),
+    };
+    let mut hops = vec![Hop::without_rate(
+        way.id_of(&directory),
+        HopKind::Disk,
+        name,
+    )];
+    hops.extend(sata::hops(&way));
+    hops.extend(sas::hops(&way));
+    hops.extend(usb::hops(&way));
+    hops.extend(controller::hops_without_pci(&way));
+    hops.extend(pcie::hops(&way));
+    hops.push(memory(&way));
+    Ok(DiskPath {
+        disk,
+        hops,
+        order: order::of(&way),
+    })
+}
+
+/// Where every way ends: at the node that the nearest device states; -1 is none.
+fn memory(way: &Way) -> Hop {
+    let mut directories = way.directories.iter();
+    let stated = directories.find_map(|directory| attribute(&directory.join("numa_node")));
+    match stated.and_then(|node| node.parse::<u32>().ok()) {
+        Some(node) => {
+            let id = format!("devices/system/node/node{node}");
+            Hop::without_rate(id, HopKind::NumaNode, format!("NUMA node {node}"))
+        }
+        None => Hop::without_rate("memory".to_owned(), HopKind::Memory, "memory".to_owned()),
+    }
+}
+
+/// A disk that NVMe reaches by several controllers hangs on none of them in sysfs, but on their
+/// subsystem, which links to them. Its way is that of the first one alive; they are counted.
+fn first_nvme_path(disk_directory: &Path) -> Option<(PathBuf, usize)> {
+    let subsystem = disk_directory.parent()?;
+    if !name_of(subsystem).starts_with("nvme-subsys") {
+        return None;
+    }
+    let names = names_in(subsystem).ok()?;
+    let mut controllers: Vec<PathBuf> = names
+        .iter()
+        .filter(|name| order::is_numbered(name, "nvme"))
+        .map(|name| subsystem.join(name))
+        .filter(|link| attribute(&link.join("state")).is_none_or(|state| state == "live"))
+        .filter_map(|link| fs::canonicalize(link).ok())
+        .collect();
+    let ways = controllers.len();
+    controllers.sort_by_key(|controller| order::numbers_in(&name_of(controller)));
+    Some((controllers.into_iter().next()?, ways))
+}

@@ -90,6 +90,24 @@ impl Machines {
         Ok(disks)
     }
 
+    /// Begins a new run on each machine: its disks' rates are drawn anew, as one measurement of
+    /// the same disks differs from the next. Without it all that is done with them is one run.
+    pub fn begin_run(&self) {
+        for machine in &self.shared {
+            machine.begin_run();
+        }
+    }
+
+    /// The description of the machine that a disk belongs to.
+    ///
+    /// # Panics
+    /// If the disk was not opened here.
+    pub fn file_of(&self, disk: SimulatedTarget) -> &MachineFile {
+        let mut files = self.files.values();
+        let found = files.find(|(index, _)| *index == disk.machine);
+        &found.expect("a disk that is open is of a machine here").1
+    }
+
     /// The machines, for engines over them.
     pub fn shared(&self) -> &[SharedMachine] {
         &self.shared

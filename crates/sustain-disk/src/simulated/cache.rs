@@ -21,6 +21,8 @@ pub(super) struct Cache {
     extents: VecDeque<(u64, u64)>,
     /// Left of the piece being written; zero or below when there is none.
     piece_left: Amount,
+    /// A byte of that piece.
+    piece_offset_bytes: u64,
     /// The media's rate at that piece.
     media_rate: FlowRate,
     /// The rate at which the level is drained now.
@@ -30,17 +32,24 @@ pub(super) struct Cache {
 impl Cache {
     /// `factor` is the run's noise on every rate.
     pub(super) fn new(description: &CacheDescription, factor: f64) -> Self {
-        // Without a rate of its own, the fastest that a machine file may state.
-        let rate_bytes_per_s = description.rate_bytes_per_s.unwrap_or(10e12);
         Self {
             capacity: amount(description.capacity_bytes),
-            fill_rate: flow_rate(factor * rate_bytes_per_s),
+            fill_rate: fill_rate(description, factor),
             volatile: description.volatile,
             level: 0,
             extents: VecDeque::new(),
             piece_left: 0,
+            piece_offset_bytes: 0,
             media_rate: 0,
             drain_rate: 0,
+        }
+    }
+
+    /// Goes on with another noise on every rate.
+    pub(super) fn set_noise(&mut self, description: &CacheDescription, factor: f64, zones: &Zones) {
+        self.fill_rate = fill_rate(description, factor);
+        if self.piece_left > 0 {
+            self.media_rate = zones.piece(Direction::Write, self.piece_offset_bytes, 1).1;
         }
     }
 
@@ -90,6 +99,7 @@ impl Cache {
                 return;
             };
             let (piece_bytes, rate) = zones.piece(Direction::Write, *offset, *length);
+            self.piece_offset_bytes = *offset;
             *offset += piece_bytes;
             *length -= piece_bytes;
             if *length == 0 {
@@ -136,4 +146,9 @@ impl Cache {
         }
         next_ns
     }
+}
+
+fn fill_rate(description: &CacheDescription, factor: f64) -> FlowRate {
+    // Without a rate of its own, the fastest that a machine file may state.
+    flow_rate(factor * description.rate_bytes_per_s.unwrap_or(10e12))
 }

@@ -10,16 +10,19 @@ use std::collections::VecDeque;
 
 use super::cache::Cache;
 use super::fault::{Fault, FaultKind};
-use super::fluid::{Amount, FlowRate, amount, moved, time_ns};
+use super::fluid::{Amount, FlowRate, moved, time_ns};
 use super::machine::{SimulatedCompletion, SimulatedOperation, SimulatedRequest};
 use super::machine_file::DiskDescription;
+use super::rotation::Rotation;
 use super::sharing::Flow;
 use super::stall::Stall;
+use super::transfer::Transfer;
 use super::zone::{Direction, Zones};
 
 pub(super) struct Disk {
     capacity_bytes: u64,
     zones: Zones,
+    rotation: Option<Rotation>,
     request_ns: u64,
     cache: Option<Cache>,
     stall: Option<Stall>,
@@ -35,6 +38,8 @@ pub(super) struct Disk {
     /// What the front transfers at, as shared out by the machine.
     rate: FlowRate,
     stalled: bool,
+    /// A limit of the machine is shared by the requests in flight, so it must hear of each.
+    depth_counts: bool,
     /// The time to which amounts are accounted.
     updated_ns: u64,
 }
@@ -51,29 +56,26 @@ struct Queued {
 enum Service {
     /// Its command is not done, or there is none.
     Waiting,
+    /// What it transfers next is not under the head before this time.
+    Turning(Transfer, u64),
     Transferring(Transfer),
     /// All transferred; durable when the cache is drained.
     Draining,
 }
 
-struct Transfer {
-    direction: Direction,
-    /// Into the cache; else to or from the media.
-    cached: bool,
-    piece_left: Amount,
-    /// The media's rate at this piece.
-    media_rate: FlowRate,
-    /// What follows the piece.
-    next_offset_bytes: u64,
-    next_length_bytes: u64,
-}
-
 impl Disk {
-    /// `factor` is the run's noise on every rate.
-    pub(super) fn new(description: &DiskDescription, factor: f64) -> Self {
+    /// `index` is the disk's on its machine, `factor` the run's noise on every rate; `depth_counts`
+    /// where a limit of the machine is shared by the requests in flight.
+    pub(super) fn new(
+        description: &DiskDescription,
+        index: usize,
+        factor: f64,
+        depth_counts: bool,
+    ) -> Self {
         Self {
             capacity_bytes: description.capacity_bytes,
             zones: Zones::new(description, factor),
+            rotation: description.rpm.map(|rpm| Rotation::new(rpm, index)),
             request_ns: description.request_ns,
             cache: description
                 .cache
@@ -87,7 +89,19 @@ impl Disk {
             surplus: None,
             rate: 0,
             stalled: false,
+            depth_counts,
             updated_ns: 0,
+        }
+    }
+
+    /// Begins a run with another noise on every rate. Amounts must be accounted to now.
+    pub(super) fn set_noise(&mut self, description: &DiskDescription, factor: f64) {
+        self.zones = Zones::new(description, factor);
+        if let Service::Transferring(transfer) = &mut self.service {
+            transfer.look_up_rate(&self.zones);
+        }
+        if let (Some(cache), Some(description)) = (&mut self.cache, &description.cache) {
+            cache.set_noise(description, factor, &self.zones);
         }
     }
 
@@ -140,14 +154,10 @@ impl Disk {
         loop {
             let goes_on = match &mut self.service {
                 Service::Waiting => self.begin(now_ns, completions),
+                Service::Turning(..) => self.end_turning(now_ns),
                 Service::Transferring(transfer) if transfer.piece_left > 0 => false,
-                Service::Transferring(transfer) if transfer.next_length_bytes > 0 => {
-                    transfer.next_piece(&self.zones);
-                    true
-                }
-                Service::Transferring(transfer) => {
-                    let surplus = -transfer.piece_left;
-                    self.end_transfer(now_ns, surplus, completions);
+                Service::Transferring(_) => {
+                    self.end_piece(now_ns, completions);
                     true
                 }
                 Service::Draining => {
@@ -188,14 +198,21 @@ impl Disk {
 
     /// What the disk would transfer now if no limit were in its way.
     pub(super) fn wanted(&self) -> Flow {
+        let depth = if self.depth_counts {
+            self.queue.len() as u64
+        } else {
+            1
+        };
         match (&self.service, &self.cache) {
             (Service::Transferring(transfer), _) if !self.stalled && !transfer.cached => Flow {
                 cap: transfer.media_rate,
                 direction: transfer.direction,
+                depth,
             },
             (Service::Transferring(transfer), Some(cache)) if !self.stalled => Flow {
                 cap: cache.accept_rate(),
                 direction: transfer.direction,
+                depth,
             },
             _ => Flow::NONE,
         }
@@ -232,6 +249,7 @@ impl Disk {
         let mut next_ns = change_ns;
         match (&self.service, self.queue.front()) {
             (Service::Waiting, Some(front)) => next_ns = next_ns.min(front.ready_ns),
+            (Service::Turning(_, until_ns), _) => next_ns = next_ns.min(*until_ns),
             (Service::Transferring(transfer), _) => {
                 let left_ns = time_ns(transfer.piece_left, self.rate);
                 next_ns = next_ns.min(now_ns.saturating_add(left_ns));
@@ -274,13 +292,14 @@ impl Disk {
         } else if length_bytes == 0 {
             self.complete(now_ns, Ok(0), completions);
         } else {
-            self.begin_transfer(request, length_bytes, direction);
+            self.begin_transfer(now_ns, request, length_bytes, direction);
         }
         true
     }
 
     fn begin_transfer(
         &mut self,
+        now_ns: u64,
         request: SimulatedRequest,
         length_bytes: u64,
         direction: Direction,
@@ -291,27 +310,60 @@ impl Disk {
         {
             self.drop_surplus();
         }
-        let surplus = self.surplus.take().map_or(0, |(_, surplus)| surplus);
-        let cache = self
-            .cache
-            .as_mut()
-            .filter(|_| direction == Direction::Write);
-        let mut transfer = Transfer {
-            direction,
-            cached: cache.is_some(),
-            piece_left: -surplus,
-            media_rate: 0,
-            next_offset_bytes: request.offset_bytes,
-            next_length_bytes: length_bytes,
-        };
-        if let Some(cache) = cache {
+        if direction == Direction::Write
+            && let Some(cache) = &mut self.cache
+        {
             cache.announce(request.offset_bytes, length_bytes, &self.zones);
-            transfer.piece_left += amount(length_bytes);
-            transfer.next_length_bytes = 0;
-        } else {
-            transfer.next_piece(&self.zones);
+            let mut transfer = Transfer::into_cache(request.offset_bytes, length_bytes);
+            transfer.piece_left -= self.surplus.take().map_or(0, |(_, surplus)| surplus);
+            self.service = Service::Transferring(transfer);
+            return;
         }
-        self.service = Service::Transferring(transfer);
+        let mut transfer = Transfer::of_media(direction, request.offset_bytes, length_bytes);
+        transfer.piece_left = -self.surplus.take().map_or(0, |(_, surplus)| surplus);
+        self.begin_piece(now_ns, transfer);
+    }
+
+    /// Begins the next piece of a transfer, or to wait until it comes under the head.
+    fn begin_piece(&mut self, now_ns: u64, mut transfer: Transfer) {
+        let comes_ns = transfer.comes_ns(&self.zones, self.rotation.as_ref(), now_ns);
+        self.service = if comes_ns > now_ns {
+            transfer.piece_left = 0;
+            Service::Turning(transfer, comes_ns)
+        } else {
+            transfer.begin_piece(&self.zones, self.rotation.as_ref(), now_ns);
+            Service::Transferring(transfer)
+        };
+    }
+
+    /// Begins the piece that was waited for if it is under the head; false if it is not yet.
+    fn end_turning(&mut self, now_ns: u64) -> bool {
+        match std::mem::replace(&mut self.service, Service::Waiting) {
+            // Where the disk was held meanwhile, the piece has passed and comes round again.
+            Service::Turning(transfer, until_ns) if until_ns <= now_ns && !self.stalled => {
+                self.begin_piece(now_ns, transfer);
+                true
+            }
+            service => {
+                self.service = service;
+                false
+            }
+        }
+    }
+
+    /// Goes on after a piece: with the next one, or with the answer.
+    fn end_piece(&mut self, now_ns: u64, completions: &mut Vec<SimulatedCompletion>) {
+        match std::mem::replace(&mut self.service, Service::Waiting) {
+            Service::Transferring(transfer) => {
+                transfer.end_piece(self.rotation.as_mut());
+                if transfer.has_next_piece() {
+                    self.begin_piece(now_ns, transfer);
+                } else {
+                    self.end_transfer(now_ns, -transfer.piece_left, completions);
+                }
+            }
+            service => self.service = service,
+        }
     }
 
     fn end_transfer(
@@ -380,7 +432,11 @@ impl Disk {
     fn set_drain(&mut self) {
         let incoming = self.incoming();
         let media_free = !self.stalled
-            && !matches!(&self.service, Service::Transferring(transfer) if !transfer.cached);
+            && match &self.service {
+                Service::Turning(..) => false,
+                Service::Transferring(transfer) => transfer.cached,
+                Service::Waiting | Service::Draining => true,
+            };
         if let Some(cache) = &mut self.cache {
             cache.set_drain(incoming, media_free);
         }
@@ -392,20 +448,5 @@ impl Disk {
             Service::Transferring(transfer) if transfer.cached && !self.stalled => self.rate,
             _ => 0,
         }
-    }
-}
-
-impl Transfer {
-    /// Goes on with the part of the range that lies in one zone.
-    fn next_piece(&mut self, zones: &Zones) {
-        let (piece_bytes, media_rate) = zones.piece(
-            self.direction,
-            self.next_offset_bytes,
-            self.next_length_bytes,
-        );
-        self.piece_left += amount(piece_bytes);
-        self.media_rate = media_rate;
-        self.next_offset_bytes += piece_bytes;
-        self.next_length_bytes -= piece_bytes;
     }
 }

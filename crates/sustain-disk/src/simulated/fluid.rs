@@ -22,6 +22,11 @@ pub(super) fn amount(bytes: u64) -> Amount {
     i128::from(bytes) << FRACTION_BITS
 }
 
+/// The whole bytes in an amount; none in a negative one.
+pub(super) fn whole_bytes(amount: Amount) -> u64 {
+    u64::try_from(amount >> FRACTION_BITS).unwrap_or(0)
+}
+
 /// What flows in a time. The product of two 64-bit numbers always fits: an overflow of the sign
 /// would need a transfer of 2^79 bytes.
 pub(super) fn moved(rate: FlowRate, duration_ns: u64) -> Amount {

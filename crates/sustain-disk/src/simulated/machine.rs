@@ -7,7 +7,7 @@ mod tests;
 
 use super::disk::Disk;
 use super::fault::FaultKind;
-use super::machine_file::MachineFile;
+use super::machine_file::{DiskDescription, MachineFile};
 use super::noise::Noise;
 use super::sharing::{Flow, Sharing};
 use super::timetable::Timetable;
@@ -65,10 +65,13 @@ pub struct DiskFacts {
     pub volatile_cache: bool,
 }
 
-/// A machine with all its disks, from virtual time 0: one run. The same file, seed and calls give
-/// the same completions.
+/// A machine with all its disks, from virtual time 0: one run, or several one after another. The
+/// same file, seed and calls give the same completions.
 pub struct Machine {
     facts: Vec<DiskFacts>,
+    descriptions: Vec<DiskDescription>,
+    /// The noise of the runs to come.
+    noise: Noise,
     disks: Vec<Disk>,
     sharing: Sharing,
     /// What each disk wants to transfer; `sharing` allocated for it unless `unsettled`.
@@ -86,26 +89,29 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine at time 0 with idle disks. The seed fixes the run's noise.
+    /// A machine at time 0 with idle disks, in its first run. The seed fixes the noise of all runs.
     ///
     /// # Panics
     /// A disk passes a limit that `file` does not have; a file that was parsed never has one.
     #[must_use]
     pub fn new(file: &MachineFile, seed: u64) -> Self {
         let mut noise = Noise::new(seed);
-        let disks: Vec<Disk> = file
-            .disks
-            .iter()
-            .map(|disk| Disk::new(disk, noise.factor(disk.noise_fraction)))
-            .collect();
-        let facts = |disk: &super::DiskDescription| DiskFacts {
+        let sharing = Sharing::new(file);
+        let disk = |(index, description): (usize, &DiskDescription)| {
+            let factor = noise.factor(description.noise_fraction);
+            Disk::new(description, index, factor, sharing.is_by_depth())
+        };
+        let disks: Vec<Disk> = file.disks.iter().enumerate().map(disk).collect();
+        let facts = |disk: &DiskDescription| DiskFacts {
             name: disk.name.clone(),
             capacity_bytes: disk.capacity_bytes,
             volatile_cache: disk.cache.as_ref().is_some_and(|cache| cache.volatile),
         };
         Self {
             facts: file.disks.iter().map(facts).collect(),
-            sharing: Sharing::new(file),
+            descriptions: file.disks.clone(),
+            noise,
+            sharing,
             wanted: vec![Flow::NONE; disks.len()],
             unsettled: false,
             unsettled_disks: vec![false; disks.len()],
@@ -148,6 +154,10 @@ impl Machine {
         if step_ns < self.timetable.get(request.disk) {
             self.timetable.set(request.disk, step_ns);
         }
+        if self.sharing.is_by_depth() {
+            self.unsettled_disks[request.disk] = true;
+            self.unsettled = true;
+        }
         self.in_flight += 1;
     }
 
@@ -184,17 +194,35 @@ impl Machine {
         self.now_ns
     }
 
+    /// Begins a new run: each disk's rates get the noise of that run, which the seed and the number
+    /// of the run fix. Nothing else changes: caches stay as full as they are, the time goes on, and
+    /// what is in flight goes on at the new rates.
+    pub fn begin_run(&mut self) {
+        for (disk, description) in self.disks.iter_mut().zip(&self.descriptions) {
+            disk.integrate(self.now_ns);
+            disk.set_noise(description, self.noise.factor(description.noise_fraction));
+        }
+        self.unsettle_all();
+    }
+
     /// Forgets all that is in flight, and what lies in the disks' caches. The time, the noise of
     /// this run and faults that have struck stay as they are.
     pub fn cut_power(&mut self) {
-        for (index, disk) in self.disks.iter_mut().enumerate() {
+        for disk in &mut self.disks {
             disk.cut_power(self.now_ns);
+        }
+        self.unsettle_all();
+        self.in_flight = 0;
+        self.completed.clear();
+    }
+
+    /// What every disk wants, and when it must be stepped, is found out before time passes.
+    fn unsettle_all(&mut self) {
+        for index in 0..self.disks.len() {
             self.timetable.set(index, u64::MAX);
         }
         self.unsettled_disks.fill(true);
         self.unsettled = true;
-        self.in_flight = 0;
-        self.completed.clear();
     }
 
     fn hand_out(&mut self, completions: &mut Vec<SimulatedCompletion>) {

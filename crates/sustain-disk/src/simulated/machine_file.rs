@@ -1,6 +1,6 @@
 //! A machine as its TOML file describes it: read, checked, every value with its default.
 //! Called by whoever opens a `sim:` target; [`super::Machine`] is built from it. It must refuse
-//! what it does not know, and name in `warnings` what it accepts but does not model.
+//! what it does not know, and name in `warnings` what it accepts although it has no effect.
 
 mod disk;
 mod section;
@@ -69,7 +69,7 @@ pub struct MachineFile {
     pub disks: Vec<DiskDescription>,
     /// The limits, by name.
     pub limits: Vec<LimitDescription>,
-    /// What was accepted but is not modelled, or has no effect; to be shown to the user.
+    /// What was accepted and has no effect; to be shown to the user.
     pub warnings: Vec<String>,
 }
 
@@ -94,7 +94,7 @@ pub struct DiskDescription {
     pub through: Vec<usize>,
     /// Cost of each request besides its bytes.
     pub request_ns: u64,
-    /// Revolutions per minute; not modelled yet.
+    /// Revolutions per minute: what comes late waits for whole revolutions. `None`: for nothing.
     pub rpm: Option<u32>,
     /// Write cache.
     pub cache: Option<CacheDescription>,
@@ -145,7 +145,7 @@ pub struct LimitDescription {
     pub name: String,
     /// What it carries.
     pub rates: LimitRates,
-    /// How it is shared; all are modelled as [`Share::MaxMin`] so far, with a warning.
+    /// How it is shared.
     pub share: Share,
 }
 
@@ -168,9 +168,11 @@ pub enum LimitRates {
 pub enum Share {
     /// Equal shares; what a slower disk leaves goes to the others.
     MaxMin,
-    /// By requests in flight.
+    /// In proportion to the requests in flight on each disk; what one cannot use goes to the
+    /// others.
     Depth,
-    /// In the order listed.
+    /// In the order in which the disks are listed: each gets all that it can take of what those
+    /// before it leave.
     Priority,
 }
 
@@ -201,7 +203,7 @@ impl MachineFile {
 
         let mut limits = Vec::new();
         for (name, section) in root.named_sections("limit")? {
-            limits.push(limit_description(name, &section, &mut warnings)?);
+            limits.push(limit_description(name, &section)?);
         }
         let mut disks: Vec<DiskDescription> = Vec::new();
         for section in root.listed_sections("disk")? {
@@ -314,7 +316,6 @@ pub fn parse_target(text: &str) -> Result<(PathBuf, Option<&str>), MachineFileEr
 fn limit_description(
     name: &str,
     section: &Section<'_>,
-    warnings: &mut Vec<String>,
 ) -> Result<LimitDescription, MachineFileError> {
     section.allow_only(&["rate", "read", "write", "share"])?;
     let rate = rate_within(section, "rate")?;
@@ -339,17 +340,6 @@ fn limit_description(
         ("priority", Share::Priority),
     ];
     let share = section.choice("share", &choices)?.unwrap_or(Share::MaxMin);
-    if share != Share::MaxMin {
-        let word = if share == Share::Depth {
-            "depth"
-        } else {
-            "priority"
-        };
-        warnings.push(format!(
-            "limit {name:?}: share = {word:?} is not modelled yet, shared as \"max-min\"; what \
-             the disks reach together is the same, what each gets is not"
-        ));
-    }
     Ok(LimitDescription {
         name: name.to_owned(),
         rates,

@@ -11,10 +11,12 @@ mod machine_file;
 mod medium;
 mod noise;
 mod pages;
+mod rotation;
 mod sharing;
 mod stall;
 mod survival;
 mod timetable;
+mod transfer;
 mod zone;
 
 pub use fault::FaultKind;

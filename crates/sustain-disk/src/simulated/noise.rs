@@ -1,5 +1,5 @@
 //! The run-to-run noise of a simulated disk: one factor on its rates per run and disk.
-//! Called once per disk when a machine is made; draws from the machine's seed only.
+//! Called once per disk at the beginning of each run; draws from the machine's seed only.
 
 use std::f64::consts::TAU;
 
@@ -9,7 +9,8 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 /// No run is slower than this share of the nominal rate, however the draw falls.
 const FACTOR_MIN: f64 = 0.05;
 
-/// The factors of a machine's disks, in their order.
+/// The factors of a machine's disks, in their order, run after run: a run of n disks draws n, so
+/// that seed and number of the run fix them.
 pub(super) struct Noise {
     generator: Xoshiro256PlusPlus,
 }

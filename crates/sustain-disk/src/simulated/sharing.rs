@@ -1,9 +1,13 @@
 //! How the limits of a simulated machine are shared by the disks that transfer at one moment.
-//! Called by the machine when the set of transfers or the rate of one changes. It knows no time.
+//! Called by the machine when the set of transfers, the rate of one or the depth of a queue that
+//! counts changes. It knows no time, and must leave no rate unused that a disk could take.
 
 use super::fluid::{FlowRate, flow_rate};
-use super::machine_file::{LimitRates, MachineFile};
+use super::machine_file::{LimitRates, MachineFile, Share};
 use super::zone::Direction;
+
+#[cfg(test)]
+mod tests;
 
 /// What a disk wants to transfer now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,29 +15,60 @@ pub(super) struct Flow {
     /// The rate the disk itself allows; zero when it transfers nothing.
     pub(super) cap: FlowRate,
     pub(super) direction: Direction,
+    /// Requests in flight on the disk; counts where a limit is shared by depth.
+    pub(super) depth: u64,
 }
 
 impl Flow {
     pub(super) const NONE: Self = Self {
         cap: 0,
         direction: Direction::Read,
+        depth: 0,
     };
 }
 
-/// Max-min fair sharing over limits that each disk passes any number of.
+/// Sharing of limits that each disk passes any number of, by the rule of each limit.
 pub(super) struct Sharing {
-    /// What each limit carries; a limit with two rates is two of these.
-    limits: Vec<FlowRate>,
+    /// What is fixed about each limit; one with two rates is two of these.
+    limits: Vec<Limit>,
     /// The limits that a disk's reads and writes pass.
     read_paths: Vec<Vec<usize>>,
     write_paths: Vec<Vec<usize>>,
+    by_depth: bool,
     /// What each disk gets, after [`Sharing::allocate`].
     rates: Vec<FlowRate>,
-    /// Working space of one allocation: what is left of each limit, the flows still to be settled
-    /// that pass it, and these flows' disks.
+    /// Working space of one allocation: what is left of each limit, and the flows whose rates are
+    /// not settled yet, in the order of the disks.
     left: Vec<FlowRate>,
-    users: Vec<u64>,
-    open: Vec<usize>,
+    open: Vec<Open>,
+    claims: Vec<Claims>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Limit {
+    rate: FlowRate,
+    share: Share,
+}
+
+/// A flow whose rate is not settled.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    disk: usize,
+    /// The least that a limit on its way offers it; none while an earlier disk is before it.
+    offer: Option<FlowRate>,
+}
+
+/// What the open flows ask of one limit.
+#[derive(Debug, Clone, Copy, Default)]
+struct Claims {
+    /// Sum of the weights of the flows that do not wait for an earlier disk.
+    weights: u64,
+    /// What a flow of weight 1 is offered.
+    equal_part: FlowRate,
+    /// Sum of what these flows can count on: never more than what is left.
+    offers: FlowRate,
+    /// An open flow passes it; by priority, those after the first one wait.
+    claimed: bool,
 }
 
 impl Sharing {
@@ -41,20 +76,22 @@ impl Sharing {
         let mut limits = Vec::new();
         let mut index_by_direction = Vec::new();
         for limit in &file.limits {
-            match limit.rates {
+            let share = limit.share;
+            let mut add = |rate_bytes_per_s| {
+                let rate = flow_rate(rate_bytes_per_s);
+                limits.push(Limit { rate, share });
+                limits.len() - 1
+            };
+            index_by_direction.push(match limit.rates {
                 LimitRates::Together(rate) => {
-                    limits.push(flow_rate(rate));
-                    index_by_direction.push((limits.len() - 1, limits.len() - 1));
+                    let index = add(rate);
+                    (index, index)
                 }
                 LimitRates::Apart {
                     read_bytes_per_s,
                     write_bytes_per_s,
-                } => {
-                    limits.push(flow_rate(read_bytes_per_s));
-                    limits.push(flow_rate(write_bytes_per_s));
-                    index_by_direction.push((limits.len() - 2, limits.len() - 1));
-                }
-            }
+                } => (add(read_bytes_per_s), add(write_bytes_per_s)),
+            });
         }
         let paths = |pick: fn((usize, usize)) -> usize| {
             let path = |through: &[usize]| -> Vec<usize> {
@@ -68,10 +105,11 @@ impl Sharing {
         Self {
             read_paths: paths(|indices| indices.0),
             write_paths: paths(|indices| indices.1),
+            by_depth: limits.iter().any(|limit| limit.share == Share::Depth),
             rates: vec![0; file.disks.len()],
-            left: limits.clone(),
-            users: vec![0; limits.len()],
+            left: vec![0; limits.len()],
             open: Vec::with_capacity(file.disks.len()),
+            claims: vec![Claims::default(); limits.len()],
             limits,
         }
     }
@@ -81,64 +119,176 @@ impl Sharing {
         &self.rates
     }
 
-    /// Progressive filling (Bertsekas and Gallager, "Data Networks", 6.5.2): all flows rise
-    /// together; one stops at its own cap, and all those through a limit when it is used up.
+    /// Whether the depth of queues counts anywhere.
+    pub(super) fn is_by_depth(&self) -> bool {
+        self.by_depth
+    }
+
+    /// Progressive filling (Bertsekas and Gallager, "Data Networks", 6.5.2), by the rule of each
+    /// limit. In rounds: each limit offers what is left of it to the open flows, in parts by its
+    /// rule, and a flow can count on the least of its offers. Flows whose disk takes no more than
+    /// that settle. If there is none, one limit is used up: the one that the offers fill best.
+    /// Where all limits have one rule, they fill it exactly, and it is the tightest of those that
+    /// its flows pass; where limits of different rules meet, its flows rise in proportion until
+    /// they do. By priority, a flow waits for those before it, and asks for nothing anywhere until
+    /// they have settled. So each round settles a flow, at its disk's rate or behind a limit that
+    /// is used up, and nothing stays unused.
+    ///
     /// In integers, so that equal disks get equal rates whatever their order.
     pub(super) fn allocate(&mut self, wanted: &[Flow]) {
-        self.left.copy_from_slice(&self.limits);
-        self.users.fill(0);
-        self.open.clear();
-        self.rates.fill(0);
-        for (disk, flow) in wanted.iter().enumerate().filter(|(_, flow)| flow.cap > 0) {
-            self.open.push(disk);
-            for &limit in path(&self.read_paths, &self.write_paths, disk, *flow) {
-                self.users[limit] += 1;
-            }
+        for (left, limit) in self.left.iter_mut().zip(&self.limits) {
+            *left = limit.rate;
         }
+        self.rates.fill(0);
+        self.open.clear();
+        let disks = wanted.iter().enumerate().filter(|(_, flow)| flow.cap > 0);
+        let open = |(disk, _)| Open { disk, offer: None };
+        self.open.extend(disks.map(open));
         while !self.open.is_empty() {
-            let tightest = (0..self.limits.len())
-                .filter(|limit| self.users[*limit] > 0)
-                .map(|limit| (self.left[limit] / self.users[limit], limit))
-                .min();
-            let fair = tightest.map_or(FlowRate::MAX, |(fair, _)| fair);
-            if self.settle(wanted, |flow, _| (flow.cap <= fair).then_some(flow.cap)) {
-                continue;
+            self.offer(wanted);
+            if !self.settle(wanted, |flow, offer, _| {
+                (flow.cap <= offer).then_some(flow.cap)
+            }) {
+                self.use_up(wanted, self.best_filled());
             }
-            let (fair, limit) = tightest.expect("without a limit every flow stops at its cap");
-            self.settle(wanted, |_, path| path.contains(&limit).then_some(fair));
         }
     }
 
-    /// Gives each open flow the rate that `decide` says, if any; true if it gave one.
+    /// Finds what each open flow can count on, and what that comes to at each limit.
+    fn offer(&mut self, wanted: &[Flow]) {
+        let Self {
+            limits,
+            left,
+            open,
+            claims,
+            read_paths,
+            write_paths,
+            ..
+        } = self;
+        claims.fill(Claims::default());
+        for open in open.iter_mut() {
+            let flow = wanted[open.disk];
+            let path = path(read_paths, write_paths, open.disk, flow);
+            let is_taken =
+                |limit: &usize| limits[*limit].share == Share::Priority && claims[*limit].claimed;
+            let waits = path.iter().any(is_taken);
+            open.offer = (!waits).then_some(FlowRate::MAX);
+            for &limit in path {
+                claims[limit].claimed = true;
+                if !waits {
+                    claims[limit].weights += limits[limit].weight(flow);
+                }
+            }
+        }
+        for (claims, left) in claims.iter_mut().zip(left.iter()) {
+            claims.equal_part = left.checked_div(claims.weights).unwrap_or(0);
+        }
+        for open in open.iter_mut() {
+            let Some(least) = &mut open.offer else {
+                continue;
+            };
+            let flow = wanted[open.disk];
+            let path = path(read_paths, write_paths, open.disk, flow);
+            for &limit in path {
+                let claims = claims[limit];
+                *least = (*least).min(match limits[limit].weight(flow) {
+                    1 => claims.equal_part,
+                    weight => part(left[limit], weight, claims.weights),
+                });
+            }
+            for &limit in path {
+                claims[limit].offers += *least;
+            }
+        }
+    }
+
+    /// The limit of which the offers make up the largest part.
+    fn best_filled(&self) -> usize {
+        // offers / left, compared without dividing; a limit that is used up comes first.
+        let fills_better = |one: usize, other: usize| {
+            let (one_claims, other_claims) = (self.claims[one], self.claims[other]);
+            u128::from(one_claims.offers) * u128::from(self.left[other])
+                > u128::from(other_claims.offers) * u128::from(self.left[one])
+        };
+        (0..self.limits.len())
+            .filter(|limit| self.claims[*limit].weights > 0)
+            .reduce(|best, limit| {
+                let is_better =
+                    self.left[best] > 0 && (self.left[limit] == 0 || fills_better(limit, best));
+                if is_better { limit } else { best }
+            })
+            .expect("a flow that no limit bounds has settled at its disk's rate")
+    }
+
+    /// Lets the flows that pass a limit rise in proportion to their offers until it is used up, or
+    /// first those to settle whose disk takes no more.
+    fn use_up(&mut self, wanted: &[Flow], limit: usize) {
+        let left = self.left[limit];
+        let Claims {
+            offers, weights, ..
+        } = self.claims[limit];
+        let raised = |offer| part(left, offer, offers);
+        // No disk takes no more than its offer, so none is in the way of what rounding has left.
+        let rises = left - offers > weights;
+        let settled_some = rises
+            && self.settle(wanted, |flow, offer, path| {
+                (path.contains(&limit) && flow.cap <= raised(offer)).then_some(flow.cap)
+            });
+        if !settled_some {
+            self.settle(wanted, |flow, offer, path| {
+                path.contains(&limit).then(|| raised(offer).min(flow.cap))
+            });
+        }
+    }
+
+    /// Gives each flow that has an offer the rate that `decide` says, if any; true if it gave one.
     fn settle(
         &mut self,
         wanted: &[Flow],
-        decide: impl Fn(Flow, &[usize]) -> Option<FlowRate>,
+        decide: impl Fn(Flow, FlowRate, &[usize]) -> Option<FlowRate>,
     ) -> bool {
         let open_before = self.open.len();
         let Self {
             open,
             left,
-            users,
             rates,
             read_paths,
             write_paths,
             ..
         } = self;
-        open.retain(|&disk| {
-            let path = path(read_paths, write_paths, disk, wanted[disk]);
-            let Some(rate) = decide(wanted[disk], path) else {
+        open.retain(|&Open { disk, offer }| {
+            let flow = wanted[disk];
+            let path = path(read_paths, write_paths, disk, flow);
+            let Some(rate) = offer.and_then(|offer| decide(flow, offer, path)) else {
                 return true;
             };
             rates[disk] = rate;
             for &limit in path {
                 left[limit] -= rate;
-                users[limit] -= 1;
             }
             false
         });
         open.len() < open_before
     }
+}
+
+impl Limit {
+    /// What counts for a flow where several rise together.
+    fn weight(self, flow: Flow) -> u64 {
+        match self.share {
+            Share::Depth => flow.depth.max(1),
+            Share::MaxMin | Share::Priority => 1,
+        }
+    }
+}
+
+/// The part of `whole` that `weight` of `weights` is, rounded down.
+fn part(whole: FlowRate, weight: u64, weights: u64) -> FlowRate {
+    if weights == 0 {
+        return 0;
+    }
+    let part = u128::from(whole) * u128::from(weight) / u128::from(weights);
+    u64::try_from(part).expect("a part is no more than the whole")
 }
 
 fn path<'a>(

@@ -1,5 +1,9 @@
 //! Known answers: each test states what the physics must give, computed by hand beside it.
 
+mod rotation;
+mod runs;
+mod shares;
+
 use std::path::Path;
 
 use super::super::{CacheDescription, DiskDescription, FaultDescription, StallDescription};
@@ -717,9 +721,10 @@ mod any_machine {
             prop::option::of(0u64..200),
             0u64..3000,
             0usize..4,
+            prop::option::of(3000u32..20_000),
         );
         parts.prop_map(
-            |(outer, inner, zones, cache, stall, fault, request_us, path)| {
+            |(outer, inner, zones, cache, stall, fault, request_us, path, rpm)| {
                 let path = ["[]", "['a']", "['a', 'b']", "['b']"][path];
                 let mut text = format!(
                     "capacity='200MB'\nread='{outer}MB/s'\nwrite='{inner}MB/s'\nnoise='2%'\n\
@@ -736,6 +741,9 @@ mod any_machine {
                 if let Some((every, length)) = stall {
                     text += &format!("stall={{every='{every}ms', for='{length}ms'}}\n");
                 }
+                if let Some(rpm) = rpm {
+                    text += &format!("rpm={rpm}\n");
+                }
                 if let Some(at) = fault {
                     text += &format!("error={{at='{at}MB', kind='enodata'}}\n");
                 }
@@ -744,9 +752,13 @@ mod any_machine {
         )
     }
 
-    fn machine_file(disks: &[String], limits: (u64, u64)) -> MachineFile {
+    const SHARES: [&str; 3] = ["max-min", "depth", "priority"];
+
+    fn machine_file(disks: &[String], limits: (u64, u64), shares: (usize, usize)) -> MachineFile {
+        let (share_a, share_b) = (SHARES[shares.0], SHARES[shares.1]);
         let mut text = format!(
-            "[limit.a]\nrate='{}MB/s'\n[limit.b]\nread='{}MB/s'\nwrite='{}MB/s'\n",
+            "[limit.a]\nrate='{}MB/s'\nshare='{share_a}'\n[limit.b]\nread='{}MB/s'\n\
+             write='{}MB/s'\nshare='{share_b}'\n",
             limits.0, limits.1, limits.0
         );
         for (index, disk) in disks.iter().enumerate() {
@@ -762,10 +774,11 @@ mod any_machine {
         fn serves_everything_in_order_and_within_its_limits(
             disks in vec(any_disk(), 1..6),
             limits in (1u64..300, 1u64..300),
+            shares in (0usize..3, 0usize..3),
             requests in vec(
                 (0u64..20, 0usize..6, 0u8..5, 0u64..210, 0u64..4000, any::<bool>()), 1..120),
         ) {
-            let file = machine_file(&disks, limits);
+            let file = machine_file(&disks, limits, shares);
             let mut machine = Machine::new(&file, 9);
             let mut done = Vec::new();
             let mut now_ns = 0;
@@ -773,6 +786,9 @@ mod any_machine {
                 requests.iter().enumerate()
             {
                 now_ns += gap_ms * MS;
+                if id % 16 == 7 {
+                    machine.begin_run();
+                }
                 let operation = [Read, Write, Write, Read, Flush][usize::from(kind)];
                 let disk = disk % disks.len();
                 let request = request(disk, operation, at_mb * MB, length_kb * 1000);

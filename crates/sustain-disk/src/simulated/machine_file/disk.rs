@@ -63,11 +63,6 @@ pub(super) fn disk_description(
     if disk.rpm == Some(0) {
         return Err(section.invalid_at("rpm", "rpm must be above zero; leave it out for none"));
     }
-    if disk.rpm.is_some() {
-        warnings.push(format!(
-            "disk {name:?}: rpm is not modelled yet: no revolution is missed"
-        ));
-    }
     disk.cache = cache_description(&name, section, warnings)?;
     disk.noise_fraction = section.percent("noise")?.unwrap_or(0.0);
     if disk.noise_fraction > NOISE_FRACTION_MAX {

@@ -63,8 +63,7 @@ fn all_keys() {
     assert_eq!(file.disks, [disk]);
     assert_eq!(file.limits[0].rates, LimitRates::Together(12.1e6));
     assert_eq!(file.limits[1].name, "pci");
-    assert_eq!(file.warnings.len(), 1, "{:?}", file.warnings);
-    assert!(file.warnings[0].contains("rpm is not modelled"));
+    assert_eq!(file.warnings, Vec::<String>::new());
 }
 
 #[test]
@@ -194,16 +193,36 @@ fn wrong_values_name_line_and_what_was_expected() {
 }
 
 #[test]
-fn what_is_not_modelled_or_without_effect_is_said() {
+fn a_limit_says_how_it_is_shared() {
+    let file = parse(
+        "[[disk]]\nname='a'\ncapacity='1GB'\nread='5MB/s'\nthrough=['x','y','z','w']\n\
+         [limit.x]\nrate='1MB/s'\nshare='depth'\n[limit.y]\nrate='1MB/s'\nshare='priority'\n\
+         [limit.z]\nrate='1MB/s'\nshare='max-min'\n[limit.w]\nrate='1MB/s'\n",
+    )
+    .unwrap();
+    assert_eq!(file.warnings, Vec::<String>::new());
+    let shared = |name| {
+        file.limits
+            .iter()
+            .find(|limit| limit.name == name)
+            .unwrap()
+            .share
+    };
+    assert_eq!(shared("x"), Share::Depth);
+    assert_eq!(shared("y"), Share::Priority);
+    assert_eq!(shared("z"), Share::MaxMin);
+    assert_eq!(shared("w"), Share::MaxMin);
+}
+
+#[test]
+fn what_is_without_effect_is_said() {
     let file = parse(
         "[[disk]]\nname='a'\ncapacity='1GB'\nread='5MB/s'\nzones=4\ncache_rate='5MB/s'\n\
-         [limit.x]\nrate='1MB/s'\nshare='depth'\n[limit.y]\nrate='1MB/s'\nshare='priority'\n",
+         [limit.x]\nrate='1MB/s'\n",
     )
     .unwrap();
     let warnings = file.warnings.join("\n");
     for words in [
-        "limit \"x\": share = \"depth\" is not modelled",
-        "limit \"y\": share = \"priority\" is not modelled",
         "zones has no effect",
         "no effect without cache",
         "limit \"x\" is on no disk's way",

@@ -1,0 +1,171 @@
+//! Runs the machines of `machines/` as their sources were measured, and holds docs/published.md to
+//! what comes out: published beside simulated, within 3 %, or with the reason why not.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on should stop where it is, and may say why"
+)]
+
+mod beowulf;
+mod rows;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use rows::{Figure, Row, Section, Setup, Shows};
+use sustain_bench::Stop;
+use sustain_bench::plan::Plan;
+use sustain_bench::result::MeasureResult;
+use sustain_bench::run::measure;
+use sustain_disk::meter::IntervalRule;
+use sustain_host::Roots;
+
+/// Set to write the tables anew instead of comparing them.
+const WRITE: &str = "SUSTAIN_WRITE_PUBLISHED";
+/// How near a machine must come to a published figure.
+const FRACTION_MAX: f64 = 0.03;
+const BEGIN: &str = "<!-- written by the test `published`: begin -->\n";
+const END: &str = "<!-- written by the test `published`: end -->";
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn sections() -> Vec<Section> {
+    let mut sections = rows::sections();
+    sections.extend(beowulf::sections());
+    sections
+}
+
+/// What the machine makes of a set-up.
+fn simulated(machine: &str, setup: &Setup) -> f64 {
+    let file = repository().join("machines").join(machine);
+    let target = |disk: &&str| format!("sim:{}:{disk}", file.display());
+    let plan = Plan {
+        direction: Some(setup.direction),
+        record_bytes: setup.record_bytes,
+        layout: setup.layout,
+        time_ns: Some(setup.seconds * 1_000_000_000),
+        interval: IntervalRule::Bytes(20 << 20),
+        confirm: false,
+        prewrite: false,
+        ..Plan::new(setup.disks.iter().map(target).collect())
+    };
+    let result = measure(&plan, &Roots::default(), &Stop::default(), &mut |_| {}).unwrap();
+    figure(&result, setup.shows)
+}
+
+fn figure(result: &MeasureResult, shows: Shows) -> f64 {
+    let rate_mb_per_s = result.total.sum_bytes_per_s / 1e6;
+    let line = |number: usize| &result.targets[0].intervals[number - 1];
+    match shows {
+        Shows::Rate => rate_mb_per_s,
+        Shows::SecondsPerGigabyte => 1000.0 / rate_mb_per_s,
+        Shows::LineRate(number) => line(number).rate_bytes_per_s / 1e6,
+        Shows::LineAverage(number) => line(number).average_bytes_per_s / 1e6,
+        Shows::LineSeconds(number) => line(number).end_s - line(number).start_s,
+    }
+}
+
+/// One section as text. A figure that is called explained and is not, or the other way round, goes
+/// to `wrong`.
+fn section_text(section: &Section, wrong: &mut Vec<String>) -> String {
+    let mut text = format!("## {}\n\n{}\n\n| |", section.title, section.text);
+    for column in section.columns {
+        let _ = write!(text, " {column}published | simulated | off by |");
+    }
+    text += " |\n|---|";
+    text += &"---:|---:|---:|".repeat(section.columns.len());
+    text += "---|\n";
+    for row in &section.rows {
+        text += &row_text(section, row, wrong);
+    }
+    text + "\n"
+}
+
+fn row_text(section: &Section, row: &Row, wrong: &mut Vec<String>) -> String {
+    let mut text = format!("| {} |", row.what);
+    for Figure { published, setup } in &row.figures {
+        let Some(setup) = setup else {
+            let _ = write!(text, " {published} | – | |");
+            continue;
+        };
+        let value = simulated(section.machine, setup);
+        let number: f64 = published.split(' ').next().unwrap().parse().unwrap();
+        let difference = value / number - 1.0;
+        let within = difference.abs() <= FRACTION_MAX;
+        if within != row.explained {
+            let which = if within { "within" } else { "beyond" };
+            let title = section.title;
+            wrong.push(format!(
+                "{title}, {}: {published} published, {value:.3} simulated, {which} 3 %",
+                row.what
+            ));
+        }
+        let digits = published.split('.').nth(1).map_or(1, str::len).max(1);
+        // Rounded first, so that nothing is minus zero.
+        let percent = (difference * 1000.0).round() / 10.0 + 0.0;
+        let _ = write!(text, " {published} | {value:.digits$} | {percent:+.1} % |");
+    }
+    let _ = writeln!(text, " {} |", row.remark);
+    text
+}
+
+#[test]
+fn the_machines_show_what_was_published_and_the_page_says_so() {
+    let mut wrong = Vec::new();
+    let tables: String = sections()
+        .iter()
+        .map(|section| section_text(section, &mut wrong))
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "not as the rows say:\n{}",
+        wrong.join("\n")
+    );
+
+    let path = repository().join("docs/published.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = page
+        .split_once(BEGIN)
+        .expect("the page marks where tables begin");
+    let (found, after) = rest
+        .split_once(END)
+        .expect("the page marks where tables end");
+    let expected = format!("\n{tables}");
+    if std::env::var_os(WRITE).is_some() {
+        std::fs::write(&path, format!("{before}{BEGIN}{expected}{END}{after}")).unwrap();
+    } else {
+        assert!(
+            found == expected,
+            "docs/published.md is not what the machines show now: run `{WRITE}=1 cargo test -p \
+             sustain-bench --test published` and look at the difference"
+        );
+    }
+}
+
+#[test]
+fn what_is_not_explained_says_why() {
+    for section in sections() {
+        for row in &section.rows {
+            assert_eq!(row.figures.len(), section.columns.len(), "{}", row.what);
+            let has_machine = row.figures.iter().all(|figure| figure.setup.is_some());
+            assert!(
+                (row.explained && has_machine) || row.remark.len() > 20,
+                "{}: {}",
+                section.title,
+                row.what
+            );
+        }
+    }
+}
+
+#[test]
+fn every_machine_file_stands_on_the_page() {
+    let page = std::fs::read_to_string(repository().join("docs/published.md")).unwrap();
+    for entry in std::fs::read_dir(repository().join("machines")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(page.contains(&format!("machines/{name}")), "{name}");
+    }
+}

@@ -1,0 +1,94 @@
+//! The data of one request on its way between a simulated disk and its host, piece by piece.
+//! Used by the disk, which lets time pass. A piece lies in one zone and, on a disk that turns, is
+//! no longer than a track.
+
+use super::fluid::{Amount, FlowRate, amount, time_ns};
+use super::rotation::Rotation;
+use super::zone::{Direction, Zones};
+
+pub(super) struct Transfer {
+    pub(super) direction: Direction,
+    /// Into the cache; else to or from the media.
+    pub(super) cached: bool,
+    /// Left of the piece under way; below zero for what was moved beyond its end.
+    pub(super) piece_left: Amount,
+    /// The media's rate at this piece.
+    pub(super) media_rate: FlowRate,
+    /// When the piece has passed under the head, if nothing holds it up.
+    piece_passed_ns: u64,
+    /// What follows the piece.
+    next_offset_bytes: u64,
+    next_length_bytes: u64,
+}
+
+impl Transfer {
+    /// A transfer of a range to or from the media, before its first piece.
+    pub(super) fn of_media(direction: Direction, offset_bytes: u64, length_bytes: u64) -> Self {
+        Self {
+            direction,
+            cached: false,
+            piece_left: 0,
+            media_rate: 0,
+            piece_passed_ns: 0,
+            next_offset_bytes: offset_bytes,
+            next_length_bytes: length_bytes,
+        }
+    }
+
+    /// A transfer of a range into the cache: one piece.
+    pub(super) fn into_cache(offset_bytes: u64, length_bytes: u64) -> Self {
+        Self {
+            cached: true,
+            piece_left: amount(length_bytes),
+            next_offset_bytes: offset_bytes + length_bytes,
+            ..Self::of_media(Direction::Write, offset_bytes, 0)
+        }
+    }
+
+    /// Whether there is more after the piece under way.
+    pub(super) fn has_next_piece(&self) -> bool {
+        self.next_length_bytes > 0
+    }
+
+    /// When the next piece comes under the head; now, on a disk that does not turn.
+    pub(super) fn comes_ns(&self, zones: &Zones, rotation: Option<&Rotation>, now_ns: u64) -> u64 {
+        let Some(rotation) = rotation else {
+            return now_ns;
+        };
+        let offset_bytes = self.next_offset_bytes;
+        let rate = zones.piece(self.direction, offset_bytes, 1).1;
+        rotation.comes_ns(offset_bytes, rate, now_ns)
+    }
+
+    /// Begins the next piece: what of the range lies in one zone, and on one track.
+    pub(super) fn begin_piece(&mut self, zones: &Zones, rotation: Option<&Rotation>, now_ns: u64) {
+        let (zone_bytes, media_rate) = zones.piece(
+            self.direction,
+            self.next_offset_bytes,
+            self.next_length_bytes,
+        );
+        let track_bytes = rotation.map_or(u64::MAX, |rotation| rotation.track_bytes(media_rate));
+        let piece_bytes = zone_bytes.min(track_bytes);
+        self.piece_left += amount(piece_bytes);
+        self.media_rate = media_rate;
+        self.piece_passed_ns = now_ns.saturating_add(time_ns(self.piece_left, media_rate));
+        self.next_offset_bytes += piece_bytes;
+        self.next_length_bytes -= piece_bytes;
+    }
+
+    /// Tells where the head was at the end of the piece, which may be before the data was through.
+    pub(super) fn end_piece(&self, rotation: Option<&mut Rotation>) {
+        if let Some(rotation) = rotation.filter(|_| !self.cached) {
+            rotation.passes(self.next_offset_bytes, self.piece_passed_ns);
+        }
+    }
+
+    /// The rate of the piece under way, from zones that have changed. Data that goes into a cache
+    /// has none.
+    pub(super) fn look_up_rate(&mut self, zones: &Zones) {
+        if !self.cached {
+            let last_byte = self.next_offset_bytes - 1;
+            self.media_rate = zones.piece(self.direction, last_byte, 1).1;
+        }
+    }
+}

@@ -491,7 +491,7 @@ fn plan_facts(
 }
 
 /// The time of day, UTC, RFC 3339.
-fn time_of_day(unix_s: i64) -> String {
+pub(crate) fn time_of_day(unix_s: i64) -> String {
     jiff::Timestamp::from_second(unix_s)
         .map_or_else(|_| "unknown".to_owned(), |time| time.to_string())
 }

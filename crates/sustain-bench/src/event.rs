@@ -11,6 +11,8 @@ pub enum Phase {
     Before,
     /// The run.
     Measure,
+    /// One subset of a diagnosis.
+    Subset,
     /// Idle again.
     After,
     /// A paced run at the recommended rate.

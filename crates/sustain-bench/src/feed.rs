@@ -84,6 +84,8 @@ pub struct Lane {
     pub pending: VecDeque<Piece>,
     /// When the current record fell due.
     pub due_at: Option<Timestamp>,
+    /// The source's rate, if it has one.
+    pub pacer: Option<Arc<Pacer>>,
 }
 
 /// Feeds the queues of one driver.
@@ -99,8 +101,6 @@ pub struct MeasureFeed {
     pub pool: BufferPool,
     /// Keeps written data fresh; none for zeros and for reading.
     pub data: Option<FreshData>,
-    /// The source's rate, if it has one.
-    pub pacer: Option<Arc<Pacer>>,
     /// When no further record is begun.
     pub deadline: Option<Timestamp>,
     /// The user's wish to end.
@@ -140,7 +140,7 @@ impl MeasureFeed {
                 return Err(Next::Done(Ending::EndOfDevice));
             }
         }
-        if let Some(pacer) = &self.pacer {
+        if let Some(pacer) = &lane.pacer {
             let due_at = pacer.take(now).map_err(|due_at| {
                 // No record will fall due after the end, and the user may want to end it before.
                 let look_at = due_at.min(now + LOOK_NS);

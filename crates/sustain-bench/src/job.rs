@@ -78,7 +78,7 @@ impl Job<'_> {
         });
         let Some(start) = start() else { return Ok(()) };
         feed.deadline = self.setup.time_ns.map(|time_ns| start + time_ns);
-        feed.pacer = self.pacer(start);
+        self.pace(&mut feed, start);
         let setup = DriverSetup {
             start,
             interval: self.setup.interval,
@@ -128,14 +128,24 @@ impl Job<'_> {
             .any(|member| self.target(*member).simulated.is_some())
     }
 
-    /// One pacer for all drivers, made by the first that starts.
-    fn pacer(&self, start: Timestamp) -> Option<Arc<Pacer>> {
-        let rate = self.setup.rate_bytes_per_s?;
-        let record_bytes = self.setup.record_bytes;
-        let pacer = self
-            .pacer_start
-            .get_or_init(|| Arc::new(Pacer::new(start, rate, record_bytes)));
-        Some(Arc::clone(pacer))
+    /// Gives the lanes the source's pace: one pacer for all drivers, made by the first that
+    /// starts, and one for the dummy alone.
+    fn pace(&self, feed: &mut MeasureFeed, start: Timestamp) {
+        let new = |rate| Arc::new(Pacer::new(start, rate, self.setup.record_bytes));
+        if let Some(rate) = self.setup.rate_bytes_per_s {
+            let pacer = self.pacer_start.get_or_init(|| new(rate));
+            for lane in &mut feed.lanes {
+                lane.pacer = Some(Arc::clone(pacer));
+            }
+        }
+        if let Some(dummy) = self.setup.dummy
+            && let Some(lane) = self
+                .members
+                .iter()
+                .position(|member| *member == dummy.member)
+        {
+            feed.lanes[lane].pacer = Some(new(dummy.rate_bytes_per_s));
+        }
     }
 
     fn queues(&self) -> Vec<QueueSetup> {
@@ -182,7 +192,6 @@ impl Job<'_> {
             record_bytes: self.setup.record_bytes,
             pool,
             data,
-            pacer: None,
             deadline: None,
             user_stop: self.user_stop.clone(),
             phase_stop: self.phase_stop.clone(),
@@ -209,6 +218,7 @@ impl Job<'_> {
             takes_rest: self.setup.phase == Phase::Prewrite,
             pending: VecDeque::new(),
             due_at: None,
+            pacer: None,
         };
         let all = || (0..self.members.len()).collect();
         match self.setup.layout {

@@ -1,14 +1,16 @@
 //! Measures and judges: plan -> session -> phases -> series -> verdict -> result.
 //!
-//! Only [`run`] and what it calls touch a disk, through `sustain-disk`; [`judge`] is pure. The
-//! worker never prints: it tells [`event`]s and returns one [`result`] document.
+//! Only [`run`] and [`mod@diagnose`] touch a disk, through `sustain-disk`; [`judge`] and [`walls`] are
+//! pure. The worker never prints: it tells [`event`]s and returns one [`result`] document.
 
 #![forbid(unsafe_code)]
 
 mod collect;
 mod conclude;
+pub mod diagnose;
 pub mod error;
 pub mod event;
+mod faces;
 mod feed;
 mod job;
 pub mod judge;
@@ -22,5 +24,7 @@ pub mod run;
 mod series;
 mod session;
 mod setup;
+mod stage;
+pub mod walls;
 
 pub use sustain_session::Stop;

@@ -41,6 +41,17 @@ pub(crate) struct PhaseSetup {
     pub(crate) until_steady: bool,
     /// Give up early if a driver is the limit and more drivers could help.
     pub(crate) may_start_anew: bool,
+    /// A target beside the others that has a pace of its own; only where each is independent.
+    pub(crate) dummy: Option<Dummy>,
+}
+
+/// A target that is no disk, driven as they are at a fixed rate: what it takes from them is taken
+/// in the tool or the machine, not on their way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dummy {
+    /// Its position in the phase's targets.
+    pub(crate) member: usize,
+    pub(crate) rate_bytes_per_s: f64,
 }
 
 /// What one driver says of itself.

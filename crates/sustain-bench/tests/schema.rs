@@ -1,4 +1,4 @@
-//! Holds the published JSON Schema of `measure --json` to the type that is written.
+//! Holds the published JSON Schemas of this crate's documents to the types that are written.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,41 +7,62 @@
 
 use std::path::PathBuf;
 
-use sustain_bench::result::MeasureResult;
+use schemars::{JsonSchema, schema_for};
+use sustain_bench::diagnose::result::{DIAGNOSE_SCHEMA, DiagnoseResult};
+use sustain_bench::result::{MEASURE_SCHEMA, MeasureResult};
 
-/// Set to write the schema anew instead of comparing it.
+/// Set to write the schemas anew instead of comparing them.
 const WRITE: &str = "SUSTAIN_WRITE_SCHEMA";
 
-fn published() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/measure.schema.json")
+fn published(command: &str) -> PathBuf {
+    let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    docs.join(format!("{command}.schema.json"))
 }
 
-fn generated() -> serde_json::Value {
-    let mut schema = serde_json::to_value(schemars::schema_for!(MeasureResult)).unwrap();
-    schema["title"] = "The result of sustain measure --json".into();
+/// The schema of the document that a command's `--json` writes.
+fn generated<T: JsonSchema>(command: &str, own: &str) -> serde_json::Value {
+    let mut schema = serde_json::to_value(schema_for!(T)).unwrap();
+    schema["title"] = format!("The result of sustain {command} --json").into();
     // A document of any other schema is refused by name.
-    let own = sustain_bench::result::MEASURE_SCHEMA;
     schema["properties"]["schema"]["const"] = own.into();
     schema
 }
 
-#[test]
-fn the_published_schema_is_that_of_the_result() {
-    let text = format!("{}\n", serde_json::to_string_pretty(&generated()).unwrap());
-    if std::env::var_os(WRITE).is_some() {
-        std::fs::write(published(), &text).unwrap();
-    }
-    let found = std::fs::read_to_string(published()).unwrap_or_default();
-    assert!(
-        found == text,
-        "docs/measure.schema.json is not what MeasureResult is now: run `{WRITE}=1 cargo test \
-         -p sustain-bench --test schema` and look at the difference"
-    );
+fn all() -> [(&'static str, serde_json::Value); 2] {
+    [
+        (
+            "measure",
+            generated::<MeasureResult>("measure", MEASURE_SCHEMA),
+        ),
+        (
+            "diagnose",
+            generated::<DiagnoseResult>("diagnose", DIAGNOSE_SCHEMA),
+        ),
+    ]
 }
 
 #[test]
-fn the_schema_is_a_valid_schema_that_refuses_other_documents() {
-    let validator = jsonschema::validator_for(&generated()).unwrap();
-    assert!(!validator.is_valid(&serde_json::json!({"schema": "sustain.measure/1"})));
-    assert!(!validator.is_valid(&serde_json::json!([])));
+fn the_published_schemas_are_those_of_the_results() {
+    for (command, schema) in all() {
+        let text = format!("{}\n", serde_json::to_string_pretty(&schema).unwrap());
+        if std::env::var_os(WRITE).is_some() {
+            std::fs::write(published(command), &text).unwrap();
+        }
+        let found = std::fs::read_to_string(published(command)).unwrap_or_default();
+        assert!(
+            found == text,
+            "docs/{command}.schema.json is not what its document is now: run `{WRITE}=1 cargo test \
+             -p sustain-bench --test schema` and look at the difference"
+        );
+    }
+}
+
+#[test]
+fn the_schemas_are_valid_and_refuse_other_documents() {
+    for (command, schema) in all() {
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let own = format!("sustain.{command}/1");
+        assert!(!validator.is_valid(&serde_json::json!({"schema": own})));
+        assert!(!validator.is_valid(&serde_json::json!([])));
+    }
 }

@@ -1,6 +1,8 @@
 //! The command line as typed. `request.rs` turns it into something that can be carried out.
 
 pub(crate) mod create;
+pub(crate) mod devices;
+pub(crate) mod diagnose;
 pub(crate) mod extract;
 pub(crate) mod list;
 pub(crate) mod record;
@@ -23,8 +25,12 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// The disks, how they hang together, at which rates, and whether they may be written.
+    Devices(devices::DevicesFlags),
     /// Measure the rate that disks sustain, and what one may record on them.
     Measure(Box<MeasureFlags>),
+    /// Find the limits that disks share: why N disks are not N times one.
+    Diagnose(Box<diagnose::DiagnoseFlags>),
     /// Make a store of disks, partitions and files, to record on.
     Create(create::CreateFlags),
     /// Record streams on the members of a store.

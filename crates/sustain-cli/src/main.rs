@@ -39,7 +39,9 @@ impl From<Exit> for ExitCode {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match arguments.command {
+        Command::Devices(flags) => commands::devices::run(&flags),
         Command::Measure(flags) => commands::measure::run(&flags),
+        Command::Diagnose(flags) => commands::diagnose::run(&flags),
         Command::Create(flags) => commands::create::run(&flags),
         Command::Record(flags) => commands::record::run(&flags),
         Command::List(flags) => commands::list::run(&flags),

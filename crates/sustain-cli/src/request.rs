@@ -40,6 +40,14 @@ pub(crate) fn engine(flag: EngineFlag) -> EngineChoice {
     }
 }
 
+/// The way of the data that is asked for.
+pub(crate) fn data_path(flag: PathFlag) -> DataPath {
+    match flag {
+        PathFlag::Direct => DataPath::Direct,
+        PathFlag::Buffered => DataPath::Buffered,
+    }
+}
+
 /// The plan that the flags ask for.
 pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
     let direction = match (flags.write, flags.read) {
@@ -60,10 +68,7 @@ pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
         depth: flags.depth,
         engine: engine(flags.engine),
         threads: flags.threads,
-        path: match flags.path {
-            PathFlag::Direct => DataPath::Direct,
-            PathFlag::Buffered => DataPath::Buffered,
-        },
+        path: data_path(flags.path),
         layout: match flags.layout {
             LayoutFlag::Independent => Layout::Independent,
             LayoutFlag::Stripe => Layout::Stripe {

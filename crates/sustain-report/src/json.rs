@@ -4,6 +4,7 @@
 pub use crate::status::{STATUS_SCHEMA, StatusLine, StatusMember, StatusStream};
 
 use crate::ReportError;
+use sustain_bench::diagnose::result::{DIAGNOSE_SCHEMA, DiagnoseResult};
 use sustain_bench::result::{MEASURE_SCHEMA, MeasureResult};
 use sustain_record::recorder::Standing;
 use sustain_record::result::{RecordResult, SCHEMA as RECORD_SCHEMA};
@@ -11,6 +12,7 @@ use sustain_record::result::{RecordResult, SCHEMA as RECORD_SCHEMA};
 /// The kinds of documents, without their versions.
 const MEASURE_KIND: &str = "sustain.measure";
 const RECORD_KIND: &str = "sustain.record";
+const DIAGNOSE_KIND: &str = "sustain.diagnose";
 
 /// The document as indented JSON with one final newline.
 ///
@@ -53,13 +55,15 @@ pub fn status_line(standing: &Standing) -> Result<String, ReportError> {
     Ok(line)
 }
 
-/// A document that was saved, of either command.
+/// A document that was saved, of any command that draws a page.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Saved {
     /// Of `sustain measure`.
     Measure(Box<MeasureResult>),
     /// Of `sustain record`.
     Record(Box<RecordResult>),
+    /// Of `sustain diagnose`.
+    Diagnose(Box<DiagnoseResult>),
 }
 
 /// Reads what [`write_measure`] or [`write_record`] wrote.
@@ -72,9 +76,10 @@ pub fn read_saved(text: &str) -> Result<Saved, ReportError> {
     match document.kind() {
         MEASURE_KIND => document.into_result(&MEASURE).map(Saved::Measure),
         RECORD_KIND => document.into_result(&RECORD).map(Saved::Record),
+        DIAGNOSE_KIND => document.into_result(&DIAGNOSE).map(Saved::Diagnose),
         _ => Err(document.refusal(
-            "a `sustain.measure/1` or `sustain.record/1`: give a result of `sustain measure` or \
-             `sustain record`",
+            "a `sustain.measure/1`, `sustain.record/1` or `sustain.diagnose/1`: give a result of \
+             `sustain measure`, `sustain record` or `sustain diagnose`",
         )),
     }
 }
@@ -115,6 +120,12 @@ const RECORD: Kind = Kind {
     name: RECORD_KIND,
     schema: RECORD_SCHEMA,
     expected: "a `sustain.record/1`: give a result of `sustain record`",
+};
+
+const DIAGNOSE: Kind = Kind {
+    name: DIAGNOSE_KIND,
+    schema: DIAGNOSE_SCHEMA,
+    expected: "a `sustain.diagnose/1`: give a result of `sustain diagnose`",
 };
 
 /// JSON that says what it is. Read in two steps, so that a document of another kind is named rather

@@ -10,14 +10,15 @@
 //! # Ok::<(), sustain::measure::MeasureError>(())
 //! ```
 
-/// Measuring: plan, run, events, result.
+/// Measuring: plan, run, events, result; and diagnosing, which measures subsets.
 pub mod measure {
+    pub use sustain_bench::diagnose;
     pub use sustain_bench::error::MeasureError;
     pub use sustain_bench::event::{Event, Live, LiveTarget, Observer, Phase};
     pub use sustain_bench::plan::{Plan, SIZE_BYTES_DEFAULT};
     pub use sustain_bench::result;
     pub use sustain_bench::run::{measure, rehearse};
-    pub use sustain_bench::{Stop, judge};
+    pub use sustain_bench::{Stop, judge, walls};
 }
 
 /// Recording: stores, recorders, readers, the format.

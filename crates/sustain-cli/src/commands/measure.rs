@@ -1,24 +1,19 @@
 //! `sustain measure`: runs the plan, shows it live, writes what was asked for, says the sentence.
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use sustain::disk::simulated::parse_target;
 use sustain::host::Roots;
 use sustain::measure::result::MeasureResult;
 use sustain::measure::{Event, Stop, measure, rehearse};
 use sustain::report::terminal::{LiveKind, LiveView, dskwtst_line, sentence, summary};
 use sustain::report::{html, json};
 
-use super::output::{self, Document};
+use super::output::{self, Outputs};
 use super::say;
 use crate::Exit;
 use crate::flags::{LogFlag, MeasureFlags};
-use crate::request::UsageError;
 use crate::{interrupt, request};
-
-/// Width of tables where no terminal says its own.
-const WIDTH_COLUMNS: usize = 100;
 
 pub(crate) fn run(flags: &MeasureFlags) -> anyhow::Result<Exit> {
     let plan = request::plan(flags)?;
@@ -29,7 +24,11 @@ pub(crate) fn run(flags: &MeasureFlags) -> anyhow::Result<Exit> {
             .for_each(|statement| say(statement));
         return Ok(Exit::Done);
     }
-    check_outputs(flags)?;
+    let outputs = Outputs {
+        json: flags.json.as_deref(),
+        report: flags.report.as_deref(),
+    };
+    outputs.check(&flags.targets)?;
     let stop = Stop::default();
     interrupt::watch(&stop)?;
     let mut face = Face::new(flags);
@@ -40,60 +39,12 @@ pub(crate) fn run(flags: &MeasureFlags) -> anyhow::Result<Exit> {
     Ok(exit(&result, &stop))
 }
 
-/// Hours of measuring must not end at a path that cannot be written, nor a result in the place of
-/// what was measured.
-fn check_outputs(flags: &MeasureFlags) -> Result<(), UsageError> {
-    let usage = |why: &str| Err(UsageError(why.to_owned()));
-    if flags
-        .report
-        .as_deref()
-        .is_some_and(output::is_standard_output)
-    {
-        return usage("--report needs a file to write: --report sustain.html");
-    }
-    if let (Some(json), Some(report)) = (&flags.json, &flags.report)
-        && output::is_same(json, report)
-    {
-        return usage("--json and --report name the same file: give each its own");
-    }
-    let outputs = [
-        (&flags.json, Document::Json),
-        (&flags.report, Document::Page),
-    ];
-    for (path, document) in outputs {
-        let Some(path) = path.as_deref() else {
-            continue;
-        };
-        if output::is_standard_output(path) {
-            continue;
-        }
-        for target in &flags.targets {
-            // What a malformed name means is told by the plan.
-            let (file, what) = match parse_target(target) {
-                Ok((machine, _disk)) => (machine, "the file of a machine"),
-                Err(_) => (PathBuf::from(target), "a target"),
-            };
-            if output::is_same(&file, path) {
-                let path = path.display();
-                return usage(&format!(
-                    "{path} is {what}: write the result to another file"
-                ));
-            }
-        }
-        output::check(path, document)?;
-    }
-    Ok(())
-}
-
 fn present(flags: &MeasureFlags, result: &MeasureResult) -> anyhow::Result<()> {
     let json_on_stdout = flags
         .json
         .as_deref()
         .is_some_and(output::is_standard_output);
-    let width = terminal_size::terminal_size()
-        .map_or(WIDTH_COLUMNS, |(terminal_size::Width(columns), _)| {
-            usize::from(columns)
-        });
+    let width = output::width();
     let text = format!("{}\n{}\n", summary(result, width), sentence(result));
     // The files first: a closed pipe must not cost the result of hours.
     if let Some(path) = &flags.json {

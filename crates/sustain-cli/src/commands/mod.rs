@@ -1,6 +1,8 @@
 //! One file per command. Only here does the tool print.
 
 pub(crate) mod create;
+pub(crate) mod devices;
+pub(crate) mod diagnose;
 pub(crate) mod extract;
 pub(crate) mod list;
 pub(crate) mod measure;

@@ -5,10 +5,11 @@ use std::ffi::OsString;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use rustix::fs::{major, minor};
+use sustain::disk::simulated::parse_target;
 
 use crate::request::UsageError;
 
@@ -17,6 +18,57 @@ use crate::request::UsageError;
 pub(crate) enum Document {
     Json,
     Page,
+}
+
+/// Where the result of a run on targets goes, besides the words.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outputs<'a> {
+    pub(crate) json: Option<&'a Path>,
+    pub(crate) report: Option<&'a Path>,
+}
+
+impl Outputs<'_> {
+    /// Hours of measuring must not end at a path that cannot be written, nor a result in the place
+    /// of what was measured.
+    pub(crate) fn check(&self, targets: &[String]) -> Result<(), UsageError> {
+        let usage = |why: &str| Err(UsageError(why.to_owned()));
+        if self.report.is_some_and(is_standard_output) {
+            return usage("--report needs a file to write: --report sustain.html");
+        }
+        if let (Some(json), Some(report)) = (self.json, self.report)
+            && is_same(json, report)
+        {
+            return usage("--json and --report name the same file: give each its own");
+        }
+        for (path, document) in [(self.json, Document::Json), (self.report, Document::Page)] {
+            let Some(path) = path.filter(|path| !is_standard_output(path)) else {
+                continue;
+            };
+            for target in targets {
+                // What a malformed name means is told by the plan.
+                let (file, what) = match parse_target(target) {
+                    Ok((machine, _disk)) => (machine, "the file of a machine"),
+                    Err(_) => (PathBuf::from(target), "a target"),
+                };
+                if is_same(&file, path) {
+                    let path = path.display();
+                    return usage(&format!(
+                        "{path} is {what}: write the result to another file"
+                    ));
+                }
+            }
+            check(path, document)?;
+        }
+        Ok(())
+    }
+}
+
+/// Width of tables: the terminal's, or one that fits most places.
+pub(crate) fn width() -> usize {
+    const WIDTH_COLUMNS: usize = 100;
+    terminal_size::terminal_size().map_or(WIDTH_COLUMNS, |(terminal_size::Width(columns), _)| {
+        usize::from(columns)
+    })
 }
 
 /// What a path leads to, of what may be written.

@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use sustain::measure::diagnose::result::DiagnoseResult;
+use sustain::measure::result::MeasureResult;
+use sustain::record::result::RecordResult;
 use sustain::report::json::Saved;
-use sustain::report::{html, json};
+use sustain::report::{ReportError, html, json};
 
 use super::output::{self, Document};
 use super::say;
@@ -24,8 +27,7 @@ pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
         .into());
     }
     output::check(&flags.output, Document::Page)?;
-    let mut measurements = Vec::new();
-    let mut recordings = Vec::new();
+    let mut runs = Runs::default();
     for path in &flags.runs {
         let text = std::fs::read_to_string(path).map_err(|error| {
             UsageError(format!(
@@ -35,25 +37,57 @@ pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
         })?;
         let saved = json::read_saved(&text)
             .map_err(|error| UsageError(format!("{}: {error}", path.display())))?;
-        match saved {
-            Saved::Measure(result) => measurements.push(*result),
-            Saved::Record(result) => recordings.push(*result),
-        }
-        if !measurements.is_empty() && !recordings.is_empty() {
+        runs.take(saved);
+        if let [one, other, ..] = runs.kinds()[..] {
             let first = flags.runs[0].display();
             return Err(UsageError(format!(
-                "{first} and {} are a measurement and a recording: make a report of each kind",
+                "{first} and {} are {one} and {other}: make a report of each kind",
                 path.display()
             ))
             .into());
         }
     }
-    let page = if recordings.is_empty() {
-        html::measure_html(&measurements)?
-    } else {
-        html::record_html(&recordings)?
-    };
+    let page = runs.page()?;
     output::write(&flags.output, &page)?;
     say(&format!("report: {}", flags.output.display()));
     Ok(Exit::Done)
+}
+
+/// The results to be drawn, by the command that made them.
+#[derive(Default)]
+struct Runs {
+    measurements: Vec<MeasureResult>,
+    recordings: Vec<RecordResult>,
+    diagnoses: Vec<DiagnoseResult>,
+}
+
+impl Runs {
+    fn take(&mut self, saved: Saved) {
+        match saved {
+            Saved::Measure(result) => self.measurements.push(*result),
+            Saved::Record(result) => self.recordings.push(*result),
+            Saved::Diagnose(result) => self.diagnoses.push(*result),
+        }
+    }
+
+    fn kinds(&self) -> Vec<&'static str> {
+        let kinds = [
+            (self.measurements.is_empty(), "a measurement"),
+            (self.recordings.is_empty(), "a recording"),
+            (self.diagnoses.is_empty(), "a diagnosis"),
+        ];
+        let present = kinds.into_iter().filter(|(is_empty, _)| !is_empty);
+        present.map(|(_, name)| name).collect()
+    }
+
+    /// All are of one kind.
+    fn page(&self) -> Result<String, ReportError> {
+        if !self.recordings.is_empty() {
+            html::record_html(&self.recordings)
+        } else if !self.diagnoses.is_empty() {
+            html::diagnose_html(&self.diagnoses)
+        } else {
+            html::measure_html(&self.measurements)
+        }
+    }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rustix::fs::Stat;
 
-pub use open::{OpenRequest, open_null, open_path};
+pub use open::{OpenRequest, open_dummy, open_null, open_path};
 
 /// The sort of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

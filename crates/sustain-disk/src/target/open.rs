@@ -321,13 +321,29 @@ fn finish(
     })
 }
 
+/// A target that is no disk, beside real ones: what is written there is gone at once, what is read
+/// are zeros that the kernel makes.
+///
+/// # Errors
+/// [`Error::Target`] where /dev has no such thing.
+pub fn open_dummy(direction: Direction) -> Result<Target, Error> {
+    match direction {
+        Direction::Write => open_kernel_device("dummy", "/dev/null", OFlags::WRONLY),
+        Direction::Read => open_kernel_device("dummy", "/dev/zero", OFlags::RDONLY),
+    }
+}
+
 /// /dev/null as a target: everything written there is gone at once.
 ///
 /// # Errors
 /// [`Error::Target`] where there is no /dev/null.
 pub fn open_null(name: &str) -> Result<Target, Error> {
-    let file = open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|errno| Error::target(name, format!("/dev/null cannot be opened: {errno}")))?;
+    open_kernel_device(name, "/dev/null", OFlags::WRONLY)
+}
+
+fn open_kernel_device(name: &str, path: &str, access: OFlags) -> Result<Target, Error> {
+    let file = open(path, access | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|errno| Error::target(name, format!("{path} cannot be opened: {errno}")))?;
     Ok(Target {
         name: name.to_owned(),
         kind: TargetKind::Null,

@@ -1,9 +1,10 @@
 //! The report as one page that opens without a network, from results just made or saved.
-//! The faces call [`measure_html`] or [`record_html`] and write the file; nothing here may load
-//! anything from anywhere.
+//! The faces call [`measure_html`], [`record_html`] or [`diagnose_html`] and write the file; nothing
+//! here may load anything from anywhere.
 
 mod buffer_chart;
 mod chart;
+mod diagnosis;
 mod escape;
 mod histogram_chart;
 mod marks;
@@ -21,6 +22,7 @@ mod time_chart;
 mod where_tables;
 
 use crate::ReportError;
+use sustain_bench::diagnose::result::DiagnoseResult;
 use sustain_bench::result::MeasureResult;
 use sustain_record::result::RecordResult;
 
@@ -48,4 +50,16 @@ pub fn record_html(results: &[RecordResult]) -> Result<String, ReportError> {
         return Err(ReportError::NoResults);
     }
     record::page(results, &script::plotting_script()?)
+}
+
+/// The page that shows these diagnoses, one section each: the subsets as a picture, the machine as a
+/// tree with its walls, alone against together. Text from the results is escaped wherever it stands.
+///
+/// # Errors
+/// [`ReportError::NoResults`] without a result.
+pub fn diagnose_html(results: &[DiagnoseResult]) -> Result<String, ReportError> {
+    if results.is_empty() {
+        return Err(ReportError::NoResults);
+    }
+    diagnosis::page(results)
 }

@@ -25,11 +25,18 @@ pub(super) fn page(results: &[MeasureResult], plotting: &str) -> Result<String, 
     let version = results
         .first()
         .map_or("", |result| result.plan.sustain_version.as_str());
-    Ok(frame(&title(results), version, &body, plotting))
+    Ok(frame(&title(results), version, &body, Some(plotting)))
 }
 
 /// A page with this body. A browser that honours the policy in its head refuses every request.
-pub(super) fn frame(title: &str, version: &str, body: &str, plotting: &str) -> String {
+/// Without a plotting script its pictures are in the body already.
+pub(super) fn frame(title: &str, version: &str, body: &str, plotting: Option<&str>) -> String {
+    let charts = plotting.map_or(String::new(), |plotting| {
+        format!(
+            "<noscript><p class=\"alarm\">The charts need JavaScript; all figures are in the tables.\
+             </p></noscript>\n<script>{plotting}</script>\n<script>\n{DRAW_SCRIPT}</script>\n"
+        )
+    });
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
@@ -40,9 +47,7 @@ pub(super) fn frame(title: &str, version: &str, body: &str, plotting: &str) -> S
          <body data-script-errors=\"[]\">\n<script>\n{WATCH_SCRIPT}</script>\n\
          <main>\n{body}</main>\n\
          <footer>Made by sustain {version}. This page loads nothing from anywhere.</footer>\n\
-         <noscript><p class=\"alarm\">The charts need JavaScript; all figures are in the tables.\
-         </p></noscript>\n\
-         <script>{plotting}</script>\n<script>\n{DRAW_SCRIPT}</script>\n</body>\n</html>\n",
+         {charts}</body>\n</html>\n",
         title = escape::text(title),
         version = escape::text(version),
     )

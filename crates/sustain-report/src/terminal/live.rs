@@ -106,9 +106,14 @@ impl LiveView {
 
     /// Shows this moment. May be called as often as events come: drawing is limited within.
     pub fn update(&mut self, live: &Live) {
+        self.update_under(&heading(live), live);
+    }
+
+    /// The same, under a heading that says more than the phase.
+    pub fn update_under(&mut self, heading: &str, live: &Live) {
         match &mut self.view {
-            View::Terminal(terminal) => terminal.update(live),
-            View::Plain(plain) => plain.update(live),
+            View::Terminal(terminal) => terminal.update(heading, live),
+            View::Plain(plain) => plain.update(heading, live),
             View::Silent => {}
         }
     }
@@ -137,7 +142,7 @@ impl LiveView {
 }
 
 impl TerminalView {
-    fn update(&mut self, live: &Live) {
+    fn update(&mut self, heading: &str, live: &Live) {
         while self.lines.len() <= live.targets.len() {
             let template = if self.lines.is_empty() {
                 "{wide_msg:.bold}"
@@ -154,7 +159,11 @@ impl TerminalView {
             .iter()
             .map(|target| target.name.chars().count());
         let width = names.max().unwrap_or(0).min(24);
-        self.lines[0].set_message(heading(live));
+        self.lines[0].set_message(heading.to_owned());
+        // A subset may have fewer targets than the one before.
+        for line in &self.lines[1 + live.targets.len()..] {
+            line.set_message("");
+        }
         for (line, target) in self.lines[1..].iter().zip(&live.targets) {
             line.set_message(target_line(target, width));
         }
@@ -162,7 +171,7 @@ impl TerminalView {
 }
 
 impl PlainView {
-    fn update(&mut self, live: &Live) {
+    fn update(&mut self, heading: &str, live: &Live) {
         if self.phase != Some(live.phase) {
             self.phase = Some(live.phase);
             self.due_s = PLAIN_FIRST_S;
@@ -176,7 +185,7 @@ impl PlainView {
         }
         self.due_s = (live.elapsed_s / PLAIN_EVERY_S).floor() * PLAIN_EVERY_S + self.gap_s;
         for target in &live.targets {
-            let line = format!("{}: {}\n", heading(live), target_line(target, 0));
+            let line = format!("{heading}: {}\n", target_line(target, 0));
             // Nothing to do about a pipe that was closed.
             let _ = self.writer.write_all(line.as_bytes());
         }
@@ -188,7 +197,7 @@ fn heading(live: &Live) -> String {
     let phase = match live.phase {
         Phase::Prewrite => "writing files once beforehand",
         Phase::Before => "watching the idle machine before",
-        Phase::Measure => "measuring",
+        Phase::Measure | Phase::Subset => "measuring",
         Phase::After => "watching the idle machine after",
         Phase::Confirm => "confirming at a paced rate",
     };

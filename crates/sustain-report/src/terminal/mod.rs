@@ -1,6 +1,8 @@
 //! What a person reads in a terminal or a pipe: the sentence, the table, the live lines, the log.
 //! The command calls it and does the printing; nothing here decides or measures.
 
+mod devices;
+mod diagnosis;
 mod dskwtst;
 mod live;
 mod progress;
@@ -9,6 +11,8 @@ mod recordings;
 mod sentence;
 mod summary;
 
+pub use devices::devices_text;
+pub use diagnosis::{DiagnoseView, diagnosis_sentence, diagnosis_text};
 pub use dskwtst::dskwtst_line;
 pub use live::{LiveKind, LiveView};
 pub use progress::ProgressView;

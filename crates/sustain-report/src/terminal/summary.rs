@@ -221,16 +221,20 @@ fn stall_line(stall: &Stall) -> String {
     )
 }
 
-/// Breaks at spaces; what follows the first line is indented. A word longer than a line stays whole.
+/// Breaks at spaces; what follows the first line is indented by two more. A word longer than a line
+/// stays whole.
 pub(super) fn wrapped(line: &str, width: usize) -> String {
-    let mut text = String::new();
-    let mut column = 0;
-    for word in line.split(' ') {
+    let words = line.trim_start_matches(' ');
+    let indent = line.len() - words.len();
+    let mut text = " ".repeat(indent);
+    let mut column = indent;
+    for word in words.split(' ') {
         let length = word.chars().count();
-        if column > 0 && column + 1 + length > width {
-            text.push_str("\n  ");
-            column = 2;
-        } else if column > 0 {
+        if column > indent && column + 1 + length > width {
+            text.push('\n');
+            text.push_str(&" ".repeat(indent + 2));
+            column = indent + 2;
+        } else if column > indent {
             text.push(' ');
             column += 1;
         }

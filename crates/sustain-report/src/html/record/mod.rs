@@ -32,7 +32,7 @@ pub(super) fn page(results: &[RecordResult], plotting: &str) -> Result<String, R
         [only] => format!("sustain: {}", name(only)),
         several => format!("sustain: {} recordings", several.len()),
     };
-    Ok(frame(&title, version, &body, plotting))
+    Ok(frame(&title, version, &body, Some(plotting)))
 }
 
 /// What was recorded: `recording 3: left and right`.

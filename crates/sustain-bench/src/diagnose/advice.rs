@@ -1,0 +1,429 @@
+//! What to do about the walls: independent queues, a stripe or a span, of which targets, in which
+//! order, and what another port would bring. Pure; what it says is tried afterwards where that is
+//! cheap.
+
+use sustain_disk::units::Rate;
+
+/// What is known of the targets when advice is given.
+#[derive(Debug, Clone)]
+pub(super) struct Facts {
+    pub(super) names: Vec<String>,
+    /// Rates alone.
+    pub(super) alone: Vec<f64>,
+    /// Sizes; used for what a span gives over its whole length.
+    pub(super) capacity_bytes: Vec<Option<u64>>,
+    pub(super) walls: Vec<KnownWall>,
+    /// The targets in the order in which they hang.
+    pub(super) hang: Vec<usize>,
+    /// The fastest subset that was measured, and its sum.
+    pub(super) fastest: (Vec<usize>, f64),
+    pub(super) record_bytes: u64,
+}
+
+/// A wall as far as advice needs it.
+#[derive(Debug, Clone)]
+pub(super) struct KnownWall {
+    pub(super) members: Vec<usize>,
+    pub(super) limit_bytes_per_s: f64,
+    /// What all members get at once, where that is less.
+    pub(super) collapses_to_bytes_per_s: Option<f64>,
+}
+
+/// The sum that a subset gives under these walls.
+pub(super) type Foretell<'a> = dyn Fn(&[KnownWall], &[usize]) -> f64 + 'a;
+
+/// One piece of advice, its targets by number.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Suggestion {
+    pub(super) layout: SuggestedLayout,
+    pub(super) order: Vec<usize>,
+    pub(super) leave_out: Vec<usize>,
+    pub(super) move_elsewhere: Vec<usize>,
+    pub(super) expected_bytes_per_s: f64,
+    pub(super) why: String,
+}
+
+/// How the targets are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SuggestedLayout {
+    Independent,
+    Stripe { chunk_bytes: u64 },
+    Span,
+}
+
+/// A target that adds less than this part of the sum may as well be left out.
+const ADDS_NOTHING: f64 = 0.01;
+/// Another port is worth the trouble from this gain on.
+const WORTH_MOVING: f64 = 0.05;
+/// A stripe that loses less than this to its slowest member loses nothing worth a word.
+const LOSES_NOTHING: f64 = 0.02;
+
+/// All that can be advised, the highest expected rate first; what needs other cables comes last.
+pub(super) fn advise(facts: &Facts, foretell: &Foretell<'_>) -> Vec<Suggestion> {
+    let independent = independent(facts, foretell);
+    let stripe = stripe(facts, &independent);
+    let span = span(facts, &independent);
+    let moved = elsewhere(facts, foretell, independent.expected_bytes_per_s);
+    let mut suggestions = vec![independent, stripe, span];
+    // One target alone gives no more than a span, which uses them all.
+    let rank = |suggestion: &Suggestion| match (suggestion.layout, suggestion.order.len()) {
+        (SuggestedLayout::Independent, 1) => suggestion.expected_bytes_per_s * (1.0 - WORTH_MOVING),
+        // Lockstep is never worth as much as its rate.
+        (SuggestedLayout::Stripe { .. }, _) => {
+            suggestion.expected_bytes_per_s * (1.0 - ADDS_NOTHING)
+        }
+        _ => suggestion.expected_bytes_per_s,
+    };
+    suggestions.sort_by(|one, other| rank(other).total_cmp(&rank(one)));
+    suggestions.extend(moved);
+    suggestions
+}
+
+fn independent(facts: &Facts, foretell: &Foretell<'_>) -> Suggestion {
+    let all = &facts.hang;
+    let suggestion = |order: Vec<usize>, leave_out: Vec<usize>, expected_bytes_per_s, why| {
+        let layout = SuggestedLayout::Independent;
+        Suggestion {
+            layout,
+            order,
+            leave_out,
+            move_elsewhere: Vec::new(),
+            expected_bytes_per_s,
+            why,
+        }
+    };
+    let falls = |wall: &KnownWall| wall.collapses_to_bytes_per_s.is_some();
+    if facts.walls.iter().any(falls) {
+        let (members, sum) = &facts.fastest;
+        let (order, leave_out) = split(all, |target| members.contains(&target));
+        let why = format!(
+            "all at once get less than fewer do: {} together were the fastest of all that was \
+             measured",
+            facts.list(&order)
+        );
+        return suggestion(order, leave_out, *sum, why);
+    }
+    let sum = foretell(&facts.walls, all);
+    let kept = without_idlers(facts, foretell, sum);
+    let (order, leave_out) = split(all, |target| kept.contains(&target));
+    let expected = foretell(&facts.walls, &kept);
+    let why = if facts.walls.is_empty() {
+        "no limit is shared: each target gives what it gives alone, and none waits for another"
+            .to_owned()
+    } else if leave_out.is_empty() {
+        "each target takes what it can, and none waits for another".to_owned()
+    } else {
+        let adds = if leave_out.len() == 1 { "adds" } else { "add" };
+        format!(
+            "{} {adds} nothing: the others already fill the wall",
+            facts.list(&leave_out)
+        )
+    };
+    suggestion(order, leave_out, expected, why)
+}
+
+/// All targets but those which add nothing: each is tried, the slowest first.
+fn without_idlers(facts: &Facts, foretell: &Foretell<'_>, sum: f64) -> Vec<usize> {
+    let mut kept = facts.hang.clone();
+    let mut by_rate = kept.clone();
+    by_rate.sort_by(|one, other| facts.alone[*one].total_cmp(&facts.alone[*other]));
+    for target in by_rate {
+        let rest: Vec<usize> = kept
+            .iter()
+            .copied()
+            .filter(|kept| *kept != target)
+            .collect();
+        let enough = sum * (1.0 - ADDS_NOTHING);
+        if !rest.is_empty() && foretell(&facts.walls, &rest) >= enough {
+            kept = rest;
+        }
+    }
+    kept
+}
+
+/// In lockstep all targets go at one rate: that of the slowest, in its company.
+fn stripe(facts: &Facts, independent: &Suggestion) -> Suggestion {
+    let all = interleaved(facts);
+    let (mut rate, mut held_by) = (f64::INFINITY, String::new());
+    for target in &all {
+        if facts.alone[*target] < rate {
+            rate = facts.alone[*target];
+            held_by = facts.names[*target].clone();
+        }
+    }
+    for wall in &facts.walls {
+        let capacity = wall
+            .collapses_to_bytes_per_s
+            .unwrap_or(wall.limit_bytes_per_s);
+        let each = capacity / wall.members.len() as f64;
+        if each < rate {
+            rate = each;
+            held_by = format!("the wall of {}", facts.list(&wall.members));
+        }
+    }
+    let expected_bytes_per_s = rate * all.len() as f64;
+    let loss = 1.0 - expected_bytes_per_s / independent.expected_bytes_per_s;
+    let why = if loss < LOSES_NOTHING {
+        format!(
+            "one device of all of them; its lockstep costs little here, at {} each",
+            Rate(rate)
+        )
+    } else {
+        format!(
+            "one device of all of them; in lockstep each goes at {}, which is held by {held_by}: \
+             {:.0} % less than independent queues",
+            Rate(rate),
+            loss * 100.0
+        )
+    };
+    Suggestion {
+        layout: SuggestedLayout::Stripe {
+            chunk_bytes: facts.record_bytes,
+        },
+        order: all,
+        leave_out: Vec::new(),
+        move_elsewhere: Vec::new(),
+        expected_bytes_per_s,
+        why,
+    }
+}
+
+/// One after the other, each alone.
+fn span(facts: &Facts, independent: &Suggestion) -> Suggestion {
+    let mut order = facts.hang.clone();
+    order.sort_by(|one, other| facts.alone[*other].total_cmp(&facts.alone[*one]));
+    // Of targets without a size, each counts alike.
+    let sizes = |target: &usize| facts.capacity_bytes[*target].unwrap_or(1) as f64;
+    let bytes: f64 = order.iter().map(sizes).sum();
+    let seconds: f64 = order
+        .iter()
+        .map(|target| sizes(target) / facts.alone[*target])
+        .sum();
+    let expected_bytes_per_s = bytes / seconds;
+    let slowest = order.last().map_or(0.0, |target| facts.alone[*target]);
+    let gain = independent.expected_bytes_per_s / expected_bytes_per_s - 1.0;
+    let compared = if gain < WORTH_MOVING {
+        "all at once are hardly faster, or slower".to_owned()
+    } else {
+        format!("all at once give {:.0} % more", gain * 100.0)
+    };
+    Suggestion {
+        layout: SuggestedLayout::Span,
+        order,
+        leave_out: Vec::new(),
+        move_elsewhere: Vec::new(),
+        expected_bytes_per_s,
+        why: format!(
+            "one after the other meets no shared limit, and promises {} at its slowest; {compared}",
+            Rate(slowest)
+        ),
+    }
+}
+
+/// Members of the wall that costs most, moved out of it one by one as long as that pays.
+fn elsewhere(facts: &Facts, foretell: &Foretell<'_>, now: f64) -> Option<Suggestion> {
+    let all = &facts.hang;
+    let mut best: Option<(Vec<usize>, f64)> = None;
+    for (index, wall) in facts.walls.iter().enumerate() {
+        let mut walls = facts.walls.clone();
+        let (mut moved, mut sum) = (Vec::new(), now);
+        while moved.len() < wall.members.len() / 2 {
+            let fastest = walls[index].members.iter().copied();
+            let Some(target) =
+                fastest.max_by(|one, other| facts.alone[*one].total_cmp(&facts.alone[*other]))
+            else {
+                break;
+            };
+            leave(&mut walls, &wall.members, target);
+            let gained = foretell(&walls, all);
+            if gained < sum * (1.0 + WORTH_MOVING / 2.0) {
+                break;
+            }
+            moved.push(target);
+            sum = gained;
+        }
+        if sum > best.as_ref().map_or(now, |(_, sum)| *sum) {
+            best = Some((moved, sum));
+        }
+    }
+    let (moved, sum) = best.filter(|(_, sum)| *sum >= now * (1.0 + WORTH_MOVING))?;
+    Some(Suggestion {
+        layout: SuggestedLayout::Independent,
+        order: all.clone(),
+        leave_out: Vec::new(),
+        why: format!(
+            "with {} on another port, if that has room, the wall binds less: {:.0} % more",
+            facts.list(&moved),
+            (sum / now - 1.0) * 100.0
+        ),
+        move_elsewhere: moved,
+        expected_bytes_per_s: sum,
+    })
+}
+
+/// Takes a target out of a wall and of those inside it.
+fn leave(walls: &mut [KnownWall], outer: &[usize], target: usize) {
+    for wall in walls {
+        if wall.members.iter().all(|member| outer.contains(member)) {
+            wall.members.retain(|member| *member != target);
+        }
+    }
+}
+
+/// The targets so that neighbours in a stripe share no wall where that can be.
+fn interleaved(facts: &Facts) -> Vec<usize> {
+    let innermost = |target: usize| {
+        let walls = facts.walls.iter().enumerate();
+        let own = walls.filter(|(_, wall)| wall.members.contains(&target));
+        let tightest = own.min_by_key(|(_, wall)| wall.members.len());
+        // Free targets are groups of their own.
+        tightest.map_or(facts.walls.len() + target, |(index, _)| index)
+    };
+    let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
+    for &target in &facts.hang {
+        let key = innermost(target);
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, members)) => members.push(target),
+            None => groups.push((key, vec![target])),
+        }
+    }
+    let longest = groups.iter().map(|(_, members)| members.len()).max();
+    (0..longest.unwrap_or(0))
+        .flat_map(|round| {
+            let of_round = move |(_, members): &(usize, Vec<usize>)| members.get(round).copied();
+            groups.iter().filter_map(of_round)
+        })
+        .collect()
+}
+
+fn split(all: &[usize], keep: impl Fn(usize) -> bool) -> (Vec<usize>, Vec<usize>) {
+    all.iter().copied().partition(|target| keep(*target))
+}
+
+impl Facts {
+    fn list(&self, targets: &[usize]) -> String {
+        let names: Vec<&str> = targets
+            .iter()
+            .map(|target| self.names[*target].as_str())
+            .collect();
+        names.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rank of nested walls: children first.
+    fn foretell(alone: &[f64]) -> impl Fn(&[KnownWall], &[usize]) -> f64 {
+        move |walls, members| {
+            let mut parts: Vec<(Vec<usize>, f64)> = members
+                .iter()
+                .map(|member| (vec![*member], alone[*member]))
+                .collect();
+            let mut walls = walls.to_vec();
+            walls.sort_by_key(|wall| wall.members.len());
+            for wall in walls {
+                let inside = |(part, _): &(Vec<usize>, f64)| wall.members.contains(&part[0]);
+                let (own, rest): (Vec<_>, Vec<_>) = parts.into_iter().partition(inside);
+                parts = rest;
+                let sum: f64 = own.iter().map(|(_, rate)| rate).sum();
+                let all: Vec<usize> = own.into_iter().flat_map(|(part, _)| part).collect();
+                if !all.is_empty() {
+                    parts.push((all, sum.min(wall.limit_bytes_per_s)));
+                }
+            }
+            parts.iter().map(|(_, rate)| rate).sum()
+        }
+    }
+
+    fn wall(members: &[usize], limit_mb_per_s: f64) -> KnownWall {
+        KnownWall {
+            members: members.to_vec(),
+            limit_bytes_per_s: limit_mb_per_s * 1e6,
+            collapses_to_bytes_per_s: None,
+        }
+    }
+
+    fn facts(alone_mb_per_s: &[f64], walls: Vec<KnownWall>) -> Facts {
+        let count = alone_mb_per_s.len();
+        Facts {
+            names: (0..count).map(|target| format!("d{target}")).collect(),
+            alone: alone_mb_per_s.iter().map(|rate| rate * 1e6).collect(),
+            capacity_bytes: vec![Some(1_000_000_000_000); count],
+            walls,
+            hang: (0..count).collect(),
+            fastest: ((0..count).collect(), 0.0),
+            record_bytes: 1 << 20,
+        }
+    }
+
+    fn advice(facts: &Facts) -> Vec<Suggestion> {
+        advise(facts, &foretell(&facts.alone))
+    }
+
+    fn of(advice: &[Suggestion], wanted: fn(&Suggestion) -> bool) -> &Suggestion {
+        advice.iter().find(|found| wanted(found)).unwrap()
+    }
+
+    fn is_stripe(suggestion: &Suggestion) -> bool {
+        matches!(suggestion.layout, SuggestedLayout::Stripe { .. })
+    }
+
+    fn is_moved(suggestion: &Suggestion) -> bool {
+        !suggestion.move_elsewhere.is_empty()
+    }
+
+    #[test]
+    fn disks_that_share_nothing_are_all_used_by_themselves() {
+        let advice = advice(&facts(&[100.0, 100.0, 100.0], Vec::new()));
+        assert_eq!(advice[0].layout, SuggestedLayout::Independent);
+        assert_eq!((advice[0].order.len(), advice[0].leave_out.len()), (3, 0));
+        assert!((advice[0].expected_bytes_per_s - 300e6).abs() < 1.0);
+        assert!(!advice.iter().any(is_moved));
+    }
+
+    #[test]
+    fn disks_that_only_wait_at_a_wall_are_left_out_and_would_help_elsewhere() {
+        let facts = facts(&[100.0; 4], vec![wall(&[0, 1, 2, 3], 200.0)]);
+        let advice = advice(&facts);
+        assert_eq!(advice[0].leave_out.len(), 2, "{advice:?}");
+        assert!((advice[0].expected_bytes_per_s - 200e6).abs() < 1.0);
+        let moved = of(&advice, is_moved);
+        assert_eq!(moved.move_elsewhere.len(), 2);
+        assert!((moved.expected_bytes_per_s - 400e6).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_stripe_loses_to_its_slowest_member_and_says_to_whom() {
+        let facts = facts(&[100.0, 100.0, 30.0, 100.0], Vec::new());
+        let advice = advice(&facts);
+        let stripe = of(&advice, is_stripe);
+        assert!((stripe.expected_bytes_per_s - 120e6).abs() < 1.0);
+        assert!(stripe.why.contains("held by d2"), "{}", stripe.why);
+        assert!(stripe.why.contains("64 % less"), "{}", stripe.why);
+    }
+
+    #[test]
+    fn a_stripes_neighbours_share_no_wall() {
+        let walls = vec![wall(&[0, 1], 150.0), wall(&[2, 3], 150.0)];
+        let facts = facts(&[100.0; 4], walls);
+        let advice = advice(&facts);
+        assert_eq!(of(&advice, is_stripe).order, [0, 2, 1, 3]);
+    }
+
+    #[test]
+    fn where_all_at_once_fall_below_one_a_span_comes_first() {
+        let mut collapsing = wall(&[0, 1, 2, 3], 36.0);
+        collapsing.collapses_to_bytes_per_s = Some(20.0e6);
+        let mut facts = facts(&[35.0; 4], vec![collapsing]);
+        facts.fastest = (vec![0], 35.0e6);
+        let advice = advice(&facts);
+        assert_eq!(advice[0].layout, SuggestedLayout::Span);
+        assert!((advice[0].expected_bytes_per_s - 35e6).abs() < 1.0);
+        assert_eq!(advice[1].layout, SuggestedLayout::Independent);
+        assert_eq!(advice[1].leave_out, [1, 2, 3]);
+        let stripe = of(&advice, is_stripe);
+        assert!((stripe.expected_bytes_per_s - 20e6).abs() < 1.0);
+    }
+}

@@ -1,0 +1,478 @@
+//! From what was found to the one document: names for numbers, words for kinds, where each wall
+//! sits, what to do. Pure; the run calls it once at the end.
+
+use sustain_disk::target::DataPath;
+use sustain_disk::units::Rate;
+use sustain_session::System;
+
+use super::advice::{Facts, KnownWall, SuggestedLayout, Suggestion, advise};
+use super::explain::{Explanation, explain};
+use super::plan::DiagnosePlan;
+use super::result::{
+    Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Dropped, Host,
+    Measurement, NoWall, Order, Prediction, Share, Together, Wall, Weakest,
+};
+use super::ways::Ways;
+use crate::collect::TOOL_SHARE;
+use crate::conclude::{engine_name, time_of_day};
+use crate::plan::direction_name;
+use crate::session::{OpenTarget, Session};
+use crate::walls::{self, Findings, Limit, Model, WallKind, WallState};
+
+/// A share below this part of the fair one is clearly below it.
+const BELOW_FAIR: f64 = 0.9;
+
+/// All that a diagnosis has come to.
+pub(super) struct Diagnosed<'a> {
+    pub(super) plan: &'a DiagnosePlan,
+    pub(super) session: &'a Session,
+    /// Without the dummy.
+    pub(super) targets: usize,
+    pub(super) ways: Ways,
+    pub(super) findings: Findings,
+    pub(super) advice: Vec<(Suggestion, Option<f64>)>,
+    pub(super) failures: Vec<(usize, String)>,
+    /// Its name, and why it was used.
+    pub(super) engine: Option<(String, String)>,
+    pub(super) threads: u32,
+    pub(super) driver_cpu_share_max: f64,
+    pub(super) host: Host,
+    pub(super) system: System,
+    pub(super) started_unix_s: i64,
+    pub(super) is_interrupted: bool,
+}
+
+/// What follows from the walls for whoever wants to record on these targets; nothing where the
+/// targets themselves are not known well enough.
+pub(super) fn advised(
+    findings: &Findings,
+    targets: &[OpenTarget],
+    ways: &Ways,
+    plan: &DiagnosePlan,
+) -> Vec<Suggestion> {
+    let alive = |target: &usize| !findings.dropped.contains(target);
+    let is_measured = |target: usize| findings.alone[target].is_some();
+    let hang: Vec<usize> = match &ways.order {
+        Some(order) => order.iter().copied().filter(alive).collect(),
+        None => (0..targets.len()).filter(alive).collect(),
+    };
+    let is_known = hang.iter().all(|target| is_measured(*target));
+    if hang.len() < 2 || !is_known || !findings.complete || findings.too_noisy.is_some() {
+        return Vec::new();
+    }
+    let counts = |measurement: &&walls::Measurement| !measurement.failed && !measurement.with_dummy;
+    let fastest = findings
+        .measurements
+        .iter()
+        .filter(counts)
+        .max_by(|one, other| one.sum_bytes_per_s.total_cmp(&other.sum_bytes_per_s));
+    let facts = Facts {
+        names: targets
+            .iter()
+            .map(|target| target.target.name.clone())
+            .collect(),
+        alone: rates_alone(findings),
+        capacity_bytes: targets
+            .iter()
+            .map(|target| target.target.capacity_bytes)
+            .collect(),
+        walls: findings.walls.iter().map(known_wall).collect(),
+        fastest: fastest.map_or((hang.clone(), 0.0), |fastest| {
+            (fastest.members.clone(), fastest.sum_bytes_per_s)
+        }),
+        hang,
+        record_bytes: plan.record_bytes,
+    };
+    let alone = facts.alone.clone();
+    let foretell = |walls: &[KnownWall], members: &[usize]| {
+        let limits = walls.iter().map(|wall| Limit {
+            members: wall.members.clone(),
+            limit_bytes_per_s: wall.limit_bytes_per_s,
+        });
+        let model = Model {
+            alone_bytes_per_s: alone.clone(),
+            walls: limits.collect(),
+        };
+        model.predict(members)
+    };
+    advise(&facts, &foretell)
+}
+
+fn rates_alone(findings: &Findings) -> Vec<f64> {
+    let rates = findings.alone.iter();
+    rates.map(|rate| rate.unwrap_or(0.0)).collect()
+}
+
+fn known_wall(wall: &walls::Wall) -> KnownWall {
+    KnownWall {
+        members: wall.members.clone(),
+        limit_bytes_per_s: wall.limit_bytes_per_s,
+        collapses_to_bytes_per_s: wall.at_full_load_bytes_per_s,
+    }
+}
+
+/// The document of a diagnosis.
+pub(super) fn conclude(diagnosed: Diagnosed<'_>) -> DiagnoseResult {
+    let findings = &diagnosed.findings;
+    let mut walls: Vec<Wall> = findings
+        .walls
+        .iter()
+        .map(|wall| diagnosed.wall(wall))
+        .collect();
+    walls.sort_by_key(|wall| std::cmp::Reverse(wall.members.len()));
+    DiagnoseResult {
+        schema: DIAGNOSE_SCHEMA.to_owned(),
+        plan: diagnosed.plan_used(),
+        order: diagnosed.order(),
+        alone: diagnosed.alone(),
+        together: findings.together.as_ref().map(|together| Together {
+            rate_bytes_per_s: together.sum_bytes_per_s,
+            share_of_sum: together.sum_bytes_per_s / together.sum_alone_bytes_per_s,
+        }),
+        no_wall: diagnosed.no_wall(),
+        walls,
+        measurements: diagnosed.measurements(),
+        advice: diagnosed.advice(),
+        drift: Drift {
+            anchors: findings.drift.anchors,
+            largest_change: findings.drift.largest,
+            significant: findings.drift.significant,
+            alone_repeated: findings.drift.alone_repeated,
+        },
+        noise: findings.noise,
+        dropped: diagnosed.dropped(),
+        notes: diagnosed.notes(),
+        ended: diagnosed.ended().to_owned(),
+        host: diagnosed.host,
+        system: diagnosed.system,
+    }
+}
+
+impl Diagnosed<'_> {
+    fn name(&self, target: usize) -> String {
+        self.session.targets[target].target.name.clone()
+    }
+
+    fn names(&self, targets: &[usize]) -> Vec<String> {
+        targets.iter().map(|target| self.name(*target)).collect()
+    }
+
+    fn plan_used(&self) -> DiagnosePlanUsed {
+        let plan = self.plan;
+        let simulated = self.session.clock.is_virtual();
+        let (engine_used, engine_why) = self.engine.clone().unwrap_or_else(|| {
+            let asked = engine_name(plan.engine).to_owned();
+            (asked, "nothing was measured".to_owned())
+        });
+        DiagnosePlanUsed {
+            sustain_version: env!("CARGO_PKG_VERSION").to_owned(),
+            arguments: plan.arguments.clone(),
+            started: (!simulated).then(|| time_of_day(self.started_unix_s)),
+            targets: plan.targets.clone(),
+            direction: direction_name(self.session.direction).to_owned(),
+            time_per_run_s: plan.time_per_run_ns as f64 / 1e9,
+            engine_used,
+            engine_why,
+            threads: self.threads,
+            record_size_bytes: plan.record_bytes,
+            depth: plan.depth,
+            path: match plan.path {
+                DataPath::Direct => "direct",
+                DataPath::Buffered => "buffered",
+            }
+            .to_owned(),
+            size_bytes: plan.size_bytes,
+            seed: plan.seed,
+            simulated,
+        }
+    }
+
+    fn order(&self) -> Order {
+        let typed: Vec<usize> = (0..self.targets).collect();
+        let order = self.ways.order.as_ref().unwrap_or(&typed);
+        let ways = order.iter().map(|target| self.ways.ways[*target].clone());
+        Order {
+            known: self.ways.order.is_some(),
+            names: self.names(order),
+            ways: ways.collect(),
+        }
+    }
+
+    fn alone(&self) -> Vec<Alone> {
+        let rates = self.findings.alone.iter().enumerate();
+        let alone = |(target, rate): (usize, &Option<f64>)| Alone {
+            target: self.name(target),
+            rate_bytes_per_s: *rate,
+        };
+        rates.map(alone).collect()
+    }
+
+    /// All limits at once, for rates that are shared evenly.
+    fn model(&self) -> Model {
+        let limits = self.findings.walls.iter().map(|wall| Limit {
+            members: wall.members.clone(),
+            limit_bytes_per_s: wall
+                .at_full_load_bytes_per_s
+                .unwrap_or(wall.limit_bytes_per_s),
+        });
+        Model {
+            alone_bytes_per_s: rates_alone(&self.findings),
+            walls: limits.collect(),
+        }
+    }
+
+    fn wall(&self, wall: &walls::Wall) -> Wall {
+        let (mut explained_by, mut not_explained) = (None, None);
+        let (mut hop, mut share_of_hop) = (None, None);
+        if wall.kind == WallKind::Tool {
+            let text = "this program or the CPUs: a target beside them that is no disk took its \
+                        part of it, so it lies not on the disks' way";
+            explained_by = Some(text.to_owned());
+        } else {
+            match explain(&wall.members, wall.limit_bytes_per_s, &self.ways.ways) {
+                Explanation::Hop {
+                    hop: found,
+                    share_of_hop: share,
+                    text,
+                } => {
+                    explained_by = Some(text);
+                    hop = Some(found);
+                    share_of_hop = share;
+                }
+                Explanation::None { why } => not_explained = Some(why),
+            }
+        }
+        let shares = self.shares(wall);
+        let repeats: Vec<bool> = wall
+            .shares
+            .iter()
+            .filter_map(|share| share.repeats)
+            .collect();
+        Wall {
+            members: self.names(&wall.members),
+            limit_bytes_per_s: wall.limit_bytes_per_s,
+            deviation_bytes_per_s: wall.deviation_bytes_per_s,
+            kind: kind_name(wall.kind).to_owned(),
+            explained_by,
+            not_explained,
+            hop,
+            share_of_hop,
+            confidence: wall.confidence,
+            state: state_name(wall.state).to_owned(),
+            headroom: wall.headroom,
+            weakest: Some(Weakest {
+                target: wall.weakest.member.map(|target| self.name(target)),
+                members: self.names(&wall.weakest.subset),
+                margin_sd: wall.weakest.margin,
+            }),
+            prediction: wall.prediction.as_ref().map(|prediction| Prediction {
+                members: self.names(&prediction.members),
+                predicted_bytes_per_s: prediction.predicted_bytes_per_s,
+                measured_bytes_per_s: prediction.measured_bytes_per_s,
+            }),
+            at_full_load_bytes_per_s: wall.at_full_load_bytes_per_s,
+            missed_revolutions: wall.missed_revolutions
+                && (wall.kind == WallKind::Collapse || !are_fair(&shares)),
+            shares,
+            shares_repeat: (!repeats.is_empty()).then(|| repeats.iter().all(|repeats| *repeats)),
+        }
+    }
+
+    fn shares(&self, wall: &walls::Wall) -> Vec<Share> {
+        let fair = self.model().predict_rates(&wall.members);
+        let fair_of = |target: usize| {
+            let position = wall.members.iter().position(|member| *member == target);
+            position.map_or(0.0, |position| fair[position])
+        };
+        let shares = wall.shares.iter();
+        let share = |share: &walls::Share| {
+            let fair_bytes_per_s = fair_of(share.member);
+            Share {
+                target: self.name(share.member),
+                rate_bytes_per_s: share.rate_bytes_per_s,
+                fair_bytes_per_s,
+                below_fair: share.rate_bytes_per_s < fair_bytes_per_s * BELOW_FAIR,
+            }
+        };
+        shares.map(share).collect()
+    }
+
+    fn no_wall(&self) -> Option<NoWall> {
+        let findings = &self.findings;
+        let says_something = findings.complete && findings.too_noisy.is_none();
+        let together = findings.together.as_ref()?;
+        let is_none = findings.walls.is_empty() && says_something;
+        is_none.then_some(NoWall {
+            largest_hidden_loss_bytes_per_s: findings.resolution * together.sum_alone_bytes_per_s,
+            none_below_share: 1.0 - findings.resolution,
+        })
+    }
+
+    fn measurements(&self) -> Vec<Measurement> {
+        let findings = &self.findings;
+        let counts = findings.measurements.iter().filter(|measurement| {
+            let mut members = measurement.members.iter();
+            !measurement.failed && members.all(|member| !findings.dropped.contains(member))
+        });
+        counts
+            .map(|measurement| self.measurement(measurement))
+            .collect()
+    }
+
+    fn measurement(&self, measurement: &walls::Measurement) -> Measurement {
+        let members = measurement.members.len();
+        let (rates, dummy) = measurement.rates_bytes_per_s.split_at(members);
+        Measurement {
+            members: self.names(&measurement.members),
+            rates_bytes_per_s: rates.to_vec(),
+            sum_bytes_per_s: measurement.sum_bytes_per_s,
+            predicted_bytes_per_s: measurement.predicted_bytes_per_s,
+            step: measurement.step.to_string(),
+            dummy_bytes_per_s: dummy.first().copied(),
+        }
+    }
+
+    fn advice(&self) -> Vec<Advice> {
+        let advice = self.advice.iter();
+        let named = |(suggestion, measured): &(Suggestion, Option<f64>)| {
+            let (layout, chunk_bytes) = match suggestion.layout {
+                SuggestedLayout::Independent => ("independent", None),
+                SuggestedLayout::Stripe { chunk_bytes } => ("stripe", Some(chunk_bytes)),
+                SuggestedLayout::Span => ("span", None),
+            };
+            Advice {
+                layout: layout.to_owned(),
+                chunk_bytes,
+                order: self.names(&suggestion.order),
+                leave_out: self.names(&suggestion.leave_out),
+                move_elsewhere: self.names(&suggestion.move_elsewhere),
+                expected_bytes_per_s: suggestion.expected_bytes_per_s,
+                measured_bytes_per_s: *measured,
+                why: suggestion.why.clone(),
+            }
+        };
+        advice.map(named).collect()
+    }
+
+    fn dropped(&self) -> Vec<Dropped> {
+        let dropped = self.findings.dropped.iter();
+        let told = |target: &usize| {
+            let failure = self.failures.iter().find(|(failed, _)| failed == target);
+            Dropped {
+                target: self.name(*target),
+                message: failure.map_or_else(String::new, |(_, message)| message.clone()),
+            }
+        };
+        dropped.map(told).collect()
+    }
+
+    fn ended(&self) -> &'static str {
+        if self.is_interrupted {
+            "interrupted"
+        } else if self.findings.too_noisy.is_some() {
+            "too_noisy"
+        } else {
+            "done"
+        }
+    }
+
+    /// The subset that is furthest below what the walls foretell, if one is.
+    fn unexplained(&self) -> Option<String> {
+        let findings = &self.findings;
+        if !findings.complete || findings.too_noisy.is_some() {
+            return None;
+        }
+        let measurements = findings.measurements.iter();
+        let lost = measurements
+            .filter(|one| !one.failed && !one.with_dummy && one.members.len() > 1)
+            .filter_map(|one| Some((one, one.sum_bytes_per_s / one.predicted_bytes_per_s?)));
+        let (worst, share) = lost.min_by(|one, other| one.1.total_cmp(&other.1))?;
+        let noise = 4.0 * findings.noise / (worst.members.len() as f64).sqrt();
+        (share < 1.0 - UNEXPLAINED.max(noise)).then(|| {
+            format!(
+                "not all is explained: {} gave {}, where the walls foretell {}",
+                self.names(&worst.members).join(", "),
+                Rate(worst.sum_bytes_per_s),
+                Rate(worst.predicted_bytes_per_s.unwrap_or(0.0))
+            )
+        })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let findings = &self.findings;
+        let mut notes = Vec::new();
+        if let Some(noisy) = findings.too_noisy {
+            notes.push(format!(
+                "readings differ by {:.1} % from run to run, and walls can be told up to {:.1} %: \
+                 nothing is claimed; runs {:.0} times as long would do (--time-per-run)",
+                noisy.noise * 100.0,
+                noisy.noise_max * 100.0,
+                noisy.longer.ceil()
+            ));
+        }
+        if self.ways.order.is_none() {
+            notes.push(
+                "how the targets hang is not known, so any of them may share something: a smaller \
+                 limit inside a larger one is then found only by luck"
+                    .to_owned(),
+            );
+        }
+        if findings.drift.significant {
+            notes.push(format!(
+                "something changed meanwhile, by up to {:+.1} %: the disks' warmth or wear, or \
+                 another user of them",
+                findings.drift.largest * 100.0
+            ));
+        }
+        if self.driver_cpu_share_max >= TOOL_SHARE {
+            notes.push(format!(
+                "a driver of this program took {:.0} % of a CPU: with larger records it takes less",
+                self.driver_cpu_share_max * 100.0
+            ));
+        }
+        if !findings.complete && !self.is_interrupted {
+            notes.push("not all that was planned was measured".to_owned());
+        }
+        notes.extend(self.unexplained());
+        let crossing = |wall: &&walls::Wall| wall.state == WallState::Crossing;
+        for wall in findings.walls.iter().filter(crossing) {
+            notes.push(format!(
+                "the wall of {} at {} crosses another one: how such walls share decides what is \
+                 seen, so its members are less sure",
+                self.names(&wall.members).join(", "),
+                Rate(wall.limit_bytes_per_s)
+            ));
+        }
+        notes
+    }
+}
+
+/// A subset this far below what the walls foretell is not explained by them.
+const UNEXPLAINED: f64 = 0.07;
+
+/// Whether each gets an even share, within a few percent. Then whole fractions of the rates alone say
+/// nothing: two equal disks at half their sum have them as well.
+fn are_fair(shares: &[Share]) -> bool {
+    const NEAR: f64 = 0.05;
+    shares.iter().all(|share| {
+        let (rate, fair) = (share.rate_bytes_per_s, share.fair_bytes_per_s);
+        (rate - fair).abs() <= NEAR * fair
+    })
+}
+
+fn kind_name(kind: WallKind) -> &'static str {
+    match kind {
+        WallKind::Limit => "limit",
+        WallKind::Collapse => "collapse",
+        WallKind::Tool => "tool",
+    }
+}
+
+fn state_name(state: WallState) -> &'static str {
+    match state {
+        WallState::Confirmed => "confirmed",
+        WallState::MembersUncertain => "members_uncertain",
+        WallState::CapacityIsLowerBound => "capacity_is_lower_bound",
+        WallState::Crossing => "crossing",
+    }
+}

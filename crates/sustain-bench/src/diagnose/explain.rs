@@ -1,0 +1,189 @@
+//! Where a wall sits: the thing that all its members' data passes and nobody else's does. Pure; it
+//! knows the way of each target up to the host, and judges by what each hop can carry.
+
+use sustain_disk::units::Rate;
+
+use super::result::{Way, WayHop};
+
+/// A hop does not explain a wall that is higher than it by more than the noise of readings.
+const ABOVE_HOP_MAX: f64 = 1.05;
+/// A wall so far below what a hop carries has another cause.
+const SHARE_OF_HOP_MIN: f64 = 0.5;
+
+/// Where a wall sits, or why that cannot be said.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Explanation {
+    /// At this hop.
+    Hop {
+        hop: WayHop,
+        /// The wall over what the hop carries, where that is known.
+        share_of_hop: Option<f64>,
+        text: String,
+    },
+    /// Nothing that is known explains it.
+    None { why: String },
+}
+
+/// Explains a wall of `limit_bytes_per_s` that these targets share and no others; `ways` has the way
+/// of every target of the diagnosis.
+pub(super) fn explain(members: &[usize], limit_bytes_per_s: f64, ways: &[Way]) -> Explanation {
+    let common: Vec<&WayHop> = ways[members[0]]
+        .hops
+        .iter()
+        .filter(|hop| members.iter().all(|member| passes(&ways[*member], hop)))
+        .collect();
+    if common.is_empty() {
+        let why = "nothing is known that all of them pass".to_owned();
+        return Explanation::None { why };
+    }
+    let outsiders: Vec<&Way> = (0..ways.len())
+        .filter(|target| !members.contains(target))
+        .map(|target| &ways[target])
+        .collect();
+    let own: Vec<&WayHop> = common
+        .iter()
+        .copied()
+        .filter(|hop| !outsiders.iter().any(|way| passes(way, hop)))
+        .collect();
+    let Some(nearest) = own.first() else {
+        return shared_with_outsiders(common[0], &outsiders);
+    };
+    let carries = |hop: &&&WayHop| {
+        hop.rate_bytes_per_s
+            .is_some_and(|rate| limit_bytes_per_s <= rate * ABOVE_HOP_MAX)
+    };
+    let by_rate = |one: &&&WayHop, other: &&&WayHop| {
+        let rate = |hop: &WayHop| hop.rate_bytes_per_s.unwrap_or(f64::INFINITY);
+        rate(one).total_cmp(&rate(other))
+    };
+    match own.iter().filter(carries).min_by(by_rate) {
+        Some(hop) => at_known_rate(hop, limit_bytes_per_s),
+        None if own.iter().all(|hop| hop.rate_bytes_per_s.is_none()) => Explanation::Hop {
+            text: format!("{}; what it carries is not known", nearest.name),
+            hop: (*nearest).clone(),
+            share_of_hop: None,
+        },
+        None => Explanation::None {
+            why: format!(
+                "it is higher than what {} is said to carry: what the machine says of it is wrong",
+                nearest.name
+            ),
+        },
+    }
+}
+
+fn passes(way: &Way, hop: &WayHop) -> bool {
+    way.hops.iter().any(|own| own.id == hop.id)
+}
+
+fn at_known_rate(hop: &WayHop, limit_bytes_per_s: f64) -> Explanation {
+    let rate = hop.rate_bytes_per_s.unwrap_or(f64::INFINITY);
+    let share = limit_bytes_per_s / rate;
+    let text = format!(
+        "{}: {} where {} pass: {:.0} %",
+        hop.name,
+        Rate(limit_bytes_per_s),
+        Rate(rate),
+        share * 100.0
+    );
+    if share < SHARE_OF_HOP_MIN {
+        let why = format!(
+            "{text}, so the link is not what limits; rather what it leads to: the controller, the \
+             memory, the CPUs"
+        );
+        return Explanation::None { why };
+    }
+    Explanation::Hop {
+        hop: hop.clone(),
+        share_of_hop: Some(share),
+        text,
+    }
+}
+
+fn shared_with_outsiders(nearest: &WayHop, outsiders: &[&Way]) -> Explanation {
+    let others: Vec<&str> = outsiders
+        .iter()
+        .filter(|way| passes(way, nearest))
+        .map(|way| way.target.as_str())
+        .collect();
+    let pass = if others.len() == 1 { "passes" } else { "pass" };
+    Explanation::None {
+        why: format!(
+            "the nearest thing that all of them pass is {}, and {} {pass} it too",
+            nearest.name,
+            others.join(", ")
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hops as (name, rate in MB/s; 0 for unknown).
+    fn way(target: &str, hops: &[(&str, f64)]) -> Way {
+        let hop = |(name, rate): &(&str, f64)| WayHop {
+            id: (*name).to_owned(),
+            name: (*name).to_owned(),
+            rate_bytes_per_s: (*rate > 0.0).then_some(*rate * 1e6),
+            formula: None,
+        };
+        Way {
+            target: target.to_owned(),
+            hops: hops.iter().map(hop).collect(),
+        }
+    }
+
+    /// Two ports with two disks each, on one controller behind one link.
+    fn board() -> Vec<Way> {
+        ["port0", "port0", "port1", "port1"]
+            .iter()
+            .zip(["sda", "sdb", "sdc", "sdd"])
+            .map(|(port, disk)| {
+                let hops = [(disk, 0.0), (*port, 300.0), ("link", 500.0), ("node", 0.0)];
+                way(disk, &hops)
+            })
+            .collect()
+    }
+
+    fn words(members: &[usize], limit: f64, ways: &[Way]) -> String {
+        match explain(members, limit * 1e6, ways) {
+            Explanation::Hop { text, .. } => text,
+            Explanation::None { why } => format!("none: {why}"),
+        }
+    }
+
+    #[test]
+    fn a_wall_sits_at_what_its_members_share_and_nobody_else_passes() {
+        let ways = board();
+        assert_eq!(
+            words(&[0, 1], 252.0, &ways),
+            "port0: 252 MB/s where 300 MB/s pass: 84 %"
+        );
+        assert_eq!(
+            words(&[0, 1, 2, 3], 450.0, &ways),
+            "link: 450 MB/s where 500 MB/s pass: 90 %"
+        );
+    }
+
+    #[test]
+    fn what_no_hop_explains_is_said() {
+        let ways = board();
+        assert!(words(&[0, 2], 150.0, &ways).contains("and sdb, sdd pass it too"));
+        assert!(words(&[0, 1, 2, 3], 120.0, &ways).starts_with("none: link: 120 MB/s where"));
+        assert!(words(&[0, 1], 400.0, &ways).contains("higher than what port0"));
+        let strangers = [way("a", &[("a", 0.0)]), way("b", &[("b", 0.0)])];
+        assert!(words(&[0, 1], 100.0, &strangers).starts_with("none: nothing is known"));
+    }
+
+    #[test]
+    fn a_hop_of_unknown_rate_explains_only_if_none_is_known() {
+        let ways = [
+            way("a1", &[("disk a", 0.0), ("host", 0.0)]),
+            way("a2", &[("disk a", 0.0), ("host", 0.0)]),
+            way("b", &[("disk b", 0.0), ("host", 0.0)]),
+        ];
+        let text = words(&[0, 1], 100.0, &ways);
+        assert_eq!(text, "disk a; what it carries is not known");
+    }
+}

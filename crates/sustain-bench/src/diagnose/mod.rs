@@ -1,0 +1,18 @@
+//! Why N disks are not N times one: measures subsets of the targets, has the shared limits inferred,
+//! looks where they sit, and advises. plan -> probe -> walls -> explain, advice -> result.
+
+mod advice;
+mod conclude;
+mod event;
+mod explain;
+mod plan;
+mod probe;
+mod repeats;
+pub mod result;
+mod run;
+mod segments;
+mod ways;
+
+pub use event::{DiagnoseEvent, DiagnoseObserver, Measured, Measuring};
+pub use plan::DiagnosePlan;
+pub use run::{diagnose, rehearse_diagnosis};

@@ -1,0 +1,245 @@
+//! Measures subsets for the search: one phase of the driver each, on the same open targets. It tells
+//! the faces what it does, and keeps why a target failed.
+
+use std::collections::HashMap;
+
+use sustain_disk::error::Error;
+use sustain_disk::layout::Layout;
+use sustain_disk::meter::Interval;
+use sustain_session::Stop;
+
+use super::event::{DiagnoseEvent, DiagnoseObserver, Measured, Measuring};
+use super::repeats::Repeats;
+use super::segments::{reading, segments};
+use crate::conclude::request_error;
+use crate::event::{Event, Phase};
+use crate::phase::PhaseOutcome;
+use crate::setup::{Dummy, PhaseSetup};
+use crate::stage::Stage;
+use crate::walls::{Ask, Halt, Probe, Reading, Step};
+
+/// The dummy's pace, as a part of what all targets together gave last.
+const DUMMY_SHARE: f64 = 0.25;
+
+/// A layout is tried for so many fillings of its queues: until they are full, a stripe's members do
+/// not wait for each other;
+const WINDOWS: f64 = 16.0;
+/// but for no longer than so many runs.
+const TRIAL_RUNS_MAX: u64 = 10;
+/// Readings of each target that is measured in advance.
+const REPEATS: usize = 2;
+
+/// Measures subsets of a stage's targets.
+pub(super) struct SubsetProbe<'a, 'b> {
+    pub(super) stage: &'a mut Stage<'b>,
+    pub(super) stop: Stop,
+    pub(super) observer: &'a mut DiagnoseObserver<'b>,
+    pub(super) threads: u32,
+    pub(super) time_per_run_ns: u64,
+    /// The dummy's number among the session's targets, if there is one.
+    pub(super) dummy: Option<usize>,
+    /// What the dummy's pace is taken from.
+    pub(super) together_bytes_per_s: f64,
+    pub(super) measured: usize,
+    /// Readings of single targets, for how much they differ.
+    pub(super) repeats: Repeats,
+    /// Readings of single targets that were made in advance, the first last.
+    pub(super) in_advance: HashMap<usize, Vec<Reading>>,
+    /// Which targets failed, and why.
+    pub(super) failures: Vec<(usize, String)>,
+    /// What ended the work, if it was not the user.
+    pub(super) error: Option<Error>,
+    /// The engine and why it was used, as the first driver said.
+    pub(super) engine: Option<(String, String)>,
+    /// The highest part of a CPU that a driver took.
+    pub(super) driver_cpu_share_max: f64,
+}
+
+impl SubsetProbe<'_, '_> {
+    fn setup(&self, ask: &Ask<'_>) -> PhaseSetup {
+        let mut targets = ask.members.to_vec();
+        let mut dummy = None;
+        if let Some(target) = self.dummy.filter(|_| ask.with_dummy) {
+            dummy = Some(Dummy {
+                member: targets.len(),
+                rate_bytes_per_s: self.together_bytes_per_s * DUMMY_SHARE,
+            });
+            targets.push(target);
+        }
+        PhaseSetup {
+            dummy,
+            ..self.setup_of(targets)
+        }
+    }
+
+    /// A phase of these targets, each from its start, again and again.
+    pub(super) fn setup_of(&self, targets: Vec<usize>) -> PhaseSetup {
+        PhaseSetup {
+            phase: Phase::Subset,
+            positions_bytes: vec![0; targets.len()],
+            lap_bytes: vec![None; targets.len()],
+            targets,
+            time_ns: Some(self.time_per_run_ns),
+            wraps: Some(true),
+            ..self.stage.setup(self.threads)
+        }
+    }
+
+    /// Runs a phase while the faces see it; `None` if it came to no whole end.
+    pub(super) fn run(&mut self, setup: &PhaseSetup, what: &Measuring) -> Option<PhaseOutcome> {
+        self.stage.session.machines.begin_run();
+        let observer = &mut *self.observer;
+        let mut tell = |event: Event| match event {
+            Event::Live(live) => observer(DiagnoseEvent::Live(what.clone(), live)),
+            Event::Note(note) => observer(DiagnoseEvent::Note(note)),
+            Event::Interval { .. } => {}
+        };
+        match self.stage.run_phase(setup, &mut tell) {
+            Ok((outcome, _)) if self.stop.reason().is_none() => {
+                self.remember(&outcome);
+                Some(outcome)
+            }
+            Ok(_) => None,
+            Err(error) => {
+                self.error = Some(error);
+                None
+            }
+        }
+    }
+
+    fn remember(&mut self, outcome: &PhaseOutcome) {
+        for driver in &outcome.drivers {
+            self.driver_cpu_share_max = self.driver_cpu_share_max.max(driver.cpu_share);
+        }
+        if let (None, Some(driver)) = (&self.engine, outcome.drivers.first()) {
+            self.engine = Some((driver.engine.to_owned(), driver.why.clone()));
+        }
+    }
+
+    /// Rates of a phase's targets, in its order.
+    pub(super) fn reading(&mut self, setup: &PhaseSetup, outcome: &PhaseOutcome) -> Reading {
+        let series = &outcome.collected.targets;
+        let completions = |index: usize| -> &[Interval] { series[index].intervals.as_slice() };
+        let duration_ns = setup.time_ns.unwrap_or(self.time_per_run_ns);
+        let of_target = |index| segments(completions(index), duration_ns);
+        let mut reading = reading(&(0..setup.targets.len()).map(of_target).collect::<Vec<_>>());
+        for (series, target) in series.iter().zip(&setup.targets) {
+            let Some(failure) = series.failures.first() else {
+                continue;
+            };
+            let name = &self.stage.session.targets[*target].target.name;
+            let message = request_error(failure, name).to_string();
+            self.failures.push((*target, message));
+            reading.failed.push(*target);
+        }
+        reading
+    }
+}
+
+impl SubsetProbe<'_, '_> {
+    fn tell(&mut self, measuring: Measuring, setup: &PhaseSetup, reading: &Reading) {
+        let names = setup.targets.iter();
+        let names = names.map(|target| self.stage.session.targets[*target].target.name.clone());
+        (self.observer)(DiagnoseEvent::Measured(Measured {
+            measuring,
+            targets: names.collect(),
+            rates_bytes_per_s: reading.rates_bytes_per_s.clone(),
+            failed: !reading.failed.is_empty(),
+        }));
+    }
+
+    /// Tries what is advised: these targets in this layout. `None` if it came to no whole end, or
+    /// one of them failed.
+    pub(super) fn try_layout(
+        &mut self,
+        targets: Vec<usize>,
+        layout: Layout,
+        expected_bytes_per_s: f64,
+    ) -> Option<f64> {
+        let mut setup = self.setup_of(targets);
+        setup.layout = layout;
+        if let Layout::Stripe { chunk_bytes } = layout {
+            let targets = setup.targets.iter();
+            let sizes = targets.map(|target| self.stage.session.targets[*target].size_bytes);
+            setup.extent_bytes = Some(sizes.min().unwrap_or(0) / chunk_bytes * chunk_bytes);
+        }
+        let window_bytes = setup.targets.len() as u64 * u64::from(setup.depth) * setup.record_bytes;
+        let windows_ns = WINDOWS * window_bytes as f64 / expected_bytes_per_s.max(1.0) * 1e9;
+        let longest_ns = self.time_per_run_ns * TRIAL_RUNS_MAX;
+        let time_ns = (windows_ns as u64).clamp(self.time_per_run_ns, longest_ns);
+        setup.time_ns = Some(time_ns);
+        let what = Measuring {
+            number: self.measured + 1,
+            remaining: 1,
+            remaining_s: time_ns as f64 / 1e9,
+            why: "does what is advised give what is expected".to_owned(),
+        };
+        let reading = self.measure_now(&setup, what).ok()?;
+        let is_whole = reading.failed.is_empty();
+        is_whole.then(|| reading.rates_bytes_per_s.iter().sum())
+    }
+}
+
+impl SubsetProbe<'_, '_> {
+    /// Measures some targets twice, so that it is known from the beginning how much readings differ.
+    /// The search is given these readings when it asks for them.
+    pub(super) fn repeat_some(&mut self, targets: &[usize]) -> Result<(), Halt> {
+        for target in targets {
+            let mut readings = Vec::new();
+            for _ in 0..REPEATS {
+                let what = Measuring {
+                    number: self.measured + 1,
+                    remaining: targets.len() * REPEATS,
+                    remaining_s: 0.0,
+                    why: "how much do readings of one target differ".to_owned(),
+                };
+                readings.push(self.measure_now(&self.setup_of(vec![*target]), what)?);
+            }
+            readings.reverse();
+            self.in_advance.insert(*target, readings);
+        }
+        Ok(())
+    }
+
+    fn measure_now(&mut self, setup: &PhaseSetup, what: Measuring) -> Result<Reading, Halt> {
+        if self.stop.reason().is_some() || self.error.is_some() {
+            return Err(Halt);
+        }
+        let outcome = self.run(setup, &what).ok_or(Halt)?;
+        let reading = self.reading(setup, &outcome);
+        self.measured += 1;
+        if let ([target], [rate]) = (&setup.targets[..], &reading.rates_bytes_per_s[..]) {
+            self.repeats.add(*target, *rate);
+        }
+        self.tell(what, setup, &reading);
+        Ok(reading)
+    }
+}
+
+impl Probe for SubsetProbe<'_, '_> {
+    fn measure(&mut self, ask: &Ask<'_>) -> Result<Reading, Halt> {
+        let in_advance = match ask.members {
+            [target] if !ask.with_dummy => self.in_advance.get_mut(target).and_then(Vec::pop),
+            _ => None,
+        };
+        let mut reading = match in_advance {
+            Some(reading) => reading,
+            None => {
+                let what = Measuring {
+                    number: self.measured + 1,
+                    remaining: ask.remaining,
+                    remaining_s: ask.remaining as f64 * self.time_per_run_ns as f64 / 1e9,
+                    why: ask.step.to_string(),
+                };
+                self.measure_now(&self.setup(ask), what)?
+            }
+        };
+        if ask.step == Step::All {
+            self.together_bytes_per_s = reading.rates_bytes_per_s.iter().sum();
+        }
+        for noise in &mut reading.noise {
+            *noise = self.repeats.noise(*noise);
+        }
+        Ok(reading)
+    }
+}

@@ -1,0 +1,283 @@
+//! The one versioned document of a diagnosis: asked, machine, measured, inferred, advised.
+//!
+//! The run fills it, the faces draw it, `--json` writes it, `sustain report` reads it back. All rates
+//! are bytes per second; targets are named as typed, simulated disks by their own names.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use sustain_session::System;
+
+pub use crate::result::Host;
+
+/// The `schema` of a [`DiagnoseResult`] as this version writes it.
+pub const DIAGNOSE_SCHEMA: &str = "sustain.diagnose/1";
+
+/// What `sustain diagnose` was asked, what it measured, and which shared limits explain it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DiagnoseResult {
+    /// Always `sustain.diagnose/1`; a reader refuses what it does not know.
+    pub schema: String,
+    /// What was asked, and what became of it.
+    pub plan: DiagnosePlanUsed,
+    /// The machine.
+    pub host: Host,
+    /// How the targets hang, and whether that guided the search.
+    pub order: Order,
+    /// Each target by itself, in the order given.
+    pub alone: Vec<Alone>,
+    /// All targets at once.
+    pub together: Option<Together>,
+    /// The shared limits, those with the most members first.
+    pub walls: Vec<Wall>,
+    /// Where no wall was found: what could still hide.
+    pub no_wall: Option<NoWall>,
+    /// Every subset that was measured, in order.
+    pub measurements: Vec<Measurement>,
+    /// What to do, the best first.
+    pub advice: Vec<Advice>,
+    /// Whether the disks stayed as fast as they were.
+    pub drift: Drift,
+    /// Relative standard deviation of one reading, as found.
+    pub noise: f64,
+    /// Targets that failed on the way; what follows is of the others.
+    pub dropped: Vec<Dropped>,
+    /// What a search with these means could not have found, and other words on the result.
+    pub notes: Vec<String>,
+    /// `done`, `interrupted`, or `too_noisy` if nothing can be said of these readings.
+    pub ended: String,
+    /// The machine alongside.
+    pub system: System,
+}
+
+/// What was asked for and what was used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DiagnosePlanUsed {
+    /// Version of the tool that made the run.
+    pub sustain_version: String,
+    /// The arguments as typed, to repeat the run.
+    pub arguments: Vec<String>,
+    /// Start, UTC, RFC 3339. Simulated runs have none.
+    pub started: Option<String>,
+    /// The targets as typed.
+    pub targets: Vec<String>,
+    /// `write` or `read`.
+    pub direction: String,
+    /// How long each subset was measured.
+    pub time_per_run_s: f64,
+    /// The engine that did the work.
+    pub engine_used: String,
+    /// Why this engine.
+    pub engine_why: String,
+    /// Drivers used; each is one thread with one engine.
+    pub threads: u32,
+    /// Bytes per request.
+    pub record_size_bytes: u64,
+    /// Requests kept in flight per target.
+    pub depth: u32,
+    /// `direct` or `buffered`.
+    pub path: String,
+    /// The part of each target that is used.
+    pub size_bytes: Option<u64>,
+    /// Seed of the data and of simulated machines.
+    pub seed: u64,
+    /// Whether time was simulated.
+    pub simulated: bool,
+}
+
+/// How the targets hang.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Order {
+    /// Whether it is known: by port, address or slot; of a simulated machine by its file.
+    pub known: bool,
+    /// The targets in that order.
+    pub names: Vec<String>,
+    /// The way of each target from the disk up, in the order of `names`.
+    pub ways: Vec<Way>,
+}
+
+/// What one target's data passes, nearest to the disk first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Way {
+    /// The target.
+    pub target: String,
+    /// What it passes.
+    pub hops: Vec<WayHop>,
+}
+
+/// One thing on the way that several targets may share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WayHop {
+    /// The same for all targets that pass it.
+    pub id: String,
+    /// In plain words.
+    pub name: String,
+    /// What it carries after encoding, where that is known.
+    pub rate_bytes_per_s: Option<f64>,
+    /// How that rate follows.
+    pub formula: Option<String>,
+}
+
+/// A target by itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Alone {
+    /// Its name.
+    pub target: String,
+    /// Its rate; null if it was not measured.
+    pub rate_bytes_per_s: Option<f64>,
+}
+
+/// All targets at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Together {
+    /// Their sum.
+    pub rate_bytes_per_s: f64,
+    /// Over the sum of the rates alone.
+    pub share_of_sum: f64,
+}
+
+/// A limit that several targets share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Wall {
+    /// Who shares it, two or more.
+    pub members: Vec<String>,
+    /// What all of them get at most.
+    pub limit_bytes_per_s: f64,
+    /// Its standard deviation.
+    pub deviation_bytes_per_s: f64,
+    /// `limit` (the sum stays), `collapse` (it falls when more take part), `tool` (this program or
+    /// the machine's CPUs).
+    pub kind: String,
+    /// Where it sits, from what the machine says of itself; null if nothing explains it.
+    pub explained_by: Option<String>,
+    /// Why nothing explains it, if so.
+    pub not_explained: Option<String>,
+    /// The hop of that explanation.
+    pub hop: Option<WayHop>,
+    /// `limit_bytes_per_s` over what the hop can carry.
+    pub share_of_hop: Option<f64>,
+    /// From 0 to 1.
+    pub confidence: f64,
+    /// `confirmed`, `members_uncertain`, `capacity_is_lower_bound` or `crossing` (it shares some but
+    /// not all members with another wall).
+    pub state: String,
+    /// What its members would have without it, over the limit, less one.
+    pub headroom: f64,
+    /// The weakest piece of evidence.
+    pub weakest: Option<Weakest>,
+    /// A subset that was predicted before it was measured.
+    pub prediction: Option<Prediction>,
+    /// With kind `collapse`: the sum with all members at work.
+    pub at_full_load_bytes_per_s: Option<f64>,
+    /// Whether the members' rates are whole fractions of their rates alone, as of disks that miss
+    /// revolutions.
+    pub missed_revolutions: bool,
+    /// Who gets what when all members are at work.
+    pub shares: Vec<Share>,
+    /// Whether the shares were alike each time.
+    pub shares_repeat: Option<bool>,
+}
+
+/// The reading that carries least.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Weakest {
+    /// The target whose place in the wall hangs on it; null: the wall as a whole.
+    pub target: Option<String>,
+    /// The subset that was measured.
+    pub members: Vec<String>,
+    /// How far the reading was from the other answer, in standard deviations.
+    pub margin_sd: f64,
+}
+
+/// A subset predicted and measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Prediction {
+    /// The subset.
+    pub members: Vec<String>,
+    /// Its sum as the walls foretell it.
+    pub predicted_bytes_per_s: f64,
+    /// Its sum as measured.
+    pub measured_bytes_per_s: f64,
+}
+
+/// One member's part of a wall's capacity.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Share {
+    /// The member.
+    pub target: String,
+    /// What it got.
+    pub rate_bytes_per_s: f64,
+    /// What it would get if the wall were shared evenly by all that want more.
+    pub fair_bytes_per_s: f64,
+    /// Whether it gets clearly less than that.
+    pub below_fair: bool,
+}
+
+/// How well it is known that there is no wall.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NoWall {
+    /// The largest loss that could hide in the noise.
+    pub largest_hidden_loss_bytes_per_s: f64,
+    /// No shared limit lies below this part of the sum of the rates alone.
+    pub none_below_share: f64,
+}
+
+/// One measured subset.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measurement {
+    /// The targets at work.
+    pub members: Vec<String>,
+    /// Their rates, in that order.
+    pub rates_bytes_per_s: Vec<f64>,
+    /// Their sum.
+    pub sum_bytes_per_s: f64,
+    /// The sum that the walls of this result foretell; null where a rate alone is missing.
+    pub predicted_bytes_per_s: Option<f64>,
+    /// Why it was measured.
+    pub step: String,
+    /// Rate of the dummy target beside them, if there was one.
+    pub dummy_bytes_per_s: Option<f64>,
+}
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Advice {
+    /// `independent`, `stripe` or `span`.
+    pub layout: String,
+    /// With layout `stripe`.
+    pub chunk_bytes: Option<u64>,
+    /// The targets to use, in this order.
+    pub order: Vec<String>,
+    /// The targets to leave out.
+    pub leave_out: Vec<String>,
+    /// The targets to hang elsewhere.
+    pub move_elsewhere: Vec<String>,
+    /// What that should give.
+    pub expected_bytes_per_s: f64,
+    /// What it gave when it was tried; null if it was not.
+    pub measured_bytes_per_s: Option<f64>,
+    /// The reason.
+    pub why: String,
+}
+
+/// Whether the disks stayed as fast as they were.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Drift {
+    /// How often a subset was measured again to see that.
+    pub anchors: usize,
+    /// The largest change of such a reading against the first one: -0.05 is 5 % slower.
+    pub largest_change: f64,
+    /// Whether that is more than the noise explains.
+    pub significant: bool,
+    /// Whether the rates alone were measured again because of it.
+    pub alone_repeated: bool,
+}
+
+/// A target that failed on the way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Dropped {
+    /// Which.
+    pub target: String,
+    /// What happened and what to do next.
+    pub message: String,
+}

@@ -1,0 +1,331 @@
+//! A diagnosis from beginning to end: open, prewrite, warm up, search, try what is advised, conclude.
+
+use std::collections::HashMap;
+
+use sustain_disk::clock::unix_seconds;
+use sustain_disk::layout::Layout;
+use sustain_disk::target::{Direction, TargetKind, open_dummy};
+use sustain_host::Roots;
+use sustain_session::{Alongside, Stop, TargetName, check_distinct};
+
+use super::advice::{SuggestedLayout, Suggestion};
+use super::conclude::{Diagnosed, advised, conclude};
+use super::event::{DiagnoseEvent, DiagnoseObserver};
+use super::plan::DiagnosePlan;
+use super::probe::SubsetProbe;
+use super::repeats::Repeats;
+use super::result::DiagnoseResult;
+use super::ways::{Ways, ways};
+use crate::error::MeasureError;
+use crate::event::Event;
+use crate::faces::beside;
+use crate::plan::Plan;
+use crate::run::rehearse;
+use crate::session::{OpenTarget, Session};
+use crate::setup::PhaseSetup;
+use crate::stage::{Stage, host};
+use crate::walls::{Findings, Setting, find};
+
+/// So many targets are measured twice at first.
+const REPEATED: usize = 3;
+
+/// Says what `diagnose` would do, write and destroy, and does nothing.
+///
+/// # Errors
+/// As [`diagnose`], as far as that shows before the work begins.
+pub fn rehearse_diagnosis(plan: &DiagnosePlan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
+    check(plan, roots)?;
+    let measuring = plan.measuring();
+    let mut statements = rehearse(&measuring, roots)?;
+    let rehearsed = Plan {
+        dry_run: true,
+        ..measuring
+    };
+    let targets = Session::open(&rehearsed, roots)?.targets.len();
+    check_count(targets)?;
+    let seconds = (targets + 1) as f64 * plan.time_per_run_ns as f64 / 1e9;
+    statements.push(format!(
+        "would measure each of the {targets} targets alone and all together ({seconds:.0} s), then \
+         the subsets that the answers call for"
+    ));
+    Ok(statements)
+}
+
+/// Measures subsets of the targets and says which shared limits explain them.
+///
+/// `stop` ends it early; the result is of what was measured until then.
+///
+/// # Errors
+/// [`MeasureError`]; a target that fails on the way is part of the result instead.
+pub fn diagnose(
+    plan: &DiagnosePlan,
+    roots: &Roots,
+    stop: &Stop,
+    observer: &mut DiagnoseObserver<'_>,
+) -> Result<DiagnoseResult, MeasureError> {
+    check(plan, roots)?;
+    let measuring = plan.measuring();
+    let mut session = Session::open(&measuring, roots)?;
+    check_count(session.targets.len())?;
+    let diagnosis = Diagnosis {
+        plan,
+        measuring: &measuring,
+        targets: session.targets.len(),
+        dummy: add_dummy(&mut session)?,
+        roots,
+    };
+    let result = if session.clock.is_virtual() {
+        // No disk waits in virtual time, and a repeated run is to be told alike.
+        diagnosis.run(&session, stop, observer)
+    } else {
+        beside(observer, |observer| diagnosis.run(&session, stop, observer))
+    };
+    if result.is_ok() {
+        session.created.keep();
+    }
+    result
+}
+
+fn check(plan: &DiagnosePlan, roots: &Roots) -> Result<(), MeasureError> {
+    plan.check()?;
+    let names = plan.targets.iter().map(|name| TargetName::parse(name));
+    let names: Vec<TargetName> = names.collect::<Result<_, _>>()?;
+    let mut folders = Vec::new();
+    for (typed, name) in plan.targets.iter().zip(&names) {
+        if let TargetName::Path(path) = name
+            && path.is_dir()
+            && let Ok(folder) = path.canonicalize()
+        {
+            if folders.contains(&folder) {
+                let text = format!("{typed} is given twice: leave one out");
+                return Err(MeasureError::Usage(text));
+            }
+            folders.push(folder);
+        }
+    }
+    // A disk and its partition are one disk, also where they are only read.
+    check_distinct(&plan.targets, &names, Direction::Write, roots)?;
+    Ok(())
+}
+
+fn check_count(targets: usize) -> Result<(), MeasureError> {
+    if targets < 2 {
+        return Err(MeasureError::Usage(
+            "one target shares nothing: name two or more, or use measure".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// Opens a target that is no disk, to tell limits of this program from those of the disks' ways.
+/// A simulated machine has no such limit.
+fn add_dummy(session: &mut Session) -> Result<Option<usize>, MeasureError> {
+    if session.clock.is_virtual() {
+        return Ok(None);
+    }
+    session.targets.push(OpenTarget {
+        target: open_dummy(session.direction)?,
+        path: None,
+        simulated: None,
+        size_bytes: u64::MAX,
+        wraps: false,
+        needs_prewrite: false,
+        has_all_blocks: true,
+    });
+    Ok(Some(session.targets.len() - 1))
+}
+
+struct Diagnosis<'a> {
+    plan: &'a DiagnosePlan,
+    measuring: &'a Plan,
+    /// Without the dummy.
+    targets: usize,
+    dummy: Option<usize>,
+    roots: &'a Roots,
+}
+
+impl Diagnosis<'_> {
+    fn run(
+        &self,
+        session: &Session,
+        stop: &Stop,
+        observer: &mut DiagnoseObserver<'_>,
+    ) -> Result<DiagnoseResult, MeasureError> {
+        for note in &session.notes {
+            observer(DiagnoseEvent::Note(note.clone()));
+        }
+        observer(DiagnoseEvent::Note(self.announcement()));
+        if let Some(note) = self.mixed_kinds(session) {
+            observer(DiagnoseEvent::Note(note));
+        }
+        let host = host(session, self.roots);
+        let ways = ways(session, self.targets, self.roots);
+        let started_unix_s = unix_seconds();
+        let start = session.clock.now();
+        let mut stage = Stage {
+            plan: self.measuring,
+            session,
+            stop,
+            alongside: Alongside::start(self.roots, &session.clock, &host.devices),
+        };
+        if let Some(why) = stage.alongside.unreadable() {
+            observer(DiagnoseEvent::Note(why.to_owned()));
+        }
+        let threads = self.prepare(&mut stage, observer)?;
+        let mut probe = SubsetProbe {
+            stage: &mut stage,
+            stop: stop.clone(),
+            observer,
+            threads,
+            time_per_run_ns: self.plan.time_per_run_ns,
+            dummy: self.dummy,
+            together_bytes_per_s: 0.0,
+            measured: 0,
+            repeats: Repeats::default(),
+            in_advance: HashMap::new(),
+            failures: Vec::new(),
+            error: None,
+            engine: None,
+            driver_cpu_share_max: 0.0,
+        };
+        let some: Vec<usize> = (0..self.targets.min(REPEATED)).collect();
+        // A stop in here is met again in the search, which then concludes from nothing.
+        let _ = probe.repeat_some(&some);
+        let findings = find(&self.setting(&ways), &mut probe);
+        let advice = self.advise(&findings, &ways, &mut probe);
+        let SubsetProbe {
+            failures,
+            error,
+            engine,
+            driver_cpu_share_max,
+            ..
+        } = probe;
+        if let Some(error) = error {
+            return Err(error.into());
+        }
+        Ok(conclude(Diagnosed {
+            plan: self.plan,
+            session,
+            targets: self.targets,
+            ways,
+            findings,
+            advice,
+            failures,
+            engine,
+            threads,
+            driver_cpu_share_max,
+            host,
+            system: stage.alongside.finish(start),
+            started_unix_s,
+            is_interrupted: stop.reason().is_some(),
+        }))
+    }
+
+    fn announcement(&self) -> String {
+        let repeated = self.targets.min(REPEATED);
+        // The warm-up, each alone, some again, all together.
+        let runs = 1 + self.targets + repeated + 1;
+        let seconds = runs as f64 * self.plan.time_per_run_ns as f64 / 1e9;
+        format!(
+            "{} targets: each alone ({repeated} of them twice) and all together, {seconds:.0} s; \
+             then the subsets that the answers call for, often two to four for each target",
+            self.targets
+        )
+    }
+
+    /// Through a file system a target does what that does too.
+    fn mixed_kinds(&self, session: &Session) -> Option<String> {
+        let kind = |target: &OpenTarget| target.target.kind == TargetKind::BlockDevice;
+        let devices = session.targets[..self.targets]
+            .iter()
+            .filter(|one| kind(one))
+            .count();
+        (devices > 0 && devices < self.targets).then(|| {
+            "some targets are devices and others files: what a file system costs counts as the \
+             file's"
+                .to_owned()
+        })
+    }
+
+    fn setting(&self, ways: &Ways) -> Setting {
+        Setting {
+            targets: self.targets,
+            order: ways.order.clone(),
+            // The readings say it themselves.
+            noise: 0.0,
+            dummy: self.dummy.is_some(),
+        }
+    }
+
+    /// Writes files once, then has all targets at work for one run that does not count: caches fill,
+    /// disks wake up, and it shows how many drivers the work needs.
+    fn prepare(
+        &self,
+        stage: &mut Stage<'_>,
+        observer: &mut DiagnoseObserver<'_>,
+    ) -> Result<u32, MeasureError> {
+        let mut tell = |event: Event| match event {
+            Event::Live(live) => observer(DiagnoseEvent::Preparing(live)),
+            Event::Note(note) => observer(DiagnoseEvent::Note(note)),
+            Event::Interval { .. } => {}
+        };
+        stage.prewrite(&mut tell)?;
+        let warm_up = |setup: PhaseSetup| PhaseSetup {
+            positions_bytes: vec![0; self.targets],
+            lap_bytes: vec![None; self.targets],
+            targets: (0..self.targets).collect(),
+            time_ns: Some(self.plan.time_per_run_ns),
+            wraps: Some(true),
+            ..setup
+        };
+        let (_, threads, _) = stage.run_with_threads(warm_up, &mut tell)?;
+        Ok(threads)
+    }
+
+    /// What is advised, each with what it gave where it could be tried.
+    fn advise(
+        &self,
+        findings: &Findings,
+        ways: &Ways,
+        probe: &mut SubsetProbe<'_, '_>,
+    ) -> Vec<(Suggestion, Option<f64>)> {
+        let session = probe.stage.session;
+        let suggestions = advised(findings, &session.targets[..self.targets], ways, self.plan);
+        let mut advice = Vec::new();
+        for suggestion in suggestions {
+            let measured = self.tried(&suggestion, findings, probe);
+            advice.push((suggestion, measured));
+        }
+        advice
+    }
+
+    fn tried(
+        &self,
+        suggestion: &Suggestion,
+        findings: &Findings,
+        probe: &mut SubsetProbe<'_, '_>,
+    ) -> Option<f64> {
+        if !suggestion.move_elsewhere.is_empty() {
+            return None;
+        }
+        let expected = suggestion.expected_bytes_per_s;
+        match suggestion.layout {
+            SuggestedLayout::Stripe { chunk_bytes } => {
+                let layout = Layout::Stripe { chunk_bytes };
+                probe.try_layout(suggestion.order.clone(), layout, expected)
+            }
+            // It gives what its targets give alone, and these are known.
+            SuggestedLayout::Span => None,
+            SuggestedLayout::Independent => {
+                let mut members = suggestion.order.clone();
+                members.sort_unstable();
+                let known = findings.measurements.iter().rev().find(|measurement| {
+                    measurement.members == members && !measurement.with_dummy && !measurement.failed
+                });
+                known
+                    .map(|measurement| measurement.sum_bytes_per_s)
+                    .or_else(|| probe.try_layout(members, Layout::Independent, expected))
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! One target's rate in one subset: of several segments of the run, the mean of those that belong
+//! together, so that a pause or a burst in one of them decides nothing. Pure; the probe calls it with
+//! the completions of a run.
+
+use sustain_disk::meter::Interval;
+
+use crate::walls::Reading;
+
+/// Segments of a run that count.
+const SEGMENTS: usize = 7;
+/// One more comes before them and does not: queues fill, heads find their place.
+const SEGMENTS_ALL: usize = SEGMENTS + 1;
+/// So many segments near the median are the core.
+const CORE: usize = 5;
+/// A segment is far from the core by this part of its mean,
+const FAR: f64 = 0.20;
+/// and by so many of its standard deviations.
+const FAR_DEVIATIONS: f64 = 4.0;
+/// How far the sum of the middles may be from the middle of the sum.
+const SUM_TOLERANCE: f64 = 0.01;
+
+/// The segments of a target that completed its records at the ends of `completions` and was kept
+/// busy from 0 to `duration_ns`. What completes later counts to where the duration cuts it.
+pub(super) fn segments(completions: &[Interval], duration_ns: u64) -> Vec<f64> {
+    let segment_ns = duration_ns as f64 / SEGMENTS_ALL as f64;
+    let moved = |segment: usize| bytes_until(completions, segment as f64 * segment_ns);
+    (1..SEGMENTS_ALL)
+        .map(|segment| (moved(segment + 1) - moved(segment)) / segment_ns * 1e9)
+        .collect()
+}
+
+/// The reading of a subset whose targets moved so much in each segment.
+///
+/// Shares of a limit may swing against each other while their sum stands still; then the middles of
+/// the shares do not add up to the middle of the sum, and the sum is what is believed.
+pub(super) fn reading(targets: &[Vec<f64>]) -> Reading {
+    let mut reading = by_core(targets);
+    let total = (0..SEGMENTS).map(|segment| targets.iter().map(|target| target[segment]).sum());
+    let together = by_core(&[total.collect()]);
+    let (total, total_noise) = (together.rates_bytes_per_s[0], together.noise[0]);
+    let sum: f64 = reading.rates_bytes_per_s.iter().sum();
+    if sum <= 0.0 || total <= 0.0 {
+        return reading;
+    }
+    let correction = total / sum;
+    if (correction - 1.0).abs() > SUM_TOLERANCE {
+        for rate in &mut reading.rates_bytes_per_s {
+            *rate *= correction;
+        }
+    }
+    let targets = reading.rates_bytes_per_s.iter().zip(&reading.noise);
+    let squares = targets.map(|(rate, noise)| (rate * noise).powi(2));
+    let apart = squares.sum::<f64>().sqrt();
+    let as_one = total_noise * total;
+    if apart > as_one {
+        for noise in &mut reading.noise {
+            *noise *= as_one / apart;
+        }
+    }
+    reading
+}
+
+/// Rates by the segments that belong together. The core are those nearest to the median; what is far
+/// from it, by a fifth and by four times its scatter, is a pause or a burst and does not count.
+///
+/// Data that comes in bursts, as through a throttle that lets through so much each tenth of a second,
+/// puts every segment at one of a few rates: then the core scatters, all count, and their mean is the
+/// rate, where the median is one of the few.
+fn by_core(targets: &[Vec<f64>]) -> Reading {
+    let mut reading = Reading::of_segments(targets);
+    for (target, segments) in targets.iter().enumerate() {
+        let median = reading.rates_bytes_per_s[target];
+        let mut nearest = segments.clone();
+        nearest.sort_by(|one, other| (one - median).abs().total_cmp(&(other - median).abs()));
+        let (mean, deviation) = mean_and_deviation(&nearest[..CORE]);
+        let within = (FAR * mean).max(FAR_DEVIATIONS * deviation);
+        nearest.retain(|segment| (segment - mean).abs() <= within);
+        let (mean, deviation) = mean_and_deviation(&nearest);
+        reading.rates_bytes_per_s[target] = mean;
+        reading.noise[target] = if mean > 0.0 {
+            deviation / (nearest.len() as f64).sqrt() / mean
+        } else {
+            0.0
+        };
+    }
+    reading
+}
+
+/// Of two values or more.
+fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares = values.iter().map(|value| (value - mean).powi(2));
+    (mean, (squares.sum::<f64>() / (count - 1.0)).sqrt())
+}
+
+/// Bytes until a time, as if each record had come evenly since the one before.
+fn bytes_until(completions: &[Interval], time_ns: f64) -> f64 {
+    let mut bytes = 0;
+    for completion in completions {
+        let (start_ns, end_ns) = (completion.start_ns as f64, completion.end_ns as f64);
+        if end_ns <= time_ns {
+            bytes += completion.bytes;
+            continue;
+        }
+        let part = ((time_ns - start_ns) / (end_ns - start_ns)).clamp(0.0, 1.0);
+        return bytes as f64 + part * completion.bytes as f64;
+    }
+    bytes as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Records of 1000 bytes that take these times one after the other.
+    fn completions(times_ns: &[u64]) -> Vec<Interval> {
+        let mut start_ns = 0;
+        let mut completions = Vec::new();
+        for time_ns in times_ns {
+            completions.push(Interval {
+                start_ns,
+                end_ns: start_ns + time_ns,
+                bytes: 1000,
+                latency_max_ns: *time_ns,
+            });
+            start_ns += time_ns;
+        }
+        completions
+    }
+
+    fn reading_of(times_ns: &[u64], duration_ns: u64) -> Reading {
+        reading(&[segments(&completions(times_ns), duration_ns)])
+    }
+
+    #[test]
+    fn few_records_of_an_even_rate_give_it_exactly() {
+        // 5.3 records in all: no segment has a whole number of them.
+        let reading = reading_of(&[30_000_000; 7], 160_000_000);
+        assert!((reading.rates_bytes_per_s[0] - 1000.0 / 0.03).abs() < 1e-6);
+        assert!(reading.noise[0] < 1e-9);
+    }
+
+    #[test]
+    fn a_stall_and_a_burst_decide_nothing() {
+        let mut times = vec![1_000_000; 1000];
+        times[140] = 90_000_000;
+        times[700..760].fill(100_000);
+        let reading = reading_of(&times, 1_000_000_000);
+        let rate = reading.rates_bytes_per_s[0];
+        assert!((rate / 1e6 - 1.0).abs() < 0.01, "{rate}");
+    }
+
+    #[test]
+    fn data_in_bursts_has_its_mean_rate() {
+        // Three or four records each tenth of a second, 3.5 in the mean: segments of 0.25 s.
+        let mut times = Vec::new();
+        for burst in 0..40 {
+            let records = 3 + burst % 2;
+            times.push(100_000_000 - (records - 1) * 10_000);
+            times.extend(vec![10_000; records as usize - 1]);
+        }
+        let reading = reading_of(&times, 2_000_000_000);
+        let rate = reading.rates_bytes_per_s[0];
+        assert!((rate / 35_000.0 - 1.0).abs() < 0.03, "{rate}");
+    }
+
+    #[test]
+    fn a_target_that_did_nothing_has_no_rate() {
+        let reading = reading(&[segments(&[], 1_000_000_000)]);
+        assert_eq!(reading.rates_bytes_per_s[0].to_bits(), 0f64.to_bits());
+    }
+
+    #[test]
+    fn of_shares_that_swing_against_each_other_the_sum_is_believed() {
+        let one = vec![90.0, 30.0, 30.0, 85.0, 30.0, 95.0, 30.0];
+        let other: Vec<f64> = one.iter().map(|rate| 120.0 - rate).collect();
+        let reading = reading(&[one.clone(), other.clone(), one, other]);
+        let sum: f64 = reading.rates_bytes_per_s.iter().sum();
+        assert!((sum - 240.0).abs() < 1e-9, "{reading:?}");
+        let is_still = reading.noise.iter().all(|noise| *noise < 1e-9);
+        assert!(is_still, "the sum is");
+    }
+
+    #[test]
+    fn one_segment_of_one_target_does_not_change_the_sum() {
+        let even = vec![100.0; SEGMENTS];
+        let mut odd = even.clone();
+        odd[3] = 40.0;
+        let reading = reading(&[odd, even]);
+        let rates = reading.rates_bytes_per_s;
+        assert!(rates.iter().all(|rate| (rate - 100.0).abs() < 1e-9));
+    }
+
+    proptest! {
+        #[test]
+        fn the_rate_lies_between_the_slowest_and_the_fastest_record(
+            times in proptest::collection::vec(1_000_000_u64..9_000_000, 50..200),
+        ) {
+            let duration_ns = times.iter().sum();
+            let rate = reading_of(&times, duration_ns).rates_bytes_per_s[0];
+            let of = |time_ns: u64| 1000.0 / time_ns as f64 * 1e9;
+            let slowest = of(*times.iter().max().unwrap());
+            let fastest = of(*times.iter().min().unwrap());
+            prop_assert!(rate >= slowest * 0.999_999);
+            prop_assert!(rate <= fastest * 1.000_001);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! How the targets hang: what each one's data passes on its way to the memory, and their order by
+//! it. Read from the machine, or from the file of a simulated one.
+
+use sustain_disk::engine::SimulatedTarget;
+use sustain_disk::simulated::LimitRates;
+use sustain_disk::target::{Direction, TargetKind};
+use sustain_host::{BlockDevice, DiskPath, FileSystem, Roots, layers_under_device, paths_under};
+
+use super::result::{Way, WayHop};
+use crate::session::{OpenTarget, Session};
+
+/// What is known of how the targets hang.
+pub(super) struct Ways {
+    /// One per target, in the order of the targets.
+    pub(super) ways: Vec<Way>,
+    /// The targets in the order in which they hang; `None` if nothing tells it.
+    pub(super) order: Option<Vec<usize>>,
+}
+
+/// Looks how the first `targets` of a session hang.
+pub(super) fn ways(session: &Session, targets: usize, roots: &Roots) -> Ways {
+    let targets = &session.targets[..targets];
+    let mut ways = Vec::new();
+    let mut places: Vec<Option<Place>> = Vec::new();
+    for target in targets {
+        let name = target.target.name.clone();
+        let (hops, place) = match target.simulated {
+            Some(simulated) => simulated_way(session, simulated),
+            None => real_way(target, roots),
+        };
+        ways.push(Way { target: name, hops });
+        places.push(place);
+    }
+    // Targets without a place of their own, such as files on one disk, have no order in it.
+    let places: Option<Vec<Place>> = places.into_iter().collect();
+    let order = places.map(|places| {
+        let mut order: Vec<usize> = (0..targets.len()).collect();
+        order.sort_by(|one, other| places[*one].cmp(&places[*other]));
+        order
+    });
+    Ways { ways, order }
+}
+
+/// Sorts targets as they hang: numbers from the host to the slot, then the typed order.
+type Place = Vec<u64>;
+
+/// The limits of its machine file; the order is that of the file, by the limits farthest away
+/// first.
+fn simulated_way(session: &Session, disk: SimulatedTarget) -> (Vec<WayHop>, Option<Place>) {
+    let file = session.machines.file_of(disk);
+    let through = &file.disks[disk.disk].through;
+    let own = WayHop {
+        id: format!("{}:{}", disk.machine, file.disks[disk.disk].name),
+        name: file.disks[disk.disk].name.clone(),
+        rate_bytes_per_s: None,
+        formula: None,
+    };
+    let limits = through.iter().map(|index| {
+        let limit = &file.limits[*index];
+        let rate = match (limit.rates, session.direction) {
+            (LimitRates::Together(rate), _) => rate,
+            (
+                LimitRates::Apart {
+                    read_bytes_per_s, ..
+                },
+                Direction::Read,
+            ) => read_bytes_per_s,
+            (
+                LimitRates::Apart {
+                    write_bytes_per_s, ..
+                },
+                Direction::Write,
+            ) => write_bytes_per_s,
+        };
+        WayHop {
+            id: format!("{}:limit.{}", disk.machine, limit.name),
+            name: format!("limit {} of the machine file", limit.name),
+            rate_bytes_per_s: Some(rate),
+            formula: None,
+        }
+    });
+    let mut place = vec![disk.machine as u64];
+    place.extend(through.iter().rev().map(|index| *index as u64));
+    place.push(disk.disk as u64);
+    (std::iter::once(own).chain(limits).collect(), Some(place))
+}
+
+/// The layers of devices under it, then the way of each disk at the bottom.
+fn real_way(target: &OpenTarget, roots: &Roots) -> (Vec<WayHop>, Option<Place>) {
+    let mut hops: Vec<WayHop> = Vec::new();
+    let mut place = None;
+    for device in devices_of(target, roots) {
+        for layer in layers_under_device(roots, &device).unwrap_or_default() {
+            add(&mut hops, layer_hop(&layer));
+        }
+        for path in paths_under(roots, &device).unwrap_or_default() {
+            place = place.or_else(|| place_of(target, &device, &path));
+            // The disk itself is a layer already.
+            for hop in path.hops.iter().skip(1) {
+                let hop = WayHop {
+                    id: hop.id.clone(),
+                    name: hop.name.clone(),
+                    rate_bytes_per_s: hop.rate_bytes_per_s,
+                    formula: hop.formula.clone(),
+                };
+                add(&mut hops, hop);
+            }
+        }
+    }
+    (hops, place)
+}
+
+fn devices_of(target: &OpenTarget, roots: &Roots) -> Vec<BlockDevice> {
+    match (target.target.kind, target.target.device, &target.path) {
+        (TargetKind::BlockDevice, Some((major, minor)), _) => {
+            BlockDevice::from_device_number(roots, major, minor)
+                .into_iter()
+                .collect()
+        }
+        (TargetKind::File | TargetKind::ScratchFile, _, Some(path)) => FileSystem::of(roots, path)
+            .and_then(|file_system| file_system.disks(roots))
+            .unwrap_or_default(),
+        _ => Vec::new(),
+    }
+}
+
+/// A device's place is its disk's, and within it its own number.
+fn place_of(target: &OpenTarget, device: &BlockDevice, path: &DiskPath) -> Option<Place> {
+    let (major, minor) = target.target.device?;
+    let is_device = target.target.kind == TargetKind::BlockDevice;
+    let mut place = path.order.clone();
+    if is_device && device.name() != path.disk {
+        place.extend([u64::from(major), u64::from(minor)]);
+    }
+    Some(place)
+}
+
+fn layer_hop(layer: &BlockDevice) -> WayHop {
+    WayHop {
+        id: format!("device {}", layer.name()),
+        name: layer.name().to_owned(),
+        rate_bytes_per_s: None,
+        formula: None,
+    }
+}
+
+fn add(hops: &mut Vec<WayHop>, hop: WayHop) {
+    if hops.iter().all(|known| known.id != hop.id) {
+        hops.push(hop);
+    }
+}

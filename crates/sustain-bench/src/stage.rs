@@ -1,0 +1,231 @@
+//! What every run on open targets has in common: the system watched alongside, files written once
+//! before, a phase run. Used by measuring and diagnosing, which order what happens when.
+
+use sustain_disk::clock::Timestamp;
+use sustain_disk::engine::{EngineChoice, Operation};
+use sustain_disk::error::Error;
+use sustain_disk::layout::Layout;
+use sustain_disk::target::{DataPath, Direction, TargetKind};
+use sustain_host::{FileSystem, Roots};
+use sustain_session::{Alongside, Idle, Stop, devices_under};
+
+use crate::error::MeasureError;
+use crate::event::{Event, Live, Observer, Phase};
+use crate::phase::{self, PhaseOutcome};
+use crate::plan::Plan;
+use crate::result::{Host, TargetFileSystem};
+use crate::session::{OpenTarget, Session};
+use crate::setup::PhaseSetup;
+
+/// Idle time watched before and after a run.
+const IDLE_NS: u64 = 2_000_000_000;
+/// Shorter runs get half of it.
+const SHORT_RUN_NS: u64 = 10_000_000_000;
+/// Prewriting goes in records of this size, whatever the run does.
+const PREWRITE_RECORD_BYTES: u64 = 1 << 20;
+const PREWRITE_DEPTH: u32 = 8;
+
+/// Open targets, ready to be driven.
+pub(crate) struct Stage<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) session: &'a Session,
+    pub(crate) stop: &'a Stop,
+    pub(crate) alongside: Alongside,
+}
+
+impl Stage<'_> {
+    fn idle_ns(&self) -> u64 {
+        match self.plan.time_ns {
+            Some(time_ns) if time_ns < SHORT_RUN_NS => IDLE_NS / 2,
+            _ => IDLE_NS,
+        }
+    }
+
+    /// Watches the system without the run's own load.
+    pub(crate) fn idle(&mut self, phase: Phase, observer: &mut Observer<'_>) {
+        let mut tell = |idle: Idle| {
+            observer(Event::Live(Live {
+                phase,
+                elapsed_s: idle.elapsed_s,
+                remaining_s: Some(idle.remaining_s),
+                done: None,
+                targets: Vec::new(),
+            }));
+        };
+        let for_ns = self.idle_ns();
+        self.alongside.idle(for_ns, self.stop, &mut tell);
+    }
+
+    pub(crate) fn operation(&self) -> Operation {
+        match self.session.direction {
+            Direction::Read => Operation::Read,
+            Direction::Write => Operation::Write,
+        }
+    }
+
+    /// The run as the plan has it.
+    pub(crate) fn setup(&self, threads: u32) -> PhaseSetup {
+        let plan = self.plan;
+        let targets: Vec<usize> = (0..self.session.targets.len()).collect();
+        PhaseSetup {
+            phase: Phase::Measure,
+            positions_bytes: vec![0; targets.len()],
+            lap_bytes: self.session.targets.iter().map(lap_bytes).collect(),
+            targets,
+            operation: self.operation(),
+            record_bytes: plan.record_bytes,
+            depth: plan.depth,
+            engine: plan.engine,
+            threads,
+            layout: plan.layout,
+            flush_at_end: plan.path == DataPath::Buffered && self.operation() == Operation::Write,
+            interval: plan.interval,
+            time_ns: plan.time_ns,
+            bytes: plan.bytes,
+            rate_bytes_per_s: plan.rate_bytes_per_s,
+            data_seed: plan.fresh_data.then_some(plan.seed),
+            extent_bytes: None,
+            wraps: None,
+            until_steady: plan.until_steady,
+            may_start_anew: false,
+            dummy: None,
+        }
+    }
+
+    pub(crate) fn run_phase(
+        &mut self,
+        setup: &PhaseSetup,
+        observer: &mut Observer<'_>,
+    ) -> Result<(PhaseOutcome, Timestamp), Error> {
+        let mut started = self.session.clock.now();
+        let alongside = &mut self.alongside;
+        let mut tick = |start: Timestamp, now: Timestamp| {
+            started = start;
+            alongside.tick(now);
+        };
+        let outcome = phase::run(self.session, setup, self.stop, observer, &mut tick)?;
+        Ok((outcome, started))
+    }
+
+    /// Runs a phase; again with more drivers if one of them turns out to be the limit. `change` makes
+    /// it of the run as the plan has it.
+    pub(crate) fn run_with_threads(
+        &mut self,
+        change: impl Fn(PhaseSetup) -> PhaseSetup,
+        observer: &mut Observer<'_>,
+    ) -> Result<(PhaseOutcome, u32, Timestamp), MeasureError> {
+        let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
+        let real = self
+            .session
+            .targets
+            .iter()
+            .filter(|target| target.simulated.is_none())
+            .count() as u32;
+        let most = processors.min(real).max(1);
+        let mut threads = self.plan.threads.unwrap_or(1);
+        loop {
+            let can_grow = self.plan.threads.is_none()
+                && self.plan.layout == Layout::Independent
+                && threads < most;
+            let setup = change(PhaseSetup {
+                may_start_anew: can_grow,
+                ..self.setup(threads)
+            });
+            let (outcome, start) = self.run_phase(&setup, observer)?;
+            if !outcome.started_anew || self.stop.reason().is_some() {
+                return Ok((outcome, threads, start));
+            }
+            threads = (threads * 2).min(most);
+            observer(Event::Note(format!(
+                "one driver had no CPU time left after a second: starting anew with {threads} drivers"
+            )));
+        }
+    }
+
+    pub(crate) fn prewrite(&mut self, observer: &mut Observer<'_>) -> Result<(), MeasureError> {
+        let targets: Vec<usize> = (0..self.session.targets.len())
+            .filter(|index| self.session.targets[*index].needs_prewrite)
+            .collect();
+        if targets.is_empty() {
+            return Ok(());
+        }
+        let setup = PhaseSetup {
+            phase: Phase::Prewrite,
+            positions_bytes: vec![0; targets.len()],
+            lap_bytes: vec![None; targets.len()],
+            targets,
+            operation: Operation::Write,
+            record_bytes: PREWRITE_RECORD_BYTES,
+            depth: PREWRITE_DEPTH,
+            engine: EngineChoice::Auto,
+            layout: Layout::Independent,
+            flush_at_end: true,
+            time_ns: None,
+            bytes: None,
+            rate_bytes_per_s: None,
+            data_seed: Some(self.plan.seed ^ 1),
+            wraps: Some(false),
+            until_steady: false,
+            ..self.setup(1)
+        };
+        let (outcome, _) = self.run_phase(&setup, observer)?;
+        for (series, target) in outcome.collected.targets.iter().zip(&setup.targets) {
+            if let Some(failure) = series.failures.first() {
+                let name = &self.session.targets[*target].target.name;
+                return Err(MeasureError::Prewrite(crate::conclude::request_error(
+                    failure, name,
+                )));
+            }
+        }
+        self.forget_cached();
+        Ok(())
+    }
+
+    /// What was just written must not be read back from memory.
+    fn forget_cached(&self) {
+        for target in &self.session.targets {
+            if let Some(file) = &target.target.file {
+                // Advice only: direct I/O does not need it, and failing it changes no result.
+                let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
+            }
+        }
+    }
+}
+
+/// After how many bytes a target comes back to its start.
+fn lap_bytes(target: &OpenTarget) -> Option<u64> {
+    (target.wraps && target.target.kind != TargetKind::Null).then_some(target.size_bytes)
+}
+
+/// The machine, and the disks under the targets.
+pub(crate) fn host(session: &Session, roots: &Roots) -> Host {
+    let places = session.targets.iter();
+    let places = places.map(|target| (&target.target, target.path.as_deref()));
+    let devices = devices_under(places, roots);
+    let mut file_systems = Vec::new();
+    for target in &session.targets {
+        let is_file = matches!(
+            target.target.kind,
+            TargetKind::File | TargetKind::ScratchFile
+        );
+        if let Some(path) = target.path.as_ref().filter(|_| is_file)
+            && let Ok(file_system) = FileSystem::of(roots, path)
+        {
+            let name = target.target.name.clone();
+            file_systems.push(TargetFileSystem {
+                target: name,
+                file_system,
+            });
+        }
+    }
+    let description = if session.clock.is_virtual() {
+        None
+    } else {
+        sustain_host::Description::read(roots).ok()
+    };
+    Host {
+        description,
+        devices,
+        file_systems,
+    }
+}

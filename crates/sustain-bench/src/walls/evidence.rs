@@ -1,0 +1,328 @@
+//! What was measured so far, and the way to measure more. The search asks here by position in the
+//! hint's order; the probe and the log see targets. Never decides anything.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::model::{Limit, Model};
+use super::reading::Reading;
+use super::types::{Ask, Findings, Halt, Measurement, Probe, Step};
+
+/// Why the search ends early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The user or the time.
+    Halt,
+    /// Targets died: start again without them.
+    Died,
+    /// More subsets than any machine needs: the answers contradict each other.
+    Exhausted,
+}
+
+/// All subsets, across restarts.
+#[derive(Default)]
+pub(super) struct Log {
+    pub(super) measurements: Vec<Measurement>,
+    noise: Vec<Vec<f64>>,
+    pub(super) dropped: Vec<usize>,
+}
+
+impl Log {
+    /// Gives all subsets to the findings, with what the walls found allow.
+    pub(super) fn hand_over(self, findings: &mut Findings) {
+        let model = Model {
+            alone_bytes_per_s: findings
+                .alone
+                .iter()
+                .map(|rate| rate.unwrap_or(0.0))
+                .collect(),
+            walls: findings
+                .walls
+                .iter()
+                .map(|wall| Limit {
+                    members: wall.members.clone(),
+                    limit_bytes_per_s: wall.limit_bytes_per_s,
+                })
+                .collect(),
+        };
+        findings.measurements = self.measurements;
+        for measurement in &mut findings.measurements {
+            let known = |&member: &usize| findings.alone[member].is_some();
+            measurement.predicted_bytes_per_s = measurement
+                .members
+                .iter()
+                .all(known)
+                .then(|| model.predict(&measurement.members));
+        }
+        findings.dropped = self.dropped;
+        findings.dropped.sort_unstable();
+        findings.dropped.dedup();
+    }
+}
+
+/// One reading, by position.
+pub(super) struct Run {
+    pub(super) set: Vec<usize>,
+    pub(super) rates: Vec<f64>,
+}
+
+/// Mean of the readings of one set.
+pub(super) struct Mean {
+    pub(super) rates: Vec<f64>,
+    pub(super) readings: usize,
+}
+
+impl Mean {
+    pub(super) fn sum(&self) -> f64 {
+        self.rates.iter().sum()
+    }
+}
+
+/// The readings that concern the living targets.
+pub(super) struct Evidence<'a> {
+    probe: &'a mut dyn Probe,
+    log: &'a mut Log,
+    /// Readings from before a restart that have not been asked for again.
+    unread: HashMap<(Vec<usize>, bool), VecDeque<usize>>,
+    /// Target at each position.
+    places: Vec<usize>,
+    pub(super) runs: Vec<Run>,
+    by_set: HashMap<Vec<usize>, Vec<usize>>,
+    alone_sum: Vec<f64>,
+    alone_count: Vec<usize>,
+    noise_sum: f64,
+    noise_weight: f64,
+    count: usize,
+    /// How many subsets are expected in all.
+    pub(super) expected: usize,
+    runs_max: usize,
+}
+
+/// The prior counts as much as this many readings.
+const PRIOR_WEIGHT: f64 = 4.0;
+/// Per target and doubling; no machine came near.
+const RUNS_MAX_FACTOR: f64 = 40.0;
+
+impl<'a> Evidence<'a> {
+    pub(super) fn new(
+        probe: &'a mut dyn Probe,
+        log: &'a mut Log,
+        places: Vec<usize>,
+        prior: f64,
+    ) -> Self {
+        let mut unread: HashMap<_, VecDeque<usize>> = HashMap::new();
+        for (index, measurement) in log.measurements.iter().enumerate() {
+            let key = (measurement.members.clone(), measurement.with_dummy);
+            if !measurement.failed {
+                unread.entry(key).or_default().push_back(index);
+            }
+        }
+        let count = places.len();
+        Self {
+            probe,
+            log,
+            unread,
+            alone_sum: vec![0.0; count],
+            alone_count: vec![0; count],
+            places,
+            runs: Vec::new(),
+            by_set: HashMap::new(),
+            noise_sum: prior * PRIOR_WEIGHT,
+            noise_weight: if prior > 0.0 { PRIOR_WEIGHT } else { 0.0 },
+            count: 0,
+            expected: count + 2,
+            runs_max: (RUNS_MAX_FACTOR * count as f64 * (count as f64).log2().max(1.0)) as usize,
+        }
+    }
+
+    /// How many targets live.
+    pub(super) fn count(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Relative standard deviation of one reading.
+    pub(super) fn noise(&self) -> f64 {
+        if self.noise_weight > 0.0 {
+            self.noise_sum / self.noise_weight
+        } else {
+            0.0
+        }
+    }
+
+    /// Targets of these positions, sorted.
+    pub(super) fn targets(&self, set: &[usize]) -> Vec<usize> {
+        let mut targets: Vec<usize> = set.iter().map(|&position| self.places[position]).collect();
+        targets.sort_unstable();
+        targets
+    }
+
+    /// Target at a position.
+    pub(super) fn target(&self, position: usize) -> usize {
+        self.places[position]
+    }
+
+    /// Measures a set (sorted positions) once more.
+    pub(super) fn measure(&mut self, set: &[usize], step: Step) -> Result<(), Stop> {
+        debug_assert!(!set.is_empty() && set.is_sorted());
+        let rates = self.ask(set, false, step)?;
+        self.count += 1;
+        let index = self.runs.len();
+        if let [position] = set {
+            self.alone_sum[*position] += rates[0];
+            self.alone_count[*position] += 1;
+        }
+        self.by_set.entry(set.to_vec()).or_default().push(index);
+        self.runs.push(Run {
+            set: set.to_vec(),
+            rates,
+        });
+        Ok(())
+    }
+
+    /// Measures a set by the way, for its sum only.
+    pub(super) fn once(&mut self, set: &[usize], step: Step) -> Result<f64, Stop> {
+        self.count += 1;
+        Ok(self.ask(set, false, step)?.iter().sum())
+    }
+
+    /// How many runs were made, those forgotten included.
+    pub(super) fn runs_done(&self) -> usize {
+        self.count
+    }
+
+    /// Nothing measured so far counts any more.
+    pub(super) fn forget(&mut self) {
+        self.runs.clear();
+        self.by_set.clear();
+        self.alone_sum.fill(0.0);
+        self.alone_count.fill(0);
+    }
+
+    /// Rates alone are scaled, of the rest nothing counts any more.
+    pub(super) fn forget_but_alone(&mut self, factor: f64) {
+        self.runs.retain(|run| run.set.len() == 1);
+        self.by_set.clear();
+        for (index, run) in self.runs.iter_mut().enumerate() {
+            run.rates[0] *= factor;
+            self.by_set.entry(run.set.clone()).or_default().push(index);
+        }
+        self.alone_sum.iter_mut().for_each(|sum| *sum *= factor);
+    }
+
+    /// Measures a set together with the dummy: sum of the set, and the dummy's rate.
+    pub(super) fn measure_with_dummy(&mut self, set: &[usize]) -> Result<(f64, f64), Stop> {
+        let rates = self.ask(set, true, Step::Tool)?;
+        self.count += 1;
+        let dummy = rates.last().copied().unwrap_or_default();
+        Ok((rates[..set.len()].iter().sum(), dummy))
+    }
+
+    /// Rates by position, in the set's order, the dummy's last.
+    fn ask(&mut self, set: &[usize], with_dummy: bool, step: Step) -> Result<Vec<f64>, Stop> {
+        let members = self.targets(set);
+        let key = (members, with_dummy);
+        let index = match self.unread.get_mut(&key).and_then(VecDeque::pop_front) {
+            Some(index) => index,
+            None => self.probe_once(&key.0, with_dummy, step)?,
+        };
+        for &noise in &self.log.noise[index] {
+            if noise.is_finite() {
+                self.noise_sum += noise;
+                self.noise_weight += 1.0;
+            }
+        }
+        let rates = &self.log.measurements[index].rates_bytes_per_s;
+        let mut ordered: Vec<f64> = set
+            .iter()
+            .map(|&position| {
+                let place = key.0.binary_search(&self.places[position]);
+                place.map_or(0.0, |place| rates[place])
+            })
+            .collect();
+        if with_dummy {
+            ordered.push(rates.last().copied().unwrap_or_default());
+        }
+        Ok(ordered)
+    }
+
+    /// Asks the probe and logs what came; the index in the log.
+    fn probe_once(&mut self, members: &[usize], dummy: bool, step: Step) -> Result<usize, Stop> {
+        let done = self.log.measurements.len();
+        if self.count >= self.runs_max {
+            return Err(Stop::Exhausted);
+        }
+        let ask = Ask {
+            members,
+            with_dummy: dummy,
+            step,
+            remaining: self.expected.saturating_sub(self.count).max(1),
+        };
+        let Reading {
+            rates_bytes_per_s: mut rates,
+            noise,
+            failed,
+        } = self.probe.measure(&ask).map_err(|Halt| Stop::Halt)?;
+        let died = !failed.is_empty();
+        rates.resize(members.len() + usize::from(dummy), 0.0);
+        self.log.dropped.extend(failed);
+        self.log.noise.push(noise);
+        self.log.measurements.push(Measurement {
+            members: members.to_vec(),
+            with_dummy: dummy,
+            step,
+            sum_bytes_per_s: rates[..members.len()].iter().sum(),
+            rates_bytes_per_s: rates,
+            predicted_bytes_per_s: None,
+            failed: died,
+        });
+        if died { Err(Stop::Died) } else { Ok(done) }
+    }
+
+    /// How often this set was measured.
+    pub(super) fn readings(&self, set: &[usize]) -> usize {
+        self.by_set.get(set).map_or(0, Vec::len)
+    }
+
+    /// Mean of all readings of this set.
+    pub(super) fn mean(&self, set: &[usize]) -> Option<Mean> {
+        let runs = self.by_set.get(set)?;
+        let mut rates = vec![0.0; set.len()];
+        for &run in runs {
+            for (sum, rate) in rates.iter_mut().zip(&self.runs[run].rates) {
+                *sum += rate / runs.len() as f64;
+            }
+        }
+        Some(Mean {
+            rates,
+            readings: runs.len(),
+        })
+    }
+
+    /// The sums of this set, one per reading.
+    pub(super) fn readings_of(&self, set: &[usize]) -> Vec<&Run> {
+        let runs = self.by_set.get(set).map_or(&[][..], Vec::as_slice);
+        runs.iter().map(|&run| &self.runs[run]).collect()
+    }
+
+    /// A target's own rate: mean of its readings alone.
+    pub(super) fn alone(&self, position: usize) -> f64 {
+        self.alone_sum[position] / self.alone_count[position].max(1) as f64
+    }
+
+    /// Readings behind that rate.
+    pub(super) fn alone_readings(&self, position: usize) -> usize {
+        self.alone_count[position]
+    }
+
+    /// Measures until the set has this many readings.
+    pub(super) fn at_least(
+        &mut self,
+        set: &[usize],
+        readings: usize,
+        step: Step,
+    ) -> Result<(), Stop> {
+        while self.readings(set) < readings {
+            self.measure(set, step)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,350 @@
+//! The search for walls from the first measurement to the findings. Called by `diagnose`. Decides
+//! which subset comes next; what it means is decided in the files beside.
+
+use super::drift::Anchor;
+use super::evidence::{Evidence, Log, Run, Stop};
+use super::members::Found;
+use super::model::{Limit, common};
+use super::scan::{Known, Loss};
+use super::search::{FLAG, Search};
+use super::types::{Findings, Probe, Setting, Step};
+use super::windows::{Covered, FILL};
+
+/// Noise beyond which a limit cannot be told from chance.
+pub(super) const NOISE_MAX: f64 = 0.12;
+/// A noise at which one reading of each set suffices.
+const NOISE_SINGLE: f64 = 0.0175;
+/// A run surely fills a wall if it could bring this many times the limit.
+const FULL: f64 = 1.05;
+/// Most readings of each set.
+const READINGS_MAX: f64 = 4.0;
+
+/// Finds the limits that the targets share.
+///
+/// Measures what the answers so far call for. Ends when nothing is left to explain, or when the
+/// probe halts: then what is known so far is concluded. A target that dies is left out, what was
+/// measured with it is dropped, and the rest is concluded; what was measured without it is not
+/// measured again.
+///
+/// # Panics
+/// If the order does not name each target once.
+pub fn find(setting: &Setting, probe: &mut dyn Probe) -> Findings {
+    let order = setting
+        .order
+        .clone()
+        .unwrap_or_else(|| (0..setting.targets).collect());
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    assert!(
+        sorted.into_iter().eq(0..setting.targets),
+        "the order must name each target once"
+    );
+    let mut log = Log::default();
+    loop {
+        let places: Vec<usize> = order
+            .iter()
+            .copied()
+            .filter(|target| !log.dropped.contains(target))
+            .collect();
+        let evidence = Evidence::new(probe, &mut log, places, setting.noise);
+        let known = Known::new(&evidence);
+        let mut search = Search {
+            evidence,
+            known,
+            order_known: setting.order.is_some(),
+            readings: 1,
+            found: Vec::new(),
+            anchor: Anchor::default(),
+            predictions: Vec::new(),
+            scanned: 0,
+            taken_back: false,
+            dropped: Vec::new(),
+            dummy: None,
+            with_dummy: Vec::new(),
+        };
+        let end = search.run(setting);
+        if end == Err(Stop::Died) {
+            continue;
+        }
+        let mut findings = search.findings(setting, end);
+        log.hand_over(&mut findings);
+        return findings;
+    }
+}
+
+impl Search<'_> {
+    fn run(&mut self, setting: &Setting) -> Result<(), Stop> {
+        let count = self.evidence.count();
+        if count == 0 {
+            return Ok(());
+        }
+        self.measure_alone()?;
+        let all: Vec<usize> = (0..count).collect();
+        if count < 2 {
+            self.known.refresh(&self.evidence);
+            return Ok(());
+        }
+        self.evidence.measure(&all, Step::All)?;
+        self.known.refresh(&self.evidence);
+        if self.evidence.noise() > NOISE_MAX {
+            return Ok(());
+        }
+        let readings = (self.evidence.noise() / NOISE_SINGLE).powi(2).ceil();
+        self.readings = readings.clamp(1.0, READINGS_MAX) as usize;
+        self.measure_alone()?;
+        self.evidence.at_least(&all, self.readings, Step::All)?;
+        self.known.refresh(&self.evidence);
+        self.set_anchor()?;
+        self.explain()?;
+        self.tell_kinds(setting)?;
+        self.try_predictions()
+    }
+
+    /// Finds walls until each measured set is explained and no window is left.
+    fn explain(&mut self) -> Result<(), Stop> {
+        let all: Vec<usize> = (0..self.evidence.count()).collect();
+        let mut suspects = vec![all];
+        let mut covered = Covered::default();
+        let mut failures: Vec<(Vec<usize>, usize)> = Vec::new();
+        let mut finds = 0;
+        loop {
+            if self.check_drift()? {
+                failures.clear();
+            }
+            self.evidence.expected = self.evidence.runs_done() + self.open_runs(&suspects);
+            if let Some((set, loss)) = self.most_suspect(&mut suspects, &failures) {
+                if finds < 4 * self.evidence.count() && self.explain_one(&set, &loss)? {
+                    finds += 1;
+                    suspects.extend(self.measured());
+                    suspects.sort_unstable();
+                    suspects.dedup();
+                } else if let Some(failure) = failures.iter_mut().find(|one| one.0 == set) {
+                    failure.1 += 1;
+                } else {
+                    failures.push((set, 1));
+                }
+                continue;
+            }
+            let Some(window) = self.next_window(&mut covered) else {
+                return Ok(());
+            };
+            self.evidence
+                .at_least(&window, self.readings, Step::Window)?;
+            suspects.push(window);
+        }
+    }
+
+    /// Roughly how many runs are still to come.
+    fn open_runs(&self, suspects: &[Vec<usize>]) -> usize {
+        let each = 4.0 * (self.evidence.count() as f64).log2() + 6.0;
+        let windows: usize = self
+            .known
+            .model
+            .walls
+            .iter()
+            .map(|wall| wall.members.len())
+            .sum();
+        suspects.len().min(1) * each as usize + windows.min(self.evidence.count()) / 2 + 2
+    }
+
+    /// Finds the wall behind one loss; false if there is none.
+    fn explain_one(&mut self, set: &[usize], loss: &Loss) -> Result<bool, Stop> {
+        let Some(core) = self.core(set, loss)? else {
+            return Ok(false);
+        };
+        let (mut wall, mut found) = self.wall_of(core)?;
+        if self.check_drift()? {
+            return Ok(false);
+        }
+        let same = self
+            .known
+            .model
+            .walls
+            .iter()
+            .any(|one| one.members == wall.members);
+        let dropped = self
+            .dropped
+            .iter()
+            .filter(|one| **one == wall.members)
+            .count();
+        if same || dropped > 1 || !self.is_beyond_doubt(&wall.members, wall.limit_bytes_per_s)? {
+            return Ok(false);
+        }
+        found.peak = self.peak(&wall.members)?;
+        found.falls |= found.peak.is_some();
+        if found.falls {
+            let full = self.evidence.mean(&wall.members);
+            wall.limit_bytes_per_s = full.map_or(wall.limit_bytes_per_s, |mean| mean.sum());
+        }
+        let members = wall.members.clone();
+        self.add(wall, found);
+        self.refit();
+        self.review(&members)?;
+        self.prune();
+        Ok(true)
+    }
+
+    /// The set with the clearest loss; those without one are taken off the list.
+    fn most_suspect(
+        &self,
+        suspects: &mut Vec<Vec<usize>>,
+        failures: &[(Vec<usize>, usize)],
+    ) -> Option<(Vec<usize>, Loss)> {
+        let mut best: Option<(Vec<usize>, Loss)> = None;
+        suspects.retain(|set| {
+            if failures
+                .iter()
+                .any(|failure| failure.0 == *set && failure.1 >= 2)
+            {
+                return false;
+            }
+            let Some(loss) = self.known.scan(set, &self.evidence, 0.0) else {
+                return false;
+            };
+            if loss.score < FLAG || set.len() < 2 {
+                return false;
+            }
+            if best
+                .as_ref()
+                .is_none_or(|(_, other)| loss.score > other.score)
+            {
+                best = Some((set.clone(), loss));
+            }
+            true
+        });
+        best
+    }
+
+    /// Sets measured since this was last asked, or all if walls were taken back.
+    fn measured(&mut self) -> Vec<Vec<usize>> {
+        let runs = &self.evidence.runs;
+        let since = if self.taken_back {
+            0
+        } else {
+            self.scanned.min(runs.len())
+        };
+        self.taken_back = false;
+        self.scanned = runs.len();
+        let sets = runs[since..].iter().filter(|run| run.set.len() > 1);
+        sets.map(|run| run.set.clone()).collect()
+    }
+
+    /// Takes a wall in; of walls with equal members the tightest stays.
+    fn add(&mut self, wall: Limit, found: Found) {
+        let deviation = self
+            .evidence
+            .mean(&found.core)
+            .map_or(0.0, |mean| self.deviation(&mean.rates, mean.readings));
+        let walls = &mut self.known.model.walls;
+        if let Some(same) = walls.iter().position(|other| other.members == wall.members) {
+            walls[same].limit_bytes_per_s = wall.limit_bytes_per_s;
+            self.known.deviations[same] = deviation;
+            self.found[same] = found;
+            return;
+        }
+        // In the order of their size, as every prediction goes through them.
+        let place = walls.partition_point(|other| other.members.len() <= wall.members.len());
+        walls.insert(place, wall);
+        self.known.deviations.insert(place, deviation);
+        self.found.insert(place, found);
+    }
+
+    /// A wall that was full made its members look like members of the walls around it; now that it
+    /// is known, they are tried with room in it.
+    fn review(&mut self, inner: &[usize]) -> Result<(), Stop> {
+        for index in 0..self.known.model.walls.len() {
+            let wall = &self.known.model.walls[index];
+            let mut members = wall.members.clone();
+            if members.len() <= inner.len() || common(&members, inner) < inner.len() {
+                continue;
+            }
+            let limit = wall.limit_bytes_per_s;
+            // While it is in doubt it must not explain itself.
+            self.known.model.walls[index].limit_bytes_per_s = f64::INFINITY;
+            let tried = self.trim(&mut members, limit, inner);
+            self.known.model.walls[index].limit_bytes_per_s = limit;
+            tried?;
+            if members.len() < self.known.model.walls[index].members.len() {
+                self.found[index].core.retain(|one| members.contains(one));
+                self.known.model.walls[index].members = members;
+                self.taken_back = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Each limit is the mean over all readings that fill it and no wall around it.
+    fn refit(&mut self) {
+        for index in 0..self.known.model.walls.len() {
+            if self.found[index].falls {
+                continue;
+            }
+            let (mut sum, mut weight) = (0.0, 0.0);
+            for run in &self.evidence.runs {
+                if let Some((passed, deviation)) = self.full_reading(index, run) {
+                    sum += passed / deviation.powi(2);
+                    weight += deviation.powi(-2);
+                }
+            }
+            if weight > 0.0 {
+                self.known.model.walls[index].limit_bytes_per_s = sum / weight;
+                self.known.deviations[index] = weight.powf(-0.5);
+            }
+        }
+    }
+
+    /// What passed a wall in a run that fills it, with its standard deviation. Only runs of members
+    /// count: with others, a wall not yet known may hold all of them back.
+    fn full_reading(&self, index: usize, run: &Run) -> Option<(f64, f64)> {
+        let walls = &self.known.model.walls;
+        let wall = &walls[index];
+        if common(&run.set, &wall.members) < run.set.len() {
+            return None;
+        }
+        let core = &self.found[index].core;
+        let wanted = self.known.predict_without(&run.set, index);
+        if common(&run.set, core) < core.len() && wanted < FULL * wall.limit_bytes_per_s {
+            return None;
+        }
+        // Another full wall that reaches outside decides what comes here.
+        let around = |&other: &usize| {
+            let shared = common(&walls[other].members, &wall.members);
+            other != index && shared > 0 && shared < walls[other].members.len()
+        };
+        if self.known.model.binding(&run.set, FILL).iter().any(around) {
+            return None;
+        }
+        let deviation = self.deviation(&run.rates, 1);
+        let passed: f64 = run.rates.iter().sum();
+        // Far below: a smaller wall inside, not yet known, has taken it.
+        let near = (passed - wall.limit_bytes_per_s).abs()
+            < 4.0 * deviation + 0.02 * wall.limit_bytes_per_s;
+        near.then_some((passed, deviation.max(f64::MIN_POSITIVE)))
+    }
+
+    /// Drops walls that the others explain, and walls that a measured set contradicts.
+    fn prune(&mut self) {
+        let noise = self.evidence.noise();
+        let mut index = 0;
+        while index < self.known.model.walls.len() {
+            let wall = &self.known.model.walls[index];
+            let members = wall.members.len() as f64;
+            let others = self.known.predict_without(&wall.members, index);
+            let slack = (2.5 * noise / members.sqrt()).max(0.01);
+            let explained = others < wall.limit_bytes_per_s * (1.0 + slack);
+            let deviation = self.known.deviations[index];
+            let limit = wall.limit_bytes_per_s;
+            let above =
+                !self.found[index].falls && self.seen_above(&wall.members, limit, deviation);
+            if explained || above {
+                let gone = self.known.model.walls.remove(index);
+                self.dropped.push(gone.members);
+                self.known.deviations.remove(index);
+                self.found.remove(index);
+                self.taken_back = true;
+            } else {
+                index += 1;
+            }
+        }
+    }
+}

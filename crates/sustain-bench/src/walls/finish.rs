@@ -1,0 +1,130 @@
+//! From what was measured and decided to the findings. Called by `find`, once.
+
+use super::evidence::Stop;
+use super::find::NOISE_MAX;
+use super::search::{FLAG, LOSS_MIN, Search};
+use super::types::{
+    Findings, Setting, Share, Together, TooNoisy, Wall, WallKind, WallState, WeakestEvidence,
+};
+
+impl Search<'_> {
+    pub(super) fn findings(self, setting: &Setting, end: Result<(), Stop>) -> Findings {
+        let noise = self.evidence.noise();
+        let too_noisy = (noise > NOISE_MAX).then(|| TooNoisy {
+            noise,
+            noise_max: NOISE_MAX,
+            longer: (noise / NOISE_MAX).powi(2),
+        });
+        let mut alone = vec![None; setting.targets];
+        for position in 0..self.evidence.count() {
+            if self.evidence.alone_readings(position) > 0 {
+                alone[self.evidence.target(position)] = Some(self.evidence.alone(position));
+            }
+        }
+        let together = self.together(setting.targets);
+        let mut walls: Vec<Wall> = (0..self.known.model.walls.len())
+            .map(|index| self.wall(index))
+            .collect();
+        walls.sort_by_key(|wall| (std::cmp::Reverse(wall.members.len()), wall.members[0]));
+        Findings {
+            resolution: self.resolution(),
+            alone,
+            together,
+            walls,
+            drift: self.anchor.drift.clone(),
+            noise,
+            too_noisy,
+            complete: end.is_ok(),
+            order_known: self.order_known,
+            measurements: Vec::new(),
+            dropped: Vec::new(),
+        }
+    }
+
+    fn together(&self, targets: usize) -> Option<Together> {
+        let all: Vec<usize> = (0..self.evidence.count()).collect();
+        let mean = self.evidence.mean(&all)?;
+        let mut rates = vec![0.0; targets];
+        for (&position, &rate) in all.iter().zip(&mean.rates) {
+            rates[self.evidence.target(position)] = rate;
+        }
+        Some(Together {
+            sum_bytes_per_s: mean.sum(),
+            sum_alone_bytes_per_s: all.iter().map(|&one| self.evidence.alone(one)).sum(),
+            rates_bytes_per_s: rates,
+            readings: mean.readings,
+        })
+    }
+
+    /// The largest part of the sum that could be lost unseen.
+    fn resolution(&self) -> f64 {
+        let all: Vec<usize> = (0..self.evidence.count()).collect();
+        let total = self.known.total(&all, &self.evidence);
+        let sum = self.known.predict(&all);
+        total.map_or(1.0, |(_, deviation)| (FLAG * deviation / sum).max(LOSS_MIN))
+    }
+
+    fn wall(&self, index: usize) -> Wall {
+        let known = &self.known.model.walls[index];
+        let found = &self.found[index];
+        let limit = known.limit_bytes_per_s;
+        let headroom = self.known.predict_without(&known.members, index) / limit - 1.0;
+        let margin = found.margin.min(found.core_score);
+        let kind = if self.is_tool(&known.members) {
+            WallKind::Tool
+        } else if found.peak.is_some() {
+            WallKind::Collapse
+        } else {
+            WallKind::Limit
+        };
+        let state = if self.known.model.crosses(index) {
+            WallState::Crossing
+        } else if kind == WallKind::Collapse {
+            WallState::CapacityIsLowerBound
+        } else if margin < 3.0 || self.failed(index) || !self.order_known {
+            WallState::MembersUncertain
+        } else {
+            WallState::Confirmed
+        };
+        Wall {
+            members: self.evidence.targets(&known.members),
+            limit_bytes_per_s: found.peak.unwrap_or(limit),
+            deviation_bytes_per_s: self.known.deviations[index],
+            kind,
+            state,
+            confidence: 1.0 - (-margin.powi(2) / 2.0).exp(),
+            headroom,
+            weakest: WeakestEvidence {
+                member: found.weakest,
+                margin,
+                subset: self.evidence.targets(&found.subset),
+            },
+            at_full_load_bytes_per_s: found.peak.map(|_| limit),
+            missed_revolutions: self.misses_revolutions(&known.members, &found.core),
+            prediction: self.prediction(index),
+            shares: self.shares(&known.members),
+        }
+    }
+
+    /// Who gets what in the runs of all members.
+    fn shares(&self, members: &[usize]) -> Vec<Share> {
+        let runs = self.evidence.readings_of(members);
+        let Some(mean) = self.evidence.mean(members) else {
+            return Vec::new();
+        };
+        let noise = self.evidence.noise();
+        let mut shares: Vec<Share> = Vec::new();
+        for (place, &member) in members.iter().enumerate() {
+            let rate = mean.rates[place];
+            let near = |other: f64| (other - rate).abs() <= (3.5 * noise * rate).max(0.02 * rate);
+            let repeats = (runs.len() > 1).then(|| runs.iter().all(|run| near(run.rates[place])));
+            shares.push(Share {
+                member: self.evidence.target(member),
+                rate_bytes_per_s: rate,
+                repeats,
+            });
+        }
+        shares.sort_by_key(|share| share.member);
+        shares
+    }
+}

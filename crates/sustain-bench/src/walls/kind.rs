@@ -1,0 +1,123 @@
+//! Limit, collapse or tool, and whether revolutions are missed. Called by `find` at the end.
+
+use super::evidence::Stop;
+use super::model::common;
+use super::reading::median;
+use super::search::Search;
+use super::types::{Setting, Step};
+
+/// A ratio is whole if it is this near, relative to itself,
+const FRACTION: f64 = 0.06;
+/// for more than this part of the members,
+const FRACTION_PART: f64 = 0.9;
+/// and above this in the median.
+const FRACTION_LEAST: f64 = 1.7;
+/// The sum of all members is below the best sum seen by this part: a collapse.
+pub(super) const COLLAPSE: f64 = 0.05;
+/// And by so many standard deviations.
+pub(super) const COLLAPSE_SCORE: f64 = 3.5;
+
+impl Search<'_> {
+    /// Runs the dummy along with each wall's members.
+    pub(super) fn tell_kinds(&mut self, setting: &Setting) -> Result<(), Stop> {
+        let walls = self.known.model.walls.clone();
+        if !setting.dummy || walls.is_empty() {
+            return Ok(());
+        }
+        let (_, paced) = self.evidence.measure_with_dummy(&[])?;
+        self.dummy = Some(paced);
+        for wall in &walls {
+            let with = self.evidence.measure_with_dummy(&wall.members)?;
+            self.with_dummy
+                .push((wall.members.clone(), with.0 + with.1));
+        }
+        Ok(())
+    }
+
+    /// Whether the core brings less than a part of it did: then more load is less sum, and a target
+    /// that is held back beside it is a member whatever the sum says.
+    pub(super) fn falls(&self, core: &[usize]) -> bool {
+        let Some(whole) = self.evidence.mean(core) else {
+            return false;
+        };
+        let deviation = self.deviation(&whole.rates, whole.readings);
+        self.evidence.runs.iter().any(|run| {
+            let part = run.set.len() < core.len() && common(&run.set, core) == run.set.len();
+            let more = run.rates.iter().sum::<f64>() - whole.sum();
+            let doubt = deviation.hypot(self.deviation(&run.rates, 1));
+            part && more > (COLLAPSE * whole.sum()).max(COLLAPSE_SCORE * doubt)
+        })
+    }
+
+    /// If parts of a wall's members brought clearly more than all of them: the best sum seen.
+    /// Both are measured again before it counts.
+    pub(super) fn peak(&mut self, members: &[usize]) -> Result<Option<f64>, Stop> {
+        let mut best: Option<(f64, Vec<usize>)> = None;
+        for run in &self.evidence.runs {
+            if common(&run.set, members) < run.set.len() {
+                continue;
+            }
+            let sum = self.evidence.mean(&run.set).map_or(0.0, |mean| mean.sum());
+            if best.as_ref().is_none_or(|(other, _)| sum > *other) {
+                best = Some((sum, run.set.clone()));
+            }
+        }
+        let Some((_, part)) = best else {
+            return Ok(None);
+        };
+        for again in [false, true] {
+            let readings = 2 * self.readings * usize::from(again);
+            self.evidence.at_least(&part, readings, Step::Ladder)?;
+            self.evidence.at_least(members, readings, Step::Ladder)?;
+            let (Some(most), Some(all)) = (self.evidence.mean(&part), self.evidence.mean(members))
+            else {
+                return Ok(None);
+            };
+            let deviation = self
+                .deviation(&most.rates, most.readings)
+                .hypot(self.deviation(&all.rates, all.readings));
+            let fall = most.sum() - all.sum();
+            if fall < (COLLAPSE * most.sum()).max(COLLAPSE_SCORE * deviation) {
+                return Ok(None);
+            }
+        }
+        Ok(self.evidence.mean(&part).map(|mean| mean.sum()))
+    }
+
+    /// Whether the dummy takes its part of this wall.
+    pub(super) fn is_tool(&self, members: &[usize]) -> bool {
+        let with = self.with_dummy.iter().find(|with| with.0 == members);
+        let (Some(dummy), Some(with), Some(mean)) = (self.dummy, with, self.evidence.mean(members))
+        else {
+            return false;
+        };
+        with.1 < mean.sum() + dummy / 2.0
+    }
+
+    /// Whether most members run at whole fractions of their own rate, with all of them and with
+    /// just so many that the wall is full: by chance shares are halves at one load, not at two.
+    pub(super) fn misses_revolutions(&self, members: &[usize], core: &[usize]) -> bool {
+        [members, core]
+            .into_iter()
+            .all(|set| self.runs_at_fractions(set))
+    }
+
+    fn runs_at_fractions(&self, set: &[usize]) -> bool {
+        let Some(mean) = self.evidence.mean(set) else {
+            return false;
+        };
+        let mut near = 0;
+        let mut ratios = Vec::new();
+        for (&member, &rate) in set.iter().zip(&mean.rates) {
+            let ratio = self.evidence.alone(member) / rate.max(f64::MIN_POSITIVE);
+            let slack = (3.0 * self.evidence.noise() * ratio)
+                .max(FRACTION * ratio)
+                .min(0.3);
+            if (ratio - ratio.round().max(1.0)).abs() <= slack {
+                near += 1;
+            }
+            ratios.push(ratio);
+        }
+        near as f64 > FRACTION_PART * set.len() as f64 && median(&ratios) > FRACTION_LEAST
+    }
+}

@@ -1,0 +1,400 @@
+//! From a core to all members of its wall. Called by `find`. A target is a member if adding it to
+//! the overloaded core adds nothing: true for every sharing that wastes nothing.
+
+use super::evidence::Stop;
+use super::kind::{COLLAPSE, COLLAPSE_SCORE};
+use super::model::{Limit, Model};
+use super::search::{Core, Search};
+use super::types::Step;
+
+/// Standard deviations at which a membership is settled.
+const SETTLED: f64 = 3.0;
+/// Most readings of one set.
+const REPEATS_MAX: usize = 8;
+/// A sum above the limit times this,
+const ABOVE: f64 = 1.01;
+/// and so many standard deviations, contradicts it.
+const ABOVE_SCORE: f64 = 4.0;
+/// A target that adds less than this part of the limit is not told from a member.
+const GAIN_MIN: f64 = 0.005;
+
+/// What is kept of how a wall was found.
+#[derive(Clone)]
+pub(super) struct Found {
+    pub(super) core: Vec<usize>,
+    pub(super) core_score: f64,
+    /// The thinnest margin, its target, its subset.
+    pub(super) margin: f64,
+    pub(super) weakest: Option<usize>,
+    pub(super) subset: Vec<usize>,
+    /// The sum falls with more members, and rises again.
+    pub(super) falls: bool,
+    /// The best sum seen, if all members bring clearly less.
+    pub(super) peak: Option<f64>,
+}
+
+/// The wall being grown.
+struct Growth {
+    core: Vec<usize>,
+    limit: f64,
+    /// Walls known plus the core as a wall.
+    model: Model,
+    found: Found,
+    /// Targets that add nothing to the core by the walls known already.
+    undecided: Vec<usize>,
+}
+
+impl Search<'_> {
+    /// All members of the wall that holds this core.
+    pub(super) fn wall_of(&mut self, core: Core) -> Result<(Limit, Found), Stop> {
+        let whole = core.members.clone();
+        let mut growth = Growth {
+            model: self.known.with(Limit {
+                members: core.members.clone(),
+                limit_bytes_per_s: core.limit,
+            }),
+            found: Found {
+                core: core.members.clone(),
+                core_score: core.score,
+                margin: f64::INFINITY,
+                weakest: None,
+                subset: core.members.clone(),
+                falls: self.falls(&whole),
+                peak: None,
+            },
+            limit: core.limit,
+            core: core.members,
+            undecided: Vec::new(),
+        };
+        let mut members = growth.core.clone();
+        let (low, high) = (members[0], members[members.len() - 1]);
+        if self.order_known {
+            let left: Vec<usize> = (0..low).rev().collect();
+            let right: Vec<usize> = (high + 1..self.evidence.count()).collect();
+            for side in [left, right] {
+                let length = self.boundary(&mut growth, &side)?;
+                members.extend(&side[..length]);
+            }
+            let between: Vec<usize> = (low..high)
+                .filter(|member| !growth.core.contains(member))
+                .collect();
+            self.halve(&mut growth, &between, &mut members)?;
+        } else {
+            let rest: Vec<usize> = (0..self.evidence.count())
+                .filter(|member| !members.contains(member))
+                .collect();
+            self.halve(&mut growth, &rest, &mut members)?;
+        }
+        members.sort_unstable();
+        let doubtful = std::mem::take(&mut growth.undecided);
+        self.trim(&mut members, growth.limit, &doubtful)?;
+        let deviation = self.deviation_of_sum(&growth.core);
+        self.let_go(&mut members, growth.limit, deviation, &doubtful);
+        self.load(&mut growth, &mut members)?;
+        let wall = Limit {
+            members,
+            limit_bytes_per_s: growth.limit,
+        };
+        Ok((wall, growth.found))
+    }
+
+    /// Tries the doubtful members with others, chosen so that the walls known have room. With a
+    /// known order only from the ends inwards: a wall is a stretch.
+    pub(super) fn trim(
+        &mut self,
+        members: &mut Vec<usize>,
+        limit: f64,
+        doubtful: &[usize],
+    ) -> Result<(), Stop> {
+        let mut ends: Vec<Vec<usize>> = vec![members.clone()];
+        ends.push(ends[0].iter().rev().copied().collect());
+        for end in ends {
+            for member in end {
+                let doubt = doubtful.contains(&member);
+                if doubt && members.len() > 2 && !self.belongs(member, members, limit)? {
+                    members.retain(|&one| one != member);
+                } else if self.order_known {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of members that could not be tried, as long as the others were seen above the limit
+    /// together with them.
+    fn let_go(&self, members: &mut Vec<usize>, limit: f64, deviation: f64, doubtful: &[usize]) {
+        while members.len() > 2 && self.seen_above(members, limit, deviation) {
+            let last = members.len() - 1;
+            if doubtful.contains(&members[last])
+                && !self.seen_above(&members[..last], limit, deviation)
+            {
+                members.pop();
+            } else if doubtful.contains(&members[0]) {
+                members.remove(0);
+            } else if doubtful.contains(&members[last]) {
+                members.pop();
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Whether the members were seen above the limit.
+    pub(super) fn seen_above(&self, members: &[usize], limit: f64, deviation: f64) -> bool {
+        self.evidence.runs.iter().any(|run| {
+            let mut wanted = 0.0;
+            let mut rates = Vec::new();
+            for (&member, &rate) in run.set.iter().zip(&run.rates) {
+                if members.binary_search(&member).is_ok() {
+                    wanted += self.evidence.alone(member);
+                    rates.push(rate);
+                }
+            }
+            let sum: f64 = rates.iter().sum();
+            if sum <= limit * ABOVE {
+                return false;
+            }
+            let deviation = self.deviation(&rates, 1).hypot(deviation);
+            // If nothing held them back, the sum falls with more of them: a collapse.
+            let held = sum < wanted - ABOVE_SCORE * deviation;
+            held && sum > limit * ABOVE + ABOVE_SCORE * deviation
+        })
+    }
+
+    /// Whether a member adds nothing to others of its wall; true if that cannot be tried.
+    fn belongs(&mut self, member: usize, members: &[usize], limit: f64) -> Result<bool, Stop> {
+        let rest: Vec<usize> = members
+            .iter()
+            .copied()
+            .filter(|&one| one != member)
+            .collect();
+        let set = self.with_room(member, &rest);
+        let inside = self.known.with(Limit {
+            members: members.to_vec(),
+            limit_bytes_per_s: limit,
+        });
+        let outside = self.known.with(Limit {
+            members: rest,
+            limit_bytes_per_s: limit,
+        });
+        let with = inside.predict(&set);
+        let gain = outside.least(&set) - with;
+        if gain < 4.0 * GAIN_MIN * limit {
+            return Ok(true);
+        }
+        self.evidence.at_least(&set, 1, Step::Members)?;
+        while let Some(mean) = self.evidence.mean(&set) {
+            let deviation = self.deviation(&mean.rates, mean.readings);
+            let beyond = mean.sum() - (with + 0.5 * gain);
+            if beyond.abs() >= SETTLED * deviation || mean.readings >= REPEATS_MAX {
+                return Ok(beyond <= 0.0);
+            }
+            self.evidence.measure(&set, Step::Members)?;
+        }
+        Ok(true)
+    }
+
+    /// A target and as many of the others as leave room in each known wall that holds it.
+    fn with_room(&self, member: usize, others: &[usize]) -> Vec<usize> {
+        let walls = &self.known.model.walls;
+        let holds = |wall: usize, one: usize| walls[wall].members.binary_search(&one).is_ok();
+        let mut turn = others.to_vec();
+        let shared = |one: usize| {
+            (0..walls.len())
+                .filter(|&wall| holds(wall, one) && holds(wall, member))
+                .count()
+        };
+        turn.sort_by_key(|&one| shared(one));
+        let mut set = vec![member];
+        for one in turn {
+            let place = set.partition_point(|&other| other < one);
+            set.insert(place, one);
+            let full = self.known.model.binding(&set, 1.0);
+            if full.iter().any(|&wall| holds(wall, member)) {
+                set.remove(place);
+            }
+        }
+        set
+    }
+
+    /// How many of a row of neighbours are members, if members are all the first ones.
+    fn boundary(&mut self, growth: &mut Growth, side: &[usize]) -> Result<usize, Stop> {
+        let (mut inside, mut outside) = (0, side.len() + 1);
+        let mut length = self.guess(growth, side);
+        let mut grow = 1;
+        let mut down = false;
+        while outside - inside > 1 {
+            let length_now = length.clamp(inside + 1, outside - 1);
+            if self.all_in(growth, &side[..length_now])? {
+                inside = length_now;
+                length = if down {
+                    usize::midpoint(inside, outside)
+                } else {
+                    inside + grow
+                };
+                if inside + 1 == outside {
+                    break;
+                }
+            } else {
+                outside = length_now;
+                down = true;
+                length = if outside - inside > 1 && grow == 1 {
+                    grow = 2;
+                    outside - 1
+                } else {
+                    usize::midpoint(inside, outside)
+                };
+                continue;
+            }
+            grow *= 2;
+        }
+        Ok(inside)
+    }
+
+    /// Where the members probably end: those next to the core that are held back with all.
+    fn guess(&self, growth: &Growth, side: &[usize]) -> usize {
+        let all: Vec<usize> = (0..self.evidence.count()).collect();
+        let Some(mean) = self.evidence.mean(&all) else {
+            return 1;
+        };
+        let mut sum: f64 = growth.core.iter().map(|&member| mean.rates[member]).sum();
+        let mut length = 0;
+        for &member in side {
+            sum += mean.rates[member];
+            if !self.throttled(&all, &[member]) || sum > growth.limit * 1.05 {
+                break;
+            }
+            length += 1;
+        }
+        length.max(1)
+    }
+
+    /// Whether all of a group are members.
+    fn all_in(&mut self, growth: &mut Growth, group: &[usize]) -> Result<bool, Stop> {
+        Ok(self.test(growth, group)? == Verdict::In)
+    }
+
+    /// Halves groups until each is in or out as a whole.
+    fn halve(
+        &mut self,
+        growth: &mut Growth,
+        group: &[usize],
+        members: &mut Vec<usize>,
+    ) -> Result<(), Stop> {
+        if group.is_empty() {
+            return Ok(());
+        }
+        match self.test(growth, group)? {
+            Verdict::In => members.extend(group),
+            Verdict::Out => {}
+            Verdict::Mixed => {
+                let (one, other) = group.split_at(group.len() / 2);
+                self.halve(growth, one, members)?;
+                self.halve(growth, other, members)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a group to the core and compares the sum with "all in" and "all out".
+    fn test(&mut self, growth: &mut Growth, group: &[usize]) -> Result<Verdict, Stop> {
+        let mut set = [&growth.core[..], group].concat();
+        set.sort_unstable();
+        let limit = growth.limit;
+        let mut gain_min = f64::INFINITY;
+        for &member in group {
+            let mut one = growth.core.clone();
+            one.push(member);
+            one.sort_unstable();
+            let gain = growth.model.least(&one) - limit;
+            if gain > GAIN_MIN * limit {
+                gain_min = gain_min.min(gain);
+            } else if !growth.undecided.contains(&member) {
+                growth.undecided.push(member);
+            }
+        }
+        let out = growth.model.predict(&set);
+        self.evidence.at_least(&set, 1, Step::Members)?;
+        loop {
+            let Some(mean) = self.evidence.mean(&set) else {
+                return Ok(Verdict::Mixed);
+            };
+            let deviation = self
+                .deviation(&mean.rates, mean.readings)
+                .hypot(self.deviation_of_sum(&growth.core));
+            let gap = (0.5 * gain_min)
+                .min((4.0 * deviation).max(0.02 * limit))
+                .max(0.005 * limit);
+            let sum = mean.sum();
+            let margin = (limit + gap - sum).abs() / deviation;
+            if margin < SETTLED && mean.readings < REPEATS_MAX {
+                self.evidence.measure(&set, Step::Members)?;
+                continue;
+            }
+            let held = growth.found.falls && self.all_throttled(&set, group);
+            if margin < growth.found.margin {
+                growth.found.margin = margin;
+                growth.found.weakest = group.first().map(|&place| self.evidence.target(place));
+                growth.found.subset = set;
+            }
+            return Ok(if sum <= limit + gap || held {
+                Verdict::In
+            } else if group.len() == 1 || sum > out - gap {
+                Verdict::Out
+            } else {
+                Verdict::Mixed
+            });
+        }
+    }
+
+    fn all_throttled(&self, set: &[usize], group: &[usize]) -> bool {
+        group.iter().all(|&member| self.throttled(set, &[member]))
+    }
+
+    /// Standard deviation of a sum of measured rates.
+    pub(super) fn deviation(&self, rates: &[f64], readings: usize) -> f64 {
+        let squares: f64 = rates.iter().map(|rate| rate.powi(2)).sum();
+        let sum: f64 = rates.iter().sum();
+        (self.evidence.noise() * (squares / readings.max(1) as f64).sqrt()).hypot(2e-4 * sum)
+    }
+
+    /// The same for the mean of a set's readings.
+    fn deviation_of_sum(&self, set: &[usize]) -> f64 {
+        let mean = self.evidence.mean(set);
+        mean.map_or(0.0, |mean| self.deviation(&mean.rates, mean.readings))
+    }
+
+    /// Runs all members; if the sum falls, group tests said too much and each is tried by itself.
+    fn load(&mut self, growth: &mut Growth, members: &mut Vec<usize>) -> Result<(), Stop> {
+        self.evidence
+            .at_least(members, self.readings, Step::Ladder)?;
+        let Some(mean) = self.evidence.mean(members) else {
+            return Ok(());
+        };
+        let fall = growth.limit - mean.sum();
+        let deviation = self
+            .deviation(&mean.rates, mean.readings)
+            .hypot(self.deviation_of_sum(&growth.core));
+        if fall <= (COLLAPSE * growth.limit).max(COLLAPSE_SCORE * deviation) {
+            return Ok(());
+        }
+        growth.limit = growth.limit.min(mean.sum());
+        let mut kept = growth.core.clone();
+        for &member in members.iter() {
+            if !growth.core.contains(&member) && self.all_in(growth, &[member])? {
+                kept.push(member);
+            }
+        }
+        kept.sort_unstable();
+        *members = kept;
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    In,
+    Out,
+    Mixed,
+}

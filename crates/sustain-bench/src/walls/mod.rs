@@ -1,0 +1,28 @@
+//! Finds the limits that several targets share ("walls") from the rates of subsets of them. Called
+//! by `diagnose`, which measures; nothing here touches a disk, a clock or a random number.
+//!
+//! What is decided, is decided on sums: how a limit is shared among its members (equally, by queue
+//! depth, by slot) differs between machines, but the sum that leaves a saturated limit does not.
+//! docs/method.md has the rules, thresholds, costs, and where it fails.
+
+mod drift;
+mod evidence;
+mod find;
+mod finish;
+mod kind;
+mod members;
+mod model;
+mod predict;
+mod reading;
+mod scan;
+mod search;
+mod types;
+mod windows;
+
+pub use find::find;
+pub use model::{Limit, Model};
+pub use reading::Reading;
+pub use types::{
+    Ask, Drift, Findings, Halt, Measurement, Prediction, Probe, Setting, Share, Step, Together,
+    TooNoisy, Wall, WallKind, WallState, WeakestEvidence,
+};

@@ -1,0 +1,116 @@
+//! Tries what was found: a subset that nothing was inferred from is predicted, then measured.
+//! Called by `find` at the end.
+
+use super::evidence::Stop;
+use super::search::Search;
+use super::types::{Prediction, Step};
+
+/// A subset tries a wall if it could bring this many times the limit.
+const FULL: f64 = 1.05;
+/// A prediction that is off by this part, and by so many deviations, has failed.
+const OFF: f64 = 0.02;
+const OFF_SCORE: f64 = 4.0;
+
+/// A subset by position, predicted, then measured.
+pub(super) struct Tried {
+    set: Vec<usize>,
+    least: f64,
+    most: f64,
+    measured: f64,
+    deviation: f64,
+}
+
+impl Search<'_> {
+    /// Measures subsets, few enough, that each wall is tried by one.
+    pub(super) fn try_predictions(&mut self) -> Result<(), Stop> {
+        for wall in 0..self.known.model.walls.len() {
+            if self.tried(wall).is_some() {
+                continue;
+            }
+            let sets = self.candidates(wall);
+            let fresh = |set: &&Vec<usize>| self.evidence.readings(set) == 0;
+            let Some(set) = sets.iter().filter(fresh).find(|set| self.tries(set, wall)) else {
+                continue;
+            };
+            let (one, other) = (self.known.predict(set), self.known.model.least(set));
+            self.evidence.measure(set, Step::Predict)?;
+            let (measured, deviation) = self.known.total(set, &self.evidence).map_or(
+                (one, f64::INFINITY),
+                |(_, deviation)| {
+                    let mean = self.evidence.mean(set);
+                    (mean.map_or(0.0, |mean| mean.sum()), deviation)
+                },
+            );
+            self.predictions.push(Tried {
+                set: set.clone(),
+                least: one.min(other),
+                most: one.max(other),
+                measured,
+                deviation,
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether a set fills this wall although none around it.
+    fn tries(&self, set: &[usize], wall: usize) -> bool {
+        let walls = &self.known.model.walls;
+        let part: Vec<usize> = set
+            .iter()
+            .copied()
+            .filter(|member| walls[wall].members.binary_search(member).is_ok())
+            .collect();
+        part.len() > 1
+            && self.known.predict_without(&part, wall) > FULL * walls[wall].limit_bytes_per_s
+            && self.known.model.binding(set, 1.0).contains(&wall)
+    }
+
+    /// Subsets that may try a wall; the first ones serve many walls at once.
+    fn candidates(&self, wall: usize) -> Vec<Vec<usize>> {
+        let members = &self.known.model.walls[wall].members;
+        let count = self.evidence.count();
+        let next = (0..count).find(|one| members.binary_search(one).is_err());
+        let mut wider: Vec<usize> = members.iter().copied().chain(next).collect();
+        wider.sort_unstable();
+        let last = members.len() - 1;
+        let mut candidates = vec![
+            (0..count).step_by(2).collect(),
+            (1..count).step_by(2).collect(),
+            (0..count).filter(|one| one % 3 > 0).collect(),
+            members[1..].to_vec(),
+            members[..last].to_vec(),
+            wider,
+        ];
+        if last > 2 {
+            let mut holed = members.clone();
+            holed.remove(last / 2);
+            candidates.insert(3, holed);
+        }
+        candidates.retain(|set| set.len() > 1);
+        candidates
+    }
+
+    fn tried(&self, wall: usize) -> Option<&Tried> {
+        self.predictions
+            .iter()
+            .find(|tried| self.tries(&tried.set, wall))
+    }
+
+    /// What was predicted for a wall and came.
+    pub(super) fn prediction(&self, wall: usize) -> Option<Prediction> {
+        self.tried(wall).map(|tried| Prediction {
+            members: self.evidence.targets(&tried.set),
+            predicted_bytes_per_s: tried.most,
+            measured_bytes_per_s: tried.measured,
+            deviation_bytes_per_s: tried.deviation,
+        })
+    }
+
+    /// Whether a prediction for a wall failed.
+    pub(super) fn failed(&self, wall: usize) -> bool {
+        self.tried(wall).is_some_and(|tried| {
+            let slack = (OFF_SCORE * tried.deviation).max(OFF * tried.most);
+            tried.measured > tried.most + slack || tried.measured < tried.least - slack
+        })
+    }
+}

@@ -1,0 +1,228 @@
+//! Compares a measured set with what the walls known so far allow: the loss of each part, and the
+//! stretch (in the order of the targets) whose loss stands out most. Called by the search. Works on
+//! sums over stretches, so that a small loss is not diluted by the targets around it.
+
+use super::evidence::{Evidence, Mean};
+use super::model::{Limit, Model};
+
+/// The walls so far, by position.
+pub(super) struct Known {
+    pub(super) model: Model,
+    /// Standard deviation of each wall's limit.
+    pub(super) deviations: Vec<f64>,
+}
+
+/// Part of a set whose sum can be predicted: one target, or what a full wall holds together.
+pub(super) struct Unit {
+    pub(super) members: Vec<usize>,
+    pub(super) expected: f64,
+    pub(super) variance: f64,
+}
+
+/// What full walls hold together.
+struct Group {
+    members: Vec<usize>,
+    expected: f64,
+    variance: f64,
+}
+
+/// A stretch that brings less than expected.
+#[derive(Clone, Debug)]
+pub(super) struct Loss {
+    pub(super) members: Vec<usize>,
+    pub(super) loss: f64,
+    /// Distance from the threshold asked, in standard deviations.
+    pub(super) score: f64,
+}
+
+impl Known {
+    pub(super) fn new(evidence: &Evidence<'_>) -> Self {
+        let mut known = Self {
+            model: Model::default(),
+            deviations: Vec::new(),
+        };
+        known.refresh(evidence);
+        known
+    }
+
+    /// Takes over the rates alone as known now.
+    pub(super) fn refresh(&mut self, evidence: &Evidence<'_>) {
+        self.model.alone_bytes_per_s = (0..evidence.count())
+            .map(|position| evidence.alone(position))
+            .collect();
+    }
+
+    /// The sum that the walls let through.
+    pub(super) fn predict(&self, set: &[usize]) -> f64 {
+        self.model.predict(set)
+    }
+
+    /// The least sum without one wall.
+    pub(super) fn predict_without(&self, set: &[usize], wall: usize) -> f64 {
+        let mut rest = self.model.clone();
+        rest.walls.remove(wall);
+        rest.least(set)
+    }
+
+    /// The same with one more.
+    pub(super) fn with(&self, wall: Limit) -> Model {
+        let mut model = self.model.clone();
+        model.walls.push(wall);
+        model
+    }
+
+    /// The parts of a set whose sums are predicted, in the order of their first targets.
+    pub(super) fn units(&self, set: &[usize], evidence: &Evidence<'_>) -> Vec<Unit> {
+        let mut groups: Vec<Group> = Vec::new();
+        let mut group_of = vec![usize::MAX; self.model.alone_bytes_per_s.len()];
+        for wall in self.model.binding(set, 1.0).into_iter().rev() {
+            let Limit {
+                members,
+                limit_bytes_per_s,
+            } = &self.model.walls[wall];
+            let variance = self.deviations[wall].powi(2);
+            let part: Vec<usize> = set
+                .iter()
+                .copied()
+                .filter(|member| members.binary_search(member).is_ok())
+                .collect();
+            let touched = part
+                .iter()
+                .map(|&one| group_of[one])
+                .find(|&group| group < groups.len());
+            if let Some(index) = touched {
+                let group = &mut groups[index];
+                if part.iter().any(|&one| group_of[one] != index) {
+                    group
+                        .members
+                        .extend(part.iter().filter(|&&one| group_of[one] != index));
+                    group.members.sort_unstable();
+                    group.variance += variance;
+                    group.expected = self.model.predict_lowest(&group.members);
+                }
+                part.iter().for_each(|&one| group_of[one] = index);
+            } else {
+                part.iter().for_each(|&one| group_of[one] = groups.len());
+                groups.push(Group {
+                    members: part,
+                    expected: *limit_bytes_per_s,
+                    variance,
+                });
+            }
+        }
+        let noise = evidence.noise();
+        let alone = &self.model.alone_bytes_per_s;
+        let mut units: Vec<Unit> = Vec::new();
+        for &member in set {
+            if let Some(group) = groups.get_mut(group_of[member]) {
+                if group.members.first() == Some(&member) {
+                    units.push(Unit {
+                        expected: group.expected,
+                        members: std::mem::take(&mut group.members),
+                        variance: group.variance,
+                    });
+                }
+            } else {
+                let readings = evidence.alone_readings(member).max(1) as f64;
+                units.push(Unit {
+                    members: vec![member],
+                    expected: alone[member],
+                    variance: (noise * alone[member]).powi(2) / readings,
+                });
+            }
+        }
+        units
+    }
+
+    /// The stretch whose loss beyond `threshold` stands out most. `None` if nothing was measured.
+    pub(super) fn scan(
+        &self,
+        set: &[usize],
+        evidence: &Evidence<'_>,
+        threshold: f64,
+    ) -> Option<Loss> {
+        let mean = evidence.mean(set)?;
+        let units = self.units(set, evidence);
+        let sums = Sums::of(set, &units, &mean, evidence.noise());
+        let mut best: Option<(f64, usize, usize)> = None;
+        for first in 0..units.len() {
+            for end in first + 1..=units.len() {
+                let score = sums.score(first, end, threshold);
+                if best.is_none_or(|(other, ..)| score > other) {
+                    best = Some((score, first, end));
+                }
+            }
+        }
+        let (score, first, end) = best?;
+        let mut members: Vec<usize> = units[first..end]
+            .iter()
+            .flat_map(|unit| unit.members.iter().copied())
+            .collect();
+        members.sort_unstable();
+        Some(Loss {
+            members,
+            loss: sums.loss[end] - sums.loss[first],
+            score,
+        })
+    }
+
+    /// Loss of the whole set, and its standard deviation.
+    pub(super) fn total(&self, set: &[usize], evidence: &Evidence<'_>) -> Option<(f64, f64)> {
+        let mean = evidence.mean(set)?;
+        let units = self.units(set, evidence);
+        let sums = Sums::of(set, &units, &mean, evidence.noise());
+        Some((sums.loss[units.len()], sums.variance[units.len()].sqrt()))
+    }
+}
+
+/// A relative error of sums that no noise explains, so that deviations are never zero.
+const ROUNDING: f64 = 2e-4;
+
+/// Running sums over units.
+struct Sums {
+    loss: Vec<f64>,
+    expected: Vec<f64>,
+    variance: Vec<f64>,
+}
+
+impl Sums {
+    fn of(set: &[usize], units: &[Unit], mean: &Mean, noise: f64) -> Self {
+        let mut sums = Self {
+            loss: vec![0.0],
+            expected: vec![0.0],
+            variance: vec![0.0],
+        };
+        let (mut loss, mut expected, mut variance) = (0.0, 0.0, 0.0);
+        for unit in units {
+            let mut rate = 0.0;
+            let mut squares = 0.0;
+            for member in &unit.members {
+                let measured = set
+                    .binary_search(member)
+                    .map_or(0.0, |place| mean.rates[place]);
+                rate += measured;
+                squares += measured.powi(2);
+            }
+            loss += unit.expected - rate;
+            expected += unit.expected;
+            variance += unit.variance
+                + noise.powi(2) * squares / mean.readings as f64
+                + (ROUNDING * unit.expected).powi(2);
+            sums.loss.push(loss);
+            sums.expected.push(expected);
+            sums.variance.push(variance);
+        }
+        sums
+    }
+
+    fn score(&self, first: usize, end: usize, threshold: f64) -> f64 {
+        let loss = self.loss[end] - self.loss[first];
+        let variance = self.variance[end] - self.variance[first];
+        // A loss of less than this part of what was expected is none, however sure.
+        let floor = super::search::LOSS_MIN * (self.expected[end] - self.expected[first]);
+        if threshold == 0.0 && loss < floor {
+            return -1.0;
+        }
+        (loss - threshold) / variance.sqrt().max(f64::MIN_POSITIVE)
+    }
+}

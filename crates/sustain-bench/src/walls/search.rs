@@ -1,0 +1,300 @@
+//! Narrows a loss down to a core: a set that overloads one unknown wall, and of which no target
+//! can be left out. Called by `find`. Every decision is repeated until its sum is far from the
+//! threshold, or the repeats are used up.
+
+use super::evidence::{Evidence, Stop};
+use super::model::common;
+use super::reading::median;
+use super::scan::{Known, Loss};
+use super::types::Step;
+
+/// A loss below this part of what was expected is no wall.
+pub(super) const LOSS_MIN: f64 = 0.015;
+/// Standard deviations at which a stretch is looked into.
+pub(super) const FLAG: f64 = 3.5;
+/// Standard deviations at which a wall's loss is beyond doubt.
+const CORE: f64 = 4.0;
+/// Standard deviations at which a loss needs no second reading.
+const CLEAR: f64 = 8.0;
+/// A wall must hold back at least this part of its limit,
+const HEADROOM_MIN: f64 = 0.02;
+/// and this many times the noise of a reading.
+const HEADROOM_NOISE: f64 = 2.0;
+/// A surrounding that shows this part of the loss is large enough,
+const MOST: f64 = 0.6;
+/// and a larger one is preferred if it shows so much more.
+const MORE: f64 = 1.2;
+/// Standard deviations at which a part of a core loses by itself.
+const PART: f64 = 4.0;
+/// Standard deviations at which single steps of the search are settled.
+const STEP: f64 = 2.5;
+/// A target that stands this far below its own rate is certainly held back.
+const THROTTLED: f64 = 4.5;
+/// Most readings of one set.
+const REPEATS_MAX: usize = 6;
+
+/// What the search for walls carries along.
+pub(super) struct Search<'a> {
+    pub(super) evidence: Evidence<'a>,
+    pub(super) known: Known,
+    /// Positions follow the order in which the targets hang.
+    pub(super) order_known: bool,
+    /// Readings of each set before it is judged at all.
+    pub(super) readings: usize,
+    pub(super) found: Vec<super::members::Found>,
+    pub(super) anchor: super::drift::Anchor,
+    /// Runs whose losses were looked at.
+    pub(super) scanned: usize,
+    /// A wall was dropped or lost members, so that old runs may show a loss again.
+    pub(super) taken_back: bool,
+    /// Members of walls found and dropped again, once for each time.
+    pub(super) dropped: Vec<Vec<usize>>,
+    /// The dummy's own rate.
+    pub(super) dummy: Option<f64>,
+    /// Sets and their sums with the dummy's rate.
+    pub(super) with_dummy: Vec<(Vec<usize>, f64)>,
+    /// Sets predicted, then measured.
+    pub(super) predictions: Vec<super::predict::Tried>,
+}
+
+/// A set that overloads one wall and holds only members of it.
+pub(super) struct Core {
+    pub(super) members: Vec<usize>,
+    pub(super) limit: f64,
+    /// Distance of its loss from zero, in standard deviations.
+    pub(super) score: f64,
+}
+
+impl Search<'_> {
+    /// The core behind a loss that was seen in `set`; `None` if it does not hold.
+    pub(super) fn core(&mut self, set: &[usize], seen: &Loss) -> Result<Option<Core>, Stop> {
+        let Some((start, loss)) = self.narrow(set, seen)? else {
+            return Ok(None);
+        };
+        let (mut members, mut loss) = (start, loss);
+        loop {
+            let threshold = self.threshold(&members, loss.loss);
+            let window = self.shortest(&members, threshold, false)?;
+            let window = self.shortest(&window, threshold, true)?;
+            // In a known order what lies between members is one.
+            let core = if self.order_known {
+                window
+            } else {
+                self.drop_idle(window, threshold)?
+            };
+            // Two walls that lose little each may have passed for one that loses much.
+            match self.losing_part(&core) {
+                Some(part) if part.0.len() < members.len() => (members, loss) = part,
+                _ => {
+                    members = core;
+                    break;
+                }
+            }
+        }
+        let Some((mut loss, mut deviation)) = self.known.total(&members, &self.evidence) else {
+            return Ok(None);
+        };
+        if loss < CLEAR * deviation {
+            self.evidence
+                .at_least(&members, 2 * self.readings, Step::Confirm)?;
+            (loss, deviation) = self
+                .known
+                .total(&members, &self.evidence)
+                .unwrap_or((0.0, f64::INFINITY));
+        }
+        Ok((members.len() > 1 && loss > deviation).then(|| Core {
+            limit: self.known.predict(&members) - loss,
+            members,
+            score: loss / deviation,
+        }))
+    }
+
+    /// The smallest surrounding of the loss that shows it by itself.
+    fn narrow(&mut self, set: &[usize], seen: &Loss) -> Result<Option<(Vec<usize>, Loss)>, Stop> {
+        let (Some(&low), Some(&high)) = (seen.members.first(), seen.members.last()) else {
+            return Ok(None);
+        };
+        let place = |member: usize| set.partition_point(|&other| other < member);
+        let (mut first, mut end) = (place(low), place(high) + 1);
+        let mut grow = 1;
+        let mut best: Option<(Vec<usize>, Loss)> = None;
+        loop {
+            let part = &set[first..end];
+            if part.len() > 1 {
+                self.evidence.at_least(part, self.readings, Step::Search)?;
+                if part.len() == set.len() && self.evidence.readings(part) < 2 * self.readings {
+                    self.evidence.measure(part, Step::Confirm)?;
+                }
+                if let Some(loss) = self.known.scan(part, &self.evidence, 0.0)
+                    && loss.score > FLAG
+                {
+                    // A part of the members loses less: the more, the clearer every step after.
+                    let most = loss.loss > MOST * seen.loss;
+                    if best
+                        .as_ref()
+                        .is_none_or(|(_, other)| loss.loss > MORE * other.loss)
+                    {
+                        best = Some((part.to_vec(), loss));
+                    }
+                    if most {
+                        return Ok(best);
+                    }
+                }
+            }
+            if part.len() == set.len() {
+                return Ok(best);
+            }
+            first = first.saturating_sub(grow);
+            end = (end + grow).min(set.len());
+            grow *= 2;
+        }
+    }
+
+    /// A measured part of the core that loses more than a part of one wall's members would: without
+    /// a member the loss shrinks by that member's rate.
+    fn losing_part(&self, core: &[usize]) -> Option<(Vec<usize>, Loss)> {
+        let (whole, deviation) = self.known.total(core, &self.evidence)?;
+        let mut parts: Vec<&Vec<usize>> = self
+            .evidence
+            .runs
+            .iter()
+            .map(|run| &run.set)
+            .filter(|set| set.len() > 1 && set.len() < core.len())
+            .filter(|set| common(set, core) == set.len())
+            .collect();
+        parts.sort_by_key(|part| part.len());
+        parts.into_iter().find_map(|part| {
+            let loss = self.known.scan(part, &self.evidence, 0.0)?;
+            let left: f64 = core
+                .iter()
+                .filter(|member| part.binary_search(member).is_err())
+                .map(|&member| self.evidence.alone(member))
+                .sum();
+            let more = loss.loss - (whole - left).max(0.0);
+            let doubt = deviation.hypot(loss.loss / loss.score);
+            (loss.score > PART && more > PART * doubt).then(|| (part.clone(), loss))
+        })
+    }
+
+    /// The loss that still counts while targets are taken away.
+    fn threshold(&self, set: &[usize], loss: f64) -> f64 {
+        let alone: Vec<f64> = set
+            .iter()
+            .map(|&member| self.evidence.alone(member))
+            .collect();
+        let deviation = self
+            .known
+            .total(set, &self.evidence)
+            .map_or(0.0, |total| total.1);
+        (0.35 * median(&alone)).max(3.5 * deviation).min(0.5 * loss)
+    }
+
+    /// Whether the set loses more than the threshold somewhere.
+    fn loses(&mut self, set: &[usize], threshold: f64, readings_max: usize) -> Result<bool, Stop> {
+        if set.len() < 2 {
+            return Ok(false);
+        }
+        self.evidence.at_least(set, 1, Step::Search)?;
+        loop {
+            let score = self
+                .known
+                .scan(set, &self.evidence, threshold)
+                .map_or(f64::NEG_INFINITY, |loss| loss.score);
+            if score.abs() >= STEP || self.evidence.readings(set) >= readings_max {
+                return Ok(score > 0.0);
+            }
+            self.evidence.measure(set, Step::Search)?;
+        }
+    }
+
+    /// The shortest front (or back) of a set that still loses.
+    fn shortest(&mut self, set: &[usize], threshold: f64, back: bool) -> Result<Vec<usize>, Stop> {
+        let part = |length: usize| {
+            if back {
+                &set[set.len() - length..]
+            } else {
+                &set[..length]
+            }
+        };
+        let (mut idle, mut losing) = (1, set.len());
+        while losing - idle > 1 {
+            let middle = usize::midpoint(idle, losing);
+            if self.loses(part(middle), threshold, REPEATS_MAX + self.readings)? {
+                losing = middle;
+            } else {
+                idle = middle;
+            }
+        }
+        Ok(part(losing).to_vec())
+    }
+
+    /// Leaves out what does not matter to the loss: targets between the members.
+    fn drop_idle(&mut self, window: Vec<usize>, threshold: f64) -> Result<Vec<usize>, Stop> {
+        let mut core = window;
+        let units = self.known.units(&core, &self.evidence);
+        for unit in &units {
+            if self.throttled(&core, &unit.members) {
+                continue;
+            }
+            let rest: Vec<usize> = core
+                .iter()
+                .copied()
+                .filter(|member| !unit.members.contains(member))
+                .collect();
+            if rest.len() > 1 && self.loses(&rest, threshold, REPEATS_MAX)? {
+                core = rest;
+            }
+        }
+        Ok(core)
+    }
+
+    /// Whether a single target is certainly held back in this set.
+    pub(super) fn throttled(&self, set: &[usize], members: &[usize]) -> bool {
+        let (&[member], Some(mean)) = (members, self.evidence.mean(set)) else {
+            return false;
+        };
+        let Ok(place) = set.binary_search(&member) else {
+            return false;
+        };
+        let alone = self.evidence.alone(member);
+        let rate = mean.rates[place];
+        let readings = self.evidence.alone_readings(member).max(1) as f64;
+        let noise = self.evidence.noise();
+        let deviation = noise
+            * (alone.powi(2) / readings + rate.powi(2) / mean.readings as f64)
+                .sqrt()
+                .max(1e-3 * alone);
+        alone - rate > (THROTTLED * deviation).max(LOSS_MIN * alone)
+    }
+
+    /// Measures the members afresh, and says whether their loss is beyond doubt.
+    pub(super) fn is_beyond_doubt(&mut self, members: &[usize], limit: f64) -> Result<bool, Stop> {
+        self.evidence
+            .at_least(members, self.readings, Step::Confirm)?;
+        if let Some((loss, deviation)) = self.known.total(members, &self.evidence)
+            && loss < CLEAR * deviation
+        {
+            self.evidence
+                .at_least(members, 2 * self.readings, Step::Confirm)?;
+        }
+        let mut again = members.len() <= 6;
+        loop {
+            let Some((loss, deviation)) = self.known.total(members, &self.evidence) else {
+                return Ok(false);
+            };
+            let expected = self.known.predict(members);
+            let score = loss / deviation;
+            if score < 7.0 && again {
+                again = false;
+                for &member in members {
+                    self.evidence.measure(&[member], Step::Confirm)?;
+                }
+                self.evidence.measure(members, Step::Confirm)?;
+                self.known.refresh(&self.evidence);
+                continue;
+            }
+            let least = HEADROOM_MIN.max(HEADROOM_NOISE * self.evidence.noise());
+            return Ok(score > CORE && expected > limit * (1.0 + least));
+        }
+    }
+}

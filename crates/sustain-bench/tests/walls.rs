@@ -1,0 +1,363 @@
+//! Walls on generated machines of known truth: what must be found, what must not, what it costs,
+//! and what happens when the measuring goes wrong.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on should stop where it is, and may say why"
+)]
+
+mod walls_machines;
+
+use sustain_bench::walls::{
+    Ask, Findings, Halt, Limit, Model, Probe, Reading, Setting, Step, WallKind, find,
+};
+use walls_machines::score::{Score, diagnose, judge};
+use walls_machines::table::{Cell, at_noise, cost, kind_of, named};
+use walls_machines::{Behaviour, Bench, Chance, Machine, SHARINGS, Shape, Sharing};
+
+/// Machines of each shape and sharing at each noise: 15 * 14 * 5 = 1,050.
+const MACHINES: u64 = 14;
+const SEED: u64 = 9_000;
+
+fn assert_goals(noise: f64, goal: f64) {
+    let [score, _] = at_noise(noise, MACHINES, SEED, true);
+    assert!(
+        score.recall() >= goal,
+        "recall at {noise}: {}",
+        score.recall()
+    );
+    assert!(
+        score.precision() >= goal,
+        "precision at {noise}: {}",
+        score.precision()
+    );
+}
+
+#[test]
+fn crossing_walls_are_found_under_priority() {
+    let mut score = Score::default();
+    for noise in [0.0, 0.01, 0.02] {
+        let cell = Cell {
+            noise,
+            shape: Shape::Overlap,
+            sharing: Sharing::Priority,
+            machines: 40,
+            seed: SEED,
+            order_known: true,
+        };
+        score.add(&cell.run());
+    }
+    assert!(score.recall() >= 0.95, "{}", score.recall());
+    assert!(score.precision() >= 0.95, "{}", score.precision());
+}
+
+#[test]
+fn walls_are_found_without_noise() {
+    assert_goals(0.0, 0.99);
+}
+
+#[test]
+fn walls_are_found_at_half_a_percent() {
+    assert_goals(0.005, 0.99);
+}
+
+#[test]
+fn walls_are_found_at_one_percent() {
+    assert_goals(0.01, 0.99);
+}
+
+#[test]
+fn walls_are_found_at_two_percent_with_their_limits() {
+    assert_goals(0.02, 0.99);
+    let [common, _] = at_noise(0.02, MACHINES, SEED, true);
+    assert!(
+        common.capacity_error(0.95) < 0.02,
+        "{}",
+        common.capacity_error(0.95)
+    );
+}
+
+#[test]
+fn walls_are_found_at_five_percent() {
+    assert_goals(0.05, 0.97);
+}
+
+#[test]
+fn no_wall_is_claimed_where_there_is_none() {
+    for noise in [0.0, 0.01, 0.02, 0.05] {
+        let score = Cell {
+            noise,
+            shape: Shape::None,
+            sharing: Sharing::MaxMin,
+            machines: 60,
+            seed: 500,
+            order_known: true,
+        }
+        .run();
+        assert_eq!(score.reported, 0, "at {noise}");
+    }
+}
+
+#[test]
+fn one_wall_costs_at_most_three_subsets_a_target_or_four_if_they_are_few() {
+    let (mut few, mut many) = (Score::default(), Score::default());
+    for seed in 0..90 {
+        let mut chance = Chance::new(40_000 + seed);
+        let mut machine = Machine::generate(&mut chance, Shape::One, None);
+        machine.sharing = SHARINGS[seed as usize % 3];
+        let mut bench = Bench::new(&machine, 0.01, seed);
+        bench.dummy = machine.rates[0] / 4.0;
+        let findings = diagnose(&mut bench, true, 0.01);
+        let score = judge(&machine, &findings, 0.01);
+        if machine.rates.len() < 16 {
+            &mut few
+        } else {
+            &mut many
+        }
+        .add(&score);
+    }
+    let mean = |score: &Score| score.readings_per_disk / score.machines as f64;
+    assert!(mean(&few) <= 4.0, "{}", mean(&few));
+    assert!(mean(&many) <= 3.0, "{}", mean(&many));
+}
+
+#[test]
+fn many_walls_cost_no_more_than_n_log_n() {
+    for (name, count) in [("8 channels", 64), ("pairs", 64), ("tree 8+2+1", 64)] {
+        let (findings, score) = cost(&named(name, count), 0.01);
+        assert_eq!(score.hit, score.required, "{name}");
+        assert_eq!(score.right, score.reported, "{name}");
+        assert!(
+            score.worst_n_log_n < 1.5,
+            "{name}: {}",
+            findings.measurements.len()
+        );
+    }
+}
+
+#[test]
+fn limit_collapse_and_tool_are_told_apart() {
+    let count = |behaviour, tool, want: fn(WallKind) -> bool| {
+        (0..40)
+            .filter(|&seed| {
+                kind_of(0.01, behaviour, tool, 70 + seed).is_some_and(|seen| want(seen.kind))
+            })
+            .count()
+    };
+    assert!(count(Behaviour::Flat, false, |kind| kind == WallKind::Limit) >= 39);
+    assert!(
+        count(Behaviour::Collapse(0.8), false, |kind| kind
+            == WallKind::Collapse)
+            >= 39
+    );
+    assert!(count(Behaviour::Flat, true, |kind| kind == WallKind::Tool) >= 39);
+}
+
+#[test]
+fn missed_revolutions_are_seen_in_the_ratios() {
+    let seen = (0..40).filter(|&seed| {
+        kind_of(0.01, Behaviour::Revolutions, false, 70 + seed)
+            .is_some_and(|seen| seen.missed_revolutions)
+    });
+    let flat = (0..40).filter(|&seed| {
+        kind_of(0.01, Behaviour::Flat, false, 70 + seed).is_some_and(|seen| seen.missed_revolutions)
+    });
+    assert!(seen.count() >= 39);
+    assert!(flat.count() <= 1);
+}
+
+/// Sixteen disks, a channel of eight that carries five.
+fn sixteen() -> Machine {
+    let mut machine = Machine::plain(&mut Chance::new(3), 16, Sharing::MaxMin);
+    machine.limit(4, 12, 5.0);
+    machine
+}
+
+fn members(findings: &Findings) -> Vec<Vec<usize>> {
+    findings
+        .walls
+        .iter()
+        .map(|wall| wall.members.clone())
+        .collect()
+}
+
+#[test]
+fn a_target_that_dies_is_left_out_and_the_rest_is_concluded() {
+    let machine = sixteen();
+    let mut bench = Bench::new(&machine, 0.01, 5);
+    let dies = machine.order[6];
+    bench.death = Some((dies, 30));
+    let findings = diagnose(&mut bench, true, 0.01);
+    assert_eq!(findings.dropped, [dies]);
+    assert_eq!(findings.alone[dies], None);
+    let mut left = machine.walls[0].members.clone();
+    left.retain(|&member| member != dies);
+    assert_eq!(members(&findings), [left]);
+    assert_eq!(
+        findings
+            .measurements
+            .iter()
+            .filter(|one| one.failed)
+            .count(),
+        1
+    );
+    // What was measured without it is not measured again.
+    let alone = findings
+        .measurements
+        .iter()
+        .filter(|one| one.step == Step::Alone);
+    assert_eq!(alone.count(), 16);
+}
+
+#[test]
+fn a_halt_concludes_with_what_there_is() {
+    let machine = sixteen();
+    for readings in 0..60 {
+        let mut bench = Bench::new(&machine, 0.01, 5);
+        bench.readings_max = readings;
+        let findings = diagnose(&mut bench, true, 0.01);
+        assert_eq!(findings.measurements.len(), bench.readings);
+        assert!(findings.complete || bench.readings == readings);
+        assert!(readings >= 16 || !findings.complete);
+        let known = findings.alone.iter().flatten().count();
+        assert_eq!(known, readings.min(16));
+    }
+}
+
+#[test]
+fn too_much_noise_is_said_and_no_wall_claimed() {
+    let machine = sixteen();
+    let mut bench = Bench::new(&machine, 0.25, 5);
+    let findings = diagnose(&mut bench, true, 0.01);
+    let noisy = findings.too_noisy.unwrap();
+    assert!(noisy.longer > 1.0);
+    assert_eq!(members(&findings), Vec::<Vec<usize>>::new());
+}
+
+#[test]
+fn a_common_drift_is_noticed_and_the_wall_still_found() {
+    let machine = sixteen();
+    let mut bench = Bench::new(&machine, 0.005, 5);
+    bench.drift = |reading| if reading < 25 { 1.0 } else { 0.93 };
+    let findings = diagnose(&mut bench, true, 0.005);
+    assert!(findings.drift.significant);
+    assert!(
+        (findings.drift.largest + 0.07).abs() < 0.02,
+        "{:?}",
+        findings.drift
+    );
+    assert!(findings.drift.alone_repeated);
+    assert_eq!(members(&findings), [machine.walls[0].members.clone()]);
+}
+
+#[test]
+fn no_drift_is_claimed_where_there_is_none() {
+    let machine = sixteen();
+    for seed in 0..60 {
+        let findings = diagnose(&mut Bench::new(&machine, 0.02, seed), true, 0.02);
+        assert!(findings.drift.anchors > 0);
+        assert!(
+            !findings.drift.significant,
+            "seed {seed}: {:?}",
+            findings.drift
+        );
+    }
+}
+
+#[test]
+fn a_wall_carries_its_evidence() {
+    let machine = sixteen();
+    let mut bench = Bench::new(&machine, 0.01, 5);
+    bench.dummy = 100e6;
+    let findings = diagnose(&mut bench, true, 0.01);
+    let wall = &findings.walls[0];
+    let prediction = wall.prediction.as_ref().unwrap();
+    let off = prediction.predicted_bytes_per_s - prediction.measured_bytes_per_s;
+    assert!(off.abs() < 4.0 * prediction.deviation_bytes_per_s);
+    let earlier = findings
+        .measurements
+        .iter()
+        .filter(|one| one.members == prediction.members);
+    assert_eq!(earlier.count(), 1, "the subset was not used before");
+    assert_eq!(wall.shares.len(), 8);
+    assert!(wall.headroom > 0.5 && wall.headroom < 0.7);
+    assert!(wall.weakest.margin > 3.0 && wall.confidence > 0.98);
+    assert!(findings.order_known && findings.complete);
+}
+
+#[test]
+fn without_an_order_a_single_wall_is_found_all_the_same() {
+    let score = Cell {
+        noise: 0.01,
+        shape: Shape::One,
+        sharing: Sharing::MaxMin,
+        machines: 40,
+        seed: 300,
+        order_known: false,
+    }
+    .run();
+    assert!(score.recall() >= 0.95, "{}", score.recall());
+    assert!(score.precision() >= 0.95, "{}", score.precision());
+}
+
+#[test]
+fn with_no_wall_the_largest_loss_that_could_hide_is_named() {
+    let machine = Machine::plain(&mut Chance::new(3), 16, Sharing::MaxMin);
+    let findings = diagnose(&mut Bench::new(&machine, 0.01, 1), true, 0.01);
+    assert!(findings.walls.is_empty());
+    assert!(findings.resolution >= 0.01 && findings.resolution < 0.03);
+}
+
+/// Answers with one rate for each.
+struct Flat(f64);
+
+impl Probe for Flat {
+    fn measure(&mut self, ask: &Ask<'_>) -> Result<Reading, Halt> {
+        assert!(ask.members.is_sorted() && ask.remaining >= 1);
+        Ok(Reading {
+            rates_bytes_per_s: vec![self.0; ask.members.len()],
+            noise: vec![0.0; ask.members.len()],
+            failed: Vec::new(),
+        })
+    }
+}
+
+#[test]
+fn few_targets_and_rates_of_zero_do_no_harm() {
+    for targets in 0..4 {
+        for rate in [0.0, 1e8] {
+            let setting = Setting {
+                targets,
+                order: None,
+                noise: 0.0,
+                dummy: false,
+            };
+            let findings = find(&setting, &mut Flat(rate));
+            assert!(findings.walls.is_empty());
+            assert!(findings.complete && !findings.order_known);
+        }
+    }
+}
+
+#[test]
+fn a_model_predicts_sums_and_shares() {
+    let model = Model {
+        alone_bytes_per_s: vec![100.0, 100.0, 40.0, 100.0],
+        walls: vec![
+            Limit {
+                members: vec![0, 1],
+                limit_bytes_per_s: 120.0,
+            },
+            Limit {
+                members: vec![0, 1, 2],
+                limit_bytes_per_s: 130.0,
+            },
+        ],
+    };
+    assert!((model.predict(&[0, 1, 2, 3]) - 230.0).abs() < 1e-6);
+    let shares = model.predict_rates(&[0, 1, 2, 3]);
+    for (share, want) in shares.iter().zip([45.0, 45.0, 40.0, 100.0]) {
+        assert!((share - want).abs() < 1e-6, "{shares:?}");
+    }
+}

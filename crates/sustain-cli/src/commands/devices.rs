@@ -1,0 +1,71 @@
+//! `sustain devices`: the disks of this machine, how they hang together, and whether they may be
+//! written. It opens none of them.
+
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+use rustix::fs::{major, minor};
+use sustain::host::{BlockDevice, DevicesDocument, FileSystem, Roots, Topology};
+use sustain::report::terminal::devices_text;
+
+use super::output::{self, Document};
+use super::stores;
+use crate::Exit;
+use crate::flags::devices::DevicesFlags;
+use crate::request::UsageError;
+
+pub(crate) fn run(flags: &DevicesFlags) -> anyhow::Result<Exit> {
+    if let Some(path) = &flags.json {
+        output::check(path, Document::Json)?;
+    }
+    let roots = Roots::default();
+    let mut named = Vec::new();
+    for name in &flags.devices {
+        named.extend(devices_named(&roots, name)?);
+    }
+    let mut topology = Topology::read(&roots);
+    if !flags.devices.is_empty() {
+        topology = topology.only_under(&roots, &named);
+    }
+    let document = DevicesDocument::of(topology);
+    let text = devices_text(&document, stores::width());
+    stores::present(flags.json.as_deref(), &document, &text)?;
+    Ok(Exit::Done)
+}
+
+/// The device that was named by its path, or by its kernel name alone; of a file or directory, the
+/// disks on which it lies.
+fn devices_named(roots: &Roots, name: &str) -> Result<Vec<BlockDevice>, UsageError> {
+    let usage = |why: String| UsageError(format!("{name}: {why}"));
+    let path = Path::new(name);
+    let metadata = match path.metadata() {
+        Ok(metadata) => metadata,
+        Err(error) => {
+            let by_kernel_name = BlockDevice::from_name(roots, name);
+            return by_kernel_name.map(|device| vec![device]).map_err(|_| {
+                usage(format!(
+                    "{error}; sustain devices alone lists what there is"
+                ))
+            });
+        }
+    };
+    if metadata.file_type().is_block_device() {
+        let number = metadata.rdev();
+        let (major, minor) = (major(number), minor(number));
+        let device = BlockDevice::from_device_number(roots, major, minor);
+        return device
+            .map(|device| vec![device])
+            .map_err(|error| usage(error.to_string()));
+    }
+    if metadata.is_file() || metadata.is_dir() {
+        let disks = FileSystem::of(roots, path).and_then(|found| found.disks(roots));
+        let disks = disks.map_err(|error| usage(error.to_string()))?;
+        if disks.is_empty() {
+            return Err(usage(
+                "it is on no disk that can be seen from here".to_owned(),
+            ));
+        }
+        return Ok(disks);
+    }
+    Err(usage("it is neither a disk nor anything on one".to_owned()))
+}

@@ -1,0 +1,68 @@
+//! What to do, the best first: each piece of advice with the rate that was expected and the one
+//! that was measured, to one scale. Called by the section; it ranks nothing itself.
+
+use sustain_bench::diagnose::result::Advice;
+
+use super::super::escape;
+use super::super::table::glued;
+use super::facts::Facts;
+use super::walls::scaled_bars;
+use crate::format::size;
+
+const LABEL: f64 = 70.0;
+const BAR: f64 = 380.0;
+
+/// The list with its heading; empty without advice.
+pub(super) fn advice(facts: &Facts<'_>) -> String {
+    let all = &facts.result.advice;
+    if all.is_empty() {
+        return String::new();
+    }
+    let rates = all.iter().flat_map(|advice| {
+        let measured = advice.measured_bytes_per_s.unwrap_or(0.0);
+        [advice.expected_bytes_per_s, measured]
+    });
+    let scale = BAR / rates.fold(1.0, f64::max);
+    let items: String = all
+        .iter()
+        .map(|advice| item(facts, advice, scale))
+        .collect();
+    format!("<h2>What to do, the best first</h2>\n<ol class=\"advice\">\n{items}</ol>\n")
+}
+
+fn item(facts: &Facts<'_>, advice: &Advice, scale: f64) -> String {
+    let mut bars = vec![("expected", advice.expected_bytes_per_s, "alone".to_owned())];
+    if let Some(measured) = advice.measured_bytes_per_s {
+        bars.push(("measured", measured, "tried".to_owned()));
+    }
+    let left_out = if advice.leave_out.is_empty() {
+        String::new()
+    } else {
+        format!("Leave out {}: ", facts.list(&advice.leave_out))
+    };
+    format!(
+        "<li><h3>{}</h3>\n{}<p>{}</p>\n</li>\n",
+        escape::text(&glued(&what(facts, advice))),
+        scaled_bars(&bars, LABEL, scale),
+        escape::text(&glued(&format!("{left_out}{}", advice.why))),
+    )
+}
+
+fn what(facts: &Facts<'_>, advice: &Advice) -> String {
+    let order = facts.list(&advice.order);
+    match (advice.layout.as_str(), advice.chunk_bytes) {
+        ("stripe", Some(chunk_bytes)) => {
+            format!("A stripe with chunks of {} over {order}", size(chunk_bytes))
+        }
+        ("stripe", None) => format!("A stripe over {order}"),
+        ("span", _) => format!("One after the other (span): {order}"),
+        ("independent", _) if !advice.move_elsewhere.is_empty() => {
+            format!(
+                "Other cables: {} elsewhere",
+                facts.list(&advice.move_elsewhere)
+            )
+        }
+        ("independent", _) => format!("Independent queues on {order}"),
+        (other, _) => format!("{other}: {order}"),
+    }
+}

@@ -1,0 +1,211 @@
+//! Every subset that was measured, as a picture in a table: a row per subset in the order of its
+//! first reading, a column per disk, in the cell a bar as high as the disk's rate over its rate
+//! alone. Over the columns the walls; at the right the sum beside the one foretold, and why.
+
+use std::fmt::Write as _;
+
+use super::super::escape;
+use super::super::table::glued;
+use super::facts::{Facts, Standing, Subset, off_by, ratio, wall_class};
+use crate::format::{percent, rate};
+
+/// With more disks than this cells have no figures, only bars.
+const FIGURES_MAX: usize = 16;
+/// A sum that is this far from the one foretold is marked.
+const OFF_MARKED: f64 = 0.05;
+
+/// The picture with its heading; empty if nothing was measured.
+pub(super) fn matrix(facts: &Facts<'_>) -> String {
+    if facts.subsets.is_empty() {
+        return String::new();
+    }
+    let class = if facts.disks.len() > FIGURES_MAX {
+        "matrix dense"
+    } else {
+        "matrix"
+    };
+    let sums = facts.subsets.iter().map(|subset| subset.sum_bytes_per_s);
+    let most = sums.fold(1.0, f64::max);
+    let rows = facts.subsets.iter().enumerate();
+    let rows: String = rows
+        .map(|(index, subset)| row(facts, subset, index + 1, most))
+        .collect();
+    format!(
+        "<h2>Every subset that was measured</h2>\n\
+         <figure><div class=\"{class}\"><table>\n<thead>\n{}{}</thead>\n<tbody>\n{rows}</tbody>\n\
+         </table></div>\n<figcaption>{}</figcaption></figure>\n",
+        wall_rows(facts),
+        name_row(facts),
+        escape::text(
+            "A row is a set of disks at work together. A full cell: the disk gives what it gives \
+             alone; a lower bar: it is held back, in the colour of the wall that does it, red \
+             where no wall explains it. An empty cell: not at work. Figures are MB/s. The mark in \
+             the sum is what the walls foretell."
+        ),
+    )
+}
+
+/// The walls over the columns of their members, side by side where they do not meet.
+fn wall_rows(facts: &Facts<'_>) -> String {
+    let mut lanes: Vec<Vec<Option<usize>>> = Vec::new();
+    for (index, wall) in facts.walls.iter().enumerate() {
+        let Some((first, last)) = wall.members.first().zip(wall.members.last()) else {
+            continue;
+        };
+        // A lane is taken also between members, so that one name stands for one wall.
+        let is_free = |lane: &Vec<Option<usize>>| lane[*first..=*last].iter().all(Option::is_none);
+        let lane = lanes.iter().position(is_free).unwrap_or_else(|| {
+            lanes.push(vec![None; facts.disks.len()]);
+            lanes.len() - 1
+        });
+        for member in &wall.members {
+            lanes[lane][*member] = Some(index);
+        }
+    }
+    lanes.iter().map(|lane| wall_row(facts, lane)).collect()
+}
+
+fn wall_row(facts: &Facts<'_>, lane: &[Option<usize>]) -> String {
+    let mut markup = "<tr class=\"lane\"><td></td>".to_owned();
+    for run in lane.chunk_by(|one, other| one == other) {
+        match run[0] {
+            None => {
+                let _ = write!(markup, "<td colspan=\"{}\"></td>", run.len());
+            }
+            Some(wall) => {
+                let limit = rate(facts.walls[wall].wall.limit_bytes_per_s);
+                let _ = write!(
+                    markup,
+                    "<td colspan=\"{}\" class=\"over {}\" title=\"wall {number}: {}\">{number}\
+                     </td>",
+                    run.len(),
+                    wall_class(wall),
+                    escape::text(&limit),
+                    number = wall + 1,
+                );
+            }
+        }
+    }
+    markup.push_str("<td colspan=\"5\"></td></tr>\n");
+    markup
+}
+
+fn name_row(facts: &Facts<'_>) -> String {
+    let mut markup = "<tr><th>subset</th>".to_owned();
+    for disk in &facts.disks {
+        let _ = write!(
+            markup,
+            "<th class=\"name\" title=\"{}\"><span>{}</span></th>",
+            escape::text(disk.name),
+            escape::text(&disk.label)
+        );
+    }
+    markup.push_str(
+        "<th colspan=\"2\">sum measured</th><th>foretold</th><th>off by</th><th>why</th></tr>\n",
+    );
+    markup
+}
+
+fn row(facts: &Facts<'_>, subset: &Subset, number: usize, most: f64) -> String {
+    let rates = &subset.rates_bytes_per_s;
+    let count = subset.readings_bytes_per_s.len();
+    let times = match (subset.is_alone, count) {
+        (true, _) => "alone".to_owned(),
+        (false, 1) => number.to_string(),
+        (false, count) => format!("{number} ×{count}"),
+    };
+    let mut markup = format!("<tr><th>{}</th>", escape::text(&times));
+    let standings = if subset.is_alone {
+        vec![Standing::Free; facts.disks.len()]
+    } else {
+        facts.standings(rates)
+    };
+    for (place, standing) in standings.into_iter().enumerate() {
+        markup.push_str(&cell(facts, rates, place, standing));
+    }
+    let mark = subset
+        .predicted_bytes_per_s
+        .map_or_else(String::new, |foretold| {
+            format!(";--mark:{:.1}%", (foretold / most * 100.0).min(100.0))
+        });
+    let _ = writeln!(
+        markup,
+        "<td class=\"figure\" title=\"{}\">{}</td><td class=\"sum\" style=\"--part:{:.1}%{mark}\">\
+         </td>{}<td class=\"why\">{}</td></tr>",
+        escape::text(&readings(subset)),
+        escape::text(&glued(&rate(subset.sum_bytes_per_s))),
+        subset.sum_bytes_per_s / most * 100.0,
+        foretold(subset),
+        escape::text(&glued(&why(subset))),
+    );
+    markup
+}
+
+fn cell(facts: &Facts<'_>, rates: &[Option<f64>], place: usize, standing: Standing) -> String {
+    let Some(own) = rates[place] else {
+        return "<td></td>".to_owned();
+    };
+    let disk = &facts.disks[place];
+    let part = disk.alone_bytes_per_s.and_then(|alone| ratio(own, alone));
+    let words = part.map_or_else(String::new, |part| format!(", {} of alone", percent(part)));
+    format!(
+        "<td class=\"at {}\" style=\"--part:{:.0}%\" title=\"{}\">{}</td>",
+        standing.class(),
+        part.unwrap_or(1.0).clamp(0.0, 1.0) * 100.0,
+        escape::text(&format!("{}: {}{words}", disk.label, rate(own))),
+        escape::text(&figure(own)),
+    )
+}
+
+/// A rate without its unit, in MB/s: the title has all.
+fn figure(bytes_per_s: f64) -> String {
+    let megabytes_per_s = bytes_per_s / 1e6;
+    if megabytes_per_s < 9.95 {
+        format!("{megabytes_per_s:.1}")
+    } else {
+        format!("{megabytes_per_s:.0}")
+    }
+}
+
+fn foretold(subset: &Subset) -> String {
+    let Some(foretold) = subset.predicted_bytes_per_s else {
+        return "<td></td><td></td>".to_owned();
+    };
+    let off = ratio(subset.sum_bytes_per_s, foretold).map(|part| part - 1.0);
+    let class = match off {
+        Some(off) if off.abs() > OFF_MARKED => " class=\"alarming\"",
+        _ => "",
+    };
+    format!(
+        "<td>{}</td><td{class}>{}</td>",
+        escape::text(&glued(&rate(foretold))),
+        escape::text(&glued(&off_by(subset.sum_bytes_per_s, foretold)))
+    )
+}
+
+fn why(subset: &Subset) -> String {
+    match subset.dummy_bytes_per_s {
+        Some(dummy) => format!(
+            "{}; beside a target that is no disk, at {}",
+            subset.step,
+            rate(dummy)
+        ),
+        None => subset.step.clone(),
+    }
+}
+
+/// How often it was measured, and what came of it.
+fn readings(subset: &Subset) -> String {
+    let sums = subset.readings_bytes_per_s.iter();
+    let (least, most) = sums.fold((f64::INFINITY, 0.0_f64), |(least, most), sum| {
+        (least.min(*sum), most.max(*sum))
+    });
+    match subset.readings_bytes_per_s.len() {
+        1 => "1 reading".to_owned(),
+        count if subset.is_alone => {
+            let disks = subset.rates_bytes_per_s.iter().flatten().count();
+            format!("{count} readings of {disks} disks, each by itself")
+        }
+        count => format!("{count} readings, {} to {}", rate(least), rate(most)),
+    }
+}

@@ -1,0 +1,83 @@
+//! The page of diagnoses: a section each, with several a table of all above. Its pictures are drawn
+//! here as SVG, so that they need no script. The one place of the page that knows the result of a
+//! diagnosis.
+
+mod advice;
+mod bars;
+mod facts;
+mod hops;
+mod machine;
+mod matrix;
+mod section;
+mod svg;
+mod tables;
+mod tree;
+mod walls;
+
+use super::escape;
+use super::page::frame;
+use super::table::Table;
+use crate::ReportError;
+use crate::format::{percent, rate};
+use crate::terminal::diagnosis_sentence;
+use sustain_bench::diagnose::result::DiagnoseResult;
+
+/// The whole page of diagnoses. It has no plotting script: its pictures need none.
+pub(super) fn page(results: &[DiagnoseResult]) -> Result<String, ReportError> {
+    let mut body = String::new();
+    if results.len() > 1 {
+        body.push_str(&overview(results));
+    }
+    for (index, result) in results.iter().enumerate() {
+        body.push_str(&section::section(result, index)?);
+    }
+    let version = results
+        .first()
+        .map_or("", |result| result.plan.sustain_version.as_str());
+    let title = match results {
+        [only] => format!("sustain: {}", name(only)),
+        several => format!("sustain: {} diagnoses", several.len()),
+    };
+    Ok(frame(&title, version, &body, None))
+}
+
+/// What was diagnosed: `diagnosis of 16 targets, write`.
+fn name(result: &DiagnoseResult) -> String {
+    let names: Vec<&str> = result.order.names.iter().map(String::as_str).collect();
+    let targets = match names.as_slice() {
+        [] => result.plan.targets.join(", "),
+        [only] => (*only).to_owned(),
+        [first @ .., last] if first.len() < 4 => format!("{} and {last}", first.join(", ")),
+        several => format!("{} targets", several.len()),
+    };
+    format!("diagnosis of {targets}, {}", result.plan.direction)
+}
+
+fn overview(results: &[DiagnoseResult]) -> String {
+    let mut table = Table::new(&[
+        "diagnosis",
+        "alone",
+        "together",
+        "share",
+        "walls",
+        "in short",
+    ]);
+    for (index, result) in results.iter().enumerate() {
+        let alone = result.alone.iter().filter_map(|one| one.rate_bytes_per_s);
+        let together = result.together.as_ref();
+        let unknown = || "not measured".to_owned();
+        table.row(vec![
+            format!("{}. {}", index + 1, name(result)),
+            rate(alone.sum()),
+            together.map_or_else(unknown, |together| rate(together.rate_bytes_per_s)),
+            together.map_or_else(unknown, |together| percent(together.share_of_sum)),
+            result.walls.len().to_string(),
+            diagnosis_sentence(result),
+        ]);
+    }
+    let heading = escape::text(&format!("{} diagnoses", results.len()));
+    format!(
+        "<section>\n<h1>{heading}</h1>\n{}</section>\n",
+        table.markup()
+    )
+}

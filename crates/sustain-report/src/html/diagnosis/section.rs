@@ -1,0 +1,154 @@
+//! One diagnosis on the page, from the answer down to what is needed to repeat the run.
+
+use super::super::escape;
+use super::super::section::{kernel_messages, notes};
+use super::super::table::glued;
+use super::facts::Facts;
+use super::{advice, bars, machine, matrix, name, tables, walls};
+use crate::ReportError;
+use crate::format::{percent, rate, stretch};
+use crate::terminal::diagnosis_sentence;
+use sustain_bench::diagnose::result::DiagnoseResult;
+
+/// A longer answer nobody takes in at a glance, nor more walls than these.
+const SENTENCE_MAX: usize = 400;
+const WALLS_IN_SHORT: usize = 2;
+const NAMES_IN_SHORT: usize = 4;
+
+/// The section of this diagnosis; `index` keeps its anchors apart from those of others.
+pub(super) fn section(result: &DiagnoseResult, index: usize) -> Result<String, ReportError> {
+    let facts = Facts::new(result);
+    let mut markup = format!(
+        "<section id=\"diagnosis-{index}\">\n<h1>{}</h1>\n{}",
+        escape::text(&name(result)),
+        answer(&facts),
+    );
+    markup.push_str(&tables::dropped(result));
+    markup.push_str(&cards(&facts));
+    markup.push_str(&bars::bars(&facts));
+    markup.push_str(&machine::machine(&facts));
+    markup.push_str(&walls::walls(&facts));
+    markup.push_str(&matrix::matrix(&facts));
+    markup.push_str(&advice::advice(&facts));
+    markup.push_str(&notes(&result.notes));
+    markup.push_str(&tables::drift(result));
+    markup.push_str(&tables::alone(&facts));
+    markup.push_str(&kernel_messages(&result.system));
+    markup.push_str(&tables::asked_and_where(result)?);
+    markup.push_str("</section>\n");
+    Ok(markup)
+}
+
+/// The answer in a sentence; a long one, with many walls or names, first in short.
+fn answer(facts: &Facts<'_>) -> String {
+    let sentence = escape::text(&glued(&diagnosis_sentence(facts.result)));
+    if sentence.chars().count() <= SENTENCE_MAX {
+        return format!("<p class=\"answer\">{sentence}</p>\n");
+    }
+    format!(
+        "<p class=\"answer\">{}</p>\n\
+         <details><summary>The whole answer</summary><p>{sentence}</p></details>\n",
+        escape::text(&glued(&in_short(facts)))
+    )
+}
+
+/// The largest walls by their height and number of members.
+fn in_short(facts: &Facts<'_>) -> String {
+    let result = facts.result;
+    let mut clauses = Vec::new();
+    if result.plan.simulated {
+        clauses.push("simulated".to_owned());
+    }
+    if result.ended != "done" {
+        clauses.push(result.ended.replace('_', " "));
+    }
+    if let Some(together) = &result.together {
+        let share = percent(together.share_of_sum);
+        let sum = rate(together.rate_bytes_per_s);
+        clauses.push(format!("all together give {sum}, {share} of their sum"));
+    }
+    for (index, wall) in result.walls.iter().take(WALLS_IN_SHORT).enumerate() {
+        let at = wall.hop.as_ref();
+        clauses.push(format!(
+            "wall {}: {} share {}{}",
+            index + 1,
+            members(facts, &wall.members),
+            rate(wall.limit_bytes_per_s),
+            at.map_or_else(String::new, |hop| format!(" at {}", hop.name)),
+        ));
+    }
+    if result.walls.len() > WALLS_IN_SHORT {
+        let more = result.walls.len() - WALLS_IN_SHORT;
+        clauses.push(format!("{more} more walls"));
+    }
+    if let Some(best) = result.advice.first() {
+        let measured = best.measured_bytes_per_s;
+        clauses.push(format!(
+            "best: {} on {} targets, {}",
+            best.layout,
+            best.order.len(),
+            rate(measured.unwrap_or(best.expected_bytes_per_s))
+        ));
+    }
+    clauses.join("; ")
+}
+
+/// A few by name, many by number.
+fn members(facts: &Facts<'_>, members: &[String]) -> String {
+    if members.len() <= NAMES_IN_SHORT {
+        return facts.list(members);
+    }
+    format!("{} of {} targets", members.len(), facts.disks.len())
+}
+
+/// The answer in figures.
+fn cards(facts: &Facts<'_>) -> String {
+    let result = facts.result;
+    let alone = facts.alone_bytes_per_s();
+    let mut cards = vec![card(&rate(alone), "sum of the rates alone", "")];
+    match &result.together {
+        Some(together) => {
+            let share = percent(together.share_of_sum);
+            cards.push(card(&rate(together.rate_bytes_per_s), "all together", ""));
+            let gauge = format!(
+                "<i class=\"gauge\" style=\"--part:{:.1}%\"></i>",
+                (together.share_of_sum * 100.0).clamp(0.0, 100.0)
+            );
+            cards.push(card(&share, "of the sum is left", &gauge));
+        }
+        None => cards.push(card("?", "all together: not measured", "")),
+    }
+    cards.push(walls_card(result));
+    let readings = result.measurements.len();
+    let words = format!(
+        "readings of {}, {} in all",
+        stretch(result.plan.time_per_run_s),
+        stretch(result.plan.time_per_run_s * readings as f64)
+    );
+    cards.push(card(&readings.to_string(), &words, ""));
+    format!("<div class=\"cards\">\n{}</div>\n", cards.concat())
+}
+
+fn walls_card(result: &DiagnoseResult) -> String {
+    match (result.walls.len(), result.ended.as_str(), &result.no_wall) {
+        (0, _, Some(none)) => {
+            let words = format!(
+                "no limit below {} of the sum",
+                percent(none.none_below_share)
+            );
+            card("0 walls", &words, "")
+        }
+        (0, "too_noisy", None) => card("?", "walls: the readings differ too much", ""),
+        (0, _, None) => card("?", "walls: not known by then", ""),
+        (1, _, _) => card("1 wall", "a limit that several share", ""),
+        (count, _, _) => card(&format!("{count} walls"), "limits that several share", ""),
+    }
+}
+
+fn card(figure: &str, words: &str, picture: &str) -> String {
+    format!(
+        "<div class=\"card\"><b>{}</b><span>{}</span>{picture}</div>\n",
+        escape::text(figure),
+        escape::text(words)
+    )
+}

@@ -1,0 +1,88 @@
+//! A picture inside the page, as SVG: shapes and words in pixels of the page, coloured by classes
+//! of the style sheet. All text is escaped here; a caller never writes markup.
+
+use std::fmt::Write as _;
+
+use super::super::escape;
+
+/// A picture under construction.
+pub(super) struct Svg {
+    width: f64,
+    height: f64,
+    body: String,
+}
+
+impl Svg {
+    /// An empty picture of this size.
+    pub(super) fn new(width: f64, height: f64) -> Svg {
+        Svg {
+            width,
+            height,
+            body: String::new(),
+        }
+    }
+
+    /// A box; its title shows when the pointer rests on it. An empty title is none.
+    pub(super) fn rect(&mut self, at: (f64, f64), size: (f64, f64), class: &str, title: &str) {
+        let (width, height) = (size.0.max(0.0), size.1.max(0.0));
+        let _ = write!(
+            self.body,
+            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" \
+             class=\"{class}\"",
+            at.0, at.1
+        );
+        self.end("rect", title);
+    }
+
+    /// A line through these points.
+    pub(super) fn line(&mut self, points: &[(f64, f64)], class: &str, title: &str) {
+        self.body.push_str("<polyline points=\"");
+        for (x, y) in points {
+            let _ = write!(self.body, "{x:.1},{y:.1} ");
+        }
+        let _ = write!(self.body, "\" class=\"{class}\"");
+        self.end("polyline", title);
+    }
+
+    /// Words that begin at this point; class `end` has them end there, `middle` centred.
+    pub(super) fn text(&mut self, at: (f64, f64), class: &str, words: &str) {
+        self.titled_text(at, class, words, "");
+    }
+
+    /// Words with more in their title.
+    pub(super) fn titled_text(&mut self, at: (f64, f64), class: &str, words: &str, title: &str) {
+        let _ = write!(
+            self.body,
+            "<text x=\"{:.1}\" y=\"{:.1}\" class=\"{class}\">",
+            at.0, at.1
+        );
+        if !title.is_empty() {
+            let _ = write!(self.body, "<title>{}</title>", escape::text(title));
+        }
+        let _ = writeln!(self.body, "{}</text>", escape::text(words));
+    }
+
+    fn end(&mut self, element: &str, title: &str) {
+        if title.is_empty() {
+            self.body.push_str("/>\n");
+        } else {
+            let _ = writeln!(
+                self.body,
+                "><title>{}</title></{element}>",
+                escape::text(title)
+            );
+        }
+    }
+
+    /// The picture; `said` is what it shows, for who cannot see it.
+    pub(super) fn markup(&self, said: &str) -> String {
+        format!(
+            "<svg class=\"drawn\" role=\"img\" aria-label=\"{}\" width=\"{width:.0}\" \
+             height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\">\n{}</svg>\n",
+            escape::text(said),
+            self.body,
+            width = self.width,
+            height = self.height,
+        )
+    }
+}

@@ -1,0 +1,267 @@
+//! Each wall as a card: who shares it and what each gets, how high it is and where it sits, how
+//! sure that is, and what a prediction came to. Called by the section; it judges nothing.
+
+use sustain_bench::diagnose::result::{Prediction, Wall};
+
+use super::super::escape;
+use super::super::table::{Table, glued};
+use super::facts::{DrawnWall, Facts, off_by, wall_class};
+use super::svg::Svg;
+use crate::format::{percent, rate};
+
+const WIDTH: f64 = 560.0;
+const STRIP_HEIGHT: f64 = 56.0;
+/// Of the names and the longest bar of a prediction.
+const LABEL_WIDTH: f64 = 70.0;
+const BAR_WIDTH: f64 = 300.0;
+/// Wider bars look like blocks.
+const STRIP_BAR_MAX: f64 = 44.0;
+
+/// The cards with their heading; with no wall, how well that is known.
+pub(super) fn walls(facts: &Facts<'_>) -> String {
+    if facts.walls.is_empty() {
+        return no_wall(facts);
+    }
+    let walls = facts.walls.iter().enumerate();
+    let cards: String = walls
+        .map(|(index, wall)| card(facts, index, wall))
+        .collect();
+    format!("<h2>Walls</h2>\n<div class=\"walls\">\n{cards}</div>\n")
+}
+
+fn no_wall(facts: &Facts<'_>) -> String {
+    let Some(none) = &facts.result.no_wall else {
+        return String::new();
+    };
+    let words = format!(
+        "None was found: no limit that several share lies below {} of the sum of the rates alone. \
+         A loss of up to {} could hide in the noise.",
+        percent(none.none_below_share),
+        rate(none.largest_hidden_loss_bytes_per_s)
+    );
+    format!("<h2>Walls</h2>\n<p>{}</p>\n", escape::text(&glued(&words)))
+}
+
+fn card(facts: &Facts<'_>, index: usize, drawn: &DrawnWall<'_>) -> String {
+    let wall = drawn.wall;
+    let members = facts.list(&wall.members);
+    let heading = format!(
+        "Wall {}: {} for {} of {} targets",
+        index + 1,
+        rate(wall.limit_bytes_per_s),
+        wall.members.len(),
+        facts.disks.len()
+    );
+    let mut table = Table::new(&[]);
+    table.pair("shared by", members);
+    table.pair("limit", limit(wall));
+    table.pair("kind", kind(wall));
+    table.pair("where", place(wall));
+    table.pair("known how well", certainty(wall));
+    if let Some(weakest) = weakest(facts, wall) {
+        table.pair("weakest evidence", weakest);
+    }
+    if let Some(words) = shares(facts, wall) {
+        table.pair("shares", words);
+    }
+    let prediction = wall.prediction.as_ref();
+    format!(
+        "<div class=\"wall {}\"><h3>{}</h3>\n{}{}{}</div>\n",
+        wall_class(index),
+        escape::text(&glued(&heading)),
+        strip(facts, index, drawn),
+        table.markup(),
+        prediction.map_or_else(String::new, |prediction| tried(facts, prediction, index)),
+    )
+}
+
+fn limit(wall: &Wall) -> String {
+    let mut words = format!(
+        "{} ± {}",
+        rate(wall.limit_bytes_per_s),
+        rate(wall.deviation_bytes_per_s)
+    );
+    let more = percent(wall.headroom);
+    words.push_str(&format!("; without it its members would have {more} more"));
+    words
+}
+
+fn kind(wall: &Wall) -> String {
+    let mut words = match (wall.kind.as_str(), wall.at_full_load_bytes_per_s) {
+        ("collapse", Some(left)) => format!(
+            "collapse: the sum falls when more take part, to {} with all members at work",
+            rate(left)
+        ),
+        ("collapse", None) => "collapse: the sum falls when more take part".to_owned(),
+        ("tool", _) => "tool: this program or the machine's CPUs, not the disks".to_owned(),
+        ("limit", _) => "limit: the sum stays when more take part".to_owned(),
+        (other, _) => other.to_owned(),
+    };
+    if wall.missed_revolutions {
+        words.push_str(
+            "; rates are whole fractions of those alone, as of disks that miss \
+                        revolutions",
+        );
+    }
+    words
+}
+
+fn place(wall: &Wall) -> String {
+    match (&wall.explained_by, &wall.not_explained) {
+        (Some(text), _) => text.clone(),
+        (None, Some(why)) => format!("no hop explains it: {why}"),
+        (None, None) => "no hop explains it".to_owned(),
+    }
+}
+
+fn certainty(wall: &Wall) -> String {
+    let state = match wall.state.as_str() {
+        "confirmed" => "confirmed",
+        "members_uncertain" => "its members are not sure",
+        "capacity_is_lower_bound" => "it is at least this high",
+        "crossing" => "it crosses another wall, with some members in both",
+        other => other,
+    };
+    format!("{state}; confidence {}", percent(wall.confidence))
+}
+
+fn weakest(facts: &Facts<'_>, wall: &Wall) -> Option<String> {
+    let weakest = wall.weakest.as_ref()?;
+    let about = weakest.target.as_ref().map_or_else(
+        || "that there is a wall".to_owned(),
+        |target| {
+            let is = if wall.members.contains(target) {
+                "is"
+            } else {
+                "is not"
+            };
+            format!("that {} {is} in it", facts.label(target))
+        },
+    );
+    let subset = if weakest.members.len() == facts.disks.len() {
+        "all together".to_owned()
+    } else {
+        facts.list(&weakest.members)
+    };
+    Some(format!(
+        "{about}: seen with {subset} at work, {:.1} standard deviations from the other answer",
+        weakest.margin_sd
+    ))
+}
+
+fn shares(facts: &Facts<'_>, wall: &Wall) -> Option<String> {
+    let rates = wall.shares.iter().map(|share| share.rate_bytes_per_s);
+    let (least, most) = rates.fold((f64::INFINITY, 0.0_f64), |(least, most), one| {
+        (least.min(one), most.max(one))
+    });
+    if !least.is_finite() {
+        return None;
+    }
+    let mut words = if most <= least * 1.02 {
+        format!("{} each", rate(most))
+    } else {
+        format!("{} to {}", rate(least), rate(most))
+    };
+    words.push_str(match wall.shares_repeat {
+        Some(true) => ", the same each time",
+        Some(false) => ", different each time",
+        None => "",
+    });
+    let below: Vec<String> = wall
+        .shares
+        .iter()
+        .filter(|share| share.below_fair)
+        .map(|share| share.target.clone())
+        .collect();
+    if !below.is_empty() {
+        let below = facts.list(&below);
+        words.push_str(&format!("; less than an even share: {below}"));
+    }
+    Some(words)
+}
+
+/// All disks in the order in which they hang, members with what they get.
+fn strip(facts: &Facts<'_>, index: usize, drawn: &DrawnWall<'_>) -> String {
+    let step = (WIDTH / facts.disks.len().max(1) as f64).min(STRIP_BAR_MAX);
+    let thick = step * 0.8;
+    let shares = &drawn.wall.shares;
+    let most = shares.iter().fold(1.0, |most: f64, share| {
+        most.max(share.rate_bytes_per_s).max(share.fair_bytes_per_s)
+    });
+    let scale = STRIP_HEIGHT / most;
+    let mut svg = Svg::new(WIDTH, STRIP_HEIGHT + 22.0);
+    for (place, disk) in facts.disks.iter().enumerate() {
+        let x = place as f64 * step;
+        if !drawn.members.contains(&place) {
+            let title = format!("{}: not in it", disk.name);
+            svg.rect((x, STRIP_HEIGHT + 3.0), (thick, 4.0), "outside", &title);
+            continue;
+        }
+        let share = shares.iter().find(|share| share.target == disk.name);
+        let words = share.map_or_else(
+            || "in it".to_owned(),
+            |share| {
+                let got = rate(share.rate_bytes_per_s);
+                format!(
+                    "gets {got}, an even share is {}",
+                    rate(share.fair_bytes_per_s)
+                )
+            },
+        );
+        let title = format!("{}: {words}", disk.name);
+        let class = wall_class(index);
+        svg.rect((x, STRIP_HEIGHT + 2.0), (thick, 6.0), &class, &title);
+        if let Some(share) = share {
+            let height = share.rate_bytes_per_s * scale;
+            let below = if share.below_fair { " below" } else { "" };
+            let class = format!("{class}{below}");
+            svg.rect((x, STRIP_HEIGHT - height), (thick, height), &class, &title);
+            let y = STRIP_HEIGHT - share.fair_bytes_per_s * scale;
+            svg.line(&[(x - 1.0, y), (x + thick + 1.0, y)], "fair", "");
+        }
+    }
+    let words = format!("in it: {} of {}", drawn.members.len(), facts.disks.len());
+    svg.text((0.0, STRIP_HEIGHT + 20.0), "soft small", &words);
+    svg.markup(&format!("What each disk gets of wall {}", index + 1))
+}
+
+/// The prediction beside what was measured.
+fn tried(facts: &Facts<'_>, prediction: &Prediction, index: usize) -> String {
+    let (foretold, measured) = (
+        prediction.predicted_bytes_per_s,
+        prediction.measured_bytes_per_s,
+    );
+    let words = format!(
+        "Foretold for {}, then measured: {}",
+        facts.list(&prediction.members),
+        off_by(measured, foretold)
+    );
+    let bars = [
+        ("foretold", foretold, "alone".to_owned()),
+        ("measured", measured, wall_class(index)),
+    ];
+    let most = measured.max(foretold).max(1.0);
+    format!(
+        "<p class=\"tried\">{}</p>\n{}",
+        escape::text(&glued(&words)),
+        scaled_bars(&bars, LABEL_WIDTH, BAR_WIDTH / most)
+    )
+}
+
+/// Rates as bars under each other, by name, value and class, in pixels per byte per second.
+pub(super) fn scaled_bars(bars: &[(&str, f64, String)], label: f64, scale: f64) -> String {
+    let mut svg = Svg::new(WIDTH, bars.len() as f64 * 20.0);
+    for (row, (name, value, class)) in bars.iter().enumerate() {
+        let y = row as f64 * 20.0;
+        let words = rate(*value);
+        svg.text((label - 8.0, y + 13.0), "soft end", name);
+        let title = format!("{name}: {words}");
+        svg.rect((label, y + 2.0), (value * scale, 14.0), class, &title);
+        svg.text((label + value * scale + 6.0, y + 13.0), "", &words);
+    }
+    let said: Vec<String> = bars
+        .iter()
+        .map(|(name, value, _)| format!("{name} {}", rate(*value)))
+        .collect();
+    svg.markup(&said.join(", "))
+}

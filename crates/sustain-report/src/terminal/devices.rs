@@ -1,0 +1,244 @@
+//! How the disks hang together, as a tree: memory, links and controllers, disks, and what is built
+//! on them. The command `devices` prints it; it must fit the width that it is given.
+
+use std::collections::BTreeSet;
+
+use sustain_host::{DeviceFacts, DeviceKind, DevicesDocument, DiskFacts, Hop};
+
+use super::summary::wrapped;
+use super::without_controls;
+use crate::format::{memory, rate, size};
+
+/// However deep a branch is, its text gets this many columns.
+const TEXT_WIDTH_MIN: usize = 24;
+/// Reasons not to write a device that are worth their place.
+const REASONS_SHOWN: usize = 2;
+
+/// The tree, what runs too slow in it, and what could not be read.
+#[must_use]
+pub fn devices_text(document: &DevicesDocument, width: usize) -> String {
+    let mut text = String::new();
+    for root in forest(document) {
+        root.draw("", "", width, &mut text);
+    }
+    for line in remarks(document) {
+        text.push_str(&wrapped(&without_controls(&line), width));
+    }
+    text
+}
+
+/// A branch of the tree.
+struct Node {
+    /// Ways that lead over the same id are one branch.
+    id: String,
+    lines: Vec<String>,
+    children: Vec<Node>,
+}
+
+impl Node {
+    fn new(id: &str, lines: &[String]) -> Node {
+        Node {
+            id: id.to_owned(),
+            lines: lines.iter().map(|line| without_controls(line)).collect(),
+            children: Vec::new(),
+        }
+    }
+
+    /// `first` stands before its first line, `rest` before all that hangs on it.
+    fn draw(&self, first: &str, rest: &str, width: usize, text: &mut String) {
+        let beside = if self.children.is_empty() {
+            "  "
+        } else {
+            "│ "
+        };
+        let taken = rest.chars().count() + beside.chars().count();
+        let room = width.saturating_sub(taken).max(TEXT_WIDTH_MIN);
+        let wrapped: String = self.lines.iter().map(|line| wrapped(line, room)).collect();
+        for (index, line) in wrapped.lines().enumerate() {
+            if index == 0 {
+                text.push_str(&format!("{first}{line}\n"));
+            } else {
+                text.push_str(&format!("{rest}{beside}{line}\n"));
+            }
+        }
+        for (index, child) in self.children.iter().enumerate() {
+            let (branch, below) = if index + 1 == self.children.len() {
+                ("└─ ", "   ")
+            } else {
+                ("├─ ", "│  ")
+            };
+            let (first, rest) = (format!("{rest}{branch}"), format!("{rest}{below}"));
+            child.draw(&first, &rest, width, text);
+        }
+    }
+}
+
+/// The ways of all disks put together, from the memory down.
+fn forest(document: &DevicesDocument) -> Vec<Node> {
+    let mut roots = Vec::new();
+    let mut drawn = BTreeSet::new();
+    for disk in &document.disks {
+        let mut branches: &mut Vec<Node> = &mut roots;
+        for hop in disk.path.hops.iter().skip(1).rev() {
+            let found = branches.iter().position(|node| node.id == hop.id);
+            let index = found.unwrap_or_else(|| {
+                branches.push(Node::new(&hop.id, &hop_lines(hop)));
+                branches.len() - 1
+            });
+            branches = &mut branches[index].children;
+        }
+        let mut node = Node::new(&disk.path.disk, &disk_lines(disk));
+        node.children = layers_on(document, &disk.path.disk, &mut drawn);
+        branches.push(node);
+    }
+    roots
+}
+
+/// What is built on a device. What lies on several is drawn on the first and named on the others.
+fn layers_on(document: &DevicesDocument, device: &str, drawn: &mut BTreeSet<String>) -> Vec<Node> {
+    let layers = document.layers.iter();
+    let on_device = layers.filter(|layer| layer.lies_on.iter().any(|name| name == device));
+    let mut nodes = Vec::new();
+    for layer in on_device {
+        let name = layer.device.name();
+        if !drawn.insert(name.to_owned()) {
+            let line = format!("{}, as above", named(layer));
+            nodes.push(Node::new(name, &[line]));
+            continue;
+        }
+        let mut node = Node::new(name, &[layer_line(layer)]);
+        node.children = layers_on(document, name, drawn);
+        nodes.push(node);
+    }
+    nodes
+}
+
+fn hop_lines(hop: &Hop) -> Vec<String> {
+    let mut lines = vec![match (hop.rate_bytes_per_s, &hop.formula) {
+        (Some(bytes_per_s), Some(formula)) => {
+            format!("{}: {} ({formula})", hop.name, rate(bytes_per_s))
+        }
+        _ => hop.name.clone(),
+    }];
+    if let (Some(bytes_per_s), Some((possible, words))) = (hop.rate_bytes_per_s, &hop.possible) {
+        let (runs, could) = (rate(bytes_per_s), rate(*possible));
+        lines.push(format!("SLOW: {words}: {runs} of {could}"));
+    }
+    lines
+}
+
+fn disk_lines(disk: &DiskFacts) -> Vec<String> {
+    let device = &disk.facts.device;
+    // The disk's own hop says by which of its ways it is shown.
+    let name = disk
+        .path
+        .hops
+        .first()
+        .map_or(device.name(), |hop| hop.name.as_str());
+    let mut facts = vec![size(device.node.size_bytes)];
+    facts.extend(device.model.clone());
+    facts.extend(
+        device
+            .serial
+            .as_ref()
+            .map(|serial| format!("serial {serial}")),
+    );
+    if let Some(file) = &device.loop_backing_file {
+        facts.push(format!("over {}", file.display()));
+    }
+    let mut habits = Vec::new();
+    habits.extend(device.rotational.map(|turns| {
+        let kind = if turns { "rotating" } else { "not rotating" };
+        kind.to_owned()
+    }));
+    habits.extend(
+        device
+            .scheduler
+            .as_ref()
+            .map(|name| format!("scheduler {name}")),
+    );
+    habits.extend(
+        device
+            .write_cache
+            .as_ref()
+            .map(|cache| format!("cache {cache}")),
+    );
+    let request = device.max_request_bytes;
+    habits.extend(request.map(|bytes| format!("requests up to {}", memory(bytes))));
+    let mut lines = vec![format!("{name}: {}", facts.join(", "))];
+    if !habits.is_empty() {
+        lines.push(habits.join(", "));
+    }
+    lines.push(verdict(&disk.facts));
+    lines
+}
+
+/// A volume by the name that its user gave it.
+fn named(layer: &DeviceFacts) -> String {
+    let name = layer.device.name();
+    match &layer.device.mapper_name {
+        Some(mapper) => format!("{mapper} ({name})"),
+        None => name.to_owned(),
+    }
+}
+
+fn layer_line(layer: &DeviceFacts) -> String {
+    let (name, size) = (named(layer), size(layer.device.node.size_bytes));
+    let over = match (&layer.device.loop_backing_file, layer.kind) {
+        (Some(file), DeviceKind::Loop) => format!(", over {}", file.display()),
+        _ => String::new(),
+    };
+    format!("{name}: {size}{over}; {}", verdict(layer))
+}
+
+/// May it be written, and if not, why: all reasons are in the document.
+fn verdict(facts: &DeviceFacts) -> String {
+    let reasons = facts.why_not.iter().map(|why| why.reason.as_str());
+    let mut shown: Vec<&str> = reasons.take(REASONS_SHOWN).collect();
+    let more = facts.why_not.len() - shown.len();
+    let more = format!("and {more} more");
+    if facts.why_not.len() > REASONS_SHOWN {
+        shown.push(&more);
+    }
+    match facts.may_be_written {
+        Some(true) => "may be written".to_owned(),
+        Some(false) => format!("not to be written: {}", shown.join("; ")),
+        None => "not to be written: what is in use cannot be told".to_owned(),
+    }
+}
+
+fn remarks(document: &DevicesDocument) -> Vec<String> {
+    let mut lines = Vec::new();
+    if document.disks.is_empty() {
+        lines.push("no disks are found".to_owned());
+    }
+    let hops = || document.disks.iter().flat_map(|disk| &disk.path.hops);
+    let slow: BTreeSet<&str> = hops()
+        .filter(|hop| hop.possible.is_some())
+        .map(|hop| hop.name.as_str())
+        .collect();
+    match slow.len() {
+        0 => {}
+        1 => lines.extend(
+            slow.first()
+                .map(|name| format!("{name} runs below what both its ends can do")),
+        ),
+        count => {
+            let names: Vec<&str> = slow.into_iter().collect();
+            let names = names.join("; ");
+            lines.push(format!(
+                "{count} links run below what both their ends can do: {names}"
+            ));
+        }
+    }
+    if hops().any(|hop| hop.rate_bytes_per_s.is_some()) {
+        let line = "Rates are what a link carries in one direction after line encoding; headers \
+                    and commands take some of it.";
+        lines.push(line.to_owned());
+    }
+    lines.extend(document.notes.iter().map(|note| format!("note: {note}")));
+    lines
+}
+
+#[cfg(test)]
+mod tests;

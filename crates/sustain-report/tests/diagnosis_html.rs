@@ -1,0 +1,331 @@
+//! The page of diagnoses as text: complete, harmless, alike each time, and without a request to
+//! anywhere.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop where it is"
+)]
+
+mod sample;
+
+use sample::diagnosis::{collapse, interrupted, three_walls, without_wall};
+use sustain_bench::diagnose::result::{DiagnoseResult, Dropped, WayHop};
+use sustain_report::ReportError;
+use sustain_report::html::diagnose_html;
+
+fn page(result: DiagnoseResult) -> String {
+    with_plain_spaces(&[result])
+}
+
+/// The page of these; what keeps a figure and its unit on one line is of no matter here.
+fn with_plain_spaces(results: &[DiagnoseResult]) -> String {
+    diagnose_html(results).unwrap().replace('\u{a0}', " ")
+}
+
+#[track_caller]
+fn assert_in_order(page: &str, parts: &[&str]) {
+    let mut at = 0;
+    for part in parts {
+        let found = page[at..].find(part);
+        at += found.unwrap_or_else(|| panic!("{part} is missing or out of its place"));
+    }
+}
+
+/// From one heading to the next.
+#[track_caller]
+fn part<'a>(page: &'a str, heading: &str) -> &'a str {
+    let start = page.find(&format!("<h2>{heading}")).unwrap();
+    let length = page[start + 4..].find("<h2>").unwrap();
+    &page[start..start + 4 + length]
+}
+
+/// A diagnosis in which every text from outside tries to leave its place.
+fn hostile() -> DiagnoseResult {
+    const ATTACK: &str =
+        "</script><script>window.stolen=1</script><img src=x onerror=window.stolen=1>\"'";
+    let text = || ATTACK.to_owned();
+    let mut result = three_walls();
+    let hop = |hop: &mut WayHop| {
+        (hop.id, hop.name) = (text(), text());
+        hop.formula = Some(text());
+    };
+    // Each name another one, as targets have.
+    let mut number = 0;
+    let mut names = |names: &mut Vec<String>| {
+        for name in names {
+            number += 1;
+            *name = format!("{number}{ATTACK}");
+        }
+    };
+    names(&mut result.order.names);
+    let targets = result.order.names.clone();
+    for (index, target) in targets.iter().enumerate() {
+        result.alone[index].target.clone_from(target);
+        result.order.ways[index].target.clone_from(target);
+        result.order.ways[index].hops[1..].iter_mut().for_each(hop);
+    }
+    for wall in &mut result.walls {
+        wall.members = targets[..wall.members.len()].to_vec();
+        (wall.kind, wall.state) = (text(), text());
+        wall.explained_by = wall.explained_by.is_some().then(text);
+        wall.not_explained = Some(text());
+        wall.hop.iter_mut().for_each(hop);
+        wall.weakest.as_mut().unwrap().target = Some(text());
+        wall.weakest.as_mut().unwrap().members = vec![text()];
+        for (share, target) in wall.shares.iter_mut().zip(&targets) {
+            share.target.clone_from(target);
+            share.below_fair = true;
+        }
+        wall.prediction
+            .iter_mut()
+            .for_each(|prediction| names(&mut prediction.members));
+    }
+    for measurement in &mut result.measurements {
+        measurement.members = targets[..measurement.members.len()].to_vec();
+        measurement.step = text();
+    }
+    for advice in &mut result.advice {
+        (advice.layout, advice.why) = (text(), text());
+        names(&mut advice.order);
+        names(&mut advice.leave_out);
+        names(&mut advice.move_elsewhere);
+    }
+    result.dropped = vec![Dropped {
+        target: text(),
+        message: text(),
+    }];
+    result.notes = vec![text()];
+    result.ended = text();
+    result.plan.arguments = vec!["diagnose".to_owned(), text()];
+    result.plan.targets = vec![text()];
+    (result.plan.direction, result.plan.path) = (text(), text());
+    (result.plan.engine_used, result.plan.engine_why) = (text(), text());
+    (result.plan.sustain_version, result.plan.started) = (text(), Some(text()));
+    result.system.kernel_messages[0].text = text();
+    result.host.file_systems[0].target = text();
+    result
+}
+
+#[test]
+fn page_has_its_parts_in_order() {
+    let mut result = three_walls();
+    result.dropped = vec![Dropped {
+        target: "/dev/sdf".to_owned(),
+        message: "read at 3 GB: I/O error".to_owned(),
+    }];
+    assert_in_order(
+        &page(result),
+        &[
+            "<h1>diagnosis of 5 targets, read</h1>",
+            "class=\"answer\"",
+            "class=\"alarm\"",
+            "/dev/sdf failed",
+            "519 MB/s",
+            "353 MB/s",
+            "68 %",
+            "3 walls",
+            "readings of 3 s, 30 s in all",
+            "<h2>Alone against together</h2>",
+            "<svg",
+            "sdd gets 46.0 MB/s of wall 1, where an even share is 63.0 MB/s",
+            "<h2>The machine and its walls</h2>",
+            "<svg",
+            "<h2>Walls</h2>",
+            "Wall 1: 252 MB/s for 4 of 5 targets",
+            "that sde is not in it",
+            "Foretold for sda, sdb, sdc, then measured: -0.8 %",
+            "Wall 3: 190 MB/s for 2 of 5 targets",
+            "it crosses another wall",
+            "<h2>Every subset that was measured</h2>",
+            "<h2>What to do, the best first</h2>",
+            "Independent queues on sda, sdb, sdc, sde",
+            "Leave out sdd: /dev/sdd adds nothing",
+            "A stripe with chunks of 1 MiB over",
+            "Other cables: sdc elsewhere",
+            "<h2>Notes</h2>",
+            "<h2>How steady the disks were</h2>",
+            "-2.1 %, more than the noise explains",
+            "<h2>Rates</h2>",
+            "<h2>Kernel messages</h2>",
+            "<details>",
+            "sustain diagnose /dev/sda /dev/sdb",
+            "Example Barracuda",
+            "</details>",
+        ],
+    );
+}
+
+#[test]
+fn disks_have_the_colour_of_the_wall_that_holds_them() {
+    let page = page(three_walls());
+    let bars = part(&page, "Alone against together");
+    // The port is no wall while the link lets its disks have 112 of 140 MB/s.
+    assert_eq!(bars.matches("class=\"got w0\"").count(), 4);
+    assert_eq!(bars.matches("class=\"got free\"").count(), 1);
+    assert!(bars.contains("held by wall 1 (252 MB/s)") && !bars.contains("held by wall 2"));
+    assert_eq!(bars.matches("class=\"fair\"").count(), 4);
+    let matrix = part(&page, "Every subset");
+    assert_eq!(matrix.matches("class=\"at w1\"").count(), 2);
+    // /dev/sda beside /dev/sde: no wall tells why it is slower.
+    assert_eq!(matrix.matches("class=\"at lost\"").count(), 1);
+    assert!(matrix.contains("<td class=\"alarming\">-12.1 %</td>"));
+}
+
+#[test]
+fn walls_stand_in_the_tree_where_they_sit_and_else_around_their_members() {
+    let page = page(three_walls());
+    let tree = part(&page, "The machine and its walls");
+    assert_in_order(
+        tree,
+        &[
+            "the whole machine",
+            ">PCIe link<",
+            "Wall 1: 252 MB/s",
+            "84 % of the 300 MB/s it carries",
+            ">port 0<",
+            "carries 150 MB/s",
+            ">port 1<",
+            "Wall 2: 140 MB/s",
+            "93 % of the 150 MB/s it carries",
+            "class=\"wallname\"",
+            "Wall 3<",
+            "190 MB/s",
+        ],
+    );
+    // Each hop once; that of /dev/sde alone is told with the disk.
+    assert_eq!(tree.matches("class=\"chip").count(), 2);
+    assert!(!tree.contains(">port 2<") && tree.contains("by itself it passes port 2"));
+}
+
+#[test]
+fn repeats_are_one_row_and_so_are_all_that_were_alone() {
+    let page = page(three_walls());
+    let matrix = part(&page, "Every subset");
+    let rows = matrix.matches("<tr><th>").count();
+    // The head; alone, all, two pairs, all beside the dummy.
+    assert_eq!(rows, 1 + 5);
+    assert_in_order(
+        matrix,
+        &[
+            "<th>alone</th>",
+            "5 readings of 5 disks, each by itself",
+            "<th>2 ×2</th>",
+            "2 readings, 353 MB/s to 353 MB/s",
+            "beside a target that is no disk, at 88.0 MB/s",
+        ],
+    );
+    assert!(matrix.contains("/dev/sda") && matrix.contains("sda: 70.0 MB/s, 67 % of alone"));
+}
+
+#[test]
+fn what_was_known_when_it_was_interrupted_is_a_page() {
+    let page = page(interrupted());
+    assert!(page.contains("all together: not measured") && page.contains("not known by then"));
+    assert!(page.contains("All of them at once were not measured"));
+    assert!(!page.contains("<h2>Walls</h2>") && !page.contains("<h2>What to do"));
+    assert!(!page.contains("class=\"wall ") && !page.contains("class=\"got w"));
+}
+
+#[test]
+fn without_a_wall_it_says_how_well_that_is_known() {
+    let page = page(without_wall(6));
+    assert!(page.contains("0 walls") && page.contains("no limit below 98 % of the sum"));
+    assert!(page.contains("A loss of up to 4.00 MB/s could hide in the noise"));
+    assert!(page.contains("as fast as alone") && !page.contains("class=\"got w"));
+}
+
+#[test]
+fn a_collapse_says_what_is_left() {
+    let page = page(collapse());
+    assert!(
+        page.contains("the sum falls when more take part, to 252 MB/s with all members at work")
+    );
+    assert!(page.contains("as of disks that miss revolutions"));
+    assert!(page.contains("falls to 252 MB/s with all members"));
+    assert_eq!(part(&page, "Alone").matches("class=\"got w0\"").count(), 4);
+}
+
+#[test]
+fn many_disks_have_small_cells_and_short_lists() {
+    let mut result = without_wall(64);
+    let mut wall = three_walls().walls.remove(2);
+    wall.members.clone_from(&result.order.names);
+    result.walls = vec![wall];
+    let page = page(result);
+    assert!(page.contains("class=\"matrix dense\"") && page.contains("d10 and 53 more"));
+    assert_eq!(page.matches("class=\"disk small\"").count(), 64);
+    assert_eq!(
+        part(&page, "Every subset")
+            .matches("<td class=\"at ")
+            .count(),
+        64
+    );
+}
+
+#[test]
+fn a_long_answer_is_told_in_short_first() {
+    let mut result = three_walls();
+    assert!(!page(result.clone()).contains("The whole answer"));
+    for _ in 0..9 {
+        result.walls.push(result.walls[1].clone());
+    }
+    assert_in_order(
+        &page(result),
+        &[
+            "<p class=\"answer\">all together give 353 MB/s, 68 % of their sum; wall 1: sda, sdb, \
+             sdc, sdd share 252 MB/s at PCIe link;",
+            "10 more walls; best: independent on 4 targets, 350 MB/s</p>",
+            "<summary>The whole answer</summary>",
+            "<h2>Alone",
+        ],
+    );
+}
+
+#[test]
+fn several_diagnoses_have_a_table_of_all_and_a_section_each() {
+    let page = with_plain_spaces(&[three_walls(), without_wall(3)]);
+    assert!(page.contains("<h1>2 diagnoses</h1>"));
+    assert!(page.contains("2. diagnosis of d00, d01 and d02, read"));
+    assert!(page.contains("id=\"diagnosis-0\"") && page.contains("id=\"diagnosis-1\""));
+    assert!(matches!(diagnose_html(&[]), Err(ReportError::NoResults)));
+}
+
+#[test]
+fn page_loads_nothing_and_needs_no_plotting_script() {
+    let page = page(three_walls());
+    sample::assert_loads_nothing(&page);
+    assert!(!page.contains("plotly.js v") && page.len() < 100_000);
+}
+
+#[test]
+fn text_from_outside_stays_text() {
+    let page = diagnose_html(&[hostile(), hostile()]).unwrap();
+    sample::assert_only_own_elements(&page);
+    assert!(page.contains("&lt;script&gt;window.stolen=1"));
+}
+
+#[test]
+fn the_same_result_gives_the_same_page() {
+    assert_eq!(page(three_walls()), page(three_walls()));
+}
+
+#[test]
+fn a_diagnosis_of_nothing_is_still_a_page() {
+    let mut nothing = without_wall(0);
+    nothing.measurements.clear();
+    nothing.together = None;
+    nothing.no_wall = None;
+    assert!(!page(nothing).contains("NaN"));
+    let mut still = three_walls();
+    for alone in &mut still.alone {
+        alone.rate_bytes_per_s = Some(0.0);
+    }
+    for measurement in &mut still.measurements {
+        measurement.rates_bytes_per_s.fill(0.0);
+        measurement.sum_bytes_per_s = 0.0;
+        measurement.predicted_bytes_per_s = Some(0.0);
+    }
+    still.order.names.push("/dev/sdx".to_owned());
+    let page = page(still);
+    assert!(!page.contains("NaN") && !page.contains("inf"));
+}

@@ -18,7 +18,8 @@ Examples:
 
 Ranges end before their second number. Nothing is written to the members.
 Exit codes: 0 done; 1 bytes are lost and --holes does not say what to do, or the output could not be
-written; 2 usage, or what was named is no member of a store; 130 interrupted.";
+written or was closed before its end; 2 usage, or what was named is no member of a store;
+130 interrupted.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -11,8 +11,8 @@ Examples:
   sustain verify /dev/sdb1 /dev/sdc1 --json verify.json
       The same, and every flaw with its place for a script.
 
-Nothing is written to the members. Exit codes: 0 every byte is accounted for; 1 something is damaged
-or missing; 2 usage, or what was named is no member of a store; 130 interrupted, with what was found
+Nothing is written to the members. Exit codes: 0 every byte is accounted for; 1 some of what was
+recorded is damaged or missing; 2 usage, or what was named is no member of a store; 130 interrupted, with what was found
 so far.";
 
 #[derive(Debug, Args)]

@@ -1,5 +1,7 @@
 //! Where slots and superblocks lie on a member, and how a place in the slots becomes an offset.
 
+use sustain_disk::units::Size;
+
 use super::{BLOCK_BYTES, SLOT_BYTES_MAX, SLOT_BYTES_MIN};
 
 /// The part at the start of a member that superblocks keep, in bytes; the part at its end, too.
@@ -47,8 +49,8 @@ pub struct Geometry {
 pub enum GeometryError {
     /// Two slots and the superblocks do not fit.
     #[error(
-        "It has {capacity_bytes} bytes, but with this slot size a member needs at least \
-         {needed_bytes}: choose a larger one, or a smaller --slot"
+        "It has {}, but with this slot size a member needs at least {}: choose a larger one, or a \
+         smaller --slot", Size(*capacity_bytes), Size(*needed_bytes)
     )]
     TooSmall {
         /// What there is.

@@ -1,6 +1,6 @@
 //! Between the sources' threads and the recorder's: filled appends one way, free memory the other.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
@@ -55,6 +55,8 @@ impl Exchange {
 
     /// Wakes the recorder if it may be asleep: a system call for each append would be waste.
     pub(super) fn wake(&self) {
+        // With the one in `receive`: either the message is seen there, or the flag here.
+        fence(Ordering::SeqCst);
         if self.is_idle.swap(false, Ordering::AcqRel)
             && let Some(waker) = self.waker.get()
         {
@@ -84,6 +86,7 @@ impl ChannelInlet {
         self.messages.try_recv().or_else(|_| {
             // Said before the last look, so that a message after it wakes.
             self.exchange.is_idle.store(true, Ordering::Release);
+            fence(Ordering::SeqCst);
             self.messages.try_recv()
         })
     }

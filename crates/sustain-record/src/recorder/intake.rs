@@ -294,12 +294,16 @@ impl Intake {
 
     fn lose_frames(&mut self, bytes: u64, frames: u64) {
         self.is_dropping = self.is_framed;
-        let reason = if self.writer.is_closed() {
+        self.writer.skip(bytes, frames, self.reason_of_loss());
+    }
+
+    /// Why what finds no memory is lost: a full store closes the recorder.
+    fn reason_of_loss(&self) -> GapReason {
+        if self.writer.is_closed() {
             GapReason::NotWritten
         } else {
             GapReason::BufferFull
-        };
-        self.writer.skip(bytes, frames, reason);
+        }
     }
 
     /// Takes the first `count` bytes of the spare room with the marks in them, over as many appends
@@ -390,7 +394,7 @@ impl Intake {
             self.enter(rest.len(), &[]);
         } else {
             self.writer
-                .skip(rest.len() as u64, 0, GapReason::BufferFull);
+                .skip(rest.len() as u64, 0, self.reason_of_loss());
         }
         if let Some(filling) = self.filling.take() {
             self.writer.commit(filling);

@@ -34,6 +34,7 @@ use sustain_disk::clock::{WallClock, process_cpu_ns, thread_cpu_ns};
 use sustain_disk::driver::{Driver, DriverSetup, Ending, QueueSetup};
 use sustain_disk::engine::{self, Engine, EngineChoice, Limits, SimulatedEngine};
 use sustain_disk::meter::{BufferCurve, IntervalRule, Latency, Meter, RateGrid};
+use sustain_disk::units::Size;
 use uuid::Uuid;
 
 use super::board::{Board, Standing};
@@ -280,7 +281,8 @@ fn check(
         );
     if options.buffer_bytes < least {
         return usage(format!(
-            "--buffer must be at least {least} bytes for these streams"
+            "--buffer must be at least {} for these streams",
+            Size(least)
         ));
     }
     if !(1..=DEPTH_MAX).contains(&options.depth) {

@@ -326,11 +326,11 @@ fn check_complete(missing: &[Missing], count: usize) -> Result<(), RecordError> 
     }
     let list: Vec<String> = missing
         .iter()
-        .map(|missing| format!("member {} ({})", missing.index, missing.member))
+        .map(|missing| format!("member {} ({})", missing.index + 1, missing.member))
         .collect();
     Err(RecordError::Incomplete(format!(
-        "a recording needs all {count} members of the store, and these are missing: {}. Name them, \
-         plug them in, or make a new store of the others",
+        "writing on a store needs all {count} members, and these are missing: {}. Name them, plug \
+         them in, or make a new store of the others",
         list.join(", ")
     )))
 }

@@ -489,12 +489,12 @@ fn a_machine_file_is_refused_at_its_line() {
         .run(&["measure", "sim:machine.toml"])
         .expect(2)
         .says("machine.toml:5: ");
-    // What is not modelled yet is said, never silently left out.
-    let place = Place::with_machine(&disk("a", "1TB", "50MB/s", "rpm = 5400"));
+    // What has no effect is said, never silently left out.
+    let place = Place::with_machine(&disk("a", "1TB", "50MB/s", "zones = 4"));
     place
         .run(&["measure", "sim:machine.toml", "--time", "1s"])
         .expect(0)
-        .says("rpm");
+        .says("zones has no effect");
 }
 
 #[test]

@@ -252,7 +252,7 @@ fn elsewhere(facts: &Facts, foretell: &Foretell<'_>, now: f64) -> Option<Suggest
         order: all.clone(),
         leave_out: Vec::new(),
         why: format!(
-            "with {} on another port, if that has room, the wall binds less: {:.0} % more",
+            "with {} on another port or disk that has room, the wall binds less: {:.0} % more",
             facts.list(&moved),
             (sum / now - 1.0) * 100.0
         ),

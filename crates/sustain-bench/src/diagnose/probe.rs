@@ -36,6 +36,8 @@ pub(super) struct SubsetProbe<'a, 'b> {
     pub(super) observer: &'a mut DiagnoseObserver<'b>,
     pub(super) threads: u32,
     pub(super) time_per_run_ns: u64,
+    /// How many targets there are, without the dummy.
+    pub(super) targets: usize,
     /// The dummy's number among the session's targets, if there is one.
     pub(super) dummy: Option<usize>,
     /// What the dummy's pace is taken from.
@@ -184,13 +186,17 @@ impl SubsetProbe<'_, '_> {
     /// Measures some targets twice, so that it is known from the beginning how much readings differ.
     /// The search is given these readings when it asks for them.
     pub(super) fn repeat_some(&mut self, targets: &[usize]) -> Result<(), Halt> {
+        let others = self.targets - targets.len();
+        // And all together.
+        let planned = targets.len() * REPEATS + others + 1;
         for target in targets {
             let mut readings = Vec::new();
             for _ in 0..REPEATS {
+                let remaining = planned - self.measured;
                 let what = Measuring {
                     number: self.measured + 1,
-                    remaining: targets.len() * REPEATS,
-                    remaining_s: 0.0,
+                    remaining,
+                    remaining_s: remaining as f64 * self.time_per_run_ns as f64 / 1e9,
                     why: "how much do readings of one target differ".to_owned(),
                 };
                 readings.push(self.measure_now(&self.setup_of(vec![*target]), what)?);

@@ -178,6 +178,7 @@ impl Diagnosis<'_> {
             observer,
             threads,
             time_per_run_ns: self.plan.time_per_run_ns,
+            targets: self.targets,
             dummy: self.dummy,
             together_bytes_per_s: 0.0,
             measured: 0,

@@ -146,12 +146,9 @@ fn sources(flags: &RecordFlags) -> Result<Vec<SourcePlan>, UsageError> {
     if names.is_empty() && from.len() == 1 {
         names.push("main".to_owned());
     }
-    if names.iter().any(String::is_empty) {
-        return usage("a stream needs a name: give --stream NAME".to_owned());
-    }
     if names.len() != from.len() {
         return usage(format!(
-            "{} sources and {} names: give --stream NAME after each --from",
+            "the sources are {} and the names {}: give --stream NAME after each --from",
             from.len(),
             names.len()
         ));

@@ -49,7 +49,7 @@ fn sources_that_are_none_are_refused_before_anything_is_written() {
         ),
         (
             &["--from", "test:1MB/s", "--stream", "a", "--stream", "b"],
-            &["names, not 2"],
+            &["the names 2"],
         ),
         (
             &["--from", "test:1MB/s", "--stream", ""],
@@ -162,7 +162,7 @@ fn a_buffer_that_cannot_serve_all_streams_is_refused() {
     assert_refused(
         &members,
         &flags,
-        &["--buffer must be at least 5505024 bytes"],
+        &["--buffer must be at least 5376 KiB"],
     );
     let enough = [&["--buffer", "5505024B"], &flags[..]].concat();
     members.run("record", &enough).expect(0);

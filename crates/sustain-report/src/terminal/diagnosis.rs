@@ -116,27 +116,30 @@ pub fn diagnosis_text(result: &DiagnoseResult, width: usize) -> String {
     text
 }
 
-/// The subsets of several targets, each once, with what the walls foretell.
+/// The subsets of several targets, each once: the mean of its readings, and what the walls foretell.
 fn subsets(result: &DiagnoseResult) -> String {
-    let mut shown: Vec<&Measurement> = Vec::new();
+    let mut subsets: Vec<(&Measurement, Vec<f64>)> = Vec::new();
     for measurement in &result.measurements {
-        let is_new = shown
-            .iter()
-            .all(|known| known.members != measurement.members);
-        if measurement.members.len() > 1 && is_new && measurement.dummy_bytes_per_s.is_none() {
-            shown.push(measurement);
+        if measurement.members.len() < 2 || measurement.dummy_bytes_per_s.is_some() {
+            continue;
+        }
+        let sum = measurement.sum_bytes_per_s;
+        let mut known = subsets.iter_mut();
+        match known.find(|(known, _)| known.members == measurement.members) {
+            Some((_, sums)) => sums.push(sum),
+            None => subsets.push((measurement, vec![sum])),
         }
     }
     let mut text = format!("{:>9}  {:>9}\n", "measured", "foretold");
-    let left_out = shown.len().saturating_sub(SUBSETS_SHOWN);
-    for measurement in shown.iter().take(SUBSETS_SHOWN) {
+    for (measurement, sums) in subsets.iter().take(SUBSETS_SHOWN) {
         let foretold = measurement
             .predicted_bytes_per_s
             .map_or(String::new(), rate);
         let names: Vec<&str> = measurement.members.iter().map(String::as_str).collect();
-        let measured = rate(measurement.sum_bytes_per_s);
+        let measured = rate(sums.iter().sum::<f64>() / sums.len() as f64);
         let _ = writeln!(text, "{measured:>9}  {foretold:>9}  {}", list(&names));
     }
+    let left_out = subsets.len().saturating_sub(SUBSETS_SHOWN);
     if left_out > 0 {
         let _ = writeln!(
             text,

@@ -1,0 +1,126 @@
+//! A diagnosis in a terminal: the walls, where they sit and what to do, within the width.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop where it is"
+)]
+
+mod sample;
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use sample::diagnosis::{interrupted, three_walls, without_wall};
+use sustain_bench::diagnose::{DiagnoseEvent, Measured, Measuring};
+use sustain_bench::event::{Live, LiveTarget, Phase};
+use sustain_report::terminal::{DiagnoseView, LiveKind, diagnosis_sentence, diagnosis_text};
+
+/// What was written to a pipe.
+#[derive(Clone, Default)]
+struct Pipe(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Without line breaks, so that words stand next to each other.
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn each_wall_says_where_it_sits_and_how_sure_it_is() {
+    let result = three_walls();
+    let text = unwrapped(&diagnosis_text(&result, 100));
+    for (number, wall) in result.walls.iter().enumerate() {
+        assert!(text.contains(&format!("Wall {}: ", number + 1)), "{text}");
+        match (&wall.explained_by, &wall.not_explained) {
+            (Some(place), _) => assert!(text.contains(&format!("it sits at {place}")), "{text}"),
+            (None, Some(why)) => assert!(text.contains(why), "{text}"),
+            (None, None) => assert!(text.contains("no hop explains it")),
+        }
+    }
+    assert!(text.contains("together: "));
+    assert!(text.contains("What to do 1. "));
+    assert!(text.contains(" expected"));
+}
+
+#[test]
+fn that_there_is_no_wall_is_an_answer_with_its_bound() {
+    let sentence = diagnosis_sentence(&without_wall(3));
+    assert!(sentence.contains("no shared limit below"), "{sentence}");
+    assert!(sentence.contains("could hide at most"), "{sentence}");
+}
+
+#[test]
+fn an_interrupted_diagnosis_says_so() {
+    assert!(diagnosis_sentence(&interrupted()).contains("interrupted"));
+}
+
+#[test]
+fn lines_keep_to_the_width() {
+    let text = diagnosis_text(&three_walls(), 60);
+    // The list of subsets is a table; all else is broken at words.
+    let prose = text.split("\n\n").skip(1).collect::<Vec<_>>().join("\n");
+    assert!(
+        prose.lines().all(|line| line.chars().count() <= 60),
+        "{prose}"
+    );
+}
+
+#[test]
+fn text_from_outside_cannot_move_the_cursor() {
+    let mut result = three_walls();
+    result.notes.push("a\u{7}note".to_owned());
+    result.alone[0].target = "\u{1b}[31mred".to_owned();
+    result.walls[0].members[0] = "\u{1b}[2Jsda".to_owned();
+    let text = diagnosis_text(&result, 100) + &diagnosis_sentence(&result);
+    let is_control = |c: char| c.is_control() && c != '\n';
+    assert!(!text.contains(is_control), "{text:?}");
+}
+
+#[test]
+fn a_pipe_gets_a_line_for_each_subset_and_how_long_it_still_takes() {
+    let written = Pipe::default();
+    let mut view = DiagnoseView::new(LiveKind::Plain, Box::new(written.clone()));
+    let measuring = Measuring {
+        number: 3,
+        remaining: 5,
+        remaining_s: 15.0,
+        why: "each target alone".to_owned(),
+    };
+    let live = Live {
+        phase: Phase::Subset,
+        elapsed_s: 2.0,
+        remaining_s: Some(1.0),
+        done: None,
+        targets: vec![LiveTarget {
+            name: "sda".to_owned(),
+            instant_bytes_per_s: 105e6,
+            average_bytes_per_s: 105e6,
+            share: 1.0,
+            in_flight: 8,
+            ended: None,
+        }],
+    };
+    view.take(&DiagnoseEvent::Live(measuring.clone(), live));
+    view.take(&DiagnoseEvent::Measured(Measured {
+        measuring,
+        targets: vec!["sda".to_owned(), "sdb".to_owned()],
+        rates_bytes_per_s: vec![100e6, 105e6],
+        failed: false,
+    }));
+    view.finish();
+    let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+    assert!(
+        text.contains("subset 3 of about 7: each target alone; about 13 s to go"),
+        "{text}"
+    );
+    assert!(text.contains("205 MB/s  sda, sdb  = 100 MB/s + 105 MB/s  (each target alone)"));
+}

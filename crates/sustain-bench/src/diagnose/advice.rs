@@ -27,6 +27,8 @@ pub(super) struct KnownWall {
     pub(super) limit_bytes_per_s: f64,
     /// What all members get at once, where that is less.
     pub(super) collapses_to_bytes_per_s: Option<f64>,
+    /// Whether it goes with the targets' places: the tool's own limit does not.
+    pub(super) is_of_places: bool,
 }
 
 /// The sum that a subset gives under these walls.
@@ -224,7 +226,8 @@ fn span(facts: &Facts, independent: &Suggestion) -> Suggestion {
 fn elsewhere(facts: &Facts, foretell: &Foretell<'_>, now: f64) -> Option<Suggestion> {
     let all = &facts.hang;
     let mut best: Option<(Vec<usize>, f64)> = None;
-    for (index, wall) in facts.walls.iter().enumerate() {
+    let walls = facts.walls.iter().enumerate();
+    for (index, wall) in walls.filter(|(_, wall)| wall.is_of_places) {
         let mut walls = facts.walls.clone();
         let (mut moved, mut sum) = (Vec::new(), now);
         while moved.len() < wall.members.len() / 2 {
@@ -342,6 +345,7 @@ mod tests {
             members: members.to_vec(),
             limit_bytes_per_s: limit_mb_per_s * 1e6,
             collapses_to_bytes_per_s: None,
+            is_of_places: true,
         }
     }
 
@@ -392,6 +396,14 @@ mod tests {
         let moved = of(&advice, is_moved);
         assert_eq!(moved.move_elsewhere.len(), 2);
         assert!((moved.expected_bytes_per_s - 400e6).abs() < 1.0);
+    }
+
+    #[test]
+    fn other_places_are_no_help_against_the_tools_own_limit() {
+        let mut of_tool = wall(&[0, 1, 2, 3], 200.0);
+        of_tool.is_of_places = false;
+        let advice = advice(&facts(&[100.0; 4], vec![of_tool]));
+        assert!(!advice.iter().any(is_moved), "{advice:?}");
     }
 
     #[test]

@@ -108,6 +108,7 @@ fn known_wall(wall: &walls::Wall) -> KnownWall {
         members: wall.members.clone(),
         limit_bytes_per_s: wall.limit_bytes_per_s,
         collapses_to_bytes_per_s: wall.at_full_load_bytes_per_s,
+        is_of_places: wall.kind != WallKind::Tool,
     }
 }
 
@@ -432,6 +433,17 @@ impl Diagnosed<'_> {
         }
         if !findings.complete && !self.is_interrupted {
             notes.push("not all that was planned was measured".to_owned());
+        }
+        if findings
+            .walls
+            .iter()
+            .any(|wall| wall.kind == WallKind::Tool)
+        {
+            notes.push(
+                "one wall is this program's own: the disks may do more with larger records \
+                 (--record-size) or another --engine"
+                    .to_owned(),
+            );
         }
         notes.extend(self.unexplained());
         let crossing = |wall: &&walls::Wall| wall.state == WallState::Crossing;

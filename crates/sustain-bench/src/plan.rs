@@ -116,10 +116,17 @@ impl Plan {
         if directions.all(|direction| direction == first) {
             return Ok(first);
         }
-        Err(MeasureError::Usage(
-            "some targets would be read and others written by default: say --read or --write"
-                .to_owned(),
-        ))
+        let missing = names.iter().find_map(|name| match name {
+            TargetName::Path(path) if path.symlink_metadata().is_err() => Some(path),
+            _ => None,
+        });
+        let missing = missing.map_or(String::new(), |path| {
+            format!(", and {} does not exist", path.display())
+        });
+        Err(MeasureError::Usage(format!(
+            "some targets would be read and others written by default{missing}: say --read or \
+             --write"
+        )))
     }
 
     fn mixes_simulated_and_real(&self) -> bool {

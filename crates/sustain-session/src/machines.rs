@@ -53,6 +53,8 @@ impl Machines {
         disk: Option<&str>,
         notes: &mut Vec<String>,
     ) -> Result<Vec<SimulatedDisk>, SessionError> {
+        // One machine under any name; what cannot be found is told when it is read.
+        let file = &file.canonicalize().unwrap_or_else(|_| file.to_owned());
         if !self.files.contains_key(file) {
             let description = MachineFile::read(file)?;
             notes.extend(description.warnings.iter().cloned());

@@ -22,6 +22,7 @@ pub fn open_under_guard(
     roots: &Roots,
     notes: &mut Vec<String>,
 ) -> Result<Target, Error> {
+    refuse_missing_device(name, path)?;
     let mut guard = |candidate: &Candidate<'_>| inspect(candidate, permission, roots, notes);
     open_path(name, path, request, &mut guard)
 }
@@ -38,6 +39,7 @@ pub fn rehearse_under_guard(
     roots: &Roots,
     notes: &mut Vec<String>,
 ) -> Result<Target, Error> {
+    refuse_missing_device(name, path)?;
     let folder = folder_of(path);
     let would_create = request.create && path.symlink_metadata().is_err() && folder.is_dir();
     let place = if would_create { folder } else { path };
@@ -46,6 +48,19 @@ pub fn rehearse_under_guard(
         target.kind = TargetKind::File;
     }
     Ok(target)
+}
+
+/// A device that is not there must not become a file of that name: it would lie in memory, and in the
+/// device's way when that comes.
+fn refuse_missing_device(name: &str, path: &Path) -> Result<(), Error> {
+    let is_missing = path.symlink_metadata().is_err();
+    let folder = folder_of(path).canonicalize().unwrap_or_default();
+    let is_for_devices = folder.starts_with("/dev") && !folder.starts_with("/dev/shm");
+    if is_missing && is_for_devices {
+        let why = "there is no such device: `sustain devices` lists those that are there";
+        return Err(Error::target(name, why));
+    }
+    Ok(())
 }
 
 /// Whether opening it made it, or would have outside a rehearsal: only a file that was not there
@@ -85,6 +100,17 @@ mod tests {
     use sustain_disk::target::{DataPath, Direction};
 
     use super::*;
+
+    #[test]
+    fn a_device_that_is_not_there_does_not_become_a_file() {
+        for path in ["/dev/sustain-no-such-device", "/dev/../dev/sustain-no-such"] {
+            let refused = refuse_missing_device(path, Path::new(path)).unwrap_err();
+            assert!(refused.to_string().contains("no such device"), "{refused}");
+        }
+        let directory = tempfile::tempdir().unwrap();
+        refuse_missing_device("new", &directory.path().join("new")).unwrap();
+        refuse_missing_device("null", Path::new("/dev/null")).unwrap();
+    }
 
     const CREATE: OpenRequest = OpenRequest {
         direction: Direction::Write,

@@ -60,6 +60,47 @@ const WORTH_MOVING: f64 = 0.05;
 /// A stripe that loses less than this to its slowest member loses nothing worth a word.
 const LOSES_NOTHING: f64 = 0.02;
 
+/// A subset that gave so much more than is foretold of the best is better advice.
+const NOT_FORETOLD: f64 = 0.03;
+/// Advice that gave so much less than expected when it was tried says so.
+const NOT_HELD: f64 = 0.05;
+
+/// Puts advice in order by what it gave where it was tried, else by what is expected of it; what
+/// needs other cables stays last. What a trial refutes says so.
+pub(super) fn rank(advice: &mut [(Suggestion, Option<f64>)]) {
+    for (suggestion, measured) in advice.iter_mut() {
+        let expected = suggestion.expected_bytes_per_s;
+        if let Some(measured) = measured.filter(|one| *one < expected * (1.0 - NOT_HELD)) {
+            suggestion.why = format!(
+                "tried, it gave only {}; what was thought: {}",
+                Rate(measured),
+                suggestion.why
+            );
+        }
+    }
+    advice.sort_by(|(one, measured), (other, other_measured)| {
+        let key = |suggestion: &Suggestion, measured: &Option<f64>| {
+            let rate = measured.unwrap_or(suggestion.expected_bytes_per_s);
+            weighed(suggestion, rate)
+        };
+        let is_moved = |suggestion: &Suggestion| !suggestion.move_elsewhere.is_empty();
+        is_moved(one)
+            .cmp(&is_moved(other))
+            .then_with(|| key(other, other_measured).total_cmp(&key(one, measured)))
+    });
+}
+
+/// What a rate is worth in this layout.
+fn weighed(suggestion: &Suggestion, rate: f64) -> f64 {
+    match (suggestion.layout, suggestion.order.len()) {
+        // One target alone gives no more than a span, which uses them all.
+        (SuggestedLayout::Independent, 1) => rate * (1.0 - WORTH_MOVING),
+        // Lockstep is never worth as much as its rate.
+        (SuggestedLayout::Stripe { .. }, _) => rate * (1.0 - 2.0 * ADDS_NOTHING),
+        _ => rate,
+    }
+}
+
 /// All that can be advised, the highest expected rate first; what needs other cables comes last.
 pub(super) fn advise(facts: &Facts, foretell: &Foretell<'_>) -> Vec<Suggestion> {
     let independent = independent(facts, foretell);
@@ -67,15 +108,7 @@ pub(super) fn advise(facts: &Facts, foretell: &Foretell<'_>) -> Vec<Suggestion> 
     let span = span(facts, &independent);
     let moved = elsewhere(facts, foretell, independent.expected_bytes_per_s);
     let mut suggestions = vec![independent, stripe, span];
-    // One target alone gives no more than a span, which uses them all.
-    let rank = |suggestion: &Suggestion| match (suggestion.layout, suggestion.order.len()) {
-        (SuggestedLayout::Independent, 1) => suggestion.expected_bytes_per_s * (1.0 - WORTH_MOVING),
-        // Lockstep is never worth as much as its rate.
-        (SuggestedLayout::Stripe { .. }, _) => {
-            suggestion.expected_bytes_per_s * (1.0 - ADDS_NOTHING)
-        }
-        _ => suggestion.expected_bytes_per_s,
-    };
+    let rank = |suggestion: &Suggestion| weighed(suggestion, suggestion.expected_bytes_per_s);
     suggestions.sort_by(|one, other| rank(other).total_cmp(&rank(one)));
     suggestions.extend(moved);
     suggestions
@@ -109,6 +142,12 @@ fn independent(facts: &Facts, foretell: &Foretell<'_>) -> Suggestion {
     let kept = without_idlers(facts, foretell, sum);
     let (order, leave_out) = split(all, |target| kept.contains(&target));
     let expected = foretell(&facts.walls, &kept);
+    let (fastest, measured) = &facts.fastest;
+    if *measured > expected * (1.0 + NOT_FORETOLD) {
+        let (order, leave_out) = split(all, |target| fastest.contains(&target));
+        let why = "they were the fastest of all that was measured, faster than foretold".to_owned();
+        return suggestion(order, leave_out, *measured, why);
+    }
     let why = if facts.walls.is_empty() {
         "no limit is shared: each target gives what it gives alone, and none waits for another"
             .to_owned()

@@ -12,7 +12,7 @@ use super::result::{
     Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Dropped, Host,
     Measurement, NoWall, Order, Prediction, Share, Together, Wall, Weakest,
 };
-use super::ways::Ways;
+use super::ways::{SIMULATED_LIMIT, Ways, is_place};
 use crate::collect::TOOL_SHARE;
 use crate::conclude::{engine_name, time_of_day};
 use crate::plan::direction_name;
@@ -76,7 +76,11 @@ pub(super) fn advised(
             .iter()
             .map(|target| target.target.capacity_bytes)
             .collect(),
-        walls: findings.walls.iter().map(known_wall).collect(),
+        walls: findings
+            .walls
+            .iter()
+            .map(|wall| known_wall(wall, &findings.dropped, ways, targets.len()))
+            .collect(),
         fastest: fastest.map_or((hang.clone(), 0.0), |fastest| {
             (fastest.members.clone(), fastest.sum_bytes_per_s)
         }),
@@ -103,12 +107,21 @@ fn rates_alone(findings: &Findings) -> Vec<f64> {
     rates.map(|rate| rate.unwrap_or(0.0)).collect()
 }
 
-fn known_wall(wall: &walls::Wall) -> KnownWall {
+fn known_wall(wall: &walls::Wall, dropped: &[usize], ways: &Ways, targets: usize) -> KnownWall {
+    let is_of_places = wall.kind != WallKind::Tool
+        && match explained(wall, dropped, ways) {
+            // What a simulated limit stands for is not said: of one that all pass, perhaps memory.
+            Explanation::Hop { hop, .. } if hop.kind == SIMULATED_LIMIT => {
+                wall.members.len() + dropped.len() < targets
+            }
+            Explanation::Hop { hop, .. } => is_place(&hop),
+            Explanation::None { .. } => false,
+        };
     KnownWall {
         members: wall.members.clone(),
         limit_bytes_per_s: wall.limit_bytes_per_s,
         collapses_to_bytes_per_s: wall.at_full_load_bytes_per_s,
-        is_of_places: wall.kind != WallKind::Tool,
+        is_of_places,
     }
 }
 
@@ -230,7 +243,7 @@ impl Diagnosed<'_> {
                         part of it, so it lies not on the disks' way";
             explained_by = Some(text.to_owned());
         } else {
-            match explain(&wall.members, wall.limit_bytes_per_s, &self.ways.ways) {
+            match explained(wall, &self.findings.dropped, &self.ways) {
                 Explanation::Hop {
                     hop: found,
                     share_of_hop: share,
@@ -243,6 +256,12 @@ impl Diagnosed<'_> {
                 Explanation::None { why } => not_explained = Some(why),
             }
         }
+        // What does not foretell the readings is not sure, however clear its own evidence was.
+        let doubted = self.unexplained().is_some() || wall.prediction.as_ref().is_some_and(failed);
+        let state = match wall.state {
+            WallState::Confirmed if doubted => state_name(WallState::MembersUncertain),
+            state => state_name(state),
+        };
         let shares = self.shares(wall);
         let repeats: Vec<bool> = wall
             .shares
@@ -258,8 +277,12 @@ impl Diagnosed<'_> {
             not_explained,
             hop,
             share_of_hop,
-            confidence: wall.confidence,
-            state: state_name(wall.state).to_owned(),
+            confidence: if doubted {
+                wall.confidence.min(CONFIDENCE_IN_DOUBT)
+            } else {
+                wall.confidence
+            },
+            state: state.to_owned(),
             headroom: wall.headroom,
             weakest: Some(Weakest {
                 target: wall.weakest.member.map(|target| self.name(target)),
@@ -273,7 +296,7 @@ impl Diagnosed<'_> {
             }),
             at_full_load_bytes_per_s: wall.at_full_load_bytes_per_s,
             missed_revolutions: wall.missed_revolutions
-                && (wall.kind == WallKind::Collapse || !are_fair(&shares)),
+                && (doubted || wall.kind == WallKind::Collapse || !are_fair(&shares)),
             shares,
             shares_repeat: (!repeats.is_empty()).then(|| repeats.iter().all(|repeats| *repeats)),
         }
@@ -405,10 +428,10 @@ impl Diagnosed<'_> {
         if let Some(noisy) = findings.too_noisy {
             notes.push(format!(
                 "readings differ by {:.1} % from run to run, and walls can be told up to {:.1} %: \
-                 nothing is claimed; runs {:.0} times as long would do (--time-per-run)",
+                 nothing is claimed; look for other users of the disks, or try longer runs \
+                 (--time-per-run), which help where the rate swings within a run",
                 noisy.noise * 100.0,
                 noisy.noise_max * 100.0,
-                noisy.longer.ceil()
             ));
         }
         if self.ways.order.is_none() {
@@ -457,6 +480,25 @@ impl Diagnosed<'_> {
         }
         notes
     }
+}
+
+/// The most that is believed of a wall while not all readings are explained.
+const CONFIDENCE_IN_DOUBT: f64 = 0.5;
+
+/// Whether what was foretold was not what was measured.
+fn failed(prediction: &walls::Prediction) -> bool {
+    let off = prediction.measured_bytes_per_s - prediction.predicted_bytes_per_s;
+    let noise = 4.0 * prediction.deviation_bytes_per_s;
+    off.abs() > noise.max(UNEXPLAINED * prediction.predicted_bytes_per_s)
+}
+
+/// Where a wall sits; a target that failed is neither in it nor an outsider.
+fn explained(wall: &walls::Wall, dropped: &[usize], ways: &Ways) -> Explanation {
+    let mut alive = ways.ways.clone();
+    for target in dropped {
+        alive[*target].hops.clear();
+    }
+    explain(&wall.members, wall.limit_bytes_per_s, &alive)
 }
 
 /// A subset this far below what the walls foretell is not explained by them.

@@ -125,6 +125,7 @@ mod tests {
         let hop = |(name, rate): &(&str, f64)| WayHop {
             id: (*name).to_owned(),
             name: (*name).to_owned(),
+            kind: "port".to_owned(),
             rate_bytes_per_s: (*rate > 0.0).then_some(*rate * 1e6),
             formula: None,
         };

@@ -177,8 +177,19 @@ impl SubsetProbe<'_, '_> {
             why: "does what is advised give what is expected".to_owned(),
         };
         let reading = self.measure_now(&setup, what).ok()?;
-        let is_whole = reading.failed.is_empty();
-        is_whole.then(|| reading.rates_bytes_per_s.iter().sum())
+        if !reading.failed.is_empty() {
+            return None;
+        }
+        let rates = reading.rates_bytes_per_s.iter();
+        Some(match layout {
+            // Until its queues are full the faster members run ahead; whole rows come as the
+            // slowest one does.
+            Layout::Stripe { .. } => {
+                let slowest = rates.copied().fold(f64::INFINITY, f64::min);
+                slowest * setup.targets.len() as f64
+            }
+            Layout::Independent | Layout::Span => rates.sum(),
+        })
     }
 }
 

@@ -112,6 +112,9 @@ pub struct WayHop {
     pub id: String,
     /// In plain words.
     pub name: String,
+    /// `device`, `simulated_limit`, or a kind of hop as `sustain devices` has it: `port`,
+    /// `pcie_link`, `memory`.
+    pub kind: String,
     /// What it carries after encoding, where that is known.
     pub rate_bytes_per_s: Option<f64>,
     /// How that rate follows.

@@ -8,7 +8,7 @@ use sustain_disk::target::{Direction, TargetKind, open_dummy};
 use sustain_host::Roots;
 use sustain_session::{Alongside, Stop, TargetName, check_distinct};
 
-use super::advice::{SuggestedLayout, Suggestion};
+use super::advice::{SuggestedLayout, Suggestion, rank};
 use super::conclude::{Diagnosed, advised, conclude};
 use super::event::{DiagnoseEvent, DiagnoseObserver};
 use super::plan::DiagnosePlan;
@@ -26,8 +26,10 @@ use crate::setup::PhaseSetup;
 use crate::stage::{Stage, host};
 use crate::walls::{Findings, Setting, find};
 
-/// So many targets are measured twice at first.
-const REPEATED: usize = 3;
+/// So many targets are measured twice at first: enough to know how much readings differ,
+const REPEATED: usize = 8;
+/// and of fewer targets than these, so many: each would cost a part of the whole that is felt.
+const REPEATED_OF_FEW: usize = 3;
 
 /// Says what `diagnose` would do, write and destroy, and does nothing.
 ///
@@ -135,6 +137,14 @@ fn add_dummy(session: &mut Session) -> Result<Option<usize>, MeasureError> {
     Ok(Some(session.targets.len() - 1))
 }
 
+fn repeated(targets: usize) -> usize {
+    if targets < REPEATED {
+        targets.min(REPEATED_OF_FEW)
+    } else {
+        REPEATED
+    }
+}
+
 struct Diagnosis<'a> {
     plan: &'a DiagnosePlan,
     measuring: &'a Plan,
@@ -189,7 +199,7 @@ impl Diagnosis<'_> {
             engine: None,
             driver_cpu_share_max: 0.0,
         };
-        let some: Vec<usize> = (0..self.targets.min(REPEATED)).collect();
+        let some: Vec<usize> = (0..repeated(self.targets)).collect();
         // A stop in here is met again in the search, which then concludes from nothing.
         let _ = probe.repeat_some(&some);
         let findings = find(&self.setting(&ways), &mut probe);
@@ -223,7 +233,7 @@ impl Diagnosis<'_> {
     }
 
     fn announcement(&self) -> String {
-        let repeated = self.targets.min(REPEATED);
+        let repeated = repeated(self.targets);
         // The warm-up, each alone, some again, all together.
         let runs = 1 + self.targets + repeated + 1;
         let seconds = runs as f64 * self.plan.time_per_run_ns as f64 / 1e9;
@@ -297,6 +307,7 @@ impl Diagnosis<'_> {
             let measured = self.tried(&suggestion, findings, probe);
             advice.push((suggestion, measured));
         }
+        rank(&mut advice);
         advice
     }
 

@@ -4,10 +4,44 @@
 use sustain_disk::engine::SimulatedTarget;
 use sustain_disk::simulated::LimitRates;
 use sustain_disk::target::{Direction, TargetKind};
-use sustain_host::{BlockDevice, DiskPath, FileSystem, Roots, layers_under_device, paths_under};
+use sustain_host::{
+    BlockDevice, DiskPath, FileSystem, HopKind, Roots, layers_under_device, paths_under,
+};
 
 use super::result::{Way, WayHop};
 use crate::session::{OpenTarget, Session};
+
+/// The kind of a target's own device, and of those that it is built from.
+const DEVICE: &str = "device";
+pub(super) const SIMULATED_LIMIT: &str = "simulated_limit";
+
+/// Whether another place of its kind may be free: another port, another controller. The memory and a
+/// disk that several targets lie on go with the machine.
+pub(super) fn is_place(hop: &WayHop) -> bool {
+    ![
+        DEVICE,
+        kind_name(HopKind::Memory),
+        kind_name(HopKind::NumaNode),
+    ]
+    .contains(&hop.kind.as_str())
+}
+
+/// As `sustain devices --json` has it.
+fn kind_name(kind: HopKind) -> &'static str {
+    match kind {
+        HopKind::Disk => "disk",
+        HopKind::Port => "port",
+        HopKind::PortMultiplier => "port_multiplier",
+        HopKind::Expander => "expander",
+        HopKind::UsbHub => "usb_hub",
+        HopKind::Controller => "controller",
+        HopKind::PcieLink => "pcie_link",
+        HopKind::PcieSwitch => "pcie_switch",
+        HopKind::PciBus => "pci_bus",
+        HopKind::NumaNode => "numa_node",
+        HopKind::Memory => "memory",
+    }
+}
 
 /// What is known of how the targets hang.
 pub(super) struct Ways {
@@ -52,6 +86,7 @@ fn simulated_way(session: &Session, disk: SimulatedTarget) -> (Vec<WayHop>, Opti
     let own = WayHop {
         id: format!("{}:{}", disk.machine, file.disks[disk.disk].name),
         name: file.disks[disk.disk].name.clone(),
+        kind: DEVICE.to_owned(),
         rate_bytes_per_s: None,
         formula: None,
     };
@@ -75,6 +110,7 @@ fn simulated_way(session: &Session, disk: SimulatedTarget) -> (Vec<WayHop>, Opti
         WayHop {
             id: format!("{}:limit.{}", disk.machine, limit.name),
             name: format!("limit {} of the machine file", limit.name),
+            kind: SIMULATED_LIMIT.to_owned(),
             rate_bytes_per_s: Some(rate),
             formula: None,
         }
@@ -100,6 +136,7 @@ fn real_way(target: &OpenTarget, roots: &Roots) -> (Vec<WayHop>, Option<Place>) 
                 let hop = WayHop {
                     id: hop.id.clone(),
                     name: hop.name.clone(),
+                    kind: kind_name(hop.kind).to_owned(),
                     rate_bytes_per_s: hop.rate_bytes_per_s,
                     formula: hop.formula.clone(),
                 };
@@ -139,6 +176,7 @@ fn layer_hop(layer: &BlockDevice) -> WayHop {
     WayHop {
         id: format!("device {}", layer.name()),
         name: layer.name().to_owned(),
+        kind: DEVICE.to_owned(),
         rate_bytes_per_s: None,
         formula: None,
     }

@@ -159,11 +159,7 @@ fn a_buffer_that_cannot_serve_all_streams_is_refused() {
     for name in &names {
         flags.extend(["--from", "test:1kB/s", "--stream", name]);
     }
-    assert_refused(
-        &members,
-        &flags,
-        &["--buffer must be at least 5376 KiB"],
-    );
+    assert_refused(&members, &flags, &["--buffer must be at least 5376 KiB"]);
     let enough = [&["--buffer", "5505024B"], &flags[..]].concat();
     members.run("record", &enough).expect(0);
     members.verify(0);

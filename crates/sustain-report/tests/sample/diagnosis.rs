@@ -165,6 +165,7 @@ fn hop(name: &str, rate: Option<f64>) -> WayHop {
     WayHop {
         id: format!("id of {name}"),
         name: name.to_owned(),
+        kind: "port".to_owned(),
         rate_bytes_per_s: rate.map(|rate| rate * MEGABYTE),
         formula: rate.map(|_| "3 Gbit/s x 8/10".to_owned()),
     }

@@ -11,6 +11,8 @@ use super::{
 const ZONES_DEFAULT: u32 = 16;
 /// More zones than this describe nothing that exists.
 const ZONES_MAX: u32 = 65_536;
+/// No platter turns faster.
+const RPM_MAX: u32 = 100_000;
 /// Above this, a normal distribution is no longer a model of run-to-run noise.
 const NOISE_FRACTION_MAX: f64 = 0.3;
 
@@ -60,8 +62,9 @@ pub(super) fn disk_description(
     disk.through = through(section, limits)?;
     disk.request_ns = section.duration("request")?.unwrap_or(0);
     disk.rpm = section.integer("rpm")?;
-    if disk.rpm == Some(0) {
-        return Err(section.invalid_at("rpm", "rpm must be above zero; leave it out for none"));
+    if disk.rpm.is_some_and(|rpm| !(1..=RPM_MAX).contains(&rpm)) {
+        let message = "rpm lies between 1 and 100000; leave it out for none";
+        return Err(section.invalid_at("rpm", message));
     }
     disk.cache = cache_description(&name, section, warnings)?;
     disk.noise_fraction = section.percent("noise")?.unwrap_or(0.0);

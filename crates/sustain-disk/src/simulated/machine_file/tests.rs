@@ -141,7 +141,7 @@ fn wrong_values_name_line_and_what_was_expected() {
         ("zones=-3", 5, "whole number"),
         ("zones='3'", 5, "whole number"),
         ("zones=1\ninner_read='1MB/s'", 5, "2 or more"),
-        ("rpm=0", 5, "above zero"),
+        ("rpm=0", 5, "between 1 and 100000"),
         ("noise='50%'", 5, "up to 30%"),
         ("cache='0'", 5, "leave it out"),
         ("volatile_cache='yes'", 5, "true or false"),

@@ -83,6 +83,7 @@ mod tests {
         let hop = |id: &&str| WayHop {
             id: (*id).to_owned(),
             name: (*id).to_owned(),
+            kind: "port".to_owned(),
             rate_bytes_per_s: None,
             formula: None,
         };

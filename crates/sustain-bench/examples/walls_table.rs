@@ -7,7 +7,7 @@ mod walls_machines;
 use std::io::{self, Write};
 use sustain_bench::walls::WallKind;
 use walls_machines::score::Score;
-use walls_machines::table::{Cell, NAMES, Seen, at_noise, cost, kind_of, named};
+use walls_machines::table::{self, Cell, Late, NAMES, Seen, at_noise, cost, kind_of, named};
 use walls_machines::{Behaviour, Bench, Chance, Machine, SHAPES, SHARINGS, Shape};
 
 /// Seeds that no threshold was chosen with.
@@ -22,6 +22,7 @@ fn main() -> io::Result<()> {
     one_wall(&mut out)?;
     costs(&mut out)?;
     kinds(&mut out)?;
+    collapses(&mut out)?;
     without_order(&mut out)
 }
 
@@ -163,6 +164,29 @@ fn kinds(out: &mut impl Write) -> io::Result<()> {
                     .filter(|one| one.missed_revolutions)
                     .count(),
                 seen.iter().filter(|one| one.is_none()).count()
+            )?;
+        }
+    }
+    writeln!(out)
+}
+
+/// Collapses of any two members: exactly those, or not.
+fn collapses(out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "| any two fall below one | noise | exactly right | subsets / n |\n|---|---|---|---|"
+    )?;
+    for late in [Late::Everywhere, Late::One, Late::Two] {
+        for noise in [0.0, 0.005, 0.02, 0.05] {
+            let seen: Vec<(bool, f64)> = (0..300)
+                .map(|index| table::late(noise, late, SEED + index))
+                .collect();
+            writeln!(
+                out,
+                "| {late:?} | {} % | {} of 300 | {:.1} |",
+                100.0 * noise,
+                seen.iter().filter(|one| one.0).count(),
+                seen.iter().map(|one| one.1).sum::<f64>() / 300.0
             )?;
         }
     }

@@ -10,10 +10,10 @@
 mod walls_machines;
 
 use sustain_bench::walls::{
-    Ask, Findings, Halt, Limit, Model, Probe, Reading, Setting, Step, WallKind, find,
+    Ask, Findings, Halt, Limit, Model, Probe, Reading, Setting, Step, WallKind, WallState, find,
 };
 use walls_machines::score::{Score, diagnose, judge};
-use walls_machines::table::{Cell, at_noise, cost, kind_of, named};
+use walls_machines::table::{self, Cell, Late, at_noise, cost, kind_of, named};
 use walls_machines::{Behaviour, Bench, Chance, Machine, SHARINGS, Shape, Sharing};
 
 /// Machines of each shape and sharing at each noise: 15 * 14 * 5 = 1,050.
@@ -152,6 +152,46 @@ fn limit_collapse_and_tool_are_told_apart() {
             >= 39
     );
     assert!(count(Behaviour::Flat, true, |kind| kind == WallKind::Tool) >= 39);
+}
+
+#[test]
+fn collapses_of_any_two_members_are_found_with_exactly_their_members() {
+    for late in [Late::Everywhere, Late::One, Late::Two] {
+        for noise in [0.0, 0.01, 0.02] {
+            let wrong: Vec<u64> = (0..40)
+                .filter(|&seed| !table::late(noise, late, 900 + seed).0)
+                .collect();
+            assert!(wrong.len() <= 1, "{late:?} at {noise}: {wrong:?}");
+        }
+    }
+}
+
+/// Four drives that miss revolutions on one controller: any two bring less than one alone.
+fn controller() -> Machine {
+    let mut machine = Machine::plain(&mut Chance::new(3), 4, Sharing::MaxMin);
+    machine.rates.fill(35e6);
+    machine.limit(0, 4, 1.0);
+    machine.behaviour = Behaviour::Late(7.53 / 35.0);
+    machine
+}
+
+#[test]
+fn a_collapse_of_every_pair_is_one_wall_that_explains_all_that_was_measured() {
+    let machine = controller();
+    let findings = diagnose(&mut Bench::new(&machine, 0.0, 1), true, 0.0);
+    assert_eq!(members(&findings), [vec![0, 1, 2, 3]]);
+    let wall = &findings.walls[0];
+    assert_eq!(wall.kind, WallKind::Collapse);
+    assert_eq!(wall.state, WallState::CapacityIsLowerBound);
+    assert!((wall.limit_bytes_per_s - 35e6).abs() < 1e3);
+    assert!((wall.at_full_load_bytes_per_s.unwrap() - 30.12e6).abs() < 1e4);
+    for one in &findings.measurements {
+        match (one.members.len(), one.predicted_bytes_per_s) {
+            (1 | 4, Some(told)) => assert!((told / one.sum_bytes_per_s - 1.0).abs() < 0.01),
+            (2 | 3, None) => {}
+            other => panic!("{other:?}: {one:?}"),
+        }
+    }
 }
 
 #[test]

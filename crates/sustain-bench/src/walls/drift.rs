@@ -6,8 +6,10 @@ use super::evidence::Stop;
 use super::search::Search;
 use super::types::{Drift, Step};
 
-/// Runs from one anchor to the next.
+/// Runs from one anchor to the next, at least,
 const RUNS_BETWEEN: usize = 12;
+/// and one for so many targets: with many the search takes longer by as much.
+const TARGETS_PER_RUN: usize = 8;
 /// A change below this part is none.
 const CHANGE_MIN: f64 = 0.01;
 /// Beyond this part, rates alone are measured again instead of scaled.
@@ -54,7 +56,8 @@ impl Search<'_> {
 
     /// Measures the anchor if it is time; true if the readings so far count no more.
     pub(super) fn check_drift(&mut self) -> Result<bool, Stop> {
-        if self.evidence.runs_done() < self.anchor.last_run + RUNS_BETWEEN {
+        let between = RUNS_BETWEEN.max(self.evidence.count() / TARGETS_PER_RUN);
+        if self.evidence.runs_done() < self.anchor.last_run + between {
             return Ok(false);
         }
         let set = self.anchor.set.clone();

@@ -3,9 +3,31 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::model::{Limit, Model};
+use super::model::{Limit, Model, common};
 use super::reading::Reading;
-use super::types::{Ask, Findings, Halt, Measurement, Probe, Step};
+use super::types::{Ask, Findings, Halt, Measurement, Probe, Step, Wall};
+
+/// Sets the limits of collapses to what this set meets: all that passes at full load with all
+/// members, the best with one. False if in between: how far the sum falls there is not foretold.
+fn fit_collapses(model: &mut Model, walls: &[Wall], set: &[usize]) -> bool {
+    for (limit, wall) in model.walls.iter_mut().zip(walls) {
+        let Some(least) = wall.at_full_load_bytes_per_s else {
+            continue;
+        };
+        let met = common(set, &wall.members);
+        limit.limit_bytes_per_s = if met == wall.members.len() {
+            least
+        } else {
+            wall.limit_bytes_per_s
+        };
+        let members = set.iter().filter(|one| wall.members.contains(one));
+        let wanted: f64 = members.map(|&one| model.alone_bytes_per_s[one]).sum();
+        if met > 1 && met < wall.members.len() && wanted > least {
+            return false;
+        }
+    }
+    true
+}
 
 /// Why the search ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +51,7 @@ pub(super) struct Log {
 impl Log {
     /// Gives all subsets to the findings, with what the walls found allow.
     pub(super) fn hand_over(self, findings: &mut Findings) {
-        let model = Model {
+        let mut model = Model {
             alone_bytes_per_s: findings
                 .alone
                 .iter()
@@ -47,11 +69,9 @@ impl Log {
         findings.measurements = self.measurements;
         for measurement in &mut findings.measurements {
             let known = |&member: &usize| findings.alone[member].is_some();
-            measurement.predicted_bytes_per_s = measurement
-                .members
-                .iter()
-                .all(known)
-                .then(|| model.predict(&measurement.members));
+            let set = &measurement.members;
+            let told = set.iter().all(known) && fit_collapses(&mut model, &findings.walls, set);
+            measurement.predicted_bytes_per_s = told.then(|| model.predict(set));
         }
         findings.dropped = self.dropped;
         findings.dropped.sort_unstable();

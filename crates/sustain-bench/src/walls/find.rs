@@ -171,8 +171,11 @@ impl Search<'_> {
             return Ok(false);
         }
         found.peak = self.peak(&wall.members)?;
-        found.falls |= found.peak.is_some();
+        found.falls = found.peak.is_some() || found.falls && self.peak(&found.core)?.is_some();
         if found.falls {
+            // Its shares tell whether revolutions are missed, so one reading is too few.
+            self.evidence
+                .at_least(&found.core, 2 * self.readings, Step::Confirm)?;
             let full = self.evidence.mean(&wall.members);
             wall.limit_bytes_per_s = full.map_or(wall.limit_bytes_per_s, |mean| mean.sum());
         }
@@ -239,6 +242,7 @@ impl Search<'_> {
         if let Some(same) = walls.iter().position(|other| other.members == wall.members) {
             walls[same].limit_bytes_per_s = wall.limit_bytes_per_s;
             self.known.deviations[same] = deviation;
+            self.known.falls_from[same] = found.falls_from();
             self.found[same] = found;
             return;
         }
@@ -246,6 +250,7 @@ impl Search<'_> {
         let place = walls.partition_point(|other| other.members.len() <= wall.members.len());
         walls.insert(place, wall);
         self.known.deviations.insert(place, deviation);
+        self.known.falls_from.insert(place, found.falls_from());
         self.found.insert(place, found);
     }
 
@@ -255,7 +260,8 @@ impl Search<'_> {
         for index in 0..self.known.model.walls.len() {
             let wall = &self.known.model.walls[index];
             let mut members = wall.members.clone();
-            if members.len() <= inner.len() || common(&members, inner) < inner.len() {
+            let around = members.len() > inner.len() && common(&members, inner) == inner.len();
+            if !around || self.found[index].falls {
                 continue;
             }
             let limit = wall.limit_bytes_per_s;
@@ -340,6 +346,7 @@ impl Search<'_> {
                 let gone = self.known.model.walls.remove(index);
                 self.dropped.push(gone.members);
                 self.known.deviations.remove(index);
+                self.known.falls_from.remove(index);
                 self.found.remove(index);
                 self.taken_back = true;
             } else {

@@ -72,7 +72,7 @@ impl Search<'_> {
         let margin = found.margin.min(found.core_score);
         let kind = if self.is_tool(&known.members) {
             WallKind::Tool
-        } else if found.peak.is_some() {
+        } else if found.falls {
             WallKind::Collapse
         } else {
             WallKind::Limit
@@ -99,7 +99,7 @@ impl Search<'_> {
                 margin,
                 subset: self.evidence.targets(&found.subset),
             },
-            at_full_load_bytes_per_s: found.peak.map(|_| limit),
+            at_full_load_bytes_per_s: (kind == WallKind::Collapse).then_some(limit),
             missed_revolutions: self.misses_revolutions(&known.members, &found.core),
             prediction: self.prediction(index),
             shares: self.shares(&known.members),

@@ -17,21 +17,65 @@ pub(super) const COLLAPSE: f64 = 0.05;
 /// And by so many standard deviations.
 pub(super) const COLLAPSE_SCORE: f64 = 3.5;
 
+/// Half the dummy's rate must be so many standard deviations of several walls' sum.
+const BESIDE_SCORE: f64 = 4.5;
+
 impl Search<'_> {
-    /// Runs the dummy along with each wall's members.
+    /// Runs the dummy along with each wall's members, with those of several walls at once as long as
+    /// what it would lose stands out: if it loses nothing there, it does in none of them.
     pub(super) fn tell_kinds(&mut self, setting: &Setting) -> Result<(), Stop> {
-        let walls = self.known.model.walls.clone();
-        if !setting.dummy || walls.is_empty() {
+        if !setting.dummy || self.known.model.walls.is_empty() {
             return Ok(());
         }
         let (_, paced) = self.evidence.measure_with_dummy(&[])?;
         self.dummy = Some(paced);
-        for wall in &walls {
-            let with = self.evidence.measure_with_dummy(&wall.members)?;
-            self.with_dummy
-                .push((wall.members.clone(), with.0 + with.1));
+        for (walls, set) in self.side_by_side(paced) {
+            let with = self.evidence.measure_with_dummy(&set)?;
+            let sum = with.0 + with.1;
+            if let [wall] = walls[..] {
+                let members = self.known.model.walls[wall].members.clone();
+                self.with_dummy.push((members, sum));
+                continue;
+            }
+            let beyond = sum - self.known.predict(&set) - paced / 2.0;
+            if beyond > 0.0 {
+                continue;
+            }
+            for wall in walls {
+                let members = self.known.model.walls[wall].members.clone();
+                let with = self.evidence.measure_with_dummy(&members)?;
+                self.with_dummy.push((members, with.0 + with.1));
+            }
         }
         Ok(())
+    }
+
+    /// Walls that can be full at once without filling another, and their members.
+    fn side_by_side(&self, paced: f64) -> Vec<(Vec<usize>, Vec<usize>)> {
+        let mut together: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
+        for (wall, limit) in self.known.model.walls.iter().enumerate() {
+            let joined = together.iter_mut().find_map(|(walls, set)| {
+                let falls = self.found[wall].falls || self.found[walls[0]].falls;
+                let both = (!falls).then(|| self.join(set, &limit.members))??;
+                let clear = paced / 2.0 > BESIDE_SCORE * self.deviation_beside(&both);
+                clear.then_some((walls, set, both))
+            });
+            if let Some((walls, set, both)) = joined {
+                walls.push(wall);
+                *set = both;
+            } else {
+                together.push((vec![wall], limit.members.clone()));
+            }
+        }
+        together
+    }
+
+    /// Standard deviation of one reading of a set against what is predicted, at most.
+    fn deviation_beside(&self, set: &[usize]) -> f64 {
+        let alone: Vec<f64> = set.iter().map(|&one| self.evidence.alone(one)).collect();
+        let units = self.known.units(set, &self.evidence);
+        let variance: f64 = units.iter().map(|unit| unit.variance).sum();
+        self.deviation(&alone, 1).hypot(variance.sqrt())
     }
 
     /// Whether the core brings less than a part of it did: then more load is less sum, and a target

@@ -27,10 +27,17 @@ pub(super) struct Found {
     pub(super) margin: f64,
     pub(super) weakest: Option<usize>,
     pub(super) subset: Vec<usize>,
-    /// The sum falls with more members, and rises again.
+    /// The sum falls with more members, whether or not it rises again.
     pub(super) falls: bool,
     /// The best sum seen, if all members bring clearly less.
     pub(super) peak: Option<f64>,
+}
+
+impl Found {
+    /// With so many members the sum is sure to have fallen.
+    pub(super) fn falls_from(&self) -> Option<usize> {
+        self.falls.then_some(self.core.len())
+    }
 }
 
 /// The wall being grown.
@@ -87,9 +94,12 @@ impl Search<'_> {
         }
         members.sort_unstable();
         let doubtful = std::mem::take(&mut growth.undecided);
-        self.trim(&mut members, growth.limit, &doubtful)?;
-        let deviation = self.deviation_of_sum(&growth.core);
-        self.let_go(&mut members, growth.limit, deviation, &doubtful);
+        // Where more load is less sum, no sum says who belongs beside others than the core.
+        if !growth.found.falls {
+            self.trim(&mut members, growth.limit, &doubtful)?;
+            let deviation = self.deviation_of_sum(&growth.core);
+            self.let_go(&mut members, growth.limit, deviation, &doubtful);
+        }
         self.load(&mut growth, &mut members)?;
         let wall = Limit {
             members,
@@ -262,7 +272,8 @@ impl Search<'_> {
         let mut length = 0;
         for &member in side {
             sum += mean.rates[member];
-            if !self.throttled(&all, &[member]) || sum > growth.limit * 1.05 {
+            let beyond = !growth.found.falls && sum > growth.limit * 1.05;
+            if !self.throttled(&all, &[member]) || beyond {
                 break;
             }
             length += 1;
@@ -270,9 +281,11 @@ impl Search<'_> {
         length.max(1)
     }
 
-    /// Whether all of a group are members.
-    fn all_in(&mut self, growth: &mut Growth, group: &[usize]) -> Result<bool, Stop> {
-        Ok(self.test(growth, group)? == Verdict::In)
+    /// Whether all of a row are members, if members are all the first ones. Where more load is less
+    /// sum, others may hold each other back beside the core: the last is tried by itself.
+    fn all_in(&mut self, growth: &mut Growth, row: &[usize]) -> Result<bool, Stop> {
+        let first = if growth.found.falls { row.len() - 1 } else { 0 };
+        Ok(self.test(growth, &row[first..])? == Verdict::In)
     }
 
     /// Halves groups until each is in or out as a whole.
@@ -283,6 +296,12 @@ impl Search<'_> {
         members: &mut Vec<usize>,
     ) -> Result<(), Stop> {
         if group.is_empty() {
+            return Ok(());
+        }
+        if growth.found.falls && group.len() > 1 {
+            for &member in group {
+                self.halve(growth, &[member], members)?;
+            }
             return Ok(());
         }
         match self.test(growth, group)? {

@@ -7,6 +7,8 @@ use super::types::{Prediction, Step};
 
 /// A subset tries a wall if it could bring this many times the limit.
 const FULL: f64 = 1.05;
+/// Walls are tried beside each other in sets of so many: in larger ones a member too many is lost.
+const BESIDE_MAX: usize = 16;
 /// A prediction that is off by this part, and by so many deviations, has failed.
 const OFF: f64 = 0.02;
 const OFF_SCORE: f64 = 4.0;
@@ -27,22 +29,20 @@ impl Search<'_> {
             if self.tried(wall).is_some() {
                 continue;
             }
-            let sets = self.candidates(wall);
-            let fresh = |set: &&Vec<usize>| self.evidence.readings(set) == 0;
-            let Some(set) = sets.iter().filter(fresh).find(|set| self.tries(set, wall)) else {
+            let Some(set) = self.next_prediction(wall) else {
                 continue;
             };
-            let (one, other) = (self.known.predict(set), self.known.model.least(set));
-            self.evidence.measure(set, Step::Predict)?;
-            let (measured, deviation) = self.known.total(set, &self.evidence).map_or(
+            let (one, other) = (self.known.predict(&set), self.known.model.least(&set));
+            self.evidence.measure(&set, Step::Predict)?;
+            let (measured, deviation) = self.known.total(&set, &self.evidence).map_or(
                 (one, f64::INFINITY),
                 |(_, deviation)| {
-                    let mean = self.evidence.mean(set);
+                    let mean = self.evidence.mean(&set);
                     (mean.map_or(0.0, |mean| mean.sum()), deviation)
                 },
             );
             self.predictions.push(Tried {
-                set: set.clone(),
+                set,
                 least: one.min(other),
                 most: one.max(other),
                 measured,
@@ -50,6 +50,24 @@ impl Search<'_> {
             });
         }
         Ok(())
+    }
+
+    /// A new subset that tries this wall, and beside it others that still want trying.
+    fn next_prediction(&self, wall: usize) -> Option<Vec<usize>> {
+        let fresh = |set: &Vec<usize>| self.evidence.readings(set) == 0;
+        let mut sets = self.candidates(wall).into_iter();
+        let mut set = sets.find(|set| fresh(set) && self.tries(set, wall))?;
+        for other in wall + 1..self.known.model.walls.len() {
+            if set.len() >= BESIDE_MAX || self.tries(&set, other) || self.tried(other).is_some() {
+                continue;
+            }
+            let members = &self.known.model.walls[other].members;
+            let short = set.len() + members.len() <= BESIDE_MAX;
+            let both = short.then(|| self.join(&set, members)).flatten();
+            let tries = |both: &Vec<usize>| self.tries(both, other) && self.tries(both, wall);
+            set = both.filter(tries).filter(fresh).unwrap_or(set);
+        }
+        Some(set)
     }
 
     /// Whether a set fills this wall although none around it.
@@ -60,7 +78,10 @@ impl Search<'_> {
             .copied()
             .filter(|member| walls[wall].members.binary_search(member).is_ok())
             .collect();
+        // Of a sum that falls only the end is known, with all members.
+        let foretold = part.len() == walls[wall].members.len() || !self.found[wall].falls;
         part.len() > 1
+            && foretold
             && self.known.predict_without(&part, wall) > FULL * walls[wall].limit_bytes_per_s
             && self.known.model.binding(set, 1.0).contains(&wall)
     }

@@ -3,13 +3,15 @@
 //! sums over stretches, so that a small loss is not diluted by the targets around it.
 
 use super::evidence::{Evidence, Mean};
-use super::model::{Limit, Model};
+use super::model::{Limit, Model, common};
 
 /// The walls so far, by position.
 pub(super) struct Known {
     pub(super) model: Model,
     /// Standard deviation of each wall's limit.
     pub(super) deviations: Vec<f64>,
+    /// With so many members the sum of each wall falls, no limit says how deep; `None`: it stays.
+    pub(super) falls_from: Vec<Option<usize>>,
 }
 
 /// Part of a set whose sum can be predicted: one target, or what a full wall holds together.
@@ -17,13 +19,8 @@ pub(super) struct Unit {
     pub(super) members: Vec<usize>,
     pub(super) expected: f64,
     pub(super) variance: f64,
-}
-
-/// What full walls hold together.
-struct Group {
-    members: Vec<usize>,
-    expected: f64,
-    variance: f64,
+    /// A wall whose sum falls holds it: whatever it brings is explained.
+    falls: bool,
 }
 
 /// A stretch that brings less than expected.
@@ -40,6 +37,7 @@ impl Known {
         let mut known = Self {
             model: Model::default(),
             deviations: Vec::new(),
+            falls_from: Vec::new(),
         };
         known.refresh(evidence);
         known
@@ -71,16 +69,33 @@ impl Known {
         model
     }
 
+    /// Walls that hold a set back, or that it fills to this part.
+    pub(super) fn full(&self, set: &[usize], fill: f64) -> Vec<usize> {
+        let mut full = self.model.binding(set, fill);
+        for (wall, from) in self.falls_from.iter().enumerate() {
+            let Some(from) = *from else { continue };
+            let count = common(set, &self.model.walls[wall].members);
+            if count < 2 {
+                full.retain(|&one| one != wall);
+            } else if count >= from && !full.contains(&wall) {
+                full.push(wall);
+            }
+        }
+        full.sort_by_key(|&wall| self.model.walls[wall].members.len());
+        full
+    }
+
     /// The parts of a set whose sums are predicted, in the order of their first targets.
     pub(super) fn units(&self, set: &[usize], evidence: &Evidence<'_>) -> Vec<Unit> {
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<Unit> = Vec::new();
         let mut group_of = vec![usize::MAX; self.model.alone_bytes_per_s.len()];
-        for wall in self.model.binding(set, 1.0).into_iter().rev() {
+        for wall in self.full(set, 1.0).into_iter().rev() {
             let Limit {
                 members,
                 limit_bytes_per_s,
             } = &self.model.walls[wall];
             let variance = self.deviations[wall].powi(2);
+            let falls = self.falls_from[wall].is_some();
             let part: Vec<usize> = set
                 .iter()
                 .copied()
@@ -92,6 +107,7 @@ impl Known {
                 .find(|&group| group < groups.len());
             if let Some(index) = touched {
                 let group = &mut groups[index];
+                group.falls |= falls;
                 if part.iter().any(|&one| group_of[one] != index) {
                     group
                         .members
@@ -103,10 +119,11 @@ impl Known {
                 part.iter().for_each(|&one| group_of[one] = index);
             } else {
                 part.iter().for_each(|&one| group_of[one] = groups.len());
-                groups.push(Group {
+                groups.push(Unit {
                     members: part,
                     expected: *limit_bytes_per_s,
                     variance,
+                    falls,
                 });
             }
         }
@@ -120,6 +137,7 @@ impl Known {
                         expected: group.expected,
                         members: std::mem::take(&mut group.members),
                         variance: group.variance,
+                        falls: group.falls,
                     });
                 }
             } else {
@@ -128,6 +146,7 @@ impl Known {
                     members: vec![member],
                     expected: alone[member],
                     variance: (noise * alone[member]).powi(2) / readings,
+                    falls: false,
                 });
             }
         }
@@ -203,7 +222,11 @@ impl Sums {
                 rate += measured;
                 squares += measured.powi(2);
             }
-            loss += unit.expected - rate;
+            loss += if unit.falls {
+                0.0
+            } else {
+                unit.expected - rate
+            };
             expected += unit.expected;
             variance += unit.variance
                 + noise.powi(2) * squares / mean.readings as f64

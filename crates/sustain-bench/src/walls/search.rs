@@ -103,7 +103,7 @@ impl Search<'_> {
                 .unwrap_or((0.0, f64::INFINITY));
         }
         Ok((members.len() > 1 && loss > deviation).then(|| Core {
-            limit: self.known.predict(&members) - loss,
+            limit: self.evidence.mean(&members).map_or(0.0, |mean| mean.sum()),
             members,
             score: loss / deviation,
         }))

@@ -113,7 +113,8 @@ pub struct Measurement {
     pub rates_bytes_per_s: Vec<f64>,
     /// Sum over the members, without the dummy.
     pub sum_bytes_per_s: f64,
-    /// The sum that the walls found allow; `None` where a target lacks its rate alone.
+    /// The sum that the walls found allow; `None` where a target lacks its rate alone, or where two
+    /// members of a collapse meet: how far their sum falls is measured, not foretold.
     pub predicted_bytes_per_s: Option<f64>,
     /// A target died in it, so it counts for nothing.
     pub failed: bool,
@@ -221,7 +222,7 @@ pub struct Wall {
     pub headroom: f64,
     /// What carries least.
     pub weakest: WeakestEvidence,
-    /// Sum with all members at once, if that is less than the limit (collapse).
+    /// Sum with all members at once, of a collapse; the limit, if fewer bring no more.
     pub at_full_load_bytes_per_s: Option<f64>,
     /// Members run at whole fractions of their own rate: they miss revolutions.
     pub missed_revolutions: bool,

@@ -90,7 +90,7 @@ impl Search<'_> {
 
     /// The targets of a set that no known wall holds back in it.
     fn loose_part(&self, set: &[usize]) -> Vec<usize> {
-        let binding = self.known.model.binding(set, 1.0);
+        let binding = self.known.full(set, 1.0);
         let held = |member: &usize| {
             let walls = &self.known.model.walls;
             binding
@@ -209,11 +209,11 @@ impl Search<'_> {
     /// Walls that a set fills, or nearly.
     fn full(&self, set: &[usize]) -> Vec<usize> {
         let fill = FILL.min(1.0 - 2.0 * self.evidence.noise());
-        self.known.model.binding(set, fill)
+        self.known.full(set, fill)
     }
 
     /// Both together, if that fills no more walls than each by itself.
-    fn join(&self, set: &[usize], more: &[usize]) -> Option<Vec<usize>> {
+    pub(super) fn join(&self, set: &[usize], more: &[usize]) -> Option<Vec<usize>> {
         if common(set, more) > 0 {
             return None;
         }

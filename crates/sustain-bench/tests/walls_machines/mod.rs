@@ -57,6 +57,8 @@ pub enum Behaviour {
     Flat,
     /// Lets this part of its limit through once it is full.
     Collapse(f64),
+    /// As soon as two members are at work, each drops to this part of its own rate.
+    Late(f64),
     /// Each member drops to a whole fraction of its own rate.
     Revolutions,
 }
@@ -244,6 +246,16 @@ impl Machine {
                     }
                 }
                 machine.flat(set, None)
+            }
+            Behaviour::Late(part) => {
+                let late = |one: usize| {
+                    self.walls.iter().any(|wall| {
+                        let met = |other: &&usize| wall.members.contains(other);
+                        wall.members.contains(&one) && set.iter().filter(met).count() > 1
+                    })
+                };
+                let rate = |&one: &usize| self.rates[one] * if late(one) { part } else { 1.0 };
+                set.iter().map(rate).collect()
             }
             Behaviour::Revolutions => set
                 .iter()

@@ -3,7 +3,7 @@
 
 use super::score::{Score, diagnose, judge};
 use super::{Behaviour, Bench, Chance, Machine, SHAPES, SHARINGS, Shape, Sharing};
-use sustain_bench::walls::{Findings, WallKind};
+use sustain_bench::walls::{Findings, Limit, Wall, WallKind};
 
 /// Which machines, and how they are looked at.
 #[derive(Clone, Copy)]
@@ -99,6 +99,46 @@ pub fn kind_of(noise: f64, behaviour: Behaviour, tool: bool, seed: u64) -> Optio
         missed_revolutions: wall.missed_revolutions,
         limit_error: (wall.limit_bytes_per_s / limit - 1.0).abs(),
     })
+}
+
+/// Walls of which any two members bring less than one of them alone, two members or more each:
+/// whether exactly those were found, as collapses, and how many subsets a disk that took.
+pub fn late(noise: f64, late: Late, seed: u64) -> (bool, f64) {
+    let mut chance = Chance::new(seed);
+    let sharing = SHARINGS[chance.whole(0, 2)];
+    let count = chance.whole(4, 32);
+    let mut machine = Machine::generate(&mut chance, Shape::None, Some(count));
+    machine.sharing = sharing;
+    let (parts, least) = match late {
+        Late::Everywhere => (1, count),
+        Late::One => (1, 2),
+        Late::Two => (2, 2),
+    };
+    let width = count / parts;
+    for part in 0..parts {
+        let length = chance.whole(least, width);
+        let start = part * width + chance.whole(0, width - length);
+        machine.limit(start, start + length, 1.0);
+    }
+    machine.behaviour = Behaviour::Late(chance.between(0.15, 0.4));
+    let findings = diagnose(&mut Bench::new(&machine, noise, seed), true, noise);
+    let told = |wall: &Limit| {
+        let as_it_is = |one: &Wall| one.members == wall.members && one.kind == WallKind::Collapse;
+        findings.walls.iter().any(as_it_is)
+    };
+    let exact = findings.walls.len() == parts && machine.walls.iter().all(told);
+    (exact, findings.measurements.len() as f64 / count as f64)
+}
+
+/// Where members of such walls sit.
+#[derive(Clone, Copy, Debug)]
+pub enum Late {
+    /// All disks are in one.
+    Everywhere,
+    /// One among free disks.
+    One,
+    /// Two, with free disks.
+    Two,
 }
 
 /// One wall as reported.

@@ -296,7 +296,7 @@ fn what_cannot_be_a_member_is_refused_before_anything_is_touched() {
         ..plan(place.names(&["small"]))
     };
     let text = make(&small).unwrap_err().to_string();
-    assert!(text.contains("393216"), "{text}");
+    assert!(text.contains("384 KiB"), "{text}");
     let odd = CreatePlan {
         slot_bytes: 100_000,
         ..plan(place.names(&["odd"]))
@@ -342,7 +342,7 @@ fn missing_members_are_named_and_keep_recorders_away() {
     assert!(matches!(error, RecordError::Incomplete(_)));
     let text = error.to_string();
     assert!(
-        text.contains("all 3 members") && text.contains("member 1 ("),
+        text.contains("all 3 members") && text.contains("member 2 ("),
         "{text}"
     );
 }

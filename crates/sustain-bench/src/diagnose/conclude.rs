@@ -1,8 +1,8 @@
 //! From what was found to the one document: names for numbers, words for kinds, where each wall
 //! sits, what to do. Pure; the run calls it once at the end.
 
-use sustain_disk::target::DataPath;
-use sustain_disk::units::Rate;
+use sustain_disk::target::{DataPath, Direction};
+use sustain_disk::units::{Rate, Size};
 use sustain_session::System;
 
 use super::advice::{Facts, KnownWall, SuggestedLayout, Suggestion, advise};
@@ -422,6 +422,21 @@ impl Diagnosed<'_> {
         })
     }
 
+    /// What is written into a cache is not what the disk sustains.
+    fn not_seen(&self) -> Option<String> {
+        let writes = self.session.direction == Direction::Write;
+        let rates = self.findings.alone.iter().flatten();
+        let fastest = rates.copied().fold(0.0, f64::max);
+        (writes && fastest > 0.0).then(|| {
+            let bytes = fastest * self.plan.time_per_run_ns as f64 / 1e9;
+            format!(
+                "a target was written up to {} a run: a cache that holds more would not show \
+                 (--time-per-run)",
+                Size(bytes as u64)
+            )
+        })
+    }
+
     fn notes(&self) -> Vec<String> {
         let findings = &self.findings;
         let mut notes = Vec::new();
@@ -434,6 +449,7 @@ impl Diagnosed<'_> {
                 noisy.noise_max * 100.0,
             ));
         }
+        notes.extend(self.not_seen());
         if self.ways.order.is_none() {
             notes.push(
                 "how the targets hang is not known, so any of them may share something: a smaller \

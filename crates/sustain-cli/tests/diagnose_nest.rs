@@ -28,6 +28,10 @@ const DISK: u64 = 70;
 const CHANNEL: u64 = 104;
 const BUS: u64 = 180;
 
+const TIMES_PER_RUN: [&str; 2] = ["2400ms", "3200ms"];
+/// Readings that differ so much are other programs' doing: the throttle's own differ by 1 %.
+const NOISE_MAX: f64 = 0.05;
+
 /// A control group in which devices are throttled, removed with the test.
 struct Throttles {
     group: PathBuf,
@@ -165,21 +169,19 @@ fn channels_and_a_bus_of_throttled_devices_are_found_and_named() {
         return;
     };
     let expected = nest.walls();
-    let mut tried = Vec::new();
+    let mut noise_min = f64::INFINITY;
     // A busy machine is given longer runs. A segment, an eighth of a run, is a whole number of the
     // tenths of a second by which the kernel's throttle counts.
-    for time_per_run in ["1600ms", "3200ms", "4800ms"] {
+    for time_per_run in TIMES_PER_RUN {
         let (result, said) = nest.diagnose(&throttles, time_per_run);
         if are_found(&result, &expected) {
             return;
         }
-        eprintln!(
-            "not with runs of {time_per_run}:\n{said}\n{:#}",
-            result["walls"]
-        );
-        tried.push(result);
+        let walls = &result["walls"];
+        eprintln!("not with runs of {time_per_run}:\n{said}\n{walls:#}");
+        noise_min = noise_min.min(result["noise"].as_f64().unwrap());
     }
-    if tried.iter().all(|result| result["ended"] == "too_noisy") {
+    if noise_min > NOISE_MAX {
         return skip("this machine is too busy to tell its limits");
     }
     panic!("{expected:?} were not found");

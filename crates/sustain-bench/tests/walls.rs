@@ -271,7 +271,7 @@ fn too_much_noise_is_said_and_no_wall_claimed() {
     let mut bench = Bench::new(&machine, 0.25, 5);
     let findings = diagnose(&mut bench, true, 0.01);
     let noisy = findings.too_noisy.unwrap();
-    assert!(noisy.longer > 1.0);
+    assert!(noisy.noise > noisy.noise_max);
     assert_eq!(members(&findings), Vec::<Vec<usize>>::new());
 }
 

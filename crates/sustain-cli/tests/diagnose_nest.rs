@@ -12,71 +12,27 @@
 #[path = "guard/devices.rs"]
 mod devices;
 mod support;
+#[path = "support/throttles.rs"]
+mod throttles;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 
 use serde_json::Value;
 
-use crate::devices::{Loop, becomes, is_root, skip, try_tool};
+use crate::devices::{Loop, skip, try_tool};
 use crate::support::{Place, json_of};
+use crate::throttles::{Throttles, Way};
 
-const CONTROLLER: &str = "/sys/fs/cgroup/blkio";
 const DISK_BYTES: u64 = 32 << 20;
 /// Rates in MB/s: two disks would need 320 of their channel, the channels 480 of the bus.
 const DISK: u64 = 70;
 const CHANNEL: u64 = 104;
 const BUS: u64 = 180;
+const MB: u64 = 1_000_000;
 
 const TIMES_PER_RUN: [&str; 3] = ["2400ms", "3200ms", "4000ms"];
 /// Readings that differ so much are other programs' doing: the throttle's own differ by 1 %.
 const NOISE_MAX: f64 = 0.05;
-
-/// A control group in which devices are throttled, removed with the test.
-struct Throttles {
-    group: PathBuf,
-}
-
-impl Throttles {
-    fn new(rules: &[(&str, u64)]) -> Option<Throttles> {
-        let group = Path::new(CONTROLLER).join(format!("sustain-nest-{}", std::process::id()));
-        let made = std::fs::create_dir(&group).and_then(|()| {
-            let throttles = Throttles { group };
-            for (device, rate_mb_per_s) in rules {
-                let name = device.trim_start_matches("/dev/");
-                let number = std::fs::read_to_string(format!("/sys/block/{name}/dev"))?;
-                let rule = format!("{} {}", number.trim(), rate_mb_per_s * 1_000_000);
-                let file = throttles.group.join("blkio.throttle.read_bps_device");
-                std::fs::write(file, rule)?;
-            }
-            Ok(throttles)
-        });
-        made.map_err(|error| skip(&format!("no throttle of {CONTROLLER}: {error}")))
-            .ok()
-    }
-
-    /// The command within the group.
-    fn around(&self, command: &Command) -> Command {
-        let enter = "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"";
-        let mut within = Command::new("sh");
-        within.args(["-c", enter]).arg(&self.group);
-        within.arg(command.get_program()).args(command.get_args());
-        within.current_dir(command.get_current_dir().unwrap());
-        within
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        within
-    }
-}
-
-impl Drop for Throttles {
-    fn drop(&mut self) {
-        if !becomes(|| std::fs::remove_dir(&self.group).is_ok()) {
-            eprintln!("{} could not be taken away", self.group.display());
-        }
-    }
-}
 
 /// A part of what lies below as a device of its own, past the page cache: else a limit below would
 /// be met only once.
@@ -114,9 +70,13 @@ impl Nest {
     }
 
     fn rules(&self) -> Vec<(&str, u64)> {
-        let mut rules = vec![(self.bus.name.as_str(), BUS)];
-        rules.extend(self.channels.iter().map(|one| (one.name.as_str(), CHANNEL)));
-        rules.extend(self.disks.iter().map(|one| (one.name.as_str(), DISK)));
+        let mut rules = vec![(self.bus.name.as_str(), BUS * MB)];
+        rules.extend(
+            self.channels
+                .iter()
+                .map(|one| (one.name.as_str(), CHANNEL * MB)),
+        );
+        rules.extend(self.disks.iter().map(|one| (one.name.as_str(), DISK * MB)));
         rules
     }
 
@@ -161,11 +121,8 @@ fn are_found(result: &Value, expected: &[(Vec<&str>, u64, &str)]) -> bool {
 
 #[test]
 fn channels_and_a_bus_of_throttled_devices_are_found_and_named() {
-    if !is_root() {
-        return skip("control groups need root");
-    }
     let Some(nest) = Nest::new() else { return };
-    let Some(throttles) = Throttles::new(&nest.rules()) else {
+    let Some(throttles) = Throttles::new(Way::Reads, &nest.rules()) else {
         return;
     };
     let expected = nest.walls();

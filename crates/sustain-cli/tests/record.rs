@@ -40,5 +40,7 @@ mod short;
 mod support;
 #[path = "record/throttled.rs"]
 mod throttled;
+#[path = "support/throttles.rs"]
+mod throttles;
 
 const MIB: u64 = 1 << 20;

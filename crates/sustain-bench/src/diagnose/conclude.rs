@@ -1,19 +1,18 @@
 //! From what was found to the one document: names for numbers, words for kinds, where each wall
 //! sits, what to do. Pure; the run calls it once at the end.
 
-use sustain_disk::target::{DataPath, Direction};
-use sustain_disk::units::{Rate, Size};
+use sustain_disk::target::DataPath;
 use sustain_session::System;
 
 use super::advice::{Facts, KnownWall, SuggestedLayout, Suggestion, advise};
 use super::explain::{Explanation, explain};
 use super::plan::DiagnosePlan;
+use super::remarks;
 use super::result::{
     Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Dropped, Host,
     Measurement, NoWall, Order, Prediction, Share, Together, Wall, Weakest,
 };
 use super::ways::{SIMULATED_LIMIT, Ways, is_place};
-use crate::collect::TOOL_SHARE;
 use crate::conclude::{engine_name, time_of_day};
 use crate::plan::direction_name;
 use crate::session::{OpenTarget, Session};
@@ -155,7 +154,7 @@ pub(super) fn conclude(diagnosed: Diagnosed<'_>) -> DiagnoseResult {
         },
         noise: findings.noise,
         dropped: diagnosed.dropped(),
-        notes: diagnosed.notes(),
+        notes: remarks::notes(&diagnosed),
         ended: diagnosed.ended().to_owned(),
         host: diagnosed.host,
         system: diagnosed.system,
@@ -167,7 +166,7 @@ impl Diagnosed<'_> {
         self.session.targets[target].target.name.clone()
     }
 
-    fn names(&self, targets: &[usize]) -> Vec<String> {
+    pub(super) fn names(&self, targets: &[usize]) -> Vec<String> {
         targets.iter().map(|target| self.name(*target)).collect()
     }
 
@@ -257,7 +256,8 @@ impl Diagnosed<'_> {
             }
         }
         // What does not foretell the readings is not sure, however clear its own evidence was.
-        let doubted = self.unexplained().is_some() || wall.prediction.as_ref().is_some_and(failed);
+        let doubted =
+            remarks::unexplained(self).is_some() || wall.prediction.as_ref().is_some_and(failed);
         let state = match wall.state {
             WallState::Confirmed if doubted => state_name(WallState::MembersUncertain),
             state => state_name(state),
@@ -399,103 +399,6 @@ impl Diagnosed<'_> {
             "done"
         }
     }
-
-    /// The subset that is furthest below what the walls foretell, if one is.
-    fn unexplained(&self) -> Option<String> {
-        let findings = &self.findings;
-        if !findings.complete || findings.too_noisy.is_some() {
-            return None;
-        }
-        let measurements = findings.measurements.iter();
-        let lost = measurements
-            .filter(|one| !one.failed && !one.with_dummy && one.members.len() > 1)
-            .filter_map(|one| Some((one, one.sum_bytes_per_s / one.predicted_bytes_per_s?)));
-        let (worst, share) = lost.min_by(|one, other| one.1.total_cmp(&other.1))?;
-        let noise = 4.0 * findings.noise / (worst.members.len() as f64).sqrt();
-        (share < 1.0 - UNEXPLAINED.max(noise)).then(|| {
-            format!(
-                "not all is explained: {} gave {}, where the walls foretell {}",
-                self.names(&worst.members).join(", "),
-                Rate(worst.sum_bytes_per_s),
-                Rate(worst.predicted_bytes_per_s.unwrap_or(0.0))
-            )
-        })
-    }
-
-    /// What is written into a cache is not what the disk sustains.
-    fn not_seen(&self) -> Option<String> {
-        let writes = self.session.direction == Direction::Write;
-        let rates = self.findings.alone.iter().flatten();
-        let fastest = rates.copied().fold(0.0, f64::max);
-        (writes && fastest > 0.0).then(|| {
-            let bytes = fastest * self.plan.time_per_run_ns as f64 / 1e9;
-            format!(
-                "a target was written up to {} a run: a cache that holds more would not show \
-                 (--time-per-run)",
-                Size(bytes as u64)
-            )
-        })
-    }
-
-    fn notes(&self) -> Vec<String> {
-        let findings = &self.findings;
-        let mut notes = Vec::new();
-        if let Some(noisy) = findings.too_noisy {
-            notes.push(format!(
-                "readings differ by {:.1} % from run to run, and walls can be told up to {:.1} %: \
-                 nothing is claimed; look for other users of the disks, or try longer runs \
-                 (--time-per-run), which help where the rate swings within a run",
-                noisy.noise * 100.0,
-                noisy.noise_max * 100.0,
-            ));
-        }
-        notes.extend(self.not_seen());
-        if self.ways.order.is_none() {
-            notes.push(
-                "how the targets hang is not known, so any of them may share something: a smaller \
-                 limit inside a larger one is then found only by luck"
-                    .to_owned(),
-            );
-        }
-        if findings.drift.significant {
-            notes.push(format!(
-                "something changed meanwhile, by up to {:+.1} %: the disks' warmth or wear, or \
-                 another user of them",
-                findings.drift.largest * 100.0
-            ));
-        }
-        if self.driver_cpu_share_max >= TOOL_SHARE {
-            notes.push(format!(
-                "a driver of this program took {:.0} % of a CPU: with larger records it takes less",
-                self.driver_cpu_share_max * 100.0
-            ));
-        }
-        if !findings.complete && !self.is_interrupted {
-            notes.push("not all that was planned was measured".to_owned());
-        }
-        if findings
-            .walls
-            .iter()
-            .any(|wall| wall.kind == WallKind::Tool)
-        {
-            notes.push(
-                "one wall is this program's own: the disks may do more with larger records \
-                 (--record-size) or another --engine"
-                    .to_owned(),
-            );
-        }
-        notes.extend(self.unexplained());
-        let crossing = |wall: &&walls::Wall| wall.state == WallState::Crossing;
-        for wall in findings.walls.iter().filter(crossing) {
-            notes.push(format!(
-                "the wall of {} at {} crosses another one: how such walls share decides what is \
-                 seen, so its members are less sure",
-                self.names(&wall.members).join(", "),
-                Rate(wall.limit_bytes_per_s)
-            ));
-        }
-        notes
-    }
 }
 
 /// The most that is believed of a wall while not all readings are explained.
@@ -505,7 +408,7 @@ const CONFIDENCE_IN_DOUBT: f64 = 0.5;
 fn failed(prediction: &walls::Prediction) -> bool {
     let off = prediction.measured_bytes_per_s - prediction.predicted_bytes_per_s;
     let noise = 4.0 * prediction.deviation_bytes_per_s;
-    off.abs() > noise.max(UNEXPLAINED * prediction.predicted_bytes_per_s)
+    off.abs() > noise.max(remarks::UNEXPLAINED * prediction.predicted_bytes_per_s)
 }
 
 /// Where a wall sits; a target that failed is neither in it nor an outsider.
@@ -516,9 +419,6 @@ fn explained(wall: &walls::Wall, dropped: &[usize], ways: &Ways) -> Explanation 
     }
     explain(&wall.members, wall.limit_bytes_per_s, &alive)
 }
-
-/// A subset this far below what the walls foretell is not explained by them.
-const UNEXPLAINED: f64 = 0.07;
 
 /// Whether each gets an even share, within a few percent. Then whole fractions of the rates alone say
 /// nothing: two equal disks at half their sum have them as well.

@@ -7,6 +7,7 @@ mod event;
 mod explain;
 mod plan;
 mod probe;
+mod remarks;
 mod repeats;
 pub mod result;
 mod run;

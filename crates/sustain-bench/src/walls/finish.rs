@@ -10,10 +10,9 @@ use super::types::{
 impl Search<'_> {
     pub(super) fn findings(self, setting: &Setting, end: Result<(), Stop>) -> Findings {
         let noise = self.evidence.noise();
-        let too_noisy = (noise > NOISE_MAX).then(|| TooNoisy {
+        let too_noisy = (noise > NOISE_MAX).then_some(TooNoisy {
             noise,
             noise_max: NOISE_MAX,
-            longer: (noise / NOISE_MAX).powi(2),
         });
         let mut alone = vec![None; setting.targets];
         for position in 0..self.evidence.count() {

@@ -140,8 +140,6 @@ pub struct TooNoisy {
     pub noise: f64,
     /// Up to which walls can be told.
     pub noise_max: f64,
-    /// How many times longer each run must be, if the noise is independent from second to second.
-    pub longer: f64,
 }
 
 /// How a wall behaves when it is overloaded.

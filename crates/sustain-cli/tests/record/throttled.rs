@@ -1,76 +1,21 @@
 //! Loop devices that the kernel holds back (control groups, version 1): slow members, and members
 //! that do not answer at all. Skipped, with the reason, where that cannot be had.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
 use rustix::process::Signal;
 
 use crate::MIB;
 use crate::check::{assert_accounts, assert_reads_back};
-use crate::devices::{becomes, is_root, skip};
 use crate::members::{Made, Members, SMALL, stream, whole};
 use crate::running::Running;
 use crate::support::json_of;
-
-const CONTROLLER: &str = "/sys/fs/cgroup/blkio";
-
-/// A control group for one test.
-struct Throttle {
-    group: PathBuf,
-}
-
-impl Throttle {
-    /// One in which writes of a device go at this rate; `None`, with the reason printed, where that
-    /// cannot be had.
-    fn writes(device: &str, bytes_per_s: u64) -> Option<Throttle> {
-        if !is_root() {
-            skip("control groups need root");
-            return None;
-        }
-        let name = device.trim_start_matches("/dev/");
-        let number = std::fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap();
-        let group = Path::new(CONTROLLER).join(format!("sustain-test-{name}"));
-        let rule = format!("{} {bytes_per_s}", number.trim());
-        let made = std::fs::create_dir(&group).and_then(|()| {
-            let throttle = Throttle { group };
-            std::fs::write(throttle.group.join("blkio.throttle.write_bps_device"), rule)?;
-            Ok(throttle)
-        });
-        made.map_err(|error| skip(&format!("no throttle of {CONTROLLER}: {error}")))
-            .ok()
-    }
-
-    /// The command within the group.
-    fn around(&self, command: &Command) -> Command {
-        let enter = "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"";
-        let mut within = Command::new("sh");
-        within.args(["-c", enter]).arg(&self.group);
-        within.arg(command.get_program()).args(command.get_args());
-        within.current_dir(command.get_current_dir().unwrap());
-        within
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        within
-    }
-}
-
-impl Drop for Throttle {
-    fn drop(&mut self) {
-        // What was killed in it is let go in the kernel's own time.
-        if !becomes(|| std::fs::remove_dir(&self.group).is_ok()) {
-            eprintln!("{} could not be taken away", self.group.display());
-        }
-    }
-}
+use crate::throttles::Throttles;
 
 #[test]
 fn one_slow_member_among_four_holds_nobody_up_for_ever() {
     let Some(members) = Members::store(Made::Loops, &[64 * MIB; 4], "256KiB") else {
         return;
     };
-    let Some(throttle) = Throttle::writes(&members.names[2], 500_000) else {
+    let Some(throttle) = Throttles::writes(&members.names[2], 500_000) else {
         return;
     };
     let source = ["--from", "test:12MB/s", "--time", "2s", "--json", "json"];
@@ -90,7 +35,7 @@ fn a_slow_member_makes_a_source_that_cannot_wait_lose_and_all_is_counted() {
     let Some(members) = Members::store(Made::Loops, &[64 * MIB], "256KiB") else {
         return;
     };
-    let Some(throttle) = Throttle::writes(&members.names[0], 2_000_000) else {
+    let Some(throttle) = Throttles::writes(&members.names[0], 2_000_000) else {
         return;
     };
     let source = [
@@ -117,7 +62,7 @@ fn a_member_that_does_not_answer_is_left_by_a_second_signal() {
     let Some(members) = Members::store(Made::Loops, &[64 * MIB], "256KiB") else {
         return;
     };
-    let Some(throttle) = Throttle::writes(&members.names[0], 100_000) else {
+    let Some(throttle) = Throttles::writes(&members.names[0], 100_000) else {
         return;
     };
     let source = ["--from", "test:50MB/s", "--status", "status"];

@@ -124,15 +124,17 @@ fn one_wall_costs_at_most_three_subsets_a_target_or_four_if_they_are_few() {
 
 #[test]
 fn many_walls_cost_no_more_than_n_log_n() {
-    for (name, count) in [("8 channels", 64), ("pairs", 64), ("tree 8+2+1", 64)] {
-        let (findings, score) = cost(&named(name, count), 0.01);
-        assert_eq!(score.hit, score.required, "{name}");
-        assert_eq!(score.right, score.reported, "{name}");
-        assert!(
-            score.worst_n_log_n < 1.5,
-            "{name}: {}",
-            findings.measurements.len()
-        );
+    for name in ["8 channels", "pairs", "tree 8+2+1", "binary tree"] {
+        for (count, noise) in [(16, 0.005), (16, 0.01), (64, 0.005), (64, 0.01)] {
+            let (findings, score) = cost(&named(name, count), noise);
+            assert_eq!(score.hit, score.required, "{name}, {count} at {noise}");
+            assert_eq!(score.right, score.reported, "{name}, {count} at {noise}");
+            assert!(
+                score.worst_n_log_n < 1.5,
+                "{name}, {count} at {noise}: {}",
+                findings.measurements.len()
+            );
+        }
     }
 }
 
@@ -289,6 +291,25 @@ fn a_common_drift_is_noticed_and_the_wall_still_found() {
     );
     assert!(findings.drift.alone_repeated);
     assert_eq!(members(&findings), [machine.walls[0].members.clone()]);
+}
+
+#[test]
+fn a_drift_is_noticed_with_few_targets_too() {
+    for seed in 0..20 {
+        let machine = Machine::plain(&mut Chance::new(seed), 3, Sharing::MaxMin);
+        let mut bench = Bench::new(&machine, 0.005, seed);
+        let still = diagnose(&mut bench, true, 0.005);
+        assert!(
+            still.drift.anchors > 0 && !still.drift.significant,
+            "{seed}"
+        );
+        let mut bench = Bench::new(&machine, 0.005, seed);
+        // The rates alone are known by then.
+        bench.drift = |reading| if reading < 4 { 1.0 } else { 0.93 };
+        let moved = diagnose(&mut bench, true, 0.005);
+        assert!(moved.drift.significant, "{seed}: {:?}", moved.drift);
+        assert!(moved.walls.is_empty(), "{seed}: {:?}", moved.walls);
+    }
 }
 
 #[test]

@@ -60,6 +60,15 @@ impl Search<'_> {
         if self.evidence.runs_done() < self.anchor.last_run + between {
             return Ok(false);
         }
+        self.look_at_anchor()
+    }
+
+    /// At the end, if few runs were needed and the anchor was not measured since it was set.
+    pub(super) fn check_drift_once(&mut self) -> Result<bool, Stop> {
+        Ok(self.anchor.drift.anchors == 0 && self.look_at_anchor()?)
+    }
+
+    fn look_at_anchor(&mut self) -> Result<bool, Stop> {
         let set = self.anchor.set.clone();
         let mut change = 0.0;
         for readings in 1..=2 {

@@ -103,7 +103,7 @@ impl Search<'_> {
     /// Finds walls until each measured set is explained and no window is left.
     fn explain(&mut self) -> Result<(), Stop> {
         let all: Vec<usize> = (0..self.evidence.count()).collect();
-        let mut suspects = vec![all];
+        let mut suspects = vec![all.clone()];
         let mut covered = Covered::default();
         let mut failures: Vec<(Vec<usize>, usize)> = Vec::new();
         let mut finds = 0;
@@ -126,7 +126,13 @@ impl Search<'_> {
                 continue;
             }
             let Some(window) = self.next_window(&mut covered) else {
-                return Ok(());
+                if !self.check_drift_once()? {
+                    return Ok(());
+                }
+                failures.clear();
+                self.evidence.at_least(&all, self.readings, Step::All)?;
+                suspects.push(all.clone());
+                continue;
             };
             self.evidence
                 .at_least(&window, self.readings, Step::Window)?;
@@ -149,7 +155,11 @@ impl Search<'_> {
 
     /// Finds the wall behind one loss; false if there is none.
     fn explain_one(&mut self, set: &[usize], loss: &Loss) -> Result<bool, Stop> {
-        let Some(core) = self.core(set, loss)? else {
+        let core = match self.sibling_core(loss)? {
+            Some(core) => Some(core),
+            None => self.core(set, loss)?,
+        };
+        let Some(core) = core else {
             return Ok(false);
         };
         let (mut wall, mut found) = self.wall_of(core)?;

@@ -8,7 +8,7 @@ use super::search::{Core, Search};
 use super::types::Step;
 
 /// Standard deviations at which a membership is settled.
-const SETTLED: f64 = 3.0;
+pub(super) const SETTLED: f64 = 3.0;
 /// Most readings of one set.
 const REPEATS_MAX: usize = 8;
 /// A sum above the limit times this,
@@ -16,7 +16,7 @@ const ABOVE: f64 = 1.01;
 /// and so many standard deviations, contradicts it.
 const ABOVE_SCORE: f64 = 4.0;
 /// A target that adds less than this part of the limit is not told from a member.
-const GAIN_MIN: f64 = 0.005;
+pub(super) const GAIN_MIN: f64 = 0.005;
 
 /// What is kept of how a wall was found.
 #[derive(Clone)]
@@ -41,14 +41,25 @@ impl Found {
 }
 
 /// The wall being grown.
-struct Growth {
-    core: Vec<usize>,
-    limit: f64,
+pub(super) struct Growth {
+    pub(super) core: Vec<usize>,
+    pub(super) limit: f64,
     /// Walls known plus the core as a wall.
-    model: Model,
-    found: Found,
+    pub(super) model: Model,
+    pub(super) found: Found,
     /// Targets that add nothing to the core by the walls known already.
     undecided: Vec<usize>,
+}
+
+impl Growth {
+    /// Keeps the thinnest margin.
+    pub(super) fn note(&mut self, margin: f64, target: usize, set: &[usize]) {
+        if margin < self.found.margin {
+            self.found.margin = margin;
+            self.found.weakest = Some(target);
+            self.found.subset = set.to_vec();
+        }
+    }
 }
 
 impl Search<'_> {
@@ -76,12 +87,7 @@ impl Search<'_> {
         let mut members = growth.core.clone();
         let (low, high) = (members[0], members[members.len() - 1]);
         if self.order_known {
-            let left: Vec<usize> = (0..low).rev().collect();
-            let right: Vec<usize> = (high + 1..self.evidence.count()).collect();
-            for side in [left, right] {
-                let length = self.boundary(&mut growth, &side)?;
-                members.extend(&side[..length]);
-            }
+            self.extend(&mut growth, &mut members)?;
             let between: Vec<usize> = (low..high)
                 .filter(|member| !growth.core.contains(member))
                 .collect();
@@ -228,62 +234,9 @@ impl Search<'_> {
         set
     }
 
-    /// How many of a row of neighbours are members, if members are all the first ones.
-    fn boundary(&mut self, growth: &mut Growth, side: &[usize]) -> Result<usize, Stop> {
-        let (mut inside, mut outside) = (0, side.len() + 1);
-        let mut length = self.guess(growth, side);
-        let mut grow = 1;
-        let mut down = false;
-        while outside - inside > 1 {
-            let length_now = length.clamp(inside + 1, outside - 1);
-            if self.all_in(growth, &side[..length_now])? {
-                inside = length_now;
-                length = if down {
-                    usize::midpoint(inside, outside)
-                } else {
-                    inside + grow
-                };
-                if inside + 1 == outside {
-                    break;
-                }
-            } else {
-                outside = length_now;
-                down = true;
-                length = if outside - inside > 1 && grow == 1 {
-                    grow = 2;
-                    outside - 1
-                } else {
-                    usize::midpoint(inside, outside)
-                };
-                continue;
-            }
-            grow *= 2;
-        }
-        Ok(inside)
-    }
-
-    /// Where the members probably end: those next to the core that are held back with all.
-    fn guess(&self, growth: &Growth, side: &[usize]) -> usize {
-        let all: Vec<usize> = (0..self.evidence.count()).collect();
-        let Some(mean) = self.evidence.mean(&all) else {
-            return 1;
-        };
-        let mut sum: f64 = growth.core.iter().map(|&member| mean.rates[member]).sum();
-        let mut length = 0;
-        for &member in side {
-            sum += mean.rates[member];
-            let beyond = !growth.found.falls && sum > growth.limit * 1.05;
-            if !self.throttled(&all, &[member]) || beyond {
-                break;
-            }
-            length += 1;
-        }
-        length.max(1)
-    }
-
     /// Whether all of a row are members, if members are all the first ones. Where more load is less
     /// sum, others may hold each other back beside the core: the last is tried by itself.
-    fn all_in(&mut self, growth: &mut Growth, row: &[usize]) -> Result<bool, Stop> {
+    pub(super) fn all_in(&mut self, growth: &mut Growth, row: &[usize]) -> Result<bool, Stop> {
         let first = if growth.found.falls { row.len() - 1 } else { 0 };
         Ok(self.test(growth, &row[first..])? == Verdict::In)
     }
@@ -317,7 +270,7 @@ impl Search<'_> {
     }
 
     /// Adds a group to the core and compares the sum with "all in" and "all out".
-    fn test(&mut self, growth: &mut Growth, group: &[usize]) -> Result<Verdict, Stop> {
+    pub(super) fn test(&mut self, growth: &mut Growth, group: &[usize]) -> Result<Verdict, Stop> {
         let mut set = [&growth.core[..], group].concat();
         set.sort_unstable();
         let limit = growth.limit;
@@ -352,11 +305,7 @@ impl Search<'_> {
                 continue;
             }
             let held = growth.found.falls && self.all_throttled(&set, group);
-            if margin < growth.found.margin {
-                growth.found.margin = margin;
-                growth.found.weakest = group.first().map(|&place| self.evidence.target(place));
-                growth.found.subset = set;
-            }
+            growth.note(margin, self.evidence.target(group[0]), &set);
             return Ok(if sum <= limit + gap || held {
                 Verdict::In
             } else if group.len() == 1 || sum > out - gap {
@@ -379,7 +328,7 @@ impl Search<'_> {
     }
 
     /// The same for the mean of a set's readings.
-    fn deviation_of_sum(&self, set: &[usize]) -> f64 {
+    pub(super) fn deviation_of_sum(&self, set: &[usize]) -> f64 {
         let mean = self.evidence.mean(set);
         mean.map_or(0.0, |mean| self.deviation(&mean.rates, mean.readings))
     }
@@ -412,7 +361,7 @@ impl Search<'_> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+pub(super) enum Verdict {
     In,
     Out,
     Mixed,

@@ -6,6 +6,7 @@
 //! docs/method.md has the rules, thresholds, costs, and where it fails.
 
 mod drift;
+mod edges;
 mod evidence;
 mod find;
 mod finish;
@@ -16,6 +17,7 @@ mod predict;
 mod reading;
 mod scan;
 mod search;
+mod siblings;
 mod types;
 mod windows;
 

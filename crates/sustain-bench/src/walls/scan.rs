@@ -185,6 +185,23 @@ impl Known {
         })
     }
 
+    /// Whether the first and the last part of a set each lose by themselves, by so many standard
+    /// deviations.
+    pub(super) fn lose_at_both_ends(
+        &self,
+        set: &[usize],
+        evidence: &Evidence<'_>,
+        score: f64,
+    ) -> bool {
+        let Some(mean) = evidence.mean(set) else {
+            return false;
+        };
+        let units = self.units(set, evidence);
+        let sums = Sums::of(set, &units, &mean, evidence.noise());
+        let last = units.len() - 1;
+        sums.score(0, 1, 0.0) > score && sums.score(last, last + 1, 0.0) > score
+    }
+
     /// Loss of the whole set, and its standard deviation.
     pub(super) fn total(&self, set: &[usize], evidence: &Evidence<'_>) -> Option<(f64, f64)> {
         let mean = evidence.mean(set)?;

@@ -91,6 +91,11 @@ impl Search<'_> {
                 }
             }
         }
+        self.confirmed(members)
+    }
+
+    /// These as a core, measured again if their loss is not clear; `None` if it does not hold.
+    pub(super) fn confirmed(&mut self, members: Vec<usize>) -> Result<Option<Core>, Stop> {
         let Some((mut loss, mut deviation)) = self.known.total(&members, &self.evidence) else {
             return Ok(None);
         };
@@ -196,11 +201,14 @@ impl Search<'_> {
         }
         self.evidence.at_least(set, 1, Step::Search)?;
         loop {
-            let score = self
-                .known
-                .scan(set, &self.evidence, threshold)
-                .map_or(f64::NEG_INFINITY, |loss| loss.score);
-            if score.abs() >= STEP || self.evidence.readings(set) >= readings_max {
+            let score_at = |threshold: f64| {
+                let loss = self.known.scan(set, &self.evidence, threshold);
+                loss.map_or(f64::NEG_INFINITY, |loss| loss.score)
+            };
+            let score = score_at(threshold);
+            // A loss beyond doubt that lies near the threshold serves on either side of it.
+            let is_settled = score.abs() >= STEP || score_at(0.0) >= 2.0 * STEP;
+            if is_settled || self.evidence.readings(set) >= readings_max {
                 return Ok(score > 0.0);
             }
             self.evidence.measure(set, Step::Search)?;

@@ -164,20 +164,19 @@ pub fn named(name: &str, count: usize) -> Machine {
             nested(&mut machine, 2, |width| 0.45 * width);
             nested(&mut machine, 1, |width| 0.35 * width);
         }
-        "binary tree" => {
-            let (mut width, mut part) = (4, 0.8);
-            while width <= count {
-                nested(&mut machine, count / width, |width| part * width);
-                width *= 2;
-                part *= 0.88;
-            }
+        "binary tree" => binary_tree(&mut machine, |_| 1.0),
+        "binary tree, all different" => {
+            // By the golden ratio, so that neighbours are far apart.
+            binary_tree(&mut machine, |wall| {
+                0.94 + 0.12 * (wall as f64 * 0.618).fract()
+            });
         }
         _ => {}
     }
     machine
 }
 
-pub const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 9] = [
     "none",
     "one wall over all",
     "one over half",
@@ -186,7 +185,23 @@ pub const NAMES: [&str; 8] = [
     "pairs",
     "tree 8+2+1",
     "binary tree",
+    "binary tree, all different",
 ];
+
+/// Walls over 4 neighbours, 8, 16 and so on; `factor` tells each from those beside it.
+fn binary_tree(machine: &mut Machine, factor: impl Fn(usize) -> f64) {
+    let count = machine.rates.len();
+    let (mut width, mut part, mut walls) = (4, 0.8, 0);
+    while width <= count {
+        for start in (0..count).step_by(width) {
+            let disks = part * width as f64 * factor(walls);
+            machine.limit(start, start + width, disks);
+            walls += 1;
+        }
+        width *= 2;
+        part *= 0.88;
+    }
+}
 
 fn nested(machine: &mut Machine, parts: usize, disks: impl Fn(f64) -> f64) {
     let width = machine.rates.len() / parts;

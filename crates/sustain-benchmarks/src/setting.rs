@@ -28,10 +28,15 @@ pub(crate) struct Effort {
     pub(crate) stream_bytes: u64,
     /// Rounds over all that take it from the pipe.
     pub(crate) stream_rounds: usize,
-    /// ABBA pairs of a recording and something else.
-    pub(crate) record_pairs: usize,
-    /// Length of one recording in them: long beside what is in flight at its end.
+    /// ABBA pairs of recording through the library and measuring: many and short, since a disk may
+    /// change its rate within seconds by more than what is asked about.
+    pub(crate) library_pairs: usize,
+    /// Length of one run in them: long beside what is in flight at its end.
+    pub(crate) library_run_s: u64,
+    /// Length of a recording that is to end by itself.
     pub(crate) record_run_s: u64,
+    /// ABBA pairs of giving back a recording and reading as much.
+    pub(crate) extract_pairs: usize,
 }
 
 const FULL: Effort = Effort {
@@ -43,8 +48,10 @@ const FULL: Effort = Effort {
     set_rounds: 6,
     stream_bytes: 7680 << 20,
     stream_rounds: 5,
-    record_pairs: 10,
+    library_pairs: 30,
+    library_run_s: 3,
     record_run_s: 8,
+    extract_pairs: 10,
 };
 
 const QUICK: Effort = Effort {
@@ -56,8 +63,10 @@ const QUICK: Effort = Effort {
     set_rounds: 3,
     stream_bytes: 1920 << 20,
     stream_rounds: 3,
-    record_pairs: 6,
+    library_pairs: 8,
+    library_run_s: 3,
     record_run_s: 4,
+    extract_pairs: 6,
 };
 
 /// Everything that a group needs from outside.

@@ -40,7 +40,7 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Section> {
     let source = Source::new(Pouring::Splice)?;
     let recorded = Recorded::make(&source, setting)?;
     let goal = Goal::AtLeast(RATIO_MIN);
-    let pairs = setting.effort.record_pairs;
+    let pairs = setting.effort.extract_pairs;
     let to_pipe = compare(pairs, |side| recorded.to_pipe(side))?;
     let to_pipe = rate_row("`extract` into a pipe".to_owned(), &to_pipe, goal);
     let to_file = compare(pairs, |side| recorded.to_file(side))?;
@@ -177,7 +177,7 @@ fn opening_row(
     setting: &Setting,
 ) -> anyhow::Result<Row> {
     let mut times_s = Vec::new();
-    for _ in 0..setting.effort.record_pairs {
+    for _ in 0..setting.effort.extract_pairs {
         times_s.push(store_tool::list(device.path(), has_open_end, setting)?);
     }
     let Median {

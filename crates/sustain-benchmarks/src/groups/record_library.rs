@@ -24,10 +24,10 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Section> {
         record_bytes: 1 << 20,
         depth: 8,
         size_bytes: FILE_BYTES,
-        time_s: setting.effort.record_run_s,
+        time_s: setting.effort.library_run_s,
     };
     let mut cpu_s_per_gb = Vec::new();
-    let compared = compare(setting.effort.record_pairs, |side| match side {
+    let compared = compare(setting.effort.library_pairs, |side| match side {
         Side::Ours => {
             let (lent, cpu_s) = record(&work, setting)?;
             cpu_s_per_gb.push(cpu_s / (lent.bytes as f64 / 1e9));

@@ -1,5 +1,5 @@
-//! Recording from a pipe: against what the pipe and the disk give at most, and against what people
-//! do today with a stream.
+//! Recording from a pipe: against what the pipe and the disk give at most, against the least that
+//! one could write by hand, and against what people do today with a stream.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::pairs::Compared;
 use crate::places::WrittenFile;
 use crate::process;
 use crate::progress;
-use crate::roles;
+use crate::roles::{self, BarelyWritten};
 use crate::setting::Setting;
 use crate::source::{Pouring, Source};
 use crate::table::{Goal, Row, Section, Verdict};
@@ -36,6 +36,7 @@ const MBUFFER_RATIO_MIN: f64 = 1.50;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Taker {
     Record,
+    Bare,
     Discard,
     Measure,
     RecordWritten,
@@ -45,8 +46,9 @@ enum Taker {
     Cat,
 }
 
-const TAKERS: [Taker; 8] = [
+const TAKERS: [Taker; 9] = [
     Taker::Record,
+    Taker::Bare,
     Taker::Discard,
     Taker::Measure,
     Taker::RecordWritten,
@@ -126,6 +128,7 @@ impl Bench<'_> {
     fn rate_of(&self, taker: Taker) -> anyhow::Result<f64> {
         match taker {
             Taker::Record => self.record(&self.spliced),
+            Taker::Bare => self.bare(),
             Taker::Discard => self.discard(&self.spliced),
             Taker::RecordWritten => self.record(&self.written),
             Taker::DiscardWritten => self.discard(&self.written),
@@ -149,6 +152,16 @@ impl Bench<'_> {
         let bytes = self.setting.effort.stream_bytes;
         let recorded = store_tool::record(recording, source, bytes, self.setting)?;
         Ok(recorded.bytes as f64 / recorded.own_s)
+    }
+
+    /// By its own account, as `sustain record`: both leave out their start-up.
+    fn bare(&self) -> anyhow::Result<f64> {
+        let json = self.setting.scratch().join("bare.json");
+        let mut command = roles::command("bare")?;
+        command.arg(self.file.path()).arg("--json").arg(&json);
+        self.fed(command, None, &self.spliced)?;
+        let written: BarelyWritten = serde_json::from_str(&std::fs::read_to_string(&json)?)?;
+        Ok(written.bytes as f64 / written.seconds)
     }
 
     fn discard(&self, source: &Source) -> anyhow::Result<f64> {
@@ -251,6 +264,7 @@ impl Rates {
         for (what, taker) in [
             ("the pipe, read and thrown away", Taker::Discard),
             ("the disk, `sustain measure --write`", Taker::Measure),
+            ("a bare loop: read, CRC, write", Taker::Bare),
             ("`cat > file && sync file`", Taker::Cat),
         ] {
             rows.push(Row::shown(what.to_owned(), &self.compared(taker), rate));

@@ -1,6 +1,7 @@
 //! What this program does when a comparison starts it as one of its sides: processes of their own,
 //! so that the kernel accounts for each. Nobody needs to call them by hand.
 
+mod bare;
 mod discard;
 mod lend;
 
@@ -10,11 +11,21 @@ use std::process::Command;
 use anyhow::Context;
 use clap::Subcommand;
 
+pub(crate) use bare::BarelyWritten;
 pub(crate) use lend::Lent;
 
 /// A side of a comparison.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Role {
+    /// Writes standard input into a file by a bare loop, with checksums.
+    #[command(hide = true)]
+    Bare {
+        /// A file that is there; direct I/O must be allowed on it.
+        file: PathBuf,
+        /// Where to write what came of it.
+        #[arg(long)]
+        json: PathBuf,
+    },
     /// Reads standard input into memory and forgets it.
     #[command(hide = true)]
     Discard,
@@ -35,6 +46,7 @@ pub(crate) enum Role {
 impl Role {
     pub(crate) fn play(&self) -> anyhow::Result<()> {
         match self {
+            Role::Bare { file, json } => bare::bare(file, json),
             Role::Discard => discard::discard(),
             Role::Lend {
                 member,

@@ -1,0 +1,269 @@
+//! `sustain` on real Linux drivers, in the guests of the disk lab (docs/lab.md). Skipped, with the
+//! reason, where QEMU or a package cannot be had, or `SUSTAIN_LAB_SKIP` is set. One guest of these
+//! is enough for every day; `cargo test -p sustain-cli --test lab -- --include-ignored` runs all.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on should stop where it is, and may say why"
+)]
+
+#[path = "lab/guest.rs"]
+mod guest;
+mod support;
+
+use serde_json::Value;
+
+use crate::guest::Guest;
+use crate::support::{json_of, number};
+
+/// Readings that differ so much are other programs' doing: the throttle's own differ by 1 %.
+const NOISE_MAX: f64 = 0.05;
+/// What a limit of QEMU's is exact to, and a reading of a second or two.
+const EXACT_TO: f64 = 0.06;
+/// A busy machine is given longer runs.
+const TIMES_PER_RUN: [&str; 2] = ["1600ms", "3s"];
+
+/// A limit of a topology: whose, and how many MB/s.
+type Limit<'a> = (&'a [&'a str], f64);
+
+/// Whether this wall is that limit, to the member.
+fn is(wall: &Value, (members, limit): &Limit) -> bool {
+    let found = number(&wall["limit_bytes_per_s"]) / 1e6;
+    let members: Vec<String> = members
+        .iter()
+        .map(|name| format!("/dev/lab/{name}"))
+        .collect();
+    wall["members"] == serde_json::json!(members) && (found / limit - 1.0).abs() < EXACT_TO
+}
+
+/// Whether all of the limits that must be found are, and no wall that is none of these or those.
+fn are_found(result: &Value, must: &[Limit], may: &[Limit]) -> bool {
+    let walls = result["walls"].as_array().unwrap();
+    let is_known = |wall: &Value| must.iter().chain(may).any(|limit| is(wall, limit));
+    let is_found = |limit: &Limit| walls.iter().any(|wall| is(wall, limit));
+    walls.iter().all(is_known) && must.iter().all(is_found)
+}
+
+/// Diagnoses all disks of a topology, by reading; the result that has these walls, else fails.
+fn diagnosed(
+    topology: &str,
+    disks: &[&str],
+    record_size: &str,
+    (must, may): (&[Limit], &[Limit]),
+) -> Option<Value> {
+    let guest = Guest::new(topology)?;
+    let names: Vec<String> = disks
+        .iter()
+        .map(|name| format!("/dev/lab/{name}"))
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut noise_min = f64::INFINITY;
+    for time_per_run in TIMES_PER_RUN {
+        let flags = ["sustain", "diagnose", "--read", "--json", "json", "--depth"];
+        let more = ["4", "--record-size", record_size, "--time-per-run"];
+        let command = [&flags[..], &more, &[time_per_run], &names].concat();
+        let ran = guest.run(&[], &command)?.expect(0);
+        let result = json_of(&guest.place.read("json"));
+        if are_found(&result, must, may) {
+            return Some(result);
+        }
+        let (walls, said) = (&result["walls"], &ran.stderr);
+        eprintln!("not with runs of {time_per_run}:\n{said}\n{walls:#}");
+        noise_min = noise_min.min(number(&result["noise"]));
+    }
+    assert!(noise_min > NOISE_MAX, "{must:?} were not found");
+    eprintln!("skipped: this machine is too busy to tell its limits");
+    None
+}
+
+#[test]
+fn the_wall_of_the_piix3_is_found_on_its_own_driver() {
+    let disks = ["hda", "hdb", "hdc", "hdd"];
+    let must: [Limit; 1] = [(&disks, 12.098)];
+    // So close to the wall around them that a throttle tells them apart only in long runs.
+    let may: [Limit; 2] = [(&disks[..2], 11.226), (&disks[2..], 11.226)];
+    let Some(result) = diagnosed("piix3", &disks, "64KiB", (&must, &may)) else {
+        return;
+    };
+    let hop = result["walls"][0]["hop"]["name"].as_str().unwrap();
+    assert!(hop.contains("ata_piix"), "{hop}");
+}
+
+#[test]
+#[ignore = "a minute in a guest"]
+fn two_channels_and_their_controller_are_found_inside_each_other() {
+    let disks = ["hda", "hdb", "hdc", "hdd"];
+    let must: [Limit; 3] = [(&disks, 90.0), (&disks[..2], 52.0), (&disks[2..], 52.0)];
+    diagnosed("ide-nested", &disks, "256KiB", (&must, &[]));
+}
+
+#[test]
+#[ignore = "a minute in a guest"]
+fn four_disks_at_an_ahci_controller_share_what_their_board_carries() {
+    let disks = ["sda", "sdb", "sdc", "sdd"];
+    let must: [Limit; 1] = [(&disks, 252.0)];
+    diagnosed("ahci-four", &disks, "1MiB", (&must, &[]));
+}
+
+#[test]
+#[ignore = "a minute in a guest"]
+fn a_slow_disk_among_fast_ones_is_no_wall() {
+    let disks = ["fast0", "fast1", "fast2", "slow0"];
+    let Some(result) = diagnosed("slow-among-fast", &disks, "1MiB", (&[], &[])) else {
+        return;
+    };
+    let alone = result["alone"].as_array().unwrap();
+    let rates = alone
+        .iter()
+        .map(|one| number(&one["rate_bytes_per_s"]) / 1e6);
+    for (found, set) in rates.zip([100.0, 100.0, 100.0, 30.0_f64]) {
+        assert!((found / set - 1.0).abs() < EXACT_TO, "{found} is not {set}");
+    }
+}
+
+#[test]
+#[ignore = "a minute in a guest"]
+fn two_nvme_drives_share_nothing() {
+    diagnosed("nvme-two", &["nvme0", "nvme1"], "1MiB", (&[], &[]));
+}
+
+#[test]
+#[ignore = "two guests one after the other"]
+fn a_power_cut_takes_only_what_was_not_flushed_from_a_volatile_cache() {
+    let Some(guest) = Guest::new("power-cut") else {
+        return;
+    };
+    // In each disk's first 4 MiB what is flushed, behind it what is not.
+    let write = "for disk in a b c; do
+            for part in '0 fsync' '8 notrunc'; do
+                tr '\\0' x </dev/zero | dd of=/dev/lab/$disk bs=1M count=4 iflag=fullblock \
+                    oflag=direct seek=${part% *} conv=${part#* } || exit 1
+            done
+        done
+        touch written
+        sleep 100";
+    let cut = ["--disks", &guest.path("disks"), "--cut-after", "10s"];
+    let Some(ran) = guest.run(&cut, &["sh", "-c", write]) else {
+        return;
+    };
+    ran.expect(0);
+    assert!(guest.place.path("written").exists(), "cut too early");
+    let read = "for disk in a b c; do
+            for skip in 0 8; do
+                dd if=/dev/lab/$disk bs=1M count=4 skip=$skip 2>/dev/null | tr -d '\\0' | wc -c
+            done
+        done";
+    let keep = ["--disks", &guest.path("disks")];
+    let ran = guest.run(&keep, &["sh", "-c", read]).unwrap().expect(0);
+    let kept: Vec<u64> = ran
+        .stdout
+        .lines()
+        .map(|line| line.parse().unwrap())
+        .collect();
+    let all = 4 << 20;
+    assert_eq!(kept, [all, 0, all, 0, all, all]);
+}
+
+#[test]
+#[ignore = "two guests one after the other"]
+fn what_a_recorder_called_durable_is_there_after_a_power_cut() {
+    let Some(guest) = Guest::new("power-cut") else {
+        return;
+    };
+    let members = "/dev/lab/a /dev/lab/b /dev/lab/c";
+    let record = format!(
+        "sustain create {members} {} &&
+        sustain record {members} --buffer 64MiB --status status \
+            --from test:30MB/s,frame=100kB..1MB",
+        members.replace("/dev", "--destroy /dev")
+    );
+    let cut = ["--disks", &guest.path("disks"), "--cut-after", "12s"];
+    let Some(ran) = guest.run(&cut, &["sh", "-c", &record]) else {
+        return;
+    };
+    ran.expect(0);
+    let durable_bytes = last_durable_bytes(&guest.place.read("status"));
+    assert!(durable_bytes > 0, "cut too early");
+    // Holes behind what was durable are no surprise: `verify` names them and ends with 1.
+    let look = format!(
+        "sustain verify {members} --json verified
+        sustain recover {members} &&
+        sustain record {members} --buffer 64MiB --from test:30MB/s --bytes 60MB &&
+        sustain list {members} --json listed"
+    );
+    let keep = ["--disks", &guest.path("disks")];
+    guest.run(&keep, &["sh", "-c", &look]).unwrap().expect(0);
+    let verified = json_of(&guest.place.read("verified"));
+    assert_eq!(verified["bad_unlisted"], 0);
+    for bad in verified["bad"].as_array().unwrap() {
+        assert!(bad["from_byte"].as_u64().unwrap() >= durable_bytes, "{bad}");
+    }
+    let listed = json_of(&guest.place.read("listed"));
+    let streams = |recording: usize| &listed["recordings"][recording]["streams"][0];
+    assert!(streams(0)["bytes"].as_u64().unwrap() >= durable_bytes);
+    assert_eq!(streams(1)["bytes"], 60_000_000);
+    assert_eq!(streams(1)["hole_bytes"], 0);
+}
+
+/// What the last whole line of a status file calls durable.
+fn last_durable_bytes(status: &str) -> u64 {
+    let whole = &status[..=status.rfind('\n').unwrap()];
+    let line = json_of(whole.lines().last().unwrap());
+    line["streams"][0]["durable_bytes"].as_u64().unwrap()
+}
+
+#[test]
+#[ignore = "a minute in a guest"]
+fn errors_of_every_driver_end_a_run_with_the_place_where_they_struck() {
+    let Some(guest) = Guest::new("faults") else {
+        return;
+    };
+    let measure = "measure() { sustain measure /dev/lab/$1 --time 3s $2 $3 --json $1; echo $?; }
+        measure badsector --read
+        measure dying --write --destroy=/dev/lab/dying
+        measure nospace --write --destroy=/dev/lab/nospace
+        measure hiccup --read
+        sustain create /dev/lab/noflush --destroy /dev/lab/noflush
+        echo $?";
+    let Some(ran) = guest.run(&[], &["sh", "-c", measure]) else {
+        return;
+    };
+    let ran = ran.expect(0);
+    let codes: Vec<&str> = ran.stdout.lines().filter(|line| line.len() == 1).collect();
+    assert_eq!(codes, ["1", "1", "1", "0", "1"], "{ran:#?}");
+    for (disk, first) in [("badsector", 512), ("dying", 1), ("nospace", 512)] {
+        let result = json_of(&guest.place.read(disk));
+        let errors = result["targets"][0]["errors"].as_array().unwrap();
+        let offset = |error: &Value| error["offset_bytes"].as_u64().unwrap() >> 20;
+        let least = errors.iter().map(offset).min().unwrap();
+        assert!(least >= first && least <= 512, "{disk}: {errors:#?}");
+    }
+}
+
+#[test]
+fn a_topology_that_cannot_be_is_refused_with_its_place() {
+    let cases = [
+        ("wire hda 1MB/s", "line 1: 'wire' is none of"),
+        ("\nlimit bus fast", "line 2: 'fast' is no rate"),
+        ("limit bus 1MB", "line 1: '1MB' is no rate"),
+        ("limit a 1MB/s in b", "line 1: there is no limit 'b'"),
+        ("disk A nvme 1GiB", "line 1: 'A' is no name"),
+        ("disk a nvme 1GB", "disk a: a size is a multiple of 4KiB"),
+        ("disk a floppy 1GiB", "disk a: 'floppy' is none of"),
+        ("disk a ide:9 1GiB", "disk a: 'ide:9' is no place"),
+        ("disk a nvme 1GiB 5MB/s in", "disk a: there is no limit ''"),
+        ("disk a nvme 1GiB on tape", "disk a: 'on tape' is none of"),
+        (
+            "disk a nvme 1GiB\nfault a read EIO at",
+            "line 2: '' is no size",
+        ),
+        ("disk a nvme 1GiB\nfault b read EIO", "a fault of b"),
+        ("# nothing", "has no disk"),
+    ];
+    for (topology, words) in cases {
+        let guest = Guest::of(topology);
+        let ran = guest.try_run(&[], &["true"]).expect(125);
+        assert!(ran.stderr.contains(words), "no {words:?} in {}", ran.stderr);
+    }
+}

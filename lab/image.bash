@@ -1,0 +1,58 @@
+# The guest's first file system: a shell, the kernel modules, the binary, what to run. Sourced by
+# lab/run; writes below the directory it is given only.
+
+# Of these and what they need the image is made; the guest loads what its topology asks for.
+readonly MODULES=(
+  virtio_pci virtio_console 9pnet_virtio 9p
+  ata_piix ahci nvme virtio_blk virtio_scsi sd_mod sg
+  raid0 raid1 dm-mod dm-flakey dm-delay loop crc32c_generic ext4 xfs
+)
+
+# Puts the image together: DIRECTORY/initramfs, from DIRECTORY/root.
+make_image() {
+  local directory=$1 kernel=$2 busybox=$3 sustain=$4
+  local root=$directory/root
+  mkdir -p "$root"/{bin,dev,lab,out,proc,sys,tmp,root}
+  cp "$busybox" "$root/bin/busybox"
+  ln -s busybox "$root/bin/sh"
+  cp "$LAB/init" "$root/init"
+  add_binary "$root" "$sustain"
+  add_modules "$root" "$kernel"
+  (cd "$root" && find . | "$busybox" cpio -o -H newc 2>/dev/null) >"$directory/initramfs"
+}
+
+# The binary and the libraries that it loads, at their places.
+add_binary() {
+  local root=$1 sustain=$2 library
+  # Symbols would be most of what the guest has to unpack.
+  strip -o "$root/bin/sustain" "$sustain" 2>/dev/null || cp "$sustain" "$root/bin/sustain"
+  while read -r library; do
+    mkdir -p "$root/$(dirname "$library")"
+    cp -L "$library" "$root/$library"
+  done < <(ldd "$sustain" | grep -o '/[^ ]*')
+}
+
+# The modules, and the list by which modprobe finds what they need.
+add_modules() {
+  local root=$1 kernel=$2
+  local modules=("$kernel"/lib/modules/*)
+  local to=$root/lib/modules/${modules[0]##*/}
+  mkdir -p "$to"
+  cp "${modules[0]}/modules.dep" "${modules[0]}/modules.builtin" "$to"
+  local file
+  while read -r file; do
+    mkdir -p "$to/${file%/*}"
+    cp "${modules[0]}/$file" "$to/$file"
+  done < <(files_of_modules "${modules[0]}/modules.dep")
+}
+
+# The files of all modules of the image, each once, from "file: needed needed".
+files_of_modules() {
+  awk -F: -v wanted="${MODULES[*]}" '
+    BEGIN { count = split(wanted, names, " "); for (i = 1; i <= count; i++) want[names[i] ".ko"] }
+    {
+      name = $1
+      sub(/.*\//, "", name)
+      if (name in want) print $1 $2
+    }' "$1" | tr ' ' '\n' | sed '/^$/d' | sort -u
+}

@@ -1,0 +1,81 @@
+# The host's QEMU, and the guest's kernel and shell as Debian packages. Sourced by lab/run. Unpacks
+# into a cache, installs QEMU alone, and that only as root.
+
+readonly CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/sustain-lab
+
+# Fails unless these commands are there, or come with that package.
+need_command() {
+  local command=$1 package=$2
+  command -v "$command" >/dev/null && return
+  if ((EUID != 0)) || ! command -v apt-get >/dev/null; then
+    lack "$command is missing: install the package $package (Debian: apt-get install $package)"
+  fi
+  say "installing $package"
+  update_lists_of "$package"
+  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$package" \
+    </dev/null >/dev/null 2>&1 || lack "apt-get install $package failed: run it to see why"
+}
+
+# Fetches the lists of packages where they are missing.
+update_lists_of() {
+  apt-cache show "$1" >/dev/null 2>&1 && return
+  ((EUID == 0)) || lack "apt knows no package $1: run apt-get update as root (this needs Debian)"
+  apt-get update -qq >/dev/null 2>&1 || lack "apt-get update failed: run it to see why"
+}
+
+# Sets kernel, a directory with boot and lib/modules, and busybox, a file. One run at a time.
+get_packages() {
+  mkdir -p "$CACHE"
+  local lock package
+  exec {lock}>"$CACHE/lock"
+  flock "$lock"
+  busybox=$(unpacked_package busybox-static)/bin/busybox
+  package=$(kernel_package)
+  kernel=$(unpacked_package "$package")
+  local modules=("$kernel"/lib/modules/*)
+  if [[ ! -s ${modules[0]}/modules.dep ]]; then
+    "$busybox" depmod -b "$kernel" "${modules[0]##*/}" || fail "depmod failed on $kernel"
+  fi
+  # Else the guest would hold it.
+  exec {lock}>&-
+}
+
+# Says where a package lies unpacked.
+unpacked_package() {
+  local package=$1 directory=$CACHE/$1 scratch
+  if [[ ! -d $directory ]]; then
+    scratch=$(mktemp -d "$CACHE/new.XXXXXX")
+    unpack_package "$package" "$scratch"
+    mv -T "$scratch/unpacked" "$directory"
+    rm -rf "$scratch"
+  fi
+  printf '%s\n' "$directory"
+}
+
+unpack_package() {
+  local package=$1 scratch=$2
+  say "fetching the package $package into $CACHE"
+  if ! download "$package" "$scratch"; then
+    # The lists may name a version that is no more.
+    ((EUID != 0)) || apt-get update -qq >/dev/null 2>&1 || true
+    download "$package" "$scratch" || {
+      say "$(cat "$scratch/log")"
+      rm -rf "$scratch"
+      lack "apt-get download $package failed"
+    }
+  fi
+  dpkg-deb -x "$scratch"/*.deb "$scratch/unpacked"
+}
+
+# As root apt drops to a user who may not write there, and only warns of that.
+download() { (cd "$2" && apt-get download -qq "$1" >/dev/null 2>log); }
+
+# The package that linux-image-amd64 stands for today.
+kernel_package() {
+  update_lists_of linux-image-amd64
+  local package
+  package=$(apt-cache depends linux-image-amd64 |
+    sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p')
+  [[ $package == linux-image-[0-9]* ]] || lack "linux-image-amd64 names no kernel: is this Debian?"
+  printf '%s\n' "$package"
+}

@@ -11,7 +11,7 @@ pub enum Phase {
     Before,
     /// The run.
     Measure,
-    /// One subset of a diagnosis.
+    /// One subset of a diagnosis, or one point of a sweep.
     Subset,
     /// Idle again.
     After,

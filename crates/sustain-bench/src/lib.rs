@@ -25,6 +25,7 @@ mod series;
 mod session;
 mod setup;
 mod stage;
+pub mod sweep;
 pub mod walls;
 
 pub use sustain_session::Stop;

@@ -182,7 +182,7 @@ impl Stage<'_> {
     }
 
     /// What was just written must not be read back from memory.
-    fn forget_cached(&self) {
+    pub(crate) fn forget_cached(&self) {
         for target in &self.session.targets {
             if let Some(file) = &target.target.file {
                 // Advice only: direct I/O does not need it, and failing it changes no result.

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use schemars::{JsonSchema, schema_for};
 use sustain_bench::diagnose::result::{DIAGNOSE_SCHEMA, DiagnoseResult};
 use sustain_bench::result::{MEASURE_SCHEMA, MeasureResult};
+use sustain_bench::sweep::result::{SWEEP_SCHEMA, SweepResult};
 
 /// Set to write the schemas anew instead of comparing them.
 const WRITE: &str = "SUSTAIN_WRITE_SCHEMA";
@@ -28,7 +29,7 @@ fn generated<T: JsonSchema>(command: &str, own: &str) -> serde_json::Value {
     schema
 }
 
-fn all() -> [(&'static str, serde_json::Value); 2] {
+fn all() -> [(&'static str, serde_json::Value); 3] {
     [
         (
             "measure",
@@ -38,6 +39,7 @@ fn all() -> [(&'static str, serde_json::Value); 2] {
             "diagnose",
             generated::<DiagnoseResult>("diagnose", DIAGNOSE_SCHEMA),
         ),
+        ("sweep", generated::<SweepResult>("sweep", SWEEP_SCHEMA)),
     ]
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod extract;
 pub(crate) mod list;
 pub(crate) mod record;
 pub(crate) mod recover;
+pub(crate) mod sweep;
 pub(crate) mod verify;
 
 use std::path::PathBuf;
@@ -31,6 +32,8 @@ pub(crate) enum Command {
     Measure(Box<MeasureFlags>),
     /// Find the limits that disks share: why N disks are not N times one.
     Diagnose(Box<diagnose::DiagnoseFlags>),
+    /// Compare ways to use disks: which engine, record size, depth, layout is best.
+    Sweep(Box<sweep::SweepFlags>),
     /// Make a store of disks, partitions and files, to record on.
     Create(create::CreateFlags),
     /// Record streams on the members of a store.

@@ -12,6 +12,7 @@ pub(crate) mod record;
 pub(crate) mod recover;
 pub(crate) mod report;
 mod stores;
+pub(crate) mod sweep;
 pub(crate) mod verify;
 
 use std::io::Write;

@@ -10,6 +10,7 @@ mod recording;
 mod recordings;
 mod sentence;
 mod summary;
+mod sweep;
 
 pub use devices::devices_text;
 pub use diagnosis::{DiagnoseView, diagnosis_sentence, diagnosis_text};
@@ -21,6 +22,7 @@ pub use recordings::{create_text, list_text, recover_text, verify_text};
 pub(crate) use sentence::half_width;
 pub use sentence::sentence;
 pub use summary::summary;
+pub use sweep::{SweepView, sweep_answer, sweep_text};
 
 /// Text from outside (names, kernel lines, messages) without the control characters by which it
 /// could move the cursor or recolour a terminal.

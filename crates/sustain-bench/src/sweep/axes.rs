@@ -1,0 +1,297 @@
+//! Axes and their cross product: which settings there are, and which of them make no sense here,
+//! with the reason. Pure; the run fills in what it knows of the targets.
+
+use sustain_disk::engine::EngineChoice;
+use sustain_disk::layout::Layout;
+use sustain_disk::target::{DataPath, Direction};
+use sustain_disk::units::Size;
+
+use super::setting::Setting;
+
+/// How several targets are used, before the chunk is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LayoutKind {
+    /// Each target has its own stream.
+    Independent,
+    /// One stream in chunks over the targets.
+    Stripe,
+    /// One stream, one target after the other.
+    Span,
+}
+
+/// What is to be tried, axis by axis. Those with an order ascend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Axes {
+    /// Which way the bytes go.
+    pub directions: Vec<Direction>,
+    /// How requests are issued.
+    pub engines: Vec<EngineChoice>,
+    /// Past the page cache or through it.
+    pub paths: Vec<DataPath>,
+    /// How several targets are used.
+    pub layouts: Vec<LayoutKind>,
+    /// Chunks of a stripe; of no meaning for the other layouts.
+    pub chunks_bytes: Vec<u64>,
+    /// Orders of the targets, each with every target once.
+    pub orders: Vec<Vec<usize>>,
+    /// Bytes per request.
+    pub record_sizes_bytes: Vec<u64>,
+    /// Requests in flight per target.
+    pub depths: Vec<u32>,
+}
+
+/// What decides whether a setting is possible.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts {
+    /// Direct requests go in multiples of this.
+    pub alignment_bytes: u64,
+    /// The part of each target that is used, of the one with the least.
+    pub least_size_bytes: u64,
+    /// Memory that buffers may take.
+    pub memory_bytes: u64,
+    /// Whether all targets are simulated.
+    pub is_simulated: bool,
+    /// Whether `null:` is among the targets.
+    pub has_null: bool,
+}
+
+/// Numbers of a point's values on the axes that have an order: record size, depth, chunk.
+pub(super) type Place = [usize; 3];
+pub(super) const ORDERED: usize = 3;
+
+/// A setting that is possible, and where it lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Point {
+    /// The setting.
+    pub setting: Setting,
+    /// The same for points that differ only on axes that have an order.
+    pub(super) group: usize,
+    /// Where it lies on these.
+    pub(super) place: Place,
+}
+
+/// Settings that are not measured, for one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Why.
+    pub why: String,
+    /// How many.
+    pub count: usize,
+    /// The first of them.
+    pub first: Setting,
+}
+
+/// The cross product of the axes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Grid {
+    /// What can be measured.
+    pub points: Vec<Point>,
+    /// What cannot.
+    pub left_out: Vec<LeftOut>,
+    /// How many values the axes with an order have.
+    pub(super) lengths: Place,
+}
+
+impl Axes {
+    /// Settings of the whole cross product.
+    pub fn count(&self) -> usize {
+        let layouts = self.layouts.iter();
+        let layouts = layouts.map(|layout| self.chunks(*layout).len()).sum();
+        [
+            self.directions.len(),
+            self.engines.len(),
+            self.paths.len(),
+            layouts,
+            self.orders.len(),
+            self.record_sizes_bytes.len(),
+            self.depths.len(),
+        ]
+        .into_iter()
+        .fold(1, usize::saturating_mul)
+    }
+
+    /// A layout in all its chunks.
+    fn chunks(&self, layout: LayoutKind) -> Vec<Layout> {
+        match layout {
+            LayoutKind::Independent => vec![Layout::Independent],
+            LayoutKind::Span => vec![Layout::Span],
+            LayoutKind::Stripe => {
+                let chunks = self.chunks_bytes.iter();
+                chunks
+                    .map(|&chunk_bytes| Layout::Stripe { chunk_bytes })
+                    .collect()
+            }
+        }
+    }
+
+    /// All settings, those that make no sense on these targets apart.
+    pub fn grid(&self, facts: &Facts) -> Grid {
+        let mut grid = Grid {
+            lengths: [
+                self.record_sizes_bytes.len(),
+                self.depths.len(),
+                self.chunks_bytes.len(),
+            ],
+            ..Grid::default()
+        };
+        let mut group = 0;
+        for &direction in &self.directions {
+            for &engine in &self.engines {
+                for &path in &self.paths {
+                    for &layout in &self.layouts {
+                        for order in &self.orders {
+                            let like = Setting {
+                                direction,
+                                engine,
+                                path,
+                                layout: Layout::Independent,
+                                order: order.clone(),
+                                record_bytes: 0,
+                                depth: 0,
+                            };
+                            self.add_group(&mut grid, facts, group, layout, &like);
+                            group += 1;
+                        }
+                    }
+                }
+            }
+        }
+        grid
+    }
+
+    fn add_group(
+        &self,
+        grid: &mut Grid,
+        facts: &Facts,
+        group: usize,
+        layout: LayoutKind,
+        like: &Setting,
+    ) {
+        for (chunk, layout) in self.chunks(layout).into_iter().enumerate() {
+            for (record, &record_bytes) in self.record_sizes_bytes.iter().enumerate() {
+                for (depth_index, &depth) in self.depths.iter().enumerate() {
+                    let mut setting = Setting {
+                        layout,
+                        record_bytes,
+                        depth,
+                        ..like.clone()
+                    };
+                    if let Some(why) = self.impossible(&setting, facts) {
+                        grid.leave_out(setting, why);
+                        continue;
+                    }
+                    if setting.engine == EngineChoice::Sync && !facts.is_simulated {
+                        setting.depth = 1;
+                    }
+                    grid.points.push(Point {
+                        setting,
+                        group,
+                        place: [record, depth_index, chunk],
+                    });
+                }
+            }
+        }
+    }
+
+    /// Why a setting cannot be measured, or would only be another one again.
+    fn impossible(&self, setting: &Setting, facts: &Facts) -> Option<String> {
+        let Facts {
+            alignment_bytes, ..
+        } = *facts;
+        if setting.direction == Direction::Read && facts.has_null {
+            return Some("there is nothing to read in null:".to_owned());
+        }
+        if facts.is_simulated && self.engines.first() != Some(&setting.engine) {
+            return Some("a simulated machine has no engines to choose from".to_owned());
+        }
+        if facts.is_simulated && self.paths.first() != Some(&setting.path) {
+            return Some("a simulated machine has no page cache".to_owned());
+        }
+        let is_first_depth = self.depths.first() == Some(&setting.depth);
+        if setting.engine == EngineChoice::Sync && !facts.is_simulated && !is_first_depth {
+            return Some("sync has one request in flight, whatever the depth".to_owned());
+        }
+        let is_aligned = |bytes: u64| {
+            setting.path == DataPath::Buffered || bytes.is_multiple_of(alignment_bytes.max(1))
+        };
+        if !is_aligned(setting.record_bytes) {
+            return Some(format!(
+                "direct I/O there goes in records of multiples of {alignment_bytes} bytes"
+            ));
+        }
+        if let Layout::Stripe { chunk_bytes } = setting.layout
+            && !is_aligned(chunk_bytes)
+        {
+            return Some(format!(
+                "direct I/O there goes in chunks of multiples of {alignment_bytes} bytes"
+            ));
+        }
+        impossible_layout(setting).or_else(|| too_large(setting, facts))
+    }
+}
+
+fn impossible_layout(setting: &Setting) -> Option<String> {
+    if setting.layout != Layout::Independent && setting.order.len() < 2 {
+        return Some("one target is no stripe and no span".to_owned());
+    }
+    let record_bytes = setting.record_bytes;
+    if let Layout::Stripe { chunk_bytes } = setting.layout
+        && !chunk_bytes.is_multiple_of(record_bytes)
+        && !record_bytes.is_multiple_of(chunk_bytes)
+    {
+        return Some(format!(
+            "a chunk of {} is no multiple of a record of {}, nor the other way round",
+            Size(chunk_bytes),
+            Size(record_bytes)
+        ));
+    }
+    None
+}
+
+fn too_large(setting: &Setting, facts: &Facts) -> Option<String> {
+    let least = facts.least_size_bytes;
+    let targets = setting.order.len() as u64;
+    let room_bytes = match setting.layout {
+        Layout::Stripe { chunk_bytes } => {
+            (least / chunk_bytes * chunk_bytes).saturating_mul(targets)
+        }
+        Layout::Independent | Layout::Span => least,
+    };
+    if setting.record_bytes > room_bytes {
+        return Some("the targets have no room for one such record".to_owned());
+    }
+    (setting.buffer_bytes() > facts.memory_bytes)
+        .then(|| "its buffers would take more than half of this machine's memory".to_owned())
+}
+
+/// The remainder by two of the rounds of a direction, as [`Grid::round_of`] numbers them.
+pub(super) fn direction_of_round(direction: Direction) -> usize {
+    usize::from(direction == Direction::Read)
+}
+
+impl Grid {
+    /// The kind of each point: noise is alike among those of one direction and one path.
+    pub fn kinds(&self) -> Vec<usize> {
+        let kind = |point: &Point| {
+            let reads = usize::from(point.setting.direction == Direction::Read);
+            reads * 2 + usize::from(point.setting.path == DataPath::Buffered)
+        };
+        self.points.iter().map(kind).collect()
+    }
+
+    /// The number under which the judge knows a round: what slows writing need not slow reading.
+    pub(super) fn round_of(&self, point: usize, round: usize) -> usize {
+        round * 2 + direction_of_round(self.points[point].setting.direction)
+    }
+
+    pub(super) fn leave_out(&mut self, setting: Setting, why: String) {
+        match self.left_out.iter_mut().find(|known| known.why == why) {
+            Some(known) => known.count += 1,
+            None => self.left_out.push(LeftOut {
+                why,
+                count: 1,
+                first: setting,
+            }),
+        }
+    }
+}

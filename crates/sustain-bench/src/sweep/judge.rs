@@ -1,0 +1,338 @@
+//! What repeated readings of many points say: each point's rate with its interval, and whether two
+//! points differ by more than the noise explains. Pure; docs/method.md, "Sweep", has the reasons.
+//!
+//! The logarithm of a reading is the point's own level, plus what all points share in that round
+//! (the disks' warmth, wear, other users), plus noise of the point: y = a(point) + b(round) + e.
+//! Weighted least squares give a and b; a round's share has a wide prior, so that rounds that no
+//! points connect stay where they are. The variance of a point with few readings is drawn towards
+//! that of its kind.
+
+use super::noise::Noise;
+use super::student::t_two_sided;
+
+/// Standard deviation that a round's share may be expected to have.
+const ROUND_DEVIATION: f64 = 0.2;
+/// Noise is never believed to be smaller than this part of a rate.
+const NOISE_MIN: f64 = 5e-4;
+/// Where the search for the noise begins.
+const NOISE_START: f64 = 0.01;
+/// Weights follow the noise and the noise the weights: so often is more than enough.
+const TURNS: usize = 6;
+/// The two rounds that are furthest apart are so by chance up to here.
+const DRIFT_DEVIATIONS: f64 = 4.0;
+/// The part of cases in which an interval may miss.
+const OUTSIDE: f64 = 0.05;
+
+/// One measurement of one point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reading {
+    /// The point.
+    pub point: usize,
+    /// Readings of one round are made under the same conditions.
+    pub round: usize,
+    /// Above zero.
+    pub rate_bytes_per_s: f64,
+}
+
+/// What is known of one point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Readings.
+    pub repeats: usize,
+    /// Its rate, under the mean conditions of all rounds.
+    pub rate_bytes_per_s: f64,
+    /// The 95 % interval of that; none if nothing is known of its noise.
+    pub ci95_bytes_per_s: Option<[f64; 2]>,
+    /// Standard deviation of its readings as a part of the rate, what the rounds share taken out.
+    pub spread: Option<f64>,
+}
+
+/// One point's rate over another's, less one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Difference {
+    /// -0.05: 5 % slower.
+    pub share: f64,
+    /// Its 95 % interval; none if nothing is known of the noise.
+    pub ci95: Option<[f64; 2]>,
+    /// Whether the noise explains it, as many comparisons as were made considered.
+    pub is_noise: bool,
+}
+
+/// What changed from round to round, whatever the point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Drift {
+    /// The fastest round over the slowest, less one.
+    pub share: f64,
+    /// Whether the noise explains it.
+    pub is_noise: bool,
+}
+
+/// A point in the model.
+#[derive(Debug, Clone, Default)]
+struct Level {
+    readings: Vec<usize>,
+    log_rate: f64,
+    /// Of one reading, from its own readings.
+    own_noise: Option<Noise>,
+    /// The noise of its kind taken in.
+    noise: Option<Noise>,
+}
+
+/// What all readings say together.
+#[derive(Debug, Clone)]
+pub struct Judgement {
+    readings: Vec<Reading>,
+    levels: Vec<Level>,
+    /// What all points share in a round, as a logarithm.
+    rounds: Vec<f64>,
+    /// How many points each round has.
+    points_in_round: Vec<usize>,
+    /// Covariance of `rounds`.
+    covariance: Vec<Vec<f64>>,
+}
+
+impl Judgement {
+    /// Judges the readings of points, each of a kind whose noise is alike. Points of one direction
+    /// have rounds of their own, since what slows writing need not slow reading.
+    ///
+    /// # Panics
+    /// If a reading is of a point that has no kind.
+    pub fn of(kinds: &[usize], readings: &[Reading]) -> Judgement {
+        let rounds = readings.iter().map(|one| one.round + 1).max().unwrap_or(0);
+        let mut judgement = Judgement {
+            readings: readings.to_vec(),
+            levels: vec![Level::default(); kinds.len()],
+            rounds: vec![0.0; rounds],
+            points_in_round: vec![0; rounds],
+            covariance: Vec::new(),
+        };
+        for (index, reading) in readings.iter().enumerate() {
+            judgement.levels[reading.point].readings.push(index);
+            judgement.points_in_round[reading.round] += 1;
+        }
+        for _ in 0..TURNS {
+            judgement.fit();
+            judgement.find_noise(kinds);
+        }
+        judgement
+    }
+
+    fn log_rate(&self, reading: usize) -> f64 {
+        self.readings[reading].rate_bytes_per_s.ln()
+    }
+
+    /// The weight of a reading: one over its variance.
+    fn weight(&self, point: usize) -> f64 {
+        let noise = self.levels[point].noise;
+        1.0 / noise.map_or(NOISE_START * NOISE_START, |noise| noise.variance)
+    }
+
+    /// Levels and rounds for the weights as they are. The levels are eliminated first, so that only
+    /// a system of the size of the rounds is left.
+    fn fit(&mut self) {
+        let count = self.rounds.len();
+        let mut matrix = vec![vec![0.0; count]; count];
+        let mut right = vec![0.0; count];
+        for (round, row) in matrix.iter_mut().enumerate() {
+            row[round] = 1.0 / (ROUND_DEVIATION * ROUND_DEVIATION);
+        }
+        for (point, level) in self.levels.iter().enumerate() {
+            let repeats = level.readings.len() as f64;
+            let weight = self.weight(point);
+            let logs = level.readings.iter().map(|one| self.log_rate(*one));
+            let mean = logs.sum::<f64>() / repeats;
+            for one in level.readings.iter().copied() {
+                let round = self.readings[one].round;
+                // A point by itself says nothing of what others share.
+                if self.points_in_round[round] < 2 {
+                    continue;
+                }
+                matrix[round][round] += weight;
+                right[round] += weight * (self.log_rate(one) - mean);
+                for other in &level.readings {
+                    let other = self.readings[*other].round;
+                    if self.points_in_round[other] >= 2 {
+                        matrix[round][other] -= weight / repeats;
+                    }
+                }
+            }
+        }
+        self.covariance = inverted(matrix);
+        let product = |row: &Vec<f64>| row.iter().zip(&right).map(|(one, other)| one * other).sum();
+        self.rounds = self.covariance.iter().map(product).collect();
+        for point in 0..self.levels.len() {
+            let own = self.levels[point].readings.iter();
+            let own = own.map(|one| self.log_rate(*one) - self.rounds[self.readings[*one].round]);
+            let sum: f64 = own.sum();
+            let level = &mut self.levels[point];
+            level.log_rate = sum / level.readings.len() as f64;
+        }
+    }
+
+    /// Each point's noise from what the fit leaves, and the kinds' noise from the points'.
+    fn find_noise(&mut self, kinds: &[usize]) {
+        let mut weight_of_round = vec![0.0; self.rounds.len()];
+        for reading in &self.readings {
+            weight_of_round[reading.round] += self.weight(reading.point);
+        }
+        for point in 0..self.levels.len() {
+            let (mut squares, mut degrees) = (0.0, 0.0);
+            let level = &self.levels[point];
+            let once = 1.0 / level.readings.len() as f64;
+            for one in &level.readings {
+                let round = self.readings[*one].round;
+                let rest = self.log_rate(*one) - self.rounds[round] - level.log_rate;
+                squares += rest * rest;
+                // What the round's share took of this reading.
+                let taken = if self.points_in_round[round] < 2 {
+                    0.0
+                } else {
+                    self.weight(point) / weight_of_round[round]
+                };
+                degrees += (1.0 - once) * (1.0 - taken);
+            }
+            let level = &mut self.levels[point];
+            level.own_noise = Noise::of_squares(squares, degrees);
+        }
+        let kinds_max = kinds.iter().max().map_or(0, |most| most + 1);
+        let of_kinds: Vec<Option<Noise>> = (0..kinds_max)
+            .map(|kind| {
+                let levels = self.levels.iter().zip(kinds);
+                let of_kind = levels.filter(|(_, of_kind)| **of_kind == kind);
+                let known: Vec<Noise> = of_kind.filter_map(|(level, _)| level.own_noise).collect();
+                Noise::of_kind(&known)
+            })
+            .collect();
+        for (level, kind) in self.levels.iter_mut().zip(kinds) {
+            level.noise = Noise::joined(level.own_noise, of_kinds[*kind]).map(|noise| Noise {
+                variance: noise.variance.max(NOISE_MIN * NOISE_MIN),
+                ..noise
+            });
+        }
+    }
+
+    /// What is known of a point; none if it has no reading.
+    pub fn estimate(&self, point: usize) -> Option<Estimate> {
+        let level = &self.levels[point];
+        let repeats = level.readings.len();
+        if repeats == 0 {
+            return None;
+        }
+        let half_width = level.noise.map(|noise| {
+            t_two_sided(OUTSIDE, whole(noise.degrees)) * (noise.variance / repeats as f64).sqrt()
+        });
+        let around = |half: f64| [(level.log_rate - half).exp(), (level.log_rate + half).exp()];
+        Some(Estimate {
+            repeats,
+            rate_bytes_per_s: level.log_rate.exp(),
+            ci95_bytes_per_s: half_width.map(around),
+            spread: level.own_noise.map(|noise| noise.variance.sqrt()),
+        })
+    }
+
+    /// How a point's rate compares with another's. With more than two points that might have been
+    /// compared as well, some pair looks different by chance: `points` says how many there are.
+    /// None if one of them has no reading.
+    pub fn compare(&self, point: usize, other: usize, points: usize) -> Option<Difference> {
+        let (one, two) = (&self.levels[point], &self.levels[other]);
+        if one.readings.is_empty() || two.readings.is_empty() {
+            return None;
+        }
+        let log = one.log_rate - two.log_rate;
+        let share = log.exp_m1();
+        if point == other {
+            return Some(Difference {
+                share,
+                ci95: Some([0.0, 0.0]),
+                is_noise: true,
+            });
+        }
+        let (Some(first), Some(second)) = (one.noise, two.noise) else {
+            return Some(Difference {
+                share,
+                ci95: None,
+                is_noise: true,
+            });
+        };
+        let of_mean = |noise: Noise, level: &Level| noise.variance / level.readings.len() as f64;
+        let (of_one, of_two) = (of_mean(first, one), of_mean(second, two));
+        let deviation = (of_one + of_two + self.rounds_apart(one, two)).sqrt();
+        // Welch and Satterthwaite.
+        let degrees = (of_one + of_two).powi(2)
+            / (of_one * of_one / first.degrees + of_two * of_two / second.degrees);
+        let half = t_two_sided(OUTSIDE, whole(degrees)) * deviation;
+        // Bonferroni: the best was chosen for being above, so each pair is a comparison.
+        let pairs = (points.saturating_sub(1) * points / 2).max(1);
+        let largest_by_chance = t_two_sided(OUTSIDE / pairs as f64, whole(degrees)) * deviation;
+        Some(Difference {
+            share,
+            ci95: Some([(log - half).exp_m1(), (log + half).exp_m1()]),
+            is_noise: log.abs() <= largest_by_chance,
+        })
+    }
+
+    /// The variance of a difference that comes of the two having been measured in different rounds.
+    fn rounds_apart(&self, one: &Level, other: &Level) -> f64 {
+        let mut part = vec![0.0; self.rounds.len()];
+        for (level, sign) in [(one, 1.0), (other, -1.0)] {
+            for reading in &level.readings {
+                part[self.readings[*reading].round] += sign / level.readings.len() as f64;
+            }
+        }
+        let rows = self.covariance.iter().zip(&part);
+        rows.map(|(row, own)| {
+            let along = row.iter().zip(&part).map(|(value, other)| value * other);
+            own * along.sum::<f64>()
+        })
+        .sum()
+    }
+
+    /// The fastest round over the slowest among those that count; none with fewer than two of them.
+    pub fn drift(&self, is_counted: impl Fn(usize) -> bool) -> Option<Drift> {
+        let rounds: Vec<usize> = (0..self.rounds.len())
+            .filter(|round| self.points_in_round[*round] >= 2 && is_counted(*round))
+            .collect();
+        let by_share =
+            |one: &&usize, other: &&usize| self.rounds[**one].total_cmp(&self.rounds[**other]);
+        let (least, most) = (
+            *rounds.iter().min_by(by_share)?,
+            *rounds.iter().max_by(by_share)?,
+        );
+        let apart = self.rounds[most] - self.rounds[least];
+        let variance = |one: usize, other: usize| self.covariance[one][other];
+        let of_both = variance(least, least) + variance(most, most) - 2.0 * variance(least, most);
+        (least != most).then(|| Drift {
+            share: apart.exp_m1(),
+            is_noise: apart <= DRIFT_DEVIATIONS * of_both.max(0.0).sqrt(),
+        })
+    }
+}
+
+fn whole(degrees: f64) -> u32 {
+    (degrees.floor() as u32).max(1)
+}
+
+/// The inverse of a symmetric, positive definite matrix, by Gauss and Jordan.
+fn inverted(mut matrix: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let count = matrix.len();
+    for (index, row) in matrix.iter_mut().enumerate() {
+        row.resize(2 * count, 0.0);
+        row[count + index] = 1.0;
+    }
+    for pivot in 0..count {
+        let scale = matrix[pivot][pivot];
+        matrix[pivot].iter_mut().for_each(|value| *value /= scale);
+        let pivot_row = matrix[pivot].clone();
+        for (index, row) in matrix.iter_mut().enumerate() {
+            if index != pivot {
+                let factor = row[pivot];
+                let values = row.iter_mut().zip(&pivot_row);
+                values.for_each(|(value, other)| *value -= factor * other);
+            }
+        }
+    }
+    matrix
+        .into_iter()
+        .map(|mut row| row.split_off(count))
+        .collect()
+}

@@ -1,0 +1,125 @@
+//! How noisy the points of a kind are, and how alike in that: what a point with few readings can
+//! borrow. Pure; the judge of a sweep calls it. G. K. Smyth, "Linear models and empirical Bayes
+//! methods for assessing differential expression in microarray experiments" (2004), section 6.2.
+
+/// A kind says something of noise from so many points on.
+const POINTS_MIN: usize = 3;
+/// What a kind says is never worth more readings than these.
+const DEGREES_MAX: f64 = 40.0;
+const DEGREES_MIN: f64 = 2.0;
+/// A point's own variance counts from so many degrees of freedom on.
+const OWN_DEGREES_MIN: f64 = 0.25;
+/// Below this a variance is rounding.
+const VARIANCE_MIN: f64 = 1e-14;
+
+/// A variance, and how many degrees of freedom it is worth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Noise {
+    pub(super) variance: f64,
+    pub(super) degrees: f64,
+}
+
+impl Noise {
+    /// Of squares that were left with so many degrees of freedom, if these are enough.
+    pub(super) fn of_squares(squares: f64, degrees: f64) -> Option<Noise> {
+        (degrees > OWN_DEGREES_MIN).then(|| Noise {
+            variance: squares / degrees,
+            degrees,
+        })
+    }
+
+    /// What is common to the points of a kind; none if they are too few.
+    pub(super) fn of_kind(points: &[Noise]) -> Option<Noise> {
+        if points.len() < POINTS_MIN {
+            return None;
+        }
+        let count = points.len() as f64;
+        let degrees = points.iter().map(|one| one.degrees).sum::<f64>() / count;
+        let log = |one: &Noise| one.variance.max(VARIANCE_MIN).ln();
+        let mean = points.iter().map(log).sum::<f64>() / count;
+        let squares = points.iter().map(|one| (log(one) - mean).powi(2));
+        let scatter = squares.sum::<f64>() / (count - 1.0);
+        // So much logarithms of variances scatter by themselves.
+        let by_chance = points.iter().map(|one| trigamma(one.degrees / 2.0));
+        let beyond = scatter - by_chance.sum::<f64>() / count;
+        // Few points cannot tell how alike they are.
+        let most = DEGREES_MAX.min(2.0 * count);
+        let mut variances: Vec<f64> = points.iter().map(|one| one.variance).collect();
+        variances.sort_by(f64::total_cmp);
+        // The median of chi-square over its degrees, by Wilson and Hilferty; it is poor below one.
+        let below_mean = (1.0 - 2.0 / (9.0 * degrees.max(1.0))).powi(3);
+        Some(Noise {
+            variance: variances[points.len() / 2] / below_mean,
+            degrees: degrees_that_scatter(beyond, most),
+        })
+    }
+
+    /// Both together; none if there is neither.
+    pub(super) fn joined(own: Option<Noise>, kind: Option<Noise>) -> Option<Noise> {
+        let (Some(own), Some(kind)) = (own, kind) else {
+            return own.or(kind);
+        };
+        let degrees = own.degrees + kind.degrees;
+        let sum = own.variance * own.degrees + kind.variance * kind.degrees;
+        Some(Noise {
+            variance: sum / degrees,
+            degrees,
+        })
+    }
+}
+
+/// The degrees of freedom of which logarithms of variances scatter by `variance`.
+fn degrees_that_scatter(variance: f64, most: f64) -> f64 {
+    if variance <= trigamma(most / 2.0) {
+        return most;
+    }
+    let (mut low, mut high) = (DEGREES_MIN, most);
+    for _ in 0..40 {
+        let middle = f64::midpoint(low, high);
+        if trigamma(middle / 2.0) > variance {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    high
+}
+
+/// The second derivative of the logarithm of the gamma function, for positive arguments.
+fn trigamma(mut argument: f64) -> f64 {
+    let mut sum = 0.0;
+    while argument < 6.0 {
+        sum += 1.0 / (argument * argument);
+        argument += 1.0;
+    }
+    let inverse = 1.0 / argument;
+    let square = inverse * inverse;
+    sum + inverse * (1.0 + inverse / 2.0 + square * (1.0 / 6.0 - square / 30.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_trigamma_function_has_its_known_values() {
+        let pi_squared = std::f64::consts::PI.powi(2);
+        assert!((trigamma(1.0) - pi_squared / 6.0).abs() < 1e-6);
+        assert!((trigamma(0.5) - pi_squared / 2.0).abs() < 1e-6);
+        assert!((trigamma(10.0) - 0.105_166_3).abs() < 1e-6);
+    }
+
+    #[test]
+    fn points_alike_are_worth_more_than_points_that_differ() {
+        let noise = |variance| Noise {
+            variance,
+            degrees: 3.0,
+        };
+        let alike = Noise::of_kind(&[noise(1.0); 30]).unwrap();
+        assert!(alike.degrees > 39.0, "{alike:?}");
+        let apart: Vec<Noise> = (0..30).map(|power| noise(10_f64.powi(power % 5))).collect();
+        let apart = Noise::of_kind(&apart).unwrap();
+        assert!(apart.degrees < 2.1, "{apart:?}");
+        assert_eq!(Noise::of_kind(&[noise(1.0); 2]), None);
+    }
+}

@@ -1,0 +1,165 @@
+//! What stands before a sweep: the targets opened, the settings that are possible on them, and what
+//! is going to be done, in words. The run calls it; nothing is written here.
+
+use sustain_disk::layout::Layout;
+use sustain_disk::target::{Direction, TargetKind};
+use sustain_disk::units::{Duration, Size};
+use sustain_host::{Description, Roots};
+
+use super::axes::{Axes, Facts, Grid, LeftOut};
+use super::plan::SweepPlan;
+use super::schedule::Schedule;
+use super::setting::Setting;
+use crate::error::MeasureError;
+use crate::plan::Plan;
+use crate::session::Session;
+
+/// Says what `sweep` would do, write and destroy, and does nothing.
+///
+/// # Errors
+/// As [`super::sweep`], as far as that shows before the work begins.
+pub fn rehearse_sweep(plan: &SweepPlan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
+    plan.check()?;
+    let measuring = Plan {
+        dry_run: true,
+        ..plan.measuring()
+    };
+    let (session, grid) = open(plan, &measuring, roots)?;
+    let mut statements = session.notes.clone();
+    let is_in = |direction| {
+        let mut points = grid.points.iter();
+        points.any(|point| point.setting.direction == direction)
+    };
+    let verb = match (is_in(Direction::Write), is_in(Direction::Read)) {
+        (true, true) => "write and read",
+        (true, false) => "write",
+        _ => "read",
+    };
+    for target in &session.targets {
+        statements.push(format!(
+            "would {verb} {} ({}): up to {} from its start, again and again",
+            target.target.name,
+            target.target.kind,
+            Size(target.size_bytes)
+        ));
+    }
+    let schedule = Schedule::new(
+        &grid,
+        plan.rounds,
+        runs_max(plan, plan.budget_ns),
+        plan.seed,
+    );
+    statements.push(format!(
+        "would measure {}",
+        announcement(plan, &grid, &schedule)
+    ));
+    statements.extend(grid.left_out.iter().map(left_out_words));
+    Ok(statements)
+}
+
+/// Opens the targets and finds the settings that are possible on them.
+pub(super) fn open(
+    plan: &SweepPlan,
+    measuring: &Plan,
+    roots: &Roots,
+) -> Result<(Session, Grid), MeasureError> {
+    let mut session = Session::open(measuring, roots)?;
+    let axes = plan.axes(&names(&session), session.direction)?;
+    if axes.directions.contains(&Direction::Read) {
+        for target in &mut session.targets {
+            // What is to be read must have been written.
+            let kind = target.target.kind;
+            let is_empty = kind == TargetKind::ScratchFile
+                || (kind == TargetKind::File && target.target.capacity_bytes.is_none());
+            target.needs_prewrite |= is_empty;
+        }
+    }
+    let sizes = session.targets.iter().map(|target| target.size_bytes);
+    let alignments = session.targets.iter();
+    let facts = Facts {
+        alignment_bytes: alignments
+            .map(|target| u64::from(target.target.alignment_bytes))
+            .max()
+            .unwrap_or(1),
+        least_size_bytes: sizes.min().unwrap_or(0),
+        // Where the machine does not say what it has, the kernel will.
+        memory_bytes: Description::read(roots).map_or(u64::MAX, |found| found.memory_bytes / 2),
+        is_simulated: session.clock.is_virtual(),
+        has_null: session
+            .targets
+            .iter()
+            .any(|target| target.target.kind == TargetKind::Null),
+    };
+    let grid = axes.grid(&facts);
+    if session.targets.len() > 1 {
+        check_chunks(&axes, &grid)?;
+    }
+    if grid.points.is_empty() {
+        let whys: Vec<String> = grid.left_out.iter().map(left_out_words).collect();
+        return Err(MeasureError::Usage(format!(
+            "nothing is left to measure: {}",
+            whys.join("; ")
+        )));
+    }
+    Ok((session, grid))
+}
+
+/// A chunk that goes with no record is a slip of the hand.
+fn check_chunks(axes: &Axes, grid: &Grid) -> Result<(), MeasureError> {
+    let is_of =
+        |setting: &Setting, chunk: u64| setting.layout == Layout::Stripe { chunk_bytes: chunk };
+    for &chunk in &axes.chunks_bytes {
+        let mut points = grid.points.iter();
+        if points.any(|point| is_of(&point.setting, chunk)) {
+            continue;
+        }
+        let mut left_out = grid.left_out.iter();
+        if let Some(reason) = left_out.find(|one| is_of(&one.first, chunk)) {
+            return Err(MeasureError::Usage(format!(
+                "--chunk {} cannot be measured: {}",
+                Size(chunk),
+                reason.why
+            )));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn names(session: &Session) -> Vec<String> {
+    let targets = session.targets.iter();
+    targets.map(|target| target.target.name.clone()).collect()
+}
+
+pub(super) fn left_out_words(left_out: &LeftOut) -> String {
+    let settings = if left_out.count == 1 {
+        "setting"
+    } else {
+        "settings"
+    };
+    format!("{} {settings} left out: {}", left_out.count, left_out.why)
+}
+
+/// Measurements that fit into a time.
+pub(super) fn runs_max(plan: &SweepPlan, time_ns: Option<u64>) -> Option<usize> {
+    time_ns.map(|time_ns| (time_ns / plan.time_per_point_ns) as usize)
+}
+
+pub(super) fn announcement(plan: &SweepPlan, grid: &Grid, schedule: &Schedule<'_>) -> String {
+    let settings = grid.points.len();
+    let each = Duration(plan.time_per_point_ns);
+    let time = |runs: usize| Duration(runs as u64 * plan.time_per_point_ns);
+    match (schedule.runs(), schedule.coarse_points(), plan.budget_ns) {
+        (Some(runs), ..) => format!(
+            "{settings} settings, {} times each: {runs} runs of {each}, {}",
+            plan.rounds,
+            time(runs)
+        ),
+        (None, Some(coarse), Some(budget_ns)) => format!(
+            "{settings} settings, which would take {}: within {} {coarse} of them first, then what \
+             lies around the best",
+            time(settings * plan.rounds as usize),
+            Duration(budget_ns)
+        ),
+        _ => format!("{settings} settings"),
+    }
+}

@@ -1,0 +1,338 @@
+//! What a sweep is asked to do, as the user said it; nothing here touches a disk.
+
+use sustain_disk::engine::EngineChoice;
+use sustain_disk::layout::Layout;
+use sustain_disk::meter::IntervalRule;
+use sustain_disk::target::{DataPath, Direction};
+use sustain_disk::units::Duration;
+
+use super::axes::{Axes, LayoutKind};
+use crate::error::MeasureError;
+use crate::plan::Plan;
+
+/// Shorter points say nothing of a disk.
+const TIME_PER_POINT_NS_MIN: u64 = 100_000_000;
+const ROUNDS_MAX: u32 = 100;
+/// More settings than these are a slip of the hand.
+const SETTINGS_MAX: usize = 4096;
+/// All orders of more targets than these are too many to try.
+const ALL_ORDERS_TARGETS_MAX: usize = 5;
+/// Direct I/O goes in blocks of no more than this on all but the rarest disks.
+const BLOCK_BYTES: u64 = 4096;
+
+/// The orders in which the targets are to be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Orders {
+    /// The one in which they are given.
+    AsGiven,
+    /// Every one.
+    All,
+    /// These, each with the name of every target once, separated by commas.
+    Listed(Vec<String>),
+}
+
+/// Everything that can be asked of `sweep`.
+#[derive(Debug, Clone)]
+pub struct SweepPlan {
+    /// The targets as typed.
+    pub targets: Vec<String>,
+    /// Which ways; none lets the targets decide.
+    pub directions: Vec<Direction>,
+    /// How requests are issued.
+    pub engines: Vec<EngineChoice>,
+    /// Past the page cache or through it.
+    pub paths: Vec<DataPath>,
+    /// Bytes per request, ascending.
+    pub record_sizes_bytes: Vec<u64>,
+    /// Requests in flight per target, ascending.
+    pub depths: Vec<u32>,
+    /// How several targets are used.
+    pub layouts: Vec<LayoutKind>,
+    /// Chunks of a stripe, ascending.
+    pub chunks_bytes: Vec<u64>,
+    /// The orders of the targets.
+    pub orders: Orders,
+    /// How long a setting is measured each time.
+    pub time_per_point_ns: u64,
+    /// How often it is measured.
+    pub rounds: u32,
+    /// How long all may take, once files are written.
+    pub budget_ns: Option<u64>,
+    /// The part of each target that is used.
+    pub size_bytes: Option<u64>,
+    /// Write files once before the clock starts.
+    pub prewrite: bool,
+    /// What may be destroyed, as typed.
+    pub destroy: Vec<String>,
+    /// Seed of data, of simulated machines, and of the order of the points.
+    pub seed: u64,
+    /// The arguments as typed.
+    pub arguments: Vec<String>,
+}
+
+impl SweepPlan {
+    /// Record sizes and depths on `targets`, everything else as the command line has it by default.
+    pub fn new(targets: Vec<String>) -> SweepPlan {
+        SweepPlan {
+            targets,
+            directions: Vec::new(),
+            engines: vec![EngineChoice::Auto],
+            paths: vec![DataPath::Direct],
+            record_sizes_bytes: (16..=22).map(|power| 1 << power).collect(),
+            depths: (0..=5).map(|power| 1 << power).collect(),
+            layouts: vec![LayoutKind::Independent],
+            chunks_bytes: vec![1 << 20],
+            orders: Orders::AsGiven,
+            time_per_point_ns: 1_000_000_000,
+            rounds: 4,
+            budget_ns: None,
+            size_bytes: None,
+            prewrite: true,
+            destroy: Vec::new(),
+            seed: 0,
+            arguments: Vec::new(),
+        }
+    }
+
+    /// Looks for demands that make no sense, as far as that shows without the targets.
+    ///
+    /// # Errors
+    /// [`MeasureError::Usage`], saying which and what to do.
+    pub fn check(&self) -> Result<(), MeasureError> {
+        let usage = |text: String| Err(MeasureError::Usage(text));
+        if self.time_per_point_ns < TIME_PER_POINT_NS_MIN {
+            return usage("--time-per-point must be at least 100ms".to_owned());
+        }
+        if self.rounds == 0 || self.rounds > ROUNDS_MAX {
+            return usage(format!("--rounds must be from 1 to {ROUNDS_MAX}"));
+        }
+        // A first run, which does not count, and a point.
+        let least_ns = 2 * self.time_per_point_ns;
+        if let Some(budget_ns) = self.budget_ns
+            && budget_ns < least_ns
+        {
+            return usage(format!(
+                "--budget {} has no room for one point of {} after a first run that does not \
+                 count: give {} or more, or a shorter --time-per-point",
+                Duration(budget_ns),
+                Duration(self.time_per_point_ns),
+                Duration(least_ns)
+            ));
+        }
+        let largest = |values: &[u64]| values.iter().copied().max().unwrap_or(0);
+        if largest(&self.record_sizes_bytes) > 1 << 30 {
+            return usage("--record-size must be from 1 byte to 1GiB".to_owned());
+        }
+        if largest(&self.chunks_bytes) > 1 << 40 {
+            return usage("--chunk must be from one block to 1TiB".to_owned());
+        }
+        if self.depths.iter().any(|depth| *depth > 4096) {
+            return usage("--depth must be from 1 to 4096".to_owned());
+        }
+        let is_simulated = |name: &&String| name.starts_with("sim:");
+        let simulated = self.targets.iter().filter(is_simulated).count();
+        if simulated > 0 && simulated < self.targets.len() {
+            return usage(
+                "simulated disks and real ones have no setting in common: sweep the ones without \
+                 the others"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    /// How the targets are opened for all settings at once.
+    pub(super) fn measuring(&self) -> Plan {
+        let writes = self.directions.contains(&Direction::Write);
+        let is_direct = self.paths.contains(&DataPath::Direct);
+        let least = self.record_sizes_bytes.iter().copied().min().unwrap_or(1);
+        Plan {
+            direction: match (writes, self.directions.first()) {
+                // A descriptor that may be written may be read as well.
+                (true, _) => Some(Direction::Write),
+                (false, first) => first.copied(),
+            },
+            // Which records fit is told setting by setting.
+            record_bytes: if is_direct {
+                least.next_multiple_of(BLOCK_BYTES)
+            } else {
+                least
+            },
+            depth: self.depths.iter().copied().min().unwrap_or(1),
+            path: if is_direct {
+                DataPath::Direct
+            } else {
+                DataPath::Buffered
+            },
+            layout: Layout::Independent,
+            time_ns: Some(self.time_per_point_ns),
+            size_bytes: self.size_bytes,
+            interval: IntervalRule::Bytes(least),
+            prewrite: self.prewrite,
+            confirm: false,
+            destroy: self.destroy.clone(),
+            seed: self.seed,
+            arguments: self.arguments.clone(),
+            ..Plan::new(self.targets.clone())
+        }
+    }
+
+    /// The axes on targets of these names.
+    ///
+    /// # Errors
+    /// [`MeasureError::Usage`] for an order that is none of these targets, and for too many
+    /// settings.
+    pub(super) fn axes(
+        &self,
+        names: &[String],
+        direction: Direction,
+    ) -> Result<Axes, MeasureError> {
+        let axes = Axes {
+            directions: if self.directions.is_empty() {
+                vec![direction]
+            } else {
+                self.directions.clone()
+            },
+            engines: self.engines.clone(),
+            paths: self.paths.clone(),
+            layouts: self.layouts.clone(),
+            chunks_bytes: self.chunks_bytes.clone(),
+            orders: self.resolve_orders(names)?,
+            record_sizes_bytes: self.record_sizes_bytes.clone(),
+            depths: self.depths.clone(),
+        };
+        let count = axes.count();
+        if count > SETTINGS_MAX {
+            return Err(MeasureError::Usage(format!(
+                "that is {count} settings, and more than {SETTINGS_MAX} are too many: give fewer \
+                 values on some axis"
+            )));
+        }
+        Ok(axes)
+    }
+
+    fn resolve_orders(&self, names: &[String]) -> Result<Vec<Vec<usize>>, MeasureError> {
+        let given: Vec<usize> = (0..names.len()).collect();
+        match &self.orders {
+            Orders::AsGiven => Ok(vec![given]),
+            Orders::All if names.len() > ALL_ORDERS_TARGETS_MAX => {
+                Err(MeasureError::Usage(format!(
+                    "--order all is for up to {ALL_ORDERS_TARGETS_MAX} targets, and these are {}: \
+                     list the orders to try, --order {}",
+                    names.len(),
+                    names.join(",")
+                )))
+            }
+            Orders::All => Ok(permutations(&given)),
+            Orders::Listed(listed) => {
+                let mut orders = Vec::new();
+                for typed in listed {
+                    let order = order_of(typed, names).map_err(MeasureError::Usage)?;
+                    if !orders.contains(&order) {
+                        orders.push(order);
+                    }
+                }
+                Ok(orders)
+            }
+        }
+    }
+}
+
+fn order_of(typed: &str, names: &[String]) -> Result<Vec<usize>, String> {
+    let mut order = Vec::new();
+    for name in typed.split(',').map(str::trim) {
+        let target = names
+            .iter()
+            .position(|known| known == name)
+            .ok_or_else(|| {
+                format!(
+                    "--order {typed}: there is no target {name:?}, these are {}",
+                    names.join(",")
+                )
+            })?;
+        if order.contains(&target) {
+            return Err(format!(
+                "--order {typed} has {name} twice: name each target once"
+            ));
+        }
+        order.push(target);
+    }
+    match (0..names.len()).find(|target| !order.contains(target)) {
+        Some(missing) => Err(format!(
+            "--order {typed} leaves out {}: name each target once",
+            names[missing]
+        )),
+        None => Ok(order),
+    }
+}
+
+/// All orders, the one given first.
+fn permutations(targets: &[usize]) -> Vec<Vec<usize>> {
+    if targets.len() < 2 {
+        return vec![targets.to_vec()];
+    }
+    let mut all = Vec::new();
+    for (index, first) in targets.iter().enumerate() {
+        let mut others = targets.to_vec();
+        others.remove(index);
+        for mut rest in permutations(&others) {
+            rest.insert(0, *first);
+            all.push(rest);
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn orders(typed: Orders, names: &[&str]) -> Result<Vec<Vec<usize>>, String> {
+        let plan = SweepPlan {
+            orders: typed,
+            ..SweepPlan::new(Vec::new())
+        };
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        plan.resolve_orders(&names)
+            .map_err(|error| error.to_string())
+    }
+
+    fn listed(typed: &[&str], names: &[&str]) -> Result<Vec<Vec<usize>>, String> {
+        let typed = typed.iter().map(|order| (*order).to_owned()).collect();
+        orders(Orders::Listed(typed), names)
+    }
+
+    #[test]
+    fn all_orders_are_all_and_the_given_one_comes_first() {
+        let all = orders(Orders::All, &["a", "b", "c"]).unwrap();
+        assert_eq!(all.len(), 6);
+        assert_eq!(all[0], [0, 1, 2]);
+        let each: std::collections::BTreeSet<_> = all.iter().collect();
+        assert_eq!(each.len(), 6);
+        let many = ["a", "b", "c", "d", "e", "f"];
+        assert!(orders(Orders::All, &many).unwrap_err().contains("up to 5"));
+    }
+
+    #[test]
+    fn an_order_names_every_target_once() {
+        let names = ["a", "b", "c"];
+        let found = listed(&["c,a,b", "c, a, b"], &names).unwrap();
+        assert_eq!(found, [[2, 0, 1]]);
+        let why = |typed| listed(&[typed], &names).unwrap_err();
+        assert!(why("a,b").contains("leaves out c"));
+        assert!(why("a,b,b,c").contains("has b twice"));
+        assert!(why("a,b,x").contains("no target \"x\""));
+        assert!(why("").contains("no target"));
+    }
+
+    #[test]
+    fn a_budget_has_room_for_a_point_at_least() {
+        let plan = |budget_ns| SweepPlan {
+            budget_ns: Some(budget_ns),
+            ..SweepPlan::new(vec![".".to_owned()])
+        };
+        assert!(plan(2_000_000_000).check().is_ok());
+        let why = plan(1_000_000_000).check().unwrap_err().to_string();
+        assert!(why.contains("no room for one point of 1 s"), "{why}");
+    }
+}

@@ -1,0 +1,269 @@
+//! One point of a sweep as a phase of the stage: the orders for its drivers, and what came of it.
+
+use std::collections::BTreeMap;
+
+use sustain_disk::engine::Operation;
+use sustain_disk::layout::Layout;
+use sustain_disk::meter::{Interval, IntervalRule, Meter};
+use sustain_disk::target::{DataPath, Direction, TargetKind};
+
+use super::setting::Setting;
+use crate::collect::{TOOL_SHARE, rate};
+use crate::conclude::request_error;
+use crate::error::MeasureError;
+use crate::event::Phase;
+use crate::phase::PhaseOutcome;
+use crate::session::Session;
+use crate::setup::PhaseSetup;
+
+/// The first part of a point does not count: queues fill, heads find their place.
+const SKIPPED: f64 = 1.0 / 8.0;
+/// Members of a stripe that are further apart than this have not come to its lockstep yet.
+const LOCKSTEP: f64 = 0.9;
+
+/// What came of a point.
+#[derive(Debug, Clone)]
+pub(super) struct Outcome {
+    pub(super) rate_bytes_per_s: f64,
+    pub(super) bytes: u64,
+    /// None where time is simulated.
+    pub(super) cpu_seconds_per_gb: Option<f64>,
+    pub(super) tail: Tail,
+    /// A driver had no CPU time left.
+    pub(super) is_tool_limited: bool,
+    /// Some target was gone over more than once.
+    pub(super) is_wrapped: bool,
+    /// A target failed: what happened and what to do next.
+    pub(super) failed: Option<String>,
+    /// The engine that did the work.
+    pub(super) engine: &'static str,
+}
+
+/// Latencies of all targets and all repeats, for the few longest of them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tail {
+    /// Requests by the upper end of their bin.
+    bins: BTreeMap<u64, u64>,
+    max_ns: u64,
+}
+
+impl Tail {
+    fn add(&mut self, meter: &Meter) {
+        for (_, to_ns, count) in meter.latency().bins() {
+            *self.bins.entry(to_ns).or_default() += count;
+        }
+        self.max_ns = self.max_ns.max(meter.latency().max().latency_ns);
+    }
+
+    pub(super) fn join(&mut self, other: &Tail) {
+        for (to_ns, count) in &other.bins {
+            *self.bins.entry(*to_ns).or_default() += count;
+        }
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    pub(super) fn max_ns(&self) -> u64 {
+        self.max_ns
+    }
+
+    /// What 999 of 1000 requests stay within.
+    pub(super) fn p99_9_ns(&self) -> u64 {
+        let all: u64 = self.bins.values().sum();
+        let rank = (all as f64 * 0.999).ceil() as u64;
+        let mut seen = 0;
+        for (to_ns, count) in &self.bins {
+            seen += count;
+            if seen >= rank {
+                return (*to_ns).min(self.max_ns);
+            }
+        }
+        self.max_ns
+    }
+}
+
+/// What a setting makes of a phase as the stage has it. `bytes` bounds what each target is given.
+pub(super) fn setup_of(
+    setting: &Setting,
+    session: &Session,
+    time_ns: u64,
+    bytes: Option<u64>,
+    like: &PhaseSetup,
+) -> PhaseSetup {
+    let writes = setting.direction == Direction::Write;
+    let extent_bytes = match setting.layout {
+        Layout::Stripe { chunk_bytes } => {
+            let sizes = session.targets.iter().map(|target| target.size_bytes);
+            Some(sizes.min().unwrap_or(0) / chunk_bytes * chunk_bytes)
+        }
+        Layout::Independent | Layout::Span => None,
+    };
+    PhaseSetup {
+        phase: Phase::Subset,
+        targets: setting.order.clone(),
+        positions_bytes: vec![0; setting.order.len()],
+        lap_bytes: vec![None; setting.order.len()],
+        operation: if writes {
+            Operation::Write
+        } else {
+            Operation::Read
+        },
+        record_bytes: setting.record_bytes,
+        depth: setting.depth,
+        engine: setting.engine,
+        layout: setting.layout,
+        flush_at_end: writes && setting.path == DataPath::Buffered,
+        // Each request tells when it came: slow disks have few in a point.
+        interval: IntervalRule::Bytes(setting.request_bytes()),
+        time_ns: Some(time_ns),
+        bytes,
+        extent_bytes,
+        wraps: Some(true),
+        may_start_anew: like.may_start_anew && setting.layout == Layout::Independent,
+        ..like.clone()
+    }
+}
+
+/// What a phase of this setting came to.
+pub(super) fn outcome_of(
+    setting: &Setting,
+    setup: &PhaseSetup,
+    session: &Session,
+    outcome: &PhaseOutcome,
+) -> Outcome {
+    let bytes: u64 = outcome.meters.iter().map(Meter::bytes).sum();
+    let mut tail = Tail::default();
+    outcome.meters.iter().for_each(|meter| tail.add(meter));
+    let series = outcome.collected.targets.iter().zip(&setup.targets);
+    let failed = series.clone().find_map(|(series, target)| {
+        let name = &session.targets[*target].target.name;
+        let failure = series.failures.first()?;
+        Some(request_error(failure, name).to_string())
+    });
+    let mut parts = outcome.meters.iter().zip(&setup.targets);
+    let is_wrapped =
+        parts.any(|(meter, target)| meter.bytes() > session.targets[*target].size_bytes);
+    let is_virtual = session.clock.is_virtual();
+    Outcome {
+        rate_bytes_per_s: rate_of(setting, setup, outcome, bytes),
+        bytes,
+        cpu_seconds_per_gb: (!is_virtual && bytes > 0)
+            .then(|| outcome.cpu_ns as f64 / bytes as f64),
+        tail,
+        is_tool_limited: !is_virtual
+            && outcome
+                .drivers
+                .iter()
+                .any(|driver| driver.cpu_share >= TOOL_SHARE),
+        is_wrapped,
+        failed,
+        engine: outcome
+            .drivers
+            .first()
+            .map_or("none", |driver| driver.engine),
+    }
+}
+
+/// All targets' bytes over the time that counts.
+fn rate_of(setting: &Setting, setup: &PhaseSetup, outcome: &PhaseOutcome, bytes: u64) -> f64 {
+    let last_ns = outcome.meters.iter().map(Meter::last_ns).max().unwrap_or(0);
+    if setup.flush_at_end {
+        // What was written is on the disks only with the flush.
+        return rate(bytes, last_ns);
+    }
+    let until_ns = setup.time_ns.unwrap_or(last_ns) as f64;
+    let from_ns = until_ns * SKIPPED;
+    let series = outcome.collected.targets.iter();
+    let rates: Vec<f64> = series
+        .map(|series| {
+            let completions = series.intervals.as_slice();
+            let moved = bytes_until(completions, until_ns) - bytes_until(completions, from_ns);
+            moved / (until_ns - from_ns) * 1e9
+        })
+        .collect();
+    let sum: f64 = rates.iter().sum();
+    match setting.layout {
+        // Until its window is full the faster members run ahead; then rows come as the slowest's.
+        Layout::Stripe { .. } => {
+            let rows = rates.iter().copied().fold(f64::INFINITY, f64::min) * rates.len() as f64;
+            if rows < LOCKSTEP * sum { rows } else { sum }
+        }
+        Layout::Independent | Layout::Span => sum,
+    }
+}
+
+/// Bytes until a time, as if each request had come evenly since the one before.
+fn bytes_until(completions: &[Interval], time_ns: f64) -> f64 {
+    let whole = completions.partition_point(|one| one.end_ns as f64 <= time_ns);
+    let bytes: u64 = completions[..whole].iter().map(|one| one.bytes).sum();
+    let part = completions.get(whole).map_or(0.0, |one| {
+        let (start_ns, end_ns) = (one.start_ns as f64, one.end_ns as f64);
+        let part = ((time_ns - start_ns) / (end_ns - start_ns)).clamp(0.0, 1.0);
+        part * one.bytes as f64
+    });
+    bytes as f64 + part
+}
+
+/// Turns the open targets to a path: the descriptors that passed the guard stay those in use.
+pub(super) fn take_path(session: &Session, path: DataPath) -> Result<(), MeasureError> {
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+    for target in &session.targets {
+        let Some(file) = target.target.file.as_ref() else {
+            continue;
+        };
+        if target.target.kind == TargetKind::Null {
+            continue;
+        }
+        let turned = fcntl_getfl(file).and_then(|flags| {
+            let mut wanted = flags;
+            wanted.set(OFlags::DIRECT, path == DataPath::Direct);
+            if wanted == flags {
+                return Ok(());
+            }
+            fcntl_setfl(file, wanted)
+        });
+        turned.map_err(|errno| {
+            let why = format!(
+                "it cannot be turned between direct and buffered ({errno}): sweep one --path at a \
+                 time"
+            );
+            MeasureError::from(sustain_disk::error::Error::target(&target.target.name, why))
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_cut_within_a_request() {
+        let request = |start_ns, end_ns| Interval {
+            start_ns,
+            end_ns,
+            bytes: 1000,
+            latency_max_ns: 0,
+        };
+        let requests = [request(0, 100), request(100, 300)];
+        let until: Vec<f64> = [0.0, 50.0, 100.0, 150.0, 300.0, 900.0]
+            .map(|time_ns| bytes_until(&requests, time_ns))
+            .to_vec();
+        assert_eq!(until, [0.0, 500.0, 1000.0, 1250.0, 2000.0, 2000.0]);
+    }
+
+    #[test]
+    fn the_tail_is_of_all_repeats() {
+        let one = Tail {
+            bins: BTreeMap::from([(100, 999), (200, 1)]),
+            max_ns: 190,
+        };
+        assert_eq!(one.p99_9_ns(), 100);
+        let mut both = one.clone();
+        both.join(&Tail {
+            bins: BTreeMap::from([(200, 10)]),
+            max_ns: 195,
+        });
+        assert_eq!((both.p99_9_ns(), both.max_ns()), (195, 195));
+        assert_eq!(Tail::default().p99_9_ns(), 0);
+    }
+}

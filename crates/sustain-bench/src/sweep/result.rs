@@ -1,0 +1,217 @@
+//! The one versioned document of a sweep: asked, machine, measured, answered.
+//!
+//! The run fills it after each point, the faces draw it, `--json` writes it. All rates are bytes
+//! per second; points are named by their `number`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use sustain_session::System;
+
+pub use crate::result::Host;
+
+/// The `schema` of a [`SweepResult`] as this version writes it.
+pub const SWEEP_SCHEMA: &str = "sustain.sweep/1";
+
+/// What `sustain sweep` was asked, what it measured, and which setting is best.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepResult {
+    /// Always `sustain.sweep/1`; a reader refuses what it does not know.
+    pub schema: String,
+    /// What was asked, and what became of it.
+    pub plan: SweepPlanUsed,
+    /// The machine.
+    pub host: Host,
+    /// Per direction, writing first, the best setting.
+    pub answers: Vec<SweepAnswer>,
+    /// Every setting that is possible, measured or not.
+    pub points: Vec<SweepPoint>,
+    /// Settings that were not to be measured, by reason.
+    pub left_out: Vec<LeftOutSettings>,
+    /// Every measurement, in the order of time.
+    pub measurements: Vec<SweepMeasurement>,
+    /// What the rates changed from round to round, whatever the setting; per direction.
+    pub drift: Vec<SweepDrift>,
+    /// What a reader must know to read the figures right, in plain words.
+    pub notes: Vec<String>,
+    /// `done` or `interrupted`.
+    pub ended: String,
+    /// The machine alongside; empty in a document that was kept before the end.
+    pub system: System,
+}
+
+/// What was asked for and what was used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepPlanUsed {
+    /// Version of the tool that made the run.
+    pub sustain_version: String,
+    /// The arguments as typed, to repeat the run.
+    pub arguments: Vec<String>,
+    /// Start, UTC, RFC 3339. Simulated runs have none.
+    pub started: Option<String>,
+    /// The targets as typed.
+    pub targets: Vec<String>,
+    /// The targets by name, simulated disks one by one.
+    pub target_names: Vec<String>,
+    /// The axes that have more than one value among the points.
+    pub axes: Vec<String>,
+    /// How long a point was measured each time.
+    pub time_per_point_s: f64,
+    /// How often each point was to be measured.
+    pub rounds: u32,
+    /// How long all was allowed to take.
+    pub budget_s: Option<f64>,
+    /// How long all measuring took, from the first point to the last.
+    pub elapsed_s: f64,
+    /// Drivers used; each is one thread with one engine.
+    pub threads: u32,
+    /// The part of each target that is used.
+    pub size_bytes: Option<u64>,
+    /// Seed of the data, of simulated machines and of the order of the points.
+    pub seed: u64,
+    /// Whether time was simulated.
+    pub simulated: bool,
+}
+
+/// The answer for one direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepAnswer {
+    /// `write` or `read`.
+    pub direction: String,
+    /// The fastest point.
+    pub best: usize,
+    /// Points whose difference to it the noise explains.
+    pub alike: Vec<usize>,
+    /// Of the points within 2 % of the best: of the least depth, and of these the one with the
+    /// least CPU time.
+    pub cheapest: usize,
+    /// What the axes do that have more than one value.
+    pub axes: Vec<SweepAxis>,
+}
+
+/// What an axis does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepAxis {
+    /// `engine`, `path`, `layout`, `chunk`, `order`, `record_size` or `depth`.
+    pub axis: String,
+    /// Whether some value is slower than the best by more than the noise explains.
+    pub matters: bool,
+    /// Each value, with the fastest point that has it.
+    pub values: Vec<SweepValue>,
+}
+
+/// A value of an axis.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepValue {
+    /// For people.
+    pub value: String,
+    /// The fastest point that has it.
+    pub point: usize,
+    /// How that compares with the best of all.
+    pub against_best: AgainstBest,
+}
+
+/// A point's rate against the best one's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgainstBest {
+    /// Their ratio, less one: -0.05 is 5 % slower.
+    pub share: f64,
+    /// The 95 % interval of that; null if nothing is known of the noise.
+    pub ci95: Option<[f64; 2]>,
+    /// Whether the noise explains it: then it is no difference.
+    pub is_noise: bool,
+}
+
+/// A setting, and what it gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepPoint {
+    /// Its number, from 0.
+    pub number: usize,
+    /// The setting.
+    pub setting: SweepSetting,
+    /// How often it was measured.
+    pub repeats: usize,
+    /// Its rate over all targets, under the mean conditions of all rounds; null if not measured.
+    pub rate_bytes_per_s: Option<f64>,
+    /// The 95 % interval of that; null if nothing is known of the noise.
+    pub ci95_bytes_per_s: Option<[f64; 2]>,
+    /// Standard deviation of its readings as a part of its rate, what all share in a round taken
+    /// out.
+    pub spread: Option<f64>,
+    /// How it compares with the best of its direction.
+    pub against_best: Option<AgainstBest>,
+    /// CPU of this process, user and system, over bytes / 10^9; null when simulated.
+    pub cpu_seconds_per_gb: Option<f64>,
+    /// 999 of 1000 requests of all repeats stayed within this.
+    pub latency_p99_9_ns: Option<u64>,
+    /// The longest request of all repeats.
+    pub latency_max_ns: Option<u64>,
+    /// Whether a driver of this program had no CPU time left in some repeat.
+    pub tool_limited: bool,
+    /// The engine that did the work.
+    pub engine_used: Option<String>,
+    /// What ended the measuring of this point, if a target failed in it.
+    pub failed: Option<String>,
+}
+
+/// One way to use the targets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepSetting {
+    /// `write` or `read`.
+    pub direction: String,
+    /// The engine asked for.
+    pub engine: String,
+    /// `direct` or `buffered`.
+    pub path: String,
+    /// `independent`, `stripe` or `span`.
+    pub layout: String,
+    /// The stripe's chunk; only with layout `stripe`.
+    pub chunk_bytes: Option<u64>,
+    /// The targets in the order in which they are used.
+    pub order: Vec<String>,
+    /// Bytes per request.
+    pub record_size_bytes: u64,
+    /// Requests kept in flight per target.
+    pub depth: u32,
+    /// All that differs between the points, for people.
+    pub words: String,
+}
+
+/// Settings that were not to be measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOutSettings {
+    /// Why.
+    pub why: String,
+    /// How many.
+    pub count: usize,
+    /// The first of them.
+    pub first: SweepSetting,
+}
+
+/// One measurement of one point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepMeasurement {
+    /// Its point.
+    pub point: usize,
+    /// Its round, from 0.
+    pub round: usize,
+    /// When it began, since the first.
+    pub at_s: f64,
+    /// Its rate.
+    pub rate_bytes_per_s: f64,
+    /// CPU of this process, user and system, over bytes / 10^9; null when simulated.
+    pub cpu_seconds_per_gb: Option<f64>,
+    /// 999 of 1000 of its requests stayed within this.
+    pub latency_p99_9_ns: u64,
+}
+
+/// What the rounds of a direction share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepDrift {
+    /// `write` or `read`.
+    pub direction: String,
+    /// The fastest round over the slowest, less one; it is taken out of the rates.
+    pub share: f64,
+    /// Whether the noise explains it.
+    pub is_noise: bool,
+}

@@ -1,0 +1,440 @@
+//! A sweep from beginning to end: open, write files once, a first run that does not count, point
+//! after point, conclude.
+
+use std::collections::BTreeSet;
+
+use sustain_disk::clock::{Timestamp, unix_seconds};
+use sustain_disk::engine::EngineChoice;
+use sustain_disk::error::Error;
+use sustain_disk::layout::Layout;
+use sustain_disk::target::{DataPath, Direction};
+use sustain_disk::units::Rate;
+use sustain_host::Roots;
+use sustain_session::{Alongside, Stop, System};
+
+use super::axes::{Grid, LeftOut};
+use super::conclude::{Seen, Swept};
+use super::event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
+use super::judge::Reading;
+use super::open::{announcement, left_out_words, names, open, runs_max};
+use super::plan::SweepPlan;
+use super::point::{Outcome, outcome_of, setup_of, take_path};
+use super::result::{SweepMeasurement, SweepResult};
+use super::schedule::{Known, Schedule};
+use super::setting::{Axis, Setting};
+use crate::conclude::request_error;
+use crate::error::MeasureError;
+use crate::event::Event;
+use crate::faces::beside;
+use crate::stage::{Stage, host};
+
+/// The first run has the setting that is nearest to this.
+const FIRST_RECORD_BYTES: u64 = 1 << 20;
+const FIRST_DEPTH: u32 = 8;
+/// With several real targets it is long enough to tell whether one driver does.
+const FIRST_NS_MIN: u64 = 1_500_000_000;
+/// Through the page cache it is given so much for each target.
+const FIRST_BUFFERED_BYTES: u64 = 64 << 20;
+/// A point's requests must pass within this part of its time.
+const WINDOW_SHARE: f64 = 0.5;
+
+/// Measures settings and says which is best.
+///
+/// After each point `keep` is given the result as of then. `stop` ends the work early; the result
+/// is of what was measured until then.
+///
+/// # Errors
+/// [`MeasureError`]; a target that fails in a point is part of the result instead.
+pub fn sweep(
+    plan: &SweepPlan,
+    roots: &Roots,
+    stop: &Stop,
+    observer: &mut SweepObserver<'_>,
+    keep: &mut dyn FnMut(&SweepResult),
+) -> Result<SweepResult, MeasureError> {
+    plan.check()?;
+    let measuring = plan.measuring();
+    let (mut session, grid) = open(plan, &measuring, roots)?;
+    let work = |observer: &mut SweepObserver<'_>| {
+        let stage = Stage {
+            plan: &measuring,
+            session: &session,
+            stop,
+            alongside: Alongside::start(roots, &session.clock, &host(&session, roots).devices),
+        };
+        Sweep {
+            plan,
+            stage,
+            observer,
+            keep,
+            threads: 1,
+        }
+        .run(grid, roots)
+    };
+    let result = if session.clock.is_virtual() {
+        // No disk waits in virtual time, and a repeated run is to be told alike.
+        work(observer)
+    } else {
+        beside(observer, work)
+    };
+    if result.is_ok() {
+        session.created.keep();
+    }
+    result
+}
+
+/// The axes that have more than one value among the points.
+fn varying(grid: &Grid, names: &[String]) -> Vec<Axis> {
+    let differs = |axis: &Axis| {
+        let points = grid.points.iter();
+        let values = points.map(|point| point.setting.value(*axis, names));
+        let each: BTreeSet<Option<String>> = values.collect();
+        each.len() > 1
+    };
+    Axis::ALL.into_iter().filter(differs).collect()
+}
+
+/// A sweep under way.
+struct Sweep<'a, 'b> {
+    plan: &'a SweepPlan,
+    stage: Stage<'a>,
+    observer: &'a mut SweepObserver<'b>,
+    keep: &'a mut dyn FnMut(&SweepResult),
+    threads: u32,
+}
+
+/// How the points' loop ended.
+enum Ended {
+    /// All was measured, or the budget is spent.
+    Done,
+    Interrupted,
+}
+
+impl Sweep<'_, '_> {
+    fn run(mut self, mut grid: Grid, roots: &Roots) -> Result<SweepResult, MeasureError> {
+        let session = self.stage.session;
+        for note in &session.notes {
+            self.note(note.clone());
+        }
+        if let Some(why) = self.stage.alongside.unreadable().map(str::to_owned) {
+            self.note(why);
+        }
+        let started_unix_s = unix_seconds();
+        self.prewrite()?;
+        let start = session.clock.now();
+        let rate = self.first_run(&grid)?;
+        if self.stage.stop.reason().is_none() {
+            self.leave_out_long_windows(&mut grid, rate)?;
+        }
+        let deadline = self.plan.budget_ns.map(|budget_ns| start + budget_ns);
+        let names = names(session);
+        let varying = varying(&grid, &names);
+        let mut swept = Swept {
+            plan: self.plan,
+            names,
+            grid: &grid,
+            varying: &varying,
+            readings: Vec::new(),
+            measurements: Vec::new(),
+            seen: vec![Seen::default(); grid.points.len()],
+            refused: Vec::new(),
+            threads: self.threads,
+            host: host(session, roots),
+            elapsed_s: 0.0,
+            started_unix_s,
+            is_simulated: session.clock.is_virtual(),
+        };
+        let is_interrupted = match self.points(&mut swept, deadline, rate)? {
+            Ended::Done => false,
+            Ended::Interrupted => true,
+        };
+        let system = self.stage.alongside.finish(start);
+        Ok(swept.result(is_interrupted, system))
+    }
+
+    fn note(&mut self, note: String) {
+        (self.observer)(SweepEvent::Note(note));
+    }
+
+    fn prewrite(&mut self) -> Result<(), MeasureError> {
+        let observer = &mut *self.observer;
+        let mut tell = |event: Event| match event {
+            Event::Live(live) => observer(SweepEvent::Preparing(live)),
+            Event::Note(note) => observer(SweepEvent::Note(note)),
+            Event::Interval { .. } => {}
+        };
+        self.stage.prewrite(&mut tell)
+    }
+
+    /// A run that does not count: caches fill, disks wake up, and it shows how fast they are and
+    /// how many drivers they need. Returns their rate.
+    fn first_run(&mut self, grid: &Grid) -> Result<f64, MeasureError> {
+        let session = self.stage.session;
+        let distance = |setting: &Setting| {
+            let record = setting
+                .record_bytes
+                .ilog2()
+                .abs_diff(FIRST_RECORD_BYTES.ilog2());
+            let depth = setting.depth.ilog2().abs_diff(FIRST_DEPTH.ilog2());
+            (setting.path == DataPath::Buffered, record + depth)
+        };
+        let settings = grid.points.iter().map(|point| &point.setting);
+        let nearest = settings.min_by_key(|setting| distance(setting));
+        let mut setting = nearest.expect("a grid has points").clone();
+        setting.layout = Layout::Independent;
+        // One that is refused here must not end the sweep before the others had their turn.
+        setting.engine = EngineChoice::Auto;
+        self.take_path(setting.path)?;
+        let mut time_ns = self.plan.time_per_point_ns;
+        if !session.clock.is_virtual() && session.targets.len() > 1 {
+            time_ns = time_ns.max(FIRST_NS_MIN);
+        }
+        let bytes = (setting.path == DataPath::Buffered).then_some(FIRST_BUFFERED_BYTES);
+        let observer = &mut *self.observer;
+        let mut tell = |event: Event| match event {
+            Event::Live(live) => observer(SweepEvent::Preparing(live)),
+            Event::Note(note) => observer(SweepEvent::Note(note)),
+            Event::Interval { .. } => {}
+        };
+        session.machines.begin_run();
+        let change = |like| setup_of(&setting, session, time_ns, bytes, &like);
+        let (phase, threads, _) = self.stage.run_with_threads(change, &mut tell)?;
+        self.threads = threads;
+        let setup = change(self.stage.setup(threads));
+        let rate = outcome_of(&setting, &setup, session, &phase).rate_bytes_per_s;
+        let series = phase.collected.targets.iter().zip(&setup.targets);
+        let mut failures = series.filter_map(|(series, target)| {
+            let name = &session.targets[*target].target.name;
+            Some(request_error(series.failures.first()?, name))
+        });
+        match failures.next() {
+            // What fails further on fails in the points that come there.
+            Some(failure) if rate <= 0.0 => Err(MeasureError::Prewrite(failure)),
+            _ => Ok(rate),
+        }
+    }
+
+    /// A window that takes longer to pass than a point has is not measured by it.
+    fn leave_out_long_windows(&self, grid: &mut Grid, rate: f64) -> Result<(), MeasureError> {
+        let time_s = self.plan.time_per_point_ns as f64 / 1e9;
+        let window_bytes_max = rate * time_s * WINDOW_SHARE;
+        let is_long = |setting: &Setting| setting.window_bytes() as f64 > window_bytes_max;
+        let points = std::mem::take(&mut grid.points);
+        let (long, short): (Vec<_>, Vec<_>) = points
+            .into_iter()
+            .partition(|point| is_long(&point.setting));
+        grid.points = short;
+        for point in long {
+            let why = format!(
+                "more is in flight than passes in half a point at {}, the rate of the first run: a \
+                 longer --time-per-point takes them in",
+                Rate(rate)
+            );
+            grid.leave_out(point.setting, why);
+        }
+        if grid.points.is_empty() {
+            return Err(MeasureError::Usage(format!(
+                "nothing is left to measure: all settings have more in flight than passes in half \
+                 a point of {time_s} s at {}; use a longer --time-per-point, or smaller records \
+                 and depths",
+                Rate(rate)
+            )));
+        }
+        Ok(())
+    }
+
+    fn take_path(&self, path: DataPath) -> Result<(), MeasureError> {
+        if !self.plan.paths.contains(&DataPath::Buffered) {
+            return Ok(());
+        }
+        // Neither is what was read or written before to be found in memory, nor is direct I/O to
+        // pay for throwing it out.
+        self.stage.forget_cached();
+        take_path(self.stage.session, path)
+    }
+
+    fn points(
+        &mut self,
+        swept: &mut Swept<'_>,
+        deadline: Option<Timestamp>,
+        first_rate: f64,
+    ) -> Result<Ended, MeasureError> {
+        let clock = &self.stage.session.clock;
+        let start = clock.now();
+        let left_ns = |now: Timestamp| deadline.map(|deadline| deadline.since_ns(now));
+        let runs = runs_max(self.plan, left_ns(start));
+        let mut schedule = Schedule::new(swept.grid, self.plan.rounds, runs, self.plan.seed);
+        self.note(announcement(self.plan, swept.grid, &schedule));
+        for left_out in &swept.grid.left_out {
+            self.note(left_out_words(left_out));
+        }
+        let planned = schedule.runs();
+        let mut out = BTreeSet::new();
+        for round in 0.. {
+            if self.stage.stop.reason().is_some() {
+                return Ok(Ended::Interrupted);
+            }
+            let judgement = swept.judgement();
+            let answers = swept.answers(&judgement);
+            let known = Known {
+                judgement: &judgement,
+                answers: &answers,
+                out: &out,
+            };
+            let now = clock.now();
+            // As long as a run took so far, starting and stopping included.
+            let done = swept.measurements.len() as u64;
+            let per_run_ns = now.since_ns(start).checked_div(done).unwrap_or(0);
+            let per_run_ns = per_run_ns.max(self.plan.time_per_point_ns);
+            let runs_left = left_ns(now).map(|left_ns| (left_ns / per_run_ns) as usize);
+            let Some(points) = schedule.next_round(&known, runs_left) else {
+                return Ok(Ended::Done);
+            };
+            for point in points {
+                // It may have failed, or its engine, since the round was chosen.
+                if out.contains(&point) {
+                    continue;
+                }
+                let now = clock.now();
+                if left_ns(now).is_some_and(|left_ns| left_ns < self.plan.time_per_point_ns) {
+                    return Ok(Ended::Done);
+                }
+                let measuring = MeasuringPoint {
+                    number: swept.measurements.len() + 1,
+                    of: planned,
+                    remaining_s: self.remaining_s(swept, planned, left_ns(now)),
+                    setting: swept.words(&swept.grid.points[point].setting),
+                };
+                let at_s = now.since_ns(start) as f64 / 1e9;
+                let setting = &swept.grid.points[point].setting;
+                let outcome = match self.measure(setting, &measuring, first_rate) {
+                    Ok(Some(outcome)) => outcome,
+                    Ok(None) => return Ok(Ended::Interrupted),
+                    Err(refusal) => {
+                        self.refuse(swept, &mut out, point, refusal)?;
+                        continue;
+                    }
+                };
+                swept.elapsed_s = clock.now().since_ns(start) as f64 / 1e9;
+                self.take(swept, &mut out, (point, round, at_s), &outcome);
+                self.tell(measuring, &outcome);
+                (self.keep)(&swept.result(true, System::default()));
+            }
+        }
+        Ok(Ended::Done)
+    }
+
+    fn remaining_s(&self, swept: &Swept<'_>, planned: Option<usize>, left_ns: Option<u64>) -> f64 {
+        let done = swept.measurements.len();
+        let runs = planned.map(|planned| planned.saturating_sub(done) as u64);
+        let by_runs = runs.map(|runs| runs * self.plan.time_per_point_ns);
+        by_runs.or(left_ns).unwrap_or(0) as f64 / 1e9
+    }
+
+    /// Runs a point; none if it came to no whole end.
+    fn measure(
+        &mut self,
+        setting: &Setting,
+        measuring: &MeasuringPoint,
+        first_rate: f64,
+    ) -> Result<Option<Outcome>, MeasureError> {
+        let session = self.stage.session;
+        self.take_path(setting.path)?;
+        session.machines.begin_run();
+        let time_ns = self.plan.time_per_point_ns;
+        // Memory takes more in that time than the disks: no more is written than they would take.
+        let through_memory =
+            setting.path == DataPath::Buffered && setting.direction == Direction::Write;
+        let all_bytes = first_rate * time_ns as f64 / 1e9;
+        let bytes = through_memory.then(|| {
+            let each = (all_bytes / setting.order.len() as f64) as u64;
+            (each / setting.record_bytes).max(1) * setting.record_bytes
+        });
+        let like = self.stage.setup(self.threads);
+        let setup = setup_of(setting, session, time_ns, bytes, &like);
+        let observer = &mut *self.observer;
+        let mut tell = |event: Event| match event {
+            Event::Live(live) => observer(SweepEvent::Live(measuring.clone(), live)),
+            Event::Note(note) => observer(SweepEvent::Note(note)),
+            Event::Interval { .. } => {}
+        };
+        let (phase, _) = self.stage.run_phase(&setup, &mut tell)?;
+        if self.stage.stop.reason().is_some() {
+            return Ok(None);
+        }
+        Ok(Some(outcome_of(setting, &setup, session, &phase)))
+    }
+
+    /// What was refused for one point is refused for all with that engine; the sweep goes on with
+    /// the others, unless there are none.
+    fn refuse(
+        &mut self,
+        swept: &mut Swept<'_>,
+        out: &mut BTreeSet<usize>,
+        point: usize,
+        refusal: MeasureError,
+    ) -> Result<(), MeasureError> {
+        let engine = swept.grid.points[point].setting.engine;
+        let is_refusal = matches!(&refusal, MeasureError::Target(Error::EngineRefused { .. }));
+        let points = swept.grid.points.iter().enumerate();
+        let refused: Vec<usize> = points
+            .filter(|(number, other)| other.setting.engine == engine && !out.contains(number))
+            .map(|(number, _)| number)
+            .collect();
+        if !is_refusal || out.len() + refused.len() == swept.grid.points.len() {
+            return Err(refusal);
+        }
+        let left_out = LeftOut {
+            why: refusal.to_string(),
+            count: refused.len(),
+            first: swept.grid.points[point].setting.clone(),
+        };
+        self.note(left_out_words(&left_out));
+        swept.refused.push(left_out);
+        out.extend(refused);
+        Ok(())
+    }
+
+    fn take(
+        &self,
+        swept: &mut Swept<'_>,
+        out: &mut BTreeSet<usize>,
+        (point, round, at_s): (usize, usize, f64),
+        outcome: &Outcome,
+    ) {
+        let seen = &mut swept.seen[point];
+        let rate_bytes_per_s = outcome.rate_bytes_per_s;
+        if let Some(why) = &outcome.failed {
+            seen.failed = Some(why.clone());
+        } else if rate_bytes_per_s <= 0.0 {
+            seen.failed = Some("no request came back in its time".to_owned());
+        }
+        swept.measurements.push(SweepMeasurement {
+            point,
+            round,
+            at_s,
+            rate_bytes_per_s,
+            cpu_seconds_per_gb: outcome.cpu_seconds_per_gb,
+            latency_p99_9_ns: outcome.tail.p99_9_ns(),
+        });
+        if seen.failed.is_some() {
+            out.insert(point);
+            swept.readings.retain(|reading| reading.point != point);
+            return;
+        }
+        seen.add(&swept.grid.points[point].setting, outcome);
+        swept.readings.push(Reading {
+            point,
+            round: swept.grid.round_of(point, round),
+            rate_bytes_per_s,
+        });
+    }
+
+    fn tell(&mut self, measuring: MeasuringPoint, outcome: &Outcome) {
+        (self.observer)(SweepEvent::Measured(MeasuredPoint {
+            measuring,
+            rate_bytes_per_s: outcome.rate_bytes_per_s,
+            failed: outcome.failed.clone(),
+        }));
+    }
+}

@@ -1,0 +1,163 @@
+//! One way to use the targets, and its axes by name. Pure; everything of a sweep speaks of settings
+//! by these words.
+
+use sustain_disk::engine::EngineChoice;
+use sustain_disk::layout::Layout;
+use sustain_disk::target::{DataPath, Direction};
+use sustain_disk::units::Size;
+
+use crate::conclude::engine_name;
+use crate::plan::direction_name;
+
+/// What may differ between two settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Axis {
+    /// Write or read.
+    Direction,
+    /// How requests are issued.
+    Engine,
+    /// Past the page cache or through it.
+    Path,
+    /// How several targets are used.
+    Layout,
+    /// A stripe's chunk.
+    Chunk,
+    /// The order of the targets.
+    Order,
+    /// Bytes per request.
+    RecordSize,
+    /// Requests in flight per target.
+    Depth,
+}
+
+impl Axis {
+    /// All, in the order in which a setting names them.
+    pub const ALL: [Axis; 8] = [
+        Axis::Direction,
+        Axis::Engine,
+        Axis::Path,
+        Axis::Layout,
+        Axis::Chunk,
+        Axis::Order,
+        Axis::RecordSize,
+        Axis::Depth,
+    ];
+
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Axis::Direction => "direction",
+            Axis::Engine => "engine",
+            Axis::Path => "path",
+            Axis::Layout => "layout",
+            Axis::Chunk => "chunk",
+            Axis::Order => "order",
+            Axis::RecordSize => "record_size",
+            Axis::Depth => "depth",
+        }
+    }
+}
+
+/// One way to use the targets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// Which way the bytes go.
+    pub direction: Direction,
+    /// How requests are issued.
+    pub engine: EngineChoice,
+    /// Past the page cache or through it.
+    pub path: DataPath,
+    /// How several targets are used.
+    pub layout: Layout,
+    /// The targets by number, in the order in which they are used.
+    pub order: Vec<usize>,
+    /// Bytes per request.
+    pub record_bytes: u64,
+    /// Requests in flight per target.
+    pub depth: u32,
+}
+
+impl Setting {
+    /// Requests that may be in flight at once.
+    fn requests(&self) -> u64 {
+        let targets = match self.layout {
+            Layout::Span => 1,
+            Layout::Independent | Layout::Stripe { .. } => self.order.len() as u64,
+        };
+        u64::from(self.depth).saturating_mul(targets)
+    }
+
+    /// Memory for these.
+    pub fn buffer_bytes(&self) -> u64 {
+        self.requests().saturating_mul(self.record_bytes)
+    }
+
+    /// Bytes that may be under way at once: no request of a stripe goes over the end of a chunk.
+    pub fn window_bytes(&self) -> u64 {
+        self.requests().saturating_mul(self.request_bytes())
+    }
+
+    /// Bytes of the largest request that a target is given.
+    pub fn request_bytes(&self) -> u64 {
+        match self.layout {
+            Layout::Stripe { chunk_bytes } => self.record_bytes.min(chunk_bytes),
+            Layout::Independent | Layout::Span => self.record_bytes,
+        }
+    }
+
+    /// Its value on an axis, for people; none on an axis that it does not have. `names` are the
+    /// targets'.
+    pub fn value(&self, axis: Axis, names: &[String]) -> Option<String> {
+        Some(match axis {
+            Axis::Direction => direction_name(self.direction).to_owned(),
+            Axis::Engine => engine_name(self.engine).to_owned(),
+            Axis::Path => path_name(self.path).to_owned(),
+            Axis::Layout => layout_name(self.layout).to_owned(),
+            Axis::Chunk => match self.layout {
+                Layout::Stripe { chunk_bytes } => Size(chunk_bytes).to_string(),
+                Layout::Independent | Layout::Span => return None,
+            },
+            Axis::Order => self.order_names(names).join(","),
+            Axis::RecordSize => Size(self.record_bytes).to_string(),
+            Axis::Depth => self.depth.to_string(),
+        })
+    }
+
+    /// The targets' names in its order.
+    pub fn order_names(&self, names: &[String]) -> Vec<String> {
+        let order = self.order.iter();
+        order.map(|target| names[*target].clone()).collect()
+    }
+
+    /// Its values on these axes in a line: `io_uring, 1 MiB, depth 8`.
+    pub fn words(&self, axes: &[Axis], names: &[String]) -> String {
+        let word = |axis: &Axis| {
+            let value = self.value(*axis, names)?;
+            Some(match axis {
+                Axis::Depth => format!("depth {value}"),
+                Axis::Chunk => format!("chunk {value}"),
+                Axis::Order => format!("order {value}"),
+                _ => value,
+            })
+        };
+        let words: Vec<String> = axes.iter().filter_map(word).collect();
+        words.join(", ")
+    }
+}
+
+/// The name of a path on the command line.
+pub(super) fn path_name(path: DataPath) -> &'static str {
+    match path {
+        DataPath::Direct => "direct",
+        DataPath::Buffered => "buffered",
+    }
+}
+
+/// The name of a layout on the command line.
+pub(super) fn layout_name(layout: Layout) -> &'static str {
+    match layout {
+        Layout::Independent => "independent",
+        Layout::Stripe { .. } => "stripe",
+        Layout::Span => "span",
+    }
+}

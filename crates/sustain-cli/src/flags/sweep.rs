@@ -1,0 +1,111 @@
+//! The flags of `sustain sweep`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use sustain::disk::units::{parse_duration, parse_size};
+use sustain::measure::sweep::{Values, parse_counts, parse_sizes};
+
+use super::{EngineFlag, LayoutFlag, PathFlag};
+
+const EXAMPLES: &str = "\
+Examples:
+  sustain sweep /data
+      Record sizes and depths on a scratch file there: the best, and the cheapest as good.
+  sustain sweep /dev/sdb /dev/sdc --read --engine io_uring,libaio,threads --budget 5m
+      Which engine, record size and depth read two disks best, in five minutes.
+  sustain sweep sim:machines/demo.toml --layout independent,stripe --chunk 64KiB..4MiB --order all
+      Layouts, chunks and orders of a simulated machine with four disks, in a moment.
+
+Lists have commas, ranges double: 4KiB..16MiB, 1..64. Settings are measured in turn, again and
+again, each pair of rounds forwards and backwards, so that what changes meanwhile touches all alike.
+Ctrl-C concludes from what was measured until then.
+Exit codes: 0 done; 1 the work failed; 2 usage or refused target; 130 interrupted, with the result
+of what was done.";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct SweepFlags {
+    /// Block device, partition, file, directory (a scratch file in it), null:, or
+    /// sim:MACHINE.toml[:DISK].
+    #[arg(required = true, value_name = "TARGET")]
+    pub(crate) targets: Vec<String>,
+    /// Write; the default where nothing can be harmed (directories, new files, null:, sim:). With
+    /// --read, both are swept.
+    #[arg(long)]
+    pub(crate) write: bool,
+    /// Read; the default on block devices and existing files.
+    #[arg(long)]
+    pub(crate) read: bool,
+    /// How requests are issued; auto takes the best that this system allows.
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "LIST",
+        default_value = "auto"
+    )]
+    pub(crate) engine: Vec<EngineFlag>,
+    /// Past the page cache (direct) or through it (buffered).
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "LIST",
+        default_value = "direct"
+    )]
+    pub(crate) path: Vec<PathFlag>,
+    /// Bytes per request.
+    #[arg(long, value_name = "SIZES", default_value = "64KiB..4MiB", value_parser = parse_sizes)]
+    pub(crate) record_size: Values,
+    /// Requests kept in flight on each target.
+    #[arg(long, value_name = "COUNTS", default_value = "1..32", value_parser = parse_counts)]
+    pub(crate) depth: Values,
+    /// How several targets are used: each for itself, in chunks over all (RAID 0), or one after
+    /// the other.
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "LIST",
+        default_value = "independent"
+    )]
+    pub(crate) layout: Vec<LayoutFlag>,
+    /// Bytes on one target before the next takes over; with --layout stripe [default: 1MiB].
+    #[arg(long, value_name = "SIZES", value_parser = parse_sizes)]
+    pub(crate) chunk: Option<Values>,
+    /// The order of the targets: all, or the names of all of them with commas, once for each order
+    /// to be tried [default: as given].
+    #[arg(long, value_name = "all|LIST")]
+    pub(crate) order: Vec<String>,
+    /// How long a setting is measured each time; longer points scatter less.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
+    pub(crate) time_per_point: u64,
+    /// How often each setting is measured.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) rounds: u32,
+    /// All that measuring may take, once files are written: if it is too short for all settings, a
+    /// coarse look comes first, then what lies around the best [default: as long as it takes].
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) budget: Option<u64>,
+    /// Use this much of each target, from its start, again and again [default: 4GiB for new files,
+    /// else the whole target].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) size: Option<u64>,
+    /// Do not write files once before the clock starts.
+    #[arg(long)]
+    pub(crate) no_prewrite: bool,
+    /// What is on this target may be destroyed; as typed, once for each.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) destroy: Vec<String>,
+    /// Say what would be done, written and destroyed, and do nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Write the result as JSON, after each point what is known by then; - is standard output, at
+    /// the end.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Seed of data, of simulated machines and of the order of the points.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+}

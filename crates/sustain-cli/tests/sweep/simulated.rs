@@ -1,0 +1,213 @@
+//! Simulated machines whose best setting is known.
+
+use serde_json::Value;
+
+use crate::assert_valid;
+use crate::support::{Place, assert_about, json_of, number};
+
+/// A disk of 100 MB/s whose requests cost 2 ms each, hidden behind the transfer before.
+const DISK: &str = "[[disk]]\nname = \"d0\"\ncapacity = \"1TB\"\nread = \"100MB/s\"\n\
+                    request = \"2ms\"\nnoise = \"0.3%\"\n";
+
+fn sweep(toml: &str, flags: &[&str], code: i32) -> Value {
+    let place = Place::with_machine(toml);
+    let words = ["sweep", "sim:machine.toml", "--json", "-"];
+    let result = json_of(&place.run(&[&words, flags].concat()).expect(code).stdout);
+    assert_valid(&result);
+    result
+}
+
+/// The point that an answer names.
+fn point<'a>(result: &'a Value, answer: usize, which: &str) -> &'a Value {
+    let number = result["answers"][answer][which].as_u64().unwrap();
+    &result["points"][number as usize]
+}
+
+#[test]
+fn the_best_and_the_cheapest_setting_of_a_disk_are_found() {
+    let result = sweep(DISK, &[], 0);
+    assert_eq!(result["schema"], "sustain.sweep/1");
+    assert_eq!(result["ended"], "done");
+    let best = point(&result, 0, "best");
+    assert_about(&best["rate_bytes_per_s"], 100e6, 1.0);
+    assert_eq!(best["repeats"], 4);
+    // At depth 1 even records of 4 MiB lose 2 ms of 42 ms.
+    let cheapest = &point(&result, 0, "cheapest")["setting"];
+    assert_eq!(cheapest["depth"], 2);
+    let axes = result["answers"][0]["axes"].as_array().unwrap();
+    let names: Vec<&str> = axes
+        .iter()
+        .map(|axis| axis["axis"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["record_size", "depth"]);
+    assert_eq!(axes[1]["matters"], true);
+    let one = &axes[1]["values"][0];
+    assert_eq!(
+        (&one["value"], &one["against_best"]["is_noise"]),
+        (&"1".into(), &false.into())
+    );
+}
+
+#[test]
+fn a_budget_leads_to_the_best_with_fewer_runs() {
+    let flags = ["--record-size", "4KiB..4MiB", "--depth", "1..16"];
+    let result = sweep(DISK, &[&flags[..], &["--budget", "90s"]].concat(), 0);
+    let runs = result["measurements"].as_array().unwrap().len();
+    assert!((20..=90).contains(&runs), "{runs}");
+    assert_about(&point(&result, 0, "best")["rate_bytes_per_s"], 100e6, 1.0);
+    assert_eq!(point(&result, 0, "cheapest")["setting"]["depth"], 2);
+    assert!(number(&result["plan"]["elapsed_s"]) <= 92.0);
+    assert!(result["notes"].to_string().contains("were not measured"));
+}
+
+#[test]
+fn the_order_and_the_chunk_matter_where_a_stripe_waits_for_a_port() {
+    let mut toml = String::new();
+    for (name, port) in [("a", "p0"), ("b", "p0"), ("c", "p1"), ("d", "p1")] {
+        toml += &format!(
+            "[[disk]]\nname = \"{name}\"\ncapacity = \"1TB\"\nread = \"100MB/s\"\n\
+             through = [\"{port}\"]\n"
+        );
+    }
+    toml += "[limit.p0]\nrate = \"110MB/s\"\n[limit.p1]\nrate = \"110MB/s\"\n";
+    let flags = [
+        "--layout",
+        "independent,stripe",
+        "--chunk",
+        "256KiB,1MiB",
+        "--order",
+        "a,b,c,d",
+        "--order",
+        "a,c,b,d",
+        "--record-size",
+        "256KiB",
+        "--depth",
+        "1,2",
+    ];
+    let result = sweep(&toml, &flags, 0);
+    // Independent queues and two chunks, in two orders and at two depths.
+    assert_eq!(result["points"].as_array().unwrap().len(), 12);
+    let axes: Vec<&str> = result["plan"]["axes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|axis| axis.as_str().unwrap())
+        .collect();
+    assert_eq!(axes, ["layout", "chunk", "order", "depth"]);
+    assert_about(&point(&result, 0, "best")["rate_bytes_per_s"], 220e6, 1.0);
+    // A window of four requests is on one port at a time if the chunks of a port follow each other.
+    let rate = |layout: &str, chunk: Option<u64>, order: &str, depth: u64| {
+        let points = result["points"].as_array().unwrap().iter();
+        let mut points = points.filter(|point| {
+            let setting = &point["setting"];
+            let named: Vec<&str> = setting["order"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|name| name.as_str().unwrap())
+                .collect();
+            setting["layout"] == layout
+                && setting["chunk_bytes"].as_u64() == chunk
+                && named.join(",") == order
+                && setting["depth"] == depth
+        });
+        number(&points.next().unwrap()["rate_bytes_per_s"])
+    };
+    let near = rate("stripe", Some(1 << 20), "a,b,c,d", 1);
+    let apart = rate("stripe", Some(1 << 20), "a,c,b,d", 1);
+    assert!(apart > 1.2 * near, "{near} {apart}");
+    assert!(rate("stripe", Some(256 << 10), "a,b,c,d", 1) > near);
+}
+
+#[test]
+fn writing_and_reading_have_an_answer_each() {
+    let toml = DISK.replace(
+        "read = \"100MB/s\"",
+        "read = \"100MB/s\"\nwrite = \"50MB/s\"",
+    );
+    let result = sweep(
+        &toml,
+        &[
+            "--write",
+            "--read",
+            "--record-size",
+            "1MiB",
+            "--depth",
+            "1..4",
+        ],
+        0,
+    );
+    let directions: Vec<&Value> = result["answers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|answer| &answer["direction"])
+        .collect();
+    assert_eq!(directions, ["write", "read"]);
+    assert_about(&point(&result, 0, "best")["rate_bytes_per_s"], 50e6, 2.0);
+    assert_about(&point(&result, 1, "best")["rate_bytes_per_s"], 100e6, 2.0);
+}
+
+#[test]
+fn settings_that_do_not_differ_are_said_not_to() {
+    let flat = "[[disk]]\nname = \"d0\"\ncapacity = \"1TB\"\nread = \"100MB/s\"\nnoise = \"2%\"\n";
+    let result = sweep(
+        flat,
+        &["--record-size", "64KiB..512KiB", "--depth", "1..8"],
+        0,
+    );
+    assert_eq!(result["answers"][0]["alike"].as_array().unwrap().len(), 15);
+    for axis in result["answers"][0]["axes"].as_array().unwrap() {
+        assert_eq!(axis["matters"], false, "{axis:#}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_sweep() {
+    let flags = |seed| ["--seed", seed, "--depth", "1..4", "--record-size", "1MiB"];
+    let [first, again] = [(); 2].map(|()| sweep(DISK, &flags("5"), 0));
+    assert_eq!(first["measurements"], again["measurements"]);
+    assert_ne!(
+        first["measurements"],
+        sweep(DISK, &flags("6"), 0)["measurements"]
+    );
+}
+
+#[test]
+fn a_disk_that_fails_costs_the_points_in_which_it_does() {
+    let failing = DISK.to_owned() + "error = { at = \"95MB\", kind = \"eio\" }\n";
+    let result = sweep(
+        &failing,
+        &["--record-size", "64KiB,1MiB", "--depth", "1,8"],
+        1,
+    );
+    let points = result["points"].as_array().unwrap();
+    let failed = |point: &&Value| point["failed"].is_string();
+    let failures = points.iter().filter(failed).count();
+    assert!((1..4).contains(&failures), "{points:#?}");
+    for point in points.iter().filter(failed) {
+        assert!(point["rate_bytes_per_s"].is_null(), "{point:#}");
+    }
+    assert!(!point(&result, 0, "best")["failed"].is_string());
+}
+
+#[test]
+fn the_answer_comes_before_the_table() {
+    let place = Place::with_machine(DISK);
+    let ran = place
+        .run(&["sweep", "sim:machine.toml", "--depth", "1..4"])
+        .expect(0);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert!(
+        lines[0].starts_with("simulated; best to write: "),
+        "{}",
+        ran.stdout
+    );
+    let line = |words: &str| lines.iter().position(|line| line.contains(words)).unwrap();
+    assert!(
+        line("cheapest within 2 %") < line("against best"),
+        "{}",
+        ran.stdout
+    );
+    ran.says("21 settings, 4 times each: 84 runs of 1 s");
+}

@@ -1,0 +1,345 @@
+//! A sweep for a person: a line per point while it runs, and at the end the answer and a table of
+//! all settings. The command prints it; nothing here decides.
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use comfy_table::{CellAlignment, Table, presets};
+use sustain_bench::event::Live;
+use sustain_bench::sweep::result::{
+    AgainstBest, SweepAnswer, SweepAxis, SweepPoint, SweepResult, SweepSetting, SweepValue,
+};
+use sustain_bench::sweep::{MeasuredPoint, MeasuringPoint, SweepEvent};
+
+use super::summary::wrapped;
+use super::{LiveKind, LiveView, without_controls};
+use crate::format::{latency, rate, size, stretch};
+
+/// Rows of the table for each direction; all are in the document.
+const ROWS_MAX: usize = 40;
+/// What is no further below the best is as good.
+const AS_GOOD: f64 = 0.02;
+/// Lines on what was left out.
+const LEFT_OUT_MAX: usize = 8;
+
+/// Shows a sweep under way.
+pub struct SweepView {
+    view: LiveView,
+}
+
+impl SweepView {
+    /// A view of this kind. `writer` takes the lines of the plain kinds; a terminal's are drawn on
+    /// standard error.
+    #[must_use]
+    pub fn new(kind: LiveKind, writer: Box<dyn Write + Send>) -> SweepView {
+        SweepView {
+            view: LiveView::new(kind, writer),
+        }
+    }
+
+    /// Shows what happened.
+    pub fn take(&mut self, event: &SweepEvent) {
+        match event {
+            SweepEvent::Note(note) => self.view.note(note),
+            SweepEvent::Preparing(live) => self.view.update(live),
+            SweepEvent::Live(measuring, live) => {
+                self.view.update_under(&heading(measuring, live), live);
+            }
+            SweepEvent::Measured(measured) => self.view.note(&measured_line(measured)),
+        }
+    }
+
+    /// Takes the redrawn lines away, so that the result stands alone.
+    pub fn finish(&mut self) {
+        self.view.finish();
+    }
+}
+
+fn heading(measuring: &MeasuringPoint, live: &Live) -> String {
+    let of = measuring.of.map_or(String::new(), |of| format!(" of {of}"));
+    format!(
+        "run {}{of}: {}; about {} to go",
+        measuring.number,
+        measuring.setting,
+        stretch((measuring.remaining_s - live.elapsed_s).max(0.0)),
+    )
+}
+
+fn measured_line(measured: &MeasuredPoint) -> String {
+    let MeasuringPoint {
+        number, setting, ..
+    } = &measured.measuring;
+    let mut line = format!(
+        "{number:>4}  {:>9}  {setting}",
+        rate(measured.rate_bytes_per_s)
+    );
+    if let Some(why) = &measured.failed {
+        let _ = write!(line, "  does not count: {why}");
+    }
+    line
+}
+
+/// The answer, a sentence for each direction, each line ending with a newline. `width` is the
+/// terminal's, in columns.
+#[must_use]
+pub fn sweep_answer(result: &SweepResult, width: usize) -> String {
+    let mut lines = Vec::new();
+    if result.ended == "interrupted" {
+        lines.push("interrupted: this is what was known by then".to_owned());
+    }
+    if result.answers.is_empty() {
+        lines.push("nothing was measured".to_owned());
+    }
+    for answer in &result.answers {
+        lines.push(best_line(result, answer));
+        lines.push(cheapest_line(result, answer));
+        lines.extend(answer.axes.iter().map(|axis| axis_line(result, axis)));
+    }
+    let lines = lines
+        .iter()
+        .map(|line| wrapped(&without_controls(line), width));
+    lines.collect()
+}
+
+fn best_line(result: &SweepResult, answer: &SweepAnswer) -> String {
+    let best = &result.points[answer.best];
+    let simulated = if result.plan.simulated {
+        "simulated; "
+    } else {
+        ""
+    };
+    let mut line = format!(
+        "{simulated}best to {}: {}, {}",
+        answer.direction,
+        best.setting.words,
+        rate_with_interval(best)
+    );
+    match answer.alike.len() {
+        0 => {}
+        1 => line.push_str("; one other setting is no different, the noise explains it"),
+        alike => {
+            let _ = write!(
+                line,
+                "; {alike} others are no different, the noise explains it"
+            );
+        }
+    }
+    line
+}
+
+fn cheapest_line(result: &SweepResult, answer: &SweepAnswer) -> String {
+    if answer.cheapest == answer.best {
+        return "  nothing within 2 % of it is cheaper".to_owned();
+    }
+    let (best, cheapest) = (&result.points[answer.best], &result.points[answer.cheapest]);
+    let against = cheapest.against_best.as_ref();
+    let mut line = format!(
+        "  cheapest within 2 %: {}, {}, {}",
+        cheapest.setting.words,
+        rate_with_interval(cheapest),
+        against.map_or(String::new(), against_words)
+    );
+    if let (Some(one), Some(other)) = (cheapest.cpu_seconds_per_gb, best.cpu_seconds_per_gb) {
+        let _ = write!(line, "; CPU {one:.3} s/GB, the best {other:.3}");
+    }
+    line
+}
+
+/// What an axis does: that any of its values will do, or which are slower. Each value is given the
+/// other axes' values that suit it best.
+fn axis_line(result: &SweepResult, axis: &SweepAxis) -> String {
+    let name = axis.axis.replace('_', " ");
+    let is_as_good = |value: &SweepValue| value.against_best.share > -AS_GOOD;
+    if axis.values.iter().all(is_as_good) {
+        return format!("  {name}: every value comes within 2 % of it, the others being right");
+    }
+    let value = |value: &SweepValue| {
+        let point = &result.points[value.point];
+        let found = point.rate_bytes_per_s.map_or(String::new(), rate);
+        let against = &value.against_best;
+        let mark = match (is_as_good(value), against.is_noise) {
+            (true, _) => "",
+            (false, true) => " (or noise)",
+            (false, false) => " (slower)",
+        };
+        format!("{} {found}{mark}", value.value)
+    };
+    let values: Vec<String> = axis.values.iter().map(value).collect();
+    format!("  {name}: {}", values.join(", "))
+}
+
+fn rate_with_interval(point: &SweepPoint) -> String {
+    let found = point.rate_bytes_per_s.unwrap_or(0.0);
+    let half = half_width(point);
+    format!(
+        "{}{}",
+        rate(found),
+        half.map_or(String::new(), |half| format!(" ± {:.1} %", half * 100.0))
+    )
+}
+
+fn half_width(point: &SweepPoint) -> Option<f64> {
+    let [low, high] = point.ci95_bytes_per_s?;
+    Some((high - low) / 2.0 / point.rate_bytes_per_s?)
+}
+
+fn against_words(against: &AgainstBest) -> String {
+    if against.is_noise {
+        return "no different".to_owned();
+    }
+    let interval = against.ci95.map_or(String::new(), |[low, high]| {
+        format!(" ({:+.1} to {:+.1} %)", low * 100.0, high * 100.0)
+    });
+    format!("{:+.1} %{interval}", against.share * 100.0)
+}
+
+/// The table of all settings, what was left out and the notes, each line ending with a newline.
+/// `width` is the terminal's, in columns.
+#[must_use]
+pub fn sweep_text(result: &SweepResult, width: usize) -> String {
+    let mut text = String::new();
+    for answer in &result.answers {
+        let _ = writeln!(text, "\n{}", title(result, answer));
+        text.push_str(&table(result, answer, width));
+    }
+    text.push('\n');
+    let failed = result.points.iter().filter_map(|point| {
+        let why = point.failed.as_ref()?;
+        Some(format!("failed: {}: {why}", point.setting.words))
+    });
+    let left_out = result.left_out.iter().take(LEFT_OUT_MAX).map(|left_out| {
+        format!(
+            "left out: {} such as {}: {}",
+            left_out.count, left_out.first.words, left_out.why
+        )
+    });
+    let notes = result.notes.iter().map(|note| format!("note: {note}"));
+    for line in failed.chain(left_out).chain(notes) {
+        text.push_str(&wrapped(&without_controls(&line), width));
+    }
+    text
+}
+
+/// What all settings of the table have in common.
+fn title(result: &SweepResult, answer: &SweepAnswer) -> String {
+    let setting = &result.points[answer.best].setting;
+    let axes = ["engine", "path", "layout", "chunk", "record_size", "depth"];
+    let is_common = |axis: &&str| !result.plan.axes.iter().any(|varying| varying == axis);
+    let values = axes.into_iter().filter(is_common).map(|axis| match axis {
+        "depth" => format!("depth {}", setting.depth),
+        "chunk" => setting
+            .chunk_bytes
+            .map_or(String::new(), |chunk| format!("chunk {}", size(chunk))),
+        _ => cell(setting, axis),
+    });
+    let values: Vec<String> = values.filter(|value| !value.is_empty()).collect();
+    format!("{}: {}", answer.direction, values.join(", "))
+}
+
+/// The table of a direction, without its lesser columns where the terminal is too narrow for them.
+fn table(result: &SweepResult, answer: &SweepAnswer, width: usize) -> String {
+    let full = table_of(result, answer, true);
+    if full.lines().all(|line| line.chars().count() <= width) {
+        return full;
+    }
+    table_of(result, answer, false)
+}
+
+fn table_of(result: &SweepResult, answer: &SweepAnswer, is_full: bool) -> String {
+    let is_shown = |point: &&SweepPoint| {
+        point.setting.direction == answer.direction && point.rate_bytes_per_s.is_some()
+    };
+    let mut points: Vec<&SweepPoint> = result.points.iter().filter(is_shown).collect();
+    let key = |point: &SweepPoint| point.rate_bytes_per_s.unwrap_or(0.0);
+    points.sort_by(|one, other| key(other).total_cmp(&key(one)));
+    let of_one_direction = |axis: &&str| *axis != "direction";
+    let axes = result.plan.axes.iter().map(String::as_str);
+    let axes: Vec<&str> = axes.filter(of_one_direction).collect();
+    let has_cpu = points
+        .iter()
+        .any(|point| point.cpu_seconds_per_gb.is_some());
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    let mut header: Vec<String> = axes.iter().map(|axis| axis.replace('_', " ")).collect();
+    let kept = |figures: [String; 7]| -> Vec<String> {
+        let is_kept = [true, is_full, true, true, has_cpu, true, is_full];
+        let figures = figures.into_iter().zip(is_kept);
+        figures
+            .filter(|(_, is_kept)| *is_kept)
+            .map(|(figure, _)| figure)
+            .collect()
+    };
+    let names = [
+        "rate",
+        "± 95 %",
+        "spread",
+        "against best",
+        "CPU s/GB",
+        "p99.9",
+        "runs",
+    ];
+    header.extend(kept(names.map(str::to_owned)));
+    let columns = header.len();
+    table.set_header(header);
+    for point in points.iter().take(ROWS_MAX) {
+        let mut row: Vec<String> = axes.iter().map(|axis| cell(&point.setting, axis)).collect();
+        let against = point.against_best.as_ref();
+        let cpu = point.cpu_seconds_per_gb;
+        row.extend(kept([
+            point.rate_bytes_per_s.map_or(String::new(), rate),
+            percent(half_width(point)),
+            percent(point.spread),
+            against.map_or(String::new(), |against| {
+                against_cell(point, answer, against)
+            }),
+            cpu.map_or(String::new(), |cpu| format!("{cpu:.3}")),
+            point.latency_p99_9_ns.map_or(String::new(), latency),
+            point.repeats.to_string(),
+        ]));
+        table.add_row(row);
+    }
+    for index in axes.len()..columns {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut text = String::new();
+    for line in table.lines() {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    let more = points.len().saturating_sub(ROWS_MAX);
+    if more > 0 {
+        let _ = writeln!(text, "and {more} slower settings: --json has all");
+    }
+    text
+}
+
+fn against_cell(point: &SweepPoint, answer: &SweepAnswer, against: &AgainstBest) -> String {
+    if point.number == answer.best {
+        return "best".to_owned();
+    }
+    // No minus before a zero.
+    let share = format!("{:+.1} %", (against.share * 1000.0).round() / 10.0 + 0.0);
+    if against.is_noise {
+        return format!("{share} noise");
+    }
+    share
+}
+
+fn cell(setting: &SweepSetting, axis: &str) -> String {
+    match axis {
+        "direction" => setting.direction.clone(),
+        "engine" => setting.engine.clone(),
+        "path" => setting.path.clone(),
+        "layout" => setting.layout.clone(),
+        "chunk" => setting.chunk_bytes.map_or(String::new(), size),
+        "order" => without_controls(&setting.order.join(",")),
+        "record_size" => size(setting.record_size_bytes),
+        _ => setting.depth.to_string(),
+    }
+}
+
+fn percent(part: Option<f64>) -> String {
+    part.map_or(String::new(), |part| format!("{:.1} %", part * 100.0))
+}

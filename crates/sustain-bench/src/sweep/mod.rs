@@ -16,7 +16,6 @@ pub mod result;
 mod run;
 mod schedule;
 mod setting;
-mod student;
 #[cfg(test)]
 mod tests;
 

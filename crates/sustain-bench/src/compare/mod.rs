@@ -10,6 +10,9 @@ pub mod result;
 mod rows;
 #[cfg(test)]
 mod sample;
+mod sequence;
+mod trial;
 mod work;
 
 pub use conclude::{ComparePlan, compare};
+pub use trial::{TrialPlan, TrialSetting, rehearse_trial, trial};

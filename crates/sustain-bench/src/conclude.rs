@@ -502,6 +502,7 @@ pub fn engine_name(engine: EngineChoice) -> &'static str {
         EngineChoice::Auto => "auto",
         EngineChoice::IoUring => "io_uring",
         EngineChoice::Libaio => "libaio",
+        EngineChoice::PosixAio => "posix-aio",
         EngineChoice::Threads => "threads",
         EngineChoice::Sync => "sync",
     }

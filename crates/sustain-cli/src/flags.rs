@@ -71,6 +71,7 @@ pub(crate) enum EngineFlag {
     #[value(name = "io_uring")]
     IoUring,
     Libaio,
+    PosixAio,
     Threads,
     Sync,
 }

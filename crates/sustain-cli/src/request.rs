@@ -44,6 +44,7 @@ pub(crate) fn engine(flag: EngineFlag) -> EngineChoice {
         EngineFlag::Auto => EngineChoice::Auto,
         EngineFlag::IoUring => EngineChoice::IoUring,
         EngineFlag::Libaio => EngineChoice::Libaio,
+        EngineFlag::PosixAio => EngineChoice::PosixAio,
         EngineFlag::Threads => EngineChoice::Threads,
         EngineFlag::Sync => EngineChoice::Sync,
     }

@@ -1,5 +1,6 @@
 //! The command line as typed. `request.rs` turns it into something that can be carried out.
 
+pub(crate) mod compare;
 pub(crate) mod create;
 pub(crate) mod devices;
 pub(crate) mod diagnose;
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     Diagnose(Box<diagnose::DiagnoseFlags>),
     /// Compare ways to use disks: which engine, record size, depth, layout is best.
     Sweep(Box<sweep::SweepFlags>),
+    /// Whether two measurements differ, or only the noise does.
+    Compare(Box<compare::CompareFlags>),
     /// Make a store of disks, partitions and files, to record on.
     Create(create::CreateFlags),
     /// Record streams on the members of a store.

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Command::Measure(flags) => commands::measure::run(&flags),
         Command::Diagnose(flags) => commands::diagnose::run(&flags),
         Command::Sweep(flags) => commands::sweep::run(&flags),
+        Command::Compare(flags) => commands::compare::run(&flags),
         Command::Create(flags) => commands::create::run(&flags),
         Command::Record(flags) => commands::record::run(&flags),
         Command::List(flags) => commands::list::run(&flags),

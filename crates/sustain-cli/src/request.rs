@@ -8,7 +8,7 @@ use sustain::disk::target::DataPath;
 use sustain::disk::units::{parse_duration, parse_size};
 use sustain::measure::Plan;
 
-use crate::flags::measure::{DataFlag, LogFlag, MeasureFlags};
+use crate::flags::measure::{DataFlag, LogFlag, MeasureFlags, SettingFlags};
 use crate::flags::{EngineFlag, LayoutFlag, PathFlag};
 
 /// A run is this long unless it is said otherwise.
@@ -58,26 +58,40 @@ pub(crate) fn data_path(flag: PathFlag) -> DataPath {
     }
 }
 
-/// The plan that the flags ask for.
-pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
+/// How several targets are to be used.
+pub(crate) fn layout(flags: &SettingFlags) -> Result<Layout, UsageError> {
     if flags.chunk.is_some() && flags.layout != LayoutFlag::Stripe {
         return Err(usage("--chunk goes with --layout stripe"));
     }
+    Ok(match flags.layout {
+        LayoutFlag::Independent => Layout::Independent,
+        LayoutFlag::Stripe => Layout::Stripe {
+            chunk_bytes: flags.chunk.unwrap_or(CHUNK_BYTES),
+        },
+        LayoutFlag::Span => Layout::Span,
+    })
+}
+
+/// What is to be written.
+pub(crate) fn data(flag: DataFlag) -> DataKind {
+    match flag {
+        DataFlag::Fresh => DataKind::Fresh,
+        DataFlag::Rewritten => DataKind::Rewritten,
+        DataFlag::Zero => DataKind::Zero,
+    }
+}
+
+/// The plan that the flags ask for.
+pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
     let default = Plan::new(flags.targets.clone());
     Ok(Plan {
         direction: flags.direction.direction(&flags.safety)?,
-        record_bytes: flags.request.record_size,
-        depth: flags.request.depth,
-        engine: engine(flags.request.engine),
-        threads: flags.threads,
-        path: data_path(flags.request.path),
-        layout: match flags.layout {
-            LayoutFlag::Independent => Layout::Independent,
-            LayoutFlag::Stripe => Layout::Stripe {
-                chunk_bytes: flags.chunk.unwrap_or(CHUNK_BYTES),
-            },
-            LayoutFlag::Span => Layout::Span,
-        },
+        record_bytes: flags.setting.request.record_size,
+        depth: flags.setting.request.depth,
+        engine: engine(flags.setting.request.engine),
+        threads: flags.setting.threads,
+        path: data_path(flags.setting.request.path),
+        layout: layout(&flags.setting)?,
         time_ns: time_ns(flags),
         bytes: flags.bytes,
         until_steady: flags.until_steady,
@@ -85,11 +99,7 @@ pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
         rate_bytes_per_s: flags.rate,
         buffer_bytes: flags.buffer,
         interval: interval(flags)?,
-        data: match flags.data {
-            DataFlag::Fresh => DataKind::Fresh,
-            DataFlag::Rewritten => DataKind::Rewritten,
-            DataFlag::Zero => DataKind::Zero,
-        },
+        data: data(flags.setting.data),
         prewrite: !flags.safety.no_prewrite,
         confirm: !flags.no_confirm,
         destroy: flags.safety.destroy.clone(),

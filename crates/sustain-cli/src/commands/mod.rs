@@ -1,6 +1,7 @@
 //! One file per command. Only here does the tool print.
 
 mod begin;
+pub(crate) mod compare;
 pub(crate) mod create;
 pub(crate) mod devices;
 pub(crate) mod diagnose;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use sustain::measure::compare::{ComparePlan, compare};
 use sustain::measure::diagnose::result::DiagnoseResult;
 use sustain::measure::result::MeasureResult;
 use sustain::record::result::RecordResult;
@@ -47,7 +48,12 @@ pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
             .into());
         }
     }
-    let page = runs.page()?;
+    let labels: Vec<String> = flags
+        .runs
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    let page = runs.page(&labels)?;
     output::write(&flags.output, &page)?;
     say(&format!("report: {}", flags.output.display()));
     Ok(Exit::Done)
@@ -80,14 +86,25 @@ impl Runs {
         present.map(|(_, name)| name).collect()
     }
 
-    /// All are of one kind.
-    fn page(&self) -> Result<String, ReportError> {
+    /// All are of one kind. Two measurements of the same work are compared too.
+    fn page(&self, labels: &[String]) -> Result<String, ReportError> {
         if !self.recordings.is_empty() {
             html::record_html(&self.recordings)
         } else if !self.diagnoses.is_empty() {
             html::diagnose_html(&self.diagnoses)
         } else {
-            html::measure_html(&self.measurements)
+            let comparison = match (self.measurements.as_slice(), labels) {
+                ([a, b], [of_a, of_b]) => {
+                    let plan = ComparePlan {
+                        labels: [of_a.clone(), of_b.clone()],
+                        ..ComparePlan::default()
+                    };
+                    // What is not the same work is drawn without an answer.
+                    compare(a, b, &plan).ok()
+                }
+                _ => None,
+            };
+            html::side_by_side_html(&self.measurements, labels, comparison.as_ref())
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The report as one page that opens without a network, from results just made or saved.
-//! The faces call [`measure_html`], [`record_html`] or [`diagnose_html`] and write the file; nothing
-//! here may load anything from anywhere.
+//! The faces call [`measure_html`], [`record_html`], [`diagnose_html`] or [`sweep_html`] and write the
+//! file; nothing here may load anything from anywhere.
 
 mod buffer_chart;
 mod chart;
@@ -16,6 +16,8 @@ mod samples;
 mod script;
 mod section;
 mod series;
+mod svg;
+mod sweep;
 mod system_panels;
 mod table;
 mod time_chart;
@@ -24,6 +26,7 @@ mod where_tables;
 use crate::ReportError;
 use sustain_bench::diagnose::result::DiagnoseResult;
 use sustain_bench::result::MeasureResult;
+use sustain_bench::sweep::result::SweepResult;
 use sustain_record::result::RecordResult;
 
 /// The page that shows these results, one section each; with several, their totals in one chart
@@ -62,4 +65,16 @@ pub fn diagnose_html(results: &[DiagnoseResult]) -> Result<String, ReportError> 
         return Err(ReportError::NoResults);
     }
     diagnosis::page(results)
+}
+
+/// The page that shows these sweeps, one section each: the answer, a picture of what each axis does,
+/// and all settings. Text from the results is escaped wherever it stands.
+///
+/// # Errors
+/// [`ReportError::NoResults`] without a result.
+pub fn sweep_html(results: &[SweepResult]) -> Result<String, ReportError> {
+    if results.is_empty() {
+        return Err(ReportError::NoResults);
+    }
+    sweep::page(results)
 }

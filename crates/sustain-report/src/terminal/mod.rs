@@ -10,7 +10,7 @@ mod recording;
 mod recordings;
 mod sentence;
 mod summary;
-mod sweep;
+pub(crate) mod sweep;
 
 pub use devices::devices_text;
 pub use diagnosis::{DiagnoseView, diagnosis_sentence, diagnosis_text};

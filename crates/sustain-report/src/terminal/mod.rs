@@ -13,7 +13,7 @@ mod summary;
 pub(crate) mod sweep;
 
 pub use devices::devices_text;
-pub use diagnosis::{DiagnoseView, diagnosis_sentence, diagnosis_text};
+pub use diagnosis::{DiagnoseView, diagnosis_answer, diagnosis_sentence, diagnosis_text};
 pub use dskwtst::dskwtst_line;
 pub use live::{LiveKind, LiveView};
 pub use progress::ProgressView;

@@ -484,7 +484,7 @@ fn plan_facts(
         buffer_bytes: plan.buffer_bytes,
         interval_s,
         interval_bytes,
-        data: if plan.fresh_data { "fresh" } else { "zero" }.to_owned(),
+        data: plan.data.name().to_owned(),
         seed: plan.seed,
         simulated,
     }
@@ -502,6 +502,7 @@ pub fn engine_name(engine: EngineChoice) -> &'static str {
         EngineChoice::Auto => "auto",
         EngineChoice::IoUring => "io_uring",
         EngineChoice::Libaio => "libaio",
+        EngineChoice::PosixAio => "posix-aio",
         EngineChoice::Threads => "threads",
         EngineChoice::Sync => "sync",
     }

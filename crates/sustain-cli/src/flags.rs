@@ -73,6 +73,7 @@ pub(crate) enum EngineFlag {
     #[value(name = "io_uring")]
     IoUring,
     Libaio,
+    PosixAio,
     Threads,
     Sync,
 }

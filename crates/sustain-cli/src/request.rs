@@ -1,5 +1,6 @@
 //! From flags as typed to a plan that can be carried out; contradictions are explained.
 
+use sustain::disk::data::DataKind;
 use sustain::disk::engine::EngineChoice;
 use sustain::disk::layout::Layout;
 use sustain::disk::meter::IntervalRule;
@@ -43,6 +44,7 @@ pub(crate) fn engine(flag: EngineFlag) -> EngineChoice {
         EngineFlag::Auto => EngineChoice::Auto,
         EngineFlag::IoUring => EngineChoice::IoUring,
         EngineFlag::Libaio => EngineChoice::Libaio,
+        EngineFlag::PosixAio => EngineChoice::PosixAio,
         EngineFlag::Threads => EngineChoice::Threads,
         EngineFlag::Sync => EngineChoice::Sync,
     }
@@ -83,7 +85,11 @@ pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
         rate_bytes_per_s: flags.rate,
         buffer_bytes: flags.buffer,
         interval: interval(flags)?,
-        fresh_data: flags.data == DataFlag::Fresh,
+        data: match flags.data {
+            DataFlag::Fresh => DataKind::Fresh,
+            DataFlag::Rewritten => DataKind::Rewritten,
+            DataFlag::Zero => DataKind::Zero,
+        },
         prewrite: !flags.safety.no_prewrite,
         confirm: !flags.no_confirm,
         destroy: flags.safety.destroy.clone(),
@@ -169,6 +175,14 @@ mod tests {
         assert!(rule("5").is_err());
         let log = plan_of(&["--log", "dskwtst"]).unwrap();
         assert_eq!(log.interval, IntervalRule::Bytes(20 << 20));
+    }
+
+    #[test]
+    fn data_is_fresh_unless_it_is_said_otherwise() {
+        let data = |arguments| plan_of(arguments).unwrap().data;
+        assert_eq!(data(&[]), DataKind::Fresh);
+        assert_eq!(data(&["--data", "rewritten"]), DataKind::Rewritten);
+        assert_eq!(data(&["--data", "zero"]), DataKind::Zero);
     }
 
     #[test]

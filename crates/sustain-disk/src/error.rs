@@ -58,7 +58,8 @@ impl std::error::Error for RequestError {}
 
 fn advice(errno: Errno) -> Option<&'static str> {
     match errno.0 {
-        libc::EIO => Some(
+        // Drivers differ in what they make of a medium error.
+        libc::EIO | libc::ENODATA | libc::EILSEQ | libc::EREMOTEIO => Some(
             "The device could not do it: look at the kernel log (dmesg) and the disk's own \
              error counters (smartctl -x)",
         ),
@@ -67,6 +68,9 @@ fn advice(errno: Errno) -> Option<&'static str> {
             "The device refused the request: its record size or alignment may not fit; try \
              --record-size 1MiB or --path buffered",
         ),
+        libc::ETIMEDOUT => {
+            Some("The device did not answer in time: look at the kernel log (dmesg) and its cable")
+        }
         libc::ENODEV | libc::ENXIO => Some("The device is gone: check its cable and power"),
         libc::EROFS | libc::EPERM => Some("It may not be written: check that it is not read-only"),
         libc::EFBIG => Some("The file may not grow so far: use a smaller --size"),
@@ -129,5 +133,30 @@ impl Error {
             target: target.to_owned(),
             why: why.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_medium_error_has_one_advice_whatever_the_driver_makes_of_it() {
+        let reason = |errno| {
+            let error = RequestError {
+                target: "/dev/sdz".to_owned(),
+                operation: Operation::Read,
+                offset_bytes: 4096,
+                errno: Errno(errno),
+            };
+            error.to_string()
+        };
+        // ATA and NVMe.
+        for errno in [libc::EIO, libc::ENODATA] {
+            let reason = reason(errno);
+            assert!(reason.starts_with("read on /dev/sdz at byte 4096 failed: "));
+            assert!(reason.contains("kernel log"), "{reason}");
+        }
+        assert!(!reason(libc::ELOOP).contains("kernel log"));
     }
 }

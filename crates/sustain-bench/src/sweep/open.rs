@@ -66,30 +66,9 @@ pub(super) fn open(
     let mut session = Session::open(measuring, roots)?;
     let axes = plan.axes(&names(&session), session.direction)?;
     if axes.directions.contains(&Direction::Read) {
-        for target in &mut session.targets {
-            // What is to be read must have been written.
-            let kind = target.target.kind;
-            let is_empty = kind == TargetKind::ScratchFile
-                || (kind == TargetKind::File && target.target.capacity_bytes.is_none());
-            target.needs_prewrite |= is_empty;
-        }
+        write_what_is_read(&mut session);
     }
-    let sizes = session.targets.iter().map(|target| target.size_bytes);
-    let alignments = session.targets.iter();
-    let facts = Facts {
-        alignment_bytes: alignments
-            .map(|target| u64::from(target.target.alignment_bytes))
-            .max()
-            .unwrap_or(1),
-        least_size_bytes: sizes.min().unwrap_or(0),
-        // Where the machine does not say what it has, the kernel will.
-        memory_bytes: Description::read(roots).map_or(u64::MAX, |found| found.memory_bytes / 2),
-        is_simulated: session.clock.is_virtual(),
-        has_null: session
-            .targets
-            .iter()
-            .any(|target| target.target.kind == TargetKind::Null),
-    };
+    let facts = facts(&session, roots);
     let grid = axes.grid(&facts);
     if session.targets.len() > 1 {
         check_chunks(&axes, &grid)?;
@@ -102,6 +81,36 @@ pub(super) fn open(
         )));
     }
     Ok((session, grid))
+}
+
+/// What is to be read must have been written.
+pub(crate) fn write_what_is_read(session: &mut Session) {
+    for target in &mut session.targets {
+        let kind = target.target.kind;
+        let is_empty = kind == TargetKind::ScratchFile
+            || (kind == TargetKind::File && target.target.capacity_bytes.is_none());
+        target.needs_prewrite |= is_empty;
+    }
+}
+
+/// What decides which settings are possible on these targets.
+pub(crate) fn facts(session: &Session, roots: &Roots) -> Facts {
+    let sizes = session.targets.iter().map(|target| target.size_bytes);
+    let alignments = session.targets.iter();
+    Facts {
+        alignment_bytes: alignments
+            .map(|target| u64::from(target.target.alignment_bytes))
+            .max()
+            .unwrap_or(1),
+        least_size_bytes: sizes.min().unwrap_or(0),
+        // Where the machine does not say what it has, the kernel will.
+        memory_bytes: Description::read(roots).map_or(u64::MAX, |found| found.memory_bytes / 2),
+        is_simulated: session.clock.is_virtual(),
+        has_null: session
+            .targets
+            .iter()
+            .any(|target| target.target.kind == TargetKind::Null),
+    }
 }
 
 /// A chunk that goes with no record is a slip of the hand.

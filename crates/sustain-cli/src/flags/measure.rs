@@ -66,7 +66,8 @@ pub(crate) struct MeasureFlags {
     /// Length of an interval, in time or in bytes.
     #[arg(long, value_name = "TIME|SIZE", default_value = "1s")]
     pub(crate) interval: String,
-    /// Bytes that nothing can shrink, or zeros for the curious.
+    /// Bytes that nothing can shrink, a few of them new for each write; every byte new, as from a
+    /// source, at the price of CPU time (rewritten); or zeros for the curious.
     #[arg(long, value_enum, default_value_t = DataFlag::Fresh)]
     pub(crate) data: DataFlag,
     /// Leave out the paced run at the recommended rate.
@@ -87,6 +88,7 @@ pub(crate) struct MeasureFlags {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DataFlag {
     Fresh,
+    Rewritten,
     Zero,
 }
 

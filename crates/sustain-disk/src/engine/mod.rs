@@ -13,6 +13,7 @@
 
 mod factory;
 mod libaio;
+mod posix_aio;
 mod simulated;
 mod sync;
 mod threads;
@@ -26,6 +27,7 @@ use std::sync::Arc;
 
 pub use factory::{EngineChoice, Opened, open};
 pub use libaio::LibaioEngine;
+pub use posix_aio::PosixAioEngine;
 pub use simulated::{SharedMachine, SimulatedEngine, SimulatedTarget};
 pub use sync::SyncEngine;
 pub use threads::ThreadsEngine;

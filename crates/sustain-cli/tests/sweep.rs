@@ -13,6 +13,8 @@
 mod devices;
 #[path = "sweep/endings.rs"]
 mod endings;
+#[path = "sweep/pictures.rs"]
+mod pictures;
 #[path = "sweep/refused.rs"]
 mod refused;
 #[allow(dead_code, reason = "it is made for the tests of recording")]

@@ -1,15 +1,13 @@
 //! `sustain sweep`: measures many settings, keeps what is known after each point, says which is
 //! best.
 
-use std::path::Path;
-
 use sustain::disk::target::Direction;
 use sustain::host::Roots;
 use sustain::measure::sweep::{
     LayoutKind, Orders, SweepPlan, Values, rehearse_sweep, result::SweepResult, sweep,
 };
-use sustain::report::json;
 use sustain::report::terminal::{SweepView, sweep_answer, sweep_text};
+use sustain::report::{html, json};
 
 use super::begin::{Begun, begin, rehearsed};
 use super::output::{self, Outputs};
@@ -27,16 +25,13 @@ pub(crate) fn run(flags: &SweepFlags) -> anyhow::Result<Exit> {
     if flags.safety.dry_run {
         return Ok(rehearsed(&rehearse_sweep(&plan, &roots)?));
     }
-    let outputs = Outputs {
-        json: flags.json.as_deref(),
-        report: None,
-    };
+    let outputs = Outputs::from(&flags.output);
     let Begun { stop, live } = begin(&flags.targets, outputs)?;
     let mut view = SweepView::new(live, Box::new(std::io::stderr()));
     let mut not_kept = None;
     let mut keep = |result: &SweepResult| {
         // What cannot be kept now may be written at the end; the sweep goes on.
-        if let Err(error) = keep_result(flags, result) {
+        if let Err(error) = keep_result(outputs, result) {
             not_kept.get_or_insert(error);
         }
     };
@@ -52,13 +47,13 @@ pub(crate) fn run(flags: &SweepFlags) -> anyhow::Result<Exit> {
     if let Some(error) = not_kept {
         say(&format!("not kept after each point: {error:#}"));
     }
-    present(flags, &result)?;
+    present(outputs, &result)?;
     Ok(exit(&result))
 }
 
 /// Writes what is known so far where the result will be. A stream takes only the whole result.
-fn keep_result(flags: &SweepFlags, result: &SweepResult) -> anyhow::Result<()> {
-    let Some(path) = flags.json.as_deref() else {
+fn keep_result(outputs: Outputs<'_>, result: &SweepResult) -> anyhow::Result<()> {
+    let Some(path) = outputs.json else {
         return Ok(());
     };
     let is_stream = path.metadata().is_ok_and(|found| !found.is_file());
@@ -135,27 +130,18 @@ fn each<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     once
 }
 
-fn present(flags: &SweepFlags, result: &SweepResult) -> anyhow::Result<()> {
+fn present(outputs: Outputs<'_>, result: &SweepResult) -> anyhow::Result<()> {
     let width = output::width();
     let text = format!(
         "{}{}",
         sweep_answer(result, width),
         sweep_text(result, width)
     );
-    // The file first: a closed pipe must not cost the result.
-    if let Some(path) = &flags.json {
-        output::write(path, &json::write_document(result)?)?;
-    }
-    if flags
-        .json
-        .as_deref()
-        .is_some_and(output::is_standard_output)
-    {
-        say(text.trim_end());
-    } else {
-        output::write(Path::new("-"), &text)?;
-    }
-    Ok(())
+    outputs.deliver(
+        &text,
+        || json::write_document(result),
+        || html::sweep_html(std::slice::from_ref(result)),
+    )
 }
 
 fn exit(result: &SweepResult) -> Exit {

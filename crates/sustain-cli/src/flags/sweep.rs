@@ -1,12 +1,10 @@
 //! The flags of `sustain sweep`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use sustain::disk::units::{parse_duration, parse_size};
 use sustain::measure::sweep::{Values, parse_counts, parse_sizes};
 
-use super::shared::SafetyFlags;
+use super::shared::{OutputFlags, SafetyFlags};
 use super::{EngineFlag, LayoutFlag, PathFlag};
 
 const EXAMPLES: &str = "\
@@ -15,12 +13,14 @@ Examples:
       Record sizes and depths on a scratch file there: the best, and the cheapest as good.
   sustain sweep /dev/sdb /dev/sdc --read --engine io_uring,libaio,threads --budget 5m
       Which engine, record size and depth read two disks best, in five minutes.
+  sustain sweep /data --report sweep.html
+      With pictures: a curve for each axis, record size by depth as a map.
   sustain sweep sim:machines/demo.toml --layout independent,stripe --chunk 64KiB..4MiB --order all
       Layouts, chunks and orders of a simulated machine with four disks, in a moment.
 
 Lists have commas, ranges double: 4KiB..16MiB, 1..64. Settings are measured in turn, again and
 again, each pair of rounds forwards and backwards, so that what changes meanwhile touches all alike.
-Ctrl-C concludes from what was measured until then.
+Ctrl-C concludes from what was measured until then; the file of --json has it after each point.
 Exit codes: 0 done; 1 the work failed; 2 usage or refused target; 130 interrupted, with the result
 of what was done.";
 
@@ -95,10 +95,8 @@ pub(crate) struct SweepFlags {
     pub(crate) size: Option<u64>,
     #[command(flatten)]
     pub(crate) safety: SafetyFlags,
-    /// Write the result as JSON, after each point what is known by then; - is standard output, at
-    /// the end.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
     /// Seed of data, of simulated machines and of the order of the points.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,

@@ -6,6 +6,7 @@
 
 pub mod diagnosis;
 pub mod recording;
+pub mod sweep;
 
 use serde_json::{Value, json};
 use sustain_bench::result::{
@@ -405,6 +406,7 @@ pub fn assert_only_own_elements(own: &str) {
         "svg",
         "rect",
         "polyline",
+        "circle",
         "text",
     ];
     for opened in own.split('<').skip(1) {

@@ -18,6 +18,7 @@ pub mod judge;
 mod pacer;
 mod phase;
 pub mod plan;
+pub mod profile;
 mod remarks;
 pub mod result;
 mod room;

@@ -19,7 +19,7 @@ pub mod measure {
     pub use sustain_bench::plan::{Plan, SIZE_BYTES_DEFAULT};
     pub use sustain_bench::result;
     pub use sustain_bench::run::{measure, rehearse};
-    pub use sustain_bench::{Stop, judge, sweep, walls};
+    pub use sustain_bench::{Stop, judge, profile, sweep, walls};
 }
 
 /// Recording: stores, recorders, readers, the format.

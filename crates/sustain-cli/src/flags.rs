@@ -188,6 +188,11 @@ pub(crate) enum LayoutFlag {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MdFlag {
+    Raid0,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DataFlag {
     Fresh,
     Zero,

@@ -3,10 +3,12 @@
 //! plan -> grid -> schedule -> points -> judge -> answer -> result.
 
 mod answer;
+mod array;
 mod axes;
 mod conclude;
 mod event;
 mod judge;
+mod mdadm;
 mod noise;
 mod open;
 mod plan;
@@ -22,6 +24,7 @@ mod tests;
 
 pub use axes::LayoutKind;
 pub use event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
+pub use mdadm::Mdadm;
 pub use open::rehearse_sweep;
 pub use plan::{Orders, SweepPlan};
 pub use range::{Values, parse_counts, parse_sizes};

@@ -99,11 +99,12 @@ fn measure_session(
         observer(Event::Note(note.clone()));
     }
     let host = host(session, roots);
+    let mut alongside = Alongside::start(roots, &session.clock, &host.devices);
     let mut run = Stage {
         plan,
         session,
         stop,
-        alongside: Alongside::start(roots, &session.clock, &host.devices),
+        alongside: &mut alongside,
     };
     if let Some(why) = run.alongside.unreadable() {
         observer(Event::Note(why.to_owned()));
@@ -118,7 +119,7 @@ fn measure_session(
         Some(recommended) => Some(run.confirm(recommended, &outcome, threads, observer)?),
         None => None,
     };
-    let system = run.alongside.finish(start);
+    let system = alongside.finish(start);
     Ok(conclude(Conclusion {
         plan,
         session,

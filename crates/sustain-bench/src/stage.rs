@@ -31,7 +31,7 @@ pub(crate) struct Stage<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) session: &'a Session,
     pub(crate) stop: &'a Stop,
-    pub(crate) alongside: Alongside,
+    pub(crate) alongside: &'a mut Alongside,
 }
 
 impl Stage<'_> {
@@ -100,7 +100,7 @@ impl Stage<'_> {
         observer: &mut Observer<'_>,
     ) -> Result<(PhaseOutcome, Timestamp), Error> {
         let mut started = self.session.clock.now();
-        let alongside = &mut self.alongside;
+        let alongside = &mut *self.alongside;
         let mut tick = |start: Timestamp, now: Timestamp| {
             started = start;
             alongside.tick(now);
@@ -180,17 +180,17 @@ impl Stage<'_> {
                 )));
             }
         }
-        self.forget_cached();
+        forget_cached(self.session);
         Ok(())
     }
+}
 
-    /// What was just written must not be read back from memory.
-    pub(crate) fn forget_cached(&self) {
-        for target in &self.session.targets {
-            if let Some(file) = &target.target.file {
-                // Advice only: direct I/O does not need it, and failing it changes no result.
-                let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
-            }
+/// What was just written must not be read back from memory.
+pub(crate) fn forget_cached(session: &Session) {
+    for target in &session.targets {
+        if let Some(file) = &target.target.file {
+            // Advice only: direct I/O does not need it, and failing it changes no result.
+            let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
         }
     }
 }

@@ -94,6 +94,11 @@ pub(crate) enum LayoutFlag {
     Span,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MdFlag {
+    Raid0,
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;

@@ -10,6 +10,8 @@
 
 #[path = "lab/guest.rs"]
 mod guest;
+#[path = "lab/stacks.rs"]
+mod stacks;
 mod support;
 
 use serde_json::Value;

@@ -8,6 +8,8 @@
     reason = "a test that cannot go on should stop where it is, and may say why"
 )]
 
+#[path = "sweep/arrays.rs"]
+mod arrays;
 #[allow(dead_code, reason = "it is made for the tests of the guard")]
 #[path = "guard/devices.rs"]
 mod devices;

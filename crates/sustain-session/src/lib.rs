@@ -21,4 +21,4 @@ pub use machines::{Machines, SimulatedDisk};
 pub use name::TargetName;
 pub use open::{CreatedFiles, is_new, open_under_guard, rehearse_under_guard};
 pub use room::{Fitted, Growing, check_memory, fit_free_space, has_all_blocks};
-pub use stop::Stop;
+pub use stop::{Hold, Stop};

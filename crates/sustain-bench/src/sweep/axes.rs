@@ -17,6 +17,8 @@ pub enum LayoutKind {
     Stripe,
     /// One stream, one target after the other.
     Span,
+    /// One stream on an array of the targets (RAID 0), which the kernel's md driver stripes.
+    MdRaid0,
 }
 
 /// What is to be tried, axis by axis. Those with an order ascend.
@@ -30,7 +32,7 @@ pub struct Axes {
     pub paths: Vec<DataPath>,
     /// How several targets are used.
     pub layouts: Vec<LayoutKind>,
-    /// Chunks of a stripe; of no meaning for the other layouts.
+    /// Chunks of a stripe or an array; of no meaning for the other layouts.
     pub chunks_bytes: Vec<u64>,
     /// Orders of the targets, each with every target once.
     pub orders: Vec<Vec<usize>>,
@@ -115,7 +117,7 @@ impl Axes {
         match layout {
             LayoutKind::Independent => vec![Layout::Independent],
             LayoutKind::Span => vec![Layout::Span],
-            LayoutKind::Stripe => {
+            LayoutKind::Stripe | LayoutKind::MdRaid0 => {
                 let chunks = self.chunks_bytes.iter();
                 chunks
                     .map(|&chunk_bytes| Layout::Stripe { chunk_bytes })
@@ -145,6 +147,7 @@ impl Axes {
                                 engine,
                                 path,
                                 layout: Layout::Independent,
+                                is_array: layout == LayoutKind::MdRaid0,
                                 order: order.clone(),
                                 record_bytes: 0,
                                 depth: 0,
@@ -218,6 +221,9 @@ impl Axes {
             return Some(format!(
                 "direct I/O there goes in records of multiples of {alignment_bytes} bytes"
             ));
+        }
+        if setting.is_array && setting.path == DataPath::Buffered {
+            return Some("an array is measured past the page cache".to_owned());
         }
         if let Layout::Stripe { chunk_bytes } = setting.layout
             && !is_aligned(chunk_bytes)

@@ -6,7 +6,9 @@ use sustain_disk::target::{Direction, TargetKind};
 use sustain_disk::units::{Duration, Size};
 use sustain_host::{Description, Roots};
 
+use super::array::check_members;
 use super::axes::{Axes, Facts, Grid, LeftOut};
+use super::mdadm;
 use super::plan::SweepPlan;
 use super::schedule::Schedule;
 use super::setting::Setting;
@@ -43,6 +45,13 @@ pub fn rehearse_sweep(plan: &SweepPlan, roots: &Roots) -> Result<Vec<String>, Me
             Size(target.size_bytes)
         ));
     }
+    if grid.points.iter().any(|point| point.setting.is_array) {
+        statements.push(
+            "would build an array of these (md RAID 0) for each run with layout md-raid0, stop it \
+             and take its superblocks off again"
+                .to_owned(),
+        );
+    }
     let schedule = Schedule::new(
         &grid,
         plan.rounds,
@@ -63,6 +72,10 @@ pub(super) fn open(
     measuring: &Plan,
     roots: &Roots,
 ) -> Result<(Session, Grid), MeasureError> {
+    if plan.builds_arrays() {
+        check_members(plan)?;
+        mdadm::check(&plan.mdadm, roots)?;
+    }
     let mut session = Session::open(measuring, roots)?;
     let axes = plan.axes(&names(&session), session.direction)?;
     if axes.directions.contains(&Direction::Read) {

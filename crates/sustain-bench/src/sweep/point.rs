@@ -40,6 +40,22 @@ pub(crate) struct Outcome {
     pub(crate) engine: &'static str,
 }
 
+impl Outcome {
+    /// Of a point that could not even begin.
+    pub(super) fn without_run(why: String) -> Outcome {
+        Outcome {
+            rate_bytes_per_s: 0.0,
+            bytes: 0,
+            cpu_seconds_per_gb: None,
+            tail: Tail::default(),
+            is_tool_limited: false,
+            is_wrapped: false,
+            failed: Some(why),
+            engine: "none",
+        }
+    }
+}
+
 /// Latencies of all targets and all repeats, for the few longest of them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tail {

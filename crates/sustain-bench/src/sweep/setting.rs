@@ -69,6 +69,8 @@ pub struct Setting {
     pub path: DataPath,
     /// How several targets are used.
     pub layout: Layout,
+    /// Whether a stripe is an array of the kernel's (md RAID 0), instead of this program's own.
+    pub is_array: bool,
     /// The targets by number, in the order in which they are used.
     pub order: Vec<usize>,
     /// Bytes per request.
@@ -97,11 +99,31 @@ impl Setting {
         self.requests().saturating_mul(self.request_bytes())
     }
 
-    /// Bytes of the largest request that a target is given.
+    /// Bytes of the largest request that a target is given, or an array.
     pub fn request_bytes(&self) -> u64 {
         match self.layout {
-            Layout::Stripe { chunk_bytes } => self.record_bytes.min(chunk_bytes),
-            Layout::Independent | Layout::Span => self.record_bytes,
+            Layout::Stripe { chunk_bytes } if !self.is_array => self.record_bytes.min(chunk_bytes),
+            Layout::Independent | Layout::Stripe { .. } | Layout::Span => self.record_bytes,
+        }
+    }
+
+    /// The chunk of the array that must stand while it is measured, if it needs one.
+    pub fn array_chunk_bytes(&self) -> Option<u64> {
+        match self.layout {
+            Layout::Stripe { chunk_bytes } if self.is_array => Some(chunk_bytes),
+            Layout::Independent | Layout::Stripe { .. } | Layout::Span => None,
+        }
+    }
+
+    /// The same load on an array that stands, as its only target: as many requests in flight as its
+    /// members had together.
+    pub fn on_array(&self) -> Setting {
+        Setting {
+            layout: Layout::Independent,
+            is_array: false,
+            depth: self.depth.saturating_mul(self.order.len() as u32),
+            order: vec![0],
+            ..self.clone()
         }
     }
 
@@ -112,7 +134,7 @@ impl Setting {
             Axis::Direction => direction_name(self.direction).to_owned(),
             Axis::Engine => engine_name(self.engine).to_owned(),
             Axis::Path => path_name(self.path).to_owned(),
-            Axis::Layout => layout_name(self.layout).to_owned(),
+            Axis::Layout => layout_name(self).to_owned(),
             Axis::Chunk => match self.layout {
                 Layout::Stripe { chunk_bytes } => Size(chunk_bytes).to_string(),
                 Layout::Independent | Layout::Span => return None,
@@ -153,10 +175,11 @@ pub(super) fn path_name(path: DataPath) -> &'static str {
     }
 }
 
-/// The name of a layout on the command line.
-pub(super) fn layout_name(layout: Layout) -> &'static str {
-    match layout {
+/// The name of a setting's layout, on the command line and in results.
+pub(super) fn layout_name(setting: &Setting) -> &'static str {
+    match setting.layout {
         Layout::Independent => "independent",
+        Layout::Stripe { .. } if setting.is_array => "md-raid0",
         Layout::Stripe { .. } => "stripe",
         Layout::Span => "span",
     }

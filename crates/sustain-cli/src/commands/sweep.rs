@@ -13,8 +13,8 @@ use super::begin::{Begun, begin, rehearsed};
 use super::output::{self, Outputs};
 use super::say;
 use crate::Exit;
-use crate::flags::LayoutFlag;
 use crate::flags::sweep::SweepFlags;
+use crate::flags::{LayoutFlag, MdFlag};
 use crate::request::{UsageError, arguments, data_path, engine};
 
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -65,11 +65,13 @@ fn keep_result(outputs: Outputs<'_>, result: &SweepResult) -> anyhow::Result<()>
 
 fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
     let usage = |text: &str| Err(UsageError(text.to_owned()));
-    if flags.read && !flags.write && !flags.safety.destroy.is_empty() {
+    if flags.read && !flags.write && !flags.safety.destroy.is_empty() && flags.md.is_none() {
         return usage("--read destroys nothing: leave out --destroy");
     }
-    if flags.chunk.is_some() && !flags.layout.contains(&LayoutFlag::Stripe) {
-        return usage("--chunk goes with --layout stripe");
+    let layouts = layouts(flags);
+    let has_chunks = |layout| matches!(layout, &LayoutKind::Stripe | &LayoutKind::MdRaid0);
+    if flags.chunk.is_some() && !layouts.iter().any(has_chunks) {
+        return usage("--chunk goes with --layout stripe and with --md");
     }
     let is_all = |order: &String| order == "all";
     if flags.order.len() > 1 && flags.order.iter().any(is_all) {
@@ -93,7 +95,7 @@ fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
         record_sizes_bytes: flags.record_size.0.clone(),
         // They were read as numbers of 32 bits.
         depths: flags.depth.0.iter().map(|depth| *depth as u32).collect(),
-        layouts: each(flags.layout.iter().map(|flag| layout(*flag))),
+        layouts,
         chunks_bytes: match &flags.chunk {
             Some(Values(chunks)) => chunks.clone(),
             None => vec![CHUNK_BYTES],
@@ -111,12 +113,24 @@ fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
     })
 }
 
-fn layout(flag: LayoutFlag) -> LayoutKind {
-    match flag {
+/// What is asked for; an array is to be seen beside all that needs none.
+fn layouts(flags: &SweepFlags) -> Vec<LayoutKind> {
+    let all = [
+        LayoutFlag::Independent,
+        LayoutFlag::Stripe,
+        LayoutFlag::Span,
+    ];
+    let asked = match (flags.layout.as_slice(), flags.md) {
+        ([], Some(_)) => &all,
+        ([], None) => &all[..1],
+        (asked, _) => asked,
+    };
+    let asked = asked.iter().map(|flag| match flag {
         LayoutFlag::Independent => LayoutKind::Independent,
         LayoutFlag::Stripe => LayoutKind::Stripe,
         LayoutFlag::Span => LayoutKind::Span,
-    }
+    });
+    each(asked.chain(flags.md.map(|MdFlag::Raid0| LayoutKind::MdRaid0)))
 }
 
 /// Each value once, in the order in which they come.

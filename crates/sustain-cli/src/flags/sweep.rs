@@ -5,7 +5,7 @@ use sustain::disk::units::{parse_duration, parse_size};
 use sustain::measure::sweep::{Values, parse_counts, parse_sizes};
 
 use super::shared::{OutputFlags, SafetyFlags};
-use super::{EngineFlag, LayoutFlag, PathFlag};
+use super::{EngineFlag, LayoutFlag, MdFlag, PathFlag};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,6 +17,10 @@ Examples:
       With pictures: a curve for each axis, record size by depth as a map.
   sustain sweep sim:machines/demo.toml --layout independent,stripe --chunk 64KiB..4MiB --order all
       Layouts, chunks and orders of a simulated machine with four disks, in a moment.
+  sustain sweep /dev/sdb /dev/sdc --read --md raid0 --chunk 64KiB..4MiB --order all \
+      --record-size 1MiB --depth 8 --destroy /dev/sdb --destroy /dev/sdc
+      Arrays of two disks beside our own stripe, their own queues, and one after the other; what is
+      on the disks is lost.
 
 Lists have commas, ranges double: 4KiB..16MiB, 1..64. Settings are measured in turn, again and
 again, each pair of rounds forwards and backwards, so that what changes meanwhile touches all alike.
@@ -63,16 +67,15 @@ pub(crate) struct SweepFlags {
     #[arg(long, value_name = "COUNTS", default_value = "1..32", value_parser = parse_counts)]
     pub(crate) depth: Values,
     /// How several targets are used: each for itself, in chunks over all (RAID 0), or one after
-    /// the other.
-    #[arg(
-        long,
-        value_enum,
-        value_delimiter = ',',
-        value_name = "LIST",
-        default_value = "independent"
-    )]
+    /// the other [default: independent; with --md all].
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "LIST")]
     pub(crate) layout: Vec<LayoutFlag>,
-    /// Bytes on one target before the next takes over; with --layout stripe [default: 1MiB].
+    /// Also arrays of the kernel's, built with mdadm over the targets and stopped again for each
+    /// run. Superblocks are written, so every target must be named by --destroy, to read as well.
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub(crate) md: Option<MdFlag>,
+    /// Bytes on one target before the next takes over; with --layout stripe and --md [default:
+    /// 1MiB].
     #[arg(long, value_name = "SIZES", value_parser = parse_sizes)]
     pub(crate) chunk: Option<Values>,
     /// The order of the targets: all, or the names of all of them with commas, once for each order

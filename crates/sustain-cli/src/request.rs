@@ -3,11 +3,12 @@
 use sustain::disk::engine::EngineChoice;
 use sustain::disk::layout::Layout;
 use sustain::disk::meter::IntervalRule;
-use sustain::disk::target::{DataPath, Direction};
+use sustain::disk::target::DataPath;
 use sustain::disk::units::{parse_duration, parse_size};
 use sustain::measure::Plan;
 
-use crate::flags::{DataFlag, EngineFlag, LayoutFlag, LogFlag, MeasureFlags, PathFlag};
+use crate::flags::measure::{DataFlag, LogFlag, MeasureFlags};
+use crate::flags::{EngineFlag, LayoutFlag, PathFlag};
 
 /// A run is this long unless it is said otherwise.
 const TIME_NS: u64 = 30_000_000_000;
@@ -28,6 +29,13 @@ impl std::fmt::Display for UsageError {
 }
 
 impl std::error::Error for UsageError {}
+
+/// The command as typed, to repeat the run; a file may have a name that is no text.
+pub(crate) fn arguments() -> Vec<String> {
+    std::env::args_os()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect()
+}
 
 /// The engine that is asked for.
 pub(crate) fn engine(flag: EngineFlag) -> EngineChoice {
@@ -50,25 +58,17 @@ pub(crate) fn data_path(flag: PathFlag) -> DataPath {
 
 /// The plan that the flags ask for.
 pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
-    let direction = match (flags.write, flags.read) {
-        (true, _) => Some(Direction::Write),
-        (_, true) => Some(Direction::Read),
-        _ => None,
-    };
-    if flags.read && !flags.destroy.is_empty() {
-        return Err(usage("--read destroys nothing: leave out --destroy"));
-    }
     if flags.chunk.is_some() && flags.layout != LayoutFlag::Stripe {
         return Err(usage("--chunk goes with --layout stripe"));
     }
     let default = Plan::new(flags.targets.clone());
     Ok(Plan {
-        direction,
-        record_bytes: flags.record_size,
-        depth: flags.depth,
-        engine: engine(flags.engine),
+        direction: flags.direction.direction(&flags.safety)?,
+        record_bytes: flags.request.record_size,
+        depth: flags.request.depth,
+        engine: engine(flags.request.engine),
         threads: flags.threads,
-        path: data_path(flags.path),
+        path: data_path(flags.request.path),
         layout: match flags.layout {
             LayoutFlag::Independent => Layout::Independent,
             LayoutFlag::Stripe => Layout::Stripe {
@@ -84,14 +84,11 @@ pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
         buffer_bytes: flags.buffer,
         interval: interval(flags)?,
         fresh_data: flags.data == DataFlag::Fresh,
-        prewrite: !flags.no_prewrite,
+        prewrite: !flags.safety.no_prewrite,
         confirm: !flags.no_confirm,
-        destroy: flags.destroy.clone(),
+        destroy: flags.safety.destroy.clone(),
         seed: flags.seed,
-        // A file may have a name that is no text.
-        arguments: std::env::args_os()
-            .map(|argument| argument.to_string_lossy().into_owned())
-            .collect(),
+        arguments: arguments(),
         ..default
     })
 }

@@ -8,6 +8,7 @@
 mod collect;
 mod conclude;
 pub mod diagnose;
+pub mod effect;
 pub mod error;
 pub mod event;
 mod faces;

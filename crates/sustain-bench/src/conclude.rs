@@ -8,6 +8,7 @@ use sustain_disk::meter::{IntervalRule, Latency as LatencyMeter, Meter, mark_sha
 use sustain_disk::target::{DataPath, TargetKind};
 
 use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
+use crate::effect::result::EffectResult;
 use crate::judge::{Revisits, Step, burst, recommend as judge_recommend, steady};
 use crate::phase::PhaseOutcome;
 use crate::plan::{self, Plan};
@@ -34,6 +35,7 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) recommendation: Option<Recommendation>,
     pub(crate) host: Host,
     pub(crate) system: System,
+    pub(crate) effect: Option<EffectResult>,
     /// When the run began, in seconds since 1970.
     pub(crate) started_unix_s: i64,
 }
@@ -85,6 +87,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         recommendation,
         stalls: stalls(session, &outcome),
         system: conclusion.system,
+        effect: conclusion.effect,
         notes,
     }
 }

@@ -9,6 +9,7 @@ mod collect;
 pub mod compare;
 mod conclude;
 pub mod diagnose;
+pub mod effect;
 pub mod error;
 pub mod event;
 mod faces;

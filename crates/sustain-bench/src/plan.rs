@@ -9,6 +9,7 @@ use sustain_disk::meter::IntervalRule;
 use sustain_disk::target::{DataPath, Direction};
 pub use sustain_session::TargetName;
 
+use crate::effect::EffectPlan;
 use crate::error::MeasureError;
 
 /// Everything that can be asked of `measure`.
@@ -50,6 +51,8 @@ pub struct Plan {
     pub prewrite: bool,
     /// Confirm the recommendation by a paced run.
     pub confirm: bool,
+    /// Watch what the load does to the rest of the system.
+    pub effect: Option<EffectPlan>,
     /// What may be destroyed, as typed.
     pub destroy: Vec<String>,
     /// Say what would be done, and do nothing.
@@ -97,6 +100,7 @@ impl Plan {
             data: DataKind::Fresh,
             prewrite: true,
             confirm: true,
+            effect: None,
             destroy: Vec::new(),
             dry_run: false,
             seed: 0,
@@ -130,9 +134,13 @@ impl Plan {
         )))
     }
 
+    fn simulated_target(&self) -> Option<&String> {
+        self.targets.iter().find(|name| name.starts_with("sim:"))
+    }
+
     fn mixes_simulated_and_real(&self) -> bool {
-        let is_simulated = |name: &String| name.starts_with("sim:");
-        self.targets.iter().any(is_simulated) && !self.targets.iter().all(is_simulated)
+        let is_real = |name: &String| !name.starts_with("sim:");
+        self.simulated_target().is_some() && self.targets.iter().any(is_real)
     }
 
     /// Looks for demands that contradict each other.
@@ -158,6 +166,12 @@ impl Plan {
         }
         if self.threads == Some(0) {
             return usage("--threads must be at least 1");
+        }
+        if let Some(simulated) = self.simulated_target().filter(|_| self.effect.is_some()) {
+            return usage(&format!(
+                "{simulated} has no effect on this machine: its time is virtual; use --effect on \
+                 real targets only"
+            ));
         }
         if self.layout == (Layout::Stripe { chunk_bytes: 0 }) {
             return usage("--chunk must be at least one block");

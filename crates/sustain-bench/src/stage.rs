@@ -10,6 +10,7 @@ use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_host::{FileSystem, Roots};
 use sustain_session::{Alongside, Idle, Stop, devices_under};
 
+use crate::effect;
 use crate::error::MeasureError;
 use crate::event::{Event, Live, Observer, Phase};
 use crate::phase::{self, PhaseOutcome};
@@ -36,6 +37,9 @@ pub(crate) struct Stage<'a> {
 
 impl Stage<'_> {
     fn idle_ns(&self) -> u64 {
+        if self.plan.effect.is_some() {
+            return effect::idle_ns(self.plan);
+        }
         match self.plan.time_ns {
             Some(time_ns) if time_ns < SHORT_RUN_NS => IDLE_NS / 2,
             _ => IDLE_NS,
@@ -66,6 +70,11 @@ impl Stage<'_> {
 
     /// The run as the plan has it.
     pub(crate) fn setup(&self, threads: u32) -> PhaseSetup {
+        self.setup_by(self.plan.path, threads)
+    }
+
+    /// The same run by this path, to which the targets must have been switched.
+    pub(crate) fn setup_by(&self, path: DataPath, threads: u32) -> PhaseSetup {
         let plan = self.plan;
         let targets: Vec<usize> = (0..self.session.targets.len()).collect();
         PhaseSetup {
@@ -79,7 +88,7 @@ impl Stage<'_> {
             engine: plan.engine,
             threads,
             layout: plan.layout,
-            flush_at_end: plan.path == DataPath::Buffered && self.operation() == Operation::Write,
+            flush_at_end: path == DataPath::Buffered && self.operation() == Operation::Write,
             interval: plan.interval,
             time_ns: plan.time_ns,
             bytes: plan.bytes,

@@ -59,6 +59,7 @@ pub fn two_targets() -> MeasureResult {
         }),
         stalls: stalls(),
         system: system(),
+        effect: None,
         notes: vec!["the scratch file was written once before use".to_owned()],
         targets,
     }

@@ -51,11 +51,13 @@ pub fn trial(
     let measuring = plan.measuring();
     let (mut session, settings) = open(plan, &measuring, roots)?;
     let work = |observer: &mut SweepObserver<'_>| {
+        let devices = host(&session, roots).devices;
+        let mut alongside = Alongside::start(roots, &session.clock, &devices);
         let stage = Stage {
             plan: &measuring,
             session: &session,
             stop,
-            alongside: Alongside::start(roots, &session.clock, &host(&session, roots).devices),
+            alongside: &mut alongside,
         };
         Trial {
             plan,

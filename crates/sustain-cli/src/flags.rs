@@ -92,7 +92,8 @@ pub(crate) struct MeasureFlags {
     /// Drivers, each a thread with targets of its own [default: as many as the work needs].
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<u32>,
-    /// Past the page cache (direct) or through it (buffered).
+    /// Past the page cache (direct), through it (buffered), or by NVMe commands past the block
+    /// layer too (passthrough; on /dev/nvmeXnY).
     #[arg(long, value_enum, default_value_t = PathFlag::Direct)]
     pub(crate) path: PathFlag,
     /// How several targets are used: each for itself, in chunks over all (RAID 0), or one after
@@ -179,6 +180,7 @@ pub(crate) enum EngineFlag {
 pub(crate) enum PathFlag {
     Direct,
     Buffered,
+    Passthrough,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -110,6 +110,7 @@ pub(super) fn setup_of(
         record_bytes: setting.record_bytes,
         depth: setting.depth,
         engine: setting.engine,
+        path: setting.path,
         layout: setting.layout,
         flush_at_end: writes && setting.path == DataPath::Buffered,
         // Each request tells when it came: slow disks have few in a point.

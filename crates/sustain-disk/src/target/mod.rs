@@ -2,6 +2,7 @@
 
 mod alignment;
 mod open;
+mod passthrough;
 
 use std::fmt;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use rustix::fs::Stat;
 
 pub use open::{OpenRequest, open_dummy, open_null, open_path};
+pub use passthrough::{Passthrough, PassthroughPlace};
 
 /// The sort of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,13 +42,27 @@ impl fmt::Display for TargetKind {
     }
 }
 
-/// Whether bytes go past the page cache.
+/// Which way through the kernel bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataPath {
-    /// Straight to the device (O_DIRECT).
+    /// Past the page cache (O_DIRECT).
     Direct,
     /// Through the page cache.
     Buffered,
+    /// Past the block layer too: NVMe commands by [`Passthrough`]. The target itself is opened as
+    /// for [`DataPath::Direct`].
+    Passthrough,
+}
+
+impl DataPath {
+    /// Its name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            DataPath::Direct => "direct",
+            DataPath::Buffered => "buffered",
+            DataPath::Passthrough => "passthrough",
+        }
+    }
 }
 
 /// Which way the bytes go.
@@ -93,3 +109,24 @@ pub struct Candidate<'a> {
 
 /// Decides whether an existing thing may be written. Returns the reason if not.
 pub type Guard<'a> = dyn FnMut(&Candidate<'_>) -> Result<(), String> + 'a;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_block_device_has_no_passthrough() {
+        let directory = tempfile::tempdir().unwrap();
+        let request = OpenRequest {
+            direction: Direction::Write,
+            path: DataPath::Passthrough,
+            create: true,
+        };
+        for place in [directory.path().to_owned(), directory.path().join("new")] {
+            let refused = open_path("typed", &place, request, &mut |_| Ok(())).unwrap_err();
+            let refused = refused.to_string();
+            assert!(refused.contains("needs an NVMe namespace"), "{refused}");
+        }
+        assert!(std::fs::read_dir(&directory).unwrap().next().is_none());
+    }
+}

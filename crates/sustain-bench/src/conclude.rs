@@ -479,7 +479,7 @@ fn plan_facts(
         buffer_bytes: plan.buffer_bytes,
         interval_s,
         interval_bytes,
-        data: if plan.fresh_data { "fresh" } else { "zero" }.to_owned(),
+        data: plan.data.name().to_owned(),
         seed: plan.seed,
         simulated,
     }

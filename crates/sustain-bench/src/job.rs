@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 use crossbeam_channel::{Receiver, Sender};
 use sustain_disk::buffer::BufferPool;
 use sustain_disk::clock::{Timestamp, thread_cpu_ns};
-use sustain_disk::data::FreshData;
 use sustain_disk::driver::{Driver, DriverSetup, Progress, QueueSetup};
 use sustain_disk::engine::{
     self, Engine, EngineChoice, Limits, NvmeEngine, Operation, SimulatedEngine,
@@ -177,13 +176,9 @@ impl Job<'_> {
         let mut pool = BufferPool::new(buffers as usize, self.setup.record_bytes as usize)?;
         let writes = self.setup.operation == Operation::Write;
         // Each driver's data differs from that of the others.
-        let seed = self
-            .setup
-            .data_seed
-            .map(|seed| seed.wrapping_add(self.driver as u64));
-        let mut data = seed
-            .filter(|_| writes && !self.is_simulated())
-            .map(FreshData::new);
+        let seed = self.setup.data_seed.wrapping_add(self.driver as u64);
+        let is_written = writes && !self.is_simulated();
+        let mut data = self.setup.data.source(seed).filter(|_| is_written);
         if let Some(data) = &mut data {
             pool.free_mut()
                 .iter_mut()

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod collect;
+pub mod compare;
 mod conclude;
 pub mod diagnose;
 pub mod error;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use sustain_disk::data::DataKind;
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::IntervalRule;
@@ -43,8 +44,8 @@ pub struct Plan {
     pub buffer_bytes: u64,
     /// When intervals end.
     pub interval: IntervalRule,
-    /// Incompressible data, different in every 4 KiB; else zeros.
-    pub fresh_data: bool,
+    /// What is written.
+    pub data: DataKind,
     /// Write files once before the clock starts.
     pub prewrite: bool,
     /// Confirm the recommendation by a paced run.
@@ -96,7 +97,7 @@ impl Plan {
             rate_bytes_per_s: None,
             buffer_bytes: 512 << 20,
             interval: IntervalRule::Time(1_000_000_000),
-            fresh_data: true,
+            data: DataKind::Fresh,
             prewrite: true,
             confirm: true,
             destroy: Vec::new(),

@@ -1,5 +1,6 @@
 //! What a phase is to do, as the run orders it, and what each of its drivers says of itself.
 
+use sustain_disk::data::DataKind;
 use sustain_disk::engine::{EngineChoice, Operation};
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::IntervalRule;
@@ -29,8 +30,9 @@ pub(crate) struct PhaseSetup {
     /// Bound per target.
     pub(crate) bytes: Option<u64>,
     pub(crate) rate_bytes_per_s: Option<f64>,
-    /// Seed of fresh data; none for zeros.
-    pub(crate) data_seed: Option<u64>,
+    /// What is written, and the seed of it.
+    pub(crate) data: DataKind,
+    pub(crate) data_seed: u64,
     /// Nothing beyond this is touched on any target, if bounded.
     pub(crate) extent_bytes: Option<u64>,
     /// Whether streams start again at 0; none leaves it to the target.

@@ -2,6 +2,7 @@
 //! before, a phase run. Used by measuring and diagnosing, which order what happens when.
 
 use sustain_disk::clock::Timestamp;
+use sustain_disk::data::DataKind;
 use sustain_disk::engine::{EngineChoice, Operation};
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
@@ -84,7 +85,8 @@ impl Stage<'_> {
             time_ns: plan.time_ns,
             bytes: plan.bytes,
             rate_bytes_per_s: plan.rate_bytes_per_s,
-            data_seed: plan.fresh_data.then_some(plan.seed),
+            data: plan.data,
+            data_seed: plan.seed,
             extent_bytes: None,
             wraps: None,
             until_steady: plan.until_steady,
@@ -165,7 +167,8 @@ impl Stage<'_> {
             time_ns: None,
             bytes: None,
             rate_bytes_per_s: None,
-            data_seed: Some(self.plan.seed ^ 1),
+            data: DataKind::Fresh,
+            data_seed: self.plan.seed ^ 1,
             wraps: Some(false),
             until_steady: false,
             ..self.setup(1)

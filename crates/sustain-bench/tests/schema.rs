@@ -8,6 +8,7 @@
 use std::path::PathBuf;
 
 use schemars::{JsonSchema, schema_for};
+use sustain_bench::compare::result::{COMPARE_SCHEMA, CompareResult};
 use sustain_bench::diagnose::result::{DIAGNOSE_SCHEMA, DiagnoseResult};
 use sustain_bench::result::{MEASURE_SCHEMA, MeasureResult};
 use sustain_bench::sweep::result::{SWEEP_SCHEMA, SweepResult};
@@ -29,7 +30,7 @@ fn generated<T: JsonSchema>(command: &str, own: &str) -> serde_json::Value {
     schema
 }
 
-fn all() -> [(&'static str, serde_json::Value); 3] {
+fn all() -> [(&'static str, serde_json::Value); 4] {
     [
         (
             "measure",
@@ -38,6 +39,10 @@ fn all() -> [(&'static str, serde_json::Value); 3] {
         (
             "diagnose",
             generated::<DiagnoseResult>("diagnose", DIAGNOSE_SCHEMA),
+        ),
+        (
+            "compare",
+            generated::<CompareResult>("compare", COMPARE_SCHEMA),
         ),
         ("sweep", generated::<SweepResult>("sweep", SWEEP_SCHEMA)),
     ]

@@ -1,13 +1,15 @@
 //! From flags as typed to a plan that can be carried out; contradictions are explained.
 
+use sustain::disk::data::DataKind;
 use sustain::disk::engine::EngineChoice;
 use sustain::disk::layout::Layout;
 use sustain::disk::meter::IntervalRule;
-use sustain::disk::target::{DataPath, Direction};
+use sustain::disk::target::DataPath;
 use sustain::disk::units::{parse_duration, parse_size};
 use sustain::measure::Plan;
 
-use crate::flags::{DataFlag, EngineFlag, LayoutFlag, LogFlag, MeasureFlags, PathFlag};
+use crate::flags::measure::{DataFlag, LogFlag, MeasureFlags};
+use crate::flags::{EngineFlag, LayoutFlag, PathFlag};
 
 /// A run is this long unless it is said otherwise.
 const TIME_NS: u64 = 30_000_000_000;
@@ -28,6 +30,13 @@ impl std::fmt::Display for UsageError {
 }
 
 impl std::error::Error for UsageError {}
+
+/// The command as typed, to repeat the run; a file may have a name that is no text.
+pub(crate) fn arguments() -> Vec<String> {
+    std::env::args_os()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect()
+}
 
 /// The engine that is asked for.
 pub(crate) fn engine(flag: EngineFlag) -> EngineChoice {
@@ -52,25 +61,17 @@ pub(crate) fn data_path(flag: PathFlag) -> DataPath {
 
 /// The plan that the flags ask for.
 pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
-    let direction = match (flags.write, flags.read) {
-        (true, _) => Some(Direction::Write),
-        (_, true) => Some(Direction::Read),
-        _ => None,
-    };
-    if flags.read && !flags.destroy.is_empty() {
-        return Err(usage("--read destroys nothing: leave out --destroy"));
-    }
     if flags.chunk.is_some() && flags.layout != LayoutFlag::Stripe {
         return Err(usage("--chunk goes with --layout stripe"));
     }
     let default = Plan::new(flags.targets.clone());
     Ok(Plan {
-        direction,
-        record_bytes: flags.record_size,
-        depth: flags.depth,
-        engine: engine(flags.engine),
+        direction: flags.direction.direction(&flags.safety)?,
+        record_bytes: flags.request.record_size,
+        depth: flags.request.depth,
+        engine: engine(flags.request.engine),
         threads: flags.threads,
-        path: data_path(flags.path),
+        path: data_path(flags.request.path),
         layout: match flags.layout {
             LayoutFlag::Independent => Layout::Independent,
             LayoutFlag::Stripe => Layout::Stripe {
@@ -85,15 +86,16 @@ pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
         rate_bytes_per_s: flags.rate,
         buffer_bytes: flags.buffer,
         interval: interval(flags)?,
-        fresh_data: flags.data == DataFlag::Fresh,
-        prewrite: !flags.no_prewrite,
+        data: match flags.data {
+            DataFlag::Fresh => DataKind::Fresh,
+            DataFlag::Rewritten => DataKind::Rewritten,
+            DataFlag::Zero => DataKind::Zero,
+        },
+        prewrite: !flags.safety.no_prewrite,
         confirm: !flags.no_confirm,
-        destroy: flags.destroy.clone(),
+        destroy: flags.safety.destroy.clone(),
         seed: flags.seed,
-        // A file may have a name that is no text.
-        arguments: std::env::args_os()
-            .map(|argument| argument.to_string_lossy().into_owned())
-            .collect(),
+        arguments: arguments(),
         ..default
     })
 }
@@ -174,6 +176,14 @@ mod tests {
         assert!(rule("5").is_err());
         let log = plan_of(&["--log", "dskwtst"]).unwrap();
         assert_eq!(log.interval, IntervalRule::Bytes(20 << 20));
+    }
+
+    #[test]
+    fn data_is_fresh_unless_it_is_said_otherwise() {
+        let data = |arguments| plan_of(arguments).unwrap().data;
+        assert_eq!(data(&[]), DataKind::Fresh);
+        assert_eq!(data(&["--data", "rewritten"]), DataKind::Rewritten);
+        assert_eq!(data(&["--data", "zero"]), DataKind::Zero);
     }
 
     #[test]

@@ -84,7 +84,8 @@ fn advice(errno: Errno) -> Option<&'static str> {
         return Some(status.advice());
     }
     match errno.0 {
-        libc::EIO => Some(
+        // Drivers differ in what they make of a medium error.
+        libc::EIO | libc::ENODATA | libc::EILSEQ | libc::EREMOTEIO => Some(
             "The device could not do it: look at the kernel log (dmesg) and the disk's own \
              error counters (smartctl -x)",
         ),
@@ -93,6 +94,9 @@ fn advice(errno: Errno) -> Option<&'static str> {
             "The device refused the request: its record size or alignment may not fit; try \
              --record-size 1MiB or --path buffered",
         ),
+        libc::ETIMEDOUT => {
+            Some("The device did not answer in time: look at the kernel log (dmesg) and its cable")
+        }
         libc::ENODEV | libc::ENXIO => Some("The device is gone: check its cable and power"),
         libc::EROFS | libc::EPERM => Some("It may not be written: check that it is not read-only"),
         libc::EFBIG => Some("The file may not grow so far: use a smaller --size"),
@@ -175,5 +179,25 @@ mod tests {
         assert!(text.contains("the medium could not be read"), "{text}");
         assert!(text.contains("smartctl"), "{text}");
         assert_eq!(Errno(libc::EIO).of_kernel(), Some(libc::EIO));
+    }
+
+    #[test]
+    fn a_medium_error_has_one_advice_whatever_the_driver_makes_of_it() {
+        let reason = |errno| {
+            let error = RequestError {
+                target: "/dev/sdz".to_owned(),
+                operation: Operation::Read,
+                offset_bytes: 4096,
+                errno: Errno(errno),
+            };
+            error.to_string()
+        };
+        // ATA and NVMe.
+        for errno in [libc::EIO, libc::ENODATA] {
+            let reason = reason(errno);
+            assert!(reason.starts_with("read on /dev/sdz at byte 4096 failed: "));
+            assert!(reason.contains("kernel log"), "{reason}");
+        }
+        assert!(!reason(libc::ELOOP).contains("kernel log"));
     }
 }

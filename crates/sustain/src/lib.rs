@@ -12,6 +12,7 @@
 
 /// Measuring: plan, run, events, result; and diagnosing, which measures subsets.
 pub mod measure {
+    pub use sustain_bench::compare;
     pub use sustain_bench::diagnose;
     pub use sustain_bench::error::MeasureError;
     pub use sustain_bench::event::{Event, Live, LiveTarget, Observer, Phase};

@@ -3,20 +3,19 @@
 //! plan -> grid -> schedule -> points -> judge -> answer -> result.
 
 mod answer;
-mod axes;
+pub(crate) mod axes;
 mod conclude;
 mod event;
 mod judge;
 mod noise;
-mod open;
+pub(crate) mod open;
 mod plan;
-mod point;
+pub(crate) mod point;
 mod range;
 pub mod result;
 mod run;
 mod schedule;
-mod setting;
-mod student;
+pub(crate) mod setting;
 #[cfg(test)]
 mod tests;
 

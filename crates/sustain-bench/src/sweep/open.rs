@@ -66,34 +66,9 @@ pub(super) fn open(
     let mut session = Session::open(measuring, roots)?;
     let axes = plan.axes(&names(&session), session.direction)?;
     if axes.directions.contains(&Direction::Read) {
-        for target in &mut session.targets {
-            // What is to be read must have been written.
-            let kind = target.target.kind;
-            let is_empty = kind == TargetKind::ScratchFile
-                || (kind == TargetKind::File && target.target.capacity_bytes.is_none());
-            target.needs_prewrite |= is_empty;
-        }
+        write_what_is_read(&mut session);
     }
-    let is_passed_through = plan.paths.contains(&DataPath::Passthrough);
-    let no_passthrough = if is_passed_through {
-        session.pass_through(roots).err()
-    } else {
-        None
-    };
-    let sizes = session.targets.iter().map(|target| target.size_bytes);
-    let alignments = session.targets.iter().map(alignment_bytes);
-    let facts = Facts {
-        alignment_bytes: alignments.max().unwrap_or(1),
-        least_size_bytes: sizes.min().unwrap_or(0),
-        // Where the machine does not say what it has, the kernel will.
-        memory_bytes: Description::read(roots).map_or(u64::MAX, |found| found.memory_bytes / 2),
-        is_simulated: session.clock.is_virtual(),
-        has_null: session
-            .targets
-            .iter()
-            .any(|target| target.target.kind == TargetKind::Null),
-        no_passthrough,
-    };
+    let facts = facts(&mut session, &plan.paths, roots);
     let grid = axes.grid(&facts);
     if session.targets.len() > 1 {
         check_chunks(&axes, &grid)?;
@@ -106,6 +81,38 @@ pub(super) fn open(
         )));
     }
     Ok((session, grid))
+}
+
+/// What is to be read must have been written.
+pub(crate) fn write_what_is_read(session: &mut Session) {
+    for target in &mut session.targets {
+        let kind = target.target.kind;
+        let is_empty = kind == TargetKind::ScratchFile
+            || (kind == TargetKind::File && target.target.capacity_bytes.is_none());
+        target.needs_prewrite |= is_empty;
+    }
+}
+
+/// What decides which settings are possible on these targets, which are opened for these paths.
+pub(crate) fn facts(session: &mut Session, paths: &[DataPath], roots: &Roots) -> Facts {
+    let is_passed_through = paths.contains(&DataPath::Passthrough);
+    let no_passthrough = is_passed_through
+        .then(|| session.pass_through(roots).err())
+        .flatten();
+    let sizes = session.targets.iter().map(|target| target.size_bytes);
+    let alignments = session.targets.iter().map(alignment_bytes);
+    Facts {
+        alignment_bytes: alignments.max().unwrap_or(1),
+        least_size_bytes: sizes.min().unwrap_or(0),
+        // Where the machine does not say what it has, the kernel will.
+        memory_bytes: Description::read(roots).map_or(u64::MAX, |found| found.memory_bytes / 2),
+        is_simulated: session.clock.is_virtual(),
+        has_null: session
+            .targets
+            .iter()
+            .any(|target| target.target.kind == TargetKind::Null),
+        no_passthrough,
+    }
 }
 
 fn alignment_bytes(target: &OpenTarget) -> u64 {

@@ -1,7 +1,6 @@
 //! `sustain measure`: runs the plan, shows it live, writes what was asked for, says the sentence.
 
 use std::io::{IsTerminal, Write};
-use std::path::Path;
 
 use sustain::host::Roots;
 use sustain::measure::result::MeasureResult;
@@ -9,58 +8,48 @@ use sustain::measure::{Event, Stop, measure, rehearse};
 use sustain::report::terminal::{LiveKind, LiveView, dskwtst_line, sentence, summary};
 use sustain::report::{html, json};
 
+use super::begin::{Begun, begin, rehearsed};
 use super::output::{self, Outputs};
 use super::say;
 use crate::Exit;
-use crate::flags::{LogFlag, MeasureFlags};
-use crate::{interrupt, request};
+use crate::flags::measure::{LogFlag, MeasureFlags};
+use crate::request;
 
 pub(crate) fn run(flags: &MeasureFlags) -> anyhow::Result<Exit> {
     let plan = request::plan(flags)?;
     let roots = Roots::default();
-    if flags.dry_run {
-        rehearse(&plan, &roots)?
-            .iter()
-            .for_each(|statement| say(statement));
-        return Ok(Exit::Done);
+    if flags.safety.dry_run {
+        return Ok(rehearsed(&rehearse(&plan, &roots)?));
     }
-    let outputs = Outputs {
-        json: flags.json.as_deref(),
-        report: flags.report.as_deref(),
-    };
-    outputs.check(&flags.targets)?;
-    let stop = Stop::default();
-    interrupt::watch(&stop)?;
-    let mut face = Face::new(flags);
+    let outputs = Outputs::from(&flags.output);
+    let Begun { stop, live } = begin(&flags.targets, outputs)?;
+    let mut face = Face::new(flags, live);
     let result = measure(&plan, &roots, &stop, &mut |event| face.take(event));
     face.finish();
     let result = result?;
-    present(flags, &result)?;
+    present(flags, outputs, &result)?;
     Ok(exit(&result, &stop))
 }
 
-fn present(flags: &MeasureFlags, result: &MeasureResult) -> anyhow::Result<()> {
-    let json_on_stdout = flags
-        .json
-        .as_deref()
-        .is_some_and(output::is_standard_output);
-    let width = output::width();
-    let text = format!("{}\n{}\n", summary(result, width), sentence(result));
-    // The files first: a closed pipe must not cost the result of hours.
-    if let Some(path) = &flags.json {
-        output::write(path, &json::write_measure(result)?)?;
+fn present(
+    flags: &MeasureFlags,
+    outputs: Outputs<'_>,
+    result: &MeasureResult,
+) -> anyhow::Result<()> {
+    let text = format!(
+        "{}\n{}\n",
+        summary(result, output::width()),
+        sentence(result)
+    );
+    let json = || json::write_measure(result);
+    let page = || html::measure_html(std::slice::from_ref(result));
+    if flags.log.is_none() {
+        return outputs.deliver(&text, json, page);
     }
-    if let Some(path) = &flags.report {
-        output::write(path, &html::measure_html(std::slice::from_ref(result))?)?;
-    }
-    if json_on_stdout || flags.log.is_some() {
-        say(text.trim_end());
-    } else {
-        output::write(Path::new("-"), &text)?;
-    }
-    if let Some(path) = &flags.report {
-        say(&format!("report: {}", path.display()));
-    }
+    // Standard output is the log's.
+    outputs.write_files(json, page)?;
+    say(text.trim_end());
+    outputs.say_report();
     Ok(())
 }
 
@@ -87,13 +76,9 @@ struct Face {
 }
 
 impl Face {
-    fn new(flags: &MeasureFlags) -> Face {
+    fn new(flags: &MeasureFlags, live: LiveKind) -> Face {
         let log = flags.log.map(|LogFlag::Dskwtst| {
-            let json_on_stdout = flags
-                .json
-                .as_deref()
-                .is_some_and(output::is_standard_output);
-            if json_on_stdout {
+            if Outputs::from(&flags.output).json_on_standard_output() {
                 Box::new(std::io::stderr()) as Box<dyn Write + Send>
             } else {
                 Box::new(std::io::stdout())
@@ -103,11 +88,7 @@ impl Face {
         let kind = if log.is_some() && std::io::stdout().is_terminal() {
             LiveKind::Silent
         } else {
-            let simulated = flags
-                .targets
-                .iter()
-                .all(|target| target.starts_with("sim:"));
-            LiveKind::for_stderr(simulated)
+            live
         };
         Face {
             view: LiveView::new(kind, Box::new(std::io::stderr())),

@@ -1,5 +1,6 @@
 //! One file per command. Only here does the tool print.
 
+mod begin;
 pub(crate) mod create;
 pub(crate) mod devices;
 pub(crate) mod diagnose;

@@ -1,4 +1,4 @@
-//! Where results go: looked at before the work, written whole after it. Both commands call it. It
+//! Where results go: looked at before the work, written whole after it. Every command calls it. It
 //! must never harm what is no result of this tool, and looking must leave nothing behind.
 
 use std::ffi::OsString;
@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use rustix::fs::{major, minor};
 use sustain::disk::simulated::parse_target;
+use sustain::report::ReportError;
 
+use super::say;
+use crate::flags::shared::OutputFlags;
 use crate::request::UsageError;
 
 /// What is written, and so what may stand in its place before.
@@ -27,7 +30,61 @@ pub(crate) struct Outputs<'a> {
     pub(crate) report: Option<&'a Path>,
 }
 
+impl<'a> From<&'a OutputFlags> for Outputs<'a> {
+    fn from(flags: &'a OutputFlags) -> Outputs<'a> {
+        Outputs {
+            json: flags.json.as_deref(),
+            report: flags.report.as_deref(),
+        }
+    }
+}
+
 impl Outputs<'_> {
+    /// Whether standard output is for the result, so that the words must go elsewhere.
+    pub(crate) fn json_on_standard_output(&self) -> bool {
+        self.json.is_some_and(is_standard_output)
+    }
+
+    /// Writes the documents that were asked for, then the words.
+    pub(crate) fn deliver(
+        &self,
+        text: &str,
+        json: impl FnOnce() -> Result<String, ReportError>,
+        page: impl FnOnce() -> Result<String, ReportError>,
+    ) -> anyhow::Result<()> {
+        self.write_files(json, page)?;
+        if self.json_on_standard_output() {
+            say(text.trim_end());
+        } else {
+            write(Path::new("-"), text)?;
+        }
+        self.say_report();
+        Ok(())
+    }
+
+    /// Writes the documents that were asked for: before any words, for a closed pipe must not cost
+    /// the result of hours.
+    pub(crate) fn write_files(
+        &self,
+        json: impl FnOnce() -> Result<String, ReportError>,
+        page: impl FnOnce() -> Result<String, ReportError>,
+    ) -> anyhow::Result<()> {
+        if let Some(path) = self.json {
+            write(path, &json()?)?;
+        }
+        if let Some(path) = self.report {
+            write(path, &page()?)?;
+        }
+        Ok(())
+    }
+
+    /// Tells where the pictures are.
+    pub(crate) fn say_report(&self) {
+        if let Some(path) = self.report {
+            say(&format!("report: {}", path.display()));
+        }
+    }
+
     /// Hours of measuring must not end at a path that cannot be written, nor a result in the place
     /// of what was measured.
     pub(crate) fn check(&self, targets: &[String]) -> Result<(), UsageError> {

@@ -21,7 +21,7 @@ use super::{say, stores};
 use crate::Exit;
 use crate::flags::record::{DurableFlag, OnFullFlag, RecordFlags, SourceSpecArgument};
 use crate::interrupt;
-use crate::request::{UsageError, engine};
+use crate::request::{UsageError, arguments, engine};
 
 /// A status line is written at least this often.
 const STATUS_EVERY_S: f64 = 1.0;
@@ -124,10 +124,7 @@ fn plan(flags: &RecordFlags) -> Result<RecordPlan, UsageError> {
         },
         size_bytes: flags.size,
         dry_run: flags.dry_run,
-        // A file may have a name that is no text.
-        arguments: std::env::args_os()
-            .map(|argument| argument.to_string_lossy().into_owned())
-            .collect(),
+        arguments: arguments(),
     })
 }
 

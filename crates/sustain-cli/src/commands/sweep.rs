@@ -5,44 +5,34 @@ use std::path::Path;
 
 use sustain::disk::target::Direction;
 use sustain::host::Roots;
-use sustain::measure::Stop;
 use sustain::measure::sweep::{
     LayoutKind, Orders, SweepPlan, Values, rehearse_sweep, result::SweepResult, sweep,
 };
 use sustain::report::json;
-use sustain::report::terminal::{LiveKind, SweepView, sweep_answer, sweep_text};
+use sustain::report::terminal::{SweepView, sweep_answer, sweep_text};
 
+use super::begin::{Begun, begin, rehearsed};
 use super::output::{self, Outputs};
 use super::say;
+use crate::Exit;
 use crate::flags::LayoutFlag;
 use crate::flags::sweep::SweepFlags;
-use crate::request::{UsageError, data_path, engine};
-use crate::{Exit, interrupt};
+use crate::request::{UsageError, arguments, data_path, engine};
 
 const CHUNK_BYTES: u64 = 1 << 20;
 
 pub(crate) fn run(flags: &SweepFlags) -> anyhow::Result<Exit> {
     let plan = plan(flags)?;
     let roots = Roots::default();
-    if flags.dry_run {
-        rehearse_sweep(&plan, &roots)?
-            .iter()
-            .for_each(|statement| say(statement));
-        return Ok(Exit::Done);
+    if flags.safety.dry_run {
+        return Ok(rehearsed(&rehearse_sweep(&plan, &roots)?));
     }
     let outputs = Outputs {
         json: flags.json.as_deref(),
         report: None,
     };
-    outputs.check(&flags.targets)?;
-    let stop = Stop::default();
-    interrupt::watch(&stop)?;
-    let simulated = flags
-        .targets
-        .iter()
-        .all(|target| target.starts_with("sim:"));
-    let kind = LiveKind::for_stderr(simulated);
-    let mut view = SweepView::new(kind, Box::new(std::io::stderr()));
+    let Begun { stop, live } = begin(&flags.targets, outputs)?;
+    let mut view = SweepView::new(live, Box::new(std::io::stderr()));
     let mut not_kept = None;
     let mut keep = |result: &SweepResult| {
         // What cannot be kept now may be written at the end; the sweep goes on.
@@ -80,7 +70,7 @@ fn keep_result(flags: &SweepFlags, result: &SweepResult) -> anyhow::Result<()> {
 
 fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
     let usage = |text: &str| Err(UsageError(text.to_owned()));
-    if flags.read && !flags.write && !flags.destroy.is_empty() {
+    if flags.read && !flags.write && !flags.safety.destroy.is_empty() {
         return usage("--read destroys nothing: leave out --destroy");
     }
     if flags.chunk.is_some() && !flags.layout.contains(&LayoutFlag::Stripe) {
@@ -118,13 +108,10 @@ fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
         rounds: flags.rounds,
         budget_ns: flags.budget,
         size_bytes: flags.size,
-        prewrite: !flags.no_prewrite,
-        destroy: flags.destroy.clone(),
+        prewrite: !flags.safety.no_prewrite,
+        destroy: flags.safety.destroy.clone(),
         seed: flags.seed,
-        // A file may have a name that is no text.
-        arguments: std::env::args_os()
-            .map(|argument| argument.to_string_lossy().into_owned())
-            .collect(),
+        arguments: arguments(),
         ..default
     })
 }

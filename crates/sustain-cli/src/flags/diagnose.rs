@@ -1,11 +1,9 @@
 //! The flags of `sustain diagnose`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use sustain::disk::units::{parse_duration, parse_size};
 
-use super::{EngineFlag, PathFlag};
+use super::shared::{DirectionFlags, OutputFlags, RequestFlags, SafetyFlags};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,46 +26,21 @@ pub(crate) struct DiagnoseFlags {
     /// sim:MACHINE.toml for all disks of a simulated machine.
     #[arg(required = true, value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
-    /// Write; the default where nothing can be harmed (directories, new files, sim:).
-    #[arg(long, conflicts_with = "read")]
-    pub(crate) write: bool,
-    /// Read; the default on block devices and existing files.
-    #[arg(long)]
-    pub(crate) read: bool,
+    #[command(flatten)]
+    pub(crate) direction: DirectionFlags,
     /// How long each subset is measured; longer runs scatter less.
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse_duration)]
     pub(crate) time_per_run: u64,
-    /// Bytes per request.
-    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = parse_size)]
-    pub(crate) record_size: u64,
-    /// Requests kept in flight on each target.
-    #[arg(long, value_name = "N", default_value_t = 8)]
-    pub(crate) depth: u32,
-    /// How requests are issued; auto takes the best that this system allows.
-    #[arg(long, value_enum, default_value_t = EngineFlag::Auto)]
-    pub(crate) engine: EngineFlag,
-    /// Past the page cache (direct) or through it (buffered).
-    #[arg(long, value_enum, default_value_t = PathFlag::Direct)]
-    pub(crate) path: PathFlag,
+    #[command(flatten)]
+    pub(crate) request: RequestFlags,
     /// Use this much of each target, from its start, again and again [default: 4GiB for new files,
     /// else the whole target].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
-    /// Do not write files once before the clock starts.
-    #[arg(long)]
-    pub(crate) no_prewrite: bool,
-    /// What is on this target may be destroyed; as typed, once for each.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) destroy: Vec<String>,
-    /// Say what would be done, written and destroyed, and do nothing.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Write the result as JSON; - is standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Write a report with pictures: one file that opens offline.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) safety: SafetyFlags,
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
     /// Seed of data and simulated machines.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,

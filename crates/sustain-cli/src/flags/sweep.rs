@@ -6,6 +6,7 @@ use clap::Args;
 use sustain::disk::units::{parse_duration, parse_size};
 use sustain::measure::sweep::{Values, parse_counts, parse_sizes};
 
+use super::shared::SafetyFlags;
 use super::{EngineFlag, LayoutFlag, PathFlag};
 
 const EXAMPLES: &str = "\
@@ -95,15 +96,8 @@ pub(crate) struct SweepFlags {
     /// else the whole target].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
-    /// Do not write files once before the clock starts.
-    #[arg(long)]
-    pub(crate) no_prewrite: bool,
-    /// What is on this target may be destroyed; as typed, once for each.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) destroy: Vec<String>,
-    /// Say what would be done, written and destroyed, and do nothing.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) safety: SafetyFlags,
     /// Write the result as JSON, after each point what is known by then; - is standard output, at
     /// the end.
     #[arg(long, value_name = "FILE")]

@@ -1,0 +1,84 @@
+//! Flags that several commands share: what is driven, how, under whose permission, and where the
+//! result goes. Each is written down here once, so that it means the same everywhere.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use sustain::disk::target::Direction;
+use sustain::disk::units::parse_size;
+
+use super::{EngineFlag, PathFlag};
+use crate::request::UsageError;
+
+/// Which way the data goes, if one way only.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct DirectionFlags {
+    /// Write; the default where nothing can be harmed (directories, new files, null:, sim:).
+    #[arg(long, conflicts_with = "read")]
+    pub(crate) write: bool,
+    /// Read; the default on block devices and existing files.
+    #[arg(long)]
+    pub(crate) read: bool,
+}
+
+impl DirectionFlags {
+    /// The direction that is asked for; none leaves it to what the targets are.
+    ///
+    /// # Errors
+    ///
+    /// Reading under a permission to destroy: one of the two is a mistake.
+    pub(crate) fn direction(self, safety: &SafetyFlags) -> Result<Option<Direction>, UsageError> {
+        if self.read && !safety.destroy.is_empty() {
+            let text = "--read destroys nothing: leave out --destroy";
+            return Err(UsageError(text.to_owned()));
+        }
+        Ok(match (self.write, self.read) {
+            (true, _) => Some(Direction::Write),
+            (_, true) => Some(Direction::Read),
+            _ => None,
+        })
+    }
+}
+
+/// How requests are made, where one way is measured.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct RequestFlags {
+    /// Bytes per request.
+    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = parse_size)]
+    pub(crate) record_size: u64,
+    /// Requests kept in flight on each target.
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub(crate) depth: u32,
+    /// How requests are issued; auto takes the best that this system allows.
+    #[arg(long, value_enum, default_value_t = EngineFlag::Auto)]
+    pub(crate) engine: EngineFlag,
+    /// Past the page cache (direct), through it (buffered), or, to measure, by NVMe commands past
+    /// the block layer too (passthrough).
+    #[arg(long, value_enum, default_value_t = PathFlag::Direct)]
+    pub(crate) path: PathFlag,
+}
+
+/// What may be done to the targets.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SafetyFlags {
+    /// Do not write files once before the clock starts.
+    #[arg(long)]
+    pub(crate) no_prewrite: bool,
+    /// What is on this target may be destroyed; as typed, once for each.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) destroy: Vec<String>,
+    /// Say what would be done, written and destroyed, and do nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Where the result goes, besides the words.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct OutputFlags {
+    /// Write the result as JSON; - is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write a report with pictures: one file that opens offline.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+}

@@ -1,5 +1,6 @@
 //! What a trial of two settings is asked to do, as the user said it; nothing here touches a disk.
 
+use sustain_disk::data::DataKind;
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::IntervalRule;
@@ -33,8 +34,8 @@ pub struct TrialSetting {
     pub record_bytes: u64,
     /// Requests in flight per target.
     pub depth: u32,
-    /// Incompressible data; else zeros.
-    pub fresh_data: bool,
+    /// What is written.
+    pub data: DataKind,
 }
 
 impl TrialSetting {

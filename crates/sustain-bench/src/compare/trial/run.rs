@@ -110,7 +110,7 @@ impl Orders<'_> {
             setting.path == DataPath::Buffered && setting.direction == Direction::Write;
         let each = (self.buffered_bytes / setting.record_bytes).max(1) * setting.record_bytes;
         let like = PhaseSetup {
-            data_seed: typed.fresh_data.then_some(self.plan.seed),
+            data: typed.data,
             may_start_anew: like.may_start_anew && typed.threads.is_none(),
             threads: typed.threads.unwrap_or(like.threads),
             ..like.clone()

@@ -3,6 +3,7 @@
 
 use std::sync::Mutex;
 
+use sustain_disk::data::DataKind;
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::DataPath;
@@ -28,7 +29,7 @@ fn setting(depth: u32) -> TrialSetting {
         layout: Layout::Independent,
         record_bytes: 1 << 20,
         depth,
-        fresh_data: true,
+        data: DataKind::Fresh,
     }
 }
 

@@ -5,7 +5,7 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::error::RequestError;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::{IntervalRule, Latency as LatencyMeter, Meter, mark_shared};
-use sustain_disk::target::{DataPath, TargetKind};
+use sustain_disk::target::TargetKind;
 
 use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
 use crate::effect::result::EffectResult;
@@ -282,7 +282,7 @@ fn target_error(failure: &Failure, name: &str) -> TargetError {
         operation: failure.operation.to_string(),
         offset_bytes: failure.offset_bytes,
         message: request_error(failure, name).reason(),
-        errno: Some(failure.errno.0),
+        errno: failure.errno.of_kernel(),
     }
 }
 
@@ -471,12 +471,7 @@ fn plan_facts(
         threads,
         record_size_bytes: plan.record_bytes,
         depth: plan.depth,
-        path: if plan.path == DataPath::Direct {
-            "direct"
-        } else {
-            "buffered"
-        }
-        .to_owned(),
+        path: plan.path.name().to_owned(),
         layout: layout.to_owned(),
         chunk_bytes,
         time_s: plan.time_ns.map(seconds),

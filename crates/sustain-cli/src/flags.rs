@@ -85,6 +85,7 @@ pub(crate) enum EngineFlag {
 pub(crate) enum PathFlag {
     Direct,
     Buffered,
+    Passthrough,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -129,6 +129,7 @@ fn add_dummy(session: &mut Session) -> Result<Option<usize>, MeasureError> {
         target: open_dummy(session.direction)?,
         path: None,
         simulated: None,
+        passthrough: None,
         size_bytes: u64::MAX,
         wraps: false,
         needs_prewrite: false,

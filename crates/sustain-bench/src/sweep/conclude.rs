@@ -16,7 +16,7 @@ use super::result::{
     AgainstBest, Host, LeftOutSettings, SWEEP_SCHEMA, SweepAnswer, SweepAxis, SweepDrift,
     SweepMeasurement, SweepPlanUsed, SweepPoint, SweepResult, SweepSetting, SweepValue,
 };
-use super::setting::{Axis, Setting, layout_name, path_name};
+use super::setting::{Axis, Setting, layout_name};
 use crate::conclude::{engine_name, time_of_day};
 use crate::plan::direction_name;
 
@@ -140,7 +140,7 @@ impl Swept<'_> {
         SweepSetting {
             direction: direction_name(setting.direction).to_owned(),
             engine: engine_name(setting.engine).to_owned(),
-            path: path_name(setting.path).to_owned(),
+            path: setting.path.name().to_owned(),
             layout: layout_name(setting).to_owned(),
             chunk_bytes: match setting.layout {
                 Layout::Stripe { chunk_bytes } => Some(chunk_bytes),

@@ -2,7 +2,7 @@
 //! is going to be done, in words. The run calls it; nothing is written here.
 
 use sustain_disk::layout::Layout;
-use sustain_disk::target::{Direction, TargetKind};
+use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_disk::units::{Duration, Size};
 use sustain_host::{Description, Roots};
 
@@ -14,7 +14,7 @@ use super::schedule::Schedule;
 use super::setting::Setting;
 use crate::error::MeasureError;
 use crate::plan::Plan;
-use crate::session::Session;
+use crate::session::{OpenTarget, Session};
 
 /// Says what `sweep` would do, write and destroy, and does nothing.
 ///
@@ -81,7 +81,7 @@ pub(super) fn open(
     if axes.directions.contains(&Direction::Read) {
         write_what_is_read(&mut session);
     }
-    let facts = facts(&session, roots);
+    let facts = facts(&mut session, &plan.paths, roots);
     let grid = axes.grid(&facts);
     if session.targets.len() > 1 {
         check_chunks(&axes, &grid)?;
@@ -106,15 +106,16 @@ pub(crate) fn write_what_is_read(session: &mut Session) {
     }
 }
 
-/// What decides which settings are possible on these targets.
-pub(crate) fn facts(session: &Session, roots: &Roots) -> Facts {
+/// What decides which settings are possible on these targets, which are opened for these paths.
+pub(crate) fn facts(session: &mut Session, paths: &[DataPath], roots: &Roots) -> Facts {
+    let is_passed_through = paths.contains(&DataPath::Passthrough);
+    let no_passthrough = is_passed_through
+        .then(|| session.pass_through(roots).err())
+        .flatten();
     let sizes = session.targets.iter().map(|target| target.size_bytes);
-    let alignments = session.targets.iter();
+    let alignments = session.targets.iter().map(alignment_bytes);
     Facts {
-        alignment_bytes: alignments
-            .map(|target| u64::from(target.target.alignment_bytes))
-            .max()
-            .unwrap_or(1),
+        alignment_bytes: alignments.max().unwrap_or(1),
         least_size_bytes: sizes.min().unwrap_or(0),
         // Where the machine does not say what it has, the kernel will.
         memory_bytes: Description::read(roots).map_or(u64::MAX, |found| found.memory_bytes / 2),
@@ -123,7 +124,14 @@ pub(crate) fn facts(session: &Session, roots: &Roots) -> Facts {
             .targets
             .iter()
             .any(|target| target.target.kind == TargetKind::Null),
+        no_passthrough,
     }
+}
+
+fn alignment_bytes(target: &OpenTarget) -> u64 {
+    let passthrough = target.passthrough.as_ref();
+    let blocks = passthrough.map_or(1, |passthrough| passthrough.block_bytes());
+    blocks.max(u64::from(target.target.alignment_bytes))
 }
 
 /// A chunk that goes with no record is a slip of the hand.

@@ -41,7 +41,7 @@ pub struct SweepPlan {
     pub directions: Vec<Direction>,
     /// How requests are issued.
     pub engines: Vec<EngineChoice>,
-    /// Past the page cache or through it.
+    /// Past the page cache, through it, or past the block layer too.
     pub paths: Vec<DataPath>,
     /// Bytes per request, ascending.
     pub record_sizes_bytes: Vec<u64>,
@@ -157,7 +157,9 @@ impl SweepPlan {
     pub(super) fn measuring(&self) -> Plan {
         // A superblock is written even where the array is only read.
         let writes = self.directions.contains(&Direction::Write) || self.builds_arrays();
-        let is_direct = self.paths.contains(&DataPath::Direct);
+        // Buffered files turn to direct and back; commands go by neither.
+        let is_direct =
+            self.paths.contains(&DataPath::Direct) || !self.paths.contains(&DataPath::Buffered);
         let least = self.record_sizes_bytes.iter().copied().min().unwrap_or(1);
         Plan {
             direction: match (writes, self.directions.first()) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sustain_disk::engine::Operation;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::{IntervalRule, Meter};
-use sustain_disk::target::{DataPath, Direction, TargetKind};
+use sustain_disk::target::{DataPath, Direction};
 
 use super::setting::Setting;
 use crate::collect::{TOOL_SHARE, rate};
@@ -127,6 +127,7 @@ pub(crate) fn setup_of(
         record_bytes: setting.record_bytes,
         depth: setting.depth,
         engine: setting.engine,
+        path: setting.path,
         layout: setting.layout,
         flush_at_end: writes && setting.path == DataPath::Buffered,
         // Each request tells when it came: slow disks have few in a point.
@@ -208,31 +209,10 @@ fn rate_of(setting: &Setting, setup: &PhaseSetup, outcome: &PhaseOutcome, bytes:
     }
 }
 
-/// Turns the open targets to a path: the descriptors that passed the guard stay those in use.
+/// Lets the open targets be used by a path.
 pub(crate) fn take_path(session: &Session, path: DataPath) -> Result<(), MeasureError> {
-    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
     for target in &session.targets {
-        let Some(file) = target.target.file.as_ref() else {
-            continue;
-        };
-        if target.target.kind == TargetKind::Null {
-            continue;
-        }
-        let turned = fcntl_getfl(file).and_then(|flags| {
-            let mut wanted = flags;
-            wanted.set(OFlags::DIRECT, path == DataPath::Direct);
-            if wanted == flags {
-                return Ok(());
-            }
-            fcntl_setfl(file, wanted)
-        });
-        turned.map_err(|errno| {
-            let why = format!(
-                "it cannot be turned between direct and buffered ({errno}): sweep one --path at a \
-                 time"
-            );
-            MeasureError::from(sustain_disk::error::Error::target(&target.target.name, why))
-        })?;
+        target.target.switch_path(path)?;
     }
     Ok(())
 }

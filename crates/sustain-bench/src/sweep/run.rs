@@ -189,7 +189,12 @@ impl Sweep<'_, '_> {
                 .ilog2()
                 .abs_diff(FIRST_RECORD_BYTES.ilog2());
             let depth = setting.depth.ilog2().abs_diff(FIRST_DEPTH.ilog2());
-            (setting.path == DataPath::Buffered, record + depth)
+            let path = match setting.path {
+                DataPath::Direct => 0,
+                DataPath::Buffered => 1,
+                DataPath::Passthrough => 2,
+            };
+            (path, record + depth)
         };
         let settings = grid.points.iter().map(|point| &point.setting);
         let nearest = settings.min_by_key(|setting| distance(setting));
@@ -413,11 +418,15 @@ impl Sweep<'_, '_> {
         point: usize,
         refusal: MeasureError,
     ) -> Result<(), MeasureError> {
-        let engine = swept.grid.points[point].setting.engine;
+        // The kernel may take requests and no commands.
+        let engine = |setting: &Setting| (setting.engine, setting.path == DataPath::Passthrough);
+        let refused_engine = engine(&swept.grid.points[point].setting);
         let is_refusal = matches!(&refusal, MeasureError::Target(Error::EngineRefused { .. }));
         let points = swept.grid.points.iter().enumerate();
         let refused: Vec<usize> = points
-            .filter(|(number, other)| other.setting.engine == engine && !out.contains(number))
+            .filter(|(number, other)| {
+                engine(&other.setting) == refused_engine && !out.contains(number)
+            })
             .map(|(number, _)| number)
             .collect();
         if !is_refusal || out.len() + refused.len() == swept.grid.points.len() {

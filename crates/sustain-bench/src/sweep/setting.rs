@@ -16,7 +16,7 @@ pub enum Axis {
     Direction,
     /// How requests are issued.
     Engine,
-    /// Past the page cache or through it.
+    /// Past the page cache, through it, or past the block layer too.
     Path,
     /// How several targets are used.
     Layout,
@@ -65,7 +65,7 @@ pub struct Setting {
     pub direction: Direction,
     /// How requests are issued.
     pub engine: EngineChoice,
-    /// Past the page cache or through it.
+    /// Past the page cache, through it, or past the block layer too.
     pub path: DataPath,
     /// How several targets are used.
     pub layout: Layout,
@@ -133,7 +133,7 @@ impl Setting {
         Some(match axis {
             Axis::Direction => direction_name(self.direction).to_owned(),
             Axis::Engine => engine_name(self.engine).to_owned(),
-            Axis::Path => path_name(self.path).to_owned(),
+            Axis::Path => self.path.name().to_owned(),
             Axis::Layout => layout_name(self).to_owned(),
             Axis::Chunk => match self.layout {
                 Layout::Stripe { chunk_bytes } => Size(chunk_bytes).to_string(),
@@ -164,14 +164,6 @@ impl Setting {
         };
         let words: Vec<String> = axes.iter().filter_map(word).collect();
         words.join(", ")
-    }
-}
-
-/// The name of a path on the command line.
-pub(super) fn path_name(path: DataPath) -> &'static str {
-    match path {
-        DataPath::Direct => "direct",
-        DataPath::Buffered => "buffered",
     }
 }
 

@@ -15,6 +15,8 @@ Examples:
       Which engine, record size and depth read two disks best, in five minutes.
   sustain sweep /data --report sweep.html
       With pictures: a curve for each axis, record size by depth as a map.
+  sustain sweep /dev/nvme0n1 --read --path direct,buffered,passthrough --budget 2m
+      What the page cache and the block layer cost, in rate and in CPU time.
   sustain sweep sim:machines/demo.toml --layout independent,stripe --chunk 64KiB..4MiB --order all
       Layouts, chunks and orders of a simulated machine with four disks, in a moment.
   sustain sweep /dev/sdb /dev/sdc --read --md raid0 --chunk 64KiB..4MiB --order all \
@@ -51,7 +53,8 @@ pub(crate) struct SweepFlags {
         default_value = "auto"
     )]
     pub(crate) engine: Vec<EngineFlag>,
-    /// Past the page cache (direct) or through it (buffered).
+    /// Past the page cache (direct), through it (buffered), or by NVMe commands past the block
+    /// layer too (passthrough).
     #[arg(
         long,
         value_enum,

@@ -8,6 +8,7 @@ pub(crate) mod extract;
 pub(crate) mod list;
 pub(crate) mod measure;
 mod output;
+pub(crate) mod profile;
 mod progress;
 pub(crate) mod record;
 pub(crate) mod recover;

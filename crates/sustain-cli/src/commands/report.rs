@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use sustain::measure::diagnose::result::DiagnoseResult;
+use sustain::measure::profile::result::ProfileResult;
 use sustain::measure::result::MeasureResult;
 use sustain::record::result::RecordResult;
 use sustain::report::json::Saved;
@@ -59,6 +60,7 @@ struct Runs {
     measurements: Vec<MeasureResult>,
     recordings: Vec<RecordResult>,
     diagnoses: Vec<DiagnoseResult>,
+    profiles: Vec<ProfileResult>,
 }
 
 impl Runs {
@@ -67,6 +69,7 @@ impl Runs {
             Saved::Measure(result) => self.measurements.push(*result),
             Saved::Record(result) => self.recordings.push(*result),
             Saved::Diagnose(result) => self.diagnoses.push(*result),
+            Saved::Profile(result) => self.profiles.push(*result),
         }
     }
 
@@ -75,6 +78,7 @@ impl Runs {
             (self.measurements.is_empty(), "a measurement"),
             (self.recordings.is_empty(), "a recording"),
             (self.diagnoses.is_empty(), "a diagnosis"),
+            (self.profiles.is_empty(), "a profile"),
         ];
         let present = kinds.into_iter().filter(|(is_empty, _)| !is_empty);
         present.map(|(_, name)| name).collect()
@@ -86,6 +90,8 @@ impl Runs {
             html::record_html(&self.recordings)
         } else if !self.diagnoses.is_empty() {
             html::diagnose_html(&self.diagnoses)
+        } else if !self.profiles.is_empty() {
+            html::profile_html(&self.profiles)
         } else {
             html::measure_html(&self.measurements)
         }

@@ -1,6 +1,6 @@
 //! The report as one page that opens without a network, from results just made or saved.
-//! The faces call [`measure_html`], [`record_html`] or [`diagnose_html`] and write the file; nothing
-//! here may load anything from anywhere.
+//! The faces call [`measure_html`], [`record_html`], [`diagnose_html`] or [`profile_html`] and write
+//! the file; nothing here may load anything from anywhere.
 
 mod buffer_chart;
 mod chart;
@@ -11,6 +11,7 @@ mod marks;
 mod overlay_chart;
 mod page;
 mod panels;
+mod profile;
 mod record;
 mod samples;
 mod script;
@@ -23,6 +24,7 @@ mod where_tables;
 
 use crate::ReportError;
 use sustain_bench::diagnose::result::DiagnoseResult;
+use sustain_bench::profile::result::ProfileResult;
 use sustain_bench::result::MeasureResult;
 use sustain_record::result::RecordResult;
 
@@ -62,4 +64,17 @@ pub fn diagnose_html(results: &[DiagnoseResult]) -> Result<String, ReportError> 
         return Err(ReportError::NoResults);
     }
     diagnosis::page(results)
+}
+
+/// The page that shows these profiles, one section each: rate against position as a picture, zones
+/// and places that fall out of them in words. Text from the results is escaped wherever it stands.
+///
+/// # Errors
+/// [`ReportError::NoResults`] without a result; [`ReportError::NoChartScript`] if the plotting
+/// library has no script to carry.
+pub fn profile_html(results: &[ProfileResult]) -> Result<String, ReportError> {
+    if results.is_empty() {
+        return Err(ReportError::NoResults);
+    }
+    profile::page(results, &script::plotting_script()?)
 }

@@ -6,8 +6,10 @@
 #![forbid(unsafe_code)]
 
 mod collect;
+pub mod compare;
 mod conclude;
 pub mod diagnose;
+pub mod effect;
 pub mod error;
 pub mod event;
 mod faces;

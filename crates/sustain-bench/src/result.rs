@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::effect::result::EffectResult;
 pub use sustain_session::{KernelMessage, System};
 
 /// The `schema` of a [`MeasureResult`] as this version writes it.
@@ -32,6 +33,9 @@ pub struct MeasureResult {
     pub stalls: Vec<Stall>,
     /// The machine alongside: before, during and after the run.
     pub system: System,
+    /// What the load does to the rest of the system; null without `--effect`.
+    #[serde(default)]
+    pub effect: Option<EffectResult>,
     /// What a reader must know to read the figures right, in plain words.
     pub notes: Vec<String>,
 }
@@ -83,7 +87,7 @@ pub struct Plan {
     pub interval_s: Option<f64>,
     /// Length of an interval in bytes, when by bytes.
     pub interval_bytes: Option<u64>,
-    /// `fresh` or `zero`; written data only.
+    /// `fresh`, `rewritten` or `zero`; written data only.
     pub data: String,
     /// Seed of the data and of simulated machines.
     pub seed: u64,

@@ -2,6 +2,7 @@
 //! before, a phase run. Used by measuring and diagnosing, which order what happens when.
 
 use sustain_disk::clock::Timestamp;
+use sustain_disk::data::DataKind;
 use sustain_disk::engine::{EngineChoice, Operation};
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
@@ -9,6 +10,7 @@ use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_host::{FileSystem, Roots};
 use sustain_session::{Alongside, Idle, Stop, devices_under};
 
+use crate::effect;
 use crate::error::MeasureError;
 use crate::event::{Event, Live, Observer, Phase};
 use crate::phase::{self, PhaseOutcome};
@@ -30,11 +32,14 @@ pub(crate) struct Stage<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) session: &'a Session,
     pub(crate) stop: &'a Stop,
-    pub(crate) alongside: Alongside,
+    pub(crate) alongside: &'a mut Alongside,
 }
 
 impl Stage<'_> {
     fn idle_ns(&self) -> u64 {
+        if self.plan.effect.is_some() {
+            return effect::idle_ns(self.plan);
+        }
         match self.plan.time_ns {
             Some(time_ns) if time_ns < SHORT_RUN_NS => IDLE_NS / 2,
             _ => IDLE_NS,
@@ -65,6 +70,11 @@ impl Stage<'_> {
 
     /// The run as the plan has it.
     pub(crate) fn setup(&self, threads: u32) -> PhaseSetup {
+        self.setup_by(self.plan.path, threads)
+    }
+
+    /// The same run by this path, to which the targets must have been switched.
+    pub(crate) fn setup_by(&self, path: DataPath, threads: u32) -> PhaseSetup {
         let plan = self.plan;
         let targets: Vec<usize> = (0..self.session.targets.len()).collect();
         PhaseSetup {
@@ -76,14 +86,16 @@ impl Stage<'_> {
             record_bytes: plan.record_bytes,
             depth: plan.depth,
             engine: plan.engine,
+            path: plan.path,
             threads,
             layout: plan.layout,
-            flush_at_end: plan.path == DataPath::Buffered && self.operation() == Operation::Write,
+            flush_at_end: path == DataPath::Buffered && self.operation() == Operation::Write,
             interval: plan.interval,
             time_ns: plan.time_ns,
             bytes: plan.bytes,
             rate_bytes_per_s: plan.rate_bytes_per_s,
-            data_seed: plan.fresh_data.then_some(plan.seed),
+            data: plan.data,
+            data_seed: plan.seed,
             extent_bytes: None,
             wraps: None,
             until_steady: plan.until_steady,
@@ -98,7 +110,7 @@ impl Stage<'_> {
         observer: &mut Observer<'_>,
     ) -> Result<(PhaseOutcome, Timestamp), Error> {
         let mut started = self.session.clock.now();
-        let alongside = &mut self.alongside;
+        let alongside = &mut *self.alongside;
         let mut tick = |start: Timestamp, now: Timestamp| {
             started = start;
             alongside.tick(now);
@@ -158,12 +170,14 @@ impl Stage<'_> {
             record_bytes: PREWRITE_RECORD_BYTES,
             depth: PREWRITE_DEPTH,
             engine: EngineChoice::Auto,
+            path: DataPath::Direct,
             layout: Layout::Independent,
             flush_at_end: true,
             time_ns: None,
             bytes: None,
             rate_bytes_per_s: None,
-            data_seed: Some(self.plan.seed ^ 1),
+            data: DataKind::Fresh,
+            data_seed: self.plan.seed ^ 1,
             wraps: Some(false),
             until_steady: false,
             ..self.setup(1)
@@ -177,17 +191,17 @@ impl Stage<'_> {
                 )));
             }
         }
-        self.forget_cached();
+        forget_cached(self.session);
         Ok(())
     }
+}
 
-    /// What was just written must not be read back from memory.
-    pub(crate) fn forget_cached(&self) {
-        for target in &self.session.targets {
-            if let Some(file) = &target.target.file {
-                // Advice only: direct I/O does not need it, and failing it changes no result.
-                let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
-            }
+/// What was just written must not be read back from memory.
+pub(crate) fn forget_cached(session: &Session) {
+    for target in &session.targets {
+        if let Some(file) = &target.target.file {
+            // Advice only: direct I/O does not need it, and failing it changes no result.
+            let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
         }
     }
 }

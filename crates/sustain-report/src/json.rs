@@ -7,6 +7,7 @@ use crate::ReportError;
 use sustain_bench::diagnose::result::{DIAGNOSE_SCHEMA, DiagnoseResult};
 use sustain_bench::profile::result::{PROFILE_SCHEMA, ProfileResult};
 use sustain_bench::result::{MEASURE_SCHEMA, MeasureResult};
+use sustain_bench::sweep::result::{SWEEP_SCHEMA, SweepResult};
 use sustain_record::recorder::Standing;
 use sustain_record::result::{RecordResult, SCHEMA as RECORD_SCHEMA};
 
@@ -15,6 +16,7 @@ const MEASURE_KIND: &str = "sustain.measure";
 const RECORD_KIND: &str = "sustain.record";
 const DIAGNOSE_KIND: &str = "sustain.diagnose";
 const PROFILE_KIND: &str = "sustain.profile";
+const SWEEP_KIND: &str = "sustain.sweep";
 
 /// The document as indented JSON with one final newline.
 ///
@@ -68,6 +70,8 @@ pub enum Saved {
     Diagnose(Box<DiagnoseResult>),
     /// Of `sustain profile`.
     Profile(Box<ProfileResult>),
+    /// Of `sustain sweep`.
+    Sweep(Box<SweepResult>),
 }
 
 /// Reads what [`write_measure`] or [`write_record`] wrote.
@@ -82,10 +86,11 @@ pub fn read_saved(text: &str) -> Result<Saved, ReportError> {
         RECORD_KIND => document.into_result(&RECORD).map(Saved::Record),
         DIAGNOSE_KIND => document.into_result(&DIAGNOSE).map(Saved::Diagnose),
         PROFILE_KIND => document.into_result(&PROFILE).map(Saved::Profile),
+        SWEEP_KIND => document.into_result(&SWEEP).map(Saved::Sweep),
         _ => Err(document.refusal(
-            "a `sustain.measure/1`, `sustain.record/1`, `sustain.diagnose/1` or \
-             `sustain.profile/1`: give a result of `sustain measure`, `sustain record`, `sustain \
-             diagnose` or `sustain profile`",
+            "a `sustain.measure/1`, `sustain.record/1`, `sustain.diagnose/1`, `sustain.profile/1` \
+             or `sustain.sweep/1`: give a result of `sustain measure`, `record`, `diagnose`, \
+             `profile` or `sweep`",
         )),
     }
 }
@@ -147,6 +152,12 @@ const PROFILE: Kind = Kind {
     name: PROFILE_KIND,
     schema: PROFILE_SCHEMA,
     expected: "a `sustain.profile/1`: give a result of `sustain profile`",
+};
+
+const SWEEP: Kind = Kind {
+    name: SWEEP_KIND,
+    schema: SWEEP_SCHEMA,
+    expected: "a `sustain.sweep/1`: give a result of `sustain sweep`",
 };
 
 /// JSON that says what it is. Read in two steps, so that a document of another kind is named rather

@@ -12,7 +12,9 @@
 
 /// Measuring: plan, run, events, result; and diagnosing, which measures subsets.
 pub mod measure {
+    pub use sustain_bench::compare;
     pub use sustain_bench::diagnose;
+    pub use sustain_bench::effect::{self, EffectPlan};
     pub use sustain_bench::error::MeasureError;
     pub use sustain_bench::event::{Event, Live, LiveTarget, Observer, Phase};
     pub use sustain_bench::plan::{Plan, SIZE_BYTES_DEFAULT};

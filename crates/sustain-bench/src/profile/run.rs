@@ -60,11 +60,13 @@ pub fn profile(
     let curves = curves(plan, &session);
     let sample_ns = plan.sample_ns(curves.len())?;
     let work = |observer: &mut ProfileObserver<'_>| {
+        let devices = host(&session, roots).devices;
+        let mut alongside = Alongside::start(roots, &session.clock, &devices);
         let stage = Stage {
             plan: &measuring,
             session: &session,
             stop,
-            alongside: Alongside::start(roots, &session.clock, &host(&session, roots).devices),
+            alongside: &mut alongside,
         };
         let profiled = Profiled::new(plan, &session, curves, sample_ns, host(&session, roots));
         Profile {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sustain_disk::engine::Operation;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::{IntervalRule, Meter};
-use sustain_disk::target::{DataPath, Direction, TargetKind};
+use sustain_disk::target::{DataPath, Direction};
 
 use super::setting::Setting;
 use crate::collect::{TOOL_SHARE, rate};
@@ -24,25 +24,41 @@ const LOCKSTEP: f64 = 0.9;
 
 /// What came of a point.
 #[derive(Debug, Clone)]
-pub(super) struct Outcome {
-    pub(super) rate_bytes_per_s: f64,
-    pub(super) bytes: u64,
+pub(crate) struct Outcome {
+    pub(crate) rate_bytes_per_s: f64,
+    pub(crate) bytes: u64,
     /// None where time is simulated.
-    pub(super) cpu_seconds_per_gb: Option<f64>,
-    pub(super) tail: Tail,
+    pub(crate) cpu_seconds_per_gb: Option<f64>,
+    pub(crate) tail: Tail,
     /// A driver had no CPU time left.
-    pub(super) is_tool_limited: bool,
+    pub(crate) is_tool_limited: bool,
     /// Some target was gone over more than once.
-    pub(super) is_wrapped: bool,
+    pub(crate) is_wrapped: bool,
     /// A target failed: what happened and what to do next.
-    pub(super) failed: Option<String>,
+    pub(crate) failed: Option<String>,
     /// The engine that did the work.
-    pub(super) engine: &'static str,
+    pub(crate) engine: &'static str,
+}
+
+impl Outcome {
+    /// Of a point that could not even begin.
+    pub(super) fn without_run(why: String) -> Outcome {
+        Outcome {
+            rate_bytes_per_s: 0.0,
+            bytes: 0,
+            cpu_seconds_per_gb: None,
+            tail: Tail::default(),
+            is_tool_limited: false,
+            is_wrapped: false,
+            failed: Some(why),
+            engine: "none",
+        }
+    }
 }
 
 /// Latencies of all targets and all repeats, for the few longest of them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tail {
+pub(crate) struct Tail {
     /// Requests by the upper end of their bin.
     bins: BTreeMap<u64, u64>,
     max_ns: u64,
@@ -56,19 +72,19 @@ impl Tail {
         self.max_ns = self.max_ns.max(meter.latency().max().latency_ns);
     }
 
-    pub(super) fn join(&mut self, other: &Tail) {
+    pub(crate) fn join(&mut self, other: &Tail) {
         for (to_ns, count) in &other.bins {
             *self.bins.entry(*to_ns).or_default() += count;
         }
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    pub(super) fn max_ns(&self) -> u64 {
+    pub(crate) fn max_ns(&self) -> u64 {
         self.max_ns
     }
 
     /// What 999 of 1000 requests stay within.
-    pub(super) fn p99_9_ns(&self) -> u64 {
+    pub(crate) fn p99_9_ns(&self) -> u64 {
         let all: u64 = self.bins.values().sum();
         let rank = (all as f64 * 0.999).ceil() as u64;
         let mut seen = 0;
@@ -83,7 +99,7 @@ impl Tail {
 }
 
 /// What a setting makes of a phase as the stage has it. `bytes` bounds what each target is given.
-pub(super) fn setup_of(
+pub(crate) fn setup_of(
     setting: &Setting,
     session: &Session,
     time_ns: u64,
@@ -111,6 +127,7 @@ pub(super) fn setup_of(
         record_bytes: setting.record_bytes,
         depth: setting.depth,
         engine: setting.engine,
+        path: setting.path,
         layout: setting.layout,
         flush_at_end: writes && setting.path == DataPath::Buffered,
         // Each request tells when it came: slow disks have few in a point.
@@ -125,7 +142,7 @@ pub(super) fn setup_of(
 }
 
 /// What a phase of this setting came to.
-pub(super) fn outcome_of(
+pub(crate) fn outcome_of(
     setting: &Setting,
     setup: &PhaseSetup,
     session: &Session,
@@ -192,31 +209,10 @@ fn rate_of(setting: &Setting, setup: &PhaseSetup, outcome: &PhaseOutcome, bytes:
     }
 }
 
-/// Turns the open targets to a path: the descriptors that passed the guard stay those in use.
-pub(super) fn take_path(session: &Session, path: DataPath) -> Result<(), MeasureError> {
-    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+/// Lets the open targets be used by a path.
+pub(crate) fn take_path(session: &Session, path: DataPath) -> Result<(), MeasureError> {
     for target in &session.targets {
-        let Some(file) = target.target.file.as_ref() else {
-            continue;
-        };
-        if target.target.kind == TargetKind::Null {
-            continue;
-        }
-        let turned = fcntl_getfl(file).and_then(|flags| {
-            let mut wanted = flags;
-            wanted.set(OFlags::DIRECT, path == DataPath::Direct);
-            if wanted == flags {
-                return Ok(());
-            }
-            fcntl_setfl(file, wanted)
-        });
-        turned.map_err(|errno| {
-            let why = format!(
-                "it cannot be turned between direct and buffered ({errno}): sweep one --path at a \
-                 time"
-            );
-            MeasureError::from(sustain_disk::error::Error::target(&target.target.name, why))
-        })?;
+        target.target.switch_path(path)?;
     }
     Ok(())
 }

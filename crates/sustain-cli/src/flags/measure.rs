@@ -33,17 +33,7 @@ pub(crate) struct MeasureFlags {
     #[command(flatten)]
     pub(crate) direction: DirectionFlags,
     #[command(flatten)]
-    pub(crate) request: RequestFlags,
-    /// Drivers, each a thread with targets of its own [default: as many as the work needs].
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<u32>,
-    /// How several targets are used: each for itself, in chunks over all (RAID 0), or one after
-    /// the other.
-    #[arg(long, value_enum, default_value_t = LayoutFlag::Independent)]
-    pub(crate) layout: LayoutFlag,
-    /// Bytes on one target before the next takes over; with --layout stripe [default: 1MiB].
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub(crate) chunk: Option<u64>,
+    pub(crate) setting: SettingFlags,
     /// End after this time [default: 30s, or 10m with --until-steady, or none with --bytes].
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) time: Option<u64>,
@@ -66,9 +56,6 @@ pub(crate) struct MeasureFlags {
     /// Length of an interval, in time or in bytes.
     #[arg(long, value_name = "TIME|SIZE", default_value = "1s")]
     pub(crate) interval: String,
-    /// Bytes that nothing can shrink, or zeros for the curious.
-    #[arg(long, value_enum, default_value_t = DataFlag::Fresh)]
-    pub(crate) data: DataFlag,
     /// Leave out the paced run at the recommended rate.
     #[arg(long)]
     pub(crate) no_confirm: bool,
@@ -84,9 +71,31 @@ pub(crate) struct MeasureFlags {
     pub(crate) seed: u64,
 }
 
+/// One way to use the targets: what two settings that are compared may differ in.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SettingFlags {
+    #[command(flatten)]
+    pub(crate) request: RequestFlags,
+    /// Drivers, each a thread with targets of its own [default: as many as the work needs].
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<u32>,
+    /// How several targets are used: each for itself, in chunks over all (RAID 0), or one after
+    /// the other.
+    #[arg(long, value_enum, default_value_t = LayoutFlag::Independent)]
+    pub(crate) layout: LayoutFlag,
+    /// Bytes on one target before the next takes over; with --layout stripe [default: 1MiB].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) chunk: Option<u64>,
+    /// Bytes that nothing can shrink, a few of them new for each write; every byte new, as from a
+    /// source, at the price of CPU time (rewritten); or zeros for the curious.
+    #[arg(long, value_enum, default_value_t = DataFlag::Fresh)]
+    pub(crate) data: DataFlag,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DataFlag {
     Fresh,
+    Rewritten,
     Zero,
 }
 

@@ -2,15 +2,19 @@
 
 mod alignment;
 mod open;
+mod passthrough;
 
 use std::fmt;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::Stat;
+use rustix::fs::{OFlags, Stat, fcntl_getfl, fcntl_setfl};
 
 pub use open::{OpenRequest, open_dummy, open_null, open_path};
+pub use passthrough::{Passthrough, PassthroughPlace};
+
+use crate::error::Error;
 
 /// The sort of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,13 +44,27 @@ impl fmt::Display for TargetKind {
     }
 }
 
-/// Whether bytes go past the page cache.
+/// Which way through the kernel bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataPath {
-    /// Straight to the device (O_DIRECT).
+    /// Past the page cache (O_DIRECT).
     Direct,
     /// Through the page cache.
     Buffered,
+    /// Past the block layer too: NVMe commands by [`Passthrough`]. The target itself is opened as
+    /// for [`DataPath::Direct`].
+    Passthrough,
+}
+
+impl DataPath {
+    /// Its name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            DataPath::Direct => "direct",
+            DataPath::Buffered => "buffered",
+            DataPath::Passthrough => "passthrough",
+        }
+    }
 }
 
 /// Which way the bytes go.
@@ -75,6 +93,34 @@ pub struct Target {
     pub device: Option<(u32, u32)>,
 }
 
+impl Target {
+    /// Lets what comes from now on go past the page cache or through it, on the same open file:
+    /// its blocks, its place and the claim on a device stay. To be opened for the direct path
+    /// before, so that sizes suit both. Targets that are no file stay as they are, and so do all
+    /// for passthrough, which goes by no file.
+    ///
+    /// # Errors
+    /// [`Error::Target`] if the file system refuses the direct path.
+    pub fn switch_path(&self, path: DataPath) -> Result<(), Error> {
+        let (TargetKind::BlockDevice | TargetKind::File | TargetKind::ScratchFile, Some(file)) =
+            (self.kind, &self.file)
+        else {
+            return Ok(());
+        };
+        if path == DataPath::Passthrough {
+            return Ok(());
+        }
+        let switched = fcntl_getfl(file).and_then(|mut flags| {
+            flags.set(OFlags::DIRECT, path == DataPath::Direct);
+            fcntl_setfl(file, flags)
+        });
+        switched.map_err(|errno| {
+            let why = format!("cannot be switched between direct and buffered: {errno}");
+            Error::target(&self.name, why)
+        })
+    }
+}
+
 /// What the guard sees of a target before it may be written: the descriptor that will be written
 /// through, if the guard agrees.
 #[derive(Debug)]
@@ -93,3 +139,49 @@ pub struct Candidate<'a> {
 
 /// Decides whether an existing thing may be written. Returns the reason if not.
 pub type Guard<'a> = dyn FnMut(&Candidate<'_>) -> Result<(), String> + 'a;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_block_device_has_no_passthrough() {
+        let directory = tempfile::tempdir().unwrap();
+        let request = OpenRequest {
+            direction: Direction::Write,
+            path: DataPath::Passthrough,
+            create: true,
+        };
+        for place in [directory.path().to_owned(), directory.path().join("new")] {
+            let refused = open_path("typed", &place, request, &mut |_| Ok(())).unwrap_err();
+            let refused = refused.to_string();
+            assert!(refused.contains("needs an NVMe namespace"), "{refused}");
+        }
+        assert!(std::fs::read_dir(&directory).unwrap().next().is_none());
+    }
+
+    #[test]
+    fn a_target_is_switched_between_both_paths() {
+        let directory = tempfile::tempdir_in(".").unwrap();
+        let request = OpenRequest {
+            direction: Direction::Write,
+            path: DataPath::Buffered,
+            create: false,
+        };
+        let scratch = open_path("here", directory.path(), request, &mut |_| Ok(())).unwrap();
+        let is_direct = |target: &Target| {
+            let file = target.file.as_ref().unwrap();
+            fcntl_getfl(file).unwrap().contains(OFlags::DIRECT)
+        };
+        // Some file systems have no direct path; then nothing may change.
+        let direct = scratch.switch_path(DataPath::Direct);
+        assert_eq!(direct.is_ok(), is_direct(&scratch));
+        scratch.switch_path(DataPath::Passthrough).unwrap();
+        assert_eq!(direct.is_ok(), is_direct(&scratch));
+        scratch.switch_path(DataPath::Buffered).unwrap();
+        assert!(!is_direct(&scratch));
+        let null = open_null("null:").unwrap();
+        null.switch_path(DataPath::Direct).unwrap();
+        assert!(!is_direct(&null));
+    }
+}

@@ -8,6 +8,7 @@ pub(crate) mod extract;
 pub(crate) mod generated;
 pub(crate) mod list;
 pub(crate) mod measure;
+pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod recover;
 pub(crate) mod shared;
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     Measure(Box<measure::MeasureFlags>),
     /// Find the limits that disks share: why N disks are not N times one.
     Diagnose(Box<diagnose::DiagnoseFlags>),
+    /// Measure the rate at each position: zones, bad spots, what can be promised.
+    Profile(profile::ProfileFlags),
     /// Compare ways to use disks: which engine, record size, depth, layout is best.
     Sweep(Box<sweep::SweepFlags>),
     /// Whether two measurements differ, or only the noise does.

@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         Command::Devices(flags) => commands::devices::run(&flags),
         Command::Measure(flags) => commands::measure::run(&flags),
         Command::Diagnose(flags) => commands::diagnose::run(&flags),
+        Command::Profile(flags) => commands::profile::run(&flags),
         Command::Sweep(flags) => commands::sweep::run(&flags),
         Command::Compare(flags) => commands::compare::run(&flags),
         Command::Create(flags) => commands::create::run(&flags),

@@ -5,6 +5,7 @@ pub use crate::status::{STATUS_SCHEMA, StatusLine, StatusMember, StatusStream};
 
 use crate::ReportError;
 use sustain_bench::diagnose::result::{DIAGNOSE_SCHEMA, DiagnoseResult};
+use sustain_bench::profile::result::{PROFILE_SCHEMA, ProfileResult};
 use sustain_bench::result::{MEASURE_SCHEMA, MeasureResult};
 use sustain_bench::sweep::result::{SWEEP_SCHEMA, SweepResult};
 use sustain_record::recorder::Standing;
@@ -14,6 +15,7 @@ use sustain_record::result::{RecordResult, SCHEMA as RECORD_SCHEMA};
 const MEASURE_KIND: &str = "sustain.measure";
 const RECORD_KIND: &str = "sustain.record";
 const DIAGNOSE_KIND: &str = "sustain.diagnose";
+const PROFILE_KIND: &str = "sustain.profile";
 const SWEEP_KIND: &str = "sustain.sweep";
 
 /// The document as indented JSON with one final newline.
@@ -66,6 +68,8 @@ pub enum Saved {
     Record(Box<RecordResult>),
     /// Of `sustain diagnose`.
     Diagnose(Box<DiagnoseResult>),
+    /// Of `sustain profile`.
+    Profile(Box<ProfileResult>),
     /// Of `sustain sweep`.
     Sweep(Box<SweepResult>),
 }
@@ -81,10 +85,12 @@ pub fn read_saved(text: &str) -> Result<Saved, ReportError> {
         MEASURE_KIND => document.into_result(&MEASURE).map(Saved::Measure),
         RECORD_KIND => document.into_result(&RECORD).map(Saved::Record),
         DIAGNOSE_KIND => document.into_result(&DIAGNOSE).map(Saved::Diagnose),
+        PROFILE_KIND => document.into_result(&PROFILE).map(Saved::Profile),
         SWEEP_KIND => document.into_result(&SWEEP).map(Saved::Sweep),
         _ => Err(document.refusal(
-            "a `sustain.measure/1`, `sustain.record/1`, `sustain.diagnose/1` or `sustain.sweep/1`: \
-             give a result of `sustain measure`, `record`, `diagnose` or `sweep`",
+            "a `sustain.measure/1`, `sustain.record/1`, `sustain.diagnose/1`, `sustain.profile/1` \
+             or `sustain.sweep/1`: give a result of `sustain measure`, `record`, `diagnose`, \
+             `profile` or `sweep`",
         )),
     }
 }
@@ -96,6 +102,16 @@ pub fn read_saved(text: &str) -> Result<Saved, ReportError> {
 pub fn read_measure(text: &str) -> Result<MeasureResult, ReportError> {
     Document::read(text)?
         .into_result(&MEASURE)
+        .map(|result| *result)
+}
+
+/// Reads the document of `sustain profile`.
+///
+/// # Errors
+/// As those of [`read_saved`].
+pub fn read_profile(text: &str) -> Result<ProfileResult, ReportError> {
+    Document::read(text)?
+        .into_result(&PROFILE)
         .map(|result| *result)
 }
 
@@ -131,6 +147,11 @@ const DIAGNOSE: Kind = Kind {
     name: DIAGNOSE_KIND,
     schema: DIAGNOSE_SCHEMA,
     expected: "a `sustain.diagnose/1`: give a result of `sustain diagnose`",
+};
+const PROFILE: Kind = Kind {
+    name: PROFILE_KIND,
+    schema: PROFILE_SCHEMA,
+    expected: "a `sustain.profile/1`: give a result of `sustain profile`",
 };
 
 const SWEEP: Kind = Kind {

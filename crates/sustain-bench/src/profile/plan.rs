@@ -100,8 +100,14 @@ impl ProfilePlan {
             let budget = sustain_disk::units::Duration(self.budget_ns);
             let least = sustain_disk::units::Duration(least_ns);
             return Err(MeasureError::Usage(format!(
-                "--budget {budget} has no room for {curves} curves, each twice at 8 positions: \
-                 give {least} or more, or fewer targets"
+                "--budget {budget} has no room for {curves} curve{}, each twice at 8 positions: \
+                 give {least} or more{}",
+                if curves == 1 { "" } else { "s" },
+                if curves == 1 {
+                    ""
+                } else {
+                    ", or fewer targets"
+                }
             )));
         }
         let sample_ns = self.budget_ns / (SAMPLES * curves);

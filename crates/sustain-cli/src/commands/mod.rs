@@ -11,6 +11,7 @@ pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod measure;
 mod output;
+pub(crate) mod profile;
 mod progress;
 pub(crate) mod record;
 pub(crate) mod recover;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use sustain::measure::compare::{ComparePlan, compare};
 use sustain::measure::diagnose::result::DiagnoseResult;
+use sustain::measure::profile::result::ProfileResult;
 use sustain::measure::result::MeasureResult;
 use sustain::measure::sweep::result::SweepResult;
 use sustain::record::result::RecordResult;
@@ -66,6 +67,7 @@ struct Runs {
     measurements: Vec<MeasureResult>,
     recordings: Vec<RecordResult>,
     diagnoses: Vec<DiagnoseResult>,
+    profiles: Vec<ProfileResult>,
     sweeps: Vec<SweepResult>,
 }
 
@@ -75,6 +77,7 @@ impl Runs {
             Saved::Measure(result) => self.measurements.push(*result),
             Saved::Record(result) => self.recordings.push(*result),
             Saved::Diagnose(result) => self.diagnoses.push(*result),
+            Saved::Profile(result) => self.profiles.push(*result),
             Saved::Sweep(result) => self.sweeps.push(*result),
         }
     }
@@ -84,6 +87,7 @@ impl Runs {
             (self.measurements.is_empty(), "a measurement"),
             (self.recordings.is_empty(), "a recording"),
             (self.diagnoses.is_empty(), "a diagnosis"),
+            (self.profiles.is_empty(), "a profile"),
             (self.sweeps.is_empty(), "a sweep"),
         ];
         let present = kinds.into_iter().filter(|(is_empty, _)| !is_empty);
@@ -96,6 +100,8 @@ impl Runs {
             html::record_html(&self.recordings)
         } else if !self.diagnoses.is_empty() {
             html::diagnose_html(&self.diagnoses)
+        } else if !self.profiles.is_empty() {
+            html::profile_html(&self.profiles)
         } else if !self.sweeps.is_empty() {
             html::sweep_html(&self.sweeps)
         } else {

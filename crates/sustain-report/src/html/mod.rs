@@ -12,6 +12,7 @@ mod marks;
 mod overlay_chart;
 mod page;
 mod panels;
+mod profile;
 mod record;
 mod samples;
 mod script;
@@ -29,6 +30,7 @@ mod where_tables;
 use crate::ReportError;
 use sustain_bench::compare::result::CompareResult;
 use sustain_bench::diagnose::result::DiagnoseResult;
+use sustain_bench::profile::result::ProfileResult;
 use sustain_bench::result::MeasureResult;
 use sustain_bench::sweep::result::SweepResult;
 use sustain_record::result::RecordResult;
@@ -97,6 +99,19 @@ pub fn diagnose_html(results: &[DiagnoseResult]) -> Result<String, ReportError> 
         return Err(ReportError::NoResults);
     }
     diagnosis::page(results)
+}
+
+/// The page that shows these profiles, one section each: rate against position as a picture, zones
+/// and places that fall out of them in words. Text from the results is escaped wherever it stands.
+///
+/// # Errors
+/// [`ReportError::NoResults`] without a result; [`ReportError::NoChartScript`] if the plotting
+/// library has no script to carry.
+pub fn profile_html(results: &[ProfileResult]) -> Result<String, ReportError> {
+    if results.is_empty() {
+        return Err(ReportError::NoResults);
+    }
+    profile::page(results, &script::plotting_script()?)
 }
 
 /// The page that shows these sweeps, one section each: the answer, a picture of what each axis does,

@@ -215,8 +215,11 @@ fn typical_max(a: &Seen<'_>, b: &Seen<'_>) -> Quantity {
     };
     let (of_a, of_b) = (longest(a), longest(b));
     let typical = |values: &[f64]| {
+        if values.is_empty() {
+            return 0.0;
+        }
         let sum: f64 = values.iter().map(|value| value.ln()).sum();
-        (sum / values.len().max(1) as f64).exp()
+        (sum / values.len() as f64).exp()
     };
     let values = [typical(&of_a), typical(&of_b)];
     let lengths = a.interval_lengths().into_iter().zip(b.interval_lengths());

@@ -41,6 +41,8 @@ pub struct NvmeEngine {
     batch_at: Option<Timestamp>,
     /// An error that `submit` met and the next `wait` reports.
     broken: Option<Error>,
+    /// A command could not be handed over: its request will never be complete.
+    has_lost: bool,
     mode: &'static str,
     waker_counter: Arc<OwnedFd>,
     waker_armed: bool,
@@ -126,6 +128,7 @@ impl NvmeEngine {
             refused: Vec::new(),
             batch_at: None,
             broken: None,
+            has_lost: false,
             mode,
             waker_counter,
             waker_armed: false,
@@ -220,7 +223,10 @@ impl NvmeEngine {
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return Ok(());
             }
-            self.ring.submit().map_err(ring::failed)?;
+            if let Err(error) = self.ring.submit() {
+                self.has_lost = true;
+                return Err(ring::failed(error));
+            }
         }
     }
 
@@ -453,7 +459,7 @@ impl Drop for NvmeEngine {
         let mut completions = Vec::new();
         while self.requests.in_use() > 0 {
             let far = Until::CompletionOr(self.clock.now() + 1_000_000_000);
-            if self.wait(far, &mut completions).is_err() {
+            if self.has_lost || self.wait(far, &mut completions).is_err() {
                 // The kernel may still write into the buffers: they must never be used again.
                 std::mem::forget(std::mem::take(&mut self.requests.values));
                 std::mem::forget(std::mem::take(&mut self.commands.values));

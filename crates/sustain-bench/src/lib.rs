@@ -19,6 +19,7 @@ pub mod judge;
 mod pacer;
 mod phase;
 pub mod plan;
+pub mod position;
 pub mod profile;
 mod remarks;
 pub mod result;

@@ -11,6 +11,7 @@ pub use sustain_session::TargetName;
 
 use crate::effect::EffectPlan;
 use crate::error::MeasureError;
+use crate::position::{At, KnownProfile};
 
 /// Everything that can be asked of `measure`.
 #[derive(Debug, Clone)]
@@ -39,6 +40,10 @@ pub struct Plan {
     pub until_steady: bool,
     /// The part of each target that is used.
     pub size_bytes: Option<u64>,
+    /// Where in that part the run begins; none at its start.
+    pub at: Option<At>,
+    /// What is known of the targets' places, for the verdict.
+    pub profile: Option<KnownProfile>,
     /// A rate to hold, over all targets.
     pub rate_bytes_per_s: Option<f64>,
     /// The memory that a recorder would have.
@@ -97,6 +102,8 @@ impl Plan {
             bytes: None,
             until_steady: false,
             size_bytes: None,
+            at: None,
+            profile: None,
             rate_bytes_per_s: None,
             buffer_bytes: 512 << 20,
             interval: IntervalRule::Time(1_000_000_000),
@@ -160,6 +167,14 @@ impl Plan {
         }
         if self.depth == 0 || self.depth > 4096 {
             return usage("--depth must be from 1 to 4096");
+        }
+        if self.layout != Layout::Independent && (self.at.is_some() || self.profile.is_some()) {
+            return usage("--at and --profile are of each target: leave out --layout");
+        }
+        if self.until_steady && self.profile.is_some() {
+            return usage(
+                "--until-steady judges while it runs, --profile at the end: choose one of the two",
+            );
         }
         if self.time_ns == Some(0) {
             return usage("--time must be longer than nothing");

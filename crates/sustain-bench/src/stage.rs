@@ -15,6 +15,7 @@ use crate::error::MeasureError;
 use crate::event::{Event, Live, Observer, Phase};
 use crate::phase::{self, PhaseOutcome};
 use crate::plan::Plan;
+use crate::position::start_bytes;
 use crate::result::{Host, TargetFileSystem};
 use crate::session::{OpenTarget, Session};
 use crate::setup::PhaseSetup;
@@ -79,7 +80,10 @@ impl Stage<'_> {
         let targets: Vec<usize> = (0..self.session.targets.len()).collect();
         PhaseSetup {
             phase: Phase::Measure,
-            positions_bytes: vec![0; targets.len()],
+            positions_bytes: targets
+                .iter()
+                .map(|target| start_bytes(plan, &self.session.targets[*target]))
+                .collect(),
             lap_bytes: self.session.targets.iter().map(lap_bytes).collect(),
             targets,
             operation: self.operation(),

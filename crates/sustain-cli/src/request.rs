@@ -1,5 +1,8 @@
 //! From flags as typed to a plan that can be carried out; contradictions are explained.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use sustain::disk::data::DataKind;
 use sustain::disk::engine::EngineChoice;
 use sustain::disk::layout::Layout;
@@ -7,6 +10,8 @@ use sustain::disk::meter::IntervalRule;
 use sustain::disk::target::DataPath;
 use sustain::disk::units::{parse_duration, parse_size};
 use sustain::measure::Plan;
+use sustain::measure::position::KnownProfile;
+use sustain::report::json;
 
 use crate::flags::measure::{DataFlag, LogFlag, MeasureFlags, SettingFlags};
 use crate::flags::{EngineFlag, LayoutFlag, PathFlag};
@@ -97,6 +102,8 @@ pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
         bytes: flags.bytes,
         until_steady: flags.until_steady,
         size_bytes: flags.size,
+        at: flags.at,
+        profile: known_profile(flags.profile.as_deref())?,
         rate_bytes_per_s: flags.rate,
         buffer_bytes: flags.buffer,
         interval: interval(flags)?,
@@ -108,6 +115,22 @@ pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
         arguments: arguments(),
         ..default
     })
+}
+
+/// A profile that was saved.
+pub(crate) fn known_profile(path: Option<&Path>) -> Result<Option<KnownProfile>, UsageError> {
+    let Some(path) = path else {
+        return Ok(None);
+    };
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| UsageError(format!("cannot read {name}: {error}; check the path")))?;
+    let result =
+        json::read_profile(&text).map_err(|error| UsageError(format!("{name}: {error}")))?;
+    Ok(Some(KnownProfile {
+        name,
+        result: Arc::new(result),
+    }))
 }
 
 fn usage(text: &str) -> UsageError {

@@ -224,3 +224,93 @@ fn a_rehearsal_says_what_would_be_done() {
     let ran = ran.expect(0).says("would read hda");
     ran.says("each target alone and all at once");
 }
+
+/// A disk of which a run of two minutes sees more than half.
+const SMALL: &str = "[[disk]]\nname = \"hda\"\ncapacity = \"8GB\"\nread = \"60MB/s\"\n\
+                     inner_read = \"30MB/s\"\nnoise = \"0.5%\"\n";
+
+#[test]
+fn with_its_profile_a_falling_disk_is_steady() {
+    let place = Place::with_machine(SMALL);
+    let target = "sim:machine.toml";
+    let flags = ["--read", "--json", "p.json"];
+    place
+        .run(&[&["profile", target][..], &flags].concat())
+        .expect(0);
+    let run = ["--read", "--time", "120s", "--no-confirm"];
+    let without = place.simulate(0, &run);
+    let sustained = &without["targets"][0]["sustained"];
+    assert_eq!(sustained["reached"], false);
+    assert!(
+        sustained["why"]
+            .as_str()
+            .unwrap()
+            .contains("position or time")
+    );
+    let with = place.simulate(0, &[&run[..], &["--profile", "p.json"]].concat());
+    for judged in [&with["targets"][0], &with["total"]] {
+        let sustained = &judged["sustained"];
+        assert_eq!(sustained["reached"], true, "{sustained}");
+        let why = sustained["why"].as_str().unwrap();
+        assert!(why.contains("removed by the profile"), "{why}");
+        assert_about(&sustained["rate_bytes_per_s"], 48.3e6, 2.0);
+    }
+    assert!(with["notes"].to_string().contains("by p.json"));
+}
+
+#[test]
+fn a_profile_of_another_device_size_or_direction_is_refused_by_name() {
+    let place = Place::with_machine(SMALL);
+    let target = "sim:machine.toml";
+    let flags = ["--read", "--budget", "20s", "--json", "p.json"];
+    place
+        .run(&[&["profile", target][..], &flags].concat())
+        .expect(0);
+    let refused = |flags: &[&str], words: &str| {
+        let all = [&["measure", "--profile", "p.json"], flags].concat();
+        place.run(&all).expect(2).says(words);
+    };
+    refused(&[target, "--write"], "p.json has no profile of hda (write)");
+    place.write("other.toml", &SMALL.replace("hda", "hdb"));
+    refused(
+        &["sim:other.toml", "--read"],
+        "no profile of hdb (read), but of hda (read)",
+    );
+    place.write("larger.toml", &SMALL.replace("8GB", "9GB"));
+    refused(
+        &["sim:larger.toml", "--read"],
+        "it is of another device, or too short",
+    );
+    refused(
+        &[target, "--read", "--until-steady"],
+        "choose one of the two",
+    );
+    let ran = place.run(&["measure", target, "--profile", "machine.toml"]);
+    ran.expect(2).says("machine.toml");
+}
+
+#[test]
+fn a_run_begins_where_it_is_told() {
+    let place = Place::with_machine(SMALL);
+    let flags = ["--read", "--time", "2s", "--no-confirm"];
+    let at = |start: &str, rate: f64| {
+        let result = place.simulate(0, &[&flags[..], &["--at", start]].concat());
+        assert_about(&result["targets"][0]["rate_bytes_per_s"], rate, 4.0);
+    };
+    at("0%", 60e6);
+    at("4GB", 44e6);
+    at("95%", 30e6);
+    let end = place.simulate(0, &["--read", "--at", "99%", "--no-confirm"]);
+    assert_eq!(end["targets"][0]["ended"], "end_of_device");
+    let ran = place.run(&["measure", "sim:machine.toml", "--at", "9GB"]);
+    ran.expect(2).says("lies beyond its");
+    let both = [
+        "measure",
+        "sim:machine.toml",
+        "--at",
+        "50%",
+        "--layout",
+        "span",
+    ];
+    place.run(&both).expect(2).says("leave out --layout");
+}

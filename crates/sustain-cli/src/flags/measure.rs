@@ -1,7 +1,10 @@
 //! The flags of `sustain measure`.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use sustain::disk::units::{parse_duration, parse_rate, parse_size};
+use sustain::measure::position::{At, parse_at};
 
 use super::LayoutFlag;
 use super::shared::{DirectionFlags, OutputFlags, RequestFlags, SafetyFlags};
@@ -16,6 +19,8 @@ Examples:
       Two disks at once, read only.
   sustain measure /dev/sdb --write --destroy /dev/sdb
       Writes to the raw disk; everything on it is lost.
+  sustain measure /dev/sdb --at 95% --profile profile.json
+      Near the end of a disk; what sustain profile found there is no fall of the rate.
   sustain measure sim:machines/demo.toml
       A simulated machine, in a moment.
 
@@ -47,6 +52,13 @@ pub(crate) struct MeasureFlags {
     /// files, else the whole target, a block device once].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
+    /// Where on each target to begin: a part of what is used of it, as 50%, or a size.
+    #[arg(long, value_name = "PERCENT|SIZE", value_parser = parse_at)]
+    pub(crate) at: Option<At>,
+    /// What sustain profile --json wrote of these targets: whether the rate is steady is judged with
+    /// the effect of the position taken out.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
     /// A source of this rate over all targets: does it hold?
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     pub(crate) rate: Option<f64>,

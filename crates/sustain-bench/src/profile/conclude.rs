@@ -1,7 +1,7 @@
 //! What was sampled so far, and from it the one document. Pure; the run fills it, and asks it at
 //! the end.
 
-use sustain_disk::target::{DataPath, Direction};
+use sustain_disk::target::{Direction};
 use sustain_session::System;
 
 use super::fit::{Fit, Flag, Place, fit};
@@ -236,11 +236,7 @@ impl<'a> Profiled<'a> {
             depth: plan.depth,
             engine: engine_name(plan.engine).to_owned(),
             engine_used: self.engine_used.clone(),
-            path: match plan.path {
-                DataPath::Direct => "direct",
-                DataPath::Buffered => "buffered",
-            }
-            .to_owned(),
+            path: plan.path.name().to_owned(),
             budget_s: plan.budget_ns as f64 / 1e9,
             elapsed_s: self.elapsed_s,
             sample_s: self.sample_ns as f64 / 1e9,

@@ -288,6 +288,7 @@ impl<'a> Arrays<'a> {
                 target,
                 path: Some(device),
                 simulated: None,
+                passthrough: None,
                 wraps: true,
                 needs_prewrite: false,
                 has_all_blocks: true,

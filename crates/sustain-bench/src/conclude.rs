@@ -5,9 +5,10 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::error::RequestError;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::{IntervalRule, Latency as LatencyMeter, Meter, mark_shared};
-use sustain_disk::target::{DataPath, TargetKind};
+use sustain_disk::target::TargetKind;
 
 use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
+use crate::effect::result::EffectResult;
 use crate::judge::{Revisits, Step, burst, recommend as judge_recommend, steady};
 use crate::phase::PhaseOutcome;
 use crate::plan::{self, Plan};
@@ -34,6 +35,7 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) recommendation: Option<Recommendation>,
     pub(crate) host: Host,
     pub(crate) system: System,
+    pub(crate) effect: Option<EffectResult>,
     /// When the run began, in seconds since 1970.
     pub(crate) started_unix_s: i64,
 }
@@ -85,6 +87,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         recommendation,
         stalls: stalls(session, &outcome),
         system: conclusion.system,
+        effect: conclusion.effect,
         notes,
     }
 }
@@ -279,7 +282,7 @@ fn target_error(failure: &Failure, name: &str) -> TargetError {
         operation: failure.operation.to_string(),
         offset_bytes: failure.offset_bytes,
         message: request_error(failure, name).reason(),
-        errno: Some(failure.errno.0),
+        errno: failure.errno.of_kernel(),
     }
 }
 
@@ -468,12 +471,7 @@ fn plan_facts(
         threads,
         record_size_bytes: plan.record_bytes,
         depth: plan.depth,
-        path: if plan.path == DataPath::Direct {
-            "direct"
-        } else {
-            "buffered"
-        }
-        .to_owned(),
+        path: plan.path.name().to_owned(),
         layout: layout.to_owned(),
         chunk_bytes,
         time_s: plan.time_ns.map(seconds),

@@ -11,7 +11,7 @@ pub enum Phase {
     Before,
     /// The run.
     Measure,
-    /// One subset of a diagnosis, or one point of a sweep.
+    /// One subset of a diagnosis, one point of a sweep, or the load once more by another path.
     Subset,
     /// Idle again.
     After,

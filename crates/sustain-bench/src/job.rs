@@ -8,10 +8,13 @@ use crossbeam_channel::{Receiver, Sender};
 use sustain_disk::buffer::BufferPool;
 use sustain_disk::clock::{Timestamp, thread_cpu_ns};
 use sustain_disk::driver::{Driver, DriverSetup, Progress, QueueSetup};
-use sustain_disk::engine::{self, Engine, EngineChoice, Limits, Operation, SimulatedEngine};
+use sustain_disk::engine::{
+    self, Engine, EngineChoice, Limits, NvmeEngine, Operation, SimulatedEngine,
+};
 use sustain_disk::error::Error;
 use sustain_disk::layout::{Layout, Placement};
 use sustain_disk::meter::Meter;
+use sustain_disk::target::{DataPath, Passthrough};
 use sustain_session::Stop;
 
 use crate::event::Phase;
@@ -259,6 +262,16 @@ impl Job<'_> {
             let why = engine.describe();
             return Ok((Box::new(engine), why));
         }
+        let in_flight_max = self.queues().iter().map(|queue| queue.depth).sum();
+        let limits = Limits {
+            depth: self.depth(),
+            in_flight_max,
+        };
+        if self.setup.path == DataPath::Passthrough {
+            let engine = NvmeEngine::open(self.namespaces(), limits, session.clock.clone())?;
+            let why = engine.describe();
+            return Ok((Box::new(engine), why));
+        }
         let files = self
             .members
             .iter()
@@ -267,11 +280,6 @@ impl Job<'_> {
                 Arc::clone(file.expect("a target that is not simulated is an open file"))
             })
             .collect();
-        let in_flight_max = self.queues().iter().map(|queue| queue.depth).sum();
-        let limits = Limits {
-            depth: self.depth(),
-            in_flight_max,
-        };
         let opened = engine::open(
             self.setup.engine,
             files,
@@ -280,5 +288,15 @@ impl Job<'_> {
             &session.clock,
         )?;
         Ok((opened.engine, opened.why))
+    }
+
+    fn namespaces(&self) -> Vec<Arc<Passthrough>> {
+        let members = self.members.iter();
+        members
+            .map(|member| {
+                let passthrough = self.target(*member).passthrough.as_ref();
+                Arc::clone(passthrough.expect("a target without passthrough is not driven by it"))
+            })
+            .collect()
     }
 }

@@ -9,6 +9,7 @@ use sustain_disk::meter::IntervalRule;
 use sustain_disk::target::{DataPath, Direction};
 pub use sustain_session::TargetName;
 
+use crate::effect::EffectPlan;
 use crate::error::MeasureError;
 
 /// Everything that can be asked of `measure`.
@@ -26,7 +27,7 @@ pub struct Plan {
     pub engine: EngineChoice,
     /// Drivers; none lets the run decide.
     pub threads: Option<u32>,
-    /// Past the page cache or through it.
+    /// Past the page cache, through it, or past the block layer too.
     pub path: DataPath,
     /// How several targets are used.
     pub layout: Layout,
@@ -50,6 +51,8 @@ pub struct Plan {
     pub prewrite: bool,
     /// Confirm the recommendation by a paced run.
     pub confirm: bool,
+    /// Watch what the load does to the rest of the system.
+    pub effect: Option<EffectPlan>,
     /// What may be destroyed, as typed.
     pub destroy: Vec<String>,
     /// Say what would be done, and do nothing.
@@ -59,6 +62,9 @@ pub struct Plan {
     /// The arguments as typed.
     pub arguments: Vec<String>,
 }
+
+/// Why simulated disks have no passthrough.
+pub(crate) const NO_DRIVER: &str = "a simulated machine has no driver to pass commands to";
 
 /// The part of a scratch or new file that is used unless `--size` says otherwise.
 pub const SIZE_BYTES_DEFAULT: u64 = 4 << 30;
@@ -97,6 +103,7 @@ impl Plan {
             data: DataKind::Fresh,
             prewrite: true,
             confirm: true,
+            effect: None,
             destroy: Vec::new(),
             dry_run: false,
             seed: 0,
@@ -130,9 +137,13 @@ impl Plan {
         )))
     }
 
+    fn simulated_target(&self) -> Option<&String> {
+        self.targets.iter().find(|name| name.starts_with("sim:"))
+    }
+
     fn mixes_simulated_and_real(&self) -> bool {
-        let is_simulated = |name: &String| name.starts_with("sim:");
-        self.targets.iter().any(is_simulated) && !self.targets.iter().all(is_simulated)
+        let is_real = |name: &String| !name.starts_with("sim:");
+        self.simulated_target().is_some() && self.targets.iter().any(is_real)
     }
 
     /// Looks for demands that contradict each other.
@@ -159,6 +170,12 @@ impl Plan {
         if self.threads == Some(0) {
             return usage("--threads must be at least 1");
         }
+        if let Some(simulated) = self.simulated_target().filter(|_| self.effect.is_some()) {
+            return usage(&format!(
+                "{simulated} has no effect on this machine: its time is virtual; use --effect on \
+                 real targets only"
+            ));
+        }
         if self.layout == (Layout::Stripe { chunk_bytes: 0 }) {
             return usage("--chunk must be at least one block");
         }
@@ -175,6 +192,9 @@ impl Plan {
                 "--until-steady looks for the rate, --rate gives it: choose one of the two",
             );
         }
+        if self.path == DataPath::Passthrough {
+            check_passthrough(&self.targets, self.engine)?;
+        }
         match self.interval {
             IntervalRule::Time(length_ns) if length_ns < 1_000_000 => {
                 usage("--interval must be at least 1ms")
@@ -183,6 +203,34 @@ impl Plan {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether an engine can be had for what goes past the block layer.
+pub(crate) fn can_pass_through(engine: EngineChoice) -> bool {
+    matches!(engine, EngineChoice::Auto | EngineChoice::IoUring)
+}
+
+/// What goes past the block layer is a drive's own command, by io_uring.
+fn check_passthrough(targets: &[String], engine: EngineChoice) -> Result<(), MeasureError> {
+    let is_no_disk = |name: &&String| name.starts_with("sim:") || *name == "null:";
+    if let Some(name) = targets.iter().find(is_no_disk) {
+        let what = if name.starts_with("sim:") {
+            NO_DRIVER
+        } else {
+            "null: is no disk"
+        };
+        return Err(MeasureError::Usage(format!(
+            "{name}: passthrough needs an NVMe namespace, and {what}: leave out --path passthrough"
+        )));
+    }
+    if !can_pass_through(engine) {
+        return Err(MeasureError::Usage(
+            "--path passthrough goes by io_uring alone: leave out --engine, or say --engine \
+             io_uring"
+                .to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 /// The name of a direction in results and messages.
@@ -207,5 +255,28 @@ mod tests {
         assert_eq!(direction(directory.path()), Direction::Write);
         assert_eq!(direction(&directory.path().join("new")), Direction::Write);
         assert_eq!(harmless_direction(&TargetName::Null), Direction::Write);
+    }
+
+    #[test]
+    fn passthrough_needs_a_drive_and_io_uring() {
+        let why = |target: &str, engine| {
+            let plan = Plan {
+                path: DataPath::Passthrough,
+                engine,
+                ..Plan::new(vec!["/dev/nvme0n1".to_owned(), target.to_owned()])
+            };
+            plan.check().err().map(|error| error.to_string())
+        };
+        let auto = EngineChoice::Auto;
+        assert_eq!(why("/dev/nvme1n1", auto), None);
+        assert_eq!(why("/dev/nvme1n1", EngineChoice::IoUring), None);
+        let simulated = why("sim:machines/demo.toml", auto).unwrap();
+        assert!(
+            simulated.starts_with("sim:machines/demo.toml: "),
+            "{simulated}"
+        );
+        assert!(why("null:", auto).unwrap().contains("null: is no disk"));
+        let engine = why("/dev/nvme1n1", EngineChoice::Libaio).unwrap();
+        assert!(engine.contains("io_uring alone"), "{engine}");
     }
 }

@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::effect::result::EffectResult;
 pub use sustain_session::{KernelMessage, System};
 
 /// The `schema` of a [`MeasureResult`] as this version writes it.
@@ -32,6 +33,9 @@ pub struct MeasureResult {
     pub stalls: Vec<Stall>,
     /// The machine alongside: before, during and after the run.
     pub system: System,
+    /// What the load does to the rest of the system; null without `--effect`.
+    #[serde(default)]
+    pub effect: Option<EffectResult>,
     /// What a reader must know to read the figures right, in plain words.
     pub notes: Vec<String>,
 }

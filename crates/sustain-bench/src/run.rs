@@ -2,11 +2,12 @@
 
 use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::layout::Layout;
-use sustain_disk::target::Direction;
+use sustain_disk::target::{DataPath, Direction};
 use sustain_host::Roots;
 use sustain_session::{Alongside, Stop};
 
 use crate::conclude::{Conclusion, conclude, recommend};
+use crate::effect::{self, Watch};
 use crate::error::MeasureError;
 use crate::event::{Event, Observer, Phase};
 use crate::faces::beside;
@@ -29,8 +30,9 @@ pub fn rehearse(plan: &Plan, roots: &Roots) -> Result<Vec<String>, MeasureError>
         dry_run: true,
         ..plan.clone()
     };
-    let session = Session::open(&plan, roots)?;
+    let session = Session::open(&opened_as(&plan), roots)?;
     let mut statements = session.notes.clone();
+    let beside = effect::rehearse(&plan, &session, roots)?;
     for target in &session.targets {
         let verb = match session.direction {
             Direction::Read => "read",
@@ -58,6 +60,7 @@ pub fn rehearse(plan: &Plan, roots: &Roots) -> Result<Vec<String>, MeasureError>
             target.target.name, target.target.kind
         ));
     }
+    statements.extend(beside);
     Ok(statements)
 }
 
@@ -73,7 +76,7 @@ pub fn measure(
     stop: &Stop,
     observer: &mut Observer<'_>,
 ) -> Result<MeasureResult, MeasureError> {
-    let mut session = Session::open(plan, roots)?;
+    let mut session = Session::open(&opened_as(plan), roots)?;
     let result = if session.clock.is_virtual() {
         // No disk waits in virtual time, and a repeated run is to be told alike.
         measure_session(plan, &session, roots, stop, observer)
@@ -88,6 +91,20 @@ pub fn measure(
     result
 }
 
+/// Whether the load runs by both paths, on the same open files.
+fn is_switched(plan: &Plan) -> bool {
+    plan.effect.as_ref().is_some_and(|effect| effect.both_paths)
+}
+
+/// The plan to open targets by: for the direct path, if they take both, for that has demands.
+fn opened_as(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    if is_switched(&plan) {
+        plan.path = DataPath::Direct;
+    }
+    plan
+}
+
 fn measure_session(
     plan: &Plan,
     session: &Session,
@@ -98,27 +115,40 @@ fn measure_session(
     for note in &session.notes {
         observer(Event::Note(note.clone()));
     }
+    let mut watch = Watch::prepare(plan, session, roots, observer)?;
     let host = host(session, roots);
+    let mut alongside = Alongside::start(roots, &session.clock, &host.devices);
     let mut run = Stage {
         plan,
         session,
         stop,
-        alongside: Alongside::start(roots, &session.clock, &host.devices),
+        alongside: &mut alongside,
     };
     if let Some(why) = run.alongside.unreadable() {
         observer(Event::Note(why.to_owned()));
     }
     run.prewrite(observer)?;
-    run.idle(Phase::Before, observer);
+    if is_switched(plan) {
+        effect::switch_path(session, plan.path)?;
+    }
+    if let Some(watch) = &mut watch {
+        watch.copy_memory(session, stop);
+    }
     let started_unix_s = unix_seconds();
-    let (outcome, threads, start) = run.measure(observer)?;
-    run.idle(Phase::After, observer);
+    let (outcome, threads, start) = match &mut watch {
+        Some(watch) => watch.run(&mut run, observer)?,
+        None => run.measure(observer)?,
+    };
     let recommended = recommend(plan, session, &outcome);
     let recommendation = match recommended {
         Some(recommended) => Some(run.confirm(recommended, &outcome, threads, observer)?),
         None => None,
     };
-    let system = run.alongside.finish(start);
+    if let Some(watch) = &mut watch {
+        watch.run_by_other_path(&mut run, threads, observer)?;
+    }
+    let mut system = alongside.finish(start);
+    let effect = watch.map(|watch| watch.conclude(start, &mut system));
     Ok(conclude(Conclusion {
         plan,
         session,
@@ -127,18 +157,22 @@ fn measure_session(
         recommendation,
         host,
         system,
+        effect,
         started_unix_s,
     }))
 }
 
 /// What measuring does on a stage.
 impl Stage<'_> {
-    /// The run itself; again with more drivers if one of them turns out to be the limit.
+    /// The run itself, and idle time before and after it; again with more drivers if one of them turns out to be the limit.
     fn measure(
         &mut self,
         observer: &mut Observer<'_>,
     ) -> Result<(PhaseOutcome, u32, Timestamp), MeasureError> {
-        self.run_with_threads(|setup| setup, observer)
+        self.idle(Phase::Before, observer);
+        let measured = self.run_with_threads(|setup| setup, observer)?;
+        self.idle(Phase::After, observer);
+        Ok(measured)
     }
 
     /// A run paced at the recommended rate.

@@ -4,6 +4,7 @@ use sustain_disk::data::DataKind;
 use sustain_disk::engine::{EngineChoice, Operation};
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::IntervalRule;
+use sustain_disk::target::DataPath;
 
 use crate::event::Phase;
 
@@ -20,6 +21,7 @@ pub(crate) struct PhaseSetup {
     pub(crate) record_bytes: u64,
     pub(crate) depth: u32,
     pub(crate) engine: EngineChoice,
+    pub(crate) path: DataPath,
     pub(crate) threads: u32,
     pub(crate) layout: Layout,
     pub(crate) flush_at_end: bool,

@@ -10,6 +10,7 @@ use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_host::{FileSystem, Roots};
 use sustain_session::{Alongside, Idle, Stop, devices_under};
 
+use crate::effect;
 use crate::error::MeasureError;
 use crate::event::{Event, Live, Observer, Phase};
 use crate::phase::{self, PhaseOutcome};
@@ -31,11 +32,14 @@ pub(crate) struct Stage<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) session: &'a Session,
     pub(crate) stop: &'a Stop,
-    pub(crate) alongside: Alongside,
+    pub(crate) alongside: &'a mut Alongside,
 }
 
 impl Stage<'_> {
     fn idle_ns(&self) -> u64 {
+        if self.plan.effect.is_some() {
+            return effect::idle_ns(self.plan);
+        }
         match self.plan.time_ns {
             Some(time_ns) if time_ns < SHORT_RUN_NS => IDLE_NS / 2,
             _ => IDLE_NS,
@@ -66,6 +70,11 @@ impl Stage<'_> {
 
     /// The run as the plan has it.
     pub(crate) fn setup(&self, threads: u32) -> PhaseSetup {
+        self.setup_by(self.plan.path, threads)
+    }
+
+    /// The same run by this path, to which the targets must have been switched.
+    pub(crate) fn setup_by(&self, path: DataPath, threads: u32) -> PhaseSetup {
         let plan = self.plan;
         let targets: Vec<usize> = (0..self.session.targets.len()).collect();
         PhaseSetup {
@@ -77,9 +86,10 @@ impl Stage<'_> {
             record_bytes: plan.record_bytes,
             depth: plan.depth,
             engine: plan.engine,
+            path: plan.path,
             threads,
             layout: plan.layout,
-            flush_at_end: plan.path == DataPath::Buffered && self.operation() == Operation::Write,
+            flush_at_end: path == DataPath::Buffered && self.operation() == Operation::Write,
             interval: plan.interval,
             time_ns: plan.time_ns,
             bytes: plan.bytes,
@@ -100,7 +110,7 @@ impl Stage<'_> {
         observer: &mut Observer<'_>,
     ) -> Result<(PhaseOutcome, Timestamp), Error> {
         let mut started = self.session.clock.now();
-        let alongside = &mut self.alongside;
+        let alongside = &mut *self.alongside;
         let mut tick = |start: Timestamp, now: Timestamp| {
             started = start;
             alongside.tick(now);
@@ -160,6 +170,7 @@ impl Stage<'_> {
             record_bytes: PREWRITE_RECORD_BYTES,
             depth: PREWRITE_DEPTH,
             engine: EngineChoice::Auto,
+            path: DataPath::Direct,
             layout: Layout::Independent,
             flush_at_end: true,
             time_ns: None,
@@ -180,17 +191,17 @@ impl Stage<'_> {
                 )));
             }
         }
-        self.forget_cached();
+        forget_cached(self.session);
         Ok(())
     }
+}
 
-    /// What was just written must not be read back from memory.
-    pub(crate) fn forget_cached(&self) {
-        for target in &self.session.targets {
-            if let Some(file) = &target.target.file {
-                // Advice only: direct I/O does not need it, and failing it changes no result.
-                let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
-            }
+/// What was just written must not be read back from memory.
+pub(crate) fn forget_cached(session: &Session) {
+    for target in &session.targets {
+        if let Some(file) = &target.target.file {
+            // Advice only: direct I/O does not need it, and failing it changes no result.
+            let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
         }
     }
 }

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use schemars::{JsonSchema, schema_for};
 use sustain_bench::compare::result::{COMPARE_SCHEMA, CompareResult};
 use sustain_bench::diagnose::result::{DIAGNOSE_SCHEMA, DiagnoseResult};
+use sustain_bench::profile::result::{PROFILE_SCHEMA, ProfileResult};
 use sustain_bench::result::{MEASURE_SCHEMA, MeasureResult};
 use sustain_bench::sweep::result::{SWEEP_SCHEMA, SweepResult};
 
@@ -30,7 +31,7 @@ fn generated<T: JsonSchema>(command: &str, own: &str) -> serde_json::Value {
     schema
 }
 
-fn all() -> [(&'static str, serde_json::Value); 4] {
+fn all() -> [(&'static str, serde_json::Value); 5] {
     [
         (
             "measure",
@@ -43,6 +44,10 @@ fn all() -> [(&'static str, serde_json::Value); 4] {
         (
             "compare",
             generated::<CompareResult>("compare", COMPARE_SCHEMA),
+        ),
+        (
+            "profile",
+            generated::<ProfileResult>("profile", PROFILE_SCHEMA),
         ),
         ("sweep", generated::<SweepResult>("sweep", SWEEP_SCHEMA)),
     ]

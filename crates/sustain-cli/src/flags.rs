@@ -5,6 +5,7 @@ pub(crate) mod create;
 pub(crate) mod devices;
 pub(crate) mod diagnose;
 pub(crate) mod extract;
+pub(crate) mod generated;
 pub(crate) mod list;
 pub(crate) mod measure;
 pub(crate) mod record;
@@ -19,7 +20,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// What disks sustain, and with which buffer one may record at which rate.
 #[derive(Debug, Parser)]
-#[command(name = "sustain", version, about, max_term_width = 100)]
+#[command(name = "sustain", version, max_term_width = 100)]
 #[command(after_help = "Example:\n  sustain measure . --report sustain.html")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -52,6 +53,10 @@ pub(crate) enum Command {
     Recover(recover::RecoverFlags),
     /// Draw saved results anew.
     Report(ReportFlags),
+    /// Print what a shell needs to complete commands, flags and files.
+    Completions(generated::CompletionsFlags),
+    /// Write the manual pages.
+    Man(generated::ManFlags),
 }
 
 #[derive(Debug, Args)]
@@ -80,6 +85,7 @@ pub(crate) enum EngineFlag {
 pub(crate) enum PathFlag {
     Direct,
     Buffered,
+    Passthrough,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -87,6 +93,11 @@ pub(crate) enum LayoutFlag {
     Independent,
     Stripe,
     Span,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MdFlag {
+    Raid0,
 }
 
 #[cfg(test)]

@@ -51,6 +51,8 @@ fn main() -> ExitCode {
         Command::Verify(flags) => commands::verify::run(&flags),
         Command::Recover(flags) => commands::recover::run(&flags),
         Command::Report(flags) => commands::report::run(&flags),
+        Command::Completions(flags) => commands::completions::run(&flags),
+        Command::Man(flags) => commands::man::run(&flags),
     };
     match result {
         Ok(exit) => exit.into(),

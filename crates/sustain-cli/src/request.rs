@@ -55,6 +55,7 @@ pub(crate) fn data_path(flag: PathFlag) -> DataPath {
     match flag {
         PathFlag::Direct => DataPath::Direct,
         PathFlag::Buffered => DataPath::Buffered,
+        PathFlag::Passthrough => DataPath::Passthrough,
     }
 }
 

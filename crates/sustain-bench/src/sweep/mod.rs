@@ -3,10 +3,12 @@
 //! plan -> grid -> schedule -> points -> judge -> answer -> result.
 
 mod answer;
+mod array;
 pub(crate) mod axes;
 mod conclude;
 mod event;
 mod judge;
+mod mdadm;
 mod noise;
 pub(crate) mod open;
 mod plan;
@@ -21,6 +23,7 @@ mod tests;
 
 pub use axes::LayoutKind;
 pub use event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
+pub use mdadm::Mdadm;
 pub use open::rehearse_sweep;
 pub use plan::{Orders, SweepPlan};
 pub use range::{Values, parse_counts, parse_sizes};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use sustain_disk::engine::Operation;
 use sustain_disk::layout::Layout;
-use sustain_disk::meter::{Interval, IntervalRule, Meter};
-use sustain_disk::target::{DataPath, Direction, TargetKind};
+use sustain_disk::meter::{IntervalRule, Meter};
+use sustain_disk::target::{DataPath, Direction};
 
 use super::setting::Setting;
 use crate::collect::{TOOL_SHARE, rate};
@@ -13,6 +13,7 @@ use crate::conclude::request_error;
 use crate::error::MeasureError;
 use crate::event::Phase;
 use crate::phase::PhaseOutcome;
+use crate::series::bytes_until;
 use crate::session::Session;
 use crate::setup::PhaseSetup;
 
@@ -37,6 +38,22 @@ pub(crate) struct Outcome {
     pub(crate) failed: Option<String>,
     /// The engine that did the work.
     pub(crate) engine: &'static str,
+}
+
+impl Outcome {
+    /// Of a point that could not even begin.
+    pub(super) fn without_run(why: String) -> Outcome {
+        Outcome {
+            rate_bytes_per_s: 0.0,
+            bytes: 0,
+            cpu_seconds_per_gb: None,
+            tail: Tail::default(),
+            is_tool_limited: false,
+            is_wrapped: false,
+            failed: Some(why),
+            engine: "none",
+        }
+    }
 }
 
 /// Latencies of all targets and all repeats, for the few longest of them.
@@ -110,6 +127,7 @@ pub(crate) fn setup_of(
         record_bytes: setting.record_bytes,
         depth: setting.depth,
         engine: setting.engine,
+        path: setting.path,
         layout: setting.layout,
         flush_at_end: writes && setting.path == DataPath::Buffered,
         // Each request tells when it came: slow disks have few in a point.
@@ -191,43 +209,10 @@ fn rate_of(setting: &Setting, setup: &PhaseSetup, outcome: &PhaseOutcome, bytes:
     }
 }
 
-/// Bytes until a time, as if each request had come evenly since the one before.
-fn bytes_until(completions: &[Interval], time_ns: f64) -> f64 {
-    let whole = completions.partition_point(|one| one.end_ns as f64 <= time_ns);
-    let bytes: u64 = completions[..whole].iter().map(|one| one.bytes).sum();
-    let part = completions.get(whole).map_or(0.0, |one| {
-        let (start_ns, end_ns) = (one.start_ns as f64, one.end_ns as f64);
-        let part = ((time_ns - start_ns) / (end_ns - start_ns)).clamp(0.0, 1.0);
-        part * one.bytes as f64
-    });
-    bytes as f64 + part
-}
-
-/// Turns the open targets to a path: the descriptors that passed the guard stay those in use.
+/// Lets the open targets be used by a path.
 pub(crate) fn take_path(session: &Session, path: DataPath) -> Result<(), MeasureError> {
-    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
     for target in &session.targets {
-        let Some(file) = target.target.file.as_ref() else {
-            continue;
-        };
-        if target.target.kind == TargetKind::Null {
-            continue;
-        }
-        let turned = fcntl_getfl(file).and_then(|flags| {
-            let mut wanted = flags;
-            wanted.set(OFlags::DIRECT, path == DataPath::Direct);
-            if wanted == flags {
-                return Ok(());
-            }
-            fcntl_setfl(file, wanted)
-        });
-        turned.map_err(|errno| {
-            let why = format!(
-                "it cannot be turned between direct and buffered ({errno}): sweep one --path at a \
-                 time"
-            );
-            MeasureError::from(sustain_disk::error::Error::target(&target.target.name, why))
-        })?;
+        target.target.switch_path(path)?;
     }
     Ok(())
 }
@@ -235,21 +220,6 @@ pub(crate) fn take_path(session: &Session, path: DataPath) -> Result<(), Measure
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_are_cut_within_a_request() {
-        let request = |start_ns, end_ns| Interval {
-            start_ns,
-            end_ns,
-            bytes: 1000,
-            latency_max_ns: 0,
-        };
-        let requests = [request(0, 100), request(100, 300)];
-        let until: Vec<f64> = [0.0, 50.0, 100.0, 150.0, 300.0, 900.0]
-            .map(|time_ns| bytes_until(&requests, time_ns))
-            .to_vec();
-        assert_eq!(until, [0.0, 500.0, 1000.0, 1250.0, 2000.0, 2000.0]);
-    }
 
     #[test]
     fn the_tail_is_of_all_repeats() {

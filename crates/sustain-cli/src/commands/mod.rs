@@ -2,11 +2,13 @@
 
 mod begin;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod create;
 pub(crate) mod devices;
 pub(crate) mod diagnose;
 pub(crate) mod extract;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod measure;
 mod output;
 mod progress;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use sustain::measure::compare::{ComparePlan, compare};
 use sustain::measure::diagnose::result::DiagnoseResult;
 use sustain::measure::result::MeasureResult;
+use sustain::measure::sweep::result::SweepResult;
 use sustain::record::result::RecordResult;
 use sustain::report::json::Saved;
 use sustain::report::{ReportError, html, json};
@@ -65,6 +66,7 @@ struct Runs {
     measurements: Vec<MeasureResult>,
     recordings: Vec<RecordResult>,
     diagnoses: Vec<DiagnoseResult>,
+    sweeps: Vec<SweepResult>,
 }
 
 impl Runs {
@@ -73,6 +75,7 @@ impl Runs {
             Saved::Measure(result) => self.measurements.push(*result),
             Saved::Record(result) => self.recordings.push(*result),
             Saved::Diagnose(result) => self.diagnoses.push(*result),
+            Saved::Sweep(result) => self.sweeps.push(*result),
         }
     }
 
@@ -81,6 +84,7 @@ impl Runs {
             (self.measurements.is_empty(), "a measurement"),
             (self.recordings.is_empty(), "a recording"),
             (self.diagnoses.is_empty(), "a diagnosis"),
+            (self.sweeps.is_empty(), "a sweep"),
         ];
         let present = kinds.into_iter().filter(|(is_empty, _)| !is_empty);
         present.map(|(_, name)| name).collect()
@@ -92,6 +96,8 @@ impl Runs {
             html::record_html(&self.recordings)
         } else if !self.diagnoses.is_empty() {
             html::diagnose_html(&self.diagnoses)
+        } else if !self.sweeps.is_empty() {
+            html::sweep_html(&self.sweeps)
         } else {
             let comparison = match (self.measurements.as_slice(), labels) {
                 ([a, b], [of_a, of_b]) => {

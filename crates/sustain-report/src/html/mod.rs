@@ -18,6 +18,8 @@ mod script;
 mod section;
 mod series;
 mod side_by_side;
+mod svg;
+mod sweep;
 mod system_panels;
 mod table;
 mod tail_chart;
@@ -28,9 +30,11 @@ use crate::ReportError;
 use sustain_bench::compare::result::CompareResult;
 use sustain_bench::diagnose::result::DiagnoseResult;
 use sustain_bench::result::MeasureResult;
+use sustain_bench::sweep::result::SweepResult;
 use sustain_record::result::RecordResult;
 
-/// The page that shows these results, one section each; with several, all side by side above. Text from the results is escaped wherever it stands.
+/// The page that shows these results, one section each; with several, all side by side above. Text
+/// from the results is escaped wherever it stands.
 ///
 /// # Errors
 /// [`ReportError::NoResults`] without a result; [`ReportError::NoChartScript`] if the plotting
@@ -93,4 +97,16 @@ pub fn diagnose_html(results: &[DiagnoseResult]) -> Result<String, ReportError> 
         return Err(ReportError::NoResults);
     }
     diagnosis::page(results)
+}
+
+/// The page that shows these sweeps, one section each: the answer, a picture of what each axis does,
+/// and all settings. Text from the results is escaped wherever it stands.
+///
+/// # Errors
+/// [`ReportError::NoResults`] without a result.
+pub fn sweep_html(results: &[SweepResult]) -> Result<String, ReportError> {
+    if results.is_empty() {
+        return Err(ReportError::NoResults);
+    }
+    sweep::page(results)
 }

@@ -11,11 +11,11 @@ mod recording;
 mod recordings;
 mod sentence;
 mod summary;
-mod sweep;
+pub(crate) mod sweep;
 
 pub use compare::{compare_answer, compare_sentence, compare_text};
 pub use devices::devices_text;
-pub use diagnosis::{DiagnoseView, diagnosis_sentence, diagnosis_text};
+pub use diagnosis::{DiagnoseView, diagnosis_answer, diagnosis_sentence, diagnosis_text};
 pub use dskwtst::dskwtst_line;
 pub use live::{LiveKind, LiveView};
 pub use progress::ProgressView;

@@ -6,6 +6,7 @@
 
 pub mod diagnosis;
 pub mod recording;
+pub mod sweep;
 
 use serde_json::{Value, json};
 use sustain_bench::result::{
@@ -58,6 +59,7 @@ pub fn two_targets() -> MeasureResult {
         }),
         stalls: stalls(),
         system: system(),
+        effect: None,
         notes: vec!["the scratch file was written once before use".to_owned()],
         targets,
     }
@@ -405,6 +407,7 @@ pub fn assert_only_own_elements(own: &str) {
         "svg",
         "rect",
         "polyline",
+        "circle",
         "text",
     ];
     for opened in own.split('<').skip(1) {

@@ -65,7 +65,8 @@ pub(super) fn open(
     if session.direction == Direction::Read {
         write_what_is_read(&mut session);
     }
-    let facts = facts(&session, roots);
+    let paths = plan.settings.each_ref().map(|setting| setting.path);
+    let facts = facts(&mut session, &paths, roots);
     let [a, b] = &plan.settings;
     let found = [
         setting("A", a, &session, &facts)?,

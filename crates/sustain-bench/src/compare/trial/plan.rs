@@ -141,7 +141,7 @@ impl TrialPlan {
         let settings = self.settings.iter();
         let is_direct = settings
             .clone()
-            .any(|setting| setting.path == DataPath::Direct);
+            .any(|setting| setting.path != DataPath::Buffered);
         let least = settings.clone().map(|setting| setting.record_bytes).min();
         let least = least.unwrap_or(1);
         Plan {

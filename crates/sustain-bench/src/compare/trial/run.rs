@@ -23,7 +23,7 @@ use crate::faces::beside;
 use crate::plan::direction_name;
 use crate::session::Session;
 use crate::setup::PhaseSetup;
-use crate::stage::{Stage, host};
+use crate::stage::{Stage, forget_cached, host};
 use crate::sweep::point::{Outcome, outcome_of, setup_of, take_path};
 use crate::sweep::setting::Setting;
 use crate::sweep::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
@@ -51,11 +51,13 @@ pub fn trial(
     let measuring = plan.measuring();
     let (mut session, settings) = open(plan, &measuring, roots)?;
     let work = |observer: &mut SweepObserver<'_>| {
+        let devices = host(&session, roots).devices;
+        let mut alongside = Alongside::start(roots, &session.clock, &devices);
         let stage = Stage {
             plan: &measuring,
             session: &session,
             stop,
-            alongside: Alongside::start(roots, &session.clock, &host(&session, roots).devices),
+            alongside: &mut alongside,
         };
         Trial {
             plan,
@@ -315,7 +317,7 @@ impl Trial<'_, '_> {
         let session = self.stage.session;
         let is_buffered = |setting: &Setting| setting.path == DataPath::Buffered;
         if self.orders.settings.iter().any(is_buffered) {
-            self.stage.forget_cached();
+            forget_cached(session);
             take_path(session, self.orders.settings[side].path)?;
         }
         session.machines.begin_run();

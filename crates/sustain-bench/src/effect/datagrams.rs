@@ -1,0 +1,120 @@
+//! The victims that send and receive datagrams over the loopback interface at a modest fixed pace:
+//! how many are lost on the way. Each carries the number of its stretch, so that one that is late
+//! still counts where it was sent.
+
+use std::io::{Error, ErrorKind};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::time::Duration;
+
+use sustain_disk::clock::Clock;
+
+use super::board::{Board, Log, Pen, Stretch};
+use super::pace::Pace;
+
+/// Bytes of a datagram.
+pub(super) const DATAGRAM_BYTES: usize = 1024;
+/// Some are sent at once, as a frame of a camera would be.
+const AT_ONCE: u64 = 5;
+const PERIOD_NS: u64 = 1_000_000;
+/// Datagrams in a second.
+pub(super) const OFFERED_PER_S: f64 = (AT_ONCE * 1_000_000_000 / PERIOD_NS) as f64;
+/// Nothing for so long after the end, and nothing more will come.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// What the sender did.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Sent {
+    pub(super) sent: u64,
+    /// Not taken by the kernel.
+    pub(super) refused: u64,
+}
+
+/// What the receiver got.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Received(pub(super) u64);
+
+/// A receiver and a sender that reaches it.
+pub(super) fn sockets() -> Result<(UdpSocket, UdpSocket), Error> {
+    let receiver = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    receiver.set_read_timeout(Some(PATIENCE))?;
+    let sender = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    sender.connect(receiver.local_addr()?)?;
+    // Nothing may make it wait: it drops instead, and says so.
+    sender.set_nonblocking(true)?;
+    let mut hello = [0; DATAGRAM_BYTES];
+    sender.send(&hello)?;
+    receiver.recv(&mut hello)?;
+    Ok((receiver, sender))
+}
+
+/// Sends until the board is closed.
+pub(super) fn send(socket: &UdpSocket, clock: &Clock, board: &Board, log: Log<Sent>) {
+    let mut pen = Pen::new(log, board.clone());
+    let mut datagram = [0; DATAGRAM_BYTES];
+    let mut pace = Pace::from(clock.now(), PERIOD_NS);
+    while !board.is_over() {
+        clock.wait_until(pace.due());
+        let stretch = pen.look();
+        datagram[..4].copy_from_slice(&stretch.number().to_le_bytes());
+        let (mut sent, mut refused) = (0, 0);
+        for _ in 0..AT_ONCE {
+            match socket.send(&datagram) {
+                Ok(_) => sent += 1,
+                Err(_) => refused += 1,
+            }
+        }
+        pen.enter(stretch, |seen| {
+            seen.sent += sent;
+            seen.refused += refused;
+        });
+        pace.go_on(clock.now());
+    }
+}
+
+/// Receives until the board is closed and nothing more comes.
+pub(super) fn receive(socket: &UdpSocket, board: &Board, log: Log<Received>) {
+    let mut pen = Pen::new(log, board.clone());
+    let mut datagram = [0; DATAGRAM_BYTES];
+    loop {
+        pen.look();
+        match socket.recv(&mut datagram) {
+            Ok(length) if length >= 4 => {
+                let [a, b, c, d, ..] = datagram;
+                let stretch = Stretch::from_number(u32::from_le_bytes([a, b, c, d]));
+                pen.enter(stretch, |seen| seen.0 += 1);
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) if board.is_over() => return,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(error) => return pen.fail(format!("receiving failed: {error}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_datagram_counts_in_the_stretch_that_it_was_sent_in() {
+        let Ok((receiver, sender)) = sockets() else {
+            return;
+        };
+        let board = Board::default();
+        let (first, second) = (board.begin(false), board.begin(true));
+        for (stretch, count) in [(first, 3u64), (second, 4)] {
+            let mut datagram = [0; DATAGRAM_BYTES];
+            datagram[..4].copy_from_slice(&stretch.number().to_le_bytes());
+            (0..count).for_each(|_| assert!(sender.send(&datagram).is_ok()));
+        }
+        let log = Log::new();
+        // All were sent before the end, and are received after it.
+        board.close();
+        receive(&receiver, &board, log.clone());
+        let entries = log.take();
+        let received = |stretch| entries.pages[&stretch].seen.0;
+        assert_eq!((received(first), received(second)), (3, 4));
+        assert_eq!(entries.failed, None);
+    }
+}

@@ -1,0 +1,430 @@
+//! From what the victims saw to the figures of the document. Pure.
+
+use sustain_disk::clock::Timestamp;
+use sustain_disk::target::DataPath;
+use sustain_host::{KernelCounters, Sample};
+
+use super::board::{Entries, Stretch as Number};
+use super::latencies::Latencies;
+use super::result::{
+    Datagrams, Load, MemoryCopy, MemoryMoment, PathEffect, Ratios, Stretch, Stretches, Timer,
+    VictimInterval, VictimPlace, Writes,
+};
+use super::victims::Seen;
+use super::{copy, verdict};
+
+/// A stretch that has been.
+#[derive(Debug)]
+pub(super) struct Marked {
+    pub(super) number: Number,
+    pub(super) start: Timestamp,
+    pub(super) end: Timestamp,
+    /// What the kernel counted in it.
+    pub(super) kernel: KernelCounters,
+}
+
+impl Marked {
+    fn seconds(&self) -> f64 {
+        self.end.since_s(self.start)
+    }
+
+    fn from(&self, origin: Timestamp) -> Stretch {
+        Stretch {
+            start_s: self.start.since_s(origin),
+            end_s: self.end.since_s(origin),
+        }
+    }
+}
+
+/// One load that was watched.
+pub(super) struct Run {
+    pub(super) path: DataPath,
+    /// Of the load itself, after its drivers were set up.
+    pub(super) start: Timestamp,
+    pub(super) bytes: u64,
+    pub(super) last_ns: u64,
+    pub(super) errors: u64,
+    /// Of the whole process, from the start to the end.
+    pub(super) cpu_ns: u64,
+    pub(super) wall_ns: u64,
+    pub(super) marked: Stretches<Marked>,
+    pub(super) seen: Seen,
+}
+
+impl Run {
+    /// CPU time of the process without that of the victims.
+    pub(super) fn own_cpu_ns(&self) -> u64 {
+        let Some(during) = &self.marked.during else {
+            return self.cpu_ns;
+        };
+        // Their stretch began while the drivers were set up, a little before the load.
+        let stretch_ns = during.end.since_ns(during.start).max(1);
+        let part = (self.wall_ns as f64 / stretch_ns as f64).min(1.0);
+        let victims_ns = self.victims_cpu_ns(during) as f64 * part;
+        self.cpu_ns.saturating_sub(victims_ns as u64)
+    }
+
+    fn victims_cpu_ns(&self, marked: &Marked) -> u64 {
+        let seen = &self.seen;
+        cpu_ns(seen.writes.as_ref(), marked)
+            + cpu_ns(seen.timer.as_ref(), marked)
+            + cpu_ns(seen.sent.as_ref(), marked)
+            + cpu_ns(seen.received.as_ref(), marked)
+    }
+
+    /// From the first to the last stretch, with times from `origin`.
+    pub(super) fn watched_s(&self, origin: Timestamp) -> Stretch {
+        let marked = [&self.marked.before, &self.marked.during, &self.marked.after];
+        let all = || marked.into_iter().flatten();
+        Stretch {
+            start_s: all()
+                .map(|marked| marked.start.since_s(origin))
+                .fold(f64::INFINITY, f64::min),
+            end_s: all()
+                .map(|marked| marked.end.since_s(origin))
+                .fold(f64::NEG_INFINITY, f64::max),
+        }
+    }
+}
+
+fn cpu_ns<T>(entries: Option<&Entries<T>>, marked: &Marked) -> u64 {
+    entries
+        .and_then(|entries| entries.pages.get(&marked.number))
+        .map_or(0, |page| page.cpu_ns)
+}
+
+/// Makes one thing of each stretch that has been.
+fn each<T>(marked: &Stretches<Marked>, make: impl Fn(&Marked) -> Option<T>) -> Stretches<T> {
+    let of = |marked: &Option<Marked>| marked.as_ref().and_then(&make);
+    Stretches {
+        before: of(&marked.before),
+        during: of(&marked.during),
+        after: of(&marked.after),
+    }
+}
+
+/// The document's entry. `samples` are the machine's, with times from `start`.
+pub(super) fn path_effect(
+    run: &Run,
+    start: Timestamp,
+    place: Option<&VictimPlace>,
+    memory_copy: Option<&MemoryCopy>,
+    samples: &[Sample],
+) -> PathEffect {
+    let marked = &run.marked;
+    let load = load(run);
+    let memory_over_time = memory_moments(run, start, samples);
+    let writes = run
+        .seen
+        .writes
+        .as_ref()
+        .map(|seen| each(marked, |marked| Some(writes(seen, marked))));
+    // A victim that failed before all else has seen nothing.
+    let writes = writes.filter(|all| all.before.is_some_and(|before| before.count > 0));
+    let timer = run
+        .seen
+        .timer
+        .as_ref()
+        .map(|seen| each(marked, |marked| Some(timer(seen, marked))));
+    let mut effect = PathEffect {
+        path: run.path.name().to_owned(),
+        stretches: each(marked, |marked| Some(marked.from(run.start))),
+        ratios: ratios(writes.as_ref(), timer.as_ref()),
+        writes,
+        timer,
+        datagrams: datagrams(run),
+        kernel: each(marked, |marked| Some(marked.kernel.clone())),
+        dirty_max_bytes: each(marked, |marked| {
+            dirty_max_bytes(&memory_over_time, marked.from(run.start))
+        }),
+        victims_cpu_s: each(marked, |marked| {
+            Some(run.victims_cpu_ns(marked) as f64 / 1e9)
+        }),
+        memory_share: memory_copy
+            .filter(|_| load.bytes > 0)
+            .map(|found| copy::share(found, run.path, load.rate_bytes_per_s)),
+        load,
+        writes_over_time: over_time(run.seen.writes.as_ref(), run),
+        timer_over_time: over_time(run.seen.timer.as_ref(), run),
+        memory_over_time,
+        verdict: String::new(),
+    };
+    effect.verdict = verdict::verdict(&effect, place);
+    effect
+}
+
+fn load(run: &Run) -> Load {
+    let seconds = run.last_ns as f64 / 1e9;
+    let gigabytes = run.bytes as f64 / 1e9;
+    Load {
+        bytes: run.bytes,
+        seconds,
+        rate_bytes_per_s: if run.last_ns > 0 {
+            run.bytes as f64 / seconds
+        } else {
+            0.0
+        },
+        cpu_seconds_per_gb: (run.bytes > 0).then(|| run.own_cpu_ns() as f64 / 1e9 / gigabytes),
+        errors: run.errors,
+    }
+}
+
+fn writes(entries: &Entries<Latencies>, marked: &Marked) -> Writes {
+    let seen = entries.pages.get(&marked.number).map(|page| &page.seen);
+    let count = seen.map_or(0, Latencies::count);
+    Writes {
+        count,
+        writes_per_s: count as f64 / marked.seconds().max(1e-9),
+        latency_p50_ns: seen.and_then(|seen| seen.percentile_ns(50.0)),
+        latency_p99_ns: seen.and_then(|seen| seen.percentile_ns(99.0)),
+        latency_max_ns: seen.and_then(Latencies::max_ns),
+    }
+}
+
+fn timer(entries: &Entries<Latencies>, marked: &Marked) -> Timer {
+    let seen = entries.pages.get(&marked.number).map(|page| &page.seen);
+    let wakeups = seen.map_or(0, Latencies::count);
+    Timer {
+        wakeups,
+        wakeups_per_s: wakeups as f64 / marked.seconds().max(1e-9),
+        late_p50_ns: seen.and_then(|seen| seen.percentile_ns(50.0)),
+        late_p99_ns: seen.and_then(|seen| seen.percentile_ns(99.0)),
+        late_max_ns: seen.and_then(Latencies::max_ns),
+    }
+}
+
+fn datagrams(run: &Run) -> Option<Stretches<Datagrams>> {
+    let (sent, received) = (run.seen.sent.as_ref()?, run.seen.received.as_ref()?);
+    Some(each(&run.marked, |marked| {
+        let out = sent.pages.get(&marked.number).map(|page| page.seen);
+        let out = out.unwrap_or_default();
+        let came = received.pages.get(&marked.number).map(|page| page.seen);
+        let came = came.unwrap_or_default().0;
+        Some(Datagrams {
+            sent: out.sent,
+            sent_per_s: out.sent as f64 / marked.seconds().max(1e-9),
+            received: came,
+            lost: out.sent.saturating_sub(came),
+            refused: out.refused,
+        })
+    }))
+}
+
+/// How much worse the load made it.
+fn ratios(writes: Option<&Stretches<Writes>>, timer: Option<&Stretches<Timer>>) -> Ratios {
+    let of_writes = |figure: fn(&Writes) -> Option<f64>| {
+        let all = writes?;
+        ratio(figure(all.during.as_ref()?)?, figure(all.before.as_ref()?)?)
+    };
+    let of_timer = |figure: fn(&Timer) -> Option<f64>| {
+        let all = timer?;
+        ratio(figure(all.during.as_ref()?)?, figure(all.before.as_ref()?)?)
+    };
+    Ratios {
+        writes_latency_p50: of_writes(|all| Some(all.latency_p50_ns? as f64)),
+        writes_latency_p99: of_writes(|all| Some(all.latency_p99_ns? as f64)),
+        writes_per_s: of_writes(|all| Some(all.writes_per_s)),
+        timer_late_p99: of_timer(|all| Some(all.late_p99_ns? as f64)),
+        timer_late_max: of_timer(|all| Some(all.late_max_ns? as f64)),
+    }
+}
+
+fn ratio(during: f64, before: f64) -> Option<f64> {
+    (before > 0.0).then(|| during / before)
+}
+
+/// The machine's samples while this load was watched, with times from its start.
+fn memory_moments(run: &Run, start: Timestamp, samples: &[Sample]) -> Vec<MemoryMoment> {
+    let watched = run.watched_s(start);
+    let begun_s = run.start.since_s(start);
+    samples
+        .iter()
+        .filter(|sample| (watched.start_s..=watched.end_s).contains(&sample.time_s))
+        .map(|sample| MemoryMoment {
+            time_s: sample.time_s - begun_s,
+            dirty_bytes: sample.memory.dirty_bytes + sample.memory.writeback_bytes,
+            available_bytes: sample.memory.available_bytes,
+        })
+        .collect()
+}
+
+fn dirty_max_bytes(moments: &[MemoryMoment], stretch: Stretch) -> Option<u64> {
+    moments
+        .iter()
+        .filter(|moment| (stretch.start_s..=stretch.end_s).contains(&moment.time_s))
+        .map(|moment| moment.dirty_bytes)
+        .max()
+}
+
+/// A victim's picture over all stretches.
+fn over_time(entries: Option<&Entries<Latencies>>, run: &Run) -> Vec<VictimInterval> {
+    let marked = [&run.marked.before, &run.marked.during, &run.marked.after];
+    let pages = marked.into_iter().flatten().filter_map(|marked| {
+        let page = entries?.pages.get(&marked.number)?;
+        Some((marked.from(run.start), page))
+    });
+    pages
+        .flat_map(|(stretch, page)| {
+            let steps = page.seen.intervals(run.start).into_iter();
+            steps.map(move |step| clipped(step, stretch))
+        })
+        .collect()
+}
+
+/// A step as far as it lies in its stretch. What ended only after it stays where it ended.
+fn clipped(step: VictimInterval, stretch: Stretch) -> VictimInterval {
+    if step.start_s >= stretch.end_s {
+        return step;
+    }
+    VictimInterval {
+        start_s: step.start_s.max(stretch.start_s),
+        end_s: step.end_s.min(stretch.end_s),
+        ..step
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::board::{Board, Log, Page};
+    use super::super::datagrams::{Received, Sent};
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn log<T: Default>(pages: Vec<(Number, T)>) -> Entries<T> {
+        let mut entries = Log::new().take();
+        for (number, seen) in pages {
+            let cpu_ns = SECOND / 10;
+            entries.pages.insert(number, Page { seen, cpu_ns });
+        }
+        entries
+    }
+
+    fn latencies(each_ns: u64, count: u64, from: Timestamp) -> Latencies {
+        let mut latencies = Latencies::default();
+        for index in 0..count {
+            latencies.record(each_ns, from + (index + 1) * 10_000_000);
+        }
+        latencies
+    }
+
+    fn marked(number: Number, start_s: u64, end_s: u64) -> Marked {
+        Marked {
+            number,
+            start: Timestamp(start_s * SECOND),
+            end: Timestamp(end_s * SECOND),
+            kernel: KernelCounters::default(),
+        }
+    }
+
+    /// A second before, two during from moment 11 s on, no after.
+    fn run() -> Run {
+        let board = Board::default();
+        let (before, during) = (board.begin(false), board.begin(true));
+        let sent = |sent| Sent { sent, refused: 0 };
+        Run {
+            path: DataPath::Buffered,
+            start: Timestamp(11 * SECOND),
+            bytes: 4_000_000_000,
+            last_ns: 2 * SECOND,
+            errors: 0,
+            cpu_ns: SECOND,
+            wall_ns: 2 * SECOND,
+            marked: Stretches {
+                before: Some(marked(before, 10, 11)),
+                during: Some(marked(during, 11, 13)),
+                after: None,
+            },
+            seen: Seen {
+                writes: Some(log(vec![
+                    (before, latencies(1_000_000, 100, Timestamp(10 * SECOND))),
+                    (during, latencies(3_000_000, 50, Timestamp(11 * SECOND))),
+                ])),
+                timer: None,
+                sent: Some(log(vec![(before, sent(5000)), (during, sent(9000))])),
+                received: Some(log(vec![
+                    (before, Received(5000)),
+                    (during, Received(8990)),
+                ])),
+                unmeasured: Vec::new(),
+            },
+        }
+    }
+
+    fn sample(time_s: f64, dirty_bytes: u64) -> Sample {
+        Sample {
+            time_s,
+            cpu: None,
+            process_user_cpu_s: 0.0,
+            process_system_cpu_s: 0.0,
+            threads: Vec::new(),
+            memory: sustain_host::MemorySample {
+                dirty_bytes,
+                writeback_bytes: 5,
+                cached_bytes: 0,
+                available_bytes: 7,
+            },
+            devices: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn figures_are_those_of_their_stretch() {
+        let run = run();
+        // The machine's samples count from another load, 6 s before this one.
+        let samples = [(4.9, 9), (5.5, 10), (6.5, 30), (7.5, 20), (8.5, 99)];
+        let samples = samples.map(|(time_s, dirty)| sample(time_s, dirty));
+        let start = Timestamp(5 * SECOND);
+        let effect = path_effect(&run, start, None, None, &samples);
+        let writes = effect.writes.as_ref().unwrap();
+        let (before, during) = (writes.before.unwrap(), writes.during.unwrap());
+        assert_eq!((before.count, during.count), (100, 50));
+        assert!((during.writes_per_s - 25.0).abs() < 1e-9);
+        assert_eq!(during.latency_max_ns, Some(3_000_000));
+        assert!(writes.after.is_none() && effect.timer.is_none());
+        assert!((effect.ratios.writes_latency_p99.unwrap() - 3.0).abs() < 0.05);
+        assert!((effect.ratios.writes_per_s.unwrap() - 0.25).abs() < 1e-9);
+        assert_eq!(effect.ratios.timer_late_max, None);
+        let datagrams = effect.datagrams.as_ref().unwrap();
+        assert_eq!(datagrams.before.unwrap().lost, 0);
+        assert_eq!(datagrams.during.unwrap().lost, 10);
+        assert_eq!(effect.dirty_max_bytes.before, Some(15));
+        assert_eq!(effect.dirty_max_bytes.during, Some(35));
+        let times: Vec<f64> = effect
+            .memory_over_time
+            .iter()
+            .map(|moment| moment.time_s)
+            .collect();
+        assert_eq!(times, [-0.5, 0.5, 1.5]);
+        assert!(effect.verdict.contains("10 of 9000 datagrams"));
+    }
+
+    #[test]
+    fn the_victims_cpu_time_is_not_the_loads() {
+        let run = run();
+        // Three victims took a tenth of a second each, in both stretches.
+        assert_eq!(run.own_cpu_ns(), SECOND - 3 * SECOND / 10);
+        let effect = path_effect(&run, run.start, None, None, &[]);
+        assert!((effect.victims_cpu_s.during.unwrap() - 0.3).abs() < 1e-9);
+        let per_gb = effect.load.cpu_seconds_per_gb.unwrap();
+        assert!((per_gb - 0.7 / 4.0).abs() < 1e-9, "{per_gb}");
+        assert_eq!(effect.dirty_max_bytes, Stretches::default());
+    }
+
+    #[test]
+    fn a_step_is_drawn_as_far_as_its_stretch_reaches() {
+        let stretch = Stretch {
+            start_s: -0.1,
+            end_s: 2.0,
+        };
+        let step = |start_s, end_s| VictimInterval {
+            start_s,
+            end_s,
+            count: 1,
+            max_ns: 1,
+        };
+        assert_eq!(clipped(step(-0.25, 0.0), stretch), step(-0.1, 0.0));
+        assert_eq!(clipped(step(1.75, 2.25), stretch), step(1.75, 2.0));
+        assert_eq!(clipped(step(2.5, 2.75), stretch), step(2.5, 2.75));
+    }
+}

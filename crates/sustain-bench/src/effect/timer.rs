@@ -1,0 +1,25 @@
+//! The victim that wants to wake up each millisecond, as a player or a control loop does: how late
+//! it is. An ordinary thread with the kernel's usual timer slack, as most programs have it.
+
+use sustain_disk::clock::Clock;
+
+use super::board::{Board, Log, Pen, Stretch};
+use super::latencies::Latencies;
+use super::pace::Pace;
+
+/// Time between two wake-ups.
+pub(super) const PERIOD_NS: u64 = 1_000_000;
+
+/// Wakes up until the board is closed.
+pub(super) fn run(clock: &Clock, board: &Board, log: Log<Latencies>) {
+    let mut pen = Pen::new(log, board.clone());
+    let mut pace = Pace::from(clock.now(), PERIOD_NS);
+    while !board.is_over() {
+        let begun = pen.look();
+        clock.wait_until(pace.due());
+        let now = clock.now();
+        let stretch = Stretch::of(begun, board.stretch());
+        pen.enter(stretch, |seen| seen.record(now.since_ns(pace.due()), now));
+        pace.go_on(now);
+    }
+}

@@ -1,0 +1,259 @@
+//! The order of things with `--effect`: victims started, watched idle, watched beside the load,
+//! watched idle again, ended; once for each path of the load.
+
+use std::cell::RefCell;
+
+use sustain_disk::clock::Timestamp;
+use sustain_disk::meter::Meter;
+use sustain_disk::target::DataPath;
+use sustain_host::{KernelCounters, Roots};
+use sustain_session::{Stop, System};
+
+use super::board::Stretch;
+use super::copy;
+use super::figures::{self, Marked, Run};
+use super::place::{Place, choose};
+use super::result::{EffectResult, MemoryCopy, Stretches};
+use super::victims::Victims;
+use super::{NO_PLACE, idle_ns, other, statements};
+use crate::error::MeasureError;
+use crate::event::{Event, Observer, Phase};
+use crate::phase::PhaseOutcome;
+use crate::plan::Plan;
+use crate::session::Session;
+use crate::setup::PhaseSetup;
+use crate::stage::{Stage, forget_cached};
+
+/// What a run gives: its outcome, its drivers, its start.
+type Ran = (PhaseOutcome, u32, Timestamp);
+
+/// What would be done besides the load, in words.
+///
+/// # Errors
+/// [`MeasureError::Usage`] if the victim's directory cannot be used.
+pub(crate) fn rehearse(
+    plan: &Plan,
+    session: &Session,
+    roots: &Roots,
+) -> Result<Vec<String>, MeasureError> {
+    let Some(effect) = &plan.effect else {
+        return Ok(Vec::new());
+    };
+    let place = choose(effect.victim.as_deref(), session, roots)?;
+    Ok(statements(plan, effect, place.as_ref()))
+}
+
+/// Watches what the loads of a run do to others.
+pub(crate) struct Watch<'a> {
+    plan: &'a Plan,
+    roots: &'a Roots,
+    place: Option<Place>,
+    copy: Option<MemoryCopy>,
+    runs: Vec<Run>,
+    unmeasured: Vec<String>,
+}
+
+impl<'a> Watch<'a> {
+    /// Makes ready what the plan asks for, if it does.
+    ///
+    /// # Errors
+    /// [`MeasureError::Usage`] if the victim's directory cannot be used.
+    pub(crate) fn prepare(
+        plan: &'a Plan,
+        session: &Session,
+        roots: &'a Roots,
+        observer: &mut Observer<'_>,
+    ) -> Result<Option<Watch<'a>>, MeasureError> {
+        let Some(effect) = &plan.effect else {
+            return Ok(None);
+        };
+        let place = choose(effect.victim.as_deref(), session, roots)?;
+        for statement in statements(plan, effect, place.as_ref()) {
+            observer(Event::Note(statement));
+        }
+        let unmeasured = place.is_none().then(|| NO_PLACE.to_owned());
+        Ok(Some(Watch {
+            plan,
+            roots,
+            place,
+            copy: None,
+            runs: Vec::new(),
+            unmeasured: unmeasured.into_iter().collect(),
+        }))
+    }
+
+    /// Measures how fast memory is copied; before the load, with nothing else at work.
+    pub(crate) fn copy_memory(&mut self, session: &Session, stop: &Stop) {
+        match copy::measure(&session.clock, self.roots, stop) {
+            Ok(Some(copied)) => self.copy = Some(copied),
+            Ok(None) => self
+                .unmeasured
+                .push("memory copies: interrupted".to_owned()),
+            Err(why) => self.unmeasured.push(why),
+        }
+    }
+
+    /// The load as the plan has it, watched.
+    pub(crate) fn run(
+        &mut self,
+        stage: &mut Stage<'_>,
+        observer: &mut Observer<'_>,
+    ) -> Result<Ran, MeasureError> {
+        self.around(stage, self.plan.path, observer, |stage, begin, observer| {
+            // A run that starts anew with more drivers is a new load: the last one counts.
+            let begun = |setup| {
+                begin();
+                setup
+            };
+            stage.run_with_threads(begun, observer)
+        })
+    }
+
+    /// The same load by the other path, watched, if the plan asks for it.
+    pub(crate) fn run_by_other_path(
+        &mut self,
+        stage: &mut Stage<'_>,
+        threads: u32,
+        observer: &mut Observer<'_>,
+    ) -> Result<(), MeasureError> {
+        let wanted = self
+            .plan
+            .effect
+            .as_ref()
+            .is_some_and(|effect| effect.both_paths);
+        if !wanted {
+            return Ok(());
+        }
+        let path = other(self.plan.path);
+        if stage.stop.reason().is_some() {
+            let why = format!("the {} path: interrupted before it", path.name());
+            self.unmeasured.push(why);
+            return Ok(());
+        }
+        observer(Event::Note(format!(
+            "effect: the same load by the {} path",
+            path.name()
+        )));
+        switch_path(stage.session, path)?;
+        forget_cached(stage.session);
+        let setup = PhaseSetup {
+            phase: Phase::Subset,
+            ..stage.setup_by(path, threads)
+        };
+        self.around(stage, path, observer, |stage, begin, observer| {
+            begin();
+            let (outcome, start) = stage.run_phase(&setup, observer)?;
+            Ok((outcome, threads, start))
+        })?;
+        Ok(())
+    }
+
+    /// A load with the victims beside it; `load` calls what it is given when it begins.
+    fn around(
+        &mut self,
+        stage: &mut Stage<'_>,
+        path: DataPath,
+        observer: &mut Observer<'_>,
+        load: impl FnOnce(&mut Stage<'_>, &dyn Fn(), &mut Observer<'_>) -> Result<Ran, MeasureError>,
+    ) -> Result<Ran, MeasureError> {
+        let (clock, roots) = (stage.session.clock.clone(), self.roots);
+        let file = self
+            .place
+            .as_ref()
+            .and_then(|place| place.file.file.clone());
+        let victims = Victims::start(&clock, file);
+        let open = |is_load: bool| {
+            let kernel = KernelCounters::read(roots);
+            (victims.begin(is_load), clock.now(), kernel)
+        };
+        let close = |(number, start, kernel): (Stretch, Timestamp, KernelCounters)| {
+            victims.pause();
+            Marked {
+                number,
+                start,
+                end: clock.now(),
+                kernel: KernelCounters::read(roots).since(&kernel),
+            }
+        };
+        let before = open(false);
+        stage.idle(Phase::Before, observer);
+        let before = close(before);
+        let begun = RefCell::new(None);
+        let begin = || *begun.borrow_mut() = Some(open(true));
+        let (mut outcome, threads, start) = load(stage, &begin, observer)?;
+        let during = begun.take().map(close);
+        let after = stage.stop.reason().is_none().then(|| {
+            let after = open(false);
+            stage.idle(Phase::After, observer);
+            close(after)
+        });
+        let bytes = outcome.meters.iter().map(Meter::bytes).sum();
+        let run = Run {
+            path,
+            start,
+            bytes,
+            last_ns: outcome.meters.iter().map(Meter::last_ns).max().unwrap_or(0),
+            errors: outcome
+                .collected
+                .targets
+                .iter()
+                .map(|series| series.failures.len() as u64)
+                .sum(),
+            cpu_ns: outcome.cpu_ns,
+            wall_ns: outcome.wall_ns,
+            marked: Stretches {
+                before: Some(before),
+                // What was interrupted before it began has had no effect.
+                during: during.filter(|_| bytes > 0),
+                after,
+            },
+            seen: victims.finish(),
+        };
+        outcome.cpu_ns = run.own_cpu_ns();
+        self.runs.push(run);
+        Ok((outcome, threads, start))
+    }
+
+    /// What was seen. The machine's samples beside the other path's load leave `system`, which is
+    /// about the run itself.
+    pub(crate) fn conclude(self, start: Timestamp, system: &mut System) -> EffectResult {
+        let mut unmeasured = self.unmeasured;
+        let place = self.place.map(|place| place.facts);
+        let mut paths = Vec::new();
+        for run in self.runs {
+            for why in &run.seen.unmeasured {
+                unmeasured.push(format!("{}: {why}", run.path.name()));
+            }
+            paths.push((
+                run.watched_s(start),
+                figures::path_effect(
+                    &run,
+                    start,
+                    place.as_ref(),
+                    self.copy.as_ref(),
+                    &system.samples,
+                ),
+            ));
+        }
+        if let [_, (others, _), ..] = paths.as_slice() {
+            system
+                .samples
+                .retain(|sample| sample.time_s < others.start_s);
+        }
+        EffectResult {
+            idle_s: idle_ns(self.plan) as f64 / 1e9,
+            writes_on: place,
+            memory_copy: self.copy,
+            paths: paths.into_iter().map(|(_, effect)| effect).collect(),
+            unmeasured,
+        }
+    }
+}
+
+/// Lets all targets take another path from now on.
+pub(crate) fn switch_path(session: &Session, path: DataPath) -> Result<(), MeasureError> {
+    for target in &session.targets {
+        target.target.switch_path(path)?;
+    }
+    Ok(())
+}

@@ -187,6 +187,12 @@ pub(super) fn remarks(a: &MeasureResult, b: &MeasureResult) -> Vec<String> {
         sizes.collect::<Vec<_>>().join(", ")
     };
     differ("the capacity", &capacity(a), &capacity(b));
+    if a.effect.is_some() != b.effect.is_some() {
+        let side = if a.effect.is_some() { "A" } else { "B" };
+        notes.push(format!(
+            "only {side} was measured with --effect, whose light victims take a little of the machine"
+        ));
+    }
     notes.extend(troubles(a, b));
     notes
 }

@@ -232,10 +232,11 @@ fn check_passthrough(targets: &[String], engine: EngineChoice) -> Result<(), Mea
         let what = if name.starts_with("sim:") {
             NO_DRIVER
         } else {
-            "null: is no disk"
+            "it is no disk"
         };
         return Err(MeasureError::Usage(format!(
-            "{name}: passthrough needs an NVMe namespace, and {what}: leave out --path passthrough"
+            "passthrough needs an NVMe namespace, and {name} is none, for {what}: leave out --path \
+             passthrough"
         )));
     }
     if !can_pass_through(engine) {
@@ -287,10 +288,10 @@ mod tests {
         assert_eq!(why("/dev/nvme1n1", EngineChoice::IoUring), None);
         let simulated = why("sim:machines/demo.toml", auto).unwrap();
         assert!(
-            simulated.starts_with("sim:machines/demo.toml: "),
+            simulated.contains("sim:machines/demo.toml is none"),
             "{simulated}"
         );
-        assert!(why("null:", auto).unwrap().contains("null: is no disk"));
+        assert!(why("null:", auto).unwrap().contains("it is no disk"));
         let engine = why("/dev/nvme1n1", EngineChoice::Libaio).unwrap();
         assert!(engine.contains("io_uring alone"), "{engine}");
     }

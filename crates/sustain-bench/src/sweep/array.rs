@@ -2,6 +2,7 @@
 //! go for the array and claimed anew after it, under the guard and by their numbers; an array that
 //! was built is taken down however the work on it ends.
 
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, fstat, major, minor, open};
@@ -10,7 +11,9 @@ use sustain_disk::clock::Clock;
 use sustain_disk::error::Error;
 use sustain_disk::target::{DataPath, Direction, OpenRequest, TargetKind};
 use sustain_host::{BlockDevice, Roots};
-use sustain_session::{CreatedFiles, Hold, Machines, Permission, Stop, open_under_guard};
+use sustain_session::{
+    CreatedFiles, Hold, Machines, Permission, Stop, TargetName, open_under_guard,
+};
 
 use super::mdadm::{Mdadm, exists};
 use super::plan::SweepPlan;
@@ -73,15 +76,27 @@ struct Array<'a> {
 /// # Errors
 /// [`MeasureError::Usage`]: not all targets are block devices, or not all may be destroyed.
 pub(super) fn check_members(plan: &SweepPlan) -> Result<(), MeasureError> {
-    use std::os::unix::fs::FileTypeExt;
+    // A simulated disk is nowhere in the file system, and not missing either.
+    let is_missing = |target: &str, error: &std::io::Error| {
+        let is_path = matches!(TargetName::parse(target), Ok(TargetName::Path(_)));
+        is_path && error.kind() == std::io::ErrorKind::NotFound
+    };
     for target in &plan.targets {
-        let is_device = |found: std::fs::Metadata| found.file_type().is_block_device();
-        if !std::fs::metadata(target).is_ok_and(is_device) {
-            return Err(MeasureError::Usage(format!(
-                "--md builds arrays of block devices, and {target} is none: name disks or \
-                 partitions, or leave out --md"
-            )));
+        let found = std::fs::metadata(target);
+        if found
+            .as_ref()
+            .is_ok_and(|found| found.file_type().is_block_device())
+        {
+            continue;
         }
+        let what = match found {
+            Err(error) if is_missing(target, &error) => "is not there",
+            _ => "is none",
+        };
+        return Err(MeasureError::Usage(format!(
+            "--md builds arrays of block devices, and {target} {what}: name disks or partitions, or \
+             leave out --md"
+        )));
     }
     let is_kept = |target: &&String| !plan.destroy.contains(target);
     let kept: Vec<String> = plan.targets.iter().filter(is_kept).cloned().collect();
@@ -159,8 +174,10 @@ impl<'a> Arrays<'a> {
         let reclaimed = self.reclaim(session);
         let result = result.map_or_else(|why| Ok(Err(why)), |done| done.map(Ok))?;
         reclaimed?;
-        self.cost.built += 1;
-        self.cost.setup_ns += clock.now().since_ns(began).saturating_sub(work_ns);
+        if result.is_ok() {
+            self.cost.built += 1;
+            self.cost.setup_ns += clock.now().since_ns(began).saturating_sub(work_ns);
+        }
         Ok(result)
     }
 

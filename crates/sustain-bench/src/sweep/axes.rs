@@ -235,7 +235,7 @@ impl Axes {
                 "direct I/O there goes in records of multiples of {alignment_bytes} bytes"
             ));
         }
-        if setting.is_array && setting.path == DataPath::Buffered {
+        if setting.is_array && setting.path != DataPath::Direct {
             return Some("an array is measured past the page cache".to_owned());
         }
         if let Layout::Stripe { chunk_bytes } = setting.layout

@@ -148,6 +148,7 @@ fn arrays_are_built_of_block_devices_only() {
     let md = ["sim:machine.toml", "--md", "raid0"];
     refused(&place, &md, words);
     refused(&place, &[".", "new", "--md", "raid0"], "and . is none");
+    refused(&place, &["new", ".", "--md", "raid0"], "and new is not");
     refused(&place, &[&md[..2], &["raid5"]].concat(), "possible values");
     let chunk = [&md[..], &["--chunk", "96KiB"]].concat();
     refused(&place, &chunk, "a power of two from 4KiB on");

@@ -5,6 +5,8 @@
 mod buffer_chart;
 mod chart;
 mod diagnosis;
+mod effect_chart;
+mod effect_section;
 mod escape;
 mod histogram_chart;
 mod marks;

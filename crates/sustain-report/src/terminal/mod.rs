@@ -4,6 +4,7 @@
 mod devices;
 mod diagnosis;
 mod dskwtst;
+mod effect;
 mod live;
 mod progress;
 mod recording;

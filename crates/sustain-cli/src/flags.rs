@@ -3,6 +3,7 @@
 pub(crate) mod create;
 pub(crate) mod devices;
 pub(crate) mod diagnose;
+pub(crate) mod effect;
 pub(crate) mod extract;
 pub(crate) mod list;
 pub(crate) mod measure;

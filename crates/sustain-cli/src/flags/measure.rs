@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use sustain::disk::units::{parse_duration, parse_rate, parse_size};
 
 use super::LayoutFlag;
+use super::effect::EffectFlags;
 use super::shared::{DirectionFlags, OutputFlags, RequestFlags, SafetyFlags};
 
 const EXAMPLES: &str = "\
@@ -16,6 +17,8 @@ Examples:
       Two disks at once, read only.
   sustain measure /dev/sdb --write --destroy /dev/sdb
       Writes to the raw disk; everything on it is lost.
+  sustain measure /data --effect=both --victim /home --report effect.html
+      What recording on /data does to everything else, direct against buffered.
   sustain measure sim:machines/demo.toml
       A simulated machine, in a moment.
 
@@ -72,6 +75,8 @@ pub(crate) struct MeasureFlags {
     /// Leave out the paced run at the recommended rate.
     #[arg(long)]
     pub(crate) no_confirm: bool,
+    #[command(flatten)]
+    pub(crate) effect: EffectFlags,
     /// Print a line per interval as the 1998 disk writing test did; one per 20 MiB.
     #[arg(long, value_enum)]
     pub(crate) log: Option<LogFlag>,

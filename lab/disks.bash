@@ -1,5 +1,5 @@
 # What a disk of the guest lies on: nothing, a file, or a file under a volatile cache; and the
-# faults it has. Called by lab/topology.bash; makes files below the directory it is given only.
+# faults it has. Called by lab/qemu.bash; makes files below the directory it is given only.
 
 # Sets node to a disk's medium, which is made unless it is there.
 add_medium() {

@@ -1,4 +1,4 @@
-# The guest's first file system: a shell, the kernel modules, the binary, what to run. Sourced by
+# The guest's first file system: a shell, the kernel modules, the binaries, what to run. Sourced by
 # lab/run; writes below the directory it is given only.
 
 # Of these and what they need the image is made; the guest loads what its topology asks for.
@@ -8,28 +8,36 @@ readonly MODULES=(
   raid0 raid1 dm-mod dm-flakey dm-delay loop crc32c_generic ext4 xfs
 )
 
-# Puts the image together: DIRECTORY/initramfs, from DIRECTORY/root.
+# Puts the image together: DIRECTORY/initramfs, from DIRECTORY/root. Binaries may follow.
 make_image() {
   local directory=$1 kernel=$2 busybox=$3 sustain=$4
+  shift 4
   local root=$directory/root
-  mkdir -p "$root"/{bin,dev,lab,out,proc,sys,tmp,root}
+  mkdir -p "$root"/{bin,dev,lab,out,proc,run,sys,tmp,root}
   cp "$busybox" "$root/bin/busybox"
   ln -s busybox "$root/bin/sh"
   cp "$LAB/init" "$root/init"
-  add_binary "$root" "$sustain"
+  add_binary "$root" "$sustain" sustain
+  local binary
+  for binary in "$@"; do
+    add_binary "$root" "$binary" "${binary##*/}"
+  done
   add_modules "$root" "$kernel"
   (cd "$root" && find . | "$busybox" cpio -o -H newc 2>/dev/null) >"$directory/initramfs"
 }
 
-# The binary and the libraries that it loads, at their places.
+# A binary and the libraries that it loads, at their places: those of unpacked packages where the
+# packages have them.
 add_binary() {
-  local root=$1 sustain=$2 library
+  local root=$1 binary=$2 to=$1/bin/$3 library place
   # Symbols would be most of what the guest has to unpack.
-  strip -o "$root/bin/sustain" "$sustain" 2>/dev/null || cp "$sustain" "$root/bin/sustain"
+  strip -o "$to" "$binary" 2>/dev/null || cp "$binary" "$to"
   while read -r library; do
-    mkdir -p "$root/$(dirname "$library")"
-    cp -L "$library" "$root/$library"
-  done < <(ldd "$sustain" | grep -o '/[^ ]*')
+    place=$library
+    [[ $library != "$CACHE"/* ]] || place=${library#"$CACHE"/*/}
+    mkdir -p "$root/$(dirname "$place")"
+    cp -L "$library" "$root/$place"
+  done < <(LD_LIBRARY_PATH=$(libraries_of_packages) ldd "$binary" | grep -o '/[^ ]*')
 }
 
 # The modules, and the list by which modprobe finds what they need.

@@ -1,4 +1,4 @@
-# The host's QEMU, and the guest's kernel and shell as Debian packages. Sourced by lab/run. Unpacks
+# The host's QEMU, and the guest's kernel, shell and tools as Debian packages. Sourced by lab/run. Unpacks
 # into a cache, installs QEMU alone, and that only as root.
 
 readonly CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/sustain-lab
@@ -23,13 +23,21 @@ update_lists_of() {
   apt-get update -qq >/dev/null 2>&1 || lack "apt-get update failed: run it to see why"
 }
 
-# Sets kernel, a directory with boot and lib/modules, and busybox, a file. One run at a time.
+# The packages of libraries that the tools load and that a host may lack.
+readonly LIBRARY_PACKAGES=(libudev1 libdevmapper1.02.1)
+
+# Sets kernel, a directory with boot and lib/modules, busybox, a file, and tools, files: mdadm and
+# dmsetup. One run at a time.
 get_packages() {
   mkdir -p "$CACHE"
   local lock package
   exec {lock}>"$CACHE/lock"
   flock "$lock"
   busybox=$(unpacked_package busybox-static)/bin/busybox
+  tools=("$(unpacked_package mdadm)/sbin/mdadm" "$(unpacked_package dmsetup)/sbin/dmsetup")
+  for package in "${LIBRARY_PACKAGES[@]}"; do
+    unpacked_package "$package" >/dev/null
+  done
   package=$(kernel_package)
   kernel=$(unpacked_package "$package")
   local modules=("$kernel"/lib/modules/*)
@@ -38,6 +46,15 @@ get_packages() {
   fi
   # Else the guest would hold it.
   exec {lock}>&-
+}
+
+# Where the libraries of these packages lie, as the loader wants to hear it.
+libraries_of_packages() {
+  local package places=""
+  for package in "${LIBRARY_PACKAGES[@]}"; do
+    places+=$(printf '%s:' "$CACHE/$package"/{lib,usr/lib}/*-linux-gnu)
+  done
+  printf '%s\n' "${places%:}"
 }
 
 # Says where a package lies unpacked.

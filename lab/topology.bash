@@ -1,19 +1,15 @@
-# Topology files, docs/lab.md, read into arguments for QEMU. Sourced by lab/run. Makes no image:
-# lab/disks.bash does.
+# Topology files, docs/lab.md, read into what they declare. Sourced by lab/run and lab/host. Makes
+# nothing: lab/qemu.bash and lab/nest.bash do.
 
-# What read_topology sets: QEMU's arguments, the disks' names, the drivers that the guest loads.
-qemu_arguments=()
-disk_names=()
-driver_modules=()
+# What read_topology sets, by name. A rate is "BYTES", for both ways together, or "READ WRITE".
+limit_names=() disk_names=() driver_modules=()
+declare -A limit_parent=() limit_rate=()
+declare -A disk_place=() disk_size=() disk_rate=() disk_parent=() disk_medium=() disk_faults=()
 
-# What the lines so far have declared.
-declare -A limit_parent=() limit_exists=() controller_exists=()
-# Disks are put together when all lines are read: their faults may stand below them.
-declare -A disk_faults=() disk_lines=()
-
-# Reads the file; images lie, or are made, below that directory.
+# Reads the file.
 read_topology() {
-  local file=$1 images=$2 line words number=0 name
+  local file=$1 line words number=0 name
+  local -A disk_lines=()
   while IFS= read -r line || [[ -n $line ]]; do
     number=$((number + 1))
     read -ra words <<<"${line%%#*}"
@@ -32,10 +28,11 @@ read_topology() {
   for name in "${!disk_faults[@]}"; do
     [[ -v disk_lines[$name] ]] || fail "$file has a fault of $name, and no disk of that name"
   done
+  # Their limits may stand below them.
   for name in "${disk_names[@]}"; do
     read -ra words <<<"${disk_lines[$name]}"
     place="$file, disk $name"
-    add_disk "$images" "${words[@]}"
+    read_disk "${words[@]}"
   done
 }
 
@@ -72,32 +69,27 @@ rate_of() {
   bytes_of "${1%/s}"
 }
 
-# Declares a throttle: id, then RATE or read RATE write RATE. Sets used, how many words that took.
-add_throttle() {
-  local id=$1 rate rate_write
-  shift
+# Sets rate to RATE or read RATE write RATE in bytes, and used to how many words that took.
+read_rate() {
   if [[ ${1-} == read && ${3-} == write && $# -ge 4 ]]; then
-    rate=$(rate_of "$2")
-    rate_write=$(rate_of "$4")
-    qemu_arguments+=(-object
-      "throttle-group,id=$id,x-bps-read=$rate,x-bps-write=$rate_write")
+    rate="$(rate_of "$2") $(rate_of "$4")"
     used=4
   else
     rate=$(rate_of "${1-}")
-    qemu_arguments+=(-object "throttle-group,id=$id,x-bps-total=$rate")
     used=1
   fi
 }
 
 # limit NAME RATE [in LIMIT]
 read_limit() {
-  local name=${1-}
+  local name=${1-} rate used
   check_name "$name"
-  [[ ! -v limit_exists[$name] ]] || refuse "there is a limit $name already"
+  [[ ! -v limit_rate[$name] ]] || refuse "there is a limit $name already"
   shift
-  add_throttle "limit-$name" "$@"
+  read_rate "$@"
   shift "$used"
-  limit_exists[$name]=1
+  limit_names+=("$name")
+  limit_rate[$name]=$rate
   limit_parent[$name]=
   (($# == 0)) && return
   [[ $# == 2 && $1 == in ]] || refuse "after the rate may follow: in LIMIT"
@@ -105,7 +97,7 @@ read_limit() {
   limit_parent[$name]=$2
 }
 
-check_limit() { [[ -n $1 && -v limit_exists[$1] ]] || refuse "there is no limit '$1'"; }
+check_limit() { [[ -n $1 && -v limit_rate[$1] ]] || refuse "there is no limit '$1'"; }
 
 # disk NAME DRIVER SIZE ...
 note_disk() {
@@ -144,80 +136,27 @@ read_fault() {
   disk_faults[$name]+="$operation $error ${sector:--} $after $once"$'\n'
 }
 
-# One disk, from its medium up: faults, limits from the outermost in, its own rate, the device.
-add_disk() {
-  local images=$1 name=$2 driver=${3-} size rate=() parent="" medium=file node
-  size=$(bytes_of "${4-}")
+# disk NAME PLACE SIZE [RATE] [in LIMIT] [on MEDIUM]
+read_disk() {
+  local name=$1 rate="" used size
+  disk_place[$name]=${2-}
+  size=$(bytes_of "${3-}")
   ((size > 0 && size % 4096 == 0)) || refuse "a size is a multiple of 4KiB"
-  shift 4
-  if [[ ${1-} == read && $# -ge 4 ]]; then
-    rate=("${@:1:4}")
-  elif [[ ${1-} == */s ]]; then
-    rate=("$1")
+  shift 3
+  if [[ ${1-} == read || ${1-} == */s ]]; then
+    read_rate "$@"
+    shift "$used"
   fi
-  shift "${#rate[@]}"
+  disk_size[$name]=$size
+  disk_rate[$name]=$rate
+  disk_parent[$name]=
+  disk_medium[$name]=file
   while (($#)); do
     case "$1 ${2-}" in
-      in\ *) parent=${2-} && check_limit "$parent" ;;
-      on\ file | on\ null | on\ cache) medium=$2 ;;
+      in\ *) disk_parent[$name]=${2-} && check_limit "${2-}" ;;
+      on\ file | on\ null | on\ cache) disk_medium[$name]=$2 ;;
       *) refuse "'$1 ${2-}' is none of: in LIMIT, on file, on null, on cache" ;;
     esac
     shift 2
   done
-  add_medium "$images" "$name" "$size" "$medium"
-  add_faults "$images" "$name"
-  add_limits "$name" "$parent"
-  if ((${#rate[@]})); then
-    add_throttle "disk-$name" "${rate[@]}"
-    add_filter "$name" "disk-$name"
-  fi
-  add_device "$name" "$driver"
-}
-
-# Puts a throttle on top of node, which becomes it.
-add_filter() {
-  local name=$1 group=$2
-  qemu_arguments+=(-blockdev
-    "driver=throttle,node-name=$name-$group,throttle-group=$group,file=$node")
-  node=$name-$group
-}
-
-# The outermost limit lies lowest: what waits there has passed all others.
-add_limits() {
-  local name=$1 limit=$2
-  [[ -n $limit ]] || return 0
-  add_limits "$name" "${limit_parent[$limit]}"
-  add_filter "$name" "limit-$limit"
-}
-
-# The device at its place, DRIVER or DRIVER:CONTROLLER.PORT.
-add_device() {
-  local name=$1 driver=${2%%:*} controller=0 port=0 device
-  if [[ $2 == *:* ]]; then
-    [[ $2 =~ :([0-9])\.([0-9]{1,2})$ ]] || refuse "'$2' is no place, as ide:0.1"
-    controller=${BASH_REMATCH[1]} port=${BASH_REMATCH[2]}
-  fi
-  case $driver in
-    ide) device="ide-hd,bus=ide.$controller,unit=$port" && driver_modules+=(ata_piix sd_mod) ;;
-    ahci)
-      add_controller "ahci$controller" ich9-ahci
-      device="ide-hd,bus=ahci$controller.$port" && driver_modules+=(ahci sd_mod)
-      ;;
-    scsi)
-      add_controller "scsi$controller" virtio-scsi-pci
-      device="scsi-hd,bus=scsi$controller.0,scsi-id=$port" && driver_modules+=(virtio_scsi sd_mod)
-      ;;
-    virtio) device=virtio-blk-pci && driver_modules+=(virtio_blk) ;;
-    nvme) device=nvme && driver_modules+=(nvme) ;;
-    *) refuse "'$driver' is none of ide, ahci, scsi, virtio, nvme" ;;
-  esac
-  # Else QEMU would stop the guest at some errors.
-  [[ $driver == nvme ]] || device+=,rerror=report,werror=report
-  qemu_arguments+=(-device "$device,drive=$node,serial=$name,id=$name")
-}
-
-add_controller() {
-  [[ ! -v controller_exists[$1] ]] || return 0
-  controller_exists[$1]=1
-  qemu_arguments+=(-device "$2,id=$1")
 }

@@ -5,13 +5,15 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::error::RequestError;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::{IntervalRule, Latency as LatencyMeter, Meter, mark_shared};
-use sustain_disk::target::{DataPath, TargetKind};
+use sustain_disk::target::TargetKind;
 
 use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
 use crate::effect::result::EffectResult;
+use crate::judge::places::{Places, even_steps};
 use crate::judge::{Revisits, Step, burst, recommend as judge_recommend, steady};
 use crate::phase::PhaseOutcome;
 use crate::plan::{self, Plan};
+use crate::position::{even_total, places, remark};
 use crate::remarks::{in_memory, remarks, undecided, writes_buffered};
 use crate::result::{
     BufferPoint, Burst, Host, Interval, Latency, LatencyBin, MEASURE_SCHEMA, MeasureResult,
@@ -51,13 +53,15 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         host,
         ..
     } = conclusion;
+    let places = places(plan, session);
     let targets: Vec<TargetResult> = session
         .targets
         .iter()
         .zip(&outcome.meters)
         .zip(&outcome.collected.targets)
-        .map(|((target, meter), series)| {
-            let judged = target_result(plan, target, meter, series);
+        .enumerate()
+        .map(|(index, ((target, meter), series))| {
+            let judged = target_result(plan, target, meter, series, places.get(index));
             if writes_buffered(plan, session) {
                 through_memory(judged)
             } else {
@@ -72,6 +76,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         undecided(plan, session, &targets)
             .map(|why| format!("whether the rate holds was not decided: {why}")),
     );
+    notes.extend(remark(plan));
     notes.extend(in_memory(&host));
     MeasureResult {
         schema: MEASURE_SCHEMA.to_owned(),
@@ -147,6 +152,7 @@ fn target_result(
     target: &OpenTarget,
     meter: &Meter,
     series: &TargetSeries,
+    places: Option<&Places>,
 ) -> TargetResult {
     let bytes = meter.bytes();
     let size = target.size_bytes.max(1);
@@ -154,6 +160,13 @@ fn target_result(
         lap_bytes: (target.wraps && plan.layout == Layout::Independent).then_some(size),
     };
     let steps = steps(&series.steps);
+    let sustained = match places {
+        Some(places) => told(steady::judge_even(&even_steps(
+            &[(steps.clone(), places)],
+            &steps,
+        ))),
+        None => sustained(&steps, revisits),
+    };
     TargetResult {
         name: target.target.name.clone(),
         kind: target.target.kind.to_string(),
@@ -165,7 +178,7 @@ fn target_result(
         distinct_bytes: bytes.min(size),
         depth_reached: meter.depth_reached(),
         extents: extents(target),
-        sustained: sustained(&steps, revisits),
+        sustained,
         burst: burst_of(&steps),
         latency_ns: latency(meter.latency()),
         latency_histogram: meter
@@ -227,7 +240,10 @@ fn extents(target: &OpenTarget) -> Option<String> {
 }
 
 fn sustained(steps: &[Step], revisits: Revisits) -> Sustained {
-    let verdict = steady::judge(steps, revisits);
+    told(steady::judge(steps, revisits))
+}
+
+fn told(verdict: steady::Sustained) -> Sustained {
     Sustained {
         reached: verdict.reached,
         rate_bytes_per_s: verdict.rate_bytes_per_s,
@@ -282,7 +298,7 @@ fn target_error(failure: &Failure, name: &str) -> TargetError {
         operation: failure.operation.to_string(),
         offset_bytes: failure.offset_bytes,
         message: request_error(failure, name).reason(),
-        errno: Some(failure.errno.0),
+        errno: failure.errno.of_kernel(),
     }
 }
 
@@ -312,7 +328,11 @@ fn sustained_total(plan: &Plan, session: &Session, outcome: &PhaseOutcome) -> Su
         [only] if only.wraps => Some(only.size_bytes),
         _ => None,
     };
-    sustained(&active_steps(plan, outcome), Revisits { lap_bytes })
+    let active = active_steps(plan, outcome);
+    match even_total(plan, session, outcome, &active) {
+        Some(even) => told(steady::judge_even(&even)),
+        None => sustained(&active, Revisits { lap_bytes }),
+    }
 }
 
 fn total(
@@ -471,12 +491,7 @@ fn plan_facts(
         threads,
         record_size_bytes: plan.record_bytes,
         depth: plan.depth,
-        path: if plan.path == DataPath::Direct {
-            "direct"
-        } else {
-            "buffered"
-        }
-        .to_owned(),
+        path: plan.path.name().to_owned(),
         layout: layout.to_owned(),
         chunk_bytes,
         time_s: plan.time_ns.map(seconds),
@@ -487,7 +502,7 @@ fn plan_facts(
         buffer_bytes: plan.buffer_bytes,
         interval_s,
         interval_bytes,
-        data: if plan.fresh_data { "fresh" } else { "zero" }.to_owned(),
+        data: plan.data.name().to_owned(),
         seed: plan.seed,
         simulated,
     }
@@ -505,6 +520,7 @@ pub fn engine_name(engine: EngineChoice) -> &'static str {
         EngineChoice::Auto => "auto",
         EngineChoice::IoUring => "io_uring",
         EngineChoice::Libaio => "libaio",
+        EngineChoice::PosixAio => "posix-aio",
         EngineChoice::Threads => "threads",
         EngineChoice::Sync => "sync",
     }

@@ -15,6 +15,9 @@ pub enum MeasureError {
     /// A file could not be written before the run.
     #[error("preparing it before the run: {0}")]
     Prewrite(sustain_disk::error::RequestError),
+    /// An array could not be taken down, or its members could not be had again.
+    #[error("{0}")]
+    Array(String),
     /// A machine file is wrong.
     #[error(transparent)]
     Machine(sustain_disk::simulated::MachineFileError),
@@ -23,7 +26,10 @@ pub enum MeasureError {
 impl MeasureError {
     /// Whether the demand, rather than the work, was at fault.
     pub fn is_usage(&self) -> bool {
-        !matches!(self, MeasureError::Engine(_) | MeasureError::Prewrite(_))
+        !matches!(
+            self,
+            MeasureError::Engine(_) | MeasureError::Prewrite(_) | MeasureError::Array(_)
+        )
     }
 }
 

@@ -99,7 +99,7 @@ pub struct MeasureFeed {
     pub record_bytes: u64,
     /// Memory for all that may be in flight.
     pub pool: BufferPool,
-    /// Keeps written data fresh; none for zeros and for reading.
+    /// Makes what is written; none for zeros and for reading.
     pub data: Option<FreshData>,
     /// When no further record is begun.
     pub deadline: Option<Timestamp>,
@@ -166,7 +166,7 @@ impl MeasureFeed {
             .expect("a buffer for each request in the windows");
         let length = piece.length_bytes as usize;
         if let Some(data) = &mut self.data {
-            data.stamp(&mut buffer.bytes_mut()[..length]);
+            data.renew(&mut buffer.bytes_mut()[..length]);
         }
         let lane = &self.lanes[queue];
         Request {

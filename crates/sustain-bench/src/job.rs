@@ -7,12 +7,14 @@ use std::sync::{Arc, OnceLock};
 use crossbeam_channel::{Receiver, Sender};
 use sustain_disk::buffer::BufferPool;
 use sustain_disk::clock::{Timestamp, thread_cpu_ns};
-use sustain_disk::data::FreshData;
 use sustain_disk::driver::{Driver, DriverSetup, Progress, QueueSetup};
-use sustain_disk::engine::{self, Engine, EngineChoice, Limits, Operation, SimulatedEngine};
+use sustain_disk::engine::{
+    self, Engine, EngineChoice, Limits, NvmeEngine, Operation, SimulatedEngine,
+};
 use sustain_disk::error::Error;
 use sustain_disk::layout::{Layout, Placement};
 use sustain_disk::meter::Meter;
+use sustain_disk::target::{DataPath, Passthrough};
 use sustain_session::Stop;
 
 use crate::event::Phase;
@@ -174,13 +176,9 @@ impl Job<'_> {
         let mut pool = BufferPool::new(buffers as usize, self.setup.record_bytes as usize)?;
         let writes = self.setup.operation == Operation::Write;
         // Each driver's data differs from that of the others.
-        let seed = self
-            .setup
-            .data_seed
-            .map(|seed| seed.wrapping_add(self.driver as u64));
-        let mut data = seed
-            .filter(|_| writes && !self.is_simulated())
-            .map(FreshData::new);
+        let seed = self.setup.data_seed.wrapping_add(self.driver as u64);
+        let is_written = writes && !self.is_simulated();
+        let mut data = self.setup.data.source(seed).filter(|_| is_written);
         if let Some(data) = &mut data {
             pool.free_mut()
                 .iter_mut()
@@ -264,6 +262,16 @@ impl Job<'_> {
             let why = engine.describe();
             return Ok((Box::new(engine), why));
         }
+        let in_flight_max = self.queues().iter().map(|queue| queue.depth).sum();
+        let limits = Limits {
+            depth: self.depth(),
+            in_flight_max,
+        };
+        if self.setup.path == DataPath::Passthrough {
+            let engine = NvmeEngine::open(self.namespaces(), limits, session.clock.clone())?;
+            let why = engine.describe();
+            return Ok((Box::new(engine), why));
+        }
         let files = self
             .members
             .iter()
@@ -272,11 +280,6 @@ impl Job<'_> {
                 Arc::clone(file.expect("a target that is not simulated is an open file"))
             })
             .collect();
-        let in_flight_max = self.queues().iter().map(|queue| queue.depth).sum();
-        let limits = Limits {
-            depth: self.depth(),
-            in_flight_max,
-        };
         let opened = engine::open(
             self.setup.engine,
             files,
@@ -285,5 +288,15 @@ impl Job<'_> {
             &session.clock,
         )?;
         Ok((opened.engine, opened.why))
+    }
+
+    fn namespaces(&self) -> Vec<Arc<Passthrough>> {
+        let members = self.members.iter();
+        members
+            .map(|member| {
+                let passthrough = self.target(*member).passthrough.as_ref();
+                Arc::clone(passthrough.expect("a target without passthrough is not driven by it"))
+            })
+            .collect()
     }
 }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod collect;
+pub mod compare;
 mod conclude;
 pub mod diagnose;
 pub mod effect;
@@ -18,6 +19,8 @@ pub mod judge;
 mod pacer;
 mod phase;
 pub mod plan;
+pub mod position;
+pub mod profile;
 mod remarks;
 pub mod result;
 mod room;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use sustain_disk::data::DataKind;
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::IntervalRule;
@@ -10,6 +11,7 @@ pub use sustain_session::TargetName;
 
 use crate::effect::EffectPlan;
 use crate::error::MeasureError;
+use crate::position::{At, KnownProfile};
 
 /// Everything that can be asked of `measure`.
 #[derive(Debug, Clone)]
@@ -26,7 +28,7 @@ pub struct Plan {
     pub engine: EngineChoice,
     /// Drivers; none lets the run decide.
     pub threads: Option<u32>,
-    /// Past the page cache or through it.
+    /// Past the page cache, through it, or past the block layer too.
     pub path: DataPath,
     /// How several targets are used.
     pub layout: Layout,
@@ -38,14 +40,18 @@ pub struct Plan {
     pub until_steady: bool,
     /// The part of each target that is used.
     pub size_bytes: Option<u64>,
+    /// Where in that part the run begins; none at its start.
+    pub at: Option<At>,
+    /// What is known of the targets' places, for the verdict.
+    pub profile: Option<KnownProfile>,
     /// A rate to hold, over all targets.
     pub rate_bytes_per_s: Option<f64>,
     /// The memory that a recorder would have.
     pub buffer_bytes: u64,
     /// When intervals end.
     pub interval: IntervalRule,
-    /// Incompressible data, different in every 4 KiB; else zeros.
-    pub fresh_data: bool,
+    /// What is written.
+    pub data: DataKind,
     /// Write files once before the clock starts.
     pub prewrite: bool,
     /// Confirm the recommendation by a paced run.
@@ -61,6 +67,9 @@ pub struct Plan {
     /// The arguments as typed.
     pub arguments: Vec<String>,
 }
+
+/// Why simulated disks have no passthrough.
+pub(crate) const NO_DRIVER: &str = "a simulated machine has no driver to pass commands to";
 
 /// The part of a scratch or new file that is used unless `--size` says otherwise.
 pub const SIZE_BYTES_DEFAULT: u64 = 4 << 30;
@@ -93,10 +102,12 @@ impl Plan {
             bytes: None,
             until_steady: false,
             size_bytes: None,
+            at: None,
+            profile: None,
             rate_bytes_per_s: None,
             buffer_bytes: 512 << 20,
             interval: IntervalRule::Time(1_000_000_000),
-            fresh_data: true,
+            data: DataKind::Fresh,
             prewrite: true,
             confirm: true,
             effect: None,
@@ -157,6 +168,14 @@ impl Plan {
         if self.depth == 0 || self.depth > 4096 {
             return usage("--depth must be from 1 to 4096");
         }
+        if self.layout != Layout::Independent && (self.at.is_some() || self.profile.is_some()) {
+            return usage("--at and --profile are of each target: leave out --layout");
+        }
+        if self.until_steady && self.profile.is_some() {
+            return usage(
+                "--until-steady judges while it runs, --profile at the end: choose one of the two",
+            );
+        }
         if self.time_ns == Some(0) {
             return usage("--time must be longer than nothing");
         }
@@ -188,6 +207,9 @@ impl Plan {
                 "--until-steady looks for the rate, --rate gives it: choose one of the two",
             );
         }
+        if self.path == DataPath::Passthrough {
+            check_passthrough(&self.targets, self.engine)?;
+        }
         match self.interval {
             IntervalRule::Time(length_ns) if length_ns < 1_000_000 => {
                 usage("--interval must be at least 1ms")
@@ -196,6 +218,34 @@ impl Plan {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether an engine can be had for what goes past the block layer.
+pub(crate) fn can_pass_through(engine: EngineChoice) -> bool {
+    matches!(engine, EngineChoice::Auto | EngineChoice::IoUring)
+}
+
+/// What goes past the block layer is a drive's own command, by io_uring.
+fn check_passthrough(targets: &[String], engine: EngineChoice) -> Result<(), MeasureError> {
+    let is_no_disk = |name: &&String| name.starts_with("sim:") || *name == "null:";
+    if let Some(name) = targets.iter().find(is_no_disk) {
+        let what = if name.starts_with("sim:") {
+            NO_DRIVER
+        } else {
+            "null: is no disk"
+        };
+        return Err(MeasureError::Usage(format!(
+            "{name}: passthrough needs an NVMe namespace, and {what}: leave out --path passthrough"
+        )));
+    }
+    if !can_pass_through(engine) {
+        return Err(MeasureError::Usage(
+            "--path passthrough goes by io_uring alone: leave out --engine, or say --engine \
+             io_uring"
+                .to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 /// The name of a direction in results and messages.
@@ -220,5 +270,28 @@ mod tests {
         assert_eq!(direction(directory.path()), Direction::Write);
         assert_eq!(direction(&directory.path().join("new")), Direction::Write);
         assert_eq!(harmless_direction(&TargetName::Null), Direction::Write);
+    }
+
+    #[test]
+    fn passthrough_needs_a_drive_and_io_uring() {
+        let why = |target: &str, engine| {
+            let plan = Plan {
+                path: DataPath::Passthrough,
+                engine,
+                ..Plan::new(vec!["/dev/nvme0n1".to_owned(), target.to_owned()])
+            };
+            plan.check().err().map(|error| error.to_string())
+        };
+        let auto = EngineChoice::Auto;
+        assert_eq!(why("/dev/nvme1n1", auto), None);
+        assert_eq!(why("/dev/nvme1n1", EngineChoice::IoUring), None);
+        let simulated = why("sim:machines/demo.toml", auto).unwrap();
+        assert!(
+            simulated.starts_with("sim:machines/demo.toml: "),
+            "{simulated}"
+        );
+        assert!(why("null:", auto).unwrap().contains("null: is no disk"));
+        let engine = why("/dev/nvme1n1", EngineChoice::Libaio).unwrap();
+        assert!(engine.contains("io_uring alone"), "{engine}");
     }
 }

@@ -87,7 +87,7 @@ pub struct Plan {
     pub interval_s: Option<f64>,
     /// Length of an interval in bytes, when by bytes.
     pub interval_bytes: Option<u64>,
-    /// `fresh` or `zero`; written data only.
+    /// `fresh`, `rewritten` or `zero`; written data only.
     pub data: String,
     /// Seed of the data and of simulated machines.
     pub seed: u64,

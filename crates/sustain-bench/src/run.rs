@@ -3,6 +3,7 @@
 use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
+use sustain_disk::units::Size;
 use sustain_host::Roots;
 use sustain_session::{Alongside, Stop};
 
@@ -13,6 +14,7 @@ use crate::event::{Event, Observer, Phase};
 use crate::faces::beside;
 use crate::phase::PhaseOutcome;
 use crate::plan::Plan;
+use crate::position::{self, start_bytes};
 use crate::result::{MeasureResult, Recommendation};
 use crate::session::Session;
 use crate::setup::PhaseSetup;
@@ -31,6 +33,7 @@ pub fn rehearse(plan: &Plan, roots: &Roots) -> Result<Vec<String>, MeasureError>
         ..plan.clone()
     };
     let session = Session::open(&opened_as(&plan), roots)?;
+    position::check(&plan, &session)?;
     let mut statements = session.notes.clone();
     let beside = effect::rehearse(&plan, &session, roots)?;
     for target in &session.targets {
@@ -50,10 +53,11 @@ pub fn rehearse(plan: &Plan, roots: &Roots) -> Result<Vec<String>, MeasureError>
                 (false, true) => ", once at most, and again to confirm",
                 (false, false) => ", once at most",
             };
-            format!(
-                "{} from its start{times}",
-                sustain_disk::units::Size(extent)
-            )
+            let from = match start_bytes(&plan, target) {
+                0 => "its start".to_owned(),
+                start => format!("{} on", Size(start)),
+            };
+            format!("{} from {from}{times}", Size(extent))
         };
         statements.push(format!(
             "would {verb} {} ({}): {region}",
@@ -77,6 +81,7 @@ pub fn measure(
     observer: &mut Observer<'_>,
 ) -> Result<MeasureResult, MeasureError> {
     let mut session = Session::open(&opened_as(plan), roots)?;
+    position::check(plan, &session)?;
     let result = if session.clock.is_virtual() {
         // No disk waits in virtual time, and a repeated run is to be told alike.
         measure_session(plan, &session, roots, stop, observer)
@@ -117,11 +122,12 @@ fn measure_session(
     }
     let mut watch = Watch::prepare(plan, session, roots, observer)?;
     let host = host(session, roots);
+    let mut alongside = Alongside::start(roots, &session.clock, &host.devices);
     let mut run = Stage {
         plan,
         session,
         stop,
-        alongside: Alongside::start(roots, &session.clock, &host.devices),
+        alongside: &mut alongside,
     };
     if let Some(why) = run.alongside.unreadable() {
         observer(Event::Note(why.to_owned()));
@@ -146,7 +152,7 @@ fn measure_session(
     if let Some(watch) = &mut watch {
         watch.run_by_other_path(&mut run, threads, observer)?;
     }
-    let mut system = run.alongside.finish(start);
+    let mut system = alongside.finish(start);
     let effect = watch.map(|watch| watch.conclude(start, &mut system));
     Ok(conclude(Conclusion {
         plan,
@@ -182,7 +188,9 @@ impl Stage<'_> {
         threads: u32,
         observer: &mut Observer<'_>,
     ) -> Result<Recommendation, MeasureError> {
-        if !self.plan.confirm || self.stop.reason().is_some() {
+        // What a bounded run touched is not known as a part of each target that begins at 0.
+        let is_elsewhere = self.plan.at.is_some() && self.plan.bytes.is_some();
+        if !self.plan.confirm || is_elsewhere || self.stop.reason().is_some() {
             return Ok(recommended);
         }
         let time_ns = self
@@ -242,7 +250,10 @@ impl Stage<'_> {
                 .targets
                 .iter()
                 .enumerate()
-                .map(|(index, target)| in_stream(moved(index), target.size_bytes))
+                .map(|(index, target)| {
+                    let gone_to = start_bytes(self.plan, target) + moved(index);
+                    in_stream(gone_to, target.size_bytes)
+                })
                 .collect();
         }
         let all: u64 = (0..self.session.targets.len()).map(moved).sum();

@@ -83,6 +83,18 @@ impl Series {
     }
 }
 
+/// Bytes until a time, as if each request had come evenly since the one before.
+pub(crate) fn bytes_until(completions: &[Interval], time_ns: f64) -> f64 {
+    let whole = completions.partition_point(|one| one.end_ns as f64 <= time_ns);
+    let bytes: u64 = completions[..whole].iter().map(|one| one.bytes).sum();
+    let part = completions.get(whole).map_or(0.0, |one| {
+        let (start_ns, end_ns) = (one.start_ns as f64, one.end_ns as f64);
+        let part = ((time_ns - start_ns) / (end_ns - start_ns)).clamp(0.0, 1.0);
+        part * one.bytes as f64
+    });
+    bytes as f64 + part
+}
+
 fn join(first: Interval, second: Interval) -> Interval {
     Interval {
         start_ns: first.start_ns,
@@ -124,5 +136,20 @@ mod tests {
             kept.windows(2)
                 .all(|pair| pair[0].end_ns == pair[1].start_ns)
         );
+    }
+
+    #[test]
+    fn bytes_are_cut_within_a_request() {
+        let request = |start_ns, end_ns| Interval {
+            start_ns,
+            end_ns,
+            bytes: 1000,
+            latency_max_ns: 0,
+        };
+        let requests = [request(0, 100), request(100, 300)];
+        let until: Vec<f64> = [0.0, 50.0, 100.0, 150.0, 300.0, 900.0]
+            .map(|time_ns| bytes_until(&requests, time_ns))
+            .to_vec();
+        assert_eq!(until, [0.0, 500.0, 1000.0, 1250.0, 2000.0, 2000.0]);
     }
 }

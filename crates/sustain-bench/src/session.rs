@@ -1,20 +1,24 @@
 //! Opens the targets of a run under the guard, and settles which part of each is used.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::SimulatedTarget;
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
-use sustain_disk::target::{Direction, OpenRequest, Target, TargetKind, open_null};
+use sustain_disk::target::{
+    DataPath, Direction, OpenRequest, Passthrough, Target, TargetKind, open_null,
+};
 use sustain_host::Roots;
 use sustain_session::{
-    CreatedFiles, Growing, Machines, Permission, TargetName, check_destroy, check_distinct,
-    fit_free_space, has_all_blocks, is_new, open_under_guard, rehearse_under_guard,
+    CreatedFiles, Growing, Machines, Permission, SessionError, TargetName, block_device_of_generic,
+    check_destroy, check_distinct, fit_free_space, has_all_blocks, is_new, open_passthrough,
+    open_under_guard, rehearse_under_guard,
 };
 
 use crate::error::MeasureError;
-use crate::plan::{Plan, SIZE_BYTES_DEFAULT};
+use crate::plan::{NO_DRIVER, Plan, SIZE_BYTES_DEFAULT};
 use crate::room::{check_memory, fit};
 
 /// An open target and the part of it that the run uses.
@@ -32,6 +36,8 @@ pub struct OpenTarget {
     pub wraps: bool,
     /// Whether its bytes must be written once before anything else.
     pub needs_prewrite: bool,
+    /// The way past the block layer, where it is wanted and there is one.
+    pub passthrough: Option<Arc<Passthrough>>,
     /// Whether an existing file has blocks for all its bytes; a hole is read from nowhere.
     pub has_all_blocks: bool,
 }
@@ -52,6 +58,16 @@ pub struct Session {
     pub created: CreatedFiles,
 }
 
+/// The character device of an NVMe namespace stands for its block device, which the guard knows.
+fn guarded_as(name: TargetName, roots: &Roots) -> TargetName {
+    match name {
+        TargetName::Path(path) => {
+            TargetName::Path(block_device_of_generic(&path, roots).unwrap_or(path))
+        }
+        other => other,
+    }
+}
+
 impl Session {
     /// Opens what the plan names. Nothing is written yet.
     ///
@@ -62,8 +78,8 @@ impl Session {
         let names: Vec<TargetName> = plan
             .targets
             .iter()
-            .map(|name| TargetName::parse(name))
-            .collect::<Result<_, _>>()?;
+            .map(|name| Ok(guarded_as(TargetName::parse(name)?, roots)))
+            .collect::<Result<_, SessionError>>()?;
         check_destroy(&plan.destroy, &plan.targets)?;
         let direction = plan.direction_for(&names)?;
         check_distinct(&plan.targets, &names, direction, roots)?;
@@ -104,6 +120,25 @@ impl Session {
         check_memory(self.targets.len(), plan, roots)
     }
 
+    /// Opens the way past the block layer to all targets.
+    ///
+    /// # Errors
+    /// Why one of them has none, the first; the targets are as usable as before.
+    pub(crate) fn pass_through(&mut self, roots: &Roots) -> Result<(), String> {
+        for target in &mut self.targets {
+            if target.simulated.is_some() {
+                return Err(NO_DRIVER.to_owned());
+            }
+            let opened = open_passthrough(&target.target, self.direction, roots);
+            let opened = opened.map_err(|error| match error {
+                Error::Target { why, .. } => why,
+                other => other.to_string(),
+            })?;
+            target.passthrough = Some(Arc::new(opened));
+        }
+        Ok(())
+    }
+
     /// A stream over several targets must have room for a record.
     fn check_stream(&self, plan: &Plan) -> Result<(), MeasureError> {
         if plan.layout == Layout::Independent {
@@ -128,6 +163,7 @@ impl Session {
             target: open_null(name)?,
             path: None,
             simulated: None,
+            passthrough: None,
             size_bytes: u64::MAX,
             wraps: false,
             needs_prewrite: false,
@@ -159,6 +195,11 @@ impl Session {
             open_under_guard
         };
         let target = open(name, path, request, permission, roots, &mut self.notes)?;
+        let passthrough = match plan.path {
+            DataPath::Passthrough => Some(open_passthrough(&target, self.direction, roots)?),
+            DataPath::Direct | DataPath::Buffered => None,
+        };
+        let passthrough = passthrough.map(Arc::new);
         if is_new(&target) {
             if !plan.dry_run {
                 self.created.add(path);
@@ -178,6 +219,7 @@ impl Session {
             path: Some(path.to_owned()),
             has_all_blocks,
             simulated: None,
+            passthrough,
             size_bytes: 0,
             wraps: is_file || plan.size_bytes.is_some(),
             // What is to be read from a scratch file must have been written.
@@ -199,6 +241,7 @@ impl Session {
                 target: disk.target,
                 path: None,
                 simulated: Some(disk.simulated),
+                passthrough: None,
                 size_bytes: 0,
                 wraps: plan.size_bytes.is_some(),
                 needs_prewrite: false,

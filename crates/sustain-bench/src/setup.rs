@@ -1,8 +1,10 @@
 //! What a phase is to do, as the run orders it, and what each of its drivers says of itself.
 
+use sustain_disk::data::DataKind;
 use sustain_disk::engine::{EngineChoice, Operation};
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::IntervalRule;
+use sustain_disk::target::DataPath;
 
 use crate::event::Phase;
 
@@ -19,6 +21,7 @@ pub(crate) struct PhaseSetup {
     pub(crate) record_bytes: u64,
     pub(crate) depth: u32,
     pub(crate) engine: EngineChoice,
+    pub(crate) path: DataPath,
     pub(crate) threads: u32,
     pub(crate) layout: Layout,
     pub(crate) flush_at_end: bool,
@@ -27,8 +30,9 @@ pub(crate) struct PhaseSetup {
     /// Bound per target.
     pub(crate) bytes: Option<u64>,
     pub(crate) rate_bytes_per_s: Option<f64>,
-    /// Seed of fresh data; none for zeros.
-    pub(crate) data_seed: Option<u64>,
+    /// What is written, and the seed of it.
+    pub(crate) data: DataKind,
+    pub(crate) data_seed: u64,
     /// Nothing beyond this is touched on any target, if bounded.
     pub(crate) extent_bytes: Option<u64>,
     /// Whether streams start again at 0; none leaves it to the target.

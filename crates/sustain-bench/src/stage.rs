@@ -2,6 +2,7 @@
 //! before, a phase run. Used by measuring and diagnosing, which order what happens when.
 
 use sustain_disk::clock::Timestamp;
+use sustain_disk::data::DataKind;
 use sustain_disk::engine::{EngineChoice, Operation};
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
@@ -14,6 +15,7 @@ use crate::error::MeasureError;
 use crate::event::{Event, Live, Observer, Phase};
 use crate::phase::{self, PhaseOutcome};
 use crate::plan::Plan;
+use crate::position::start_bytes;
 use crate::result::{Host, TargetFileSystem};
 use crate::session::{OpenTarget, Session};
 use crate::setup::PhaseSetup;
@@ -31,7 +33,7 @@ pub(crate) struct Stage<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) session: &'a Session,
     pub(crate) stop: &'a Stop,
-    pub(crate) alongside: Alongside,
+    pub(crate) alongside: &'a mut Alongside,
 }
 
 impl Stage<'_> {
@@ -78,13 +80,17 @@ impl Stage<'_> {
         let targets: Vec<usize> = (0..self.session.targets.len()).collect();
         PhaseSetup {
             phase: Phase::Measure,
-            positions_bytes: vec![0; targets.len()],
+            positions_bytes: targets
+                .iter()
+                .map(|target| start_bytes(plan, &self.session.targets[*target]))
+                .collect(),
             lap_bytes: self.session.targets.iter().map(lap_bytes).collect(),
             targets,
             operation: self.operation(),
             record_bytes: plan.record_bytes,
             depth: plan.depth,
             engine: plan.engine,
+            path: plan.path,
             threads,
             layout: plan.layout,
             flush_at_end: path == DataPath::Buffered && self.operation() == Operation::Write,
@@ -92,7 +98,8 @@ impl Stage<'_> {
             time_ns: plan.time_ns,
             bytes: plan.bytes,
             rate_bytes_per_s: plan.rate_bytes_per_s,
-            data_seed: plan.fresh_data.then_some(plan.seed),
+            data: plan.data,
+            data_seed: plan.seed,
             extent_bytes: None,
             wraps: None,
             until_steady: plan.until_steady,
@@ -107,7 +114,7 @@ impl Stage<'_> {
         observer: &mut Observer<'_>,
     ) -> Result<(PhaseOutcome, Timestamp), Error> {
         let mut started = self.session.clock.now();
-        let alongside = &mut self.alongside;
+        let alongside = &mut *self.alongside;
         let mut tick = |start: Timestamp, now: Timestamp| {
             started = start;
             alongside.tick(now);
@@ -167,12 +174,14 @@ impl Stage<'_> {
             record_bytes: PREWRITE_RECORD_BYTES,
             depth: PREWRITE_DEPTH,
             engine: EngineChoice::Auto,
+            path: DataPath::Direct,
             layout: Layout::Independent,
             flush_at_end: true,
             time_ns: None,
             bytes: None,
             rate_bytes_per_s: None,
-            data_seed: Some(self.plan.seed ^ 1),
+            data: DataKind::Fresh,
+            data_seed: self.plan.seed ^ 1,
             wraps: Some(false),
             until_steady: false,
             ..self.setup(1)
@@ -186,17 +195,17 @@ impl Stage<'_> {
                 )));
             }
         }
-        self.forget_cached();
+        forget_cached(self.session);
         Ok(())
     }
+}
 
-    /// What was just written must not be read back from memory.
-    pub(crate) fn forget_cached(&self) {
-        for target in &self.session.targets {
-            if let Some(file) = &target.target.file {
-                // Advice only: direct I/O does not need it, and failing it changes no result.
-                let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
-            }
+/// What was just written must not be read back from memory.
+pub(crate) fn forget_cached(session: &Session) {
+    for target in &session.targets {
+        if let Some(file) = &target.target.file {
+            // Advice only: direct I/O does not need it, and failing it changes no result.
+            let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
         }
     }
 }

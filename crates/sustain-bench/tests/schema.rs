@@ -8,7 +8,9 @@
 use std::path::PathBuf;
 
 use schemars::{JsonSchema, schema_for};
+use sustain_bench::compare::result::{COMPARE_SCHEMA, CompareResult};
 use sustain_bench::diagnose::result::{DIAGNOSE_SCHEMA, DiagnoseResult};
+use sustain_bench::profile::result::{PROFILE_SCHEMA, ProfileResult};
 use sustain_bench::result::{MEASURE_SCHEMA, MeasureResult};
 use sustain_bench::sweep::result::{SWEEP_SCHEMA, SweepResult};
 
@@ -29,7 +31,7 @@ fn generated<T: JsonSchema>(command: &str, own: &str) -> serde_json::Value {
     schema
 }
 
-fn all() -> [(&'static str, serde_json::Value); 3] {
+fn all() -> [(&'static str, serde_json::Value); 5] {
     [
         (
             "measure",
@@ -38,6 +40,14 @@ fn all() -> [(&'static str, serde_json::Value); 3] {
         (
             "diagnose",
             generated::<DiagnoseResult>("diagnose", DIAGNOSE_SCHEMA),
+        ),
+        (
+            "compare",
+            generated::<CompareResult>("compare", COMPARE_SCHEMA),
+        ),
+        (
+            "profile",
+            generated::<ProfileResult>("profile", PROFILE_SCHEMA),
         ),
         ("sweep", generated::<SweepResult>("sweep", SWEEP_SCHEMA)),
     ]

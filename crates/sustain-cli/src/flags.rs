@@ -1,12 +1,15 @@
 //! The command line as typed. `request.rs` turns it into something that can be carried out.
 
+pub(crate) mod compare;
 pub(crate) mod create;
 pub(crate) mod devices;
 pub(crate) mod diagnose;
 pub(crate) mod effect;
 pub(crate) mod extract;
+pub(crate) mod generated;
 pub(crate) mod list;
 pub(crate) mod measure;
+pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod recover;
 pub(crate) mod shared;
@@ -19,7 +22,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// What disks sustain, and with which buffer one may record at which rate.
 #[derive(Debug, Parser)]
-#[command(name = "sustain", version, about, max_term_width = 100)]
+#[command(name = "sustain", version, max_term_width = 100)]
 #[command(after_help = "Example:\n  sustain measure . --report sustain.html")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -34,8 +37,12 @@ pub(crate) enum Command {
     Measure(Box<measure::MeasureFlags>),
     /// Find the limits that disks share: why N disks are not N times one.
     Diagnose(Box<diagnose::DiagnoseFlags>),
+    /// Measure the rate at each position: zones, bad spots, what can be promised.
+    Profile(profile::ProfileFlags),
     /// Compare ways to use disks: which engine, record size, depth, layout is best.
     Sweep(Box<sweep::SweepFlags>),
+    /// Whether two measurements differ, or only the noise does.
+    Compare(Box<compare::CompareFlags>),
     /// Make a store of disks, partitions and files, to record on.
     Create(create::CreateFlags),
     /// Record streams on the members of a store.
@@ -50,6 +57,10 @@ pub(crate) enum Command {
     Recover(recover::RecoverFlags),
     /// Draw saved results anew.
     Report(ReportFlags),
+    /// Print what a shell needs to complete commands, flags and files.
+    Completions(generated::CompletionsFlags),
+    /// Write the manual pages.
+    Man(generated::ManFlags),
 }
 
 #[derive(Debug, Args)]
@@ -69,6 +80,7 @@ pub(crate) enum EngineFlag {
     #[value(name = "io_uring")]
     IoUring,
     Libaio,
+    PosixAio,
     Threads,
     Sync,
 }
@@ -77,6 +89,7 @@ pub(crate) enum EngineFlag {
 pub(crate) enum PathFlag {
     Direct,
     Buffered,
+    Passthrough,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -84,6 +97,11 @@ pub(crate) enum LayoutFlag {
     Independent,
     Stripe,
     Span,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MdFlag {
+    Raid0,
 }
 
 #[cfg(test)]

@@ -42,7 +42,9 @@ fn main() -> ExitCode {
         Command::Devices(flags) => commands::devices::run(&flags),
         Command::Measure(flags) => commands::measure::run(&flags),
         Command::Diagnose(flags) => commands::diagnose::run(&flags),
+        Command::Profile(flags) => commands::profile::run(&flags),
         Command::Sweep(flags) => commands::sweep::run(&flags),
+        Command::Compare(flags) => commands::compare::run(&flags),
         Command::Create(flags) => commands::create::run(&flags),
         Command::Record(flags) => commands::record::run(&flags),
         Command::List(flags) => commands::list::run(&flags),
@@ -50,6 +52,8 @@ fn main() -> ExitCode {
         Command::Verify(flags) => commands::verify::run(&flags),
         Command::Recover(flags) => commands::recover::run(&flags),
         Command::Report(flags) => commands::report::run(&flags),
+        Command::Completions(flags) => commands::completions::run(&flags),
+        Command::Man(flags) => commands::man::run(&flags),
     };
     match result {
         Ok(exit) => exit.into(),

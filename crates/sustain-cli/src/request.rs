@@ -1,13 +1,19 @@
 //! From flags as typed to a plan that can be carried out; contradictions are explained.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use sustain::disk::data::DataKind;
 use sustain::disk::engine::EngineChoice;
 use sustain::disk::layout::Layout;
 use sustain::disk::meter::IntervalRule;
 use sustain::disk::target::DataPath;
 use sustain::disk::units::{parse_duration, parse_size};
 use sustain::measure::Plan;
+use sustain::measure::position::KnownProfile;
+use sustain::report::json;
 
-use crate::flags::measure::{DataFlag, LogFlag, MeasureFlags};
+use crate::flags::measure::{DataFlag, LogFlag, MeasureFlags, SettingFlags};
 use crate::flags::{EngineFlag, LayoutFlag, PathFlag};
 
 /// A run is this long unless it is said otherwise.
@@ -43,6 +49,7 @@ pub(crate) fn engine(flag: EngineFlag) -> EngineChoice {
         EngineFlag::Auto => EngineChoice::Auto,
         EngineFlag::IoUring => EngineChoice::IoUring,
         EngineFlag::Libaio => EngineChoice::Libaio,
+        EngineFlag::PosixAio => EngineChoice::PosixAio,
         EngineFlag::Threads => EngineChoice::Threads,
         EngineFlag::Sync => EngineChoice::Sync,
     }
@@ -53,37 +60,54 @@ pub(crate) fn data_path(flag: PathFlag) -> DataPath {
     match flag {
         PathFlag::Direct => DataPath::Direct,
         PathFlag::Buffered => DataPath::Buffered,
+        PathFlag::Passthrough => DataPath::Passthrough,
+    }
+}
+
+/// How several targets are to be used.
+pub(crate) fn layout(flags: &SettingFlags) -> Result<Layout, UsageError> {
+    if flags.chunk.is_some() && flags.layout != LayoutFlag::Stripe {
+        return Err(usage("--chunk goes with --layout stripe"));
+    }
+    Ok(match flags.layout {
+        LayoutFlag::Independent => Layout::Independent,
+        LayoutFlag::Stripe => Layout::Stripe {
+            chunk_bytes: flags.chunk.unwrap_or(CHUNK_BYTES),
+        },
+        LayoutFlag::Span => Layout::Span,
+    })
+}
+
+/// What is to be written.
+pub(crate) fn data(flag: DataFlag) -> DataKind {
+    match flag {
+        DataFlag::Fresh => DataKind::Fresh,
+        DataFlag::Rewritten => DataKind::Rewritten,
+        DataFlag::Zero => DataKind::Zero,
     }
 }
 
 /// The plan that the flags ask for.
 pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
-    if flags.chunk.is_some() && flags.layout != LayoutFlag::Stripe {
-        return Err(usage("--chunk goes with --layout stripe"));
-    }
     let default = Plan::new(flags.targets.clone());
     Ok(Plan {
         direction: flags.direction.direction(&flags.safety)?,
-        record_bytes: flags.request.record_size,
-        depth: flags.request.depth,
-        engine: engine(flags.request.engine),
-        threads: flags.threads,
-        path: data_path(flags.request.path),
-        layout: match flags.layout {
-            LayoutFlag::Independent => Layout::Independent,
-            LayoutFlag::Stripe => Layout::Stripe {
-                chunk_bytes: flags.chunk.unwrap_or(CHUNK_BYTES),
-            },
-            LayoutFlag::Span => Layout::Span,
-        },
+        record_bytes: flags.setting.request.record_size,
+        depth: flags.setting.request.depth,
+        engine: engine(flags.setting.request.engine),
+        threads: flags.setting.threads,
+        path: data_path(flags.setting.request.path),
+        layout: layout(&flags.setting)?,
         time_ns: time_ns(flags),
         bytes: flags.bytes,
         until_steady: flags.until_steady,
         size_bytes: flags.size,
+        at: flags.at,
+        profile: known_profile(flags.profile.as_deref())?,
         rate_bytes_per_s: flags.rate,
         buffer_bytes: flags.buffer,
         interval: interval(flags)?,
-        fresh_data: flags.data == DataFlag::Fresh,
+        data: data(flags.setting.data),
         prewrite: !flags.safety.no_prewrite,
         confirm: !flags.no_confirm,
         effect: flags.effect.plan(&flags.targets)?,
@@ -92,6 +116,22 @@ pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
         arguments: arguments(),
         ..default
     })
+}
+
+/// A profile that was saved.
+pub(crate) fn known_profile(path: Option<&Path>) -> Result<Option<KnownProfile>, UsageError> {
+    let Some(path) = path else {
+        return Ok(None);
+    };
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| UsageError(format!("cannot read {name}: {error}; check the path")))?;
+    let result =
+        json::read_profile(&text).map_err(|error| UsageError(format!("{name}: {error}")))?;
+    Ok(Some(KnownProfile {
+        name,
+        result: Arc::new(result),
+    }))
 }
 
 fn usage(text: &str) -> UsageError {
@@ -170,6 +210,14 @@ mod tests {
         assert!(rule("5").is_err());
         let log = plan_of(&["--log", "dskwtst"]).unwrap();
         assert_eq!(log.interval, IntervalRule::Bytes(20 << 20));
+    }
+
+    #[test]
+    fn data_is_fresh_unless_it_is_said_otherwise() {
+        let data = |arguments| plan_of(arguments).unwrap().data;
+        assert_eq!(data(&[]), DataKind::Fresh);
+        assert_eq!(data(&["--data", "rewritten"]), DataKind::Rewritten);
+        assert_eq!(data(&["--data", "zero"]), DataKind::Zero);
     }
 
     #[test]

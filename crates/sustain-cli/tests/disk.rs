@@ -53,7 +53,7 @@ fn run_together(place: &Place, runs: &[Vec<&str>]) -> Vec<Ran> {
 #[test]
 fn each_engine_moves_every_byte_at_its_depth() {
     let place = Place::new();
-    let engines = ["io_uring", "libaio", "threads", "sync", "auto"];
+    let engines = ["io_uring", "libaio", "posix-aio", "threads", "sync", "auto"];
     let runs = engines.map(|engine| vec![".", "--engine", engine]);
     for (engine, ran) in engines.iter().zip(run_together(&place, &runs)) {
         if ran.code == 2 && ran.stderr.contains("cannot be used here") {

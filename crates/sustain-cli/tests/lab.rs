@@ -10,6 +10,8 @@
 
 #[path = "lab/guest.rs"]
 mod guest;
+#[path = "lab/stacks.rs"]
+mod stacks;
 mod support;
 
 use serde_json::Value;
@@ -126,6 +128,119 @@ fn a_slow_disk_among_fast_ones_is_no_wall() {
 #[ignore = "a minute in a guest"]
 fn two_nvme_drives_share_nothing() {
     diagnosed("nvme-two", &["nvme0", "nvme1"], "1MiB", (&[], &[]));
+}
+
+#[test]
+#[ignore = "a minute in a guest"]
+fn a_sweep_shows_what_the_page_cache_and_the_block_layer_cost() {
+    let Some(guest) = Guest::new("nvme-passthrough") else {
+        return;
+    };
+    let paths = "direct,buffered,passthrough";
+    let sweep = format!(
+        "sweep() {{ sustain sweep --read --record-size 1MiB --depth 4 --time-per-point 500ms \
+            --rounds 2 --path $@; }}
+        sweep {paths} /dev/lab/whole --json nvme &&
+        sweep {paths} /dev/lab/whole /dev/lab/other --json mixed &&
+        sweep passthrough /dev/ng0n1 --json character"
+    );
+    let Some(ran) = guest.run(&[], &["sh", "-c", &sweep]) else {
+        return;
+    };
+    ran.expect(0);
+    let swept = |name: &str| json_of(&guest.place.read(name));
+    let paths_of = |result: &Value| -> Vec<String> {
+        let mut paths = Vec::new();
+        for point in result["points"].as_array().unwrap() {
+            assert!(number(&point["rate_bytes_per_s"]) > 0.0, "{point:#}");
+            assert!(number(&point["cpu_seconds_per_gb"]) > 0.0, "{point:#}");
+            paths.push(point["setting"]["path"].as_str().unwrap().to_owned());
+        }
+        paths.sort();
+        paths
+    };
+    assert_eq!(
+        paths_of(&swept("nvme")),
+        ["buffered", "direct", "passthrough"]
+    );
+    let mixed = swept("mixed");
+    assert_eq!(paths_of(&mixed), ["buffered", "direct"]);
+    assert_eq!(
+        mixed["left_out"][0]["why"],
+        "passthrough needs an NVMe namespace; /dev/vda is virtio"
+    );
+    assert_eq!(paths_of(&swept("character")), ["passthrough"]);
+}
+
+/// Twice the same bytes, once past the block layer, each read back through it; and what must not be.
+#[test]
+#[ignore = "a minute in a guest"]
+fn past_the_block_layer_the_same_bytes_are_written_under_the_same_guard() {
+    let Some(guest) = Guest::new("nvme-passthrough") else {
+        return;
+    };
+    let script = "sum() { dd if=$1 bs=1M count=32 2>/dev/null | sha256sum; }
+        measure() { sustain measure --depth 1 --seed 7 --bytes 32MiB --no-confirm $@; }
+        # As long as anybody has it open, what is cached of it stays cached.
+        exec 5</dev/lab/whole
+        for path in passthrough direct; do
+            dd if=/dev/zero of=/dev/lab/whole bs=1M count=32 conv=fsync 2>/dev/null
+            measure /dev/lab/whole --path $path --write --destroy /dev/lab/whole || exit 1
+            echo sum $(sum /dev/lab/whole)
+        done
+        tried() {
+            before=$(sum /dev/nvme1n1)
+            $@ 2>said
+            echo code $?
+            sed 's/^/said /' said
+            [ \"$before\" = \"$(sum /dev/nvme1n1)\" ] || echo harmed
+        }
+        pass='--path passthrough'
+        write=\"$pass --write --destroy\"
+        tried measure /dev/nvme1n1 $pass --write
+        tried measure /dev/ng1n1 $pass --write
+        tried measure /dev/ng1n1 /dev/nvme1n1 $pass
+        tried measure /dev/lab/other $pass
+        tried measure /out $pass
+        printf 'n\np\n1\n\n\nw\n' | fdisk /dev/nvme1n1 >/dev/null 2>&1
+        mke2fs /dev/nvme1n1p1 >/dev/null 2>&1
+        mkdir /mnt
+        tried measure /dev/nvme1n1p1 $write /dev/nvme1n1p1
+        mount /dev/nvme1n1p1 /mnt || exit 1
+        tried measure /dev/nvme1n1 $write /dev/nvme1n1
+        tried measure /dev/ng1n1 $write /dev/ng1n1
+        tried measure /dev/nvme1n1 $pass --read";
+    let Some(ran) = guest.run(&[], &["sh", "-c", script]) else {
+        return;
+    };
+    let ran = ran.expect(0);
+    let lines = |start: &str| -> Vec<&str> {
+        let lines = ran.stdout.lines();
+        lines.filter_map(|line| line.strip_prefix(start)).collect()
+    };
+    let sums = lines("sum ");
+    assert_eq!(sums.len(), 2, "{ran:#?}");
+    assert_eq!(sums[0], sums[1], "{ran:#?}");
+    assert!(!ran.stdout.contains("harmed"), "{ran:#?}");
+    let codes = lines("code ");
+    assert_eq!(
+        codes,
+        ["2", "2", "2", "2", "2", "2", "2", "2", "0"],
+        "{ran:#?}"
+    );
+    let said = lines("said ").join("\n");
+    for words in [
+        "add --destroy /dev/nvme1n1;",
+        "add --destroy /dev/ng1n1;",
+        "/dev/ng1n1 and /dev/nvme1n1 are the same thing",
+        "/dev/lab/other: passthrough needs an NVMe namespace; /dev/vda is virtio",
+        "/out: passthrough needs an NVMe namespace, and this is a directory",
+        "commands know no partitions; name /dev/nvme1n1",
+        "refusing to write /dev/nvme1n1: its partition nvme1n1p1 is mounted on /mnt",
+        "refusing to write /dev/ng1n1: its partition nvme1n1p1 is mounted on /mnt",
+    ] {
+        assert!(said.contains(words), "no {words:?} in {said}");
+    }
 }
 
 #[test]

@@ -8,11 +8,15 @@
     reason = "a test that cannot go on should stop where it is, and may say why"
 )]
 
+#[path = "sweep/arrays.rs"]
+mod arrays;
 #[allow(dead_code, reason = "it is made for the tests of the guard")]
 #[path = "guard/devices.rs"]
 mod devices;
 #[path = "sweep/endings.rs"]
 mod endings;
+#[path = "sweep/pictures.rs"]
+mod pictures;
 #[path = "sweep/refused.rs"]
 mod refused;
 #[allow(dead_code, reason = "it is made for the tests of recording")]

@@ -100,7 +100,7 @@ const CONTRADICTIONS: &[(&[&str], &str)] = &[
         &["sim:machine.toml", "--path", "sideways"],
         "direct, buffered",
     ),
-    (&["sim:machine.toml", "--data", "random"], "fresh, zero"),
+    (&["sim:machine.toml", "--data", "random"], "fresh, rewritten, zero"),
     (&["sim:machine.toml", "--seed", "dice"], "--seed"),
     (&["sim:machine.toml", "--report", "-"], "needs a file"),
     (

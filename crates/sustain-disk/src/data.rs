@@ -12,12 +12,45 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 /// The unit in which devices deduplicate and compress at the finest.
 const BLOCK_BYTES: usize = 4096;
 
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DataKind {
+    /// Bytes that nothing can shrink; a few of them new for each write.
+    Fresh,
+    /// Bytes that nothing can shrink, every one of them new for each write, as a source's are. It
+    /// takes CPU time, and shows what a disk gives that reads memory through the CPU's caches.
+    Rewritten,
+    /// Zeros.
+    Zero,
+}
+
+impl DataKind {
+    /// As it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            DataKind::Fresh => "fresh",
+            DataKind::Rewritten => "rewritten",
+            DataKind::Zero => "zero",
+        }
+    }
+
+    /// What makes it, of that seed; zeros need nobody.
+    pub fn source(self, seed: u64) -> Option<FreshData> {
+        let rewrites = self == DataKind::Rewritten;
+        (self != DataKind::Zero).then(|| FreshData {
+            rewrites,
+            ..FreshData::new(seed)
+        })
+    }
+}
+
 /// Fills buffers once and then keeps them fresh.
 #[derive(Debug)]
 pub struct FreshData {
     random: Xoshiro256PlusPlus,
     serial: u64,
     salt: u64,
+    rewrites: bool,
 }
 
 impl FreshData {
@@ -29,12 +62,23 @@ impl FreshData {
             random,
             serial: 0,
             salt,
+            rewrites: false,
         }
     }
 
     /// Fills a buffer with random bytes; once per buffer.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         self.random.fill_bytes(bytes);
+    }
+
+    /// Makes a filled buffer ready for the next write, with as much new as its kind asks for.
+    #[inline]
+    pub fn renew(&mut self, bytes: &mut [u8]) {
+        if self.rewrites {
+            self.fill(bytes);
+        } else {
+            self.stamp(bytes);
+        }
     }
 
     /// Makes every 4 KiB block of a filled buffer different from all written before.
@@ -69,6 +113,23 @@ mod tests {
             }
         }
         assert_eq!(seen.len(), 800);
+    }
+
+    #[test]
+    fn a_renewed_buffer_keeps_its_bytes_unless_all_are_to_be_new() {
+        let share_kept = |kind: DataKind| {
+            let mut data = kind.source(5).unwrap();
+            let mut buffer = vec![0; 1 << 16];
+            data.fill(&mut buffer);
+            let before = buffer.clone();
+            data.renew(&mut buffer);
+            let kept = buffer.iter().zip(&before).filter(|(new, old)| new == old);
+            kept.count() as f64 / buffer.len() as f64
+        };
+        assert!(share_kept(DataKind::Fresh) > 0.99);
+        // One byte in 256 is the same by chance.
+        assert!(share_kept(DataKind::Rewritten) < 0.01);
+        assert!(DataKind::Zero.source(5).is_none());
     }
 
     #[test]

@@ -4,13 +4,36 @@
 use std::fmt;
 
 use crate::engine::Operation;
+use crate::nvme::status::Status;
 
-/// The error number of a failed system call.
+/// The error number of a failed system call; or, above all these, what an NVMe drive answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Errno(pub i32);
 
+/// What an NVMe drive answered begins here.
+const NVME: i32 = 1 << 16;
+
+impl Errno {
+    /// A status that an NVMe drive answered with.
+    pub(crate) fn of_nvme(status: u16) -> Errno {
+        Errno(NVME | i32::from(status))
+    }
+
+    fn nvme_status(self) -> Option<Status> {
+        (self.0 >= NVME).then_some(Status(self.0 as u16))
+    }
+
+    /// The number, if it is the kernel's.
+    pub fn of_kernel(self) -> Option<i32> {
+        (self.0 < NVME).then_some(self.0)
+    }
+}
+
 impl fmt::Display for Errno {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(status) = self.nvme_status() {
+            return write!(formatter, "{status}");
+        }
         write!(formatter, "{}", std::io::Error::from_raw_os_error(self.0))
     }
 }
@@ -57,8 +80,12 @@ impl fmt::Display for RequestError {
 impl std::error::Error for RequestError {}
 
 fn advice(errno: Errno) -> Option<&'static str> {
+    if let Some(status) = errno.nvme_status() {
+        return Some(status.advice());
+    }
     match errno.0 {
-        libc::EIO => Some(
+        // Drivers differ in what they make of a medium error.
+        libc::EIO | libc::ENODATA | libc::EILSEQ | libc::EREMOTEIO => Some(
             "The device could not do it: look at the kernel log (dmesg) and the disk's own \
              error counters (smartctl -x)",
         ),
@@ -67,6 +94,9 @@ fn advice(errno: Errno) -> Option<&'static str> {
             "The device refused the request: its record size or alignment may not fit; try \
              --record-size 1MiB or --path buffered",
         ),
+        libc::ETIMEDOUT => {
+            Some("The device did not answer in time: look at the kernel log (dmesg) and its cable")
+        }
         libc::ENODEV | libc::ENXIO => Some("The device is gone: check its cable and power"),
         libc::EROFS | libc::EPERM => Some("It may not be written: check that it is not read-only"),
         libc::EFBIG => Some("The file may not grow so far: use a smaller --size"),
@@ -129,5 +159,45 @@ impl Error {
             target: target.to_owned(),
             why: why.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_drive_answered_is_no_number_of_the_kernel() {
+        let error = RequestError {
+            target: "/dev/nvme0n1".to_owned(),
+            operation: Operation::Read,
+            offset_bytes: 4096,
+            errno: Errno::of_nvme(0x4281),
+        };
+        assert_eq!(error.errno.of_kernel(), None);
+        let text = error.to_string();
+        assert!(text.contains("the medium could not be read"), "{text}");
+        assert!(text.contains("smartctl"), "{text}");
+        assert_eq!(Errno(libc::EIO).of_kernel(), Some(libc::EIO));
+    }
+
+    #[test]
+    fn a_medium_error_has_one_advice_whatever_the_driver_makes_of_it() {
+        let reason = |errno| {
+            let error = RequestError {
+                target: "/dev/sdz".to_owned(),
+                operation: Operation::Read,
+                offset_bytes: 4096,
+                errno: Errno(errno),
+            };
+            error.to_string()
+        };
+        // ATA and NVMe.
+        for errno in [libc::EIO, libc::ENODATA] {
+            let reason = reason(errno);
+            assert!(reason.starts_with("read on /dev/sdz at byte 4096 failed: "));
+            assert!(reason.contains("kernel log"), "{reason}");
+        }
+        assert!(!reason(libc::ELOOP).contains("kernel log"));
     }
 }

@@ -12,6 +12,7 @@ pub mod engine;
 pub mod error;
 pub mod layout;
 pub mod meter;
+mod nvme;
 pub mod simulated;
 pub mod target;
 pub mod units;

@@ -24,9 +24,10 @@ const BLOCK: usize = 4096;
 /// Longer than any test takes: a wait that ends by it has failed.
 const FAR_NS: u64 = 120_000_000_000;
 
-const ENGINES: [EngineChoice; 4] = [
+const ENGINES: [EngineChoice; 5] = [
     EngineChoice::IoUring,
     EngineChoice::Libaio,
+    EngineChoice::PosixAio,
     EngineChoice::Threads,
     EngineChoice::Sync,
 ];

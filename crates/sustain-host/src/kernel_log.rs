@@ -141,12 +141,35 @@ fn parse_record(record: &[u8]) -> Option<Record> {
     let message = KernelMessage {
         time_s_since_boot: time_us as f64 / 1e6,
         level,
-        text: text.to_owned(),
+        text: unescaped(text),
     };
     Some(Record {
         message,
         dictionary: dictionary.to_owned(),
     })
+}
+
+/// The text as it was logged: the kernel writes a backslash, and every byte that is not printable
+/// ASCII, as `\xNN`. Control characters become spaces, so that a line stays one.
+fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("\\x") {
+        bytes.extend_from_slice(before.as_bytes());
+        let digits = behind.get(..2);
+        rest = match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(if byte.is_ascii_control() { b' ' } else { byte });
+                &behind[2..]
+            }
+            None => {
+                bytes.extend_from_slice(b"\\x");
+                behind
+            }
+        };
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    String::from_utf8_lossy(&bytes).trim_end().to_owned()
 }
 
 /// Whether the name stands in the text with no letter or digit beside it: `sda` is in `[sda]` and
@@ -191,6 +214,14 @@ mod tests {
         assert!((record.message.time_s_since_boot - 5.678_901).abs() < 1e-9);
         assert_eq!(record.message.text, "I/O error, dev sda, sector 8; twice");
         assert_eq!(record.dictionary, " SUBSYSTEM=block\n DEVICE=b8:0\n");
+    }
+
+    #[test]
+    fn escaped_bytes_are_shown_as_they_were_logged() {
+        assert_eq!(unescaped("nvme0: gone\\x0a"), "nvme0: gone");
+        assert_eq!(unescaped("a\\x09b\\x5cc"), "a b\\c");
+        assert_eq!(unescaped("25 \\xc2\\xb0C"), "25 \u{b0}C");
+        assert_eq!(unescaped("0\\x, \\xz1 and \\x"), "0\\x, \\xz1 and \\x");
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod in_use;
 mod kernel_counters;
 mod kernel_log;
 mod mounts;
+mod nvme_generic;
 mod processor_cache;
 mod refusal;
 mod roots;
@@ -29,6 +30,7 @@ pub use file_system::{FileSystem, disks_under_device, free_bytes, layers_under_d
 pub use guard::{CandidateKind, Identity, Inspection, inspect, inspect_stat};
 pub use kernel_counters::KernelCounters;
 pub use kernel_log::{KernelLog, KernelMessage};
+pub use nvme_generic::{NoNvmeGeneric, NvmeGeneric};
 pub use processor_cache::last_level_cache_bytes;
 pub use refusal::Refusal;
 pub use roots::Roots;

@@ -5,7 +5,9 @@ pub use crate::status::{STATUS_SCHEMA, StatusLine, StatusMember, StatusStream};
 
 use crate::ReportError;
 use sustain_bench::diagnose::result::{DIAGNOSE_SCHEMA, DiagnoseResult};
+use sustain_bench::profile::result::{PROFILE_SCHEMA, ProfileResult};
 use sustain_bench::result::{MEASURE_SCHEMA, MeasureResult};
+use sustain_bench::sweep::result::{SWEEP_SCHEMA, SweepResult};
 use sustain_record::recorder::Standing;
 use sustain_record::result::{RecordResult, SCHEMA as RECORD_SCHEMA};
 
@@ -13,6 +15,8 @@ use sustain_record::result::{RecordResult, SCHEMA as RECORD_SCHEMA};
 const MEASURE_KIND: &str = "sustain.measure";
 const RECORD_KIND: &str = "sustain.record";
 const DIAGNOSE_KIND: &str = "sustain.diagnose";
+const PROFILE_KIND: &str = "sustain.profile";
+const SWEEP_KIND: &str = "sustain.sweep";
 
 /// The document as indented JSON with one final newline.
 ///
@@ -64,6 +68,10 @@ pub enum Saved {
     Record(Box<RecordResult>),
     /// Of `sustain diagnose`.
     Diagnose(Box<DiagnoseResult>),
+    /// Of `sustain profile`.
+    Profile(Box<ProfileResult>),
+    /// Of `sustain sweep`.
+    Sweep(Box<SweepResult>),
 }
 
 /// Reads what [`write_measure`] or [`write_record`] wrote.
@@ -77,9 +85,12 @@ pub fn read_saved(text: &str) -> Result<Saved, ReportError> {
         MEASURE_KIND => document.into_result(&MEASURE).map(Saved::Measure),
         RECORD_KIND => document.into_result(&RECORD).map(Saved::Record),
         DIAGNOSE_KIND => document.into_result(&DIAGNOSE).map(Saved::Diagnose),
+        PROFILE_KIND => document.into_result(&PROFILE).map(Saved::Profile),
+        SWEEP_KIND => document.into_result(&SWEEP).map(Saved::Sweep),
         _ => Err(document.refusal(
-            "a `sustain.measure/1`, `sustain.record/1` or `sustain.diagnose/1`: give a result of \
-             `sustain measure`, `sustain record` or `sustain diagnose`",
+            "a `sustain.measure/1`, `sustain.record/1`, `sustain.diagnose/1`, `sustain.profile/1` \
+             or `sustain.sweep/1`: give a result of `sustain measure`, `record`, `diagnose`, \
+             `profile` or `sweep`",
         )),
     }
 }
@@ -91,6 +102,16 @@ pub fn read_saved(text: &str) -> Result<Saved, ReportError> {
 pub fn read_measure(text: &str) -> Result<MeasureResult, ReportError> {
     Document::read(text)?
         .into_result(&MEASURE)
+        .map(|result| *result)
+}
+
+/// Reads the document of `sustain profile`.
+///
+/// # Errors
+/// As those of [`read_saved`].
+pub fn read_profile(text: &str) -> Result<ProfileResult, ReportError> {
+    Document::read(text)?
+        .into_result(&PROFILE)
         .map(|result| *result)
 }
 
@@ -126,6 +147,17 @@ const DIAGNOSE: Kind = Kind {
     name: DIAGNOSE_KIND,
     schema: DIAGNOSE_SCHEMA,
     expected: "a `sustain.diagnose/1`: give a result of `sustain diagnose`",
+};
+const PROFILE: Kind = Kind {
+    name: PROFILE_KIND,
+    schema: PROFILE_SCHEMA,
+    expected: "a `sustain.profile/1`: give a result of `sustain profile`",
+};
+
+const SWEEP: Kind = Kind {
+    name: SWEEP_KIND,
+    schema: SWEEP_SCHEMA,
+    expected: "a `sustain.sweep/1`: give a result of `sustain sweep`",
 };
 
 /// JSON that says what it is. Read in two steps, so that a document of another kind is named rather

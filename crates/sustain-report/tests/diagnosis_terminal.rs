@@ -13,7 +13,9 @@ use std::sync::{Arc, Mutex};
 use sample::diagnosis::{interrupted, three_walls, without_wall};
 use sustain_bench::diagnose::{DiagnoseEvent, Measured, Measuring};
 use sustain_bench::event::{Live, LiveTarget, Phase};
-use sustain_report::terminal::{DiagnoseView, LiveKind, diagnosis_sentence, diagnosis_text};
+use sustain_report::terminal::{
+    DiagnoseView, LiveKind, diagnosis_answer, diagnosis_sentence, diagnosis_text,
+};
 
 /// What was written to a pipe.
 #[derive(Clone, Default)]
@@ -72,6 +74,12 @@ fn lines_keep_to_the_width() {
         prose.lines().all(|line| line.chars().count() <= 60),
         "{prose}"
     );
+    let answer = diagnosis_answer(&three_walls(), 60);
+    assert!(
+        answer.lines().all(|line| line.chars().count() <= 60) && answer.lines().count() > 1,
+        "{answer}"
+    );
+    assert_eq!(unwrapped(&answer), diagnosis_sentence(&three_walls()));
 }
 
 #[test]

@@ -129,18 +129,16 @@ impl Alongside {
         }
     }
 
-    /// What was seen, with times from `start`.
-    pub fn finish(self, start: Timestamp) -> System {
-        let samples = self
-            .samples
+    /// Hands over what was seen, with times from `start`; none of it is kept.
+    pub fn finish(&mut self, start: Timestamp) -> System {
+        let samples = std::mem::take(&mut self.samples)
             .into_iter()
             .map(|(at, sample)| Sample {
                 time_s: at.since_s(start),
                 ..sample
             })
             .collect();
-        let kernel_messages = self
-            .messages
+        let kernel_messages = std::mem::take(&mut self.messages)
             .into_iter()
             .map(|(at, message)| KernelMessage {
                 at_s: at.since_s(start),
@@ -151,7 +149,7 @@ impl Alongside {
         System {
             samples,
             kernel_messages,
-            kernel_log_unreadable: self.unreadable,
+            kernel_log_unreadable: self.unreadable.take(),
         }
     }
 }

@@ -10,6 +10,7 @@ mod guard;
 mod machines;
 mod name;
 mod open;
+mod passthrough;
 mod room;
 mod stop;
 
@@ -20,5 +21,6 @@ pub use guard::{Permission, check_destroy, check_distinct, folder_of, inspect};
 pub use machines::{Machines, SimulatedDisk};
 pub use name::TargetName;
 pub use open::{CreatedFiles, is_new, open_under_guard, rehearse_under_guard};
+pub use passthrough::{block_device_of_generic, open_passthrough};
 pub use room::{Fitted, Growing, check_memory, fit_free_space, has_all_blocks};
-pub use stop::Stop;
+pub use stop::{Hold, Stop};

@@ -68,7 +68,8 @@ pub fn fit_free_space(files: &[Growing<'_>]) -> Result<Vec<Option<Fitted>>, Sess
     Ok(fitted)
 }
 
-/// Shrinks a file that is to grow to what is usable for it, and says what will be written.
+/// Shrinks a file that is to grow to what is usable for it, and says so in words that are true
+/// before anything is written, in a rehearsal too.
 fn fit_one(file: &Growing<'_>, free: u64, usable: u64) -> Result<Fitted, Error> {
     let (name, wanted, unit) = (&file.target.name, file.wanted_bytes, file.unit_bytes);
     let allowed = usable.saturating_add(file.target.capacity_bytes.unwrap_or(0));
@@ -84,12 +85,12 @@ fn fit_one(file: &Growing<'_>, free: u64, usable: u64) -> Result<Fitted, Error> 
     let size = Size(size_bytes);
     let note = if wanted > allowed {
         format!(
-            "{name}: only {} free; writing {sort} of {size} instead of {}",
+            "{name}: only {} free, room for {sort} of {size} instead of {}",
             Size(free),
             Size(wanted)
         )
     } else {
-        format!("{name}: {} free; writing {sort} of {size}", Size(free))
+        format!("{name}: {} free, room for {sort} of {size}", Size(free))
     };
     Ok(Fitted { size_bytes, note })
 }

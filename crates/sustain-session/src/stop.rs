@@ -1,25 +1,49 @@
 //! The user's wish to end, from whichever thread hears it to every driver.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use sustain_disk::driver::Ending;
 
 /// Ends the work from outside: Ctrl-C. Clones are one and the same wish.
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop {
+    is_wished: Arc<AtomicBool>,
+    holds: Arc<AtomicUsize>,
+}
+
+/// As long as this lives the process has something to take down that would outlive it.
+#[derive(Debug)]
+pub struct Hold(Arc<AtomicUsize>);
 
 impl Stop {
     /// The user wants the result of what was done so far. It cannot be taken back.
     pub fn interrupt(&self) {
-        self.0.store(true, Ordering::Release);
+        self.is_wished.store(true, Ordering::Release);
     }
 
     /// Why to stop, if so.
     pub fn reason(&self) -> Option<Ending> {
-        self.0
+        self.is_wished
             .load(Ordering::Acquire)
             .then_some(Ending::Interrupted)
+    }
+
+    /// From now on even an impatient user has to wait until the work ends by itself.
+    pub fn hold(&self) -> Hold {
+        self.holds.fetch_add(1, Ordering::AcqRel);
+        Hold(Arc::clone(&self.holds))
+    }
+
+    /// Whether the process must not end before the work does.
+    pub fn is_held(&self) -> bool {
+        self.holds.load(Ordering::Acquire) > 0
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -34,5 +58,15 @@ mod tests {
         assert_eq!(heard.reason(), None);
         stop.interrupt();
         assert_eq!(heard.reason(), Some(Ending::Interrupted));
+    }
+
+    #[test]
+    fn it_is_held_until_the_last_hold_is_gone() {
+        let stop = Stop::default();
+        let heard = stop.clone();
+        let holds = [stop.hold(), stop.hold()];
+        assert!(heard.is_held());
+        drop(holds);
+        assert!(!heard.is_held());
     }
 }

@@ -12,14 +12,16 @@
 
 /// Measuring: plan, run, events, result; and diagnosing, which measures subsets.
 pub mod measure {
+    pub use sustain_bench::compare;
     pub use sustain_bench::diagnose;
     pub use sustain_bench::effect::{self, EffectPlan};
     pub use sustain_bench::error::MeasureError;
     pub use sustain_bench::event::{Event, Live, LiveTarget, Observer, Phase};
     pub use sustain_bench::plan::{Plan, SIZE_BYTES_DEFAULT};
+    pub use sustain_bench::position;
     pub use sustain_bench::result;
     pub use sustain_bench::run::{measure, rehearse};
-    pub use sustain_bench::{Stop, judge, sweep, walls};
+    pub use sustain_bench::{Stop, judge, profile, sweep, walls};
 }
 
 /// Recording: stores, recorders, readers, the format.

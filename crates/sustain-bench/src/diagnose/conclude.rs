@@ -1,7 +1,6 @@
 //! From what was found to the one document: names for numbers, words for kinds, where each wall
 //! sits, what to do. Pure; the run calls it once at the end.
 
-use sustain_disk::target::DataPath;
 use sustain_session::System;
 
 use super::advice::{Facts, KnownWall, SuggestedLayout, Suggestion, advise};
@@ -189,11 +188,7 @@ impl Diagnosed<'_> {
             threads: self.threads,
             record_size_bytes: plan.record_bytes,
             depth: plan.depth,
-            path: match plan.path {
-                DataPath::Direct => "direct",
-                DataPath::Buffered => "buffered",
-            }
-            .to_owned(),
+            path: plan.path.name().to_owned(),
             size_bytes: plan.size_bytes,
             seed: plan.seed,
             simulated,

@@ -80,6 +80,12 @@ impl DiagnosePlan {
         if self.targets.iter().any(|name| name == "null:") {
             return usage("null: is no disk and hangs nowhere: leave it out");
         }
+        if self.path == DataPath::Passthrough {
+            return usage(
+                "walls are looked for by --path direct or buffered: passthrough is for measure and \
+                 sweep",
+            );
+        }
         Ok(())
     }
 

@@ -129,6 +129,7 @@ fn add_dummy(session: &mut Session) -> Result<Option<usize>, MeasureError> {
         target: open_dummy(session.direction)?,
         path: None,
         simulated: None,
+        passthrough: None,
         size_bytes: u64::MAX,
         wraps: false,
         needs_prewrite: false,
@@ -172,11 +173,12 @@ impl Diagnosis<'_> {
         let ways = ways(session, self.targets, self.roots);
         let started_unix_s = unix_seconds();
         let start = session.clock.now();
+        let mut alongside = Alongside::start(self.roots, &session.clock, &host.devices);
         let mut stage = Stage {
             plan: self.measuring,
             session,
             stop,
-            alongside: Alongside::start(self.roots, &session.clock, &host.devices),
+            alongside: &mut alongside,
         };
         if let Some(why) = stage.alongside.unreadable() {
             observer(DiagnoseEvent::Note(why.to_owned()));
@@ -226,7 +228,7 @@ impl Diagnosis<'_> {
             threads,
             driver_cpu_share_max,
             host,
-            system: stage.alongside.finish(start),
+            system: alongside.finish(start),
             started_unix_s,
             is_interrupted: stop.reason().is_some(),
         }))

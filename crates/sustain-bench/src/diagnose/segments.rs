@@ -4,6 +4,7 @@
 
 use sustain_disk::meter::Interval;
 
+use crate::series::bytes_until;
 use crate::walls::Reading;
 
 /// Segments of a run that count.
@@ -92,21 +93,6 @@ fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     let mean = values.iter().sum::<f64>() / count;
     let squares = values.iter().map(|value| (value - mean).powi(2));
     (mean, (squares.sum::<f64>() / (count - 1.0)).sqrt())
-}
-
-/// Bytes until a time, as if each record had come evenly since the one before.
-fn bytes_until(completions: &[Interval], time_ns: f64) -> f64 {
-    let mut bytes = 0;
-    for completion in completions {
-        let (start_ns, end_ns) = (completion.start_ns as f64, completion.end_ns as f64);
-        if end_ns <= time_ns {
-            bytes += completion.bytes;
-            continue;
-        }
-        let part = ((time_ns - start_ns) / (end_ns - start_ns)).clamp(0.0, 1.0);
-        return bytes as f64 + part * completion.bytes as f64;
-    }
-    bytes as f64
 }
 
 #[cfg(test)]

@@ -92,9 +92,9 @@ fn best_rate(clock: &Clock, threads: usize, part_bytes: usize) -> f64 {
 /// The part of it that a load of this rate needs by this path.
 pub(super) fn share(copy: &MemoryCopy, path: DataPath, rate_bytes_per_s: f64) -> MemoryShare {
     let (copies_per_byte, model) = match path {
-        DataPath::Direct => (
+        DataPath::Direct | DataPath::Passthrough => (
             0.5,
-            "direct: each byte passes memory once, as the disk's DMA; a copied byte passes twice, \
+            "past the page cache: each byte passes memory once, as the disk's DMA; a copied byte passes twice, \
              read and written, so it counts as half a copy",
         ),
         DataPath::Buffered => (

@@ -11,7 +11,7 @@ use super::result::{
     VictimInterval, VictimPlace, Writes,
 };
 use super::victims::Seen;
-use super::{copy, path_name, verdict};
+use super::{copy, verdict};
 
 /// A stretch that has been.
 #[derive(Debug)]
@@ -127,7 +127,7 @@ pub(super) fn path_effect(
         .as_ref()
         .map(|seen| each(marked, |marked| Some(timer(seen, marked))));
     let mut effect = PathEffect {
-        path: path_name(run.path).to_owned(),
+        path: run.path.name().to_owned(),
         stretches: each(marked, |marked| Some(marked.from(run.start))),
         ratios: ratios(writes.as_ref(), timer.as_ref()),
         writes,

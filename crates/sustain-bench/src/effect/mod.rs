@@ -44,16 +44,8 @@ pub(crate) fn idle_ns(plan: &Plan) -> u64 {
 /// Direct for buffered, buffered for direct.
 fn other(path: DataPath) -> DataPath {
     match path {
-        DataPath::Direct => DataPath::Buffered,
+        DataPath::Direct | DataPath::Passthrough => DataPath::Buffered,
         DataPath::Buffered => DataPath::Direct,
-    }
-}
-
-/// The name of a path on the command line.
-fn path_name(path: DataPath) -> &'static str {
-    match path {
-        DataPath::Direct => "direct",
-        DataPath::Buffered => "buffered",
     }
 }
 
@@ -80,7 +72,7 @@ fn statements(plan: &Plan, effect: &EffectPlan, place: Option<&place::Place>) ->
     if effect.both_paths {
         statements.push(format!(
             "effect: the load runs a second time by the {} path, with {idle} before and after it",
-            path_name(other(plan.path))
+            other(plan.path).name()
         ));
     }
     statements

@@ -15,14 +15,14 @@ use super::figures::{self, Marked, Run};
 use super::place::{Place, choose};
 use super::result::{EffectResult, MemoryCopy, Stretches};
 use super::victims::Victims;
-use super::{NO_PLACE, idle_ns, other, path_name, statements};
+use super::{NO_PLACE, idle_ns, other, statements};
 use crate::error::MeasureError;
 use crate::event::{Event, Observer, Phase};
 use crate::phase::PhaseOutcome;
 use crate::plan::Plan;
 use crate::session::Session;
 use crate::setup::PhaseSetup;
-use crate::stage::Stage;
+use crate::stage::{Stage, forget_cached};
 
 /// What a run gives: its outcome, its drivers, its start.
 type Ran = (PhaseOutcome, u32, Timestamp);
@@ -126,16 +126,16 @@ impl<'a> Watch<'a> {
         }
         let path = other(self.plan.path);
         if stage.stop.reason().is_some() {
-            let why = format!("the {} path: interrupted before it", path_name(path));
+            let why = format!("the {} path: interrupted before it", path.name());
             self.unmeasured.push(why);
             return Ok(());
         }
         observer(Event::Note(format!(
             "effect: the same load by the {} path",
-            path_name(path)
+            path.name()
         )));
         switch_path(stage.session, path)?;
-        stage.forget_cached();
+        forget_cached(stage.session);
         let setup = PhaseSetup {
             phase: Phase::Subset,
             ..stage.setup_by(path, threads)
@@ -222,7 +222,7 @@ impl<'a> Watch<'a> {
         let mut paths = Vec::new();
         for run in self.runs {
             for why in &run.seen.unmeasured {
-                unmeasured.push(format!("{}: {why}", path_name(run.path)));
+                unmeasured.push(format!("{}: {why}", run.path.name()));
             }
             paths.push((
                 run.watched_s(start),

@@ -25,6 +25,8 @@ pub struct BatchMeans {
     pub mean: f64,
     /// Half of the 95 % interval, in the same unit.
     pub half_width: f64,
+    /// Of the mean if the batches were independent, in the same unit.
+    pub standard_error: f64,
     /// Lag-1 correlation of the batches, 0 if they are all equal.
     pub lag_1: f64,
     /// The half width was multiplied because the batches are alike.
@@ -54,10 +56,11 @@ impl BatchMeans {
         } else {
             1.0
         };
-        let half_width = factor * STUDENT_T * (squares / (count - 1.0) / count).sqrt();
+        let standard_error = (squares / (count - 1.0) / count).sqrt();
         Self {
             mean,
-            half_width,
+            half_width: factor * STUDENT_T * standard_error,
+            standard_error,
             lag_1,
             widened,
         }

@@ -7,7 +7,7 @@ use super::Step;
 /// Knots of C(t): both columns have the same length of at least one, times rise strictly, bytes
 /// never fall.
 #[derive(Clone, Debug)]
-pub(super) struct Curve {
+pub(crate) struct Curve {
     time_s: Vec<f64>,
     bytes: Vec<f64>,
 }
@@ -22,7 +22,7 @@ pub(super) struct Segment {
 
 impl Curve {
     /// `None` if there is no step.
-    pub(super) fn new(steps: &[Step]) -> Option<Self> {
+    pub(crate) fn new(steps: &[Step]) -> Option<Self> {
         let first = steps.first()?;
         let mut curve = Self {
             time_s: vec![first.start_s],
@@ -53,11 +53,11 @@ impl Curve {
         (self.time_s[index], self.bytes[index])
     }
 
-    pub(super) fn start_s(&self) -> f64 {
+    pub(crate) fn start_s(&self) -> f64 {
         self.time_s[0]
     }
 
-    pub(super) fn end_s(&self) -> f64 {
+    pub(crate) fn end_s(&self) -> f64 {
         self.last().0
     }
 
@@ -65,12 +65,12 @@ impl Curve {
         self.end_s() - self.start_s()
     }
 
-    pub(super) fn total_bytes(&self) -> f64 {
+    pub(crate) fn total_bytes(&self) -> f64 {
         self.last().1
     }
 
     /// Knots strictly inside a window, hence one less than the steps that make it up.
-    pub(super) fn knots_between(&self, from_s: f64, to_s: f64) -> usize {
+    pub(crate) fn knots_between(&self, from_s: f64, to_s: f64) -> usize {
         let first = self.time_s.partition_point(|&time_s| time_s <= from_s);
         let behind = self.time_s.partition_point(|&time_s| time_s < to_s);
         behind.saturating_sub(first)
@@ -90,7 +90,7 @@ impl Curve {
     }
 
     /// The earliest time at which `bytes` had been completed.
-    pub(super) fn time_at(&self, bytes: f64) -> f64 {
+    pub(crate) fn time_at(&self, bytes: f64) -> f64 {
         let above = self.bytes.partition_point(|&knot_bytes| knot_bytes < bytes);
         if above == 0 {
             return self.start_s();
@@ -104,7 +104,7 @@ impl Curve {
     }
 
     /// Rates of `COUNT` batches of equal time that fill a window of positive length.
-    pub(super) fn batch_rates<const COUNT: usize>(&self, from_s: f64, to_s: f64) -> [f64; COUNT] {
+    pub(crate) fn batch_rates<const COUNT: usize>(&self, from_s: f64, to_s: f64) -> [f64; COUNT] {
         let length_s = (to_s - from_s) / COUNT as f64;
         let edge = |index: usize| self.bytes_at(from_s + length_s * index as f64);
         std::array::from_fn(|index| (edge(index + 1) - edge(index)) / length_s)

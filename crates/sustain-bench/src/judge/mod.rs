@@ -5,12 +5,14 @@
 pub mod batch_means;
 pub mod burst;
 pub mod conventional;
-mod curve;
+pub(crate) mod curve;
+pub mod places;
 mod position;
 pub mod recommend;
 #[cfg(test)]
-mod series;
+pub(crate) mod series;
 pub mod steady;
+pub(crate) mod student;
 #[cfg(test)]
 mod table;
 #[cfg(test)]

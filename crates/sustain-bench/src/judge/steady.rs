@@ -43,6 +43,21 @@ pub struct Sustained {
 /// Judges a run, or what there is of it so far.
 #[must_use]
 pub fn judge(steps: &[Step], revisits: Revisits) -> Sustained {
+    judge_as(steps, revisits, None)
+}
+
+/// Judges a run whose places a profile has made alike (`places`).
+#[must_use]
+pub fn judge_even(steps: &[Step]) -> Sustained {
+    let removed = ", the position's effect removed by the profile".to_owned();
+    let words = PositionWords {
+        steady: removed.clone(),
+        sloped: removed,
+    };
+    judge_as(steps, Revisits::default(), Some(words))
+}
+
+fn judge_as(steps: &[Step], revisits: Revisits, words: Option<PositionWords>) -> Sustained {
     let Some(curve) = Curve::new(steps).filter(|curve| curve.total_bytes() > 0.0) else {
         return nothing();
     };
@@ -57,7 +72,7 @@ pub fn judge(steps: &[Step], revisits: Revisits) -> Sustained {
     let run = Run {
         curve: &even,
         burst,
-        position: position_words(&curve, revisits, &effect),
+        position: words.unwrap_or_else(|| position_words(&curve, revisits, &effect)),
     };
 
     let length_s_min = (WINDOW_SHARE_MIN * curve.duration_s()).max(WINDOW_S_MIN);

@@ -159,7 +159,10 @@ fn is_same_on(one: &Point, other: &Point, axis: Axis) -> bool {
         Axis::Direction => a.direction == b.direction,
         Axis::Engine => a.engine == b.engine,
         Axis::Path => a.path == b.path,
-        Axis::Layout => std::mem::discriminant(&a.layout) == std::mem::discriminant(&b.layout),
+        Axis::Layout => {
+            std::mem::discriminant(&a.layout) == std::mem::discriminant(&b.layout)
+                && a.is_array == b.is_array
+        }
         Axis::Chunk => a.layout == b.layout,
         Axis::Order => a.order == b.order,
         Axis::RecordSize => a.record_bytes == b.record_bytes,

@@ -7,6 +7,7 @@ use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Size;
 
 use super::setting::Setting;
+use crate::plan::can_pass_through;
 
 /// How several targets are used, before the chunk is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub enum LayoutKind {
     Stripe,
     /// One stream, one target after the other.
     Span,
+    /// One stream on an array of the targets (RAID 0), which the kernel's md driver stripes.
+    MdRaid0,
 }
 
 /// What is to be tried, axis by axis. Those with an order ascend.
@@ -26,11 +29,11 @@ pub struct Axes {
     pub directions: Vec<Direction>,
     /// How requests are issued.
     pub engines: Vec<EngineChoice>,
-    /// Past the page cache or through it.
+    /// Past the page cache, through it, or past the block layer too.
     pub paths: Vec<DataPath>,
     /// How several targets are used.
     pub layouts: Vec<LayoutKind>,
-    /// Chunks of a stripe; of no meaning for the other layouts.
+    /// Chunks of a stripe or an array; of no meaning for the other layouts.
     pub chunks_bytes: Vec<u64>,
     /// Orders of the targets, each with every target once.
     pub orders: Vec<Vec<usize>>,
@@ -41,7 +44,7 @@ pub struct Axes {
 }
 
 /// What decides whether a setting is possible.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Facts {
     /// Direct requests go in multiples of this.
     pub alignment_bytes: u64,
@@ -53,6 +56,8 @@ pub struct Facts {
     pub is_simulated: bool,
     /// Whether `null:` is among the targets.
     pub has_null: bool,
+    /// Why not all targets can be driven past the block layer, if so.
+    pub no_passthrough: Option<String>,
 }
 
 /// Numbers of a point's values on the axes that have an order: record size, depth, chunk.
@@ -115,7 +120,7 @@ impl Axes {
         match layout {
             LayoutKind::Independent => vec![Layout::Independent],
             LayoutKind::Span => vec![Layout::Span],
-            LayoutKind::Stripe => {
+            LayoutKind::Stripe | LayoutKind::MdRaid0 => {
                 let chunks = self.chunks_bytes.iter();
                 chunks
                     .map(|&chunk_bytes| Layout::Stripe { chunk_bytes })
@@ -145,6 +150,7 @@ impl Axes {
                                 engine,
                                 path,
                                 layout: Layout::Independent,
+                                is_array: layout == LayoutKind::MdRaid0,
                                 order: order.clone(),
                                 record_bytes: 0,
                                 depth: 0,
@@ -204,7 +210,17 @@ impl Axes {
         if facts.is_simulated && self.engines.first() != Some(&setting.engine) {
             return Some("a simulated machine has no engines to choose from".to_owned());
         }
-        if facts.is_simulated && self.paths.first() != Some(&setting.path) {
+        if setting.path == DataPath::Passthrough {
+            if let Some(why) = &facts.no_passthrough {
+                return Some(why.clone());
+            }
+            if !can_pass_through(setting.engine) {
+                return Some("passthrough goes by io_uring alone".to_owned());
+            }
+        }
+        let mut paths = self.paths.iter();
+        let first_path = paths.find(|path| **path != DataPath::Passthrough);
+        if facts.is_simulated && first_path != Some(&setting.path) {
             return Some("a simulated machine has no page cache".to_owned());
         }
         let is_first_depth = self.depths.first() == Some(&setting.depth);
@@ -218,6 +234,9 @@ impl Axes {
             return Some(format!(
                 "direct I/O there goes in records of multiples of {alignment_bytes} bytes"
             ));
+        }
+        if setting.is_array && setting.path == DataPath::Buffered {
+            return Some("an array is measured past the page cache".to_owned());
         }
         if let Layout::Stripe { chunk_bytes } = setting.layout
             && !is_aligned(chunk_bytes)
@@ -273,8 +292,12 @@ impl Grid {
     /// The kind of each point: noise is alike among those of one direction and one path.
     pub fn kinds(&self) -> Vec<usize> {
         let kind = |point: &Point| {
-            let reads = usize::from(point.setting.direction == Direction::Read);
-            reads * 2 + usize::from(point.setting.path == DataPath::Buffered)
+            let path = match point.setting.path {
+                DataPath::Direct => 0,
+                DataPath::Buffered => 1,
+                DataPath::Passthrough => 2,
+            };
+            usize::from(point.setting.direction == Direction::Read) * 3 + path
         };
         self.points.iter().map(kind).collect()
     }

@@ -7,6 +7,7 @@ use sustain_disk::units::Size;
 use sustain_session::System;
 
 use super::answer::{Answer, Cost, answers};
+use super::array::ArrayCost;
 use super::axes::{Grid, LeftOut, direction_of_round};
 use super::judge::{Difference, Judgement, Reading};
 use super::plan::SweepPlan;
@@ -15,7 +16,7 @@ use super::result::{
     AgainstBest, Host, LeftOutSettings, SWEEP_SCHEMA, SweepAnswer, SweepAxis, SweepDrift,
     SweepMeasurement, SweepPlanUsed, SweepPoint, SweepResult, SweepSetting, SweepValue,
 };
-use super::setting::{Axis, Setting, layout_name, path_name};
+use super::setting::{Axis, Setting, layout_name};
 use crate::conclude::{engine_name, time_of_day};
 use crate::plan::direction_name;
 
@@ -68,6 +69,7 @@ pub(super) struct Swept<'a> {
     /// What was refused on the way.
     pub(super) refused: Vec<LeftOut>,
     pub(super) threads: u32,
+    pub(super) arrays: ArrayCost,
     pub(super) host: Host,
     pub(super) elapsed_s: f64,
     pub(super) started_unix_s: i64,
@@ -138,8 +140,8 @@ impl Swept<'_> {
         SweepSetting {
             direction: direction_name(setting.direction).to_owned(),
             engine: engine_name(setting.engine).to_owned(),
-            path: path_name(setting.path).to_owned(),
-            layout: layout_name(setting.layout).to_owned(),
+            path: setting.path.name().to_owned(),
+            layout: layout_name(setting).to_owned(),
             chunk_bytes: match setting.layout {
                 Layout::Stripe { chunk_bytes } => Some(chunk_bytes),
                 Layout::Independent | Layout::Span => None,
@@ -290,6 +292,16 @@ impl Swept<'_> {
                  give a larger --size"
                     .to_owned(),
             );
+        }
+        if self.arrays.built > 0 {
+            let each_s = self.arrays.setup_ns as f64 / 1e9 / f64::from(self.arrays.built);
+            notes.push(format!(
+                "arrays (md-raid0) were built {} times, which took {each_s:.2} s each time beside \
+                 the {} s of measuring; the depth counts for every member of an array, as it does \
+                 for those of a stripe",
+                self.arrays.built,
+                self.plan.time_per_point_ns as f64 / 1e9
+            ));
         }
         let writes = |number: usize| self.grid.points[number].setting.direction == Direction::Write;
         let written = self

@@ -8,7 +8,7 @@
 //! that of its kind.
 
 use super::noise::Noise;
-use super::student::t_two_sided;
+use crate::judge::student::t_two_sided;
 
 /// Standard deviation that a round's share may be expected to have.
 const ROUND_DEVIATION: f64 = 0.2;

@@ -3,25 +3,27 @@
 //! plan -> grid -> schedule -> points -> judge -> answer -> result.
 
 mod answer;
-mod axes;
+mod array;
+pub(crate) mod axes;
 mod conclude;
 mod event;
 mod judge;
+mod mdadm;
 mod noise;
-mod open;
+pub(crate) mod open;
 mod plan;
-mod point;
+pub(crate) mod point;
 mod range;
 pub mod result;
 mod run;
 mod schedule;
-mod setting;
-mod student;
+pub(crate) mod setting;
 #[cfg(test)]
 mod tests;
 
 pub use axes::LayoutKind;
 pub use event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
+pub use mdadm::Mdadm;
 pub use open::rehearse_sweep;
 pub use plan::{Orders, SweepPlan};
 pub use range::{Values, parse_counts, parse_sizes};

@@ -2,17 +2,19 @@
 //! is going to be done, in words. The run calls it; nothing is written here.
 
 use sustain_disk::layout::Layout;
-use sustain_disk::target::{Direction, TargetKind};
+use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_disk::units::{Duration, Size};
 use sustain_host::{Description, Roots};
 
+use super::array::check_members;
 use super::axes::{Axes, Facts, Grid, LeftOut};
+use super::mdadm;
 use super::plan::SweepPlan;
 use super::schedule::Schedule;
 use super::setting::Setting;
 use crate::error::MeasureError;
 use crate::plan::Plan;
-use crate::session::Session;
+use crate::session::{OpenTarget, Session};
 
 /// Says what `sweep` would do, write and destroy, and does nothing.
 ///
@@ -43,6 +45,13 @@ pub fn rehearse_sweep(plan: &SweepPlan, roots: &Roots) -> Result<Vec<String>, Me
             Size(target.size_bytes)
         ));
     }
+    if grid.points.iter().any(|point| point.setting.is_array) {
+        statements.push(
+            "would build an array of these (md RAID 0) for each run with layout md-raid0, stop it \
+             and take its superblocks off again"
+                .to_owned(),
+        );
+    }
     let schedule = Schedule::new(
         &grid,
         plan.rounds,
@@ -63,33 +72,16 @@ pub(super) fn open(
     measuring: &Plan,
     roots: &Roots,
 ) -> Result<(Session, Grid), MeasureError> {
+    if plan.builds_arrays() {
+        check_members(plan)?;
+        mdadm::check(&plan.mdadm, roots)?;
+    }
     let mut session = Session::open(measuring, roots)?;
     let axes = plan.axes(&names(&session), session.direction)?;
     if axes.directions.contains(&Direction::Read) {
-        for target in &mut session.targets {
-            // What is to be read must have been written.
-            let kind = target.target.kind;
-            let is_empty = kind == TargetKind::ScratchFile
-                || (kind == TargetKind::File && target.target.capacity_bytes.is_none());
-            target.needs_prewrite |= is_empty;
-        }
+        write_what_is_read(&mut session);
     }
-    let sizes = session.targets.iter().map(|target| target.size_bytes);
-    let alignments = session.targets.iter();
-    let facts = Facts {
-        alignment_bytes: alignments
-            .map(|target| u64::from(target.target.alignment_bytes))
-            .max()
-            .unwrap_or(1),
-        least_size_bytes: sizes.min().unwrap_or(0),
-        // Where the machine does not say what it has, the kernel will.
-        memory_bytes: Description::read(roots).map_or(u64::MAX, |found| found.memory_bytes / 2),
-        is_simulated: session.clock.is_virtual(),
-        has_null: session
-            .targets
-            .iter()
-            .any(|target| target.target.kind == TargetKind::Null),
-    };
+    let facts = facts(&mut session, &plan.paths, roots);
     let grid = axes.grid(&facts);
     if session.targets.len() > 1 {
         check_chunks(&axes, &grid)?;
@@ -102,6 +94,44 @@ pub(super) fn open(
         )));
     }
     Ok((session, grid))
+}
+
+/// What is to be read must have been written.
+pub(crate) fn write_what_is_read(session: &mut Session) {
+    for target in &mut session.targets {
+        let kind = target.target.kind;
+        let is_empty = kind == TargetKind::ScratchFile
+            || (kind == TargetKind::File && target.target.capacity_bytes.is_none());
+        target.needs_prewrite |= is_empty;
+    }
+}
+
+/// What decides which settings are possible on these targets, which are opened for these paths.
+pub(crate) fn facts(session: &mut Session, paths: &[DataPath], roots: &Roots) -> Facts {
+    let is_passed_through = paths.contains(&DataPath::Passthrough);
+    let no_passthrough = is_passed_through
+        .then(|| session.pass_through(roots).err())
+        .flatten();
+    let sizes = session.targets.iter().map(|target| target.size_bytes);
+    let alignments = session.targets.iter().map(alignment_bytes);
+    Facts {
+        alignment_bytes: alignments.max().unwrap_or(1),
+        least_size_bytes: sizes.min().unwrap_or(0),
+        // Where the machine does not say what it has, the kernel will.
+        memory_bytes: Description::read(roots).map_or(u64::MAX, |found| found.memory_bytes / 2),
+        is_simulated: session.clock.is_virtual(),
+        has_null: session
+            .targets
+            .iter()
+            .any(|target| target.target.kind == TargetKind::Null),
+        no_passthrough,
+    }
+}
+
+fn alignment_bytes(target: &OpenTarget) -> u64 {
+    let passthrough = target.passthrough.as_ref();
+    let blocks = passthrough.map_or(1, |passthrough| passthrough.block_bytes());
+    blocks.max(u64::from(target.target.alignment_bytes))
 }
 
 /// A chunk that goes with no record is a slip of the hand.

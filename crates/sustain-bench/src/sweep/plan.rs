@@ -7,6 +7,7 @@ use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Duration;
 
 use super::axes::{Axes, LayoutKind};
+use super::mdadm::{self, Mdadm};
 use crate::error::MeasureError;
 use crate::plan::Plan;
 
@@ -40,7 +41,7 @@ pub struct SweepPlan {
     pub directions: Vec<Direction>,
     /// How requests are issued.
     pub engines: Vec<EngineChoice>,
-    /// Past the page cache or through it.
+    /// Past the page cache, through it, or past the block layer too.
     pub paths: Vec<DataPath>,
     /// Bytes per request, ascending.
     pub record_sizes_bytes: Vec<u64>,
@@ -48,7 +49,7 @@ pub struct SweepPlan {
     pub depths: Vec<u32>,
     /// How several targets are used.
     pub layouts: Vec<LayoutKind>,
-    /// Chunks of a stripe, ascending.
+    /// Chunks of a stripe or an array, ascending.
     pub chunks_bytes: Vec<u64>,
     /// The orders of the targets.
     pub orders: Orders,
@@ -66,6 +67,8 @@ pub struct SweepPlan {
     pub destroy: Vec<String>,
     /// Seed of data, of simulated machines, and of the order of the points.
     pub seed: u64,
+    /// What builds arrays, for [`LayoutKind::MdRaid0`].
+    pub mdadm: Mdadm,
     /// The arguments as typed.
     pub arguments: Vec<String>,
 }
@@ -90,6 +93,7 @@ impl SweepPlan {
             prewrite: true,
             destroy: Vec::new(),
             seed: 0,
+            mdadm: Mdadm::default(),
             arguments: Vec::new(),
         }
     }
@@ -138,13 +142,24 @@ impl SweepPlan {
                     .to_owned(),
             );
         }
+        if self.builds_arrays() {
+            mdadm::check_chunks(&self.chunks_bytes)?;
+        }
         Ok(())
+    }
+
+    /// Whether there are layouts for which an array is built.
+    pub(super) fn builds_arrays(&self) -> bool {
+        self.layouts.contains(&LayoutKind::MdRaid0)
     }
 
     /// How the targets are opened for all settings at once.
     pub(super) fn measuring(&self) -> Plan {
-        let writes = self.directions.contains(&Direction::Write);
-        let is_direct = self.paths.contains(&DataPath::Direct);
+        // A superblock is written even where the array is only read.
+        let writes = self.directions.contains(&Direction::Write) || self.builds_arrays();
+        // Buffered files turn to direct and back; commands go by neither.
+        let is_direct =
+            self.paths.contains(&DataPath::Direct) || !self.paths.contains(&DataPath::Buffered);
         let least = self.record_sizes_bytes.iter().copied().min().unwrap_or(1);
         Plan {
             direction: match (writes, self.directions.first()) {
@@ -188,10 +203,13 @@ impl SweepPlan {
         direction: Direction,
     ) -> Result<Axes, MeasureError> {
         let axes = Axes {
-            directions: if self.directions.is_empty() {
-                vec![direction]
-            } else {
+            directions: if !self.directions.is_empty() {
                 self.directions.clone()
+            } else if self.builds_arrays() {
+                // Their members are devices, which are read unless it is said that they be written.
+                vec![Direction::Read]
+            } else {
+                vec![direction]
             },
             engines: self.engines.clone(),
             paths: self.paths.clone(),

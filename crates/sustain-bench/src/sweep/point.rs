@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use sustain_disk::engine::Operation;
 use sustain_disk::layout::Layout;
-use sustain_disk::meter::{Interval, IntervalRule, Meter};
-use sustain_disk::target::{DataPath, Direction, TargetKind};
+use sustain_disk::meter::{IntervalRule, Meter};
+use sustain_disk::target::{DataPath, Direction};
 
 use super::setting::Setting;
 use crate::collect::{TOOL_SHARE, rate};
@@ -13,6 +13,7 @@ use crate::conclude::request_error;
 use crate::error::MeasureError;
 use crate::event::Phase;
 use crate::phase::PhaseOutcome;
+use crate::series::bytes_until;
 use crate::session::Session;
 use crate::setup::PhaseSetup;
 
@@ -23,25 +24,41 @@ const LOCKSTEP: f64 = 0.9;
 
 /// What came of a point.
 #[derive(Debug, Clone)]
-pub(super) struct Outcome {
-    pub(super) rate_bytes_per_s: f64,
-    pub(super) bytes: u64,
+pub(crate) struct Outcome {
+    pub(crate) rate_bytes_per_s: f64,
+    pub(crate) bytes: u64,
     /// None where time is simulated.
-    pub(super) cpu_seconds_per_gb: Option<f64>,
-    pub(super) tail: Tail,
+    pub(crate) cpu_seconds_per_gb: Option<f64>,
+    pub(crate) tail: Tail,
     /// A driver had no CPU time left.
-    pub(super) is_tool_limited: bool,
+    pub(crate) is_tool_limited: bool,
     /// Some target was gone over more than once.
-    pub(super) is_wrapped: bool,
+    pub(crate) is_wrapped: bool,
     /// A target failed: what happened and what to do next.
-    pub(super) failed: Option<String>,
+    pub(crate) failed: Option<String>,
     /// The engine that did the work.
-    pub(super) engine: &'static str,
+    pub(crate) engine: &'static str,
+}
+
+impl Outcome {
+    /// Of a point that could not even begin.
+    pub(super) fn without_run(why: String) -> Outcome {
+        Outcome {
+            rate_bytes_per_s: 0.0,
+            bytes: 0,
+            cpu_seconds_per_gb: None,
+            tail: Tail::default(),
+            is_tool_limited: false,
+            is_wrapped: false,
+            failed: Some(why),
+            engine: "none",
+        }
+    }
 }
 
 /// Latencies of all targets and all repeats, for the few longest of them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tail {
+pub(crate) struct Tail {
     /// Requests by the upper end of their bin.
     bins: BTreeMap<u64, u64>,
     max_ns: u64,
@@ -55,19 +72,19 @@ impl Tail {
         self.max_ns = self.max_ns.max(meter.latency().max().latency_ns);
     }
 
-    pub(super) fn join(&mut self, other: &Tail) {
+    pub(crate) fn join(&mut self, other: &Tail) {
         for (to_ns, count) in &other.bins {
             *self.bins.entry(*to_ns).or_default() += count;
         }
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    pub(super) fn max_ns(&self) -> u64 {
+    pub(crate) fn max_ns(&self) -> u64 {
         self.max_ns
     }
 
     /// What 999 of 1000 requests stay within.
-    pub(super) fn p99_9_ns(&self) -> u64 {
+    pub(crate) fn p99_9_ns(&self) -> u64 {
         let all: u64 = self.bins.values().sum();
         let rank = (all as f64 * 0.999).ceil() as u64;
         let mut seen = 0;
@@ -82,7 +99,7 @@ impl Tail {
 }
 
 /// What a setting makes of a phase as the stage has it. `bytes` bounds what each target is given.
-pub(super) fn setup_of(
+pub(crate) fn setup_of(
     setting: &Setting,
     session: &Session,
     time_ns: u64,
@@ -110,6 +127,7 @@ pub(super) fn setup_of(
         record_bytes: setting.record_bytes,
         depth: setting.depth,
         engine: setting.engine,
+        path: setting.path,
         layout: setting.layout,
         flush_at_end: writes && setting.path == DataPath::Buffered,
         // Each request tells when it came: slow disks have few in a point.
@@ -124,7 +142,7 @@ pub(super) fn setup_of(
 }
 
 /// What a phase of this setting came to.
-pub(super) fn outcome_of(
+pub(crate) fn outcome_of(
     setting: &Setting,
     setup: &PhaseSetup,
     session: &Session,
@@ -191,43 +209,10 @@ fn rate_of(setting: &Setting, setup: &PhaseSetup, outcome: &PhaseOutcome, bytes:
     }
 }
 
-/// Bytes until a time, as if each request had come evenly since the one before.
-fn bytes_until(completions: &[Interval], time_ns: f64) -> f64 {
-    let whole = completions.partition_point(|one| one.end_ns as f64 <= time_ns);
-    let bytes: u64 = completions[..whole].iter().map(|one| one.bytes).sum();
-    let part = completions.get(whole).map_or(0.0, |one| {
-        let (start_ns, end_ns) = (one.start_ns as f64, one.end_ns as f64);
-        let part = ((time_ns - start_ns) / (end_ns - start_ns)).clamp(0.0, 1.0);
-        part * one.bytes as f64
-    });
-    bytes as f64 + part
-}
-
-/// Turns the open targets to a path: the descriptors that passed the guard stay those in use.
-pub(super) fn take_path(session: &Session, path: DataPath) -> Result<(), MeasureError> {
-    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+/// Lets the open targets be used by a path.
+pub(crate) fn take_path(session: &Session, path: DataPath) -> Result<(), MeasureError> {
     for target in &session.targets {
-        let Some(file) = target.target.file.as_ref() else {
-            continue;
-        };
-        if target.target.kind == TargetKind::Null {
-            continue;
-        }
-        let turned = fcntl_getfl(file).and_then(|flags| {
-            let mut wanted = flags;
-            wanted.set(OFlags::DIRECT, path == DataPath::Direct);
-            if wanted == flags {
-                return Ok(());
-            }
-            fcntl_setfl(file, wanted)
-        });
-        turned.map_err(|errno| {
-            let why = format!(
-                "it cannot be turned between direct and buffered ({errno}): sweep one --path at a \
-                 time"
-            );
-            MeasureError::from(sustain_disk::error::Error::target(&target.target.name, why))
-        })?;
+        target.target.switch_path(path)?;
     }
     Ok(())
 }
@@ -235,21 +220,6 @@ pub(super) fn take_path(session: &Session, path: DataPath) -> Result<(), Measure
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_are_cut_within_a_request() {
-        let request = |start_ns, end_ns| Interval {
-            start_ns,
-            end_ns,
-            bytes: 1000,
-            latency_max_ns: 0,
-        };
-        let requests = [request(0, 100), request(100, 300)];
-        let until: Vec<f64> = [0.0, 50.0, 100.0, 150.0, 300.0, 900.0]
-            .map(|time_ns| bytes_until(&requests, time_ns))
-            .to_vec();
-        assert_eq!(until, [0.0, 500.0, 1000.0, 1250.0, 2000.0, 2000.0]);
-    }
 
     #[test]
     fn the_tail_is_of_all_repeats() {

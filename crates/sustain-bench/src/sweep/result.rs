@@ -163,15 +163,15 @@ pub struct SweepSetting {
     pub engine: String,
     /// `direct` or `buffered`.
     pub path: String,
-    /// `independent`, `stripe` or `span`.
+    /// `independent`, `stripe`, `span` or `md-raid0`, an array of the kernel's.
     pub layout: String,
-    /// The stripe's chunk; only with layout `stripe`.
+    /// The chunk; only with layouts `stripe` and `md-raid0`.
     pub chunk_bytes: Option<u64>,
     /// The targets in the order in which they are used.
     pub order: Vec<String>,
     /// Bytes per request.
     pub record_size_bytes: u64,
-    /// Requests kept in flight per target.
+    /// Requests kept in flight per target; on an array so many for each of its members.
     pub depth: u32,
     /// All that differs between the points, for people.
     pub words: String,

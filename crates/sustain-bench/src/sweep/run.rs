@@ -12,6 +12,7 @@ use sustain_disk::units::Rate;
 use sustain_host::Roots;
 use sustain_session::{Alongside, Stop, System};
 
+use super::array::{ArrayCost, ArrayShape, Arrays};
 use super::axes::{Grid, LeftOut};
 use super::conclude::{Seen, Swept};
 use super::event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
@@ -26,7 +27,9 @@ use crate::conclude::request_error;
 use crate::error::MeasureError;
 use crate::event::Event;
 use crate::faces::beside;
-use crate::stage::{Stage, host};
+use crate::plan::Plan;
+use crate::session::Session;
+use crate::stage::{Stage, forget_cached, host};
 
 /// The first run has the setting that is nearest to this.
 const FIRST_RECORD_BYTES: u64 = 1 << 20;
@@ -55,23 +58,24 @@ pub fn sweep(
     plan.check()?;
     let measuring = plan.measuring();
     let (mut session, grid) = open(plan, &measuring, roots)?;
+    let is_virtual = session.clock.is_virtual();
     let work = |observer: &mut SweepObserver<'_>| {
-        let stage = Stage {
-            plan: &measuring,
-            session: &session,
-            stop,
-            alongside: Alongside::start(roots, &session.clock, &host(&session, roots).devices),
-        };
+        let alongside = Alongside::start(roots, &session.clock, &host(&session, roots).devices);
+        let arrays = Arrays::new(plan, measuring.path, &session, roots);
         Sweep {
             plan,
-            stage,
+            measuring: &measuring,
+            session: &mut session,
+            stop,
+            alongside,
+            arrays,
             observer,
             keep,
             threads: 1,
         }
         .run(grid, roots)
     };
-    let result = if session.clock.is_virtual() {
+    let result = if is_virtual {
         // No disk waits in virtual time, and a repeated run is to be told alike.
         work(observer)
     } else {
@@ -97,7 +101,11 @@ fn varying(grid: &Grid, names: &[String]) -> Vec<Axis> {
 /// A sweep under way.
 struct Sweep<'a, 'b> {
     plan: &'a SweepPlan,
-    stage: Stage<'a>,
+    measuring: &'a Plan,
+    session: &'a mut Session,
+    stop: &'a Stop,
+    alongside: Alongside,
+    arrays: Arrays<'a>,
     observer: &'a mut SweepObserver<'b>,
     keep: &'a mut dyn FnMut(&SweepResult),
     threads: u32,
@@ -112,22 +120,21 @@ enum Ended {
 
 impl Sweep<'_, '_> {
     fn run(mut self, mut grid: Grid, roots: &Roots) -> Result<SweepResult, MeasureError> {
-        let session = self.stage.session;
-        for note in &session.notes {
-            self.note(note.clone());
+        for note in self.session.notes.clone() {
+            self.note(note);
         }
-        if let Some(why) = self.stage.alongside.unreadable().map(str::to_owned) {
+        if let Some(why) = self.alongside.unreadable().map(str::to_owned) {
             self.note(why);
         }
         let started_unix_s = unix_seconds();
         self.prewrite()?;
-        let start = session.clock.now();
+        let start = self.session.clock.now();
         let rate = self.first_run(&grid)?;
-        if self.stage.stop.reason().is_none() {
+        if self.stop.reason().is_none() {
             self.leave_out_long_windows(&mut grid, rate)?;
         }
         let deadline = self.plan.budget_ns.map(|budget_ns| start + budget_ns);
-        let names = names(session);
+        let names = names(self.session);
         let varying = varying(&grid, &names);
         let mut swept = Swept {
             plan: self.plan,
@@ -139,16 +146,17 @@ impl Sweep<'_, '_> {
             seen: vec![Seen::default(); grid.points.len()],
             refused: Vec::new(),
             threads: self.threads,
-            host: host(session, roots),
+            arrays: ArrayCost::default(),
+            host: host(self.session, roots),
             elapsed_s: 0.0,
             started_unix_s,
-            is_simulated: session.clock.is_virtual(),
+            is_simulated: self.session.clock.is_virtual(),
         };
         let is_interrupted = match self.points(&mut swept, deadline, rate)? {
             Ended::Done => false,
             Ended::Interrupted => true,
         };
-        let system = self.stage.alongside.finish(start);
+        let system = self.alongside.finish(start);
         Ok(swept.result(is_interrupted, system))
     }
 
@@ -163,28 +171,40 @@ impl Sweep<'_, '_> {
             Event::Note(note) => observer(SweepEvent::Note(note)),
             Event::Interval { .. } => {}
         };
-        self.stage.prewrite(&mut tell)
+        let mut stage = Stage {
+            plan: self.measuring,
+            session: self.session,
+            stop: self.stop,
+            alongside: &mut self.alongside,
+        };
+        stage.prewrite(&mut tell)
     }
 
     /// A run that does not count: caches fill, disks wake up, and it shows how fast they are and
     /// how many drivers they need. Returns their rate.
     fn first_run(&mut self, grid: &Grid) -> Result<f64, MeasureError> {
-        let session = self.stage.session;
         let distance = |setting: &Setting| {
             let record = setting
                 .record_bytes
                 .ilog2()
                 .abs_diff(FIRST_RECORD_BYTES.ilog2());
             let depth = setting.depth.ilog2().abs_diff(FIRST_DEPTH.ilog2());
-            (setting.path == DataPath::Buffered, record + depth)
+            let path = match setting.path {
+                DataPath::Direct => 0,
+                DataPath::Buffered => 1,
+                DataPath::Passthrough => 2,
+            };
+            (path, record + depth)
         };
         let settings = grid.points.iter().map(|point| &point.setting);
         let nearest = settings.min_by_key(|setting| distance(setting));
         let mut setting = nearest.expect("a grid has points").clone();
         setting.layout = Layout::Independent;
+        setting.is_array = false;
         // One that is refused here must not end the sweep before the others had their turn.
         setting.engine = EngineChoice::Auto;
         self.take_path(setting.path)?;
+        let session = &*self.session;
         let mut time_ns = self.plan.time_per_point_ns;
         if !session.clock.is_virtual() && session.targets.len() > 1 {
             time_ns = time_ns.max(FIRST_NS_MIN);
@@ -198,9 +218,15 @@ impl Sweep<'_, '_> {
         };
         session.machines.begin_run();
         let change = |like| setup_of(&setting, session, time_ns, bytes, &like);
-        let (phase, threads, _) = self.stage.run_with_threads(change, &mut tell)?;
+        let mut stage = Stage {
+            plan: self.measuring,
+            session,
+            stop: self.stop,
+            alongside: &mut self.alongside,
+        };
+        let (phase, threads, _) = stage.run_with_threads(change, &mut tell)?;
         self.threads = threads;
-        let setup = change(self.stage.setup(threads));
+        let setup = change(stage.setup(threads));
         let rate = outcome_of(&setting, &setup, session, &phase).rate_bytes_per_s;
         let series = phase.collected.targets.iter().zip(&setup.targets);
         let mut failures = series.filter_map(|(series, target)| {
@@ -243,14 +269,14 @@ impl Sweep<'_, '_> {
         Ok(())
     }
 
-    fn take_path(&self, path: DataPath) -> Result<(), MeasureError> {
+    fn take_path(&mut self, path: DataPath) -> Result<(), MeasureError> {
         if !self.plan.paths.contains(&DataPath::Buffered) {
             return Ok(());
         }
         // Neither is what was read or written before to be found in memory, nor is direct I/O to
         // pay for throwing it out.
-        self.stage.forget_cached();
-        take_path(self.stage.session, path)
+        forget_cached(self.session);
+        take_path(self.session, path)
     }
 
     fn points(
@@ -259,7 +285,7 @@ impl Sweep<'_, '_> {
         deadline: Option<Timestamp>,
         first_rate: f64,
     ) -> Result<Ended, MeasureError> {
-        let clock = &self.stage.session.clock;
+        let clock = self.session.clock.clone();
         let start = clock.now();
         let left_ns = |now: Timestamp| deadline.map(|deadline| deadline.since_ns(now));
         let runs = runs_max(self.plan, left_ns(start));
@@ -271,7 +297,7 @@ impl Sweep<'_, '_> {
         let planned = schedule.runs();
         let mut out = BTreeSet::new();
         for round in 0.. {
-            if self.stage.stop.reason().is_some() {
+            if self.stop.reason().is_some() {
                 return Ok(Ended::Interrupted);
             }
             let judgement = swept.judgement();
@@ -315,6 +341,7 @@ impl Sweep<'_, '_> {
                         continue;
                     }
                 };
+                swept.arrays = self.arrays.cost();
                 swept.elapsed_s = clock.now().since_ns(start) as f64 / 1e9;
                 self.take(swept, &mut out, (point, round, at_s), &outcome);
                 self.tell(measuring, &outcome);
@@ -338,9 +365,8 @@ impl Sweep<'_, '_> {
         measuring: &MeasuringPoint,
         first_rate: f64,
     ) -> Result<Option<Outcome>, MeasureError> {
-        let session = self.stage.session;
         self.take_path(setting.path)?;
-        session.machines.begin_run();
+        self.session.machines.begin_run();
         let time_ns = self.plan.time_per_point_ns;
         // Memory takes more in that time than the disks: no more is written than they would take.
         let through_memory =
@@ -350,19 +376,37 @@ impl Sweep<'_, '_> {
             let each = (all_bytes / setting.order.len() as f64) as u64;
             (each / setting.record_bytes).max(1) * setting.record_bytes
         });
-        let like = self.stage.setup(self.threads);
-        let setup = setup_of(setting, session, time_ns, bytes, &like);
         let observer = &mut *self.observer;
         let mut tell = |event: Event| match event {
             Event::Live(live) => observer(SweepEvent::Live(measuring.clone(), live)),
             Event::Note(note) => observer(SweepEvent::Note(note)),
             Event::Interval { .. } => {}
         };
-        let (phase, _) = self.stage.run_phase(&setup, &mut tell)?;
-        if self.stage.stop.reason().is_some() {
-            return Ok(None);
-        }
-        Ok(Some(outcome_of(setting, &setup, session, &phase)))
+        let mut run = |setting: &Setting, session: &Session| {
+            let mut stage = Stage {
+                plan: self.measuring,
+                session,
+                stop: self.stop,
+                alongside: &mut self.alongside,
+            };
+            let like = stage.setup(self.threads);
+            let setup = setup_of(setting, session, time_ns, bytes, &like);
+            let (phase, _) = stage.run_phase(&setup, &mut tell)?;
+            Ok(outcome_of(setting, &setup, session, &phase))
+        };
+        let outcome = match setting.array_chunk_bytes() {
+            None => run(setting, self.session)?,
+            Some(chunk_bytes) => {
+                let shape = ArrayShape {
+                    chunk_bytes,
+                    order: &setting.order,
+                };
+                let work = |array: &Session| run(&setting.on_array(), array);
+                let outcome = self.arrays.with(shape, self.session, self.stop, work)?;
+                outcome.unwrap_or_else(Outcome::without_run)
+            }
+        };
+        Ok(self.stop.reason().is_none().then_some(outcome))
     }
 
     /// What was refused for one point is refused for all with that engine; the sweep goes on with
@@ -374,11 +418,15 @@ impl Sweep<'_, '_> {
         point: usize,
         refusal: MeasureError,
     ) -> Result<(), MeasureError> {
-        let engine = swept.grid.points[point].setting.engine;
+        // The kernel may take requests and no commands.
+        let engine = |setting: &Setting| (setting.engine, setting.path == DataPath::Passthrough);
+        let refused_engine = engine(&swept.grid.points[point].setting);
         let is_refusal = matches!(&refusal, MeasureError::Target(Error::EngineRefused { .. }));
         let points = swept.grid.points.iter().enumerate();
         let refused: Vec<usize> = points
-            .filter(|(number, other)| other.setting.engine == engine && !out.contains(number))
+            .filter(|(number, other)| {
+                engine(&other.setting) == refused_engine && !out.contains(number)
+            })
             .map(|(number, _)| number)
             .collect();
         if !is_refusal || out.len() + refused.len() == swept.grid.points.len() {

@@ -16,7 +16,7 @@ pub enum Axis {
     Direction,
     /// How requests are issued.
     Engine,
-    /// Past the page cache or through it.
+    /// Past the page cache, through it, or past the block layer too.
     Path,
     /// How several targets are used.
     Layout,
@@ -65,10 +65,12 @@ pub struct Setting {
     pub direction: Direction,
     /// How requests are issued.
     pub engine: EngineChoice,
-    /// Past the page cache or through it.
+    /// Past the page cache, through it, or past the block layer too.
     pub path: DataPath,
     /// How several targets are used.
     pub layout: Layout,
+    /// Whether a stripe is an array of the kernel's (md RAID 0), instead of this program's own.
+    pub is_array: bool,
     /// The targets by number, in the order in which they are used.
     pub order: Vec<usize>,
     /// Bytes per request.
@@ -97,11 +99,31 @@ impl Setting {
         self.requests().saturating_mul(self.request_bytes())
     }
 
-    /// Bytes of the largest request that a target is given.
+    /// Bytes of the largest request that a target is given, or an array.
     pub fn request_bytes(&self) -> u64 {
         match self.layout {
-            Layout::Stripe { chunk_bytes } => self.record_bytes.min(chunk_bytes),
-            Layout::Independent | Layout::Span => self.record_bytes,
+            Layout::Stripe { chunk_bytes } if !self.is_array => self.record_bytes.min(chunk_bytes),
+            Layout::Independent | Layout::Stripe { .. } | Layout::Span => self.record_bytes,
+        }
+    }
+
+    /// The chunk of the array that must stand while it is measured, if it needs one.
+    pub fn array_chunk_bytes(&self) -> Option<u64> {
+        match self.layout {
+            Layout::Stripe { chunk_bytes } if self.is_array => Some(chunk_bytes),
+            Layout::Independent | Layout::Stripe { .. } | Layout::Span => None,
+        }
+    }
+
+    /// The same load on an array that stands, as its only target: as many requests in flight as its
+    /// members had together.
+    pub fn on_array(&self) -> Setting {
+        Setting {
+            layout: Layout::Independent,
+            is_array: false,
+            depth: self.depth.saturating_mul(self.order.len() as u32),
+            order: vec![0],
+            ..self.clone()
         }
     }
 
@@ -111,8 +133,8 @@ impl Setting {
         Some(match axis {
             Axis::Direction => direction_name(self.direction).to_owned(),
             Axis::Engine => engine_name(self.engine).to_owned(),
-            Axis::Path => path_name(self.path).to_owned(),
-            Axis::Layout => layout_name(self.layout).to_owned(),
+            Axis::Path => self.path.name().to_owned(),
+            Axis::Layout => layout_name(self).to_owned(),
             Axis::Chunk => match self.layout {
                 Layout::Stripe { chunk_bytes } => Size(chunk_bytes).to_string(),
                 Layout::Independent | Layout::Span => return None,
@@ -145,18 +167,11 @@ impl Setting {
     }
 }
 
-/// The name of a path on the command line.
-pub(super) fn path_name(path: DataPath) -> &'static str {
-    match path {
-        DataPath::Direct => "direct",
-        DataPath::Buffered => "buffered",
-    }
-}
-
-/// The name of a layout on the command line.
-pub(super) fn layout_name(layout: Layout) -> &'static str {
-    match layout {
+/// The name of a setting's layout, on the command line and in results.
+pub(super) fn layout_name(setting: &Setting) -> &'static str {
+    match setting.layout {
         Layout::Independent => "independent",
+        Layout::Stripe { .. } if setting.is_array => "md-raid0",
         Layout::Stripe { .. } => "stripe",
         Layout::Span => "span",
     }

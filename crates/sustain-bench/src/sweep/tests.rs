@@ -37,6 +37,7 @@ const FACTS: Facts = Facts {
     memory_bytes: 1 << 30,
     is_simulated: false,
     has_null: false,
+    no_passthrough: None,
 };
 
 /// A target whose rates are known.
@@ -390,6 +391,45 @@ fn each_direction_has_an_answer_of_its_own() {
         .map(|answer| (answer.direction, swept.setting(answer.best).depth))
         .collect();
     assert_eq!(depths, [(Direction::Write, 1), (Direction::Read, 4)]);
+}
+
+#[test]
+fn passthrough_is_left_out_where_it_cannot_be_had() {
+    let many = Axes {
+        engines: vec![EngineChoice::Auto, EngineChoice::Libaio],
+        paths: vec![DataPath::Passthrough, DataPath::Buffered, DataPath::Direct],
+        ..axes(&[64 * KIB], &[1])
+    };
+    let paths = |grid: &Grid| -> Vec<(EngineChoice, DataPath)> {
+        let settings = grid.points.iter().map(|point| &point.setting);
+        let found = settings.map(|setting| (setting.engine, setting.path));
+        found
+            .filter(|(_, path)| *path == DataPath::Passthrough)
+            .collect()
+    };
+    let grid = many.grid(&FACTS);
+    assert_eq!(paths(&grid), [(EngineChoice::Auto, DataPath::Passthrough)]);
+    assert!(grid.left_out[0].why.contains("io_uring alone"));
+    let kinds: BTreeSet<usize> = grid.kinds().into_iter().collect();
+    assert_eq!(kinds.len(), 3, "each path has noise of its own");
+
+    let why = "passthrough needs an NVMe namespace; /dev/vda is virtio";
+    let virtio = Facts {
+        no_passthrough: Some(why.to_owned()),
+        ..FACTS
+    };
+    let grid = many.grid(&virtio);
+    assert_eq!((paths(&grid), grid.points.len()), (vec![], 4));
+    assert_eq!(grid.left_out[0].why, why);
+    assert_eq!(grid.left_out[0].count, 2);
+
+    let simulated = Facts {
+        is_simulated: true,
+        ..virtio
+    };
+    let grid = many.grid(&simulated);
+    assert_eq!(grid.points.len(), 1, "the first that is not passthrough");
+    assert_eq!(grid.points[0].setting.path, DataPath::Buffered);
 }
 
 #[test]

@@ -28,6 +28,8 @@ const BLOCK: &str = "1M";
 const MBUFFER_MEMORY: &str = "512M";
 /// Ends a measurement on a disk on which the bytes would take longer; its rate is known by then.
 const MEASURE_S_MAX: u64 = 9;
+/// Making the data takes its time in between; so many keep the disk busy meanwhile.
+const REWRITTEN_DEPTH: u32 = 32;
 const LIMIT_RATIO_MIN: f64 = 0.90;
 const DD_RATIO_MIN: f64 = 1.30;
 const MBUFFER_RATIO_MIN: f64 = 1.50;
@@ -39,6 +41,7 @@ enum Taker {
     Bare,
     Discard,
     Measure,
+    MeasureRewritten,
     RecordWritten,
     DiscardWritten,
     Dd,
@@ -46,11 +49,12 @@ enum Taker {
     Cat,
 }
 
-const TAKERS: [Taker; 9] = [
+const TAKERS: [Taker; 10] = [
     Taker::Record,
     Taker::Bare,
     Taker::Discard,
     Taker::Measure,
+    Taker::MeasureRewritten,
     Taker::RecordWritten,
     Taker::DiscardWritten,
     Taker::Dd,
@@ -96,7 +100,7 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Section> {
     }
     let mut notes = vec![format!(
         "{} MiB each time, {} rounds. Best of all rounds: record {}, pipe {}; by `write`: record {}, \
-         pipe {}; disk {}.",
+         pipe {}; disk {}, every byte new {}.",
         setting.effort.stream_bytes >> 20,
         setting.effort.stream_rounds,
         rate(rates.best(Taker::Record)),
@@ -104,6 +108,7 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Section> {
         rate(rates.best(Taker::RecordWritten)),
         rate(rates.best(Taker::DiscardWritten)),
         rate(rates.best(Taker::Measure)),
+        rate(rates.best(Taker::MeasureRewritten)),
     )];
     if !has_mbuffer {
         let note = "No comparison with mbuffer: install the package `mbuffer`.";
@@ -132,7 +137,8 @@ impl Bench<'_> {
             Taker::Discard => self.discard(&self.spliced),
             Taker::RecordWritten => self.record(&self.written),
             Taker::DiscardWritten => self.discard(&self.written),
-            Taker::Measure => self.measure(),
+            Taker::Measure => self.measure(8, "fresh"),
+            Taker::MeasureRewritten => self.measure(REWRITTEN_DEPTH, "rewritten"),
             Taker::Dd => self.dd(),
             Taker::Mbuffer => self.mbuffer(),
             Taker::Cat => self.cat(),
@@ -168,18 +174,18 @@ impl Bench<'_> {
         self.fed(roles::command("discard")?, None, source)
     }
 
-    fn measure(&self) -> anyhow::Result<f64> {
+    fn measure(&self, depth: u32, data: &str) -> anyhow::Result<f64> {
         let work = Work {
             path: self.file.path(),
             way: Way::Write,
             interface: Interface::IoUring,
             record_bytes: 1 << 20,
-            depth: 8,
+            depth,
             size_bytes: self.file_bytes,
             time_s: MEASURE_S_MAX,
         };
         let bytes = self.setting.effort.stream_bytes.to_string();
-        let more = ["--bytes", &bytes];
+        let more = ["--bytes", &bytes, "--data", data];
         let several = sustain_tool::run_with(&work, &[work.path], &more, self.setting)?;
         Ok(several.done.rate_bytes_per_s)
     }
@@ -264,6 +270,10 @@ impl Rates {
         for (what, taker) in [
             ("the pipe, read and thrown away", Taker::Discard),
             ("the disk, `sustain measure --write`", Taker::Measure),
+            (
+                "the disk, `sustain measure --write --data rewritten`",
+                Taker::MeasureRewritten,
+            ),
             ("a bare loop: read, CRC, write", Taker::Bare),
             ("`cat > file && sync file`", Taker::Cat),
         ] {

@@ -4,7 +4,7 @@ use sustain::host::Roots;
 use sustain::measure::diagnose::{
     DiagnosePlan, diagnose, rehearse_diagnosis, result::DiagnoseResult,
 };
-use sustain::report::terminal::{DiagnoseView, diagnosis_sentence, diagnosis_text};
+use sustain::report::terminal::{DiagnoseView, diagnosis_answer, diagnosis_text};
 use sustain::report::{html, json};
 
 use super::begin::{Begun, begin, rehearsed};
@@ -47,8 +47,12 @@ fn plan(flags: &DiagnoseFlags) -> Result<DiagnosePlan, UsageError> {
 }
 
 fn present(outputs: Outputs<'_>, result: &DiagnoseResult) -> anyhow::Result<()> {
-    let sentence = diagnosis_sentence(result);
-    let text = format!("{}\n{sentence}\n", diagnosis_text(result, output::width()));
+    let width = output::width();
+    let text = format!(
+        "{}\n{}",
+        diagnosis_text(result, width),
+        diagnosis_answer(result, width)
+    );
     outputs.deliver(
         &text,
         || json::write_document(result),

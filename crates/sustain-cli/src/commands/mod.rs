@@ -1,13 +1,17 @@
 //! One file per command. Only here does the tool print.
 
 mod begin;
+pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod create;
 pub(crate) mod devices;
 pub(crate) mod diagnose;
 pub(crate) mod extract;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod measure;
 mod output;
+pub(crate) mod profile;
 mod progress;
 pub(crate) mod record;
 pub(crate) mod recover;

@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use sustain::measure::compare::{ComparePlan, compare};
 use sustain::measure::diagnose::result::DiagnoseResult;
+use sustain::measure::profile::result::ProfileResult;
 use sustain::measure::result::MeasureResult;
+use sustain::measure::sweep::result::SweepResult;
 use sustain::record::result::RecordResult;
 use sustain::report::json::Saved;
 use sustain::report::{ReportError, html, json};
@@ -47,7 +50,12 @@ pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
             .into());
         }
     }
-    let page = runs.page()?;
+    let labels: Vec<String> = flags
+        .runs
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    let page = runs.page(&labels)?;
     output::write(&flags.output, &page)?;
     say(&format!("report: {}", flags.output.display()));
     Ok(Exit::Done)
@@ -59,6 +67,8 @@ struct Runs {
     measurements: Vec<MeasureResult>,
     recordings: Vec<RecordResult>,
     diagnoses: Vec<DiagnoseResult>,
+    profiles: Vec<ProfileResult>,
+    sweeps: Vec<SweepResult>,
 }
 
 impl Runs {
@@ -67,6 +77,8 @@ impl Runs {
             Saved::Measure(result) => self.measurements.push(*result),
             Saved::Record(result) => self.recordings.push(*result),
             Saved::Diagnose(result) => self.diagnoses.push(*result),
+            Saved::Profile(result) => self.profiles.push(*result),
+            Saved::Sweep(result) => self.sweeps.push(*result),
         }
     }
 
@@ -75,19 +87,36 @@ impl Runs {
             (self.measurements.is_empty(), "a measurement"),
             (self.recordings.is_empty(), "a recording"),
             (self.diagnoses.is_empty(), "a diagnosis"),
+            (self.profiles.is_empty(), "a profile"),
+            (self.sweeps.is_empty(), "a sweep"),
         ];
         let present = kinds.into_iter().filter(|(is_empty, _)| !is_empty);
         present.map(|(_, name)| name).collect()
     }
 
-    /// All are of one kind.
-    fn page(&self) -> Result<String, ReportError> {
+    /// All are of one kind. Two measurements of the same work are compared too.
+    fn page(&self, labels: &[String]) -> Result<String, ReportError> {
         if !self.recordings.is_empty() {
             html::record_html(&self.recordings)
         } else if !self.diagnoses.is_empty() {
             html::diagnose_html(&self.diagnoses)
+        } else if !self.profiles.is_empty() {
+            html::profile_html(&self.profiles)
+        } else if !self.sweeps.is_empty() {
+            html::sweep_html(&self.sweeps)
         } else {
-            html::measure_html(&self.measurements)
+            let comparison = match (self.measurements.as_slice(), labels) {
+                ([a, b], [of_a, of_b]) => {
+                    let plan = ComparePlan {
+                        labels: [of_a.clone(), of_b.clone()],
+                        ..ComparePlan::default()
+                    };
+                    // What is not the same work is drawn without an answer.
+                    compare(a, b, &plan).ok()
+                }
+                _ => None,
+            };
+            html::side_by_side_html(&self.measurements, labels, comparison.as_ref())
         }
     }
 }

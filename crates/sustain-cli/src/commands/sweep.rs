@@ -1,22 +1,20 @@
 //! `sustain sweep`: measures many settings, keeps what is known after each point, says which is
 //! best.
 
-use std::path::Path;
-
 use sustain::disk::target::Direction;
 use sustain::host::Roots;
 use sustain::measure::sweep::{
     LayoutKind, Orders, SweepPlan, Values, rehearse_sweep, result::SweepResult, sweep,
 };
-use sustain::report::json;
 use sustain::report::terminal::{SweepView, sweep_answer, sweep_text};
+use sustain::report::{html, json};
 
 use super::begin::{Begun, begin, rehearsed};
 use super::output::{self, Outputs};
 use super::say;
 use crate::Exit;
-use crate::flags::LayoutFlag;
 use crate::flags::sweep::SweepFlags;
+use crate::flags::{LayoutFlag, MdFlag};
 use crate::request::{UsageError, arguments, data_path, engine};
 
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -27,16 +25,13 @@ pub(crate) fn run(flags: &SweepFlags) -> anyhow::Result<Exit> {
     if flags.safety.dry_run {
         return Ok(rehearsed(&rehearse_sweep(&plan, &roots)?));
     }
-    let outputs = Outputs {
-        json: flags.json.as_deref(),
-        report: None,
-    };
+    let outputs = Outputs::from(&flags.output);
     let Begun { stop, live } = begin(&flags.targets, outputs)?;
     let mut view = SweepView::new(live, Box::new(std::io::stderr()));
     let mut not_kept = None;
     let mut keep = |result: &SweepResult| {
         // What cannot be kept now may be written at the end; the sweep goes on.
-        if let Err(error) = keep_result(flags, result) {
+        if let Err(error) = keep_result(outputs, result) {
             not_kept.get_or_insert(error);
         }
     };
@@ -52,13 +47,13 @@ pub(crate) fn run(flags: &SweepFlags) -> anyhow::Result<Exit> {
     if let Some(error) = not_kept {
         say(&format!("not kept after each point: {error:#}"));
     }
-    present(flags, &result)?;
+    present(outputs, &result)?;
     Ok(exit(&result))
 }
 
 /// Writes what is known so far where the result will be. A stream takes only the whole result.
-fn keep_result(flags: &SweepFlags, result: &SweepResult) -> anyhow::Result<()> {
-    let Some(path) = flags.json.as_deref() else {
+fn keep_result(outputs: Outputs<'_>, result: &SweepResult) -> anyhow::Result<()> {
+    let Some(path) = outputs.json else {
         return Ok(());
     };
     let is_stream = path.metadata().is_ok_and(|found| !found.is_file());
@@ -70,11 +65,13 @@ fn keep_result(flags: &SweepFlags, result: &SweepResult) -> anyhow::Result<()> {
 
 fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
     let usage = |text: &str| Err(UsageError(text.to_owned()));
-    if flags.read && !flags.write && !flags.safety.destroy.is_empty() {
+    if flags.read && !flags.write && !flags.safety.destroy.is_empty() && flags.md.is_none() {
         return usage("--read destroys nothing: leave out --destroy");
     }
-    if flags.chunk.is_some() && !flags.layout.contains(&LayoutFlag::Stripe) {
-        return usage("--chunk goes with --layout stripe");
+    let layouts = layouts(flags);
+    let has_chunks = |layout| matches!(layout, &LayoutKind::Stripe | &LayoutKind::MdRaid0);
+    if flags.chunk.is_some() && !layouts.iter().any(has_chunks) {
+        return usage("--chunk goes with --layout stripe and with --md");
     }
     let is_all = |order: &String| order == "all";
     if flags.order.len() > 1 && flags.order.iter().any(is_all) {
@@ -98,7 +95,7 @@ fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
         record_sizes_bytes: flags.record_size.0.clone(),
         // They were read as numbers of 32 bits.
         depths: flags.depth.0.iter().map(|depth| *depth as u32).collect(),
-        layouts: each(flags.layout.iter().map(|flag| layout(*flag))),
+        layouts,
         chunks_bytes: match &flags.chunk {
             Some(Values(chunks)) => chunks.clone(),
             None => vec![CHUNK_BYTES],
@@ -116,12 +113,24 @@ fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
     })
 }
 
-fn layout(flag: LayoutFlag) -> LayoutKind {
-    match flag {
+/// What is asked for; an array is to be seen beside all that needs none.
+fn layouts(flags: &SweepFlags) -> Vec<LayoutKind> {
+    let all = [
+        LayoutFlag::Independent,
+        LayoutFlag::Stripe,
+        LayoutFlag::Span,
+    ];
+    let asked = match (flags.layout.as_slice(), flags.md) {
+        ([], Some(_)) => &all,
+        ([], None) => &all[..1],
+        (asked, _) => asked,
+    };
+    let asked = asked.iter().map(|flag| match flag {
         LayoutFlag::Independent => LayoutKind::Independent,
         LayoutFlag::Stripe => LayoutKind::Stripe,
         LayoutFlag::Span => LayoutKind::Span,
-    }
+    });
+    each(asked.chain(flags.md.map(|MdFlag::Raid0| LayoutKind::MdRaid0)))
 }
 
 /// Each value once, in the order in which they come.
@@ -135,27 +144,18 @@ fn each<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     once
 }
 
-fn present(flags: &SweepFlags, result: &SweepResult) -> anyhow::Result<()> {
+fn present(outputs: Outputs<'_>, result: &SweepResult) -> anyhow::Result<()> {
     let width = output::width();
     let text = format!(
         "{}{}",
         sweep_answer(result, width),
         sweep_text(result, width)
     );
-    // The file first: a closed pipe must not cost the result.
-    if let Some(path) = &flags.json {
-        output::write(path, &json::write_document(result)?)?;
-    }
-    if flags
-        .json
-        .as_deref()
-        .is_some_and(output::is_standard_output)
-    {
-        say(text.trim_end());
-    } else {
-        output::write(Path::new("-"), &text)?;
-    }
-    Ok(())
+    outputs.deliver(
+        &text,
+        || json::write_document(result),
+        || html::sweep_html(std::slice::from_ref(result)),
+    )
 }
 
 fn exit(result: &SweepResult) -> Exit {

@@ -1,7 +1,10 @@
 //! The flags of `sustain measure`.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use sustain::disk::units::{parse_duration, parse_rate, parse_size};
+use sustain::measure::position::{At, parse_at};
 
 use super::LayoutFlag;
 use super::effect::EffectFlags;
@@ -17,6 +20,8 @@ Examples:
       Two disks at once, read only.
   sustain measure /dev/sdb --write --destroy /dev/sdb
       Writes to the raw disk; everything on it is lost.
+  sustain measure /dev/sdb --at 95% --profile profile.json
+      Near the end of a disk; what sustain profile found there is no fall of the rate.
   sustain measure /data --effect=both --victim /home --report effect.html
       What recording on /data does to everything else, direct against buffered.
   sustain measure sim:machines/demo.toml
@@ -36,17 +41,7 @@ pub(crate) struct MeasureFlags {
     #[command(flatten)]
     pub(crate) direction: DirectionFlags,
     #[command(flatten)]
-    pub(crate) request: RequestFlags,
-    /// Drivers, each a thread with targets of its own [default: as many as the work needs].
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<u32>,
-    /// How several targets are used: each for itself, in chunks over all (RAID 0), or one after
-    /// the other.
-    #[arg(long, value_enum, default_value_t = LayoutFlag::Independent)]
-    pub(crate) layout: LayoutFlag,
-    /// Bytes on one target before the next takes over; with --layout stripe [default: 1MiB].
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub(crate) chunk: Option<u64>,
+    pub(crate) setting: SettingFlags,
     /// End after this time [default: 30s, or 10m with --until-steady, or none with --bytes].
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) time: Option<u64>,
@@ -60,6 +55,13 @@ pub(crate) struct MeasureFlags {
     /// files, else the whole target, a block device once].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
+    /// Where on each target to begin: a part of what is used of it, as 50%, or a size.
+    #[arg(long, value_name = "PERCENT|SIZE", value_parser = parse_at)]
+    pub(crate) at: Option<At>,
+    /// What sustain profile --json wrote of these targets: whether the rate is steady is judged with
+    /// the effect of the position taken out.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
     /// A source of this rate over all targets: does it hold?
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     pub(crate) rate: Option<f64>,
@@ -69,9 +71,6 @@ pub(crate) struct MeasureFlags {
     /// Length of an interval, in time or in bytes.
     #[arg(long, value_name = "TIME|SIZE", default_value = "1s")]
     pub(crate) interval: String,
-    /// Bytes that nothing can shrink, or zeros for the curious.
-    #[arg(long, value_enum, default_value_t = DataFlag::Fresh)]
-    pub(crate) data: DataFlag,
     /// Leave out the paced run at the recommended rate.
     #[arg(long)]
     pub(crate) no_confirm: bool,
@@ -89,9 +88,31 @@ pub(crate) struct MeasureFlags {
     pub(crate) seed: u64,
 }
 
+/// One way to use the targets: what two settings that are compared may differ in.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SettingFlags {
+    #[command(flatten)]
+    pub(crate) request: RequestFlags,
+    /// Drivers, each a thread with targets of its own [default: as many as the work needs].
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<u32>,
+    /// How several targets are used: each for itself, in chunks over all (RAID 0), or one after
+    /// the other.
+    #[arg(long, value_enum, default_value_t = LayoutFlag::Independent)]
+    pub(crate) layout: LayoutFlag,
+    /// Bytes on one target before the next takes over; with --layout stripe [default: 1MiB].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) chunk: Option<u64>,
+    /// Bytes that nothing can shrink, a few of them new for each write; every byte new, as from a
+    /// source, at the price of CPU time (rewritten); or zeros for the curious.
+    #[arg(long, value_enum, default_value_t = DataFlag::Fresh)]
+    pub(crate) data: DataFlag,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DataFlag {
     Fresh,
+    Rewritten,
     Zero,
 }
 

@@ -52,7 +52,8 @@ pub(crate) struct RequestFlags {
     /// How requests are issued; auto takes the best that this system allows.
     #[arg(long, value_enum, default_value_t = EngineFlag::Auto)]
     pub(crate) engine: EngineFlag,
-    /// Past the page cache (direct) or through it (buffered).
+    /// Past the page cache (direct), through it (buffered), or, to measure, by NVMe commands past
+    /// the block layer too (passthrough).
     #[arg(long, value_enum, default_value_t = PathFlag::Direct)]
     pub(crate) path: PathFlag,
 }

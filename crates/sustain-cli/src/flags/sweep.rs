@@ -1,13 +1,11 @@
 //! The flags of `sustain sweep`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use sustain::disk::units::{parse_duration, parse_size};
 use sustain::measure::sweep::{Values, parse_counts, parse_sizes};
 
-use super::shared::SafetyFlags;
-use super::{EngineFlag, LayoutFlag, PathFlag};
+use super::shared::{OutputFlags, SafetyFlags};
+use super::{EngineFlag, LayoutFlag, MdFlag, PathFlag};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,12 +13,20 @@ Examples:
       Record sizes and depths on a scratch file there: the best, and the cheapest as good.
   sustain sweep /dev/sdb /dev/sdc --read --engine io_uring,libaio,threads --budget 5m
       Which engine, record size and depth read two disks best, in five minutes.
+  sustain sweep /data --report sweep.html
+      With pictures: a curve for each axis, record size by depth as a map.
+  sustain sweep /dev/nvme0n1 --read --path direct,buffered,passthrough --budget 2m
+      What the page cache and the block layer cost, in rate and in CPU time.
   sustain sweep sim:machines/demo.toml --layout independent,stripe --chunk 64KiB..4MiB --order all
       Layouts, chunks and orders of a simulated machine with four disks, in a moment.
+  sustain sweep /dev/sdb /dev/sdc --read --md raid0 --chunk 64KiB..4MiB --order all \
+      --record-size 1MiB --depth 8 --destroy /dev/sdb --destroy /dev/sdc
+      Arrays of two disks beside our own stripe, their own queues, and one after the other; what is
+      on the disks is lost.
 
 Lists have commas, ranges double: 4KiB..16MiB, 1..64. Settings are measured in turn, again and
 again, each pair of rounds forwards and backwards, so that what changes meanwhile touches all alike.
-Ctrl-C concludes from what was measured until then.
+Ctrl-C concludes from what was measured until then; the file of --json has it after each point.
 Exit codes: 0 done; 1 the work failed; 2 usage or refused target; 130 interrupted, with the result
 of what was done.";
 
@@ -47,7 +53,8 @@ pub(crate) struct SweepFlags {
         default_value = "auto"
     )]
     pub(crate) engine: Vec<EngineFlag>,
-    /// Past the page cache (direct) or through it (buffered).
+    /// Past the page cache (direct), through it (buffered), or by NVMe commands past the block
+    /// layer too (passthrough).
     #[arg(
         long,
         value_enum,
@@ -63,16 +70,15 @@ pub(crate) struct SweepFlags {
     #[arg(long, value_name = "COUNTS", default_value = "1..32", value_parser = parse_counts)]
     pub(crate) depth: Values,
     /// How several targets are used: each for itself, in chunks over all (RAID 0), or one after
-    /// the other.
-    #[arg(
-        long,
-        value_enum,
-        value_delimiter = ',',
-        value_name = "LIST",
-        default_value = "independent"
-    )]
+    /// the other [default: independent; with --md all].
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "LIST")]
     pub(crate) layout: Vec<LayoutFlag>,
-    /// Bytes on one target before the next takes over; with --layout stripe [default: 1MiB].
+    /// Also arrays of the kernel's, built with mdadm over the targets and stopped again for each
+    /// run. Superblocks are written, so every target must be named by --destroy, to read as well.
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub(crate) md: Option<MdFlag>,
+    /// Bytes on one target before the next takes over; with --layout stripe and --md [default:
+    /// 1MiB].
     #[arg(long, value_name = "SIZES", value_parser = parse_sizes)]
     pub(crate) chunk: Option<Values>,
     /// The order of the targets: all, or the names of all of them with commas, once for each order
@@ -95,10 +101,8 @@ pub(crate) struct SweepFlags {
     pub(crate) size: Option<u64>,
     #[command(flatten)]
     pub(crate) safety: SafetyFlags,
-    /// Write the result as JSON, after each point what is known by then; - is standard output, at
-    /// the end.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
     /// Seed of data, of simulated machines and of the order of the points.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,

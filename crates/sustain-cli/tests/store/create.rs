@@ -82,6 +82,9 @@ fn a_rehearsal_makes_nothing() {
         .run(&[&["create", "new"], &flags[..]].concat())
         .expect(0);
     assert!(ran.stdout.contains("would make a store"), "{ran:#?}");
+    assert!(!ran.stderr.contains("writing"), "{ran:#?}");
+    let ran = ran.says("free, room for a file of 2 MiB");
+    assert!(place.names() == ["precious"], "{ran:#?}");
     let named = [
         &["create", "new", "precious", "--destroy", "precious"],
         &flags[..],

@@ -1,7 +1,5 @@
-//! Devices that the kernel holds back, by a control group of version 1, for the tests that need them.
-//! It goes with the test; where it cannot be had the reason is printed.
-
-#![allow(dead_code, reason = "each test file uses its own part of this")]
+//! A device that the kernel holds back, by a control group of version 1, for the tests that need it. It
+//! goes with the test; where it cannot be had the reason is printed. `lab/host` stacks such devices.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,14 +8,7 @@ use crate::devices::{becomes, is_root, skip};
 
 const CONTROLLER: &str = "/sys/fs/cgroup/blkio";
 
-/// Which way of the data is held back.
-#[derive(Clone, Copy)]
-pub enum Way {
-    Reads,
-    Writes,
-}
-
-/// A control group in which devices go at given rates.
+/// A control group in which a device goes at a given rate.
 pub struct Throttles {
     group: PathBuf,
 }
@@ -26,38 +17,22 @@ impl Throttles {
     /// One in which writes of a device go at this rate; `None`, with the reason printed, where that
     /// cannot be had.
     pub fn writes(device: &str, bytes_per_s: u64) -> Option<Throttles> {
-        Throttles::new(Way::Writes, &[(device, bytes_per_s)])
-    }
-
-    /// One in which each of these devices goes at its rate, in bytes per second.
-    pub fn new(way: Way, rules: &[(&str, u64)]) -> Option<Throttles> {
         if !is_root() {
             skip("control groups need root");
             return None;
         }
         // Devices are in one test at a time.
-        let name = rules[0].0.trim_start_matches("/dev/");
+        let name = device.trim_start_matches("/dev/");
         let group = Path::new(CONTROLLER).join(format!("sustain-test-{name}"));
         let made = std::fs::create_dir(&group).and_then(|()| {
             let throttles = Throttles { group };
-            for (device, bytes_per_s) in rules {
-                throttles.hold(way, device, *bytes_per_s)?;
-            }
+            let number = std::fs::read_to_string(format!("/sys/block/{name}/dev"))?;
+            let file = throttles.group.join("blkio.throttle.write_bps_device");
+            std::fs::write(file, format!("{} {bytes_per_s}", number.trim()))?;
             Ok(throttles)
         });
         made.map_err(|error| skip(&format!("no throttle of {CONTROLLER}: {error}")))
             .ok()
-    }
-
-    fn hold(&self, way: Way, device: &str, bytes_per_s: u64) -> std::io::Result<()> {
-        let file = match way {
-            Way::Reads => "blkio.throttle.read_bps_device",
-            Way::Writes => "blkio.throttle.write_bps_device",
-        };
-        let name = device.trim_start_matches("/dev/");
-        let number = std::fs::read_to_string(format!("/sys/block/{name}/dev"))?;
-        let rule = format!("{} {bytes_per_s}", number.trim());
-        std::fs::write(self.group.join(file), rule)
     }
 
     /// The command within the group.

@@ -142,6 +142,19 @@ fn targets_that_do_not_go_together_are_refused() {
 }
 
 #[test]
+fn arrays_are_built_of_block_devices_only() {
+    let place = Place::with_machine(MACHINE);
+    let words = "and sim:machine.toml is none: name disks or partitions";
+    let md = ["sim:machine.toml", "--md", "raid0"];
+    refused(&place, &md, words);
+    refused(&place, &[".", "new", "--md", "raid0"], "and . is none");
+    refused(&place, &[&md[..2], &["raid5"]].concat(), "possible values");
+    let chunk = [&md[..], &["--chunk", "96KiB"]].concat();
+    refused(&place, &chunk, "a power of two from 4KiB on");
+    assert_eq!(place.names(), ["machine.toml"], "nothing was made");
+}
+
+#[test]
 fn a_device_is_not_written_without_its_name_after_destroy() {
     let Some(disk) = Disk::new(8 * MIB) else {
         return;

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Engine, LibaioEngine, Limits, SyncEngine, TargetFiles, ThreadsEngine, UringEngine};
+use super::{
+    Engine, LibaioEngine, Limits, PosixAioEngine, SyncEngine, TargetFiles, ThreadsEngine,
+    UringEngine,
+};
 use crate::buffer::Region;
 use crate::clock::Clock;
 use crate::error::Error;
@@ -16,6 +19,8 @@ pub enum EngineChoice {
     IoUring,
     /// Native AIO or an error.
     Libaio,
+    /// POSIX AIO: what the C library makes of it.
+    PosixAio,
     /// Blocking threads.
     Threads,
     /// One blocking request at a time.
@@ -47,6 +52,7 @@ pub fn open(
             Box::new(UringEngine::open(files, limits, regions, clock.clone())?)
         }
         EngineChoice::Libaio => Box::new(LibaioEngine::open(files, limits, clock.clone())?),
+        EngineChoice::PosixAio => Box::new(PosixAioEngine::open(files, limits, clock.clone())?),
         EngineChoice::Threads => Box::new(ThreadsEngine::open(&files, limits, clock.clone())?),
         EngineChoice::Sync => Box::new(SyncEngine::open(files, clock.clone())),
     };

@@ -13,6 +13,9 @@
 
 mod factory;
 mod libaio;
+mod nvme;
+mod posix_aio;
+mod ring;
 mod simulated;
 mod sync;
 mod threads;
@@ -26,6 +29,8 @@ use std::sync::Arc;
 
 pub use factory::{EngineChoice, Opened, open};
 pub use libaio::LibaioEngine;
+pub use nvme::NvmeEngine;
+pub use posix_aio::PosixAioEngine;
 pub use simulated::{SharedMachine, SimulatedEngine, SimulatedTarget};
 pub use sync::SyncEngine;
 pub use threads::ThreadsEngine;

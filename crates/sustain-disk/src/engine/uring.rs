@@ -4,20 +4,16 @@
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
-use io_uring::types::{Fd, FsyncFlags, SubmitArgs, Timespec};
+use io_uring::types::{Fd, FsyncFlags};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
+use super::ring::{self, ENTRIES_MAX, WAKER_TOKEN};
 use super::transfer::{Step, Transfer};
 use super::waker;
 use super::{Completion, Engine, Limits, Operation, Request, TargetFiles, Until, Waker};
 use crate::buffer::Region;
 use crate::clock::{Clock, Timestamp};
 use crate::error::Error;
-
-/// Marks the completions of the waker's poll.
-const WAKER_TOKEN: u64 = u64::MAX;
-/// The kernel's own bound on ring entries.
-const ENTRIES_MAX: u32 = 32_768;
 
 /// One io_uring.
 pub struct UringEngine {
@@ -54,16 +50,8 @@ impl UringEngine {
         let entries = (limits.in_flight_max + 1)
             .next_power_of_two()
             .min(ENTRIES_MAX);
-        let (ring, mode) = build_ring(entries).map_err(|error| refused(&error))?;
-        if !ring.params().is_feature_ext_arg() {
-            return Err(Error::EngineRefused {
-                engine: "io_uring",
-                why: "this kernel is older than 5.11 (no timed wait); use --engine libaio or \
-                      threads"
-                    .to_owned(),
-            });
-        }
-        let waker_counter = waker::counter().map_err(|error| refused(&error))?;
+        let (ring, mode) = ring::build(entries)?;
+        let waker_counter = waker::counter().map_err(|error| ring::refused(&error))?;
         let mut engine = UringEngine {
             ring,
             files,
@@ -159,7 +147,7 @@ impl UringEngine {
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return Ok(());
             }
-            self.ring.submit().map_err(failed)?;
+            self.ring.submit().map_err(ring::failed)?;
         }
     }
 
@@ -173,26 +161,6 @@ impl UringEngine {
         self.push_entry(&poll)?;
         self.waker_armed = true;
         Ok(())
-    }
-
-    fn enter(&mut self, until: Until) -> Result<(), Error> {
-        // Waiting for none with a time of 0 still runs the ring's deferred work.
-        let (want, wait_ns) = match until {
-            Until::Now => (1, 0),
-            Until::CompletionOr(deadline) => (1, deadline.since_ns(self.clock.now())),
-        };
-        let time = Timespec::new()
-            .sec(wait_ns / 1_000_000_000)
-            .nsec((wait_ns % 1_000_000_000) as u32);
-        let arguments = SubmitArgs::new().timespec(&time);
-        match self.ring.submitter().submit_with_args(want, &arguments) {
-            Ok(_) => Ok(()),
-            Err(error) => match error.raw_os_error() {
-                // Time is up; a signal came; completions must be reaped first.
-                Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
-                _ => Err(failed(error)),
-            },
-        }
     }
 
     fn reap(&mut self, completions: &mut Vec<Completion>) -> Result<(), Error> {
@@ -227,23 +195,6 @@ impl UringEngine {
 
     fn next_event(&mut self) -> Option<cqueue::Entry> {
         self.ring.completion().next()
-    }
-}
-
-/// The newest way of running a ring that this kernel knows.
-fn build_ring(entries: u32) -> std::io::Result<(IoUring, &'static str)> {
-    let deferred = IoUring::builder()
-        .setup_single_issuer()
-        .setup_defer_taskrun()
-        .dontfork()
-        .build(entries);
-    match deferred {
-        Ok(ring) => Ok((ring, "deferred task work")),
-        // Before 6.1 the flags are unknown.
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-            Ok((IoUring::builder().dontfork().build(entries)?, "plain ring"))
-        }
-        Err(error) => Err(error),
     }
 }
 
@@ -291,47 +242,6 @@ fn build_entry(transfer: &Transfer, file: Fd, registration: Option<u16>) -> sque
     }
 }
 
-fn failed(source: std::io::Error) -> Error {
-    Error::EngineFailed {
-        engine: "io_uring",
-        source,
-    }
-}
-
-fn refused(error: &std::io::Error) -> Error {
-    let sysctl = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").ok();
-    Error::EngineRefused {
-        engine: "io_uring",
-        why: explain(error, sysctl.as_deref()),
-    }
-}
-
-/// Which rule stands behind the kernel's refusal.
-fn explain(error: &std::io::Error, sysctl: Option<&str>) -> String {
-    let disabled = sysctl.map(str::trim).filter(|value| *value != "0");
-    match (error.raw_os_error(), disabled) {
-        (Some(libc::EPERM), Some(value)) => format!(
-            "the sysctl kernel.io_uring_disabled is {value}; an administrator may set it to 0, \
-             or use --engine libaio"
-        ),
-        (Some(libc::EPERM | libc::EACCES), _) => {
-            "a security rule of this container or host (seccomp) refuses io_uring_setup; allow \
-             it, or use --engine libaio"
-                .to_owned()
-        }
-        (Some(libc::ENOSYS), _) => "this kernel has no io_uring (it came with 5.1), or a security \
-                                    rule hides it; use --engine libaio"
-            .to_owned(),
-        (Some(libc::ENOMEM), _) => "the locked-memory limit is too small for the ring (ulimit \
-                                    -l); raise it, or use --engine libaio"
-            .to_owned(),
-        (Some(libc::EMFILE | libc::ENFILE), _) => {
-            "the limit on open files is reached (ulimit -n); raise it".to_owned()
-        }
-        _ => format!("{error}; use --engine libaio"),
-    }
-}
-
 impl Engine for UringEngine {
     fn name(&self) -> &'static str {
         "io_uring"
@@ -361,7 +271,7 @@ impl Engine for UringEngine {
         }
         self.batch_at = None;
         self.arm_waker()?;
-        self.enter(until)?;
+        ring::enter(&self.ring, until, &self.clock)?;
         self.reap(completions)
     }
 
@@ -383,22 +293,5 @@ impl Drop for UringEngine {
             }
             completions.clear();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn refusal(errno: i32, sysctl: Option<&str>) -> String {
-        explain(&std::io::Error::from_raw_os_error(errno), sysctl)
-    }
-
-    #[test]
-    fn a_refusal_names_the_rule_behind_it() {
-        assert!(refusal(libc::EPERM, Some("2\n")).contains("kernel.io_uring_disabled is 2"));
-        assert!(refusal(libc::EPERM, Some("0\n")).contains("seccomp"));
-        assert!(refusal(libc::ENOSYS, None).contains("5.1"));
-        assert!(refusal(libc::ENOMEM, Some("0")).contains("ulimit -l"));
     }
 }

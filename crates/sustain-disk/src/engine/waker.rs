@@ -51,9 +51,9 @@ pub(super) fn counter() -> std::io::Result<Arc<OwnedFd>> {
     )?))
 }
 
-/// Sets the counter back to 0.
-pub(super) fn reset(counter: &OwnedFd) {
+/// Sets the counter back to 0; whether a wake-up had come.
+pub(super) fn reset(counter: &OwnedFd) -> bool {
     let mut count = [0u8; 8];
     // Nothing to read (EAGAIN) is as good as reset.
-    let _ = rustix::io::read(counter, &mut count);
+    rustix::io::read(counter, &mut count).is_ok()
 }

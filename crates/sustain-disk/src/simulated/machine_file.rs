@@ -104,6 +104,8 @@ pub struct DiskDescription {
     pub stall: Option<StallDescription>,
     /// A place that fails.
     pub fault: Option<FaultDescription>,
+    /// Places that are slower than their zone, in the order of position, none over another.
+    pub slow: Vec<SlowDescription>,
 }
 
 /// A disk's write cache.
@@ -136,6 +138,17 @@ pub struct FaultDescription {
     pub kind: FaultKind,
     /// Only the first such request fails.
     pub once: bool,
+}
+
+/// A stretch of a disk that is slower than its zone: sectors that are read again, or lie elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SlowDescription {
+    /// Its first byte.
+    pub at_bytes: u64,
+    /// Its length.
+    pub for_bytes: u64,
+    /// Nothing passes there faster than this, in bytes per second.
+    pub to_bytes_per_s: f64,
 }
 
 /// A limit that the data of several disks passes: a channel, a bus, a controller.
@@ -285,6 +298,7 @@ impl DiskDescription {
             noise_fraction: 0.0,
             stall: None,
             fault: None,
+            slow: Vec::new(),
         }
     }
 }

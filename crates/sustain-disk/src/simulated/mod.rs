@@ -23,6 +23,6 @@ pub use fault::FaultKind;
 pub use machine::{DiskFacts, Machine, SimulatedCompletion, SimulatedOperation, SimulatedRequest};
 pub use machine_file::{
     CacheDescription, DiskDescription, FaultDescription, LimitDescription, LimitRates, MachineFile,
-    MachineFileError, Share, StallDescription, parse_target,
+    MachineFileError, Share, SlowDescription, StallDescription, parse_target,
 };
 pub use medium::Medium;

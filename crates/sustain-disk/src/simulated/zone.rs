@@ -11,11 +11,20 @@ pub(super) enum Direction {
     Write,
 }
 
-/// Zones of equal capacity, outermost first.
+/// Zones of equal capacity, outermost first, and stretches that are slower than their zone.
 pub(super) struct Zones {
     capacity_bytes: u64,
     read: Vec<FlowRate>,
     write: Vec<FlowRate>,
+    /// In the order of position, none over another.
+    slow: Vec<Slow>,
+}
+
+/// A stretch that is slower than its zone.
+struct Slow {
+    from_byte: u64,
+    to_byte: u64,
+    rate: FlowRate,
 }
 
 impl Zones {
@@ -32,12 +41,39 @@ impl Zones {
             capacity_bytes: disk.capacity_bytes,
             read: rates(disk.read_bytes_per_s, disk.inner_read_bytes_per_s),
             write: rates(disk.write_bytes_per_s, disk.inner_write_bytes_per_s),
+            slow: disk
+                .slow
+                .iter()
+                .map(|slow| Slow {
+                    from_byte: slow.at_bytes,
+                    to_byte: slow.at_bytes + slow.for_bytes,
+                    rate: flow_rate(factor * slow.to_bytes_per_s),
+                })
+                .collect(),
         }
     }
 
-    /// How much of the range lies in the zone of its first byte, and that zone's rate.
-    /// The range must begin within the capacity.
+    /// How much of the range has the rate of its first byte, and that rate. The range must begin
+    /// within the capacity.
     pub(super) fn piece(
+        &self,
+        direction: Direction,
+        offset_bytes: u64,
+        length_bytes: u64,
+    ) -> (u64, FlowRate) {
+        let (piece_bytes, rate) = self.zone_piece(direction, offset_bytes, length_bytes);
+        let mut ahead = self.slow.iter();
+        match ahead.find(|slow| offset_bytes < slow.to_byte) {
+            Some(slow) if offset_bytes >= slow.from_byte => {
+                let left_bytes = slow.to_byte - offset_bytes;
+                (piece_bytes.min(left_bytes), rate.min(slow.rate))
+            }
+            Some(slow) => (piece_bytes.min(slow.from_byte - offset_bytes), rate),
+            None => (piece_bytes, rate),
+        }
+    }
+
+    fn zone_piece(
         &self,
         direction: Direction,
         offset_bytes: u64,
@@ -64,6 +100,7 @@ impl Zones {
 
 #[cfg(test)]
 mod tests {
+    use super::super::machine_file::SlowDescription;
     use super::*;
 
     #[test]
@@ -90,6 +127,22 @@ mod tests {
             (250, flow_rate(40.0))
         );
         assert_eq!(zones.piece(Direction::Write, 999, 1), (1, flow_rate(30.0)));
+    }
+
+    #[test]
+    fn a_slow_stretch_is_a_piece_of_its_own() {
+        let mut disk = DiskDescription::new("d", 1000, 120.0, 120.0);
+        disk.slow = vec![SlowDescription {
+            at_bytes: 300,
+            for_bytes: 100,
+            to_bytes_per_s: 20.0,
+        }];
+        let zones = Zones::new(&disk, 0.5);
+        let piece = |offset, length| zones.piece(Direction::Read, offset, length);
+        assert_eq!(piece(0, 1000), (300, flow_rate(60.0)));
+        assert_eq!(piece(300, 700), (100, flow_rate(10.0)));
+        assert_eq!(piece(350, 10), (10, flow_rate(10.0)));
+        assert_eq!(piece(400, 600), (600, flow_rate(60.0)));
     }
 
     #[test]

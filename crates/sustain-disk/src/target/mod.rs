@@ -2,6 +2,7 @@
 
 mod alignment;
 mod open;
+mod passthrough;
 
 use std::fmt;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use rustix::fs::{OFlags, Stat, fcntl_getfl, fcntl_setfl};
 
 pub use open::{OpenRequest, open_dummy, open_null, open_path};
+pub use passthrough::{Passthrough, PassthroughPlace};
 
 use crate::error::Error;
 
@@ -42,13 +44,27 @@ impl fmt::Display for TargetKind {
     }
 }
 
-/// Whether bytes go past the page cache.
+/// Which way through the kernel bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataPath {
-    /// Straight to the device (O_DIRECT).
+    /// Past the page cache (O_DIRECT).
     Direct,
     /// Through the page cache.
     Buffered,
+    /// Past the block layer too: NVMe commands by [`Passthrough`]. The target itself is opened as
+    /// for [`DataPath::Direct`].
+    Passthrough,
+}
+
+impl DataPath {
+    /// Its name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            DataPath::Direct => "direct",
+            DataPath::Buffered => "buffered",
+            DataPath::Passthrough => "passthrough",
+        }
+    }
 }
 
 /// Which way the bytes go.
@@ -80,7 +96,8 @@ pub struct Target {
 impl Target {
     /// Lets what comes from now on go past the page cache or through it, on the same open file:
     /// its blocks, its place and the claim on a device stay. To be opened for the direct path
-    /// before, so that sizes suit both. Targets that are no file stay as they are.
+    /// before, so that sizes suit both. Targets that are no file stay as they are, and so do all
+    /// for passthrough, which goes by no file.
     ///
     /// # Errors
     /// [`Error::Target`] if the file system refuses the direct path.
@@ -90,6 +107,9 @@ impl Target {
         else {
             return Ok(());
         };
+        if path == DataPath::Passthrough {
+            return Ok(());
+        }
         let switched = fcntl_getfl(file).and_then(|mut flags| {
             flags.set(OFlags::DIRECT, path == DataPath::Direct);
             fcntl_setfl(file, flags)
@@ -125,6 +145,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_no_block_device_has_no_passthrough() {
+        let directory = tempfile::tempdir().unwrap();
+        let request = OpenRequest {
+            direction: Direction::Write,
+            path: DataPath::Passthrough,
+            create: true,
+        };
+        for place in [directory.path().to_owned(), directory.path().join("new")] {
+            let refused = open_path("typed", &place, request, &mut |_| Ok(())).unwrap_err();
+            let refused = refused.to_string();
+            assert!(refused.contains("needs an NVMe namespace"), "{refused}");
+        }
+        assert!(std::fs::read_dir(&directory).unwrap().next().is_none());
+    }
+
+    #[test]
     fn a_target_is_switched_between_both_paths() {
         let directory = tempfile::tempdir_in(".").unwrap();
         let request = OpenRequest {
@@ -139,6 +175,8 @@ mod tests {
         };
         // Some file systems have no direct path; then nothing may change.
         let direct = scratch.switch_path(DataPath::Direct);
+        assert_eq!(direct.is_ok(), is_direct(&scratch));
+        scratch.switch_path(DataPath::Passthrough).unwrap();
         assert_eq!(direct.is_ok(), is_direct(&scratch));
         scratch.switch_path(DataPath::Buffered).unwrap();
         assert!(!is_direct(&scratch));

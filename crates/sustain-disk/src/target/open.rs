@@ -44,17 +44,33 @@ pub fn open_path(
     request: OpenRequest,
     guard: &mut Guard<'_>,
 ) -> Result<Target, Error> {
+    let through = request.path == DataPath::Passthrough;
     let found = match stat(path) {
         Ok(found) => found,
-        Err(Errno::NOENT) if request.create => return create_file(name, path, request),
+        Err(Errno::NOENT) if request.create && !through => {
+            return create_file(name, path, request);
+        }
+        Err(Errno::NOENT) if request.create => {
+            return Err(no_namespace(name, "would be a new file"));
+        }
         Err(errno) => return Err(Error::target(name, unreachable_path(errno))),
     };
     match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile if through => Err(no_namespace(name, "is a file")),
+        FileType::Directory if through => Err(no_namespace(name, "is a directory")),
         FileType::BlockDevice => open_block_device(name, path, request, guard),
         FileType::RegularFile => open_file(name, path, request, guard),
         FileType::Directory => open_scratch(name, path, request),
         other => Err(Error::target(name, not_a_disk(other))),
     }
+}
+
+fn no_namespace(name: &str, what: &str) -> Error {
+    let why = format!(
+        "passthrough needs an NVMe namespace, and this {what}: name the drive (/dev/nvme0n1), or \
+         use --path direct"
+    );
+    Error::target(name, why)
 }
 
 fn unreachable_path(errno: Errno) -> String {
@@ -84,7 +100,7 @@ fn flags(request: OpenRequest) -> OFlags {
         Direction::Read => OFlags::RDONLY,
         Direction::Write => OFlags::RDWR,
     };
-    if request.path == DataPath::Direct {
+    if request.path != DataPath::Buffered {
         flags |= OFlags::DIRECT;
     }
     flags

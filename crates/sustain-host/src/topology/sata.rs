@@ -58,7 +58,9 @@ fn port_hop(way: &Way, port: &Path, link: &Path, unit: u64, adapter: Option<u32>
         || drive_limit(link, unit).is_some();
     match ultra_dma_mode(link).filter(|_| !is_serial) {
         Some(mode) => hop("parallel ATA cable").with_rate(link_rate::ultra_dma(mode)),
-        None => with_speed(hop("SATA port"), link, adapter, drive_limit(link, unit)),
+        None if is_serial => with_speed(hop("SATA port"), link, adapter, drive_limit(link, unit)),
+        // Neither end tells a speed of either kind: an emulated or very old IDE channel.
+        None => hop("ATA channel"),
     }
 }
 

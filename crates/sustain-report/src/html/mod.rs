@@ -1,9 +1,10 @@
 //! The report as one page that opens without a network, from results just made or saved.
-//! The faces call [`measure_html`], [`record_html`] or [`diagnose_html`] and write the file; nothing
-//! here may load anything from anywhere.
+//! The faces call [`measure_html`] and its like and write the file; nothing here may load anything
+//! from anywhere.
 
 mod buffer_chart;
 mod chart;
+mod compare_section;
 mod diagnosis;
 mod effect_chart;
 mod effect_section;
@@ -13,23 +14,31 @@ mod marks;
 mod overlay_chart;
 mod page;
 mod panels;
+mod profile;
 mod record;
 mod samples;
 mod script;
 mod section;
 mod series;
+mod side_by_side;
+mod svg;
+mod sweep;
 mod system_panels;
 mod table;
+mod tail_chart;
 mod time_chart;
 mod where_tables;
 
 use crate::ReportError;
+use sustain_bench::compare::result::CompareResult;
 use sustain_bench::diagnose::result::DiagnoseResult;
+use sustain_bench::profile::result::ProfileResult;
 use sustain_bench::result::MeasureResult;
+use sustain_bench::sweep::result::SweepResult;
 use sustain_record::result::RecordResult;
 
-/// The page that shows these results, one section each; with several, their totals in one chart
-/// above. Text from the results is escaped wherever it stands.
+/// The page that shows these results, one section each; with several, all side by side above. Text
+/// from the results is escaped wherever it stands.
 ///
 /// # Errors
 /// [`ReportError::NoResults`] without a result; [`ReportError::NoChartScript`] if the plotting
@@ -38,7 +47,35 @@ pub fn measure_html(results: &[MeasureResult]) -> Result<String, ReportError> {
     if results.is_empty() {
         return Err(ReportError::NoResults);
     }
-    page::page(results, &script::plotting_script()?)
+    page::page(results, &[], None, &script::plotting_script()?)
+}
+
+/// The page that shows these runs side by side: a table with a column each, their series over each
+/// other, then a section each. `labels` are what they are called, such as their files. With
+/// `comparison` of the two, its answer is on top.
+///
+/// # Errors
+/// As [`measure_html`].
+pub fn side_by_side_html(
+    results: &[MeasureResult],
+    labels: &[String],
+    comparison: Option<&CompareResult>,
+) -> Result<String, ReportError> {
+    if results.is_empty() {
+        return Err(ReportError::NoResults);
+    }
+    page::page(results, labels, comparison, &script::plotting_script()?)
+}
+
+/// The page of two settings that were measured in turn.
+///
+/// # Errors
+/// [`ReportError::NoResults`] if the comparison is of saved runs, which are drawn by
+/// [`side_by_side_html`]; [`ReportError::NoChartScript`] if the plotting library has no script to
+/// carry.
+pub fn trial_html(result: &CompareResult) -> Result<String, ReportError> {
+    let trial = result.trial.as_ref().ok_or(ReportError::NoResults)?;
+    Ok(page::trial_page(result, trial, &script::plotting_script()?))
 }
 
 /// The page that shows these recordings, one section each; with several, a table of all above. Text
@@ -64,4 +101,29 @@ pub fn diagnose_html(results: &[DiagnoseResult]) -> Result<String, ReportError> 
         return Err(ReportError::NoResults);
     }
     diagnosis::page(results)
+}
+
+/// The page that shows these profiles, one section each: rate against position as a picture, zones
+/// and places that fall out of them in words. Text from the results is escaped wherever it stands.
+///
+/// # Errors
+/// [`ReportError::NoResults`] without a result; [`ReportError::NoChartScript`] if the plotting
+/// library has no script to carry.
+pub fn profile_html(results: &[ProfileResult]) -> Result<String, ReportError> {
+    if results.is_empty() {
+        return Err(ReportError::NoResults);
+    }
+    profile::page(results, &script::plotting_script()?)
+}
+
+/// The page that shows these sweeps, one section each: the answer, a picture of what each axis does,
+/// and all settings. Text from the results is escaped wherever it stands.
+///
+/// # Errors
+/// [`ReportError::NoResults`] without a result.
+pub fn sweep_html(results: &[SweepResult]) -> Result<String, ReportError> {
+    if results.is_empty() {
+        return Err(ReportError::NoResults);
+    }
+    sweep::page(results)
 }

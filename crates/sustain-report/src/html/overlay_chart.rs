@@ -1,13 +1,13 @@
-//! The totals of several results over time, in one chart.
+//! Several results over time in one chart: rates above, longest latencies below, a colour per run.
 
-use super::chart::{Chart, TimeUnit, axis, colour, empty_plot, layout, rate_axis};
-use super::section::name;
+use super::chart::{Chart, TimeUnit, colour, empty_plot, layout, rate_axis};
+use super::panels::{PANEL_PX, Panels, RATE_PX, hover_mode};
 use super::series::points;
-use super::time_chart::rate_pair;
+use super::time_chart::{latency_axis, latency_line, rate_pair};
 use sustain_bench::result::{Interval, MeasureResult};
 
-/// One pair of lines per result.
-pub(super) fn overlay_chart(results: &[MeasureResult], id: String) -> Chart {
+/// A pair of lines per result for its rate, and one for its longest latencies.
+pub(super) fn overlay_chart(names: &[String], results: &[MeasureResult], id: String) -> Chart {
     let seconds = results
         .iter()
         .map(|result| result.total.seconds)
@@ -15,25 +15,40 @@ pub(super) fn overlay_chart(results: &[MeasureResult], id: String) -> Chart {
     let unit = TimeUnit::for_run(seconds);
     let mut plot = empty_plot();
     let mut most = 1.0;
-    for (index, result) in results.iter().enumerate() {
-        let series = points(total_intervals(result));
+    let mut latencies_ns = Vec::new();
+    for (index, (result, name)) in results.iter().zip(names).enumerate() {
+        let intervals = total_intervals(result);
+        let series = points(intervals);
         most = series
             .iter()
             .map(|point| point.rate_bytes_per_s)
             .fold(most, f64::max);
-        let name = format!("{}. {}", index + 1, name(result));
-        rate_pair(&mut plot, &name, colour(index), &series, unit);
+        rate_pair(&mut plot, name, colour(index), &series, unit);
+        latency_line(&mut plot, name, colour(index), &series, unit);
+        latencies_ns.extend(intervals.iter().map(|interval| interval.latency_max_ns));
     }
-    let x = axis()
-        .tick_suffix(unit.suffix)
-        .range(vec![unit.at(seconds * -0.01), unit.at(seconds)]);
-    let y = rate_axis().range(vec![0.0, most * 1.08]);
-    plot.set_layout(layout(results.len()).x_axis(x).y_axis(y).show_legend(true));
+    let panels = Panels::new(vec![
+        ("Rate".to_owned(), RATE_PX),
+        ("Longest latency".to_owned(), PANEL_PX),
+    ]);
+    let layout = layout(results.len())
+        .hover_mode(hover_mode(results.len()))
+        .margin(Panels::margin())
+        .x_axis(panels.time_axis(0.0, seconds, unit))
+        .y_axis(panels.place(0, rate_axis().range(vec![0.0, most * 1.08])))
+        .y_axis2(panels.place(1, latency_axis(&latencies_ns)))
+        .annotations(panels.titles())
+        .show_legend(true);
+    plot.set_layout(layout);
     Chart {
         id,
-        heading: "Rates over time, of all targets together".to_owned(),
-        caption: "Thin: each interval. Dashed: running average.".to_owned(),
-        height_px: 420,
+        heading: "Over time, of all targets together".to_owned(),
+        caption:
+            "Thin: each interval. Dashed: running average, all bytes over all seconds so far. \
+                  Below: the longest request of each interval. A run's name in the legend takes it \
+                  away and brings it back; drag to zoom, double click to go back."
+                .to_owned(),
+        height_px: panels.height_px,
         plot,
     }
 }

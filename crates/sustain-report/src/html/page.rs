@@ -1,11 +1,11 @@
 //! The frame of the page: head, overview of several results, a section each, scripts.
 
+use super::compare_section::trial_section;
+use super::escape;
 use super::section::{name, section};
-use super::table::Table;
-use super::{escape, overlay_chart};
+use super::side_by_side::{names, side_by_side};
 use crate::ReportError;
-use crate::format::{memory, rate};
-use crate::terminal::sentence;
+use sustain_bench::compare::result::{CompareResult, CompareTrial};
 use sustain_bench::result::MeasureResult;
 
 const STYLE: &str = include_str!("page.css");
@@ -14,13 +14,20 @@ const WATCH_SCRIPT: &str = include_str!("watch.js");
 const DRAW_SCRIPT: &str = include_str!("draw.js");
 
 /// The whole page of measurements.
-pub(super) fn page(results: &[MeasureResult], plotting: &str) -> Result<String, ReportError> {
+pub(super) fn page(
+    results: &[MeasureResult],
+    labels: &[String],
+    comparison: Option<&CompareResult>,
+    plotting: &str,
+) -> Result<String, ReportError> {
     let mut body = String::new();
+    let mut marks = vec![None; results.len()];
     if results.len() > 1 {
-        body.push_str(&overview(results));
+        body.push_str(&side_by_side(results, labels, comparison));
+        marks = names(results, labels).into_iter().map(Some).collect();
     }
-    for (index, result) in results.iter().enumerate() {
-        body.push_str(&section(result, index)?);
+    for (index, (result, mark)) in results.iter().zip(&marks).enumerate() {
+        body.push_str(&section(result, index, mark.as_deref())?);
     }
     let version = results
         .first()
@@ -53,54 +60,16 @@ pub(super) fn frame(title: &str, version: &str, body: &str, plotting: Option<&st
     )
 }
 
+/// The whole page of a trial.
+pub(super) fn trial_page(result: &CompareResult, trial: &CompareTrial, plotting: &str) -> String {
+    let title = format!("sustain: {} against {}", result.b.label, result.a.label);
+    let body = trial_section(result, trial);
+    frame(&title, &result.plan.sustain_version, &body, Some(plotting))
+}
+
 fn title(results: &[MeasureResult]) -> String {
     match results {
         [only] => format!("sustain: {}", name(only)),
         several => format!("sustain: {} measurements", several.len()),
     }
-}
-
-fn overview(results: &[MeasureResult]) -> String {
-    let mut table = Table::new(&[
-        "measurement",
-        "rate",
-        "sustained",
-        "recommended",
-        "in short",
-    ]);
-    for (index, result) in results.iter().enumerate() {
-        let total = &result.total;
-        let steady = if total.sustained.reached {
-            rate(total.sustained.rate_bytes_per_s)
-        } else {
-            "not reached".to_owned()
-        };
-        let recommended = result
-            .recommendation
-            .as_ref()
-            .map_or_else(String::new, |found| {
-                format!(
-                    "{} with {}",
-                    rate(found.rate_bytes_per_s),
-                    memory(found.buffer_bytes)
-                )
-            });
-        table.row(vec![
-            format!("{}. {}", index + 1, name(result)),
-            rate(
-                total
-                    .all_active_bytes_per_s
-                    .unwrap_or(total.wall_clock_bytes_per_s),
-            ),
-            steady,
-            recommended,
-            sentence(result),
-        ]);
-    }
-    let chart = overlay_chart::overlay_chart(results, "overlay".to_owned()).markup();
-    format!(
-        "<section>\n<h1>{} measurements</h1>\n{}{chart}</section>\n",
-        results.len(),
-        table.markup()
-    )
 }

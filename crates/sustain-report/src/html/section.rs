@@ -12,11 +12,20 @@ use sustain_bench::result::{Burst, MeasureResult, Sustained, System, TargetResul
 /// More rows than this nobody reads; the document has them all.
 const STALLS_SHOWN: usize = 100;
 
-/// The section of this result; `index` keeps its charts apart from those of others.
-pub(super) fn section(result: &MeasureResult, index: usize) -> Result<String, ReportError> {
+/// The section of this result; `index` keeps its charts apart from those of others, `mark` is what it
+/// is called among them.
+pub(super) fn section(
+    result: &MeasureResult,
+    index: usize,
+    mark: Option<&str>,
+) -> Result<String, ReportError> {
+    let heading = match mark {
+        Some(mark) => format!("{mark}: {}", name(result)),
+        None => name(result),
+    };
     let mut markup = format!(
         "<section>\n<h1>{}</h1>\n<p class=\"answer\">{}</p>\n",
-        escape::text(&name(result)),
+        escape::text(&heading),
         escape::text(&sentence(result)),
     );
     markup.push_str(&errors(result));

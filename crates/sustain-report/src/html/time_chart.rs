@@ -124,26 +124,13 @@ pub(super) fn rate_pair(
 
 fn latencies(plot: &mut Plot, result: &MeasureResult, unit: TimeUnit) {
     for (index, target) in result.targets.iter().enumerate() {
-        let name = trace_name(&target.name);
-        let series = points(&target.intervals);
-        let seen = series.iter().filter(|point| point.latency_max_ns > 0);
-        let (x, y): (Vec<f64>, Vec<f64>) = seen
-            .map(|point| {
-                (
-                    unit.at(point.middle_s),
-                    rounded(point.latency_max_ns as f64 / 1e9),
-                )
-            })
-            .unzip();
-        let trace = Scatter::new(x, y)
-            .mode(Mode::Lines)
-            .name(&name)
-            .legend_group(&name)
-            .show_legend(false)
-            .y_axis("y2")
-            .line(Line::new().color(colour(index)).width(1.3))
-            .hover_template("%{y:.3s}s");
-        plot.add_trace(trace);
+        latency_line(
+            plot,
+            &target.name,
+            colour(index),
+            &points(&target.intervals),
+            unit,
+        );
     }
     let (shared, alone): (Vec<&Stall>, Vec<&Stall>) = result
         .stalls
@@ -157,6 +144,35 @@ fn latencies(plot: &mut Plot, result: &MeasureResult, unit: TimeUnit) {
         &shared,
         unit,
     );
+}
+
+/// The longest latency of each interval, in the panel below the rates.
+pub(super) fn latency_line(
+    plot: &mut Plot,
+    name: &str,
+    colour: &'static str,
+    series: &[Point],
+    unit: TimeUnit,
+) {
+    let name = trace_name(name);
+    let seen = series.iter().filter(|point| point.latency_max_ns > 0);
+    let (x, y): (Vec<f64>, Vec<f64>) = seen
+        .map(|point| {
+            (
+                unit.at(point.middle_s),
+                rounded(point.latency_max_ns as f64 / 1e9),
+            )
+        })
+        .unzip();
+    let trace = Scatter::new(x, y)
+        .mode(Mode::Lines)
+        .name(&name)
+        .legend_group(&name)
+        .show_legend(false)
+        .y_axis("y2")
+        .line(Line::new().color(colour).width(1.3))
+        .hover_template("%{y:.3s}s");
+    plot.add_trace(trace);
 }
 
 fn stalls(plot: &mut Plot, name: &str, symbol: MarkerSymbol, stalls: &[&Stall], unit: TimeUnit) {
@@ -195,12 +211,16 @@ fn time_layout(
         .map_or(0.0, |moment| moment.time_s)
         .max(result.total.seconds);
     let rates = rate_axis().range(vec![0.0, top]);
+    let series = result.targets.iter().flat_map(|target| &target.intervals);
+    let longest = series.map(|interval| interval.latency_max_ns);
+    let stalls = result.stalls.iter().map(|stall| stall.duration_ns);
+    let latencies_ns: Vec<u64> = longest.chain(stalls).collect();
     let mut layout = layout(result.targets.len())
         .hover_mode(hover_mode(result.targets.len()))
         .margin(Panels::margin())
         .x_axis(panels.time_axis(begin_s, end_s, unit))
         .y_axis(panels.place(0, rates))
-        .y_axis2(panels.place(1, latency_axis(result)))
+        .y_axis2(panels.place(1, latency_axis(&latencies_ns)))
         .shapes(marks::periods(result, begin_s, end_s, unit))
         .annotations(panels.titles());
     if !moments.is_empty() {
@@ -211,20 +231,14 @@ fn time_layout(
     layout
 }
 
-fn latency_axis(result: &MeasureResult) -> plotly::layout::Axis {
-    let series = result.targets.iter().flat_map(|target| &target.intervals);
-    let seen = series
-        .map(|interval| interval.latency_max_ns)
-        .filter(|latency_ns| *latency_ns > 0);
-    let all: Vec<u64> = seen
-        .chain(result.stalls.iter().map(|stall| stall.duration_ns))
-        .collect();
-    let least_s = all
-        .iter()
+/// A logarithmic axis that shows all of these.
+pub(super) fn latency_axis(latencies_ns: &[u64]) -> plotly::layout::Axis {
+    let seen = latencies_ns.iter().filter(|latency_ns| **latency_ns > 0);
+    let least_s = seen
+        .clone()
         .min()
         .map_or(1e-3, |latency_ns| *latency_ns as f64 / 1e9);
-    let most_s = all
-        .iter()
+    let most_s = seen
         .max()
         .map_or(1.0, |latency_ns| *latency_ns as f64 / 1e9);
     let (values, labels) = second_ticks(least_s, most_s);

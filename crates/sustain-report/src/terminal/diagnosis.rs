@@ -337,6 +337,12 @@ pub fn diagnosis_sentence(result: &DiagnoseResult) -> String {
     clauses.join("; ")
 }
 
+/// The same as lines no longer than `width`, the terminal's in columns, each ending with a newline.
+#[must_use]
+pub fn diagnosis_answer(result: &DiagnoseResult, width: usize) -> String {
+    wrapped(&diagnosis_sentence(result), width)
+}
+
 /// Names with commas; of many only the first, and how many more.
 fn list(names: &[&str]) -> String {
     let shown = if names.len() > NAMES_MAX {

@@ -1,22 +1,26 @@
 //! What a person reads in a terminal or a pipe: the sentence, the table, the live lines, the log.
 //! The command calls it and does the printing; nothing here decides or measures.
 
+pub(crate) mod compare;
 mod devices;
 mod diagnosis;
 mod dskwtst;
 mod effect;
 mod live;
+mod profile;
 mod progress;
 mod recording;
 mod recordings;
 mod sentence;
 mod summary;
-mod sweep;
+pub(crate) mod sweep;
 
+pub use compare::{compare_answer, compare_sentence, compare_text};
 pub use devices::devices_text;
-pub use diagnosis::{DiagnoseView, diagnosis_sentence, diagnosis_text};
+pub use diagnosis::{DiagnoseView, diagnosis_answer, diagnosis_sentence, diagnosis_text};
 pub use dskwtst::dskwtst_line;
 pub use live::{LiveKind, LiveView};
+pub use profile::{ProfileView, profile_answer, profile_text};
 pub use progress::ProgressView;
 pub use recording::{RecordView, record_line, record_sentence, record_summary};
 pub use recordings::{create_text, list_text, recover_text, verify_text};

@@ -83,6 +83,16 @@ fn measured_line(measured: &MeasuredPoint) -> String {
 /// terminal's, in columns.
 #[must_use]
 pub fn sweep_answer(result: &SweepResult, width: usize) -> String {
+    let lines = restrictions(result).into_iter();
+    let answers = result.answers.iter();
+    let lines = lines.chain(answers.flat_map(|answer| answer_lines(result, answer)));
+    lines
+        .map(|line| wrapped(&without_controls(&line), width))
+        .collect()
+}
+
+/// What the answer does not rest on; the page begins with these words too.
+pub(crate) fn restrictions(result: &SweepResult) -> Vec<String> {
     let mut lines = Vec::new();
     if result.ended == "interrupted" {
         lines.push("interrupted: this is what was known by then".to_owned());
@@ -90,15 +100,14 @@ pub fn sweep_answer(result: &SweepResult, width: usize) -> String {
     if result.answers.is_empty() {
         lines.push("nothing was measured".to_owned());
     }
-    for answer in &result.answers {
-        lines.push(best_line(result, answer));
-        lines.push(cheapest_line(result, answer));
-        lines.extend(answer.axes.iter().map(|axis| axis_line(result, axis)));
-    }
-    let lines = lines
-        .iter()
-        .map(|line| wrapped(&without_controls(line), width));
-    lines.collect()
+    lines
+}
+
+/// The best, then indented the cheapest and each axis; the page has the same words.
+pub(crate) fn answer_lines(result: &SweepResult, answer: &SweepAnswer) -> Vec<String> {
+    let mut lines = vec![best_line(result, answer), cheapest_line(result, answer)];
+    lines.extend(answer.axes.iter().map(|axis| axis_line(result, axis)));
+    lines
 }
 
 fn best_line(result: &SweepResult, answer: &SweepAnswer) -> String {
@@ -168,7 +177,8 @@ fn axis_line(result: &SweepResult, axis: &SweepAxis) -> String {
     format!("  {name}: {}", values.join(", "))
 }
 
-fn rate_with_interval(point: &SweepPoint) -> String {
+/// `200 MB/s ± 0.4 %`.
+pub(crate) fn rate_with_interval(point: &SweepPoint) -> String {
     let found = point.rate_bytes_per_s.unwrap_or(0.0);
     let half = half_width(point);
     format!(
@@ -178,7 +188,8 @@ fn rate_with_interval(point: &SweepPoint) -> String {
     )
 }
 
-fn half_width(point: &SweepPoint) -> Option<f64> {
+/// Half of the interval as a part of the rate.
+pub(crate) fn half_width(point: &SweepPoint) -> Option<f64> {
     let [low, high] = point.ci95_bytes_per_s?;
     Some((high - low) / 2.0 / point.rate_bytes_per_s?)
 }
@@ -220,8 +231,8 @@ pub fn sweep_text(result: &SweepResult, width: usize) -> String {
     text
 }
 
-/// What all settings of the table have in common.
-fn title(result: &SweepResult, answer: &SweepAnswer) -> String {
+/// The direction and what all its settings have in common.
+pub(crate) fn title(result: &SweepResult, answer: &SweepAnswer) -> String {
     let setting = &result.points[answer.best].setting;
     let axes = ["engine", "path", "layout", "chunk", "record_size", "depth"];
     let is_common = |axis: &&str| !result.plan.axes.iter().any(|varying| varying == axis);
@@ -315,7 +326,12 @@ fn table_of(result: &SweepResult, answer: &SweepAnswer, is_full: bool) -> String
     text
 }
 
-fn against_cell(point: &SweepPoint, answer: &SweepAnswer, against: &AgainstBest) -> String {
+/// How much slower than the best, and whether the noise explains it.
+pub(crate) fn against_cell(
+    point: &SweepPoint,
+    answer: &SweepAnswer,
+    against: &AgainstBest,
+) -> String {
     if point.number == answer.best {
         return "best".to_owned();
     }
@@ -327,7 +343,8 @@ fn against_cell(point: &SweepPoint, answer: &SweepAnswer, against: &AgainstBest)
     share
 }
 
-fn cell(setting: &SweepSetting, axis: &str) -> String {
+/// A setting's value on an axis, for a column that has the axis' name.
+pub(crate) fn cell(setting: &SweepSetting, axis: &str) -> String {
     match axis {
         "direction" => setting.direction.clone(),
         "engine" => setting.engine.clone(),
@@ -340,6 +357,7 @@ fn cell(setting: &SweepSetting, axis: &str) -> String {
     }
 }
 
-fn percent(part: Option<f64>) -> String {
+/// A part in percent with a decimal.
+pub(crate) fn percent(part: Option<f64>) -> String {
     part.map_or(String::new(), |part| format!("{:.1} %", part * 100.0))
 }

@@ -7,6 +7,7 @@
 pub mod diagnosis;
 pub mod effect;
 pub mod recording;
+pub mod sweep;
 
 use serde_json::{Value, json};
 use sustain_bench::result::{
@@ -407,6 +408,7 @@ pub fn assert_only_own_elements(own: &str) {
         "svg",
         "rect",
         "polyline",
+        "circle",
         "text",
     ];
     for opened in own.split('<').skip(1) {

@@ -4,7 +4,7 @@
 use super::section::Section;
 use super::{
     CacheDescription, DiskDescription, FaultDescription, FaultKind, LimitDescription,
-    MachineFileError, RATE_BYTES_PER_S_MIN, StallDescription, rate_within,
+    MachineFileError, RATE_BYTES_PER_S_MIN, SlowDescription, StallDescription, rate_within,
 };
 
 /// Zones of a disk that has inner rates and does not say how many.
@@ -33,6 +33,7 @@ const DISK_KEYS: &[&str] = &[
     "noise",
     "stall",
     "error",
+    "slow",
 ];
 
 pub(super) fn disk_description(
@@ -73,6 +74,7 @@ pub(super) fn disk_description(
     }
     disk.stall = stall_description(section)?;
     disk.fault = fault_description(section, capacity_bytes)?;
+    disk.slow = slow_descriptions(section, capacity_bytes)?;
     Ok(disk)
 }
 
@@ -210,4 +212,38 @@ fn fault_description(
         kind,
         once,
     }))
+}
+
+/// The slow stretches, in the order of position.
+fn slow_descriptions(
+    section: &Section<'_>,
+    capacity_bytes: u64,
+) -> Result<Vec<SlowDescription>, MachineFileError> {
+    let mut found: Vec<SlowDescription> = Vec::new();
+    for slow in section.listed_sections("slow")? {
+        slow.allow_only(&["at", "for", "to"])?;
+        let at_bytes = slow.required("at", slow.size("at")?)?;
+        let for_bytes = slow.required("for", slow.size("for")?)?;
+        let to_bytes_per_s = slow.required("to", rate_within(&slow, "to")?)?;
+        let is_within = at_bytes
+            .checked_add(for_bytes)
+            .is_some_and(|end_byte| end_byte <= capacity_bytes);
+        if for_bytes == 0 || !is_within {
+            let message = "a slow stretch is longer than nothing and ends within the capacity";
+            return Err(slow.invalid_at("for", message));
+        }
+        let is_over = |other: &SlowDescription| {
+            at_bytes < other.at_bytes + other.for_bytes && other.at_bytes < at_bytes + for_bytes
+        };
+        if found.iter().any(is_over) {
+            return Err(slow.invalid_at("at", "this slow stretch lies over another one"));
+        }
+        found.push(SlowDescription {
+            at_bytes,
+            for_bytes,
+            to_bytes_per_s,
+        });
+    }
+    found.sort_by_key(|slow| slow.at_bytes);
+    Ok(found)
 }

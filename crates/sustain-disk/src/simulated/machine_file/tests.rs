@@ -28,6 +28,7 @@ volatile_cache = true
 noise = "2%"
 stall = { every = "5s", for = "120ms" }
 error = { at = "1GB", kind = "eio", once = false }
+slow = [{ at = "2GB", for = "10MB", to = "5MB/s" }, { at = "1GB", for = "1MB", to = "1MB/s" }]
 [limit.channel0]
 rate = "12.1MB/s"
 share = "max-min"
@@ -60,6 +61,15 @@ fn all_keys() {
         kind: FaultKind::InputOutput,
         once: false,
     });
+    let slow = |at_bytes, for_bytes, to_bytes_per_s| SlowDescription {
+        at_bytes,
+        for_bytes,
+        to_bytes_per_s,
+    };
+    disk.slow = vec![
+        slow(1_000_000_000, 1_000_000, 1e6),
+        slow(2_000_000_000, 10_000_000, 5e6),
+    ];
     assert_eq!(file.disks, [disk]);
     assert_eq!(file.limits[0].rates, LimitRates::Together(12.1e6));
     assert_eq!(file.limits[1].name, "pci");
@@ -283,4 +293,19 @@ fn the_machines_of_the_repository_are_accepted() {
         }
     }
     assert!(seen >= 2);
+}
+
+#[test]
+fn slow_stretches_lie_within_the_disk_and_beside_each_other() {
+    let disk = |slow: &str| {
+        let text = "[[disk]]\nname = \"a\"\ncapacity = \"1GB\"\nread = \"9MB/s\"\n";
+        message(&format!("{text}slow = [{slow}]\n"))
+    };
+    let beyond = disk("{ at = \"999MB\", for = \"2MB\", to = \"1MB/s\" }");
+    assert!(beyond.contains("ends within the capacity"), "{beyond}");
+    let over = "{ at = \"1MB\", for = \"2MB\", to = \"1MB/s\" }, \
+                { at = \"2MB\", for = \"2MB\", to = \"1MB/s\" }";
+    assert!(disk(over).contains("lies over another"), "{}", disk(over));
+    let without = disk("{ at = \"1MB\", for = \"2MB\" }");
+    assert!(without.contains("to is missing"), "{without}");
 }

@@ -118,10 +118,19 @@ pub(super) fn ahci_with_port_multiplier() -> FakeHost {
 
 /// Two drives on one cable of a PIIX3, of which the faster sets the cable's rate.
 pub(super) fn parallel_ata() -> FakeHost {
+    ata_channel(["XFER_UDMA_2", "XFER_UDMA_4"])
+}
+
+/// Two drives of which no speed is told, of either kind, as an emulator has them.
+pub(super) fn emulated_ata() -> FakeHost {
+    ata_channel(["XFER_MW_DMA_2", "XFER_MW_DMA_2"])
+}
+
+fn ata_channel(modes: [&str; 2]) -> FakeHost {
     let host = FakeHost::new();
     let adapter = "devices/pci0000:00/0000:00:07.1";
     write(&host, &[(&format!("{adapter}/class"), "0x010180")]);
-    for (unit, disk, mode) in [(0, "sdzza", "XFER_UDMA_2"), (1, "sdzzb", "XFER_UDMA_4")] {
+    for (unit, disk, mode) in [(0, "sdzza", modes[0]), (1, "sdzzb", modes[1])] {
         let drive = format!("{adapter}/ata1/link1/dev1.{unit}/ata_device/dev1.{unit}");
         write(
             &host,

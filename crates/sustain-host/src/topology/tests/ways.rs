@@ -82,6 +82,12 @@ fn two_drives_share_a_cable_of_parallel_ata() {
 }
 
 #[test]
+fn a_channel_of_which_nothing_is_told_is_not_called_serial() {
+    let host = trees::emulated_ata();
+    assert_eq!(names(&path(&host, "sdzza"))[0], "ATA channel ata1");
+}
+
+#[test]
 fn disks_on_an_expander_share_its_wide_port() {
     let host = trees::sas_with_expander();
     let path = path(&host, "sdzza");

@@ -2,8 +2,8 @@
 //! wall that holds it what it gets with all at work; a mark where an even share would be.
 
 use super::super::escape;
+use super::super::svg::Svg;
 use super::facts::{Disk, Facts, Standing, ratio, wall_class};
-use super::svg::Svg;
 use crate::format::{percent, rate};
 
 /// More disks than this have flat bars, in two columns.

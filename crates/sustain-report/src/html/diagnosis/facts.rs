@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sustain_bench::diagnose::result::{DiagnoseResult, Measurement, Wall};
 
+use super::super::svg::cut;
+
 /// A loss below this is none, whatever the noise.
 const LOSS_MIN: f64 = 0.05;
 /// The sum of a wall's members reaches its limit if it lacks no more than this.
@@ -256,18 +258,6 @@ pub(super) fn off_by(measured: f64, foretold: f64) -> String {
     })
 }
 
-/// A text that is too long for its place, without what is before its last characters.
-pub(super) fn cut(text: &str, characters_max: usize, last: usize) -> String {
-    let characters: Vec<char> = text.chars().collect();
-    if characters.len() <= characters_max {
-        return text.to_owned();
-    }
-    let first = characters_max.saturating_sub(last + 1);
-    let last = characters.iter().skip(characters.len() - last);
-    let cut = characters.iter().take(first);
-    cut.chain(std::iter::once(&'…')).chain(last).collect()
-}
-
 /// Disks of one make differ at the end of their names.
 fn label(name: &str) -> String {
     cut(name, LABEL_CHARACTERS_MAX, LABEL_LAST)
@@ -388,7 +378,6 @@ mod tests {
         assert_eq!(labels(&["/dev/sda", "/srv/sdb"]), ["/dev/sda", "/srv/sdb"]);
         assert_eq!(labels(&["/dev/"]), ["/dev/"]);
         assert_eq!(label("ata-EXAMPLE_DISK-WCC7K00001"), "ata-…-WCC7K00001");
-        assert_eq!(cut("äöüäöü", 5, 2), "äö…öü");
     }
 
     #[test]

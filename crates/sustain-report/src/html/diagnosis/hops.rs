@@ -3,7 +3,8 @@
 
 use sustain_bench::diagnose::result::{Wall, WayHop};
 
-use super::facts::{Facts, cut, ratio};
+use super::super::svg::cut;
+use super::facts::{Facts, ratio};
 use super::tree::Branch;
 use crate::format::{percent, rate};
 

@@ -2,9 +2,9 @@
 //! the walls where they sit, and those that no hop explains as brackets around their members.
 
 use super::super::escape;
-use super::facts::{Facts, cut, wall_class};
+use super::super::svg::{Svg, cut};
+use super::facts::{Facts, wall_class};
 use super::hops::{Line, WallsAtHops, lines};
-use super::svg::Svg;
 use super::tree::{Branch, tree};
 use crate::format::rate;
 

@@ -9,7 +9,6 @@ mod hops;
 mod machine;
 mod matrix;
 mod section;
-mod svg;
 mod tables;
 mod tree;
 mod walls;

@@ -4,9 +4,9 @@
 use sustain_bench::diagnose::result::{Prediction, Wall};
 
 use super::super::escape;
+use super::super::svg::Svg;
 use super::super::table::{Table, glued};
 use super::facts::{DrawnWall, Facts, off_by, wall_class};
-use super::svg::Svg;
 use crate::format::{percent, rate};
 
 const WIDTH: f64 = 560.0;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::super::escape;
+use super::escape;
 
 /// A picture under construction.
 pub(super) struct Svg {
@@ -42,6 +42,16 @@ impl Svg {
         }
         let _ = write!(self.body, "\" class=\"{class}\"");
         self.end("polyline", title);
+    }
+
+    /// A dot around this point.
+    pub(super) fn dot(&mut self, at: (f64, f64), radius: f64, class: &str, title: &str) {
+        let _ = write!(
+            self.body,
+            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius:.1}\" class=\"{class}\"",
+            at.0, at.1
+        );
+        self.end("circle", title);
     }
 
     /// Words that begin at this point; class `end` has them end there, `middle` centred.
@@ -84,5 +94,28 @@ impl Svg {
             width = self.width,
             height = self.height,
         )
+    }
+}
+
+/// A text that is too long for its place, without what is before its last characters.
+pub(super) fn cut(text: &str, characters_max: usize, last: usize) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    if characters.len() <= characters_max {
+        return text.to_owned();
+    }
+    let first = characters_max.saturating_sub(last + 1);
+    let last = characters.iter().skip(characters.len() - last);
+    let cut = characters.iter().take(first);
+    cut.chain(std::iter::once(&'…')).chain(last).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_is_cut_keeps_both_ends() {
+        assert_eq!(cut("äöüäöü", 5, 2), "äö…öü");
+        assert_eq!(cut("äöü", 5, 2), "äöü");
     }
 }

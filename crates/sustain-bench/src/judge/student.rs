@@ -1,4 +1,4 @@
-//! Student's t for whole degrees of freedom. Pure; the judge of a sweep calls it.
+//! Student's t for whole degrees of freedom. Pure; the judge of a sweep and comparing call it.
 //! The sums are exact: M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions" (1964),
 //! 26.7.3 and 26.7.4.
 
@@ -30,7 +30,7 @@ fn within(t: f64, degrees: u32) -> f64 {
 }
 
 /// The t that |T| exceeds with the probability `outside`.
-pub(super) fn t_two_sided(outside: f64, degrees: u32) -> f64 {
+pub(crate) fn t_two_sided(outside: f64, degrees: u32) -> f64 {
     let degrees = degrees.clamp(1, DEGREES_MAX);
     let (mut low, mut high) = (0.0, 1.0);
     while within(high, degrees) < 1.0 - outside && high < 1e9 {

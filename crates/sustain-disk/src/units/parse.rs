@@ -1,8 +1,9 @@
-//! Sizes, rates, durations and percentages as people type and read them.
-//! Called by every face (flags, machine files, terminal, reports). Parsing is exact integer
-//! arithmetic as far as the result allows, and never guesses: `4G` is refused, not read as either.
+//! What people type: sizes, rates, durations and percentages. Exact integer arithmetic as far as the
+//! result allows; it never guesses: `4G` is refused, not read as either.
 
-use std::fmt;
+use super::{
+    GB, GIB, KB, KIB, MB, MIB, NS_PER_HOUR, NS_PER_MINUTE, NS_PER_MS, NS_PER_S, NS_PER_US, TB, TIB,
+};
 
 /// Why a text is not a size, rate, duration or percentage. The messages say what to type instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -115,21 +116,6 @@ const PERCENTAGE: Kind = Kind {
     examples: "for example 2% or 0.5%",
     known: "%",
 };
-
-const KIB: u64 = 1 << 10;
-const MIB: u64 = 1 << 20;
-const GIB: u64 = 1 << 30;
-const TIB: u64 = 1 << 40;
-const KB: u64 = 1_000;
-const MB: u64 = 1_000_000;
-const GB: u64 = 1_000_000_000;
-const TB: u64 = 1_000_000_000_000;
-
-const NS_PER_US: u64 = 1_000;
-const NS_PER_MS: u64 = 1_000_000;
-const NS_PER_S: u64 = 1_000_000_000;
-const NS_PER_MINUTE: u64 = 60 * NS_PER_S;
-const NS_PER_HOUR: u64 = 60 * NS_PER_MINUTE;
 
 /// A number as typed: `digits` / 10^`decimals`, so that no digit is lost to binary fractions.
 #[derive(Clone, Copy)]
@@ -335,116 +321,9 @@ fn unit_unknown(text: &str, unit: &str, kind: &Kind) -> UnitError {
     }
 }
 
-/// A size in bytes: `512 MiB` where that is exact, else decimal with three digits (`8.59 GB`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Size(pub u64);
-
-/// A rate in bytes per second, decimal with three digits: `3.84 GB/s`.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
-pub struct Rate(pub f64);
-
-/// A duration in nanoseconds with three digits: `41.2 ms`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Duration(pub u64);
-
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = self.0;
-        for (unit_bytes, unit) in [(TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")] {
-            // 10^12 is a multiple of 1 KiB too: beyond four digits binary is no longer readable.
-            if bytes >= unit_bytes && bytes.is_multiple_of(unit_bytes) {
-                if bytes / unit_bytes < 10_000 {
-                    return f.pad(&format!("{} {unit}", bytes / unit_bytes));
-                }
-                break;
-            }
-        }
-        let scales = [(TB, "TB"), (GB, "GB"), (MB, "MB"), (KB, "kB"), (1, "B")];
-        f.pad(&exact_or_three_digits(bytes, &scales))
-    }
-}
-
-impl fmt::Display for Rate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.0.is_finite() {
-            return f.pad("unknown");
-        }
-        let scales = [
-            (TB, "TB/s"),
-            (GB, "GB/s"),
-            (MB, "MB/s"),
-            (KB, "kB/s"),
-            (1, "B/s"),
-        ];
-        f.pad(&three_digits(self.0, &scales))
-    }
-}
-
-impl fmt::Display for Duration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scales = [
-            (NS_PER_HOUR, "h"),
-            (NS_PER_MINUTE, "min"),
-            (NS_PER_S, "s"),
-            (NS_PER_MS, "ms"),
-            (NS_PER_US, "us"),
-            (1, "ns"),
-        ];
-        f.pad(&exact_or_three_digits(self.0, &scales))
-    }
-}
-
-/// `30 s` and `1.5 h` where three digits are the whole truth, `41.2 ms` where they are rounded.
-fn exact_or_three_digits(value: u64, scales: &[(u64, &str)]) -> String {
-    for &(scale, unit) in scales {
-        if value < scale {
-            continue;
-        }
-        // At most two decimals, as three digits would show.
-        for (decimals, factor) in [(0, 1), (1, 10), (2, 100)] {
-            let scaled = u128::from(value) * factor;
-            if scaled.is_multiple_of(u128::from(scale)) && scaled / u128::from(scale) < 1000 {
-                return format!("{:.decimals$} {unit}", value as f64 / scale as f64);
-            }
-        }
-        break;
-    }
-    three_digits(value as f64, scales)
-}
-
-/// Three significant digits in the largest unit that leaves at least one before the point.
-/// `scales` go from the largest to the smallest.
-fn three_digits(value: f64, scales: &[(u64, &str)]) -> String {
-    for (index, &(scale, unit)) in scales.iter().enumerate() {
-        let scaled = value / scale as f64;
-        let last = index + 1 == scales.len();
-        // What would round up to 1.00 of this unit belongs to it already (999.6 kB = 1.00 MB);
-        // minutes and hours are no thousandfold: 59.97 s stays 60.0 s.
-        let next_scale = scales.get(index + 1).map_or(1, |next| next.0);
-        let half_digit = if scale / next_scale == 1000 {
-            0.0005
-        } else {
-            0.0
-        };
-        if scaled.abs() < 1.0 - half_digit && !last {
-            continue;
-        }
-        let decimals = if scale == 1 || scaled.abs() >= 99.95 {
-            0
-        } else if scaled.abs() >= 9.995 {
-            1
-        } else {
-            2
-        };
-        return format!("{scaled:.decimals$} {unit}");
-    }
-    unreachable!("the last scale always answers")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn sizes() {
@@ -565,74 +444,5 @@ mod tests {
             parse_percent("2 percent"),
             Err(UnitError::UnitUnknown { .. })
         ));
-    }
-
-    #[test]
-    fn shown() {
-        assert_eq!(Size(512 << 20).to_string(), "512 MiB");
-        assert_eq!(Size(1 << 40).to_string(), "1 TiB");
-        assert_eq!(Size(3 << 29).to_string(), "1536 MiB");
-        assert_eq!(Size(20_000_000).to_string(), "20 MB");
-        assert_eq!(Size(1_000_000_000_000).to_string(), "1 TB");
-        assert_eq!(Size(8_589_934_593).to_string(), "8.59 GB");
-        assert_eq!(Size(0).to_string(), "0 B");
-        assert_eq!(Size(999_600).to_string(), "1.00 MB");
-        assert_eq!(Rate(3.84e9).to_string(), "3.84 GB/s");
-        assert_eq!(Rate(251.9e6).to_string(), "252 MB/s");
-        assert_eq!(Rate(99.97e6).to_string(), "100 MB/s");
-        assert_eq!(Rate(0.0).to_string(), "0 B/s");
-        assert_eq!(Rate(f64::NAN).to_string(), "unknown");
-        assert_eq!(Duration(41_230_000).to_string(), "41.2 ms");
-        assert_eq!(Duration(30_000_000_000).to_string(), "30 s");
-        assert_eq!(Duration(5_400_000_000_000).to_string(), "1.5 h");
-        assert_eq!(Duration(59_970_000_000).to_string(), "60.0 s");
-        assert_eq!(Duration(3_580_000_000_000).to_string(), "59.7 min");
-        assert_eq!(Duration(500).to_string(), "500 ns");
-        assert_eq!(Duration(0).to_string(), "0 ns");
-        assert_eq!(
-            format!("{:>10}|{:<8}|", Rate(1e6), Size(4096)),
-            " 1.00 MB/s|4 KiB   |"
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn size_round_trip(bytes: u64) {
-            prop_assert_eq!(parse_size(&bytes.to_string()), Ok(bytes));
-            let shown = parse_size(&Size(bytes).to_string()).unwrap();
-            let difference = shown.abs_diff(bytes) as f64;
-            prop_assert!(difference <= 0.0051 * bytes as f64);
-        }
-
-        #[test]
-        fn exact_size_round_trip(count in 1u64..1000, power in 0u32..4) {
-            let bytes = count << (10 * power);
-            prop_assert_eq!(parse_size(&Size(bytes).to_string()), Ok(bytes));
-        }
-
-        #[test]
-        fn rate_round_trip(exponent in 0.0f64..15.0) {
-            let rate = 10f64.powf(exponent);
-            let shown = parse_rate(&Rate(rate).to_string()).unwrap();
-            // Below 100 B/s whole bytes are shown.
-            prop_assert!((shown - rate).abs() <= (0.0051 * rate).max(0.5));
-        }
-
-        #[test]
-        fn duration_round_trip(ns: u64) {
-            prop_assert_eq!(parse_duration(&format!("{ns}ns")), Ok(ns));
-            // The largest values may round up beyond what fits: stay a percent below.
-            let ns = ns - ns / 64;
-            let shown = parse_duration(&Duration(ns).to_string()).unwrap();
-            prop_assert!(shown.abs_diff(ns) as f64 <= 0.0051 * ns as f64);
-        }
-
-        #[test]
-        fn any_text_is_answered(text in "\\PC{0,12}") {
-            let _ = parse_size(&text);
-            let _ = parse_rate(&text);
-            let _ = parse_duration(&text);
-            let _ = parse_percent(&text);
-        }
     }
 }

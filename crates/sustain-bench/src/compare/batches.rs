@@ -1,0 +1,131 @@
+//! The ratio of two correlated series of a run each, by batch means. Pure; `conclude` calls it.
+//!
+//! Neighbouring seconds of a disk are alike, so a test on single intervals calls every other pair of
+//! equal runs different. Means of ten long batches are nearly independent (B. Schmeiser, "Batch size
+//! effects in the analysis of simulation output", Operations Research 30, 1982). What is left of
+//! their correlation, r, widens: the variance of the mean is s^2/n * (1+r)/(1-r), the factor of a
+//! first-order autoregression. An estimate of r from n batches is too small by about (1+3r)/n
+//! (F. H. C. Marriott and J. A. Pope, "Bias in the estimation of autocorrelations", Biometrika 41,
+//! 1954); that is added first, so that short runs do not look more certain than they are.
+//!
+//! A block bootstrap (D. N. Politis and J. P. Romano, 1994) would need more blocks than half a
+//! minute has; ten batches also give the interval of the sustained rate, so all figures agree.
+
+use super::effect::Effect;
+use crate::judge::batch_means::{BATCHES, BatchMeans};
+use crate::judge::curve::Curve;
+
+/// No mean of a run is believed to be known better than this part of it.
+const STANDARD_ERROR_MIN: f64 = 5e-4;
+/// The factor has a pole at 1, where ten batches say nothing any more.
+const CORRELATION_MAX: f64 = 0.9;
+/// Times the bias that is added to the correlation of the batches of one series out of two,
+const BIAS_OF_ONE: f64 = 1.0;
+/// and of the single series of differences, whose estimate nothing averages out.
+const BIAS_OF_PAIRS: f64 = 2.0;
+const DEGREES: f64 = (BATCHES - 1) as f64;
+
+/// A mean and the variance of that mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Mean {
+    value: f64,
+    variance: f64,
+}
+
+impl Mean {
+    fn of(batches: &[f64; BATCHES], bias_times: f64) -> Mean {
+        let means = BatchMeans::of(batches);
+        let bias = (1.0 + 3.0 * means.lag_1.max(0.0)) / BATCHES as f64;
+        let correlation = (means.lag_1 + bias_times * bias).clamp(0.0, CORRELATION_MAX);
+        let factor = (1.0 + correlation) / (1.0 - correlation);
+        Mean {
+            value: means.mean,
+            variance: factor * means.standard_error.powi(2),
+        }
+    }
+
+    /// As a part of the mean, squared.
+    fn relative_variance(&self) -> f64 {
+        (self.variance / self.value.powi(2)).max(STANDARD_ERROR_MIN.powi(2))
+    }
+}
+
+/// B's mean rate over A's, each in its own window; none without bytes in one of them.
+pub(super) fn ratio_of_rates(a: (&Curve, f64), b: (&Curve, f64)) -> Option<(Effect, [f64; 2])> {
+    let rates = |(curve, from_s): (&Curve, f64)| -> Option<Mean> {
+        let has_batches = curve.knots_between(from_s, curve.end_s()) + 1 >= BATCHES;
+        let mean = Mean::of(&curve.batch_rates(from_s, curve.end_s()), BIAS_OF_ONE);
+        (has_batches && mean.value > 0.0).then_some(mean)
+    };
+    let (a, b) = (rates(a)?, rates(b)?);
+    let (of_a, of_b) = (a.relative_variance(), b.relative_variance());
+    let effect = Effect {
+        log: (b.value / a.value).ln(),
+        variance: of_a + of_b,
+        degrees: welch(of_a, of_b),
+    };
+    Some((effect, [a.value, b.value]))
+}
+
+/// B's typical value over A's, where a value may be ten times another: ratios of geometric means.
+/// None with too few values.
+pub(super) fn ratio_of_typical(a: &[f64], b: &[f64]) -> Option<(Effect, [f64; 2])> {
+    let typical = |values: &[f64]| -> Option<Mean> {
+        if values.len() < BATCHES || values.iter().any(|value| *value <= 0.0) {
+            return None;
+        }
+        let edge = |batch: usize| batch * values.len() / BATCHES;
+        let batches = std::array::from_fn(|batch| {
+            let own = &values[edge(batch)..edge(batch + 1)];
+            own.iter().map(|value| value.ln()).sum::<f64>() / own.len() as f64
+        });
+        Some(Mean::of(&batches, BIAS_OF_ONE))
+    };
+    let (a, b) = (typical(a)?, typical(b)?);
+    let floor = STANDARD_ERROR_MIN.powi(2);
+    let (of_a, of_b) = (a.variance.max(floor), b.variance.max(floor));
+    let effect = Effect {
+        log: b.value - a.value,
+        variance: of_a + of_b,
+        degrees: welch(of_a, of_b),
+    };
+    Some((effect, [a.value.exp(), b.value.exp()]))
+}
+
+/// The degrees of freedom of a sum of two variances (B. L. Welch 1947, F. E. Satterthwaite 1946).
+fn welch(of_a: f64, of_b: f64) -> f64 {
+    (of_a + of_b).powi(2) * DEGREES / (of_a * of_a + of_b * of_b)
+}
+
+/// B's rate over A's for the bytes that both moved, piece by piece: what changes along the way in
+/// both alike (zones of a disk, a cache that fills) is no noise. None with too few intervals.
+pub(super) fn ratio_over_same_bytes(a: &Curve, b: &Curve) -> Option<(Effect, [f64; 2])> {
+    let bytes = a.total_bytes().min(b.total_bytes());
+    let has_batches = |curve: &Curve| {
+        let until_s = curve.time_at(bytes);
+        curve.knots_between(curve.start_s(), until_s) + 1 >= BATCHES
+    };
+    if bytes <= 0.0 || !has_batches(a) || !has_batches(b) {
+        return None;
+    }
+    let seconds = |curve: &Curve| -> [f64; BATCHES] {
+        let edge = |index: usize| curve.time_at(bytes * index as f64 / BATCHES as f64);
+        std::array::from_fn(|index| edge(index + 1) - edge(index))
+    };
+    let (of_a, of_b) = (seconds(a), seconds(b));
+    let mean = |seconds: &[f64; BATCHES]| seconds.iter().sum::<f64>() / BATCHES as f64;
+    let (mean_a, mean_b) = (mean(&of_a), mean(&of_b));
+    // The first order of the ratio of sums; their mean is zero.
+    let differences = std::array::from_fn(|index| of_a[index] / mean_a - of_b[index] / mean_b);
+    let found = Mean::of(&differences, BIAS_OF_PAIRS);
+    let effect = Effect {
+        log: (mean_a / mean_b).ln(),
+        variance: found.variance.max(2.0 * STANDARD_ERROR_MIN.powi(2)),
+        degrees: DEGREES,
+    };
+    let rate = |mean_s: f64| bytes / (mean_s * BATCHES as f64);
+    Some((effect, [rate(mean_a), rate(mean_b)]))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! How much one run differs from another: a ratio with its interval, what that shows, and what it
+//! could have shown. Pure; `conclude`, `limit` and the rows of the document call it.
+//!
+//! All is done on the logarithm of the ratio, where slower and faster are alike: log +- t(df) * se.
+
+use crate::judge::student::t_two_sided;
+
+/// The part of cases in which an interval may miss.
+pub(super) const OUTSIDE: f64 = 0.05;
+/// A difference that would be missed more often than once in five is not called one that can be
+/// seen. One in ten is asked for: that the variance is estimated too costs the other tenth.
+const MISSED: f64 = 0.1;
+
+/// One quantity of B over the same of A.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Effect {
+    /// Logarithm of the ratio.
+    pub(super) log: f64,
+    /// Variance of that.
+    pub(super) variance: f64,
+    /// Degrees of freedom of the variance.
+    pub(super) degrees: f64,
+}
+
+impl Effect {
+    pub(super) fn ratio(&self) -> f64 {
+        self.log.exp()
+    }
+
+    fn half_width(&self, outside: f64) -> f64 {
+        t_two_sided(outside, self.whole_degrees()) * self.variance.sqrt()
+    }
+
+    fn whole_degrees(&self) -> u32 {
+        (self.degrees.floor() as u32).max(1)
+    }
+
+    /// The interval of the ratio that misses in this part of cases.
+    pub(super) fn interval(&self, outside: f64) -> [f64; 2] {
+        let half = self.half_width(outside);
+        [(self.log - half).exp(), (self.log + half).exp()]
+    }
+
+    /// Whether the ratio is not one, by a rule that is wrong in this part of cases.
+    pub(super) fn is_shown(&self, outside: f64) -> bool {
+        self.log.abs() > self.half_width(outside)
+    }
+
+    /// The smallest part by which B could have been below A and be seen four times of five.
+    pub(super) fn resolution(&self, outside: f64) -> f64 {
+        // One side of the two, hence twice the part.
+        let power = t_two_sided(2.0 * MISSED, self.whole_degrees()) * self.variance.sqrt();
+        -(-self.half_width(outside) - power).exp_m1()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slower_and_faster_are_alike() {
+        let effect = |log| Effect {
+            log,
+            variance: 1e-4,
+            degrees: 18.0,
+        };
+        let slower = effect(-0.05);
+        let [low, high] = slower.interval(OUTSIDE);
+        // t(0.975, 18) = 2.1009.
+        assert!((low.ln() + 0.05 + 0.021_009).abs() < 1e-5, "{low}");
+        assert!((high.ln() + 0.05 - 0.021_009).abs() < 1e-5, "{high}");
+        assert!(slower.is_shown(OUTSIDE) && effect(0.05).is_shown(OUTSIDE));
+        assert!(!effect(0.02).is_shown(OUTSIDE) && !effect(-0.02).is_shown(OUTSIDE));
+        // 2.1009 + 1.3304 standard errors of 1 %.
+        let seen = slower.resolution(OUTSIDE);
+        assert!((seen - 0.033_73).abs() < 1e-4, "{seen}");
+    }
+}

@@ -1,0 +1,109 @@
+//! `--fail-if-slower`: whether B is slower by more than is allowed, where the intervals can say so.
+//! Pure; `conclude` and the trial call it.
+//!
+//! A script that runs each night wants no alarm by chance, and no silence where nothing could be
+//! seen. So there are three outcomes: *slower* when even the upper end of the ratio's interval is
+//! below 1 - limit, *held* when the lower end is not below it, else *cannot be told*. All targets
+//! together and each for itself are looked at, as one slow disk of many hardly shows in their sum;
+//! the intervals are wider for that (Bonferroni), so that all hold at once in 95 % of cases.
+
+use super::result::CompareLimit;
+
+/// What the limit is held against.
+pub(super) struct Watched<'a> {
+    /// The target, or all together.
+    pub(super) name: &'a str,
+    /// Of the ratio, at the level that [`super::effect::OUTSIDE`] leaves to each of all that is
+    /// watched; none where no interval can be given,
+    pub(super) interval: Option<[f64; 2]>,
+    /// with the reason.
+    pub(super) how: &'a str,
+}
+
+/// The outcome for all that is watched.
+pub(super) fn judge(slower_by_max: f64, watched: &[Watched<'_>]) -> CompareLimit {
+    let least = 1.0 - slower_by_max;
+    let (mut slower, mut unknown) = (false, false);
+    let mut why = Vec::new();
+    for one in watched {
+        let Some([low, high]) = one.interval else {
+            unknown = true;
+            why.push(format!("{}: cannot be told, {}", one.name, one.how));
+            continue;
+        };
+        let (is_slower, is_held) = (high < least, low >= least);
+        slower |= is_slower;
+        unknown |= !is_slower && !is_held;
+        let words = match (is_slower, is_held) {
+            (true, _) => "slower than allowed",
+            (_, true) => "held",
+            _ => "cannot be told, the runs are too short or too noisy",
+        };
+        why.push(format!(
+            "{}: {words}; B has {:.1} to {:.1} % of A's rate, {:.1} % are asked for",
+            one.name,
+            low * 100.0,
+            high * 100.0,
+            least * 100.0
+        ));
+    }
+    let outcome = match (slower, unknown) {
+        (true, _) => "slower",
+        (_, true) => "cannot_be_told",
+        _ => "held",
+    };
+    CompareLimit {
+        slower_by_max,
+        outcome: outcome.to_owned(),
+        why,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::effect::{Effect, OUTSIDE};
+    use super::*;
+
+    fn outcome(effects: &[Option<(f64, f64)>]) -> CompareLimit {
+        let watched: Vec<Watched<'_>> = effects
+            .iter()
+            .map(|effect| Watched {
+                name: "disk",
+                interval: effect.map(|(ratio, error): (f64, f64)| {
+                    let effect = Effect {
+                        log: ratio.ln(),
+                        variance: error * error,
+                        degrees: 18.0,
+                    };
+                    effect.interval(OUTSIDE / effects.len() as f64)
+                }),
+                how: "too few intervals",
+            })
+            .collect();
+        judge(0.05, &watched)
+    }
+
+    #[test]
+    fn only_what_the_interval_shows_fails() {
+        assert_eq!(outcome(&[Some((0.90, 0.01))]).outcome, "slower");
+        assert_eq!(outcome(&[Some((0.94, 0.01))]).outcome, "cannot_be_told");
+        assert_eq!(outcome(&[Some((0.99, 0.01))]).outcome, "held");
+        assert_eq!(outcome(&[Some((0.96, 0.04))]).outcome, "cannot_be_told");
+        let none = outcome(&[None]);
+        assert_eq!(none.outcome, "cannot_be_told");
+        assert!(none.why[0].contains("too few intervals"), "{none:?}");
+    }
+
+    #[test]
+    fn one_slow_disk_of_many_fails_and_one_that_is_unknown_is_said() {
+        let held = Some((1.0, 0.005));
+        let slow = outcome(&[held, held, Some((0.85, 0.01)), None]);
+        assert_eq!(slow.outcome, "slower");
+        assert_eq!(outcome(&[held, held, None]).outcome, "cannot_be_told");
+        assert_eq!(outcome(&[held; 4]).outcome, "held");
+        // Alone it is shown, among forty it may be chance.
+        let edge = Some((0.928, 0.01));
+        assert_eq!(outcome(&[edge]).outcome, "slower");
+        assert_eq!(outcome(&[edge; 40]).outcome, "cannot_be_told");
+    }
+}

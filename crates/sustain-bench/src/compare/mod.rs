@@ -1,0 +1,18 @@
+//! Whether two runs differ: two saved measurements (`compare`), or two settings measured in turn
+//! until that is known (`trial`). Statistics -> rows -> answer -> result; only `trial` touches a
+//! disk.
+
+mod batches;
+mod conclude;
+mod effect;
+mod limit;
+pub mod result;
+mod rows;
+#[cfg(test)]
+mod sample;
+mod sequence;
+mod trial;
+mod work;
+
+pub use conclude::{ComparePlan, compare};
+pub use trial::{TrialPlan, TrialSetting, rehearse_trial, trial};

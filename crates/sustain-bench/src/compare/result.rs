@@ -1,0 +1,169 @@
+//! The one versioned document of a comparison: what was compared, row by row what differs, the
+//! answer.
+//!
+//! `compare` and `trial` fill it, the faces draw it, `--json` writes it. Ratios are B over A; units
+//! stand in each row.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use sustain_session::System;
+
+pub use crate::result::Host;
+
+/// The `schema` of a [`CompareResult`] as this version writes it.
+pub const COMPARE_SCHEMA: &str = "sustain.compare/1";
+
+/// What `sustain compare` was asked, and whether B differs from A.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CompareResult {
+    /// Always `sustain.compare/1`; a reader refuses what it does not know.
+    pub schema: String,
+    /// What was asked.
+    pub plan: ComparePlanUsed,
+    /// What B is compared with.
+    pub a: ComparedSide,
+    /// What is compared with A.
+    pub b: ComparedSide,
+    /// The answer in short.
+    pub answer: CompareAnswer,
+    /// Every quantity that was compared: all targets together first, then each.
+    pub rows: Vec<ComparedRow>,
+    /// What became of `--fail-if-slower`; null without it.
+    pub limit: Option<CompareLimit>,
+    /// The runs of `--ab`; null where saved runs were compared.
+    pub trial: Option<CompareTrial>,
+    /// What a reader must know to read the figures right, in plain words.
+    pub notes: Vec<String>,
+}
+
+/// What was asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparePlanUsed {
+    /// Version of the tool that compared.
+    pub sustain_version: String,
+    /// The arguments as typed, to repeat the comparison.
+    pub arguments: Vec<String>,
+    /// The part by which B may be slower.
+    pub fail_if_slower: Option<f64>,
+}
+
+/// One of the two.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedSide {
+    /// The file, or the flags, as typed.
+    pub label: String,
+    /// What was done to what: `write /dev/sdb`.
+    pub words: String,
+    /// Start, UTC, RFC 3339. Simulated runs have none.
+    pub started: Option<String>,
+    /// Version of the tool that made it.
+    pub sustain_version: String,
+    /// Kernel of the machine.
+    pub kernel: Option<String>,
+    /// The engine that did the work.
+    pub engine: String,
+    /// How long it was measured.
+    pub seconds: f64,
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CompareAnswer {
+    /// The row that it rests on, in `rows`.
+    pub row: usize,
+    /// That row's verdict.
+    pub verdict: String,
+    /// Targets that are slower by themselves.
+    pub slower_targets: Vec<String>,
+    /// Targets that are faster by themselves.
+    pub faster_targets: Vec<String>,
+}
+
+/// One quantity in A and in B.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedRow {
+    /// The target, as A has it; null for all together.
+    pub target: Option<String>,
+    /// `sustained_rate`, `rate`, `latency_typical_max`, `latency_p50`, `latency_p99`,
+    /// `latency_p99_9`, `latency_max` or `cpu_per_gb`.
+    pub metric: String,
+    /// `bytes/s`, `ns` or `s/GB`.
+    pub unit: String,
+    /// Its value in A.
+    pub a: f64,
+    /// Its value in B.
+    pub b: f64,
+    /// B over A; null if A is zero.
+    pub ratio: Option<f64>,
+    /// The 95 % confidence interval of the ratio; null where none can be given.
+    pub ci95_ratio: Option<[f64; 2]>,
+    /// `slower`, `faster`, `no_difference_shown`, or `not_judged` without an interval. Of times and
+    /// costs, more is slower.
+    pub verdict: String,
+    /// The part by which B could have been below A and be seen four times of five.
+    pub resolution: Option<f64>,
+    /// What the figures are of, or why they have no interval.
+    pub how: String,
+}
+
+/// What became of `--fail-if-slower`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CompareLimit {
+    /// The part by which B may be slower.
+    pub slower_by_max: f64,
+    /// `held`, `slower` or `cannot_be_told`.
+    pub outcome: String,
+    /// The reason in words, target by target.
+    pub why: Vec<String>,
+}
+
+/// Two settings measured in turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CompareTrial {
+    /// The machine.
+    pub host: Host,
+    /// The targets as typed.
+    pub targets: Vec<String>,
+    /// Whether both settings are the same, so that every difference is noise.
+    pub is_same_setting: bool,
+    /// How long a run was.
+    pub time_per_run_s: f64,
+    /// How long all was allowed to take.
+    pub time_s: f64,
+    /// How long it took, from the first run to the last.
+    pub elapsed_s: f64,
+    /// Differences below this part need no further runs.
+    pub alike: f64,
+    /// Every run, in the order of time.
+    pub runs: Vec<TrialRun>,
+    /// Why it ended: `shown`, `alike`, `time`, `interrupted` or `failed`.
+    pub ended: String,
+    /// What failed, if something did.
+    pub failed: Option<String>,
+    /// The part of each target that is used.
+    pub size_bytes: Option<u64>,
+    /// Seed of the data and of simulated machines.
+    pub seed: u64,
+    /// Whether time was simulated.
+    pub simulated: bool,
+    /// The machine alongside.
+    pub system: System,
+}
+
+/// One run of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialRun {
+    /// `a` or `b`.
+    pub side: String,
+    /// When it began.
+    pub at_s: f64,
+    /// Its rate over all targets.
+    pub rate_bytes_per_s: f64,
+    /// CPU of this process over bytes / 10^9; null when simulated.
+    pub cpu_seconds_per_gb: Option<f64>,
+    /// What 999 of 1000 requests stayed within.
+    pub latency_p99_9_ns: u64,
+    /// The longest request.
+    pub latency_max_ns: u64,
+}

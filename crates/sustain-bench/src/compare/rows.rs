@@ -1,0 +1,249 @@
+//! The rows of a comparison: each quantity in A and in B, what differs, and where nothing can be
+//! said of the noise, why. Pure; `conclude` calls it for all targets together and for each.
+
+use sustain_disk::units::Size;
+
+use super::batches::{ratio_of_rates, ratio_of_typical, ratio_over_same_bytes};
+use super::effect::{Effect, OUTSIDE};
+use super::result::ComparedRow;
+use crate::judge::Step;
+use crate::judge::curve::Curve;
+use crate::result::{Interval, Latency, Sustained};
+
+/// Intervals that differ more in length than this have other maxima for that alone.
+const LENGTHS_ALIKE: f64 = 1.1;
+
+/// A quantity that is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Metric {
+    pub(super) name: &'static str,
+    pub(super) unit: &'static str,
+    /// A rate, of which more is better.
+    pub(super) is_rate: bool,
+}
+
+pub(super) const SUSTAINED_RATE: Metric = rate_metric("sustained_rate");
+pub(super) const RATE: Metric = rate_metric("rate");
+pub(super) const CPU: Metric = Metric {
+    name: "cpu_per_gb",
+    unit: "s/GB",
+    is_rate: false,
+};
+
+const fn rate_metric(name: &'static str) -> Metric {
+    Metric {
+        name,
+        unit: "bytes/s",
+        is_rate: true,
+    }
+}
+
+pub(super) const fn latency_metric(name: &'static str) -> Metric {
+    Metric {
+        name,
+        unit: "ns",
+        is_rate: false,
+    }
+}
+
+/// What a row is made of, before it is judged.
+pub(super) struct Quantity {
+    pub(super) metric: Metric,
+    pub(super) values: [f64; 2],
+    pub(super) effect: Option<Effect>,
+    pub(super) how: String,
+}
+
+impl Quantity {
+    fn plain(metric: Metric, values: [f64; 2], how: &str) -> Quantity {
+        Quantity {
+            metric,
+            values,
+            effect: None,
+            how: how.to_owned(),
+        }
+    }
+
+    /// The row, judged by a rule that is wrong in this part of cases.
+    pub(super) fn row(&self, target: Option<&str>, outside: f64) -> ComparedRow {
+        let [a, b] = self.values;
+        let verdict = match self.effect {
+            None => "not_judged",
+            Some(effect) if !effect.is_shown(outside) => "no_difference_shown",
+            Some(effect) if (effect.log > 0.0) == self.metric.is_rate => "faster",
+            Some(_) => "slower",
+        };
+        let plain = (a > 0.0).then(|| b / a);
+        ComparedRow {
+            target: target.map(str::to_owned),
+            metric: self.metric.name.to_owned(),
+            unit: self.metric.unit.to_owned(),
+            a,
+            b,
+            ratio: self.effect.map_or(plain, |effect| Some(effect.ratio())),
+            ci95_ratio: self.effect.map(|effect| effect.interval(OUTSIDE)),
+            verdict: verdict.to_owned(),
+            resolution: self.effect.map(|effect| effect.resolution(outside)),
+            how: self.how.clone(),
+        }
+    }
+}
+
+/// What one of the two runs has of a target, or of all together.
+pub(super) struct Seen<'a> {
+    pub(super) sustained: &'a Sustained,
+    pub(super) intervals: &'a [Interval],
+    pub(super) rate_bytes_per_s: f64,
+    /// What completed was in memory, not on a disk.
+    pub(super) is_through_memory: bool,
+    /// None for all together.
+    pub(super) latency: Option<&'a Latency>,
+}
+
+impl Seen<'_> {
+    fn curve(&self) -> Option<Curve> {
+        let steps: Vec<Step> = self
+            .intervals
+            .iter()
+            .map(|interval| Step {
+                start_s: interval.start_s,
+                end_s: interval.end_s,
+                bytes: interval.bytes,
+            })
+            .collect();
+        Curve::new(&steps)
+    }
+
+    /// Mean length of an interval in seconds and in bytes.
+    fn interval_lengths(&self) -> [f64; 2] {
+        let count = self.intervals.len().max(1) as f64;
+        let seconds = self.intervals.iter().map(|one| one.end_s - one.start_s);
+        let bytes = self.intervals.iter().map(|one| one.bytes as f64);
+        [seconds.sum::<f64>() / count, bytes.sum::<f64>() / count]
+    }
+}
+
+/// The rates, the one that answers first.
+pub(super) fn rates(a: &Seen<'_>, b: &Seen<'_>) -> Vec<Quantity> {
+    let whole = [a.rate_bytes_per_s, b.rate_bytes_per_s];
+    if a.is_through_memory || b.is_through_memory {
+        let how = "through the page cache what completes is in memory: the rate with the closing \
+                   flush is one figure of a run, without interval";
+        return vec![Quantity::plain(RATE, whole, how)];
+    }
+    let (of_a, of_b) = (a.curve(), b.curve());
+    let curves = of_a.as_ref().zip(of_b.as_ref());
+    let over_bytes = curves.and_then(|(one, other)| {
+        let (effect, values) = ratio_over_same_bytes(one, other)?;
+        let bytes = one.total_bytes().min(other.total_bytes());
+        Some(Quantity {
+            metric: RATE,
+            values,
+            effect: Some(effect),
+            how: format!("over the first {} that both moved", Size(bytes as u64)),
+        })
+    });
+    let over_bytes = over_bytes.unwrap_or_else(|| {
+        let how = "fewer than ten intervals that both have: no interval (measure longer, or with a \
+                   shorter --interval)";
+        Quantity::plain(RATE, whole, how)
+    });
+    let sustained = sustained(a, b, curves);
+    if sustained.effect.is_some() {
+        vec![sustained, over_bytes]
+    } else {
+        vec![over_bytes, sustained]
+    }
+}
+
+fn sustained(a: &Seen<'_>, b: &Seen<'_>, curves: Option<(&Curve, &Curve)>) -> Quantity {
+    let values = [a, b].map(|seen| seen.sustained.rate_bytes_per_s);
+    let missing = [("A", a), ("B", b)]
+        .into_iter()
+        .find(|(_, seen)| !seen.sustained.reached);
+    if let Some((side, seen)) = missing {
+        let how = format!("not reached in {side}: {}", seen.sustained.why);
+        return Quantity::plain(SUSTAINED_RATE, values, &how);
+    }
+    let windows = curves.and_then(|(one, other)| {
+        ratio_of_rates((one, a.sustained.from_s), (other, b.sustained.from_s))
+    });
+    let Some((effect, _)) = windows.filter(|_| values.iter().all(|rate| *rate > 0.0)) else {
+        let how = "fewer than ten intervals in the steady window: no interval";
+        return Quantity::plain(SUSTAINED_RATE, values, how);
+    };
+    Quantity {
+        metric: SUSTAINED_RATE,
+        values,
+        effect: Some(Effect {
+            // Of the rates as the runs say them: the position may be taken out there.
+            log: (values[1] / values[0]).ln(),
+            ..effect
+        }),
+        how: format!(
+            "from {:.0} s in A and from {:.0} s in B to the end",
+            a.sustained.from_s, b.sustained.from_s
+        ),
+    }
+}
+
+/// The latencies of a target.
+pub(super) fn latencies(a: &Seen<'_>, b: &Seen<'_>) -> Vec<Quantity> {
+    let (Some(of_a), Some(of_b)) = (a.latency, b.latency) else {
+        return Vec::new();
+    };
+    let how = "one figure of a whole run: without interval";
+    let plain = |name: &'static str, one: u64, other: u64| {
+        Quantity::plain(latency_metric(name), [one as f64, other as f64], how)
+    };
+    let mut found = vec![typical_max(a, b)];
+    found.extend([
+        plain("latency_p50", of_a.p50, of_b.p50),
+        plain("latency_p99", of_a.p99, of_b.p99),
+        plain("latency_p99_9", of_a.p99_9, of_b.p99_9),
+        plain("latency_max", of_a.max, of_b.max),
+    ]);
+    found
+}
+
+/// The longest request of an interval, typically: the one latency of which the document has a series.
+fn typical_max(a: &Seen<'_>, b: &Seen<'_>) -> Quantity {
+    let metric = latency_metric("latency_typical_max");
+    let longest = |seen: &Seen<'_>| -> Vec<f64> {
+        let longest = seen.intervals.iter().map(|one| one.latency_max_ns as f64);
+        longest.filter(|latency_ns| *latency_ns > 0.0).collect()
+    };
+    let (of_a, of_b) = (longest(a), longest(b));
+    let typical = |values: &[f64]| {
+        if values.is_empty() {
+            return 0.0;
+        }
+        let sum: f64 = values.iter().map(|value| value.ln()).sum();
+        (sum / values.len() as f64).exp()
+    };
+    let values = [typical(&of_a), typical(&of_b)];
+    let lengths = a.interval_lengths().into_iter().zip(b.interval_lengths());
+    let is_alike = |(one, other): (f64, f64)| one.max(other) <= LENGTHS_ALIKE * one.min(other);
+    if !lengths.into_iter().any(is_alike) {
+        let how = "without interval: the intervals are not of one length in A and B";
+        return Quantity::plain(metric, values, how);
+    }
+    match ratio_of_typical(&of_a, &of_b) {
+        None => Quantity::plain(metric, values, "fewer than ten intervals: no interval"),
+        Some((effect, _)) => Quantity {
+            metric,
+            values,
+            effect: Some(effect),
+            how: format!(
+                "the longest of each {:.3} s: geometric means",
+                a.interval_lengths()[0]
+            ),
+        },
+    }
+}
+
+/// CPU of the whole process.
+pub(super) fn cpu(a: Option<f64>, b: Option<f64>) -> Option<Quantity> {
+    let how = "one figure of a whole run: without interval";
+    Some(Quantity::plain(CPU, [a?, b?], how))
+}

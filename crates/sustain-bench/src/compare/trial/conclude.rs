@@ -1,0 +1,79 @@
+//! From the runs of a trial to rows: pairs of runs, their differences, what all pairs together say.
+//! Pure; the run calls it after each pair and at the end.
+
+use super::super::result::{ComparedRow, TrialRun};
+use super::super::rows::{CPU, Metric, RATE, latency_metric};
+use super::super::sequence::Standing;
+
+/// A pair: A's run and B's.
+pub(super) type Pair = [TrialRun; 2];
+
+fn standing(pairs: &[Pair], value: impl Fn(&TrialRun) -> f64) -> Option<Standing> {
+    let differences: Vec<f64> = pairs
+        .iter()
+        .map(|[a, b]| (value(b) / value(a)).ln())
+        .collect();
+    let is_known = differences.iter().all(|difference| difference.is_finite());
+    Standing::of(&differences).filter(|_| is_known)
+}
+
+/// What the pairs say of the rate.
+pub(super) fn of_rates(pairs: &[Pair]) -> Option<Standing> {
+    standing(pairs, |run| run.rate_bytes_per_s)
+}
+
+/// Every quantity, the rate first; none without a pair.
+pub(super) fn rows(pairs: &[Pair]) -> Vec<ComparedRow> {
+    if pairs.is_empty() {
+        return Vec::new();
+    }
+    let mut rows = vec![row(RATE, pairs, |run| run.rate_bytes_per_s)];
+    rows.push(row(latency_metric("latency_p99_9"), pairs, |run| {
+        run.latency_p99_9_ns as f64
+    }));
+    rows.push(row(latency_metric("latency_max"), pairs, |run| {
+        run.latency_max_ns as f64
+    }));
+    let has_cpu = |run: &TrialRun| run.cpu_seconds_per_gb.is_some_and(|cost| cost > 0.0);
+    if pairs.iter().flatten().all(has_cpu) {
+        rows.push(row(CPU, pairs, |run| {
+            run.cpu_seconds_per_gb.unwrap_or_default()
+        }));
+    }
+    rows
+}
+
+fn row(metric: Metric, pairs: &[Pair], value: impl Fn(&TrialRun) -> f64) -> ComparedRow {
+    let found = standing(pairs, &value);
+    let mean = |side: usize| {
+        let logs: f64 = pairs.iter().map(|pair| value(&pair[side]).ln()).sum();
+        (logs / pairs.len() as f64).exp()
+    };
+    let verdict = match found {
+        Some(found) if found.half_width.is_none() => "not_judged",
+        None => "not_judged",
+        Some(found) if !found.is_shown() => "no_difference_shown",
+        Some(found) if (found.mean > 0.0) == metric.is_rate => "faster",
+        Some(_) => "slower",
+    };
+    let how = if verdict == "not_judged" {
+        "too few pairs of runs: no interval".to_owned()
+    } else {
+        format!(
+            "geometric means of {} pairs of runs; the interval holds at all looks",
+            pairs.len()
+        )
+    };
+    ComparedRow {
+        target: None,
+        metric: metric.name.to_owned(),
+        unit: metric.unit.to_owned(),
+        a: mean(0),
+        b: mean(1),
+        ratio: found.map(|found| found.mean.exp()),
+        ci95_ratio: found.and_then(|found| found.interval()),
+        verdict: verdict.to_owned(),
+        resolution: found.and_then(|found| found.resolution()),
+        how,
+    }
+}

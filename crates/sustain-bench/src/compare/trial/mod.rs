@@ -1,0 +1,17 @@
+//! Two settings measured in turn until their difference is known: ABBA BAAB, a look after each pair
+//! at intervals that hold at all looks together. A run is a point of a sweep.
+//! plan -> open -> run -> conclude -> the document of `compare`.
+
+mod conclude;
+mod open;
+mod plan;
+mod run;
+#[cfg(test)]
+mod tests;
+
+pub use open::rehearse_trial;
+pub use plan::{TrialPlan, TrialSetting};
+pub use run::trial;
+
+/// A difference is not believed before so many pairs: few have a small scatter by chance.
+const PAIRS_MIN: usize = 4;

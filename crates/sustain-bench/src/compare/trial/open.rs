@@ -1,0 +1,109 @@
+//! What stands before a trial: the targets opened, both settings as they are possible on them, and
+//! what is going to be done, in words. Nothing is written here.
+
+use sustain_disk::layout::Layout;
+use sustain_disk::target::Direction;
+use sustain_disk::units::{Duration, Size};
+use sustain_host::Roots;
+
+use super::plan::{TrialPlan, TrialSetting};
+use crate::error::MeasureError;
+use crate::plan::Plan;
+use crate::session::Session;
+use crate::sweep::axes::{Axes, Facts, LayoutKind};
+use crate::sweep::open::{facts, write_what_is_read};
+use crate::sweep::setting::Setting;
+
+/// Says what a trial would do, write and destroy, and does nothing.
+///
+/// # Errors
+/// As [`super::trial`], as far as that shows before the work begins.
+pub fn rehearse_trial(plan: &TrialPlan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
+    plan.check()?;
+    let measuring = Plan {
+        dry_run: true,
+        ..plan.measuring()
+    };
+    let (session, _) = open(plan, &measuring, roots)?;
+    let mut statements = session.notes.clone();
+    let verb = match session.direction {
+        Direction::Write => "write",
+        Direction::Read => "read",
+    };
+    for target in &session.targets {
+        statements.push(format!(
+            "would {verb} {} ({}): up to {} from its start, again and again",
+            target.target.name,
+            target.target.kind,
+            Size(target.size_bytes)
+        ));
+    }
+    statements.push(format!("would measure {}", announcement(plan)));
+    Ok(statements)
+}
+
+pub(super) fn announcement(plan: &TrialPlan) -> String {
+    let [a, b] = &plan.settings;
+    format!(
+        "A ({}) and B ({}) in turn, runs of {}, until a difference shows or can be no more than \
+         {:.1} %, {} at most",
+        a.words,
+        b.words,
+        Duration(plan.time_per_run_ns),
+        plan.alike * 100.0,
+        Duration(plan.time_ns)
+    )
+}
+
+/// Opens the targets and finds what the settings are on them.
+pub(super) fn open(
+    plan: &TrialPlan,
+    measuring: &Plan,
+    roots: &Roots,
+) -> Result<(Session, [Setting; 2]), MeasureError> {
+    let mut session = Session::open(measuring, roots)?;
+    if session.direction == Direction::Read {
+        write_what_is_read(&mut session);
+    }
+    let paths = plan.settings.each_ref().map(|setting| setting.path);
+    let facts = facts(&mut session, &paths, roots);
+    let [a, b] = &plan.settings;
+    let found = [
+        setting("A", a, &session, &facts)?,
+        setting("B", b, &session, &facts)?,
+    ];
+    Ok((session, found))
+}
+
+fn setting(
+    side: &str,
+    typed: &TrialSetting,
+    session: &Session,
+    facts: &Facts,
+) -> Result<Setting, MeasureError> {
+    let (layout, chunk_bytes) = match typed.layout {
+        Layout::Independent => (LayoutKind::Independent, 1 << 20),
+        Layout::Stripe { chunk_bytes } => (LayoutKind::Stripe, chunk_bytes),
+        Layout::Span => (LayoutKind::Span, 1 << 20),
+    };
+    let axes = Axes {
+        directions: vec![session.direction],
+        engines: vec![typed.engine],
+        paths: vec![typed.path],
+        layouts: vec![layout],
+        chunks_bytes: vec![chunk_bytes],
+        orders: vec![(0..session.targets.len()).collect()],
+        record_sizes_bytes: vec![typed.record_bytes],
+        depths: vec![typed.depth],
+    };
+    let grid = axes.grid(facts);
+    let why = grid.left_out.first().map(|left_out| left_out.why.clone());
+    match grid.points.into_iter().next() {
+        Some(point) => Ok(point.setting),
+        None => Err(MeasureError::Usage(format!(
+            "{side} ({}) cannot be measured: {}",
+            typed.words,
+            why.unwrap_or_default()
+        ))),
+    }
+}

@@ -1,0 +1,173 @@
+//! What a trial of two settings is asked to do, as the user said it; nothing here touches a disk.
+
+use sustain_disk::data::DataKind;
+use sustain_disk::engine::EngineChoice;
+use sustain_disk::layout::Layout;
+use sustain_disk::meter::IntervalRule;
+use sustain_disk::target::{DataPath, Direction};
+use sustain_disk::units::Duration;
+
+use crate::error::MeasureError;
+use crate::plan::Plan;
+
+/// Shorter runs say nothing of a disk.
+const TIME_PER_RUN_NS_MIN: u64 = 100_000_000;
+/// Direct I/O goes in blocks of no more than this on all but the rarest disks.
+const BLOCK_BYTES: u64 = 4096;
+/// Runs of the shortest trial: the first two do not count, then the fewest pairs.
+const RUNS_MIN: u64 = 2 + 2 * super::PAIRS_MIN as u64;
+
+/// One of the two.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrialSetting {
+    /// As typed.
+    pub words: String,
+    /// How requests are issued.
+    pub engine: EngineChoice,
+    /// Drivers; none lets the trial decide.
+    pub threads: Option<u32>,
+    /// Past the page cache or through it.
+    pub path: DataPath,
+    /// How several targets are used.
+    pub layout: Layout,
+    /// Bytes per request.
+    pub record_bytes: u64,
+    /// Requests in flight per target.
+    pub depth: u32,
+    /// What is written.
+    pub data: DataKind,
+}
+
+impl TrialSetting {
+    /// Whether it asks for the same, however it was typed.
+    pub fn is_same(&self, other: &TrialSetting) -> bool {
+        let named = |one: &TrialSetting| TrialSetting {
+            words: String::new(),
+            ..one.clone()
+        };
+        named(self) == named(other)
+    }
+}
+
+/// Everything that can be asked of a trial.
+#[derive(Debug, Clone)]
+pub struct TrialPlan {
+    /// The targets as typed.
+    pub targets: Vec<String>,
+    /// Which way; none lets the targets decide.
+    pub direction: Option<Direction>,
+    /// The two settings, A and B.
+    pub settings: [TrialSetting; 2],
+    /// How long a run is.
+    pub time_per_run_ns: u64,
+    /// How long all may take, once files are written.
+    pub time_ns: u64,
+    /// Differences below this part need no further runs.
+    pub alike: f64,
+    /// The part by which B may be slower.
+    pub fail_if_slower: Option<f64>,
+    /// The part of each target that is used.
+    pub size_bytes: Option<u64>,
+    /// Write files once before the clock starts.
+    pub prewrite: bool,
+    /// What may be destroyed, as typed.
+    pub destroy: Vec<String>,
+    /// Seed of data and of simulated machines.
+    pub seed: u64,
+    /// The arguments as typed.
+    pub arguments: Vec<String>,
+}
+
+impl TrialPlan {
+    /// Looks for demands that make no sense, as far as that shows without the targets.
+    ///
+    /// # Errors
+    /// [`MeasureError::Usage`], saying which and what to do.
+    pub fn check(&self) -> Result<(), MeasureError> {
+        let usage = |text: String| Err(MeasureError::Usage(text));
+        if self.time_per_run_ns < TIME_PER_RUN_NS_MIN {
+            return usage("--time-per-run must be at least 100ms".to_owned());
+        }
+        let least_ns = RUNS_MIN * self.time_per_run_ns;
+        if self.time_ns < least_ns {
+            return usage(format!(
+                "--time {} has no room for {RUNS_MIN} runs of {}, and fewer say nothing: give {} \
+                 or more, or a shorter --time-per-run",
+                Duration(self.time_ns),
+                Duration(self.time_per_run_ns),
+                Duration(least_ns)
+            ));
+        }
+        let is_simulated = |name: &&String| name.starts_with("sim:");
+        let simulated = self.targets.iter().filter(is_simulated).count();
+        if simulated > 0 && simulated < self.targets.len() {
+            return usage(
+                "simulated disks and real ones are not measured together: compare on the ones \
+                 without the others"
+                    .to_owned(),
+            );
+        }
+        let [a, b] = &self.settings;
+        if simulated > 0 && (a.engine != b.engine || a.path != b.path || a.threads != b.threads) {
+            return usage(
+                "a simulated machine has no engines, page cache or threads to choose from: A and \
+                 B would be the same there"
+                    .to_owned(),
+            );
+        }
+        for (side, setting) in [("A", a), ("B", b)] {
+            self.as_measured(setting)
+                .check()
+                .map_err(|error| MeasureError::Usage(format!("{side}: {error}")))?;
+        }
+        Ok(())
+    }
+
+    /// A setting as `measure` would have it, to be checked by its rules.
+    fn as_measured(&self, setting: &TrialSetting) -> Plan {
+        Plan {
+            record_bytes: setting.record_bytes,
+            depth: setting.depth,
+            engine: setting.engine,
+            threads: setting.threads,
+            path: setting.path,
+            layout: setting.layout,
+            ..Plan::new(self.targets.clone())
+        }
+    }
+
+    /// How the targets are opened for both settings at once.
+    pub(super) fn measuring(&self) -> Plan {
+        let settings = self.settings.iter();
+        let is_direct = settings
+            .clone()
+            .any(|setting| setting.path != DataPath::Buffered);
+        let least = settings.clone().map(|setting| setting.record_bytes).min();
+        let least = least.unwrap_or(1);
+        Plan {
+            direction: self.direction,
+            // Which records fit is told setting by setting.
+            record_bytes: if is_direct {
+                least.next_multiple_of(BLOCK_BYTES)
+            } else {
+                least
+            },
+            depth: settings.map(|setting| setting.depth).min().unwrap_or(1),
+            path: if is_direct {
+                DataPath::Direct
+            } else {
+                DataPath::Buffered
+            },
+            layout: Layout::Independent,
+            time_ns: Some(self.time_per_run_ns),
+            size_bytes: self.size_bytes,
+            interval: IntervalRule::Bytes(least),
+            prewrite: self.prewrite,
+            confirm: false,
+            destroy: self.destroy.clone(),
+            seed: self.seed,
+            arguments: self.arguments.clone(),
+            ..Plan::new(self.targets.clone())
+        }
+    }
+}

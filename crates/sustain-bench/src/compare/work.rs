@@ -1,0 +1,234 @@
+//! Whether two runs did the same work, and which of their targets belong together. Pure; `conclude`
+//! calls it. What is not the same work is refused, never compared with a warning.
+
+use std::collections::BTreeSet;
+
+use sustain_disk::units::{Rate, Size};
+
+use crate::error::MeasureError;
+use crate::result::{MeasureResult, Plan, TargetResult};
+
+/// Targets that belong together, A's and B's.
+pub(super) struct Pairing {
+    /// Numbers in A and in B, in A's order.
+    pub(super) pairs: Vec<[usize; 2]>,
+    /// Set where names said nothing.
+    pub(super) note: Option<String>,
+}
+
+/// Refuses what is not the same work; says which targets belong together.
+pub(super) fn same_work(a: &MeasureResult, b: &MeasureResult) -> Result<Pairing, MeasureError> {
+    let refuse = |differences: &[String]| {
+        Err(MeasureError::Usage(format!(
+            "A and B are not the same work, so their rates say nothing of each other: {}. Measure \
+             both with the same flags, or let `sustain compare --ab` run two settings in turn",
+            differences.join("; ")
+        )))
+    };
+    let mut differences = of_plans(&a.plan, &b.plan);
+    let (count_a, count_b) = (a.targets.len(), b.targets.len());
+    if count_a != count_b {
+        differences.push(format!(
+            "A has {}, B {}",
+            targets(count_a),
+            targets(count_b)
+        ));
+        return refuse(&differences);
+    }
+    let pairing = pairing(&a.targets, &b.targets);
+    for [one, other] in &pairing.pairs {
+        differences.extend(of_targets(&a.targets[*one], &b.targets[*other]));
+    }
+    if !differences.is_empty() {
+        return refuse(&differences);
+    }
+    for (side, result) in [("A", a), ("B", b)] {
+        if let Some(target) = result.targets.iter().find(|target| target.bytes == 0) {
+            return Err(MeasureError::Usage(format!(
+                "{side} moved no bytes on {}: there is nothing to compare; measure it again",
+                target.name
+            )));
+        }
+        if result.targets.is_empty() {
+            return Err(MeasureError::Usage(format!("{side} has no targets")));
+        }
+    }
+    Ok(pairing)
+}
+
+fn targets(count: usize) -> String {
+    match count {
+        1 => "one target".to_owned(),
+        count => format!("{count} targets"),
+    }
+}
+
+fn of_plans(a: &Plan, b: &Plan) -> Vec<String> {
+    let mut differences = Vec::new();
+    let mut differ = |what: &str, is_same: bool, words: &dyn Fn(&Plan) -> String| {
+        if !is_same {
+            differences.push(format!("{what}: A {}, B {}", words(a), words(b)));
+        }
+    };
+    differ("time", a.simulated == b.simulated, &|plan| {
+        if plan.simulated { "simulated" } else { "real" }.to_owned()
+    });
+    differ("direction", a.direction == b.direction, &|plan| {
+        plan.direction.clone()
+    });
+    let is_same = a.record_size_bytes == b.record_size_bytes;
+    differ("record size", is_same, &|plan| {
+        Size(plan.record_size_bytes).to_string()
+    });
+    differ("depth", a.depth == b.depth, &|plan| plan.depth.to_string());
+    differ("path", a.path == b.path, &|plan| plan.path.clone());
+    differ("layout", a.layout == b.layout, &|plan| plan.layout.clone());
+    differ("chunk", a.chunk_bytes == b.chunk_bytes, &|plan| {
+        or(plan.chunk_bytes.map(Size), "none")
+    });
+    let is_same = a.rate_bytes_per_s == b.rate_bytes_per_s;
+    differ("paced rate", is_same, &|plan| {
+        or(plan.rate_bytes_per_s.map(Rate), "none, as fast as it goes")
+    });
+    let is_same = a.data == b.data || a.direction == "read";
+    differ("data", is_same, &|plan| plan.data.clone());
+    differ("size", a.size_bytes == b.size_bytes, &|plan| {
+        or(plan.size_bytes.map(Size), "by default")
+    });
+    differences
+}
+
+fn or(found: Option<impl std::fmt::Display>, none: &str) -> String {
+    found.map_or_else(|| none.to_owned(), |found| found.to_string())
+}
+
+fn of_targets(a: &TargetResult, b: &TargetResult) -> Vec<String> {
+    let mut differences = Vec::new();
+    let mut differ = |what: &str, one: &str, other: &str| {
+        if one != other {
+            let (one, other) = (one.replace('_', " "), other.replace('_', " "));
+            differences.push(format!("{what} of {}: A {one}, B {other}", a.name));
+        }
+    };
+    differ("kind", &a.kind, &b.kind);
+    let blocks = |target: &TargetResult| or(target.extents.clone(), "unknown");
+    differ("blocks", &blocks(a), &blocks(b));
+    differences
+}
+
+/// By name; by place if the names are not the same ones.
+fn pairing(a: &[TargetResult], b: &[TargetResult]) -> Pairing {
+    let of = |name: &str| b.iter().position(|other| other.name == name);
+    let by_name: Option<Vec<[usize; 2]>> = a
+        .iter()
+        .enumerate()
+        .map(|(number, target)| Some([number, of(&target.name)?]))
+        .collect();
+    let is_each_once = |pairs: &Vec<[usize; 2]>| {
+        let each: BTreeSet<usize> = pairs.iter().map(|[_, other]| *other).collect();
+        each.len() == b.len()
+    };
+    if let Some(pairs) = by_name.filter(is_each_once) {
+        return Pairing { pairs, note: None };
+    }
+    let renamed = a
+        .iter()
+        .zip(b)
+        .filter(|(one, other)| one.name != other.name);
+    let renamed: Vec<String> = renamed
+        .map(|(one, other)| format!("{} with {}", one.name, other.name))
+        .collect();
+    Pairing {
+        pairs: (0..a.len()).map(|number| [number, number]).collect(),
+        note: Some(format!(
+            "the names differ, so targets are compared by their place: {}",
+            renamed.join(", ")
+        )),
+    }
+}
+
+/// What may differ, and is only said.
+pub(super) fn remarks(a: &MeasureResult, b: &MeasureResult) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut differ = |what: &str, one: &str, other: &str| {
+        if one != other && !one.is_empty() && !other.is_empty() {
+            notes.push(format!("{what} differs: A {one}, B {other}"));
+        }
+    };
+    let (plan_a, plan_b) = (&a.plan, &b.plan);
+    differ("the engine", &plan_a.engine_used, &plan_b.engine_used);
+    let threads = |plan: &Plan| plan.threads.to_string();
+    differ("the number of threads", &threads(plan_a), &threads(plan_b));
+    differ(
+        "the version of sustain",
+        &plan_a.sustain_version,
+        &plan_b.sustain_version,
+    );
+    let machine = |result: &MeasureResult| result.host.description.clone();
+    if let (Some(one), Some(other)) = (machine(a), machine(b)) {
+        differ("the kernel", &one.kernel, &other.kernel);
+        let cpu = |model: Option<String>| model.unwrap_or_default();
+        differ("the processor", &cpu(one.cpu_model), &cpu(other.cpu_model));
+    }
+    differ("the disk", &models(a), &models(b));
+    let file_systems = |result: &MeasureResult| {
+        let each = result.host.file_systems.iter();
+        let kinds: Vec<String> = each.map(|one| one.file_system.kind.clone()).collect();
+        kinds.join(", ")
+    };
+    differ("the file system", &file_systems(a), &file_systems(b));
+    let capacity = |result: &MeasureResult| {
+        let each = result.targets.iter();
+        let sizes = each.map(|target| {
+            target
+                .capacity_bytes
+                .map_or(String::new(), |all| Size(all).to_string())
+        });
+        sizes.collect::<Vec<_>>().join(", ")
+    };
+    differ("the capacity", &capacity(a), &capacity(b));
+    notes.extend(troubles(a, b));
+    notes
+}
+
+/// Models of the disks under the targets.
+fn models(result: &MeasureResult) -> String {
+    let models = result.host.devices.iter();
+    let models = models.filter_map(|device| device.model.as_deref());
+    models.collect::<Vec<_>>().join(", ")
+}
+
+/// What makes one of the runs a poor ground.
+fn troubles(a: &MeasureResult, b: &MeasureResult) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (side, result) in [("A", a), ("B", b)] {
+        if result.total.tool_limited {
+            notes.push(format!(
+                "in {side} this program had no CPU time left, so its rate is not the disks'"
+            ));
+        }
+        for target in &result.targets {
+            if !target.errors.is_empty() {
+                notes.push(format!("in {side} requests to {} failed", target.name));
+            }
+        }
+        if result
+            .targets
+            .iter()
+            .any(|target| target.ended == "interrupted")
+        {
+            notes.push(format!("{side} was interrupted"));
+        }
+    }
+    if a.plan.rate_bytes_per_s.is_some() {
+        notes.push(
+            "both runs were paced: where they held, the rate is the source's, and only latencies \
+             tell the disks apart"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests;

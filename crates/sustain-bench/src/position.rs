@@ -1,0 +1,181 @@
+//! Where a run begins on its targets, and what a profile says of the places it goes over. The
+//! session's opening asks whether that fits the targets; the conclusion takes it out of the verdicts.
+
+use std::sync::Arc;
+
+use sustain_disk::error::Error;
+use sustain_disk::target::Direction;
+use sustain_disk::units::{Size, parse_percent, parse_size};
+
+use crate::collect::steps;
+use crate::error::MeasureError;
+use crate::judge::Step;
+use crate::judge::places::{Places, even_steps};
+use crate::phase::PhaseOutcome;
+use crate::plan::{Plan, direction_name};
+use crate::profile::result::{ProfileResult, ProfileTarget};
+use crate::session::{OpenTarget, Session};
+
+/// Where on each target a run begins.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum At {
+    /// At this part of what is used of it, 0 to 1.
+    Part(f64),
+    /// At this byte.
+    Byte(u64),
+}
+
+/// Reads `50%` or `100GB`.
+///
+/// # Errors
+/// In plain words, for neither.
+pub fn parse_at(text: &str) -> Result<At, String> {
+    if text.ends_with('%') {
+        return parse_percent(text)
+            .map(At::Part)
+            .map_err(|error| error.to_string());
+    }
+    parse_size(text)
+        .map(At::Byte)
+        .map_err(|error| format!("{error}; or a part of each target, as 50%"))
+}
+
+/// A profile, and the file that it was read from.
+#[derive(Debug, Clone)]
+pub struct KnownProfile {
+    /// For messages.
+    pub name: String,
+    /// What was measured.
+    pub result: Arc<ProfileResult>,
+}
+
+/// Where the run on a target begins, a whole record from its start.
+pub(crate) fn start_bytes(plan: &Plan, target: &OpenTarget) -> u64 {
+    let record = plan.record_bytes;
+    let start = match plan.at {
+        None => return 0,
+        Some(At::Part(part)) => (target.size_bytes as f64 * part) as u64,
+        Some(At::Byte(byte)) => byte,
+    };
+    // Even from 100 % on there is a record to go.
+    start.min(target.size_bytes.saturating_sub(record)) / record * record
+}
+
+/// Looks whether start and profile fit the targets.
+///
+/// # Errors
+/// [`MeasureError`], naming the target and what to do.
+pub(crate) fn check(plan: &Plan, session: &Session) -> Result<(), MeasureError> {
+    for target in &session.targets {
+        let name = &target.target.name;
+        if let Some(At::Byte(byte)) = plan.at
+            && byte >= target.size_bytes
+        {
+            let has = Size(target.size_bytes);
+            let why = format!("--at {} lies beyond its {has}", Size(byte));
+            return Err(Error::target(name, why).into());
+        }
+        if let Some(profile) = &plan.profile {
+            of_target(profile, target, session.direction).map_err(MeasureError::Usage)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a profile has of this target, or why it is of another.
+fn of_target<'a>(
+    profile: &'a KnownProfile,
+    target: &OpenTarget,
+    direction: Direction,
+) -> Result<&'a ProfileTarget, String> {
+    let (file, name) = (&profile.name, &target.target.name);
+    let direction = direction_name(direction);
+    let targets = &profile.result.targets;
+    let found = targets
+        .iter()
+        .find(|one| one.name == *name && one.direction == direction);
+    let Some(found) = found else {
+        let has: Vec<String> = targets
+            .iter()
+            .map(|one| format!("{} ({})", one.name, one.direction))
+            .collect();
+        return Err(format!(
+            "{file} has no profile of {name} ({direction}), but of {}: make one with sustain \
+             profile {name} --{direction}",
+            has.join(", ")
+        ));
+    };
+    if found.zones.is_empty() {
+        return Err(format!("{file} has nothing measured of {name}"));
+    }
+    let is_whole = profile.result.plan.size_bytes.is_none();
+    let capacity = target.target.capacity_bytes.filter(|_| is_whole);
+    let record = profile.result.plan.record_size_bytes;
+    let other = capacity.is_some_and(|capacity| capacity.abs_diff(found.size_bytes) >= record);
+    if other || target.size_bytes > found.size_bytes + record {
+        return Err(format!(
+            "{file} is of {} of {name}, and {} are used now: it is of another device, or too short",
+            Size(found.size_bytes),
+            Size(capacity.unwrap_or(target.size_bytes))
+        ));
+    }
+    Ok(found)
+}
+
+/// What the profile knows of each target's places; empty without one.
+pub(crate) fn places(plan: &Plan, session: &Session) -> Vec<Places> {
+    let Some(profile) = &plan.profile else {
+        return Vec::new();
+    };
+    let targets = session.targets.iter();
+    let known = targets.filter_map(|target| {
+        let found = of_target(profile, target, session.direction).ok()?;
+        let zones = found.zones.iter();
+        let zones: Vec<(u64, f64)> = zones
+            .map(|zone| (zone.to_byte, zone.rate_bytes_per_s))
+            .collect();
+        let start = start_bytes(plan, target);
+        Some(Places::new(&zones, start, target.size_bytes))
+    });
+    known.collect()
+}
+
+/// The sum of all targets in these times, the effect of the position taken out; none without a
+/// profile.
+pub(crate) fn even_total(
+    plan: &Plan,
+    session: &Session,
+    outcome: &PhaseOutcome,
+    times: &[Step],
+) -> Option<Vec<Step>> {
+    let places = places(plan, session);
+    let series = outcome.collected.targets.iter();
+    let targets: Vec<_> = series
+        .zip(&places)
+        .map(|(series, places)| (steps(&series.steps), places))
+        .collect();
+    (!targets.is_empty()).then(|| even_steps(&targets, times))
+}
+
+/// What a reader must know of it.
+pub(crate) fn remark(plan: &Plan) -> Option<String> {
+    let profile = plan.profile.as_ref()?;
+    Some(format!(
+        "whether the rates are steady was judged with the effect of the position taken out, by {}: \
+         sustained rates are those of the mean of all places that the run went over",
+        profile.name
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_is_a_part_or_a_byte() {
+        assert_eq!(parse_at("50%"), Ok(At::Part(0.5)));
+        assert_eq!(parse_at("100GB"), Ok(At::Byte(100_000_000_000)));
+        assert!(parse_at("half").unwrap_err().contains("50%"));
+        assert!(parse_at("150%").is_err());
+    }
+}

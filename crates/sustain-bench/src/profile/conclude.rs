@@ -1,0 +1,473 @@
+//! What was sampled so far, and from it the one document. Pure; the run fills it, and asks it at
+//! the end.
+
+use sustain_disk::target::Direction;
+use sustain_session::System;
+
+use super::fit::{Fit, Flag, Place, fit};
+use super::noise::drift;
+use super::outliers::outliers;
+use super::plan::ProfilePlan;
+use super::result::{
+    Host, PROFILE_SCHEMA, ProfilePlanUsed, ProfilePoint, ProfileResult, ProfileTarget,
+    ProfileTogether, ProfileZone, SharedLimit, TogetherPoint, TogetherZone,
+};
+use super::sample::{Curve, Outcome};
+use super::together::{Shared, Spot, shared};
+use super::words;
+use crate::conclude::{engine_name, time_of_day};
+use crate::phase::PhaseOutcome;
+use crate::plan::direction_name;
+use crate::session::Session;
+
+/// A change between the passes below this needs no words.
+const DRIFT_SAID: f64 = 0.05;
+
+/// One position, of all curves.
+#[derive(Debug, Clone)]
+pub(super) struct Position {
+    /// As a part of each target, less its sample.
+    pub(super) position: f64,
+    /// By curve and visit the rates of its members.
+    readings: Vec<Vec<Vec<f64>>>,
+    /// By curve whether a visit failed.
+    failed: Vec<bool>,
+}
+
+/// What is known of a target besides its rates.
+struct Facts {
+    name: String,
+    kind: String,
+    size_bytes: u64,
+}
+
+/// A request that failed.
+struct Failure {
+    target: usize,
+    direction: Direction,
+    why: String,
+}
+
+/// All that a profile has come to so far.
+pub(super) struct Profiled<'a> {
+    pub(super) plan: &'a ProfilePlan,
+    pub(super) curves: Vec<Curve>,
+    /// In the order of position.
+    pub(super) positions: Vec<Position>,
+    pub(super) sample_ns: u64,
+    pub(super) threads: u32,
+    pub(super) elapsed_s: f64,
+    pub(super) started_unix_s: i64,
+    /// The time was over before all was visited twice.
+    pub(super) is_cut_short: bool,
+    facts: Vec<Facts>,
+    failures: Vec<Failure>,
+    engine_used: Option<String>,
+    host: Host,
+    is_simulated: bool,
+}
+
+impl<'a> Profiled<'a> {
+    pub(super) fn new(
+        plan: &'a ProfilePlan,
+        session: &Session,
+        curves: Vec<Curve>,
+        sample_ns: u64,
+        host: Host,
+    ) -> Profiled<'a> {
+        let targets = session.targets.iter();
+        let facts = targets.map(|target| Facts {
+            name: target.target.name.clone(),
+            kind: target.target.kind.to_string(),
+            size_bytes: target.size_bytes,
+        });
+        Profiled {
+            plan,
+            curves,
+            positions: Vec::new(),
+            sample_ns,
+            threads: 1,
+            elapsed_s: 0.0,
+            started_unix_s: 0,
+            is_cut_short: false,
+            facts: facts.collect(),
+            failures: Vec::new(),
+            engine_used: None,
+            host,
+            is_simulated: session.clock.is_virtual(),
+        }
+    }
+
+    /// Keeps which engine did the work.
+    pub(super) fn remember(&mut self, phase: &PhaseOutcome) {
+        if let (None, Some(driver)) = (&self.engine_used, phase.drivers.first()) {
+            self.engine_used = Some(driver.engine.to_owned());
+        }
+    }
+
+    /// Makes room for positions that are to be visited.
+    pub(super) fn reserve(&mut self, positions: &[f64]) {
+        let curves = self.curves.len();
+        self.positions
+            .extend(positions.iter().map(|position| Position {
+                position: *position,
+                readings: vec![Vec::new(); curves],
+                failed: vec![false; curves],
+            }));
+        self.positions
+            .sort_by(|one, other| one.position.total_cmp(&other.position));
+    }
+
+    /// How many places of a target failed.
+    pub(super) fn failures(&self, target: usize, direction: Direction) -> usize {
+        let failures = self.failures.iter();
+        failures
+            .filter(|failure| failure.target == target && failure.direction == direction)
+            .count()
+    }
+
+    pub(super) fn take(&mut self, curve: usize, position: f64, outcome: Outcome) {
+        let found = self
+            .positions
+            .iter_mut()
+            .find(|one| one.position.total_cmp(&position).is_eq());
+        let place = found.expect("a position is reserved before it is visited");
+        match outcome {
+            // A target that moved nothing has no rate.
+            Outcome::Rates(rates) if rates.iter().all(|rate| *rate > 0.0) => {
+                place.readings[curve].push(rates);
+            }
+            Outcome::Rates(_) => place.failed[curve] = true,
+            Outcome::Failed { target, why } => {
+                place.failed[curve] = true;
+                let direction = self.curves[curve].direction;
+                self.failures.push(Failure {
+                    target,
+                    direction,
+                    why,
+                });
+            }
+        }
+    }
+
+    /// The places of a curve that were visited, with their numbers among the positions.
+    pub(super) fn places(&self, curve: usize) -> (Vec<usize>, Vec<Place>) {
+        let positions = self.positions.iter().enumerate();
+        let visited = positions.filter(|(_, one)| !one.readings[curve].is_empty());
+        visited
+            .map(|(index, one)| {
+                let (from, to) = self.part(curve, one.position);
+                let visits = one.readings[curve].iter();
+                let place = Place {
+                    from,
+                    to,
+                    visits: visits.map(|rates| rates.iter().sum()).collect(),
+                };
+                (index, place)
+            })
+            .unzip()
+    }
+
+    /// The part of its target that a sample covers; of several targets that of the first.
+    fn part(&self, curve: usize, position: f64) -> (f64, f64) {
+        let curve = &self.curves[curve];
+        let size_bytes = self.facts[curve.members[0]].size_bytes;
+        let from = curve.offset_bytes(0, position, size_bytes);
+        let part = |bytes: u64| bytes as f64 / size_bytes as f64;
+        (part(from), part(from + curve.sample_bytes[0]))
+    }
+
+    /// Positions that a third visit has to decide.
+    pub(super) fn undecided(&self) -> Vec<f64> {
+        let mut positions: Vec<f64> = Vec::new();
+        for curve in 0..self.curves.len() {
+            if !self.curves[curve].is_alone() {
+                continue;
+            }
+            let (indices, places) = self.places(curve);
+            let undecided = fit(&places).undecided(&places);
+            let undecided = undecided.into_iter().map(|place| indices[place]);
+            positions.extend(undecided.map(|index| self.positions[index].position));
+        }
+        positions.sort_by(f64::total_cmp);
+        positions.dedup();
+        positions
+    }
+
+    /// The document, as of now.
+    pub(super) fn result(&self, is_interrupted: bool, system: System) -> ProfileResult {
+        let fits: Vec<Fit> = (0..self.curves.len())
+            .map(|curve| fit(&self.places(curve).1))
+            .collect();
+        let alone = |curve: &usize| self.curves[*curve].is_alone();
+        let all = || 0..self.curves.len();
+        ProfileResult {
+            schema: PROFILE_SCHEMA.to_owned(),
+            plan: self.plan_used(),
+            host: self.host.clone(),
+            targets: all()
+                .filter(alone)
+                .map(|curve| self.target(curve, &fits[curve]))
+                .collect(),
+            together: all()
+                .filter(|curve| !alone(curve))
+                .map(|curve| self.together(curve, &fits))
+                .collect(),
+            notes: self.notes(is_interrupted),
+            ended: if is_interrupted {
+                "interrupted"
+            } else {
+                "done"
+            }
+            .to_owned(),
+            system,
+        }
+    }
+
+    fn plan_used(&self) -> ProfilePlanUsed {
+        let plan = self.plan;
+        ProfilePlanUsed {
+            sustain_version: env!("CARGO_PKG_VERSION").to_owned(),
+            arguments: plan.arguments.clone(),
+            started: (!self.is_simulated).then(|| time_of_day(self.started_unix_s)),
+            targets: plan.targets.clone(),
+            target_names: self.facts.iter().map(|facts| facts.name.clone()).collect(),
+            record_size_bytes: plan.record_bytes,
+            depth: plan.depth,
+            engine: engine_name(plan.engine).to_owned(),
+            engine_used: self.engine_used.clone(),
+            path: plan.path.name().to_owned(),
+            budget_s: plan.budget_ns as f64 / 1e9,
+            elapsed_s: self.elapsed_s,
+            sample_s: self.sample_ns as f64 / 1e9,
+            threads: self.threads,
+            size_bytes: plan.size_bytes,
+            seed: plan.seed,
+            simulated: self.is_simulated,
+        }
+    }
+
+    fn target(&self, number: usize, fit: &Fit) -> ProfileTarget {
+        let curve = &self.curves[number];
+        let facts = &self.facts[curve.members[0]];
+        let bytes = |part: f64| (part * facts.size_bytes as f64).round() as u64;
+        let zones = fit.zones.iter().map(|zone| ProfileZone {
+            from_byte: bytes(zone.from),
+            to_byte: bytes(zone.to),
+            rate_bytes_per_s: zone.rate,
+            points: zone.places,
+        });
+        let points = self.points(number, fit);
+        let failures = self.failures.iter();
+        let errors = failures
+            .filter(|one| one.target == curve.members[0] && one.direction == curve.direction)
+            .map(|failure| failure.why.clone());
+        let mut target = ProfileTarget {
+            name: facts.name.clone(),
+            kind: facts.kind.clone(),
+            size_bytes: facts.size_bytes,
+            direction: direction_name(curve.direction).to_owned(),
+            shape: fit.shape.name().to_owned(),
+            verdict: Vec::new(),
+            mean_rate_bytes_per_s: fit.mean_rate(),
+            outer_rate_bytes_per_s: fit.outer_rate(),
+            inner_rate_bytes_per_s: fit.slowest_zone().map(|zone| zone.rate),
+            fall: fit.fall(),
+            noise: fit.noise,
+            resolution: fit.resolution,
+            zones: zones.collect(),
+            outliers: outliers(&points, fit, facts.size_bytes),
+            points,
+            errors: errors.collect(),
+        };
+        target.verdict = words::of_target(&target, fit.shape);
+        target
+    }
+
+    /// All that was visited, what failed included.
+    fn points(&self, number: usize, fit: &Fit) -> Vec<ProfilePoint> {
+        let curve = &self.curves[number];
+        let size_bytes = self.facts[curve.members[0]].size_bytes;
+        let mut fitted = fit.flags.iter().zip(&fit.values);
+        let mut points = Vec::new();
+        for one in &self.positions {
+            let rates: Vec<f64> = one.readings[number].iter().map(|rates| rates[0]).collect();
+            let (mut flag, mut value) = (None, None);
+            if !rates.is_empty()
+                && let Some((of_place, rate)) = fitted.next()
+            {
+                (flag, value) = (of_place.map(|flag: Flag| flag.name().to_owned()), *rate);
+            }
+            if one.failed[number] {
+                flag = Some("error".to_owned());
+            } else if rates.is_empty() {
+                continue;
+            }
+            points.push(ProfilePoint {
+                offset_bytes: curve.offset_bytes(0, one.position, size_bytes),
+                bytes: curve.sample_bytes[0],
+                rates_bytes_per_s: rates,
+                rate_bytes_per_s: value,
+                flag,
+            });
+        }
+        points
+    }
+
+    fn together(&self, number: usize, fits: &[Fit]) -> ProfileTogether {
+        let curve = &self.curves[number];
+        let alone: Vec<usize> = curve
+            .members
+            .iter()
+            .filter_map(|target| {
+                let is_of = |other: &Curve| {
+                    other.members == [*target] && other.direction == curve.direction
+                };
+                self.curves.iter().position(is_of)
+            })
+            .collect();
+        let points = self.together_points(number, &alone, fits);
+        let spots: Vec<Spot> = points
+            .iter()
+            .filter_map(|point| {
+                Some(Spot {
+                    position: point.position,
+                    sums: point.sums_bytes_per_s.clone(),
+                    alone: point.alone_bytes_per_s?,
+                })
+            })
+            .collect();
+        // Targets scatter apart from each other.
+        let squares = alone
+            .iter()
+            .map(|one| fits[*one].noise.powi(2))
+            .sum::<f64>();
+        let alone_noise = squares.sqrt() / alone.len().max(1) as f64;
+        let found = shared(&spots, alone_noise);
+        let fit = &fits[number];
+        let name = |target: &usize| self.facts[*target].name.clone();
+        let zones = fit.zones.iter().map(|zone| TogetherZone {
+            from: zone.from,
+            to: zone.to,
+            rate_bytes_per_s: zone.rate,
+        });
+        let best_alone = alone.iter().filter_map(|one| fits[*one].outer_rate());
+        ProfileTogether {
+            direction: direction_name(curve.direction).to_owned(),
+            targets: curve.members.iter().map(name).collect(),
+            shape: match &found {
+                None => "unknown",
+                Some(None) => "free",
+                Some(Some(limit)) => limit.kind.name(),
+            }
+            .to_owned(),
+            verdict: words::of_together(&found, fit, &spots, best_alone.fold(0.0, f64::max)),
+            mean_rate_bytes_per_s: fit.mean_rate(),
+            outer_rate_bytes_per_s: fit.outer_rate(),
+            inner_rate_bytes_per_s: fit.slowest_zone().map(|zone| zone.rate),
+            noise: fit.noise,
+            shared_limit: found.as_ref().and_then(Option::as_ref).map(limit),
+            zones: zones.collect(),
+            points,
+        }
+    }
+
+    fn together_points(&self, number: usize, alone: &[usize], fits: &[Fit]) -> Vec<TogetherPoint> {
+        let mut values: Vec<_> = alone.iter().map(|one| fits[*one].values.iter()).collect();
+        let mut points = Vec::new();
+        for one in &self.positions {
+            // Each curve's fit has an entry for every place that it visited.
+            let of_each: Vec<Option<f64>> = alone
+                .iter()
+                .zip(&mut values)
+                .map(|(curve, values)| {
+                    let is_visited = !one.readings[*curve].is_empty();
+                    is_visited
+                        .then(|| values.next().copied().flatten())
+                        .flatten()
+                })
+                .collect();
+            let visits = &one.readings[number];
+            if visits.is_empty() {
+                continue;
+            }
+            let middle = |member: usize| {
+                let rates = visits.iter().map(|rates| rates[member]);
+                super::noise::median(rates.collect())
+            };
+            points.push(TogetherPoint {
+                position: self.part(number, one.position).0,
+                sums_bytes_per_s: visits.iter().map(|rates| rates.iter().sum()).collect(),
+                rates_bytes_per_s: (0..alone.len()).map(middle).collect(),
+                alone_bytes_per_s: of_each.into_iter().sum(),
+            });
+        }
+        points
+    }
+
+    fn notes(&self, is_interrupted: bool) -> Vec<String> {
+        let mut notes = Vec::new();
+        let visits_twice = |one: &Position| one.readings.iter().any(|visits| visits.len() >= 2);
+        let twice = self
+            .positions
+            .iter()
+            .filter(|one| visits_twice(one))
+            .count();
+        if twice == 0 && !self.positions.is_empty() {
+            notes.push(
+                "every place was visited once only: what is slow there may have been a passing \
+                 disturbance"
+                    .to_owned(),
+            );
+        } else if self.is_cut_short && !is_interrupted && twice < self.positions.len() {
+            notes.push(format!(
+                "the time was over when {twice} of {} places had been visited twice: a longer \
+                 --budget gives all of them their second visit",
+                self.positions.len()
+            ));
+        }
+        for (number, curve) in self.curves.iter().enumerate() {
+            let facts = &self.facts[curve.members[0]];
+            let visits: Vec<Vec<f64>> = self
+                .places(number)
+                .1
+                .into_iter()
+                .map(|one| one.visits)
+                .collect();
+            if let Some(drift) = drift(&visits).filter(|_| curve.is_alone())
+                && (drift - 1.0).abs() > DRIFT_SAID
+            {
+                notes.push(words::of_drift(&facts.name, drift));
+            }
+        }
+        for facts in &self.facts {
+            if facts.kind.contains("file") {
+                notes.push(format!(
+                    "{}: positions are those in the file; where they lie on the disk is the file \
+                     system's choice",
+                    facts.name
+                ));
+            }
+        }
+        let writes = self
+            .curves
+            .iter()
+            .any(|curve| curve.direction == Direction::Write);
+        if writes {
+            notes.push(
+                "a written sample counts until it is flushed to the disk, the way there included"
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+}
+
+fn limit(shared: &Shared) -> SharedLimit {
+    SharedLimit {
+        kind: shared.kind.name().to_owned(),
+        rate_bytes_per_s: shared.rate,
+        binds_until: shared.until,
+        loss: shared.loss,
+    }
+}

@@ -1,0 +1,24 @@
+//! What a target gives at each of its positions: samples spread over it, more where the rate
+//! changes, everything twice; zones, places that fall out of them, and what several targets share.
+//! plan -> curves -> schedule -> samples -> fit -> verdict -> result.
+
+mod conclude;
+mod event;
+mod fit;
+mod noise;
+mod open;
+mod outliers;
+mod partition;
+mod plan;
+pub mod result;
+mod run;
+mod sample;
+mod schedule;
+mod shape;
+mod together;
+mod words;
+
+pub use event::{ProfileEvent, ProfileObserver, Sampled, Sampling};
+pub use open::rehearse_profile;
+pub use plan::ProfilePlan;
+pub use run::profile;

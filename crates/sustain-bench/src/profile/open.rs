@@ -1,0 +1,110 @@
+//! What stands before a profile: the targets opened, the curves that are to be sampled, and what is
+//! going to be done, in words. The run calls it; nothing is written here.
+
+use sustain_disk::target::{Direction, TargetKind};
+use sustain_disk::units::{Duration, Size};
+use sustain_host::Roots;
+
+use super::plan::ProfilePlan;
+use super::sample::Curve;
+use crate::error::MeasureError;
+use crate::plan::Plan;
+use crate::session::Session;
+
+/// A curve has positions enough if so many samples lie beside each other.
+pub(super) const POSITIONS_MIN: u64 = 8;
+
+/// Says what `profile` would do, write and destroy, and does nothing.
+///
+/// # Errors
+/// As [`super::profile`], as far as that shows before the work begins.
+pub fn rehearse_profile(plan: &ProfilePlan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
+    plan.check()?;
+    let measuring = Plan {
+        dry_run: true,
+        ..plan.measuring()
+    };
+    let session = open(plan, &measuring, roots)?;
+    let curves = curves(plan, &session);
+    let sample_ns = plan.sample_ns(curves.len())?;
+    let mut statements = session.notes.clone();
+    let is_in = |direction| curves.iter().any(|curve| curve.direction == direction);
+    let verb = match (is_in(Direction::Write), is_in(Direction::Read)) {
+        (true, true) => "write and read",
+        (true, false) => "write",
+        _ => "read",
+    };
+    for target in &session.targets {
+        statements.push(format!(
+            "would {verb} {} ({}): samples of about {} at positions over its first {}",
+            target.target.name,
+            target.target.kind,
+            Duration(sample_ns),
+            Size(target.size_bytes)
+        ));
+    }
+    let together = if session.targets.len() > 1 {
+        ", each target alone and all at once"
+    } else {
+        ""
+    };
+    statements.push(format!(
+        "would take {} at the most{together}",
+        Duration(plan.budget_ns)
+    ));
+    Ok(statements)
+}
+
+/// Opens the targets and looks whether they are large enough.
+pub(super) fn open(
+    plan: &ProfilePlan,
+    measuring: &Plan,
+    roots: &Roots,
+) -> Result<Session, MeasureError> {
+    let mut session = Session::open(measuring, roots)?;
+    let reads = plan.directions.contains(&Direction::Read) || session.direction == Direction::Read;
+    for target in &mut session.targets {
+        // What is to be read must have been written.
+        let kind = target.target.kind;
+        let is_empty = kind == TargetKind::ScratchFile
+            || (kind == TargetKind::File && target.target.capacity_bytes.is_none());
+        target.needs_prewrite |= reads && is_empty;
+        let least = plan.sample_bytes_min();
+        if target.size_bytes / POSITIONS_MIN < least {
+            return Err(MeasureError::Usage(format!(
+                "{} has {}, and a profile takes at least {POSITIONS_MIN} samples of {}: give a \
+                 smaller --record-size or --depth",
+                target.target.name,
+                Size(target.size_bytes),
+                Size(least)
+            )));
+        }
+    }
+    Ok(session)
+}
+
+/// Each target alone, then all at once; once per direction.
+pub(super) fn curves(plan: &ProfilePlan, session: &Session) -> Vec<Curve> {
+    let directions = if plan.directions.is_empty() {
+        vec![session.direction]
+    } else {
+        plan.directions.clone()
+    };
+    let all: Vec<usize> = (0..session.targets.len()).collect();
+    let mut curves = Vec::new();
+    for direction in directions {
+        let curve = |members: Vec<usize>| Curve {
+            direction,
+            sample_bytes: vec![plan.sample_bytes_min(); members.len()],
+            members,
+            record_bytes: plan.record_bytes,
+            time_ns: 0,
+            expected_ns: 0,
+        };
+        curves.extend(all.iter().map(|target| curve(vec![*target])));
+        if all.len() > 1 {
+            curves.push(curve(all.clone()));
+        }
+    }
+    curves
+}

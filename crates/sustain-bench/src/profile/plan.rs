@@ -1,0 +1,170 @@
+//! What a profile is asked to do, as the user said it; nothing here touches a disk.
+
+use sustain_disk::engine::EngineChoice;
+use sustain_disk::layout::Layout;
+use sustain_disk::meter::IntervalRule;
+use sustain_disk::target::{DataPath, Direction};
+
+use crate::error::MeasureError;
+use crate::plan::Plan;
+
+/// A shorter sample says nothing of a disk,
+const SAMPLE_NS_MIN: u64 = 100_000_000;
+/// and a longer one nothing more.
+const SAMPLE_NS_MAX: u64 = 1_000_000_000;
+/// A curve is to have so many samples in all, if the time allows it.
+const SAMPLES: u64 = 240;
+/// And no fewer than these: eight positions, twice, and what comes before them.
+const SAMPLES_MIN: u64 = 20;
+/// A sample has so many requests besides those that fill the queue.
+const REQUESTS_MORE: u64 = 4;
+
+/// Everything that can be asked of `profile`.
+#[derive(Debug, Clone)]
+pub struct ProfilePlan {
+    /// The targets as typed.
+    pub targets: Vec<String>,
+    /// Which ways; none lets the targets decide.
+    pub directions: Vec<Direction>,
+    /// Bytes per request.
+    pub record_bytes: u64,
+    /// Requests in flight per target.
+    pub depth: u32,
+    /// How they are issued.
+    pub engine: EngineChoice,
+    /// Past the page cache or through it.
+    pub path: DataPath,
+    /// How long all may take, once files are written.
+    pub budget_ns: u64,
+    /// The part of each target that is used.
+    pub size_bytes: Option<u64>,
+    /// Write files once before the clock starts.
+    pub prewrite: bool,
+    /// What may be destroyed, as typed.
+    pub destroy: Vec<String>,
+    /// Seed of data and simulated machines.
+    pub seed: u64,
+    /// The arguments as typed.
+    pub arguments: Vec<String>,
+}
+
+impl ProfilePlan {
+    /// Two minutes on `targets`, everything else as the command line has it by default.
+    pub fn new(targets: Vec<String>) -> ProfilePlan {
+        ProfilePlan {
+            targets,
+            directions: Vec::new(),
+            record_bytes: 1 << 20,
+            depth: 8,
+            engine: EngineChoice::Auto,
+            path: DataPath::Direct,
+            budget_ns: 120_000_000_000,
+            size_bytes: None,
+            prewrite: true,
+            destroy: Vec::new(),
+            seed: 0,
+            arguments: Vec::new(),
+        }
+    }
+
+    /// Looks for demands that make no sense, as far as that shows without the targets.
+    ///
+    /// # Errors
+    /// [`MeasureError::Usage`], saying which and what to do.
+    pub fn check(&self) -> Result<(), MeasureError> {
+        let is_simulated = |name: &&String| name.starts_with("sim:");
+        let simulated = self.targets.iter().filter(is_simulated).count();
+        let usage = |text: &str| Err(MeasureError::Usage(text.to_owned()));
+        if simulated > 0 && simulated < self.targets.len() {
+            return usage(
+                "simulated disks and real ones share nothing: profile the ones without the others",
+            );
+        }
+        if self.targets.iter().any(|name| name == "null:") {
+            return usage("null: has no positions: name a block device, a file or a directory");
+        }
+        Ok(())
+    }
+
+    /// The least that a sample takes of a target.
+    pub(super) fn sample_bytes_min(&self) -> u64 {
+        (u64::from(self.depth) + REQUESTS_MORE).saturating_mul(self.record_bytes)
+    }
+
+    /// How long a sample is to take where so many curves are sampled, or why the budget is too
+    /// short for them.
+    pub(super) fn sample_ns(&self, curves: usize) -> Result<u64, MeasureError> {
+        let curves = curves.max(1) as u64;
+        let least_ns = SAMPLES_MIN * curves * SAMPLE_NS_MIN;
+        if self.budget_ns < least_ns {
+            let budget = sustain_disk::units::Duration(self.budget_ns);
+            let least = sustain_disk::units::Duration(least_ns);
+            return Err(MeasureError::Usage(format!(
+                "--budget {budget} has no room for {curves} curve{}, each twice at 8 positions: \
+                 give {least} or more{}",
+                if curves == 1 { "" } else { "s" },
+                if curves == 1 {
+                    ""
+                } else {
+                    ", or fewer targets"
+                }
+            )));
+        }
+        let sample_ns = self.budget_ns / (SAMPLES * curves);
+        Ok(sample_ns.clamp(SAMPLE_NS_MIN, SAMPLE_NS_MAX))
+    }
+
+    /// How the targets are opened for all directions at once.
+    pub(super) fn measuring(&self) -> Plan {
+        let writes = self.directions.contains(&Direction::Write);
+        Plan {
+            direction: match (writes, self.directions.first()) {
+                // A descriptor that may be written may be read as well.
+                (true, _) => Some(Direction::Write),
+                (false, first) => first.copied(),
+            },
+            record_bytes: self.record_bytes,
+            depth: self.depth,
+            engine: self.engine,
+            path: self.path,
+            layout: Layout::Independent,
+            time_ns: Some(SAMPLE_NS_MAX),
+            size_bytes: self.size_bytes,
+            interval: IntervalRule::Bytes(self.record_bytes),
+            prewrite: self.prewrite,
+            confirm: false,
+            destroy: self.destroy.clone(),
+            seed: self.seed,
+            arguments: self.arguments.clone(),
+            ..Plan::new(self.targets.clone())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_gets_shorter_with_more_curves_and_a_budget_has_its_least() {
+        let plan = |budget_s: u64| ProfilePlan {
+            budget_ns: budget_s * 1_000_000_000,
+            ..ProfilePlan::new(vec![".".to_owned()])
+        };
+        assert_eq!(plan(120).sample_ns(1).unwrap(), 500_000_000);
+        assert_eq!(plan(120).sample_ns(5).unwrap(), 100_000_000);
+        assert_eq!(plan(36_000).sample_ns(1).unwrap(), 1_000_000_000);
+        let why = plan(2).sample_ns(3).unwrap_err().to_string();
+        assert!(why.contains("give 6 s or more"), "{why}");
+    }
+
+    #[test]
+    fn what_has_no_positions_is_refused() {
+        let refused = |targets: &[&str]| {
+            let targets = targets.iter().map(|name| (*name).to_owned()).collect();
+            ProfilePlan::new(targets).check().unwrap_err().to_string()
+        };
+        assert!(refused(&["null:"]).contains("no positions"));
+        assert!(refused(&["sim:a.toml", "/data"]).contains("share nothing"));
+    }
+}

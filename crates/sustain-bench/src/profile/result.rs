@@ -1,0 +1,224 @@
+//! The one versioned document of a profile: asked, machine, rate against position, what follows.
+//!
+//! The run fills it, the faces draw it, `--json` writes it, `measure` and `record` take it to know
+//! what a place gives. All rates are bytes per second, all places bytes from a target's start.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+pub use sustain_session::System;
+
+pub use crate::result::Host;
+
+/// The `schema` of a [`ProfileResult`] as this version writes it.
+pub const PROFILE_SCHEMA: &str = "sustain.profile/1";
+
+/// What `sustain profile` was asked, what it measured, and what it says of the targets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileResult {
+    /// Always `sustain.profile/1`; a reader refuses what it does not know.
+    pub schema: String,
+    /// What was asked, and what became of it.
+    pub plan: ProfilePlanUsed,
+    /// The machine.
+    pub host: Host,
+    /// Each target alone, once per direction.
+    pub targets: Vec<ProfileTarget>,
+    /// All targets at once, once per direction; empty for a single target.
+    pub together: Vec<ProfileTogether>,
+    /// What a reader must know to read the figures right, in plain words.
+    pub notes: Vec<String>,
+    /// `done` or `interrupted`.
+    pub ended: String,
+    /// The machine alongside.
+    pub system: System,
+}
+
+/// What was asked for and what was used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfilePlanUsed {
+    /// Version of the tool that made the run.
+    pub sustain_version: String,
+    /// The arguments as typed, to repeat the run.
+    pub arguments: Vec<String>,
+    /// Start, UTC, RFC 3339. Simulated runs have none.
+    pub started: Option<String>,
+    /// The targets as typed.
+    pub targets: Vec<String>,
+    /// The targets by name, simulated disks one by one.
+    pub target_names: Vec<String>,
+    /// Bytes per request.
+    pub record_size_bytes: u64,
+    /// Requests kept in flight per target.
+    pub depth: u32,
+    /// The engine asked for.
+    pub engine: String,
+    /// The engine that did the work; null if nothing was measured.
+    pub engine_used: Option<String>,
+    /// `direct` or `buffered`.
+    pub path: String,
+    /// How long all measuring was allowed to take.
+    pub budget_s: f64,
+    /// How long it took, from the first sample to the last.
+    pub elapsed_s: f64,
+    /// About how long one sample takes.
+    pub sample_s: f64,
+    /// Drivers used at the most; each is one thread with one engine.
+    pub threads: u32,
+    /// The part of each target that is used, if it was given.
+    pub size_bytes: Option<u64>,
+    /// Seed of the data and of simulated machines.
+    pub seed: u64,
+    /// Whether time was simulated.
+    pub simulated: bool,
+}
+
+/// One target alone, in one direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileTarget {
+    /// Its name.
+    pub name: String,
+    /// `block device`, `file`, `scratch file` or `simulated disk`.
+    pub kind: String,
+    /// The part of it that was looked at, from its start.
+    pub size_bytes: u64,
+    /// `write` or `read`.
+    pub direction: String,
+    /// `zones`, `smooth`, `flat`, or `unknown` where too little was measured.
+    pub shape: String,
+    /// What follows, in plain words, the most important first.
+    pub verdict: Vec<String>,
+    /// What going over all of it once gives: all bytes over all time. Null if unknown.
+    pub mean_rate_bytes_per_s: Option<f64>,
+    /// The rate of the first zone.
+    pub outer_rate_bytes_per_s: Option<f64>,
+    /// The rate of the slowest zone: what can be promised at every place but the outliers.
+    pub inner_rate_bytes_per_s: Option<f64>,
+    /// How far the slowest zone is below the fastest, 0 to 1.
+    pub fall: Option<f64>,
+    /// Standard deviation of a sample, as a part of its rate.
+    pub noise: f64,
+    /// An effect of the position smaller than this part of the rate would not have been seen.
+    pub resolution: f64,
+    /// Stretches of one rate, in the order of position, without gaps.
+    pub zones: Vec<ProfileZone>,
+    /// Places that fall out of their zone.
+    pub outliers: Vec<ProfileOutlier>,
+    /// Every place that was sampled, in the order of position.
+    pub points: Vec<ProfilePoint>,
+    /// Requests that failed, in the order of time: what happened and what to do.
+    pub errors: Vec<String>,
+}
+
+/// A stretch of one rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileZone {
+    /// Its first byte.
+    pub from_byte: u64,
+    /// The byte after its last.
+    pub to_byte: u64,
+    /// Its rate.
+    pub rate_bytes_per_s: f64,
+    /// How many places it rests on.
+    pub points: usize,
+}
+
+/// A place that falls out of its zone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileOutlier {
+    /// The first byte of the samples that show it.
+    pub from_byte: u64,
+    /// The byte after their last.
+    pub to_byte: u64,
+    /// `bad_spot`, `missed_revolutions`, `disturbance` or `error`.
+    pub kind: String,
+    /// Its rate there, the slowest seen; null if nothing could be read or written.
+    pub rate_bytes_per_s: Option<f64>,
+    /// The rate of its zone.
+    pub zone_rate_bytes_per_s: Option<f64>,
+    /// For people.
+    pub words: String,
+}
+
+/// A place that was sampled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfilePoint {
+    /// Where the sample begins.
+    pub offset_bytes: u64,
+    /// How far it goes.
+    pub bytes: u64,
+    /// The rate at each visit, in the order of time.
+    pub rates_bytes_per_s: Vec<f64>,
+    /// What it counts with: the middle of its visits, disturbances left out. Null if none came to
+    /// an end.
+    pub rate_bytes_per_s: Option<f64>,
+    /// Null, or why it does not belong to its zone: `bad_spot`, `missed_revolutions`,
+    /// `disturbance` or `error`.
+    pub flag: Option<String>,
+}
+
+/// All targets at once, in one direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileTogether {
+    /// `write` or `read`.
+    pub direction: String,
+    /// The targets' names, as in the points' rates.
+    pub targets: Vec<String>,
+    /// `free`, `limit`, `collapse`, or `unknown` where too little was measured.
+    pub shape: String,
+    /// What follows, in plain words, the most important first.
+    pub verdict: Vec<String>,
+    /// What going over all of them at the same time gives: all bytes over all time.
+    pub mean_rate_bytes_per_s: Option<f64>,
+    /// The sum at the start of the targets.
+    pub outer_rate_bytes_per_s: Option<f64>,
+    /// The least sum of a zone: what can be promised.
+    pub inner_rate_bytes_per_s: Option<f64>,
+    /// Standard deviation of a sample's sum, as a part of it.
+    pub noise: f64,
+    /// What the targets share and where it binds; null if each gives what it gives alone.
+    pub shared_limit: Option<SharedLimit>,
+    /// Stretches of one sum, in the order of position; a position is a part of each target, 0 to 1.
+    pub zones: Vec<TogetherZone>,
+    /// Every position that was sampled.
+    pub points: Vec<TogetherPoint>,
+}
+
+/// Something that the targets share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SharedLimit {
+    /// `limit`: the sum stays level; `collapse`: the sum is erratic, or rises while the targets
+    /// fall, as where revolutions are missed.
+    pub kind: String,
+    /// What it lets through: of a limit the level, of a collapse what the targets need where it no
+    /// longer binds. Null for a collapse that binds to the end.
+    pub rate_bytes_per_s: Option<f64>,
+    /// From this position on it no longer binds, as a part of each target, 0 to 1; null if it
+    /// binds to the end.
+    pub binds_until: Option<f64>,
+    /// How much of what the targets give alone is lost where it binds, 0 to 1.
+    pub loss: f64,
+}
+
+/// A stretch of one sum.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TogetherZone {
+    /// Where it begins, as a part of each target.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// The sum.
+    pub rate_bytes_per_s: f64,
+}
+
+/// All targets at one position.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TogetherPoint {
+    /// Where, as a part of each target, 0 to 1.
+    pub position: f64,
+    /// The sum at each visit, in the order of time.
+    pub sums_bytes_per_s: Vec<f64>,
+    /// Each target's rate, the middle of the visits.
+    pub rates_bytes_per_s: Vec<f64>,
+    /// What the targets give alone there, added up; null if one of them is unknown there.
+    pub alone_bytes_per_s: Option<f64>,
+}

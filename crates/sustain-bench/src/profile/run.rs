@@ -1,0 +1,441 @@
+//! A profile from beginning to end: open, write files once, first runs that do not count, the first
+//! pass, more where it changes, the second pass, third visits, conclude.
+
+use sustain_disk::clock::{Timestamp, unix_seconds};
+use sustain_disk::target::Direction;
+use sustain_host::Roots;
+use sustain_session::{Alongside, Stop};
+
+use super::conclude::Profiled;
+use super::event::{ProfileEvent, ProfileObserver, Sampled, Sampling};
+use super::fit::fit;
+use super::open::{POSITIONS_MIN, curves, open};
+use super::plan::ProfilePlan;
+use super::result::ProfileResult;
+use super::sample::{Curve, Outcome, bytes_of, outcome_of, setup_of};
+use super::schedule::{Known, coarse, splits, spread};
+use crate::error::MeasureError;
+use crate::event::Event;
+use crate::faces::beside;
+use crate::phase::PhaseOutcome;
+use crate::setup::PhaseSetup;
+use crate::stage::{Stage, host};
+
+/// The first pass may take this part of the time,
+const COARSE_SHARE: f64 = 0.28;
+/// with what is split up to here. The second pass takes as long again, the rest is for third visits.
+const SPLIT_SHARE: f64 = 0.44;
+const COARSE_MAX: usize = 257;
+const POSITIONS_MAX: usize = 1024;
+/// Where a first run is made; the next place if that cannot be read.
+const FIRST_POSITIONS: [f64; 3] = [0.0, 0.5, 0.25];
+/// The longest a first run may take, of a disk as slow as a floppy.
+const FIRST_NS_MAX: u64 = 5_000_000_000;
+/// With several real targets the first run at once is long enough to tell whether one driver does.
+const FIRST_NS_MIN: u64 = 1_500_000_000;
+/// A sample that takes so many times what is expected has met something: it ends.
+const PATIENCE: u64 = 6;
+/// All at once each gets less, and is given up to so much more time.
+const TOGETHER_TIMES: u64 = 4;
+/// A target at which so many places failed is given up.
+const FAILURES_MAX: usize = 5;
+/// What a sample costs besides its bytes: threads, queues, a seek.
+const OVERHEAD_NS: u64 = 25_000_000;
+
+/// Samples targets over their positions and says what each place gives.
+///
+/// `stop` ends the work early; the result is of what was measured until then.
+///
+/// # Errors
+/// [`MeasureError`]; a target that fails at a place is part of the result instead.
+pub fn profile(
+    plan: &ProfilePlan,
+    roots: &Roots,
+    stop: &Stop,
+    observer: &mut ProfileObserver<'_>,
+) -> Result<ProfileResult, MeasureError> {
+    plan.check()?;
+    let measuring = plan.measuring();
+    let mut session = open(plan, &measuring, roots)?;
+    let curves = curves(plan, &session);
+    let sample_ns = plan.sample_ns(curves.len())?;
+    let work = |observer: &mut ProfileObserver<'_>| {
+        let devices = host(&session, roots).devices;
+        let mut alongside = Alongside::start(roots, &session.clock, &devices);
+        let stage = Stage {
+            plan: &measuring,
+            session: &session,
+            stop,
+            alongside: &mut alongside,
+        };
+        let profiled = Profiled::new(plan, &session, curves, sample_ns, host(&session, roots));
+        Profile {
+            stage,
+            observer,
+            threads: 1,
+            profiled,
+            start: session.clock.now(),
+            visited: 0,
+            visited_ns: 0,
+        }
+        .run()
+    };
+    let result = if session.clock.is_virtual() {
+        // No disk waits in virtual time, and a repeated run is to be told alike.
+        work(observer)
+    } else {
+        beside(observer, work)
+    };
+    if result.is_ok() {
+        session.created.keep();
+    }
+    result
+}
+
+/// A profile under way.
+struct Profile<'a, 'b> {
+    stage: Stage<'a>,
+    observer: &'a mut ProfileObserver<'b>,
+    threads: u32,
+    profiled: Profiled<'a>,
+    start: Timestamp,
+    /// How many positions were visited, and how long that took.
+    visited: u64,
+    visited_ns: u64,
+}
+
+/// Why a pass ended before all its positions were visited.
+struct Over;
+
+impl Profile<'_, '_> {
+    fn run(mut self) -> Result<ProfileResult, MeasureError> {
+        for note in &self.stage.session.notes {
+            (self.observer)(ProfileEvent::Note(note.clone()));
+        }
+        if let Some(why) = self.stage.alongside.unreadable().map(str::to_owned) {
+            (self.observer)(ProfileEvent::Note(why));
+        }
+        self.profiled.started_unix_s = unix_seconds();
+        let observer = &mut *self.observer;
+        self.stage.prewrite(&mut |event| prepare(observer, event))?;
+        self.start = self.stage.session.clock.now();
+        self.first_runs()?;
+        let over = self.passes()?;
+        let is_interrupted = self.stage.stop.reason().is_some();
+        if over.is_err() && !is_interrupted {
+            self.profiled.is_cut_short = true;
+        }
+        self.profiled.threads = self.threads;
+        self.profiled.elapsed_s = self.elapsed_ns() as f64 / 1e9;
+        let system = self.stage.alongside.finish(self.start);
+        Ok(self.profiled.result(is_interrupted, system))
+    }
+
+    fn elapsed_ns(&self) -> u64 {
+        self.stage.session.clock.now().since_ns(self.start)
+    }
+
+    /// How many positions there is time for until this part of the budget is spent.
+    fn visits_until(&self, share: f64) -> usize {
+        let left_ns =
+            (self.profiled.plan.budget_ns as f64 * share - self.elapsed_ns() as f64).max(0.0);
+        (left_ns / self.visit_ns().max(1) as f64) as usize
+    }
+
+    /// How long a position takes: as those before, or as is expected.
+    fn visit_ns(&self) -> u64 {
+        let curves = self.profiled.curves.iter();
+        let overhead_ns = if self.stage.session.clock.is_virtual() {
+            0
+        } else {
+            OVERHEAD_NS
+        };
+        let expected: u64 = curves.map(|curve| curve.expected_ns + overhead_ns).sum();
+        self.visited_ns
+            .checked_div(self.visited)
+            .unwrap_or(expected)
+    }
+
+    /// First runs do not count: caches fill, disks wake up, and they show how fast each is and how
+    /// many drivers all of them need.
+    fn first_runs(&mut self) -> Result<(), MeasureError> {
+        for number in 0..self.profiled.curves.len() {
+            if self.stage.stop.reason().is_some() {
+                return Ok(());
+            }
+            if self.profiled.curves[number].is_alone() {
+                self.first_run_alone(number)?;
+            } else {
+                self.first_run_together(number)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn first_run_alone(&mut self, number: usize) -> Result<(), MeasureError> {
+        let least = self.profiled.plan.sample_bytes_min();
+        let record = self.profiled.plan.record_bytes;
+        let sample_ns = self.profiled.sample_ns;
+        let target = self.profiled.curves[number].members[0];
+        let most = self.stage.session.targets[target].size_bytes / POSITIONS_MIN;
+        // First a few requests, then as many as go into a sample at their rate.
+        for _ in 0..2 {
+            self.profiled.curves[number].time_ns = FIRST_NS_MAX.max(sample_ns);
+            let Some(rate) = self.first_rate(number)? else {
+                return Ok(());
+            };
+            let fitting = (rate * sample_ns as f64 / 1e9) as u64;
+            let bytes = fitting.clamp(least, most.max(least)) / record * record;
+            let curve = &mut self.profiled.curves[number];
+            curve.sample_bytes = vec![bytes];
+            curve.expected_ns = (bytes as f64 / rate.max(1.0) * 1e9) as u64;
+        }
+        let curve = &mut self.profiled.curves[number];
+        curve.time_ns = curve.expected_ns.max(sample_ns) * PATIENCE;
+        Ok(())
+    }
+
+    /// The rate of a first run; none if the user wants to end.
+    fn first_rate(&mut self, number: usize) -> Result<Option<f64>, MeasureError> {
+        let mut failure = None;
+        for position in FIRST_POSITIONS {
+            let session = self.stage.session;
+            let curve = self.profiled.curves[number].clone();
+            let setup = setup_of(&curve, position, session, &self.stage.setup(self.threads));
+            session.machines.begin_run();
+            let observer = &mut *self.observer;
+            let tell = &mut |event| prepare(observer, event);
+            let (phase, _) = self.stage.run_phase(&setup, tell)?;
+            if self.stage.stop.reason().is_some() {
+                return Ok(None);
+            }
+            self.profiled.remember(&phase);
+            match outcome_of(&curve, session, &phase) {
+                Outcome::Rates(rates) if bytes_of(&phase) > 0 => return Ok(rates.first().copied()),
+                Outcome::Rates(_) => {}
+                Outcome::Failed { .. } => {
+                    let failures = phase.collected.targets.iter().flat_map(|one| &one.failures);
+                    let name = &session.targets[curve.members[0]].target.name;
+                    let mut errors =
+                        failures.map(|failure| crate::conclude::request_error(failure, name));
+                    failure = errors.next();
+                }
+            }
+        }
+        match failure {
+            Some(failure) => Err(MeasureError::Prewrite(failure)),
+            None => Err(MeasureError::Usage(format!(
+                "no request of a first run came back within {}: use a smaller --record-size",
+                sustain_disk::units::Duration(FIRST_NS_MAX)
+            ))),
+        }
+    }
+
+    /// All at once, at the samples that each takes alone.
+    fn first_run_together(&mut self, number: usize) -> Result<(), MeasureError> {
+        let session = self.stage.session;
+        let sample_ns = self.profiled.sample_ns;
+        let mut curve = self.profiled.curves[number].clone();
+        let alone = self.profiled.curves.iter();
+        let alone: Vec<&Curve> = alone
+            .filter(|other| other.is_alone() && other.direction == curve.direction)
+            .collect();
+        curve.sample_bytes = alone.iter().map(|other| other.sample_bytes[0]).collect();
+        let longest = alone.iter().map(|other| other.expected_ns).max();
+        let alone_ns = longest.unwrap_or(sample_ns);
+        curve.time_ns = alone_ns * TOGETHER_TIMES;
+        if !session.clock.is_virtual() {
+            curve.time_ns = curve.time_ns.max(FIRST_NS_MIN);
+        }
+        session.machines.begin_run();
+        let observer = &mut *self.observer;
+        let mut tell = |event| prepare(observer, event);
+        let change = |like: PhaseSetup| PhaseSetup {
+            // It ends with its time, so that a driver without CPU time left is seen.
+            bytes: None,
+            wraps: Some(true),
+            may_start_anew: like.may_start_anew,
+            ..setup_of(&curve, 0.0, session, &like)
+        };
+        let (phase, threads, _) = self.stage.run_with_threads(change, &mut tell)?;
+        self.threads = self.threads.max(threads);
+        self.profiled.remember(&phase);
+        let least = self.profiled.plan.sample_bytes_min() as f64;
+        let needed = match outcome_of(&curve, session, &phase) {
+            Outcome::Rates(rates) => {
+                let times = rates.iter().map(|rate| least / rate.max(1.0) * 1e9);
+                times.fold(0.0, f64::max) as u64
+            }
+            Outcome::Failed { .. } => alone_ns,
+        };
+        curve.expected_ns = needed.clamp(alone_ns, alone_ns * TOGETHER_TIMES);
+        curve.time_ns = curve.expected_ns;
+        self.profiled.curves[number] = curve;
+        Ok(())
+    }
+
+    /// The least distance between positions at which samples do not overlap.
+    fn least_gap(&self) -> f64 {
+        let curves = self.profiled.curves.iter().filter(|curve| curve.is_alone());
+        let gaps = curves.map(|curve| {
+            let size_bytes = self.stage.session.targets[curve.members[0]].size_bytes;
+            let sample = curve.sample_bytes[0] as f64;
+            sample / (size_bytes as f64 - sample)
+        });
+        gaps.fold(0.0, f64::max)
+    }
+
+    fn passes(&mut self) -> Result<Result<(), Over>, MeasureError> {
+        let least_gap = self.least_gap();
+        let apart = (1.0 / least_gap.max(1e-6)) as usize + 1;
+        let fitting = self.visits_until(COARSE_SHARE);
+        let count = fitting.clamp(POSITIONS_MIN as usize, COARSE_MAX).min(apart);
+        let positions = coarse(count);
+        self.profiled.reserve(&positions);
+        let order: Vec<f64> = spread(count).into_iter().map(|at| positions[at]).collect();
+        let mut visited = order.clone();
+        if self.pass("first pass", &order)?.is_err() {
+            return Ok(Err(Over));
+        }
+        loop {
+            let room = self
+                .visits_until(SPLIT_SHARE)
+                .min(POSITIONS_MAX.saturating_sub(visited.len()));
+            let most = (count / 4).max(4).min(room);
+            let split = self.splits(least_gap, most);
+            if split.is_empty() {
+                break;
+            }
+            self.profiled.reserve(&split);
+            let order = spread(split.len());
+            let order: Vec<f64> = order.into_iter().map(|at| split[at]).collect();
+            visited.extend(&order);
+            if self.pass("where it changes", &order)?.is_err() {
+                return Ok(Err(Over));
+            }
+        }
+        // Backwards: then both visits of every position have the same middle in time.
+        visited.reverse();
+        if self.pass("second pass", &visited)?.is_err() {
+            return Ok(Err(Over));
+        }
+        let undecided = self.profiled.undecided();
+        self.pass("third visits", &undecided)
+    }
+
+    fn splits(&self, least_gap: f64, most: usize) -> Vec<f64> {
+        let known: Vec<Known> = (0..self.profiled.curves.len())
+            .map(|curve| {
+                let (indices, places) = self.profiled.places(curve);
+                let found = fit(&places);
+                let mut rates = vec![None; self.profiled.positions.len()];
+                for (index, value) in indices.into_iter().zip(found.values) {
+                    rates[index] = value;
+                }
+                Known {
+                    rates,
+                    noise: found.noise,
+                }
+            })
+            .collect();
+        let positions = self.profiled.positions.iter();
+        let positions: Vec<f64> = positions.map(|one| one.position).collect();
+        splits(&positions, &known, least_gap, most)
+    }
+
+    /// Visits positions in this order.
+    fn pass(
+        &mut self,
+        pass: &'static str,
+        order: &[f64],
+    ) -> Result<Result<(), Over>, MeasureError> {
+        for (index, position) in order.iter().enumerate() {
+            let left_ns = self
+                .profiled
+                .plan
+                .budget_ns
+                .saturating_sub(self.elapsed_ns());
+            if self.stage.stop.reason().is_some() || left_ns < self.visit_ns() {
+                return Ok(Err(Over));
+            }
+            let sampling = Sampling {
+                pass,
+                number: index + 1,
+                of: order.len(),
+                remaining_s: left_ns as f64 / 1e9,
+                position: *position,
+            };
+            let before_ns = self.elapsed_ns();
+            let Some(rates) = self.visit(&sampling)? else {
+                return Ok(Err(Over));
+            };
+            self.visited += 1;
+            self.visited_ns += self.elapsed_ns() - before_ns;
+            (self.observer)(ProfileEvent::Sampled(Sampled {
+                sampling,
+                rates_bytes_per_s: rates,
+            }));
+        }
+        Ok(Ok(()))
+    }
+
+    /// Samples every curve at a position; none if the user wants to end.
+    fn visit(&mut self, sampling: &Sampling) -> Result<Option<Vec<Option<f64>>>, MeasureError> {
+        let mut rates = Vec::new();
+        let mut failed: Vec<(Direction, usize)> = Vec::new();
+        for number in 0..self.profiled.curves.len() {
+            let curve = self.profiled.curves[number].clone();
+            let mut members = curve.members.iter();
+            let is_out = members.any(|target| {
+                failed.contains(&(curve.direction, *target))
+                    || self.profiled.failures(*target, curve.direction) >= FAILURES_MAX
+            });
+            if is_out {
+                rates.push(None);
+                continue;
+            }
+            let Some(outcome) = self.sample(&curve, sampling)? else {
+                return Ok(None);
+            };
+            rates.push(match &outcome {
+                Outcome::Rates(rates) => Some(rates.iter().sum()),
+                Outcome::Failed { target, .. } => {
+                    failed.push((curve.direction, *target));
+                    None
+                }
+            });
+            self.profiled.take(number, sampling.position, outcome);
+        }
+        Ok(Some(rates))
+    }
+
+    fn sample(
+        &mut self,
+        curve: &Curve,
+        sampling: &Sampling,
+    ) -> Result<Option<Outcome>, MeasureError> {
+        let session = self.stage.session;
+        session.machines.begin_run();
+        let like = self.stage.setup(self.threads);
+        let setup = setup_of(curve, sampling.position, session, &like);
+        let observer = &mut *self.observer;
+        let mut tell = |event: Event| match event {
+            Event::Live(live) => observer(ProfileEvent::Live(sampling.clone(), live)),
+            Event::Note(note) => observer(ProfileEvent::Note(note)),
+            Event::Interval { .. } => {}
+        };
+        let (phase, _): (PhaseOutcome, _) = self.stage.run_phase(&setup, &mut tell)?;
+        if self.stage.stop.reason().is_some() {
+            return Ok(None);
+        }
+        Ok(Some(outcome_of(curve, session, &phase)))
+    }
+}
+
+fn prepare(observer: &mut ProfileObserver<'_>, event: Event) {
+    match event {
+        Event::Live(live) => observer(ProfileEvent::Preparing(live)),
+        Event::Note(note) => observer(ProfileEvent::Note(note)),
+        Event::Interval { .. } => {}
+    }
+}

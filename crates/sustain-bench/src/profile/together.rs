@@ -1,0 +1,237 @@
+//! From all targets at once against each alone, position by position: whether they share a limit,
+//! what kind it is, and from where on it no longer binds. Pure; the conclusion calls it.
+//!
+//! As on disks that share a channel: where it binds the sum stays level while the disks fall
+//! (`limit`), or is erratic, or rises, or is a whole part of what they give alone, because whoever
+//! comes late waits for a revolution (`collapse`). Further in, where the disks need less than it
+//! lets through, the curve turns smooth and is the sum of what they give alone. A plain limit meets
+//! that sum where it ends; a collapse leaps up to it.
+
+use super::noise::{NOISE_MIN, median, noise};
+use super::shape::Line;
+
+/// Fewer positions say nothing.
+const POSITIONS_MIN: usize = 4;
+/// A loss below this is no limit,
+const LOSS_MIN: f64 = 0.05;
+/// nor is one that chance explains at so many standard deviations.
+const DEVIATIONS: f64 = 5.0;
+/// What binds at less than this part of the positions binds nowhere.
+const BOUND_MIN: f64 = 0.04;
+/// A sum is erratic if it scatters more than this,
+const ERRATIC_MIN: f64 = 0.04;
+/// and so many times more than the targets alone.
+const ERRATIC_TIMES: f64 = 3.0;
+/// A sum rises if it does by more than this part,
+const RISE_MIN: f64 = 0.05;
+/// and by so many standard errors.
+const RISE_ERRORS: f64 = 4.0;
+/// Where a plain limit ends, what the disks give is no more above it than this part.
+const LEAP_MIN: f64 = 0.15;
+/// A sum is a whole part of that alone if it is this near to it,
+const PART_TOLERANCE: f64 = 0.06;
+/// and stays so while the disks fall by this at the least.
+const PART_FALL_MIN: f64 = 0.10;
+
+/// One position at which all were measured at once, and each alone.
+#[derive(Debug, Clone)]
+pub(super) struct Spot {
+    /// As a part of each target.
+    pub(super) position: f64,
+    /// Of each visit.
+    pub(super) sums: Vec<f64>,
+    /// What the targets give alone, added up.
+    pub(super) alone: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Limit,
+    Collapse,
+}
+
+impl Kind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Limit => "limit",
+            Kind::Collapse => "collapse",
+        }
+    }
+}
+
+/// What the targets share.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Shared {
+    pub(super) kind: Kind,
+    /// What it lets through, if that is known.
+    pub(super) rate: Option<f64>,
+    /// From here on it no longer binds; none if it binds to the end.
+    pub(super) until: Option<f64>,
+    /// The part of what the targets give alone that is lost where it binds.
+    pub(super) loss: f64,
+    pub(super) is_erratic: bool,
+    pub(super) is_rising: bool,
+    /// Of what they give alone, they give one in so many.
+    pub(super) part: Option<u32>,
+}
+
+/// What the targets share, if they do. `spots` are in the order of position; `alone_noise` is the
+/// standard deviation of the sum alone, as a part of it. `None` where too little is known.
+pub(super) fn shared(spots: &[Spot], alone_noise: f64) -> Option<Option<Shared>> {
+    if spots.len() < POSITIONS_MIN {
+        return None;
+    }
+    let alone_noise = alone_noise.max(NOISE_MIN);
+    let logs: Vec<f64> = spots
+        .iter()
+        .map(|spot| median(spot.sums.clone()).ln())
+        .collect();
+    let losses: Vec<f64> = spots
+        .iter()
+        .zip(&logs)
+        .map(|(spot, log)| spot.alone.ln() - log)
+        .collect();
+    let tolerance = LOSS_MIN.max(DEVIATIONS * alone_noise * 2.0_f64.sqrt());
+    let bound: Vec<bool> = losses.iter().map(|loss| *loss > tolerance).collect();
+    let end = bound_end(&bound);
+    if (end as f64) < (BOUND_MIN * spots.len() as f64).max(2.0) {
+        return Some(None);
+    }
+    let until = spots
+        .get(end)
+        .map(|free| f64::midpoint(spots[end - 1].position, free.position));
+    let (within, within_logs) = (&spots[..end], &logs[..end]);
+    let visits: Vec<Vec<f64>> = within.iter().map(|spot| spot.sums.clone()).collect();
+    let neighbours: Vec<Vec<f64>> = within_logs.iter().map(|log| vec![log.exp()]).collect();
+    // Chaos may repeat itself at a place; then the neighbours show it.
+    let scatter = noise(&visits).max(noise(&neighbours));
+    let is_erratic = scatter > ERRATIC_MIN.max(ERRATIC_TIMES * alone_noise);
+    let positions: Vec<f64> = within.iter().map(|spot| spot.position).collect();
+    let line = Line::through(&positions, within_logs);
+    let alone_logs: Vec<f64> = within.iter().map(|spot| spot.alone.ln()).collect();
+    let alone_line = Line::through(&positions, &alone_logs);
+    let least_rise = RISE_MIN.max(RISE_ERRORS * scatter * line.error_per_noise);
+    let is_rising = line.rise > least_rise && alone_line.rise < line.rise / 2.0;
+    let level = median(within_logs.to_vec()).exp();
+    let end_rate = spots
+        .get(end)
+        .map(|free| (spots[end - 1].alone * free.alone).sqrt());
+    let leaps = end_rate.is_some_and(|rate| rate > level * (1.0 + LEAP_MIN));
+    let loss_line = Line::through(&positions, &losses[..end]);
+    let part = whole_part(median(losses[..end].to_vec()).exp())
+        .filter(|_| -alone_line.rise > PART_FALL_MIN && loss_line.rise.abs() < PART_TOLERANCE);
+    let (kind, rate) = if is_erratic || is_rising || leaps || part.is_some() {
+        (Kind::Collapse, end_rate)
+    } else {
+        (Kind::Limit, Some(level))
+    };
+    Some(Some(Shared {
+        kind,
+        rate,
+        until,
+        loss: 1.0 - (-median(losses[..end].to_vec())).exp(),
+        is_erratic,
+        is_rising,
+        part,
+    }))
+}
+
+/// Two if this is about 2, and so on up to four.
+fn whole_part(times: f64) -> Option<u32> {
+    let parts = [2, 3, 4].into_iter();
+    let mut near = parts.filter(|part| (times / f64::from(*part) - 1.0).abs() < PART_TOLERANCE);
+    near.next()
+}
+
+/// Where the positions divide best into bound before and free behind.
+fn bound_end(bound: &[bool]) -> usize {
+    let all = bound.iter().filter(|is_bound| **is_bound).count();
+    // Free ones before the end, and bound ones behind it, are in the wrong place.
+    let (mut wrong, mut least, mut end) = (all, all, 0);
+    for (index, is_bound) in bound.iter().enumerate() {
+        if *is_bound {
+            wrong -= 1;
+        } else {
+            wrong += 1;
+        }
+        if wrong < least {
+            (least, end) = (wrong, index + 1);
+        }
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two disks that fall from 35 MB/s to 20 MB/s each.
+    fn spots(sum: impl Fn(usize, f64) -> f64) -> Vec<Spot> {
+        (0..60)
+            .map(|index| {
+                let position = index as f64 / 59.0;
+                let alone = 2.0 * (35e6 - 15e6 * position);
+                let sum = sum(index, alone);
+                Spot {
+                    position,
+                    sums: vec![sum, sum],
+                    alone,
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_limit_is_level_until_the_disks_need_less() {
+        let found = shared(&spots(|_, alone| alone.min(55e6)), 0.005);
+        let found = found.unwrap().unwrap();
+        assert_eq!(found.kind, Kind::Limit);
+        assert!((found.rate.unwrap() / 55e6 - 1.0).abs() < 0.001);
+        // They need 55 MB/s halfway; a loss of a twentieth is the least that is seen.
+        let until = found.until.unwrap();
+        assert!((0.38..0.52).contains(&until), "{until}");
+        assert!((0.1..0.25).contains(&found.loss), "{}", found.loss);
+    }
+
+    #[test]
+    fn chaos_that_turns_smooth_is_a_collapse_above_a_rate() {
+        let chaos = |index: usize, alone: f64| {
+            if alone > 61e6 {
+                alone * (0.3 + 0.05 * ((index * 37) % 7) as f64)
+            } else {
+                alone
+            }
+        };
+        let found = shared(&spots(chaos), 0.005).unwrap().unwrap();
+        assert_eq!(found.kind, Kind::Collapse);
+        assert!(found.is_erratic);
+        assert!((found.rate.unwrap() / 61e6 - 1.0).abs() < 0.02);
+        assert!((0.27..0.33).contains(&found.until.unwrap()));
+    }
+
+    #[test]
+    fn a_sum_that_rises_while_the_disks_fall_is_a_collapse() {
+        let found = shared(&spots(|_, alone| 15e6 + (70e6 - alone) / 2.0), 0.005);
+        let found = found.unwrap().unwrap();
+        assert_eq!(found.kind, Kind::Collapse);
+        assert!(found.is_rising && !found.is_erratic);
+        assert_eq!((found.rate, found.until), (None, None));
+    }
+
+    #[test]
+    fn half_of_what_they_give_alone_is_a_collapse_though_it_is_smooth() {
+        let half = |_: usize, alone: f64| alone / 2.0;
+        let found = shared(&spots(half), 0.005).unwrap().unwrap();
+        assert_eq!((found.kind, found.part), (Kind::Collapse, Some(2)));
+        let leaping = |_: usize, alone: f64| if alone > 60e6 { 32e6 } else { alone };
+        let found = shared(&spots(leaping), 0.005).unwrap().unwrap();
+        assert_eq!(found.kind, Kind::Collapse);
+        assert!((found.rate.unwrap() / 60e6 - 1.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn the_sum_of_all_shares_nothing() {
+        assert_eq!(shared(&spots(|_, alone| alone * 0.99), 0.005), Some(None));
+        assert_eq!(shared(&[], 0.005), None);
+    }
+}

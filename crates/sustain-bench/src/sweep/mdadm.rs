@@ -1,0 +1,208 @@
+//! The program `mdadm`: which words it is given, and what it says when it fails. `array.rs` calls
+//! it. It must never be given a device that the guard has not passed, nor an array that it has not
+//! made itself.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use sustain_disk::units::Size;
+use sustain_host::Roots;
+
+use crate::error::MeasureError;
+
+/// Where it lies on systems whose users do not have these in their PATH.
+const SYSTEM_PLACES: [&str; 2] = ["/usr/sbin", "/sbin"];
+/// Arrays are made under these numbers: people have theirs from 0 up, the system from 127 down.
+const NUMBERS: std::ops::Range<u32> = 80..112;
+
+/// The program that builds and stops arrays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mdadm {
+    /// A name that is looked for in PATH, or a path.
+    pub program: PathBuf,
+    /// Where devices appear.
+    pub devices: PathBuf,
+}
+
+impl Default for Mdadm {
+    fn default() -> Mdadm {
+        Mdadm {
+            program: PathBuf::from("mdadm"),
+            devices: PathBuf::from("/dev"),
+        }
+    }
+}
+
+/// Looks for what an array needs besides its members.
+///
+/// # Errors
+/// [`MeasureError::Usage`] with the way on: no root, no program, no driver.
+pub(super) fn check(mdadm: &Mdadm, roots: &Roots) -> Result<(), MeasureError> {
+    let usage = |text: String| Err(MeasureError::Usage(text));
+    if !rustix::process::geteuid().is_root() {
+        return usage("--md builds arrays, which only root may: run it with sudo".to_owned());
+    }
+    if mdadm.found().is_none() {
+        return usage(format!(
+            "--md builds arrays with {}, which is not there: install mdadm (Debian: apt install \
+             mdadm)",
+            mdadm.program.display()
+        ));
+    }
+    if !roots.proc.join("mdstat").exists() {
+        return usage(
+            "--md builds arrays, and this kernel has no md driver loaded: modprobe raid0 loads it; \
+             where that finds no module, this kernel cannot do it: leave out --md"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// Looks at chunks as arrays have them.
+///
+/// # Errors
+/// [`MeasureError::Usage`], naming the first that is none.
+pub(super) fn check_chunks(chunks_bytes: &[u64]) -> Result<(), MeasureError> {
+    let is_one = |chunk: &&u64| chunk.is_power_of_two() && **chunk >= 4096;
+    match chunks_bytes.iter().find(|chunk| !is_one(chunk)) {
+        None => Ok(()),
+        Some(chunk) => Err(MeasureError::Usage(format!(
+            "--chunk {} is no chunk for --md raid0: an array has a power of two from 4KiB on",
+            Size(*chunk)
+        ))),
+    }
+}
+
+impl Mdadm {
+    /// The program, if it is there.
+    fn found(&self) -> Option<PathBuf> {
+        if self.program.components().count() > 1 {
+            return self.program.is_file().then(|| self.program.clone());
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let system = SYSTEM_PLACES.iter().map(PathBuf::from);
+        let mut places = std::env::split_paths(&path).chain(system);
+        places.find_map(|place| {
+            let program = place.join(&self.program);
+            program.is_file().then_some(program)
+        })
+    }
+
+    /// The name of an array that is not there: `md80`.
+    pub(super) fn free_name(roots: &Roots) -> Option<String> {
+        let mut names = NUMBERS.map(|number| format!("md{number}"));
+        names.find(|name| !exists(roots, name))
+    }
+
+    /// Where that array's device is.
+    pub(super) fn device(&self, name: &str) -> PathBuf {
+        self.devices.join(name)
+    }
+
+    /// Makes a RAID 0. Its data begin where those of its members do: then it is the same part of a
+    /// disk that is measured with and without an array.
+    pub(super) fn create(
+        &self,
+        device: &Path,
+        chunk_bytes: u64,
+        members: &[&Path],
+    ) -> Result<(), String> {
+        let words = [
+            "--create".to_owned(),
+            device.display().to_string(),
+            "--run".to_owned(),
+            "--level=0".to_owned(),
+            "--metadata=1.0".to_owned(),
+            "--name=sustain".to_owned(),
+            format!("--chunk={}K", chunk_bytes >> 10),
+            format!("--raid-devices={}", members.len()),
+        ];
+        self.run(&words, members)
+    }
+
+    /// Ends an array; what is on its members stays.
+    pub(super) fn stop(&self, device: &Path) -> Result<(), String> {
+        self.run(&["--stop".to_owned()], &[device])
+    }
+
+    /// Takes the superblocks off, so that nobody puts the array together again.
+    pub(super) fn zero_superblocks(&self, members: &[&Path]) -> Result<(), String> {
+        self.run(&["--zero-superblock".to_owned()], members)
+    }
+
+    fn run(&self, words: &[String], devices: &[&Path]) -> Result<(), String> {
+        let program = self.found().unwrap_or_else(|| self.program.clone());
+        let output = Command::new(program)
+            .args(words)
+            .args(devices)
+            .stdin(Stdio::null())
+            // Ctrl-C in a terminal is for this program, which then ends what it has begun.
+            .process_group(0)
+            .output()
+            .map_err(|error| format!("{}: {error}", self.program.display()))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<&str> = said.lines().map(str::trim).collect();
+        let said = if lines.is_empty() {
+            output.status.to_string()
+        } else {
+            lines.join("; ")
+        };
+        // It begins what it says with its own name.
+        let said = said.strip_prefix("mdadm: ").unwrap_or(&said);
+        Err(format!("mdadm {}: {said}", words[0]))
+    }
+}
+
+/// Whether the kernel has an array of this name, in whichever state.
+pub(super) fn exists(roots: &Roots, name: &str) -> bool {
+    roots.sys.join("class/block").join(name).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_is_taken_is_left_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let roots = Roots {
+            sys: place.path().to_owned(),
+            proc: place.path().to_owned(),
+        };
+        assert_eq!(Mdadm::free_name(&roots).as_deref(), Some("md80"));
+        for number in NUMBERS {
+            let name = format!("md{number}");
+            assert!(!exists(&roots, &name));
+            std::fs::create_dir_all(place.path().join("class/block").join(&name)).unwrap();
+            assert_ne!(Mdadm::free_name(&roots), Some(name));
+        }
+        assert_eq!(Mdadm::free_name(&roots), None);
+    }
+
+    #[test]
+    fn chunks_are_powers_of_two_from_a_page_on() {
+        assert!(check_chunks(&[4096, 65536, 1 << 22]).is_ok());
+        for wrong in [512, 2048, 6144, 96 << 10] {
+            let why = check_chunks(&[65536, wrong]).unwrap_err().to_string();
+            assert!(why.contains("power of two from 4KiB"), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_the_program_says_is_kept() {
+        let mdadm = |program: &str| Mdadm {
+            program: PathBuf::from(program),
+            ..Mdadm::default()
+        };
+        let why = mdadm("/nowhere/mdadm").stop(Path::new("md80")).unwrap_err();
+        assert!(why.starts_with("/nowhere/mdadm: "), "{why}");
+        assert_eq!(mdadm("no-such-program").found(), None);
+        let why = mdadm("/bin/false").stop(Path::new("md80")).unwrap_err();
+        assert!(why.starts_with("mdadm --stop: exit status: 1"), "{why}");
+    }
+}

@@ -1,0 +1,177 @@
+//! `sustain compare`: whether two saved runs differ, or two settings measured in turn. Says the
+//! answer, and ends as a script wants it.
+
+use std::path::Path;
+
+use clap::Parser;
+use sustain::host::Roots;
+use sustain::measure::compare::{
+    ComparePlan, TrialPlan, TrialSetting, compare, rehearse_trial, result::CompareResult, trial,
+};
+use sustain::measure::result::MeasureResult;
+use sustain::report::terminal::{SweepView, compare_answer, compare_text};
+use sustain::report::{html, json};
+
+use super::begin::{Begun, begin, rehearsed};
+use super::output::{self, Outputs};
+use crate::Exit;
+use crate::flags::compare::{CompareFlags, TypedSetting};
+use crate::request::{UsageError, arguments, data, data_path, engine, layout};
+
+const TIME_PER_RUN_NS: u64 = 3_000_000_000;
+const TIME_NS: u64 = 300_000_000_000;
+const ALIKE: f64 = 0.01;
+
+pub(crate) fn run(flags: &CompareFlags) -> anyhow::Result<Exit> {
+    match flags.ab.as_deref() {
+        Some([a, b]) => run_trial(flags, [a, b]),
+        _ => run_saved(flags),
+    }
+}
+
+fn run_saved(flags: &CompareFlags) -> anyhow::Result<Exit> {
+    let usage = |text: String| Err(UsageError(text).into());
+    let [a, b] = flags.inputs.as_slice() else {
+        return usage(format!(
+            "compare two results, A.json and B.json, not {}: several are drawn side by side by \
+             `sustain report`, and settings are measured in turn with --ab",
+            flags.inputs.len()
+        ));
+    };
+    if let Some(flag) = flags.flag_of_measuring() {
+        return usage(format!(
+            "{flag} goes with --ab: saved runs are compared as they are"
+        ));
+    }
+    let outputs = Outputs::from(&flags.output);
+    for run in [a, b] {
+        not_overwritten(outputs, Path::new(run))?;
+    }
+    outputs.check(&[])?;
+    let runs = [read(a)?, read(b)?];
+    let labels = [a.clone(), b.clone()];
+    let plan = ComparePlan {
+        labels: labels.clone(),
+        fail_if_slower: flags.fail_if_slower,
+        arguments: arguments(),
+    };
+    let result = compare(&runs[0], &runs[1], &plan)?;
+    outputs.deliver(
+        &words(&result),
+        || json::write_document(&result),
+        || html::side_by_side_html(&runs, &labels, Some(&result)),
+    )?;
+    Ok(exit(&result))
+}
+
+/// A comparison in the place of what was compared would be its end.
+fn not_overwritten(outputs: Outputs<'_>, run: &Path) -> Result<(), UsageError> {
+    let is_run = |path: &&Path| !output::is_standard_output(path) && output::is_same(path, run);
+    let mut written = outputs.json.into_iter().chain(outputs.report);
+    match written.find(is_run) {
+        None => Ok(()),
+        Some(path) => Err(UsageError(format!(
+            "{} is the result {} itself: write the comparison to another file",
+            path.display(),
+            run.display()
+        ))),
+    }
+}
+
+/// A saved measurement; anything else is refused by its name.
+fn read(file: &str) -> Result<MeasureResult, UsageError> {
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        UsageError(format!(
+            "cannot read {file}: {error}; give a result that `sustain measure --json` wrote"
+        ))
+    })?;
+    json::read_measure(&text).map_err(|error| UsageError(format!("{file}: {error}")))
+}
+
+fn run_trial(flags: &CompareFlags, typed: [&String; 2]) -> anyhow::Result<Exit> {
+    let plan = plan(flags, typed)?;
+    let roots = Roots::default();
+    if flags.safety.dry_run {
+        return Ok(rehearsed(&rehearse_trial(&plan, &roots)?));
+    }
+    let outputs = Outputs::from(&flags.output);
+    let Begun { stop, live } = begin(&flags.inputs, outputs)?;
+    let mut view = SweepView::new(live, Box::new(std::io::stderr()));
+    let result = trial(&plan, &roots, &stop, &mut |event| view.take(&event));
+    view.finish();
+    let result = result?;
+    outputs.deliver(
+        &words(&result),
+        || json::write_document(&result),
+        || html::trial_html(&result),
+    )?;
+    Ok(exit(&result))
+}
+
+fn plan(flags: &CompareFlags, [a, b]: [&String; 2]) -> Result<TrialPlan, UsageError> {
+    Ok(TrialPlan {
+        targets: flags.inputs.clone(),
+        direction: flags.direction.direction(&flags.safety)?,
+        settings: [setting("A", a)?, setting("B", b)?],
+        time_per_run_ns: flags.time_per_run.unwrap_or(TIME_PER_RUN_NS),
+        time_ns: flags.time.unwrap_or(TIME_NS),
+        alike: flags.alike.unwrap_or(ALIKE),
+        fail_if_slower: flags.fail_if_slower,
+        size_bytes: flags.size,
+        prewrite: !flags.safety.no_prewrite,
+        destroy: flags.safety.destroy.clone(),
+        seed: flags.seed.unwrap_or(0),
+        arguments: arguments(),
+    })
+}
+
+/// The flags of a setting; what it may not have is named.
+fn setting(side: &str, typed: &str) -> Result<TrialSetting, UsageError> {
+    let refuse = |why: &str| {
+        UsageError(format!(
+            "{side} ({typed:?}): {why}; a setting may have --record-size, --depth, --engine, \
+             --path, --threads, --layout, --chunk and --data, all else goes beside --ab for both"
+        ))
+    };
+    let words = shlex::split(typed).ok_or_else(|| refuse("a quote in it is not closed"))?;
+    let parsed = TypedSetting::try_parse_from(words).map_err(|error| {
+        let text = error.render().to_string();
+        let first = text.lines().next().unwrap_or_default();
+        refuse(first.trim_start_matches("error: "))
+    })?;
+    let flags = parsed.flags;
+    let layout = layout(&flags).map_err(|error| refuse(&error.0))?;
+    Ok(TrialSetting {
+        words: if typed.trim().is_empty() {
+            "measure's own".to_owned()
+        } else {
+            typed.trim().to_owned()
+        },
+        engine: engine(flags.request.engine),
+        threads: flags.threads,
+        path: data_path(flags.request.path),
+        layout,
+        record_bytes: flags.request.record_size,
+        depth: flags.request.depth,
+        data: data(flags.data),
+    })
+}
+
+fn words(result: &CompareResult) -> String {
+    let width = output::width();
+    format!(
+        "{}{}",
+        compare_answer(result, width),
+        compare_text(result, width)
+    )
+}
+
+fn exit(result: &CompareResult) -> Exit {
+    let ended = result.trial.as_ref().map(|trial| trial.ended.as_str());
+    let limit = result.limit.as_ref().map(|limit| limit.outcome.as_str());
+    match (ended, limit) {
+        (Some("interrupted"), _) => Exit::Interrupted,
+        (Some("failed"), _) | (_, Some("slower")) => Exit::Failed,
+        _ => Exit::Done,
+    }
+}

@@ -1,0 +1,80 @@
+//! `sustain profile`: samples targets over their positions, says what each place gives.
+
+use sustain::disk::target::Direction;
+use sustain::host::Roots;
+use sustain::measure::profile::{ProfilePlan, profile, rehearse_profile, result::ProfileResult};
+use sustain::report::terminal::{ProfileView, profile_answer, profile_text};
+use sustain::report::{html, json};
+
+use super::begin::{Begun, begin, rehearsed};
+use super::output::{self, Outputs};
+use crate::Exit;
+use crate::flags::profile::ProfileFlags;
+use crate::request::{UsageError, arguments, data_path, engine};
+
+pub(crate) fn run(flags: &ProfileFlags) -> anyhow::Result<Exit> {
+    let plan = plan(flags)?;
+    let roots = Roots::default();
+    if flags.safety.dry_run {
+        return Ok(rehearsed(&rehearse_profile(&plan, &roots)?));
+    }
+    let outputs = Outputs::from(&flags.output);
+    let Begun { stop, live } = begin(&flags.targets, outputs)?;
+    let mut view = ProfileView::new(live, Box::new(std::io::stderr()));
+    let result = profile(&plan, &roots, &stop, &mut |event| view.take(&event));
+    view.finish();
+    let result = result?;
+    present(outputs, &result)?;
+    Ok(exit(&result))
+}
+
+fn plan(flags: &ProfileFlags) -> Result<ProfilePlan, UsageError> {
+    if flags.read && !flags.write && !flags.safety.destroy.is_empty() {
+        let text = "--read destroys nothing: leave out --destroy";
+        return Err(UsageError(text.to_owned()));
+    }
+    let directions = [
+        (flags.write, Direction::Write),
+        (flags.read, Direction::Read),
+    ];
+    let asked = directions.into_iter().filter(|(asked, _)| *asked);
+    Ok(ProfilePlan {
+        directions: asked.map(|(_, direction)| direction).collect(),
+        record_bytes: flags.request.record_size,
+        depth: flags.request.depth,
+        engine: engine(flags.request.engine),
+        path: data_path(flags.request.path),
+        budget_ns: flags.budget,
+        size_bytes: flags.size,
+        prewrite: !flags.safety.no_prewrite,
+        destroy: flags.safety.destroy.clone(),
+        seed: flags.seed,
+        arguments: arguments(),
+        ..ProfilePlan::new(flags.targets.clone())
+    })
+}
+
+fn present(outputs: Outputs<'_>, result: &ProfileResult) -> anyhow::Result<()> {
+    let width = output::width();
+    let answer = profile_answer(result, width);
+    let text = format!("{answer}{}", profile_text(result, width));
+    outputs.deliver(
+        &text,
+        || json::write_document(result),
+        || html::profile_html(std::slice::from_ref(result)),
+    )
+}
+
+fn exit(result: &ProfileResult) -> Exit {
+    if result.ended == "interrupted" {
+        Exit::Interrupted
+    } else if result
+        .targets
+        .iter()
+        .any(|target| !target.errors.is_empty())
+    {
+        Exit::Failed
+    } else {
+        Exit::Done
+    }
+}

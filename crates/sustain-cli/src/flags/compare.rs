@@ -1,0 +1,130 @@
+//! The flags of `sustain compare`.
+
+use clap::{Args, Parser};
+use sustain::disk::units::{parse_duration, parse_size};
+
+use super::measure::SettingFlags;
+use super::shared::{DirectionFlags, OutputFlags, SafetyFlags};
+
+const EXAMPLES: &str = "\
+Examples:
+  sustain compare monday.json friday.json
+      Do these two measurements differ, by how much, and what does the noise explain?
+  sustain measure /dev/sdb --read --size 40GB --json tonight.json
+  sustain compare new.json tonight.json --fail-if-slower 5%
+      Each night: exit code 1 once the disk is slower by more than that, and the noise does not
+      explain it. With --size both lie on the same tracks.
+  sustain compare --ab '--depth 8' '--depth 32' /data
+      Two settings in turn on a scratch file there, until their difference is known.
+  sustain compare --ab '--engine io_uring' '--engine threads --depth 4' /dev/sdb --read --time 10m
+      The same on a disk, read only.
+
+A and B of saved runs must be the same work: direction, record size, depth, path, layout, chunk,
+--rate, --data, --size, targets. Engine, machine, kernel, disk and version may differ, and are said
+to. A rate is compared with its 95 % interval, which knows that neighbouring seconds are alike; what
+has no interval is shown and not judged.
+
+A setting of --ab may have --record-size, --depth, --engine, --path, --threads, --layout, --chunk
+and --data, as in `sustain measure`; '' is measure's own. Runs go in the order ABBA BAAB; the
+intervals hold at all looks, so the end may come as soon as one says enough. Ctrl-C concludes from
+what was measured until then.
+
+With --fail-if-slower, 1 is returned only where even the upper end of an interval is below the
+limit; where the runs are too short or too noisy to tell, that is said and 0 is returned.
+Exit codes: 0 compared; 1 slower than --fail-if-slower allows, or the work of --ab failed; 2 usage,
+a refused target, or not the same work; 130 interrupted, with the result of what was done.";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+#[command(override_usage = "sustain compare [OPTIONS] A.json B.json\n       \
+                            sustain compare [OPTIONS] --ab 'FLAGS A' 'FLAGS B' TARGET...")]
+pub(crate) struct CompareFlags {
+    /// Two results that `sustain measure --json` wrote, A and B; with --ab the targets, as of
+    /// `sustain measure`.
+    #[arg(required = true, value_name = "A.json B.json|TARGET")]
+    pub(crate) inputs: Vec<String>,
+    /// Exit with 1 if B is slower than A by more than this part, all targets together or any of
+    /// them, beyond what the noise explains.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    pub(crate) fail_if_slower: Option<f64>,
+    /// Measure two settings in turn instead of reading saved runs.
+    #[arg(long, num_args = 2, value_names = ["FLAGS A", "FLAGS B"], allow_hyphen_values = true)]
+    pub(crate) ab: Option<Vec<String>>,
+    #[command(flatten)]
+    pub(crate) direction: DirectionFlags,
+    /// With --ab: how long each run is; longer runs scatter less [default: 3s].
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) time_per_run: Option<u64>,
+    /// With --ab: all that measuring may take, once files are written [default: 5m].
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) time: Option<u64>,
+    /// With --ab: end also once the difference can be no more than this [default: 1%].
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    pub(crate) alike: Option<f64>,
+    /// With --ab: use this much of each target, from its start, again and again [default: 4GiB for
+    /// new files, else the whole target].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) size: Option<u64>,
+    /// With --ab: seed of data and simulated machines [default: 0].
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) safety: SafetyFlags,
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
+}
+
+impl CompareFlags {
+    /// The first flag that says something of measuring; saved runs need none.
+    pub(crate) fn flag_of_measuring(&self) -> Option<&'static str> {
+        let flags = [
+            ("--write", self.direction.write),
+            ("--read", self.direction.read),
+            ("--time-per-run", self.time_per_run.is_some()),
+            ("--time", self.time.is_some()),
+            ("--alike", self.alike.is_some()),
+            ("--size", self.size.is_some()),
+            ("--seed", self.seed.is_some()),
+            ("--no-prewrite", self.safety.no_prewrite),
+            ("--destroy", !self.safety.destroy.is_empty()),
+            ("--dry-run", self.safety.dry_run),
+        ];
+        let mut given = flags.into_iter().filter(|(_, is_given)| *is_given);
+        given.next().map(|(flag, _)| flag)
+    }
+}
+
+/// A setting of `--ab`, split as a shell would.
+#[derive(Debug, Parser)]
+#[command(
+    no_binary_name = true,
+    disable_help_flag = true,
+    disable_help_subcommand = true
+)]
+pub(crate) struct TypedSetting {
+    #[command(flatten)]
+    pub(crate) flags: SettingFlags,
+}
+
+/// `5%` as the part of a whole.
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').map(str::trim_end);
+    let part = number.and_then(|number| number.parse::<f64>().ok());
+    part.filter(|percent| (0.0..100.0).contains(percent))
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| format!("{text:?} is no part from 0% to 100%: 5% or 0.5%"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_needs_its_sign() {
+        assert_eq!(parse_percent("5%"), Ok(0.05));
+        assert_eq!(parse_percent("0.5 %"), Ok(0.005));
+        for text in ["5", "0.05", "-1%", "100%", "%", "nan%", ""] {
+            assert!(parse_percent(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Two settings in turn: simulated machines whose difference is known, a file, a rehearsal, Ctrl-C.
+
+use std::fs::File;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::assert_valid;
+use crate::running::Running;
+use crate::support::{Place, assert_about, json_of, unwrapped};
+
+/// A disk of 100 MB/s whose requests cost 2 ms each, hidden behind the transfer before.
+const DISK: &str = "[[disk]]\nname = \"d0\"\ncapacity = \"1TB\"\nread = \"100MB/s\"\n\
+                    request = \"2ms\"\nnoise = \"0.5%\"\n";
+
+fn tried(settings: [&str; 2], flags: &[&str], code: i32) -> Value {
+    let place = Place::with_machine(DISK);
+    let [a, b] = settings;
+    let words = ["compare", "--ab", a, b, "sim:machine.toml", "--json", "-"];
+    let result = json_of(&place.run(&[&words, flags].concat()).expect(code).stdout);
+    assert_valid(&result);
+    result
+}
+
+#[test]
+fn a_depth_that_hides_the_cost_of_requests_is_faster() {
+    let result = tried(["--depth 1", "--depth 8"], &[], 0);
+    assert_eq!(result["answer"]["verdict"], "faster");
+    assert_eq!(result["trial"]["ended"], "shown");
+    // 1 MiB in 10.49 ms, or in 12.49 ms.
+    assert_about(&result["rows"][0]["ratio"], 12.49 / 10.49, 2.0);
+    assert_eq!(result["trial"]["runs"].as_array().unwrap().len(), 8);
+    assert_eq!(result["a"]["label"], "--depth 1");
+}
+
+#[test]
+fn small_records_are_slower_and_fail_a_limit() {
+    let settings = ["--depth 1", "--depth 1 --record-size 64KiB"];
+    let result = tried(settings, &["--fail-if-slower", "20%"], 1);
+    assert_eq!(result["answer"]["verdict"], "slower");
+    assert_eq!(result["limit"]["outcome"], "slower");
+}
+
+#[test]
+fn equal_settings_are_alike_and_said_to_be_one() {
+    let result = tried(["--depth 8", "--record-size 1MiB"], &["--seed", "1"], 0);
+    assert_eq!(result["answer"]["verdict"], "no_difference_shown");
+    assert_eq!(result["trial"]["is_same_setting"], true);
+    assert!(result["notes"].to_string().contains("A/A"), "{result:#}");
+}
+
+#[test]
+fn the_words_say_who_is_faster_and_what_the_interval_is_of() {
+    let place = Place::with_machine(DISK);
+    let ab = ["compare", "--ab", "", "--depth 1", "sim:machine.toml"];
+    let ran = place
+        .run(&[&ab[..], &["--report", "page.html"]].concat())
+        .expect(0);
+    let said = unwrapped(&ran.stdout);
+    assert!(said.starts_with("simulated; B is 1"), "{said}");
+    assert!(said.contains("A: measure's own (write d0"), "{said}");
+    ran.says("after 4 pairs B has 8");
+    let page = place.read("page.html");
+    assert!(page.contains("data-chart=\"trial\"") && page.contains("% slower"));
+}
+
+#[test]
+fn a_rehearsal_says_what_would_be_measured_and_makes_nothing() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("x")).unwrap();
+    let ran = place
+        .run(&["compare", "--ab", "--depth 1", "", "x", "--dry-run"])
+        .expect(0);
+    ran.says("would write x (scratch_file)")
+        .says("A (--depth 1) and B (measure's own) in turn, runs of 3 s");
+    assert_eq!(std::fs::read_dir(place.path("x")).unwrap().count(), 0);
+}
+
+const SHORT: [&str; 4] = ["--size", "8MiB", "--time-per-run", "100ms"];
+
+#[test]
+fn paths_engines_and_data_are_compared_on_one_file() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("x")).unwrap();
+    let ab = [
+        "--ab",
+        "--engine sync --record-size 64KiB",
+        "--path buffered --threads 1 --data zero --record-size 64KiB --depth 2",
+    ];
+    let flags = [
+        &["compare"],
+        &ab[..],
+        &["x", "--json", "-", "--time", "2s"],
+        &SHORT,
+    ]
+    .concat();
+    let result = json_of(&place.run(&flags).expect(0).stdout);
+    assert_valid(&result);
+    let runs = result["trial"]["runs"].as_array().unwrap();
+    assert!(runs.len() >= 2, "{result:#}");
+    assert_eq!(result["a"]["engine"], "sync");
+    let metrics = result["rows"].as_array().unwrap().iter();
+    let metrics: Vec<&str> = metrics.map(|row| row["metric"].as_str().unwrap()).collect();
+    assert_eq!(
+        metrics,
+        ["rate", "latency_p99_9", "latency_max", "cpu_per_gb"]
+    );
+    assert_eq!(std::fs::read_dir(place.path("x")).unwrap().count(), 0);
+}
+
+#[test]
+fn an_interrupted_trial_concludes_from_what_there_is() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("x")).unwrap();
+    let ab = [
+        "compare", "--ab", "", "", "x", "--alike", "0%", "--json", "json",
+    ];
+    let mut command = place.command(&[&ab[..], &SHORT].concat());
+    command.stderr(File::create(place.path("said")).unwrap());
+    let mut running = Running::start(&mut command);
+    let has_pairs = || place.read("said").contains("after 3 pairs");
+    assert!(running.becomes(has_pairs));
+    running.signal(Signal::INT);
+    let ran = running.finish().expect(130);
+    assert!(ran.stdout.starts_with("interrupted, "), "{ran:#?}");
+    let result = json_of(&place.read("json"));
+    assert_valid(&result);
+    assert_eq!(result["trial"]["ended"], "interrupted");
+    assert!(result["rows"][0]["ci95_ratio"].is_array(), "{result:#}");
+    assert_eq!(place.names(), ["json", "said", "x"]);
+}

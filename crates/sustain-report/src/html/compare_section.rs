@@ -1,0 +1,158 @@
+//! What a comparison says, on the page: the answer, a table per target, the notes; and of a trial its
+//! runs as a picture.
+
+use super::chart::{Chart, TimeUnit, axis, colour, empty_plot, layout, rate_axis, rounded};
+use super::table::Table;
+use super::{escape, section};
+use crate::format::stretch;
+use crate::terminal::compare::{figure, interval, metric_name, percent, signed, verdict};
+use crate::terminal::compare_sentence;
+use plotly::Scatter;
+use plotly::common::{Marker, MarkerSymbol, Mode};
+use sustain_bench::compare::result::{CompareResult, CompareTrial, ComparedRow};
+
+/// The answer, marked where a limit is exceeded.
+pub(super) fn answer(result: &CompareResult) -> String {
+    let limit = result.limit.as_ref();
+    let class = match limit.map(|limit| limit.outcome.as_str()) {
+        Some("slower") => "alarm",
+        _ => "answer",
+    };
+    let said = escape::text(&compare_sentence(result));
+    format!("<p class=\"{class}\">{said}</p>\n")
+}
+
+/// What A and B are, and a table per target.
+pub(super) fn tables(result: &CompareResult) -> String {
+    let mut sides = Table::new(&["", "what", "did", "begun", "for", "engine"]);
+    for (letter, side) in [("A", &result.a), ("B", &result.b)] {
+        sides.row(vec![
+            letter.to_owned(),
+            side.label.clone(),
+            side.words.clone(),
+            side.started
+                .clone()
+                .unwrap_or_else(|| "simulated time".to_owned()),
+            stretch(side.seconds),
+            side.engine.clone(),
+        ]);
+    }
+    let mut markup = sides.markup();
+    let mut shown: Vec<&Option<String>> = Vec::new();
+    for row in &result.rows {
+        if shown.contains(&&row.target) {
+            continue;
+        }
+        shown.push(&row.target);
+        let own = result
+            .rows
+            .iter()
+            .filter(|other| other.target == row.target);
+        let name = row.target.as_deref().unwrap_or("all targets together");
+        markup.push_str(&format!("<h3>{}</h3>\n", escape::text(name)));
+        markup.push_str(&table(own).markup());
+    }
+    markup
+}
+
+fn table<'a>(rows: impl Iterator<Item = &'a ComparedRow>) -> Table {
+    let mut table = Table::new(&[
+        "",
+        "A",
+        "B",
+        "B - A",
+        "95 % interval",
+        "verdict",
+        "would be seen from",
+        "of what",
+    ]);
+    for row in rows {
+        table.row(vec![
+            metric_name(&row.metric).to_owned(),
+            figure(row, row.a),
+            figure(row, row.b),
+            row.ratio.map_or(String::new(), signed),
+            unbroken(&interval(row)),
+            unbroken(verdict(row)),
+            row.resolution.map_or(String::new(), percent),
+            row.how.clone(),
+        ]);
+    }
+    table
+}
+
+/// A figure in two lines is hard to read.
+fn unbroken(words: &str) -> String {
+    words.replace(' ', "\u{a0}")
+}
+
+/// What became of the limit, and what must be known to read the figures.
+pub(super) fn notes(result: &CompareResult) -> String {
+    let limit = result.limit.iter().flat_map(|limit| &limit.why);
+    let all: Vec<String> = limit.chain(&result.notes).cloned().collect();
+    section::notes(&all)
+}
+
+/// The section of a trial.
+pub(super) fn trial_section(result: &CompareResult, trial: &CompareTrial) -> String {
+    let how = format!(
+        "{} runs of {}, in turn, {} in all; {}",
+        trial.runs.len(),
+        stretch(trial.time_per_run_s),
+        stretch(trial.elapsed_s),
+        match trial.ended.as_str() {
+            "shown" => "ended as soon as a difference showed",
+            "alike" => "ended as soon as a difference that matters was ruled out",
+            "time" => "ended with the time it was given",
+            "failed" => "ended by a failure",
+            _ => "interrupted",
+        }
+    );
+    format!(
+        "<section>\n<h1>B against A, measured in turn</h1>\n{}<p>{}</p>\n{}{}{}</section>\n",
+        answer(result),
+        escape::text(&how),
+        tables(result),
+        runs_chart(result, trial).markup(),
+        notes(result)
+    )
+}
+
+/// Every run at its time.
+fn runs_chart(result: &CompareResult, trial: &CompareTrial) -> Chart {
+    let unit = TimeUnit::for_run(trial.elapsed_s);
+    let mut plot = empty_plot();
+    let sides = [("a", "A", &result.a), ("b", "B", &result.b)];
+    let symbols = [MarkerSymbol::Circle, MarkerSymbol::Diamond];
+    for (index, ((side, letter, what), symbol)) in sides.into_iter().zip(symbols).enumerate() {
+        let runs = trial.runs.iter().filter(|run| run.side == side);
+        let (x, y): (Vec<f64>, Vec<f64>) = runs
+            .map(|run| (unit.at(run.at_s), rounded(run.rate_bytes_per_s)))
+            .unzip();
+        let trace = Scatter::new(x, y)
+            .mode(Mode::LinesMarkers)
+            .name(escape::label(&format!("{letter} {}", what.label)))
+            .marker(Marker::new().color(colour(index)).size(8).symbol(symbol))
+            .line(plotly::common::Line::new().color(colour(index)).width(0.8))
+            .hover_template("%{y:.4s}B/s");
+        plot.add_trace(trace);
+    }
+    let rates = trial.runs.iter().map(|run| run.rate_bytes_per_s);
+    let most = rates.clone().fold(1.0, f64::max);
+    let least = rates.fold(most, f64::min);
+    let room = (most - least).max(most * 0.02) * 0.2;
+    let x = axis().tick_suffix(unit.suffix).range(vec![
+        unit.at(trial.elapsed_s * -0.02),
+        unit.at(trial.elapsed_s * 1.02),
+    ]);
+    let y = rate_axis().range(vec![(least - room).max(0.0), most + room]);
+    plot.set_layout(layout(2).x_axis(x).y_axis(y).show_legend(true));
+    Chart {
+        id: "trial".to_owned(),
+        heading: "The runs, in their order".to_owned(),
+        caption: "Each mark is a run's rate over all targets. The axis does not begin at zero."
+            .to_owned(),
+        height_px: 380,
+        plot,
+    }
+}

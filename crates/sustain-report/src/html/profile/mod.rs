@@ -1,0 +1,69 @@
+//! The page of profiles: a section each, with several a table of all above. The one place of the
+//! page that knows the result of a profile.
+
+mod curve_chart;
+mod section;
+
+use super::escape;
+use super::page::frame;
+use super::table::Table;
+use crate::ReportError;
+use crate::format::rate;
+use sustain_bench::profile::result::ProfileResult;
+
+/// The whole page of profiles.
+pub(super) fn page(results: &[ProfileResult], plotting: &str) -> Result<String, ReportError> {
+    let mut body = String::new();
+    if results.len() > 1 {
+        body.push_str(&overview(results));
+    }
+    for (index, result) in results.iter().enumerate() {
+        body.push_str(&section::section(result, index)?);
+    }
+    let version = results
+        .first()
+        .map_or("", |result| result.plan.sustain_version.as_str());
+    let title = match results {
+        [only] => format!("sustain: {}", name(only)),
+        several => format!("sustain: {} profiles", several.len()),
+    };
+    Ok(frame(&title, version, &body, Some(plotting)))
+}
+
+/// What was profiled: `profile of hda and hdb`.
+fn name(result: &ProfileResult) -> String {
+    let names: Vec<&str> = result
+        .plan
+        .target_names
+        .iter()
+        .map(String::as_str)
+        .collect();
+    match names.as_slice() {
+        [] => "profile".to_owned(),
+        [only] => format!("profile of {only}"),
+        [first @ .., last] if first.len() < 4 => {
+            format!("profile of {} and {last}", first.join(", "))
+        }
+        several => format!("profile of {} targets", several.len()),
+    }
+}
+
+fn overview(results: &[ProfileResult]) -> String {
+    let mut table = Table::new(&["profile", "target", "mean", "least", "in short"]);
+    for (index, result) in results.iter().enumerate() {
+        for target in &result.targets {
+            table.row(vec![
+                format!("{}. {}", index + 1, name(result)),
+                format!("{}, {}", target.name, target.direction),
+                target.mean_rate_bytes_per_s.map_or_else(String::new, rate),
+                target.inner_rate_bytes_per_s.map_or_else(String::new, rate),
+                target.verdict.first().cloned().unwrap_or_default(),
+            ]);
+        }
+    }
+    let heading = escape::text(&format!("{} profiles", results.len()));
+    format!(
+        "<section>\n<h1>{heading}</h1>\n{}</section>\n",
+        table.markup()
+    )
+}

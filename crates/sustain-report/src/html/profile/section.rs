@@ -1,0 +1,207 @@
+//! One profile on the page: the answer, the figures, the picture, the words, what was asked.
+
+use super::super::escape;
+use super::super::section::{kernel_messages, notes};
+use super::super::table::{Table, glued};
+use super::super::where_tables::{asked_markup, host};
+use super::{curve_chart, name};
+use crate::ReportError;
+use crate::format::{percent, rate, size, stretch};
+use sustain_bench::profile::result::{ProfileResult, ProfileTarget};
+
+/// Of all at once so much is the answer: what they give, and what they share.
+const LINES_TOGETHER: usize = 2;
+
+/// The section of this profile; `index` keeps its charts apart from those of others.
+pub(super) fn section(result: &ProfileResult, index: usize) -> Result<String, ReportError> {
+    let mut markup = format!("<section>\n<h1>{}</h1>\n", escape::text(&name(result)));
+    markup.push_str(&answer(result));
+    markup.push_str(&errors(result));
+    markup.push_str(&figures(result));
+    for (number, direction) in directions(result).into_iter().enumerate() {
+        let id = format!("profile-{index}-{number}");
+        markup.push_str(&curve_chart::curve_chart(result, direction, id).markup());
+    }
+    markup.push_str(&words(result));
+    markup.push_str(&zones(result));
+    markup.push_str(&notes(&result.notes));
+    markup.push_str(&kernel_messages(&result.system));
+    markup.push_str(&asked(result)?);
+    markup.push_str("</section>\n");
+    Ok(markup)
+}
+
+/// Each direction once, in the order of the curves.
+fn directions(result: &ProfileResult) -> Vec<&str> {
+    let mut found: Vec<&str> = Vec::new();
+    for target in &result.targets {
+        if !found.contains(&target.direction.as_str()) {
+            found.push(&target.direction);
+        }
+    }
+    found
+}
+
+fn answer(result: &ProfileResult) -> String {
+    let first = |heading: String, verdict: &[String], lines: usize| {
+        let first: Vec<&str> = verdict.iter().take(lines).map(String::as_str).collect();
+        (heading, first.join("; "))
+    };
+    let together = result.together.iter();
+    let together = together.map(|one| first(one.direction.clone(), &one.verdict, LINES_TOGETHER));
+    let mut lines: Vec<(String, String)> = together.collect();
+    if lines.is_empty() {
+        let alone = result.targets.iter().map(|one| {
+            let heading = format!("{}, {}", one.name, one.direction);
+            first(heading, &one.verdict, 1)
+        });
+        lines = alone.collect();
+    }
+    let ended = match result.ended.as_str() {
+        "done" => "",
+        _ => "Interrupted: this is what was known by then. ",
+    };
+    let said = lines
+        .iter()
+        .map(|(heading, line)| escape::text(&glued(&format!("{heading}: {line}"))));
+    let said: Vec<String> = said.collect();
+    format!("<p class=\"answer\">{ended}{}</p>\n", said.join("<br>\n"))
+}
+
+fn errors(result: &ProfileResult) -> String {
+    let mut table = Table::new(&[]);
+    for target in &result.targets {
+        if let Some(first) = target.errors.first() {
+            let more = target.errors.len() - 1;
+            let more = if more == 0 {
+                String::new()
+            } else {
+                format!(" (and {more} more)")
+            };
+            table.pair(&format!("{} failed", target.name), format!("{first}{more}"));
+        }
+    }
+    match table.markup() {
+        markup if markup.is_empty() => markup,
+        markup => format!("<div class=\"alarm\">{markup}</div>\n"),
+    }
+}
+
+fn figures(result: &ProfileResult) -> String {
+    let mut table = Table::new(&[
+        "target",
+        "going over all of it",
+        "at its start",
+        "least, what can be promised",
+        "fall",
+        "shape",
+        "a sample scatters by",
+    ]);
+    let told = |found: Option<f64>| found.map_or_else(|| "not measured".to_owned(), rate);
+    for target in &result.targets {
+        table.row(vec![
+            format!("{}, {}", target.name, target.direction),
+            told(target.mean_rate_bytes_per_s),
+            told(target.outer_rate_bytes_per_s),
+            told(target.inner_rate_bytes_per_s),
+            target.fall.map_or_else(String::new, percent),
+            shape(target),
+            format!("{:.1} %", target.noise * 100.0),
+        ]);
+    }
+    for together in &result.together {
+        table.row(vec![
+            format!("all at once, {}", together.direction),
+            told(together.mean_rate_bytes_per_s),
+            told(together.outer_rate_bytes_per_s),
+            told(together.inner_rate_bytes_per_s),
+            String::new(),
+            match together.shape.as_str() {
+                "free" => "no shared limit".to_owned(),
+                other => other.to_owned(),
+            },
+            format!("{:.1} %", together.noise * 100.0),
+        ]);
+    }
+    table.markup()
+}
+
+fn shape(target: &ProfileTarget) -> String {
+    match target.shape.as_str() {
+        "zones" => format!("{} zones", target.zones.len()),
+        "flat" => format!("flat within {:.1} %", target.resolution * 100.0),
+        other => other.to_owned(),
+    }
+}
+
+/// All that was said, target by target.
+fn words(result: &ProfileResult) -> String {
+    let mut markup = String::from("<h2>In words</h2>\n");
+    let together = result
+        .together
+        .iter()
+        .map(|one| (format!("All at once, {}", one.direction), &one.verdict));
+    let alone = result
+        .targets
+        .iter()
+        .map(|one| (format!("{}, {}", one.name, one.direction), &one.verdict));
+    for (heading, verdict) in together.chain(alone) {
+        let lines = verdict
+            .iter()
+            .map(|line| format!("<li>{}</li>\n", escape::text(&glued(line))));
+        markup.push_str(&format!(
+            "<h3>{}</h3>\n<ul>\n{}</ul>\n",
+            escape::text(&heading),
+            lines.collect::<String>()
+        ));
+    }
+    markup
+}
+
+fn zones(result: &ProfileResult) -> String {
+    let mut table = Table::new(&["target", "from", "to", "rate", "places"]);
+    for target in result.targets.iter().filter(|one| one.zones.len() > 1) {
+        for zone in &target.zones {
+            table.row(vec![
+                format!("{}, {}", target.name, target.direction),
+                size(zone.from_byte),
+                size(zone.to_byte),
+                rate(zone.rate_bytes_per_s),
+                zone.points.to_string(),
+            ]);
+        }
+    }
+    match table.markup() {
+        markup if markup.is_empty() => markup,
+        markup => format!("<details><summary>Zones</summary>\n{markup}</details>\n"),
+    }
+}
+
+fn asked(result: &ProfileResult) -> Result<String, ReportError> {
+    let plan = &result.plan;
+    let mut table = Table::new(&[]);
+    if let Some(started) = &plan.started {
+        table.pair("started", started);
+    }
+    table.pair("targets", plan.targets.join(", "));
+    let engine = plan.engine_used.as_deref().unwrap_or("none");
+    table.pair("engine", format!("{engine}; asked for: {}", plan.engine));
+    table.pair("record size", size(plan.record_size_bytes));
+    table.pair("depth per target", plan.depth.to_string());
+    table.pair("path", &plan.path);
+    table.pair("budget", stretch(plan.budget_s));
+    table.pair("measured for", stretch(plan.elapsed_s));
+    table.pair("a sample takes about", stretch(plan.sample_s));
+    if let Some(bytes) = plan.size_bytes {
+        table.pair("part used of each target", size(bytes));
+    }
+    table.pair("ended", &result.ended);
+    table.pair("seed", plan.seed.to_string());
+    table.pair("time", if plan.simulated { "simulated" } else { "real" });
+    table.pair("sustain", &plan.sustain_version);
+    Ok(format!(
+        "<details><summary>What was asked, and on which machine</summary>\n{}{}</details>\n",
+        asked_markup(&plan.arguments, &table),
+        host(&result.host)?,
+    ))
+}

@@ -1,0 +1,180 @@
+//! What an axis of numbers does: rate, CPU time and latency over its values, by powers of two, each
+//! in a panel of its own, with a curve per value of the second axis. A dot is the fastest setting
+//! that has both values; a whisker is its interval.
+
+use sustain_bench::sweep::result::SweepPoint;
+
+use super::super::svg::Svg;
+use super::facts::{Axis, Curve, Facts, Value, value};
+use super::quantity::{Quantity, all_of};
+use super::scale::Scale;
+
+const HEIGHT: f64 = 264.0;
+const LEFT: f64 = 78.0;
+const RIGHT: f64 = 18.0;
+const TOP: f64 = 34.0;
+const BOTTOM: f64 = 42.0;
+/// Panels have this width together.
+const WIDTH: f64 = 1200.0;
+/// A panel by itself is no wider.
+const PANEL_WIDTH_MAX: f64 = 580.0;
+/// Less lets labels of values run into each other.
+const LABEL_WIDTH: f64 = 54.0;
+/// Of a point.
+pub(super) const DOT_RADIUS: f64 = 3.6;
+
+/// The panels of an axis, one after the other.
+pub(super) fn panels(facts: &Facts<'_>, axis: &Axis) -> String {
+    let second = facts.second(axis);
+    let curves = facts.curves(second);
+    let drawn: Vec<Vec<(u64, &SweepPoint)>> = curves
+        .iter()
+        .map(|curve| along(facts, curve, axis, second))
+        .collect();
+    let points: Vec<&SweepPoint> = drawn.iter().flatten().map(|(_, point)| *point).collect();
+    let quantities = Quantity::known_of(&points);
+    let width = (WIDTH / quantities.len() as f64).min(PANEL_WIDTH_MAX);
+    let panel = |quantity: &Quantity| {
+        let panel = Panel::new(facts, axis, *quantity, &points, width);
+        panel.draw(facts, &curves, &drawn)
+    };
+    let panels: String = quantities.iter().map(panel).collect();
+    format!("<div class=\"panels\">\n{panels}</div>\n")
+}
+
+/// The points of a curve, by the axis' numbers.
+fn along<'a>(
+    facts: &Facts<'a>,
+    curve: &Curve,
+    axis: &Axis,
+    second: Option<&Axis>,
+) -> Vec<(u64, &'a SweepPoint)> {
+    let values = axis.values.iter();
+    let points = values.filter_map(|value| match value {
+        Value::Number(number) => {
+            let point = facts.point_on(curve, axis, second, value)?;
+            Some((*number, point))
+        }
+        Value::None | Value::Name(_) => None,
+    });
+    points.collect()
+}
+
+/// A panel under construction.
+struct Panel<'a> {
+    svg: Svg,
+    axis: &'a Axis,
+    quantity: Quantity,
+    across: Scale,
+    up: Scale,
+}
+
+impl<'a> Panel<'a> {
+    /// With its frame: headings, ticks, the grid.
+    fn new(
+        facts: &Facts<'_>,
+        axis: &'a Axis,
+        quantity: Quantity,
+        points: &[&SweepPoint],
+        width: f64,
+    ) -> Panel<'a> {
+        let numbers = axis.values.iter().filter_map(|value| match value {
+            Value::Number(number) => Some(*number),
+            Value::None | Value::Name(_) => None,
+        });
+        let numbers: Vec<u64> = numbers.collect();
+        let ends = (numbers.first(), numbers.last());
+        let (least, most) = (ends.0.copied().unwrap_or(1), ends.1.copied().unwrap_or(1));
+        let (from_px, to_px) = (LEFT + 14.0, width - RIGHT - 14.0);
+        let across = Scale::logarithmic(least as f64, most as f64, from_px, to_px);
+        let (up, ticks) = quantity.scale(facts.result, points, HEIGHT - BOTTOM, TOP);
+        let mut svg = Svg::new(width, HEIGHT);
+        svg.text((LEFT, 18.0), "wallname", quantity.heading());
+        for (tick, label) in &ticks {
+            let y = up.at(*tick);
+            svg.line(&[(LEFT, y), (width - RIGHT, y)], "grid", "");
+            svg.text((LEFT - 8.0, y + 4.0), "soft end", label);
+        }
+        let mut free_px = 0.0;
+        for number in &numbers {
+            let x = across.at(*number as f64);
+            let foot = HEIGHT - BOTTOM;
+            svg.line(&[(x, foot), (x, foot + 4.0)], "grid", "");
+            if x >= free_px {
+                let label = axis.value_words(&Value::Number(*number));
+                svg.text((x, foot + 17.0), "soft middle", &label);
+                free_px = x + LABEL_WIDTH;
+            }
+        }
+        let middle = ((LEFT + width - RIGHT) / 2.0, HEIGHT - 6.0);
+        svg.text(middle, "soft middle", &axis.words());
+        Panel {
+            svg,
+            axis,
+            quantity,
+            across,
+            up,
+        }
+    }
+
+    fn draw(
+        mut self,
+        facts: &Facts<'_>,
+        curves: &[Curve],
+        drawn: &[Vec<(u64, &SweepPoint)>],
+    ) -> String {
+        for (curve, points) in curves.iter().zip(drawn) {
+            let places = points.iter().filter_map(|(number, point)| {
+                let figure = self.quantity.of(point)?;
+                Some((self.across.at(*number as f64), self.up.at(figure)))
+            });
+            let places: Vec<(f64, f64)> = places.collect();
+            if places.len() > 1 {
+                self.svg
+                    .line(&places, &format!("curve {}", curve.class), "");
+            }
+            for (number, point) in points {
+                self.dot(facts, *number, point, &curve.class);
+            }
+        }
+        self.mark(facts.best(), "best");
+        if let Some(cheapest) = facts.cheapest() {
+            self.mark(cheapest, "cheapest");
+        }
+        let said = format!(
+            "{} by {}; the figures are in the table of all settings",
+            self.quantity.heading(),
+            self.axis.words()
+        );
+        self.svg.markup(&said)
+    }
+
+    fn dot(&mut self, facts: &Facts<'_>, number: u64, point: &SweepPoint, class: &str) {
+        let Some(figure) = self.quantity.of(point) else {
+            return;
+        };
+        let x = self.across.at(number as f64);
+        if let Some([low, high]) = self.quantity.interval(facts.result, point) {
+            let ends = [(x, self.up.at(low)), (x, self.up.at(high))];
+            self.svg.line(&ends, &format!("whisker {class}"), "");
+        }
+        let at = (x, self.up.at(figure));
+        self.svg
+            .dot(at, DOT_RADIUS, &format!("dot {class}"), &all_of(point));
+    }
+
+    /// A ring around a point that the answer names; it may be slower than the dot in its place.
+    fn mark(&mut self, point: &SweepPoint, class: &str) {
+        let value = value(&point.setting, &self.axis.name);
+        if let (Value::Number(number), Some(figure)) = (value, self.quantity.of(point)) {
+            let at = (self.across.at(number as f64), self.up.at(figure));
+            let title = format!("{class}: {}", all_of(point));
+            self.svg.dot(at, radius(class), class, &title);
+        }
+    }
+}
+
+/// The cheapest stands inside the best, where both are in one place.
+pub(super) fn radius(class: &str) -> f64 {
+    if class == "best" { 8.5 } else { 6.0 }
+}

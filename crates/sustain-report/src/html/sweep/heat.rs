@@ -1,0 +1,116 @@
+//! Record size by depth as a map: in each cell the rate of the fastest setting that has both, the
+//! deeper its colour the faster. A table, so that who cannot see colours reads the figures.
+
+use std::fmt::Write as _;
+
+use super::super::escape;
+use super::facts::{Axis, Facts, Value, rate_of, value};
+use super::quantity::all_of;
+
+const RECORD_SIZE: &str = "record_size";
+const DEPTH: &str = "depth";
+/// A figure must be legible on the deepest colour.
+const DEEPEST_PERCENT: f64 = 62.0;
+
+/// The map; empty unless both vary.
+pub(super) fn map(facts: &Facts<'_>) -> String {
+    let both = facts.axis(RECORD_SIZE).zip(facts.axis(DEPTH));
+    let Some((sizes, depths)) = both else {
+        return String::new();
+    };
+    let mut markup = "<thead>\n<tr><th></th>".to_owned();
+    let _ = writeln!(
+        markup,
+        "<th colspan=\"{}\">depth, requests in flight per target</th></tr>",
+        depths.values.len()
+    );
+    markup.push_str("<tr><th>record size</th>");
+    for depth in &depths.values {
+        let _ = write!(
+            markup,
+            "<th class=\"column\">{}</th>",
+            escape::text(&depths.value_words(depth))
+        );
+    }
+    markup.push_str("</tr>\n</thead>\n<tbody>\n");
+    for size in &sizes.values {
+        markup.push_str(&row(facts, sizes, size, depths));
+    }
+    format!(
+        "<h3>Record size and depth</h3>\n<figure><div class=\"heat\"><table>\n{markup}</tbody>\n\
+         </table></div>\n<figcaption>{}</figcaption></figure>\n",
+        escape::text(
+            "MB/s of the fastest setting that has both; the deeper the colour the faster. Bold: \
+             no different from the best, as far as the noise lets one say. A full frame is the \
+             best, a dashed one the cheapest within 2 %. A dot was not measured, a dash is no \
+             setting that was to be measured."
+        )
+    )
+}
+
+fn row(facts: &Facts<'_>, sizes: &Axis, size: &Value, depths: &Axis) -> String {
+    let name = escape::text(&sizes.value_words(size));
+    let mut markup = format!("<tr><th>{name}</th>");
+    for depth in &depths.values {
+        markup.push_str(&cell(facts, size, depth));
+    }
+    markup.push_str("</tr>\n");
+    markup
+}
+
+fn cell(facts: &Facts<'_>, size: &Value, depth: &Value) -> String {
+    let wanted = [(RECORD_SIZE, size), (DEPTH, depth)];
+    let Some(point) = facts.fastest(&wanted) else {
+        let unknown = facts.unknown_with(&wanted);
+        let failed = unknown.iter().find_map(|point| point.failed.as_deref());
+        return match (failed, unknown.is_empty()) {
+            (Some(why), _) => {
+                let title = escape::text(&format!("failed: {why}"));
+                format!("<td class=\"failed\" title=\"{title}\">failed</td>")
+            }
+            (None, false) => "<td class=\"empty\" title=\"not measured\">·</td>".to_owned(),
+            (None, true) => "<td class=\"empty\" title=\"left out\">–</td>".to_owned(),
+        };
+    };
+    let best = facts.best();
+    let answer = facts.answer;
+    let mut class = "at".to_owned();
+    if point.number == answer.best || answer.alike.contains(&point.number) {
+        class.push_str(" alike");
+    }
+    let has_both = |number: usize| {
+        let setting = &facts.result.points[number].setting;
+        value(setting, RECORD_SIZE) == *size && value(setting, DEPTH) == *depth
+    };
+    if has_both(answer.best) {
+        class.push_str(" best");
+    } else if has_both(answer.cheapest) {
+        class.push_str(" cheapest");
+    }
+    let part = part_of(rate_of(point), rate_of(best));
+    format!(
+        "<td class=\"{class}\" style=\"--part:{:.0}%\" title=\"{}\">{}</td>",
+        part * DEEPEST_PERCENT,
+        escape::text(&all_of(point)),
+        figure(rate_of(point)),
+    )
+}
+
+/// From 0 to 1, also where nothing moved.
+fn part_of(rate: f64, best: f64) -> f64 {
+    if best > 0.0 {
+        (rate / best).clamp(0.0, 1.0)
+    } else {
+        0.0
+    }
+}
+
+/// A rate in MB/s without its unit.
+fn figure(bytes_per_s: f64) -> String {
+    let megabytes_per_s = bytes_per_s / 1e6;
+    if megabytes_per_s < 9.95 {
+        format!("{megabytes_per_s:.1}")
+    } else {
+        format!("{megabytes_per_s:.0}")
+    }
+}

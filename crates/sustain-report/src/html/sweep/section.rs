@@ -1,0 +1,176 @@
+//! One sweep on the page, from the answer down to what is needed to repeat the run.
+
+use super::super::escape;
+use super::super::section::{kernel_messages, notes};
+use super::super::table::glued;
+use super::facts::{Axis, Facts};
+use super::{curves, dots, heat, name, tables};
+use crate::ReportError;
+use crate::terminal::sweep::{answer_lines, restrictions};
+use sustain_bench::sweep::result::{SweepAnswer, SweepResult};
+
+/// The section of this sweep; `index` keeps its anchor apart from those of others.
+pub(super) fn section(result: &SweepResult, index: usize) -> Result<String, ReportError> {
+    let mut markup = format!(
+        "<section id=\"sweep-{index}\">\n<h1>{}</h1>\n{}",
+        escape::text(&name(result)),
+        answer(result),
+    );
+    markup.push_str(&tables::failed(result));
+    let directions: Vec<Facts<'_>> = result
+        .answers
+        .iter()
+        .map(|answer| Facts::new(result, answer))
+        .collect();
+    for facts in &directions {
+        markup.push_str(&pictures(facts));
+    }
+    for facts in &directions {
+        markup.push_str(&tables::settings(facts));
+    }
+    markup.push_str(&tables::left_out(result));
+    markup.push_str(&tables::drift(result));
+    markup.push_str(&notes(&result.notes));
+    markup.push_str(&kernel_messages(&result.system));
+    markup.push_str(&tables::asked_and_where(result)?);
+    markup.push_str("</section>\n");
+    Ok(markup)
+}
+
+/// The answer in the words of the terminal: what is best large, what the axes do as a list.
+fn answer(result: &SweepResult) -> String {
+    let mut markup = String::new();
+    for line in restrictions(result) {
+        markup.push_str(&paragraph(&line));
+    }
+    for answer in &result.answers {
+        markup.push_str(&answer_of(result, answer));
+    }
+    format!("<div class=\"answer\">{markup}</div>\n")
+}
+
+fn answer_of(result: &SweepResult, answer: &SweepAnswer) -> String {
+    let lines = answer_lines(result, answer);
+    // The best and the cheapest come first, then a line for each axis.
+    let (named, axes) = lines.split_at(lines.len() - answer.axes.len());
+    let mut markup: String = named.iter().map(|line| paragraph(line)).collect();
+    if !axes.is_empty() {
+        let items = axes
+            .iter()
+            .map(|line| format!("<li>{}</li>\n", plain(line)));
+        markup.push_str(&format!("<ul>\n{}</ul>\n", items.collect::<String>()));
+    }
+    markup
+}
+
+fn paragraph(line: &str) -> String {
+    format!("<p>{}</p>\n", plain(line))
+}
+
+fn plain(line: &str) -> String {
+    escape::text(&glued(line.trim_start()))
+}
+
+/// What each axis does in one direction.
+fn pictures(facts: &Facts<'_>) -> String {
+    if facts.axes.is_empty() {
+        return String::new();
+    }
+    let doing = match facts.answer.direction.as_str() {
+        "write" => "Writing: what each axis does",
+        "read" => "Reading: what each axis does",
+        _ => "What each axis does",
+    };
+    let mut markup = format!("<h2>{doing}</h2>\n");
+    let map = heat::map(facts);
+    for (index, axis) in facts.axes.iter().enumerate() {
+        markup.push_str(&picture(facts, axis));
+        // The map says more than all but the first.
+        if index == 0 {
+            markup.push_str(&map);
+        }
+    }
+    markup
+}
+
+fn picture(facts: &Facts<'_>, axis: &Axis) -> String {
+    let drawn = if axis.is_numeric() {
+        curves::panels(facts, axis)
+    } else {
+        dots::picture(facts, axis)
+    };
+    let heading = format!("By {}", axis.words());
+    format!(
+        "<figure><h3>{}</h3>\n{}{drawn}<figcaption>{}</figcaption></figure>\n",
+        escape::text(&heading),
+        legend(facts, axis),
+        escape::text(&caption(facts, axis)),
+    )
+}
+
+fn legend(facts: &Facts<'_>, axis: &Axis) -> String {
+    let mut parts = Vec::new();
+    if let Some(second) = facts.second(axis) {
+        for curve in facts.curves(Some(second)) {
+            let words = curve.value.map(|value| second.named_value(&value));
+            parts.push(part(&curve.class, &words.unwrap_or_default()));
+        }
+    }
+    parts.push(part("ring", "the best"));
+    if facts.cheapest().is_some() {
+        parts.push(part("ring dashed", "the cheapest within 2 %"));
+    }
+    format!("<p class=\"legend\">{}</p>\n", parts.concat())
+}
+
+/// A colour or mark and what it stands for.
+fn part(class: &str, words: &str) -> String {
+    let words = escape::text(&glued(words));
+    format!("<span><b class=\"swatch {class}\"></b>{words}</span> ")
+}
+
+/// `a, b and c`.
+fn listed(names: &[String]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        names => names.concat(),
+    }
+}
+
+fn caption(facts: &Facts<'_>, axis: &Axis) -> String {
+    let others: Vec<String> = facts
+        .axes
+        .iter()
+        .filter(|other| other.name != axis.name)
+        .map(Axis::words)
+        .collect();
+    let second = facts.second(axis);
+    let mut words = match (second, others.len()) {
+        (None, _) => "A dot is a setting".to_owned(),
+        (Some(second), 1) => format!("A colour for each {}; a dot is a setting", second.words()),
+        (Some(second), _) => format!(
+            "A colour for each {}; a dot is the fastest setting that has both, whatever its {}",
+            second.words(),
+            listed(&others[1..])
+        ),
+    };
+    words.push_str(
+        ". Bars are 95 % intervals of the rate, and of all else reach from the least to the most \
+         of the runs. Rest the pointer on a dot for its figures.",
+    );
+    if let Some(second) = second {
+        let (shown, all) = (facts.curves(Some(second)).len(), second.values.len());
+        if shown < all {
+            words.push_str(&format!(" {shown} of {all} values have a curve."));
+        }
+    }
+    let left_out = if axis.is_numeric() {
+        0
+    } else {
+        dots::left_out(axis)
+    };
+    if left_out > 0 {
+        words.push_str(&format!(" {left_out} slower ones are only in the table."));
+    }
+    words
+}

@@ -1,0 +1,182 @@
+//! The tables of a sweep: all settings, what failed or was left out, drift, what was asked and where.
+
+use sustain_bench::sweep::result::{SweepPoint, SweepResult};
+
+use super::super::table::Table;
+use super::super::where_tables::{asked_markup, machine};
+use super::facts::{Facts, rate_of};
+use crate::ReportError;
+use crate::format::{latency, rate, size, stretch};
+use crate::terminal::sweep::{against_cell, cell, percent, title};
+
+/// A disk that fails fails all settings alike.
+const FAILED_MAX: usize = 8;
+/// Nobody reads more settings of which nothing is known; the document has them.
+const UNKNOWN_MAX: usize = 100;
+
+/// Settings that failed on the way; empty if none did.
+pub(super) fn failed(result: &SweepResult) -> String {
+    let failed = result.points.iter().filter(|point| point.failed.is_some());
+    let failed: Vec<&SweepPoint> = failed.collect();
+    if failed.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&[]);
+    for point in failed.iter().take(FAILED_MAX) {
+        let name = format!("{} failed", point.setting.words);
+        table.pair(&name, point.failed.clone().unwrap_or_default());
+    }
+    let more = failed.len().saturating_sub(FAILED_MAX);
+    if more > 0 {
+        table.pair(
+            "and",
+            format!("{more} more settings, which the table of all names"),
+        );
+    }
+    format!("<div class=\"alarm\">{}</div>\n", table.markup())
+}
+
+/// Every setting of a direction, the fastest first, then those without a rate.
+pub(super) fn settings(facts: &Facts<'_>) -> String {
+    let axes = facts.result.plan.axes.iter().map(String::as_str);
+    let axes: Vec<&str> = axes.filter(|axis| *axis != "direction").collect();
+    let names: Vec<String> = axes.iter().map(|axis| axis.replace('_', " ")).collect();
+    let mut head: Vec<&str> = names.iter().map(String::as_str).collect();
+    let has_cpu = |point: &&SweepPoint| point.cpu_seconds_per_gb.is_some();
+    let has_cpu = facts.points.iter().any(has_cpu);
+    head.extend(["rate", "95 % interval", "spread", "against best"]);
+    head.extend(has_cpu.then_some("CPU s/GB"));
+    head.extend(["p99.9", "longest", "runs", ""]);
+    let mut table = Table::new(&head);
+    for point in &facts.points {
+        let mut row: Vec<String> = axes.iter().map(|axis| cell(&point.setting, axis)).collect();
+        row.extend(figures(facts, point, has_cpu));
+        table.row(row);
+    }
+    for point in facts.unknown.iter().take(UNKNOWN_MAX) {
+        let mut row: Vec<String> = axes.iter().map(|axis| cell(&point.setting, axis)).collect();
+        row.push(match point.failed {
+            Some(_) => "failed".to_owned(),
+            None => "not measured".to_owned(),
+        });
+        table.row(row);
+    }
+    let more = facts.unknown.len().saturating_sub(UNKNOWN_MAX);
+    let more = if more > 0 {
+        format!("<p>{more} more were not measured.</p>\n")
+    } else {
+        String::new()
+    };
+    format!(
+        "<h2>All settings: {}</h2>\n<div class=\"all\">{}</div>\n{more}",
+        super::super::escape::text(&title(facts.result, facts.answer)),
+        table.markup()
+    )
+}
+
+fn figures(facts: &Facts<'_>, point: &SweepPoint, has_cpu: bool) -> Vec<String> {
+    let known = |latency_ns: Option<u64>| latency_ns.map_or(String::new(), latency);
+    let interval = point.ci95_bytes_per_s;
+    let against = point.against_best.as_ref();
+    let mut figures = vec![
+        rate(rate_of(point)),
+        interval.map_or(String::new(), |[low, high]| {
+            format!("{} to {}", rate(low), rate(high))
+        }),
+        percent(point.spread),
+        against.map_or(String::new(), |against| {
+            against_cell(point, facts.answer, against)
+        }),
+    ];
+    if has_cpu {
+        let cpu = point.cpu_seconds_per_gb;
+        figures.push(cpu.map_or(String::new(), |cpu| format!("{cpu:.3}")));
+    }
+    figures.push(known(point.latency_p99_9_ns));
+    figures.push(known(point.latency_max_ns));
+    figures.push(point.repeats.to_string());
+    let mut remarks = Vec::new();
+    if facts
+        .cheapest()
+        .is_some_and(|one| one.number == point.number)
+    {
+        remarks.push("the cheapest within 2 %");
+    }
+    if point.failed.is_some() {
+        remarks.push("failed in a later run");
+    }
+    if point.tool_limited {
+        remarks.push("no CPU time left");
+    }
+    figures.push(remarks.join("; "));
+    figures
+}
+
+/// What was not to be measured, and why; empty if there is nothing.
+pub(super) fn left_out(result: &SweepResult) -> String {
+    let mut table = Table::new(&["settings", "such as", "why"]);
+    for left_out in &result.left_out {
+        table.row(vec![
+            left_out.count.to_string(),
+            left_out.first.words.clone(),
+            left_out.why.clone(),
+        ]);
+    }
+    match table.markup() {
+        markup if markup.is_empty() => markup,
+        markup => format!("<h2>Left out</h2>\n{markup}"),
+    }
+}
+
+/// What changed from round to round; empty with but one round.
+pub(super) fn drift(result: &SweepResult) -> String {
+    let mut table = Table::new(&[]);
+    for drift in &result.drift {
+        let said = if drift.is_noise {
+            "no more than the noise explains"
+        } else {
+            "more than the noise explains; it is taken out of the rates"
+        };
+        let name = format!("rates to {}, whatever the setting", drift.direction);
+        let change = format!("{} from round to round, {said}", percent(Some(drift.share)));
+        table.pair(&name, change);
+    }
+    match table.markup() {
+        markup if markup.is_empty() => markup,
+        markup => format!("<h2>How steady the disks were</h2>\n{markup}"),
+    }
+}
+
+/// The plan with the command to copy, and the machine, behind a line to unfold.
+pub(super) fn asked_and_where(result: &SweepResult) -> Result<String, ReportError> {
+    let plan = &result.plan;
+    let mut table = Table::new(&[]);
+    if let Some(started) = &plan.started {
+        table.pair("started", started);
+    }
+    table.pair("targets", plan.targets.join(", "));
+    table.pair("settings", result.points.len().to_string());
+    table.pair("measurements", result.measurements.len().to_string());
+    table.pair("time per point", stretch(plan.time_per_point_s));
+    table.pair("rounds", plan.rounds.to_string());
+    if let Some(budget_s) = plan.budget_s {
+        table.pair("budget", stretch(budget_s));
+    }
+    table.pair("measuring took", stretch(plan.elapsed_s));
+    table.pair("threads", plan.threads.to_string());
+    if let Some(bytes) = plan.size_bytes {
+        table.pair("part used of each target", size(bytes));
+    }
+    table.pair("ended", &result.ended);
+    table.pair("seed", plan.seed.to_string());
+    table.pair("time", if plan.simulated { "simulated" } else { "real" });
+    table.pair("sustain", &plan.sustain_version);
+    let host = &result.host;
+    let places = host.file_systems.iter();
+    let places = places.map(|place| (place.target.as_str(), &place.file_system));
+    Ok(format!(
+        "<details><summary>What was asked, and on which machine</summary>\n{}{}</details>\n",
+        asked_markup(&plan.arguments, &table),
+        machine(host.description.as_ref(), &host.devices, places)?,
+    ))
+}

@@ -1,0 +1,270 @@
+//! A comparison for a person: the answer in words, then a table per target, then what must be known
+//! to read it. The command prints it; nothing here decides.
+
+use std::fmt::Write as _;
+
+use comfy_table::{CellAlignment, Table, presets};
+use sustain_bench::compare::result::{CompareResult, ComparedRow};
+
+use super::summary::wrapped;
+use super::without_controls;
+use crate::format::{latency, rate, stretch};
+
+/// Targets that the answer names.
+const NAMED_MAX: usize = 6;
+
+/// The answer, each line ending with a newline. `width` is the terminal's, in columns.
+#[must_use]
+pub fn compare_answer(result: &CompareResult, width: usize) -> String {
+    wrapped(&without_controls(&compare_sentence(result)), width)
+}
+
+/// The answer in words: "B is 4.2 % slower [3.1 %, 5.3 %] than A; the noise does not explain it".
+#[must_use]
+pub fn compare_sentence(result: &CompareResult) -> String {
+    let mut clauses = Vec::new();
+    if let Some(trial) = &result.trial {
+        if trial.simulated {
+            clauses.push("simulated".to_owned());
+        }
+        if trial.ended == "interrupted" {
+            clauses.push("interrupted, this is what was known by then".to_owned());
+        }
+        if let Some(why) = &trial.failed {
+            clauses.push(format!("failed: {}", without_controls(why)));
+        }
+    }
+    match result.rows.get(result.answer.row) {
+        Some(row) => clauses.push(answer(result, row)),
+        None => clauses.push("nothing was measured".to_owned()),
+    }
+    clauses.extend(targets(result));
+    if let Some(limit) = &result.limit {
+        let most = percent(limit.slower_by_max);
+        clauses.push(match limit.outcome.as_str() {
+            "slower" => format!("slower than the {most} that are allowed"),
+            "held" => format!("not slower than by the {most} that are allowed"),
+            _ => format!(
+                "whether by more than the {most} that are allowed cannot be told: the runs are too \
+                 short or too noisy"
+            ),
+        });
+    }
+    clauses.join("; ")
+}
+
+fn answer(result: &CompareResult, row: &ComparedRow) -> String {
+    let what = match row.metric.as_str() {
+        "sustained_rate" => " (sustained rate)",
+        "rate" if result.trial.is_none() => " (rate over the bytes that both moved)",
+        _ => "",
+    };
+    let Some([low, high]) = row.ci95_ratio else {
+        let both = format!("A {}, B {}", figure(row, row.a), figure(row, row.b));
+        return format!(
+            "whether B differs from A cannot be told ({}): {both}",
+            row.how
+        );
+    };
+    let ratio = row.ratio.unwrap_or(1.0);
+    match row.verdict.as_str() {
+        "slower" => format!(
+            "B is {} slower [{}, {}] than A{what}; the noise does not explain it",
+            percent(1.0 - ratio),
+            percent(1.0 - high),
+            percent(1.0 - low)
+        ),
+        "faster" => format!(
+            "B is {} faster [{}, {}] than A{what}; the noise does not explain it",
+            percent(ratio - 1.0),
+            percent(low - 1.0),
+            percent(high - 1.0)
+        ),
+        _ => {
+            let seen = row.resolution.map_or(String::new(), |part| {
+                format!("; {} would have been seen", percent(part))
+            });
+            format!(
+                "no difference between A and B is shown{what}: B has {} to {} % of A's rate, which \
+                 the noise explains{seen}",
+                plain_percent(low),
+                plain_percent(high)
+            )
+        }
+    }
+}
+
+/// Targets that differ by themselves, where there are several.
+fn targets(result: &CompareResult) -> Vec<String> {
+    let is_several = result.rows.iter().any(|row| row.target.is_none());
+    if !is_several || result.trial.is_some() {
+        return Vec::new();
+    }
+    let words = |names: &[String], how: &str| {
+        if names.is_empty() {
+            return None;
+        }
+        let shown = names.iter().take(NAMED_MAX);
+        let mut listed: Vec<String> = shown.map(|name| without_controls(name)).collect();
+        let more = names.len().saturating_sub(NAMED_MAX);
+        if more > 0 {
+            listed.push(format!("{more} more"));
+        }
+        Some(format!("{how} by themselves: {}", listed.join(", ")))
+    };
+    let answer = &result.answer;
+    let slower = words(&answer.slower_targets, "slower");
+    let faster = words(&answer.faster_targets, "faster");
+    slower.into_iter().chain(faster).collect()
+}
+
+/// What A and B are, the tables and the notes, each line ending with a newline. `width` is the
+/// terminal's, in columns.
+#[must_use]
+pub fn compare_text(result: &CompareResult, width: usize) -> String {
+    let mut text = String::from("\n");
+    for (letter, side) in [("A", &result.a), ("B", &result.b)] {
+        let started = side.started.as_deref().unwrap_or("simulated time");
+        let line = format!(
+            "{letter}: {} ({}, {}, {})",
+            side.label,
+            side.words,
+            stretch(side.seconds),
+            started
+        );
+        text.push_str(&wrapped(&without_controls(&line), width));
+    }
+    let mut shown: Option<&Option<String>> = None;
+    for row in &result.rows {
+        if shown == Some(&row.target) {
+            continue;
+        }
+        shown = Some(&row.target);
+        let name = row.target.as_deref().unwrap_or("all together");
+        let _ = writeln!(text, "\n{}", without_controls(name));
+        let rows: Vec<&ComparedRow> = result
+            .rows
+            .iter()
+            .filter(|other| other.target == row.target)
+            .collect();
+        text.push_str(&table(&rows, width));
+    }
+    text.push('\n');
+    let limit = result.limit.iter().flat_map(|limit| &limit.why);
+    let limit = limit.map(|why| format!("limit: {why}"));
+    let notes = result.notes.iter().map(|note| format!("note: {note}"));
+    for line in limit.chain(notes) {
+        text.push_str(&wrapped(&without_controls(&line), width));
+    }
+    text
+}
+
+/// Without its lesser column where the terminal is too narrow for it.
+fn table(rows: &[&ComparedRow], width: usize) -> String {
+    let full = table_of(rows, true);
+    if full.lines().all(|line| line.chars().count() <= width) {
+        return full;
+    }
+    table_of(rows, false)
+}
+
+fn table_of(rows: &[&ComparedRow], is_full: bool) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    let mut header = vec!["", "A", "B", "B - A", "95 % interval", "verdict"];
+    if is_full {
+        header.push("seen from");
+    }
+    let columns = header.len();
+    table.set_header(header);
+    for row in rows {
+        let mut cells = vec![
+            metric_name(&row.metric).to_owned(),
+            figure(row, row.a),
+            figure(row, row.b),
+            row.ratio.map_or(String::new(), signed),
+            interval(row),
+            verdict(row).to_owned(),
+        ];
+        if is_full {
+            cells.push(row.resolution.map_or(String::new(), percent));
+        }
+        table.add_row(cells);
+    }
+    for index in 1..columns {
+        let is_figure = index != 5;
+        if let Some(column) = table.column_mut(index).filter(|_| is_figure) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut text = String::new();
+    for line in table.lines() {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// The name of a metric for people.
+pub(crate) fn metric_name(metric: &str) -> &str {
+    match metric {
+        "sustained_rate" => "sustained rate",
+        "latency_typical_max" => "longest, typically",
+        "latency_p50" => "p50",
+        "latency_p99" => "p99",
+        "latency_p99_9" => "p99.9",
+        "latency_max" => "longest of all",
+        "cpu_per_gb" => "CPU per GB",
+        other => other,
+    }
+}
+
+/// A row's value with its unit.
+pub(crate) fn figure(row: &ComparedRow, value: f64) -> String {
+    match row.unit.as_str() {
+        "bytes/s" => rate(value),
+        "ns" => latency(value.round() as u64),
+        _ => format!("{value:.3} s"),
+    }
+}
+
+/// A verdict for people.
+pub(crate) fn verdict(row: &ComparedRow) -> &'static str {
+    let is_rate = row.unit == "bytes/s";
+    match (row.verdict.as_str(), is_rate) {
+        ("slower", true) => "slower",
+        ("faster", true) => "faster",
+        ("slower", false) => "more",
+        ("faster", false) => "less",
+        ("no_difference_shown", _) => "no difference shown",
+        _ => "no interval",
+    }
+}
+
+/// The interval of B's difference to A.
+pub(crate) fn interval(row: &ComparedRow) -> String {
+    row.ci95_ratio.map_or(String::new(), |[low, high]| {
+        format!("{} to {}", signed(low), signed(high))
+    })
+}
+
+/// How far a ratio is from one: `-4.2 %`.
+pub(crate) fn signed(ratio: f64) -> String {
+    // No minus before a zero.
+    let share = ((ratio - 1.0) * 1000.0).round() / 10.0 + 0.0;
+    format!("{share:+.1} %")
+}
+
+/// A part: `4.2 %`, small ones with another digit.
+pub(crate) fn percent(part: f64) -> String {
+    format!("{} %", plain_percent(part))
+}
+
+fn plain_percent(part: f64) -> String {
+    let percent = part * 100.0;
+    if percent.abs() < 0.995 {
+        format!("{:.2}", (percent * 100.0).round() / 100.0 + 0.0)
+    } else {
+        format!("{percent:.1}")
+    }
+}

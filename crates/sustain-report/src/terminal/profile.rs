@@ -1,0 +1,189 @@
+//! A profile for a person: a line per pass while it runs; at the end the answer in words, then the
+//! zones as a table and a picture in one. The command prints it; nothing here decides.
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use sustain_bench::event::Live;
+use sustain_bench::profile::result::{ProfileResult, ProfileTarget, ProfileTogether};
+use sustain_bench::profile::{ProfileEvent, Sampled, Sampling};
+
+use super::summary::wrapped;
+use super::{LiveKind, LiveView, without_controls};
+use crate::format::{percent, rate, size, stretch};
+
+/// Columns of the longest bar,
+const BAR: usize = 40;
+/// and on a narrow terminal.
+const BAR_MIN: usize = 8;
+/// What a row has besides its bar.
+const ROW: usize = 38;
+/// Rows of a table of zones; all are in the document.
+const ROWS_MAX: usize = 24;
+
+/// Shows a profile under way.
+pub struct ProfileView {
+    view: LiveView,
+    /// The pass of which was told last.
+    pass: &'static str,
+}
+
+impl ProfileView {
+    /// A view of this kind. `writer` takes the lines of the plain kinds; a terminal's are drawn on
+    /// standard error.
+    #[must_use]
+    pub fn new(kind: LiveKind, writer: Box<dyn Write + Send>) -> ProfileView {
+        ProfileView {
+            view: LiveView::new(kind, writer),
+            pass: "",
+        }
+    }
+
+    /// Shows what happened.
+    pub fn take(&mut self, event: &ProfileEvent) {
+        match event {
+            ProfileEvent::Note(note) => self.view.note(note),
+            ProfileEvent::Preparing(live) => self.view.update(live),
+            ProfileEvent::Live(sampling, live) => {
+                self.view.update_under(&heading(sampling, live), live);
+            }
+            ProfileEvent::Sampled(Sampled { sampling, .. }) => {
+                if self.pass != sampling.pass || sampling.number == 1 {
+                    self.pass = sampling.pass;
+                    self.view.note(&pass_line(sampling));
+                }
+            }
+        }
+    }
+
+    /// Takes the redrawn lines away, so that the result stands alone.
+    pub fn finish(&mut self) {
+        self.view.finish();
+    }
+}
+
+fn pass_line(sampling: &Sampling) -> String {
+    let positions = if sampling.of == 1 {
+        "position"
+    } else {
+        "positions"
+    };
+    format!(
+        "{}: {} {positions}; {} left at the most",
+        sampling.pass,
+        sampling.of,
+        stretch(sampling.remaining_s)
+    )
+}
+
+fn heading(sampling: &Sampling, live: &Live) -> String {
+    format!(
+        "{} {} of {}, at {}; {} left at the most",
+        sampling.pass,
+        sampling.number,
+        sampling.of,
+        percent(sampling.position),
+        stretch((sampling.remaining_s - live.elapsed_s).max(0.0))
+    )
+}
+
+/// The answer in words, each line ending with a newline. `width` is the terminal's, in columns.
+#[must_use]
+pub fn profile_answer(result: &ProfileResult, width: usize) -> String {
+    let mut lines = Vec::new();
+    if result.ended == "interrupted" {
+        lines.push("interrupted: this is what was known by then".to_owned());
+    }
+    if result.plan.simulated {
+        lines.push("simulated".to_owned());
+    }
+    for together in &result.together {
+        lines.extend(said(&together.verdict, &together.direction));
+    }
+    for target in &result.targets {
+        let heading = format!("{}, {}", target.name, target.direction);
+        lines.extend(said(&target.verdict, &heading));
+    }
+    let lines = lines
+        .iter()
+        .map(|line| wrapped(&without_controls(line), width));
+    lines.collect()
+}
+
+/// The first line under its heading, the others indented.
+fn said(verdict: &[String], heading: &str) -> Vec<String> {
+    let lines = verdict.iter().enumerate().map(|(index, line)| {
+        if index == 0 {
+            format!("{heading}: {line}")
+        } else {
+            format!("  {line}")
+        }
+    });
+    lines.collect()
+}
+
+/// The zones of all curves and the notes, each line ending with a newline. `width` is the
+/// terminal's, in columns.
+#[must_use]
+pub fn profile_text(result: &ProfileResult, width: usize) -> String {
+    let mut text = String::new();
+    for target in &result.targets {
+        text.push_str(&target_table(target, width));
+    }
+    for together in &result.together {
+        text.push_str(&together_table(together, width));
+    }
+    text.push('\n');
+    let errors = result.targets.iter().flat_map(|target| &target.errors);
+    let errors = errors.map(|error| format!("failed: {error}"));
+    let notes = result.notes.iter().map(|note| format!("note: {note}"));
+    for line in errors.chain(notes) {
+        text.push_str(&wrapped(&without_controls(&line), width));
+    }
+    text
+}
+
+/// A row: where it begins and ends, its rate.
+type Row = (String, String, f64);
+
+fn target_table(target: &ProfileTarget, width: usize) -> String {
+    if target.zones.len() < 2 {
+        return String::new();
+    }
+    let zones = target.zones.iter();
+    let rows = zones.map(|zone| {
+        let (from, to) = (size(zone.from_byte), size(zone.to_byte));
+        (from, to, zone.rate_bytes_per_s)
+    });
+    let title = format!("{}, {}", target.name, target.direction);
+    table(&title, &rows.collect::<Vec<Row>>(), width)
+}
+
+fn together_table(together: &ProfileTogether, width: usize) -> String {
+    let zones = together.zones.iter();
+    let rows = zones.map(|zone| {
+        let (from, to) = (percent(zone.from), percent(zone.to));
+        (from, to, zone.rate_bytes_per_s)
+    });
+    let title = format!("all at once, {}", together.direction);
+    table(&title, &rows.collect::<Vec<Row>>(), width)
+}
+
+fn table(title: &str, rows: &[Row], width: usize) -> String {
+    let most = rows.iter().map(|(_, _, rate)| *rate).fold(0.0, f64::max);
+    if most <= 0.0 {
+        return String::new();
+    }
+    let longest = width.saturating_sub(ROW).clamp(BAR_MIN, BAR);
+    let mut text = format!("\n{}\n", without_controls(title));
+    let _ = writeln!(text, "{:>11} {:>11}  {:>10}", "from", "to", "rate");
+    for (from, to, found) in rows.iter().take(ROWS_MAX) {
+        let bar = "█".repeat((found / most * longest as f64).round() as usize);
+        let _ = writeln!(text, "{from:>11} {to:>11}  {:>10}  {bar}", rate(*found));
+    }
+    let more = rows.len().saturating_sub(ROWS_MAX);
+    if more > 0 {
+        let _ = writeln!(text, "and {more} more zones: --json has all");
+    }
+    text
+}

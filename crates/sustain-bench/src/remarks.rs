@@ -38,6 +38,7 @@ pub(crate) fn remarks(
         one_at_a_time(plan, outcome),
         buffered(plan, session, system),
         is_null,
+        watched(plan),
     ]
     .into_iter()
     .flatten()
@@ -63,6 +64,14 @@ fn tool_limited(total: &Total) -> Option<String> {
     total.tool_limited.then(|| {
         "the tool itself was the limit: a driver had no CPU time left; use larger records, or \
          more --threads on several targets"
+            .to_owned()
+    })
+}
+
+fn watched(plan: &Plan) -> Option<String> {
+    plan.effect.as_ref().map(|_| {
+        "the victims of --effect were at work beside this run: without them it may be a little \
+         faster"
             .to_owned()
     })
 }

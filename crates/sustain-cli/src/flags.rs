@@ -4,6 +4,7 @@ pub(crate) mod compare;
 pub(crate) mod create;
 pub(crate) mod devices;
 pub(crate) mod diagnose;
+pub(crate) mod effect;
 pub(crate) mod extract;
 pub(crate) mod generated;
 pub(crate) mod list;

@@ -110,6 +110,7 @@ pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
         data: data(flags.setting.data),
         prewrite: !flags.safety.no_prewrite,
         confirm: !flags.no_confirm,
+        effect: flags.effect.plan(&flags.targets)?,
         destroy: flags.safety.destroy.clone(),
         seed: flags.seed,
         arguments: arguments(),

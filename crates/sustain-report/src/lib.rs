@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod effect_rows;
 mod error;
 mod format;
 pub mod html;

@@ -142,11 +142,29 @@ fn curves_are_drawn_and_no_script_fails() {
 }
 
 #[test]
+fn direct_and_buffered_are_on_one_picture() {
+    let mut result = sample::one_target();
+    result.effect = Some(sample::effect::effect());
+    let Some(found) = open(&measure_html(&[result]).unwrap()) else {
+        return;
+    };
+    assert_eq!(found["errors"], serde_json::json!([]));
+    let chart = &found["charts"]["effect-0"];
+    assert_eq!(chart["drawn"], "yes");
+    // Two paths, each with writes, timer and memory.
+    assert_eq!(chart["lines"], 2 * 3, "{chart}");
+    assert_eq!(chart["labels"], serde_json::json!(["direct", "buffered"]));
+}
+
+#[test]
 fn names_in_charts_stay_text() {
     let name = "<a href=\"https://example.org\">x</a></script><img src=x onerror=window.stolen=1>";
     let mut result = sample::two_targets();
     result.targets[0].name = name.to_owned();
     result.system.kernel_messages[0].text = name.to_owned();
+    let mut effect = sample::effect::effect();
+    effect.paths[0].path = name.to_owned();
+    result.effect = Some(effect);
     let Some(found) = open(&measure_html(&[result]).unwrap()) else {
         return;
     };
@@ -157,6 +175,8 @@ fn names_in_charts_stay_text() {
     // The script's own toolbar consists of links.
     let buttons = found["charts"]["buffer-0"]["links"].as_u64().unwrap();
     assert!(chart["links"].as_u64().unwrap() <= buttons, "{chart}");
+    let links = found["charts"]["effect-0"]["links"].as_u64().unwrap();
+    assert!(links <= buttons, "{found}");
     let labels = chart["labels"].as_array().unwrap();
     assert!(
         labels

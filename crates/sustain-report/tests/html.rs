@@ -36,6 +36,15 @@ fn hostile() -> MeasureResult {
     result.plan.engine_why = attack.to_owned();
     result.plan.sustain_version = attack.to_owned();
     result.total.sustained.why = attack.to_owned();
+    let mut effect = sample::effect::effect();
+    for path in &mut effect.paths {
+        path.path = attack.to_owned();
+        path.verdict = attack.to_owned();
+        path.memory_share.as_mut().unwrap().model = attack.to_owned();
+    }
+    effect.writes_on.as_mut().unwrap().directory = attack.into();
+    effect.unmeasured = vec![attack.to_owned()];
+    result.effect = Some(effect);
     result.host.devices.truncate(1);
     result.host.file_systems[0].target = attack.to_owned();
     result.host.file_systems[0].file_system.kind = attack.to_owned();
@@ -75,6 +84,50 @@ fn page_has_its_parts_in_order() {
         let found = page[at..].find(part);
         at += found.unwrap_or_else(|| panic!("{part} is missing or out of its place"));
     }
+}
+
+#[test]
+fn the_effect_has_its_verdicts_picture_and_figures() {
+    let mut result = sample::one_target();
+    result.effect = Some(sample::effect::effect());
+    let page = own_markup(&measure_html(&[result]).unwrap());
+    let parts = [
+        "<h2>Effect on the rest of the system</h2>",
+        "<b>direct</b>: writes on /home took 1 times",
+        "<b>buffered</b>: writes on /home took 20 times",
+        "id=\"effect-0\"",
+        "<th>during direct</th><th>after direct</th><th>before buffered</th>",
+        "<th>timer late, p99</th>",
+        "<td>19\u{a0}of 25000</td>",
+        "None at any time: packets dropped on arrival",
+        "another file system on a disk of the load",
+        "not measured: datagrams",
+    ];
+    let mut at = 0;
+    for part in parts {
+        let found = page[at..].find(part);
+        at += found.unwrap_or_else(|| panic!("{part} is missing or out of its place"));
+    }
+}
+
+#[test]
+fn an_effect_of_which_nothing_is_known_is_still_a_section() {
+    let mut result = sample::one_target();
+    let mut effect = sample::effect::effect();
+    effect.paths.truncate(1);
+    let path = &mut effect.paths[0];
+    path.stretches = Default::default();
+    (path.writes, path.timer, path.datagrams) = (None, None, None);
+    (path.kernel, path.dirty_max_bytes) = Default::default();
+    path.victims_cpu_s = Default::default();
+    path.writes_over_time.clear();
+    path.timer_over_time.clear();
+    path.memory_over_time.clear();
+    (effect.memory_copy, effect.writes_on) = (None, None);
+    result.effect = Some(effect);
+    let page = own_markup(&measure_html(&[result]).unwrap());
+    assert!(page.contains("Effect on the rest") && !page.contains("id=\"effect-0\""));
+    assert!(!page.contains("NaN"));
 }
 
 #[test]

@@ -268,3 +268,56 @@ fn summary_has_no_control_codes_of_others() {
         );
     }
 }
+
+/// A run with its effect, drawn at this width.
+fn with_effect(paths: usize, width: usize) -> String {
+    let mut result = sample::one_target();
+    let mut effect = sample::effect::effect();
+    effect.paths.truncate(paths);
+    result.effect = Some(effect);
+    let text = summary(&result, width);
+    let at = text.find("effect on the rest of the system");
+    text[at.expect("a section of its own")..].to_owned()
+}
+
+#[test]
+fn both_paths_stand_side_by_side_where_there_is_room() {
+    let wide = with_effect(2, 100);
+    let line = |words: &str| {
+        let mut lines = wide.lines().filter(|line| line.contains(words));
+        let line = lines.next().unwrap_or_else(|| panic!("{words} in {wide}"));
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        line("timer late, p99"),
+        "timer late, p99 90 us 90 us 90 us 90 us 1.8 ms 90 us"
+    );
+    assert_eq!(
+        line("datagrams lost"),
+        "datagrams lost none none none none 19 of 25000 none"
+    );
+    assert!(
+        wide.contains("none at any time: packets dropped on arrival"),
+        "{wide}"
+    );
+    assert!(
+        wide.contains("copies 9.00 GB/s on one thread, 21.0 GB/s on 8"),
+        "{wide}"
+    );
+    assert!(wide.contains("not measured: datagrams"), "{wide}");
+    let narrow = with_effect(2, 80);
+    assert_eq!(narrow.matches("timer late, p99").count(), 2, "{narrow}");
+    for (text, width) in [(&wide, 100), (&narrow, 80)] {
+        assert!(
+            text.lines().all(|line| line.chars().count() <= width),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn the_effect_of_one_path_names_it_only_once() {
+    let text = with_effect(1, 80);
+    assert_eq!(text.matches("direct").count(), 1, "{text}");
+    assert!(text.contains("the victims took 2.0 % of one CPU"), "{text}");
+}

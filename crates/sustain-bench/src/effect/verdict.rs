@@ -35,10 +35,10 @@ pub(super) fn verdict(effect: &PathEffect, place: Option<&VictimPlace>) -> Strin
 fn of_writes(place: &VictimPlace, writes: &Stretches<Writes>) -> Option<String> {
     let during = writes.during.as_ref()?;
     let directory = place.directory.display();
-    let which = if place.is_file_system_of_target {
-        ", the file system under test,"
-    } else {
-        ""
+    let which = match (place.is_in_memory, place.is_file_system_of_target) {
+        (true, _) => ", in memory,",
+        (false, true) => ", the file system under test,",
+        (false, false) => "",
     };
     let Some(p99_ns) = during.latency_p99_ns else {
         return Some(format!(

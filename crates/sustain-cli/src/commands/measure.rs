@@ -57,7 +57,12 @@ fn exit(result: &MeasureResult, stop: &Stop) -> Exit {
     let failed = result
         .targets
         .iter()
-        .any(|target| !target.errors.is_empty());
+        .any(|target| !target.errors.is_empty())
+        || result
+            .effect
+            .iter()
+            .flat_map(|effect| &effect.paths)
+            .any(|path| path.load.errors > 0);
     // Also where the run itself was over and only its confirmation was cut short.
     if stop.reason().is_some() {
         Exit::Interrupted

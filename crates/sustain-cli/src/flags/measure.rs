@@ -7,6 +7,7 @@ use sustain::disk::units::{parse_duration, parse_rate, parse_size};
 use sustain::measure::position::{At, parse_at};
 
 use super::LayoutFlag;
+use super::effect::EffectFlags;
 use super::shared::{DirectionFlags, OutputFlags, RequestFlags, SafetyFlags};
 
 const EXAMPLES: &str = "\
@@ -21,6 +22,8 @@ Examples:
       Writes to the raw disk; everything on it is lost.
   sustain measure /dev/sdb --at 95% --profile profile.json
       Near the end of a disk; what sustain profile found there is no fall of the rate.
+  sustain measure /data --effect=both --victim /home --report effect.html
+      What recording on /data does to everything else, direct against buffered.
   sustain measure sim:machines/demo.toml
       A simulated machine, in a moment.
 
@@ -71,6 +74,8 @@ pub(crate) struct MeasureFlags {
     /// Leave out the paced run at the recommended rate.
     #[arg(long)]
     pub(crate) no_confirm: bool,
+    #[command(flatten)]
+    pub(crate) effect: EffectFlags,
     /// Print a line per interval as the 1998 disk writing test did; one per 20 MiB.
     #[arg(long, value_enum)]
     pub(crate) log: Option<LogFlag>,

@@ -6,6 +6,8 @@ mod buffer_chart;
 mod chart;
 mod compare_section;
 mod diagnosis;
+mod effect_chart;
+mod effect_section;
 mod escape;
 mod histogram_chart;
 mod marks;

@@ -1,7 +1,9 @@
 //! One result on the page, from the answer down to what is needed to repeat the run.
 
 use super::table::Table;
-use super::{buffer_chart, escape, histogram_chart, samples, time_chart, where_tables};
+use super::{
+    buffer_chart, effect_section, escape, histogram_chart, samples, time_chart, where_tables,
+};
 use crate::ReportError;
 use crate::format::{latency, rate, size, stretch};
 use crate::terminal::{half_width, sentence};
@@ -34,6 +36,9 @@ pub(super) fn section(
     let curve = buffer_chart::buffer_chart(result, format!("buffer-{index}"));
     for chart in [histogram, curve].into_iter().flatten() {
         markup.push_str(&chart.markup());
+    }
+    if let Some(effect) = &result.effect {
+        markup.push_str(&effect_section::markup(effect, index));
     }
     markup.push_str(&stalls(result));
     markup.push_str(&kernel_messages(&result.system));

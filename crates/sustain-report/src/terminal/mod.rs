@@ -5,6 +5,7 @@ pub(crate) mod compare;
 mod devices;
 mod diagnosis;
 mod dskwtst;
+mod effect;
 mod live;
 mod profile;
 mod progress;

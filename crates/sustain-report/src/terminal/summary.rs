@@ -1,6 +1,7 @@
 //! The end of a run in a terminal: a table per target and together, the stalls, the kernel's lines
 //! and the notes. The command prints it above the sentence; it must fit the width it is given.
 
+use super::effect;
 use super::{sentence::half_width, without_controls};
 use crate::format::{latency, rate, size, stretch};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
@@ -28,6 +29,9 @@ pub fn summary(result: &MeasureResult, width: usize) -> String {
     };
     for line in details(result) {
         text.push_str(&wrapped(&line, width));
+    }
+    if let Some(seen) = &result.effect {
+        text.push_str(&effect::section(seen, width));
     }
     text
 }

@@ -5,6 +5,7 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 pub mod diagnosis;
+pub mod effect;
 pub mod recording;
 pub mod sweep;
 

@@ -1,0 +1,98 @@
+//! What a load does to the rest of the system, in a terminal: the verdict of each path, then a
+//! table of the victims before, during and after. Part of a measurement's summary.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use sustain_bench::effect::result::{EffectResult, PathEffect};
+
+use super::summary::wrapped;
+use super::without_controls;
+use crate::effect_rows::{Row, cpu_words, load_words, rows};
+use crate::format::rate;
+
+/// Two paths with three columns each need so much room.
+const SIDE_BY_SIDE_WIDTH_MIN: usize = 96;
+
+/// The section, each line ending with a newline. `width` is the terminal's, in columns.
+pub(super) fn section(effect: &EffectResult, width: usize) -> String {
+    let mut text = "\neffect on the rest of the system\n".to_owned();
+    let several = effect.paths.len() > 1;
+    for path in &effect.paths {
+        let path_name = if several {
+            format!("{}: ", path.path)
+        } else {
+            String::new()
+        };
+        text.push_str(&line(&format!("{path_name}{}", path.verdict), width));
+    }
+    text.push_str(&tables(effect, width));
+    for path in &effect.paths {
+        let mut words = vec![format!("{}: {}", path.path, load_words(path))];
+        words.extend(cpu_words(path));
+        text.push_str(&line(&words.join("; "), width));
+    }
+    if let Some(copy) = &effect.memory_copy {
+        let words = format!(
+            "memory: copies {} on one thread, {} on {}",
+            rate(copy.one_thread_bytes_per_s),
+            rate(copy.all_threads_bytes_per_s),
+            copy.threads
+        );
+        text.push_str(&line(&words, width));
+    }
+    for why in &effect.unmeasured {
+        text.push_str(&line(&format!("not measured: {why}"), width));
+    }
+    text
+}
+
+fn line(words: &str, width: usize) -> String {
+    wrapped(&format!("  {}", without_controls(words)), width)
+}
+
+/// All paths side by side where there is room for it, else one below the other.
+fn tables(effect: &EffectResult, width: usize) -> String {
+    let rows = rows(&effect.paths);
+    let mut text = String::new();
+    let side_by_side = width >= SIDE_BY_SIDE_WIDTH_MIN;
+    let all: Vec<(&PathEffect, &Vec<Row>)> = effect.paths.iter().zip(&rows.of_paths).collect();
+    let at_once = if side_by_side { all.len() } else { 1 };
+    for paths in all.chunks(at_once.max(1)) {
+        text.push_str(&table(paths, all.len() > 1, width));
+    }
+    if !rows.quiet.is_empty() {
+        let words = format!("none at any time: {}", rows.quiet.join(", "));
+        text.push_str(&line(&words, width));
+    }
+    text
+}
+
+fn table(paths: &[(&PathEffect, &Vec<Row>)], is_named: bool, width: usize) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
+    let mut head = vec![String::new()];
+    for (path, _) in paths {
+        for part in ["before", "during", "after"] {
+            head.push(if is_named {
+                format!("{}\n{part}", without_controls(&path.path))
+            } else {
+                part.to_owned()
+            });
+        }
+    }
+    table.set_header(head);
+    let names = paths.first().map_or(&[][..], |(_, rows)| rows.as_slice());
+    for (index, named) in names.iter().enumerate() {
+        let mut cells = vec![format!("  {}", named.name)];
+        for (_, rows) in paths {
+            cells.extend(rows[index].cells().map(str::to_owned));
+        }
+        table.add_row(cells);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let lines = table.lines().map(|line| format!("{}\n", line.trim_end()));
+    lines.collect()
+}

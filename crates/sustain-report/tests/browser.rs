@@ -125,7 +125,7 @@ fn curves_are_drawn_and_no_script_fails() {
     for (id, chart) in charts.as_object().unwrap() {
         assert_eq!(chart["drawn"], "yes", "{id}: {chart}");
     }
-    assert_eq!(charts.as_object().unwrap().len(), 7);
+    assert_eq!(charts.as_object().unwrap().len(), 8);
     // Two targets and their sum, each thin and average; a latency each; four of CPU, three of memory.
     assert_eq!(count("time-0", "lines"), 3 * 2 + 2 + 4 + 3, "{charts}");
     // Four stalls and one kernel message.
@@ -136,7 +136,9 @@ fn curves_are_drawn_and_no_script_fails() {
     // The curve and the bound; the recommendation is a point beside those of the curve.
     assert_eq!(count("buffer-0", "lines"), 2, "{charts}");
     assert_eq!(count("buffer-0", "points"), 64 + 1, "{charts}");
-    assert_eq!(count("overlay", "lines"), 2 * 2, "{charts}");
+    // Rate, its average, and the longest latency of each run.
+    assert_eq!(count("overlay", "lines"), 2 * 3, "{charts}");
+    assert_eq!(count("tails", "lines"), 2, "{charts}");
 }
 
 #[test]

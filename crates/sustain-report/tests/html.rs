@@ -6,9 +6,10 @@
 mod sample;
 
 use sample::own_markup;
+use sustain_bench::compare::{ComparePlan, compare};
 use sustain_bench::result::{KernelMessage, MeasureResult};
 use sustain_report::ReportError;
-use sustain_report::html::measure_html;
+use sustain_report::html::{measure_html, side_by_side_html};
 
 /// A result in which every text from outside tries to leave its place.
 fn hostile() -> MeasureResult {
@@ -80,14 +81,53 @@ fn page_has_its_parts_in_order() {
 fn several_results_have_an_overview_and_a_section_each() {
     let page = measure_html(&[sample::two_targets(), sample::one_target()]).unwrap();
     let own = own_markup(&page);
-    assert!(own.contains("<h1>2 measurements</h1>") && own.contains("id=\"overlay\""));
+    assert!(own.contains("<h1>2 measurements side by side</h1>") && own.contains("id=\"overlay\""));
     assert!(own.contains("id=\"time-0\"") && own.contains("id=\"time-1\""));
     assert!(matches!(measure_html(&[]), Err(ReportError::NoResults)));
 }
 
 #[test]
+fn two_runs_have_the_answer_above_a_table_with_a_column_each() {
+    let runs = [sample::two_targets(), sample::two_targets()];
+    let labels = ["monday.json", "friday.json"].map(str::to_owned);
+    let plan = ComparePlan {
+        labels: labels.clone(),
+        ..ComparePlan::default()
+    };
+    let found = compare(&runs[0], &runs[1], &plan).unwrap();
+    let own = own_markup(&side_by_side_html(&runs, &labels, Some(&found)).unwrap());
+    let parts = [
+        "<h1>B against A</h1>",
+        "no difference between A and B is shown",
+        "<h3>all targets together</h3>",
+        "<h3>/dev/nvme0n1</h3>",
+        "<th>A monday.json</th><th>B friday.json</th>",
+        "<th>/dev/sdb: p99.9</th>",
+        "id=\"overlay\"",
+        "id=\"tails\"",
+        "<h1>A monday.json: write",
+    ];
+    let mut at = 0;
+    for part in parts {
+        let found = own[at..].find(part);
+        at += found.unwrap_or_else(|| panic!("{part} is missing or out of its place"));
+    }
+}
+
+#[test]
 fn text_from_outside_stays_text() {
     let own = own_markup(&measure_html(&[hostile(), hostile()]).unwrap());
+    sample::assert_only_own_elements(&own);
+    let runs = [hostile(), hostile()];
+    let label = "</script><img src=x onerror=window.stolen=1>";
+    let labels = [label, label].map(str::to_owned);
+    let plan = ComparePlan {
+        labels: labels.clone(),
+        fail_if_slower: Some(0.05),
+        ..ComparePlan::default()
+    };
+    let found = compare(&runs[0], &runs[1], &plan).unwrap();
+    let own = own_markup(&side_by_side_html(&runs, &labels, Some(&found)).unwrap());
     sample::assert_only_own_elements(&own);
 }
 

@@ -192,8 +192,7 @@ pub(super) fn latencies(a: &Seen<'_>, b: &Seen<'_>) -> Vec<Quantity> {
     let (Some(of_a), Some(of_b)) = (a.latency, b.latency) else {
         return Vec::new();
     };
-    let how = "without interval: requests near each other in time are alike, and of a whole run \
-               there is one figure";
+    let how = "one figure of a whole run: without interval";
     let plain = |name: &'static str, one: u64, other: u64| {
         Quantity::plain(latency_metric(name), [one as f64, other as f64], how)
     };
@@ -216,8 +215,11 @@ fn typical_max(a: &Seen<'_>, b: &Seen<'_>) -> Quantity {
     };
     let (of_a, of_b) = (longest(a), longest(b));
     let typical = |values: &[f64]| {
+        if values.is_empty() {
+            return 0.0;
+        }
         let sum: f64 = values.iter().map(|value| value.ln()).sum();
-        (sum / values.len().max(1) as f64).exp()
+        (sum / values.len() as f64).exp()
     };
     let values = [typical(&of_a), typical(&of_b)];
     let lengths = a.interval_lengths().into_iter().zip(b.interval_lengths());
@@ -242,6 +244,6 @@ fn typical_max(a: &Seen<'_>, b: &Seen<'_>) -> Quantity {
 
 /// CPU of the whole process.
 pub(super) fn cpu(a: Option<f64>, b: Option<f64>) -> Option<Quantity> {
-    let how = "without interval: one figure of a run";
+    let how = "one figure of a whole run: without interval";
     Some(Quantity::plain(CPU, [a?, b?], how))
 }

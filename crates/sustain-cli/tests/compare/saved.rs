@@ -61,7 +61,7 @@ fn a_script_is_told_by_the_exit_code() {
     let place = two("100MB/s", "92MB/s");
     let run = |percent: &str, code: i32| {
         let flags = ["compare", "a.json", "b.json", "--fail-if-slower", percent];
-        place.run(&flags).expect(code).stdout
+        unwrapped(&place.run(&flags).expect(code).stdout)
     };
     assert!(run("5%", 1).contains("slower than the 5.0 % that are allowed"));
     assert!(run("15%", 0).contains("not slower than by the 15.0 %"));

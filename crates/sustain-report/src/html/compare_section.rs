@@ -72,13 +72,18 @@ fn table<'a>(rows: impl Iterator<Item = &'a ComparedRow>) -> Table {
             figure(row, row.a),
             figure(row, row.b),
             row.ratio.map_or(String::new(), signed),
-            interval(row),
-            verdict(row).to_owned(),
+            unbroken(&interval(row)),
+            unbroken(verdict(row)),
             row.resolution.map_or(String::new(), percent),
             row.how.clone(),
         ]);
     }
     table
+}
+
+/// A figure in two lines is hard to read.
+fn unbroken(words: &str) -> String {
+    words.replace(' ', "\u{a0}")
 }
 
 /// What became of the limit, and what must be known to read the figures.

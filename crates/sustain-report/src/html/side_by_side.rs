@@ -69,23 +69,52 @@ pub(super) fn names(results: &[MeasureResult], labels: &[String]) -> Vec<String>
 }
 
 /// A column per run; a row only where some run has something to say.
+struct Columns<'a> {
+    results: &'a [MeasureResult],
+    table: Table,
+}
+
+impl Columns<'_> {
+    fn row(&mut self, name: &str, cell: impl Fn(&MeasureResult) -> String) {
+        let cells: Vec<String> = self.results.iter().map(cell).collect();
+        if cells.iter().any(|cell| !cell.is_empty()) {
+            let row = [name.to_owned()].into_iter().chain(cells);
+            self.table.row(row.collect());
+        }
+    }
+
+    /// Of the target in this place.
+    fn target_row(&mut self, place: usize, name: &str, cell: impl Fn(&TargetResult) -> String) {
+        self.row(name, |run| {
+            run.targets.get(place).map_or(String::new(), &cell)
+        });
+    }
+}
+
 fn common_table(names: &[String], results: &[MeasureResult]) -> Table {
     let mut head = vec![""];
     head.extend(names.iter().map(String::as_str));
-    let mut table = Table::new(&head);
-    let mut row = |name: &str, cell: &dyn Fn(&MeasureResult) -> String| {
-        let cells: Vec<String> = results.iter().map(cell).collect();
-        if cells.iter().any(|cell| !cell.is_empty()) {
-            table.row([name.to_owned()].into_iter().chain(cells).collect());
-        }
+    let mut columns = Columns {
+        results,
+        table: Table::new(&head),
     };
-    row("begun", &|run| run.plan.started.clone().unwrap_or_default());
-    row("machine", &|run| {
+    of_runs(&mut columns);
+    let places = results.iter().map(|run| run.targets.len()).max();
+    let places = places.unwrap_or(0);
+    for place in 0..places.min(TARGETS_SHOWN) {
+        of_target(&mut columns, place, places > 1);
+    }
+    columns.table
+}
+
+fn of_runs(columns: &mut Columns<'_>) {
+    columns.row("begun", |run| run.plan.started.clone().unwrap_or_default());
+    columns.row("machine", |run| {
         let host = run.host.description.as_ref();
         host.map_or(String::new(), |host| format!("Linux {}", host.kernel))
     });
-    row("engine", &|run| run.plan.engine_used.clone());
-    row("requests", &|run| {
+    columns.row("engine", |run| run.plan.engine_used.clone());
+    columns.row("requests", |run| {
         let plan = &run.plan;
         format!(
             "{} of {}, depth {}, {}, {}",
@@ -96,7 +125,7 @@ fn common_table(names: &[String], results: &[MeasureResult]) -> Table {
             plan.layout
         )
     });
-    row("rate", &|run| {
+    columns.row("rate", |run| {
         let total = &run.total;
         rate(
             total
@@ -104,72 +133,57 @@ fn common_table(names: &[String], results: &[MeasureResult]) -> Table {
                 .unwrap_or(total.wall_clock_bytes_per_s),
         )
     });
-    row("sustained (95 %)", &|run| steady(&run.total.sustained));
-    row("burst before", &|run| burst(run.total.burst.as_ref()));
-    row("may be recorded", &|run| {
+    columns.row("sustained (95 %)", |run| steady(&run.total.sustained));
+    columns.row("burst before", |run| burst(run.total.burst.as_ref()));
+    columns.row("may be recorded", |run| {
         let found = run.recommendation.as_ref();
         found.map_or(String::new(), |found| {
             let buffer = memory(found.buffer_bytes);
             format!("{} with {buffer}", rate(found.rate_bytes_per_s))
         })
     });
-    row("worst stall", &|run| latency(run.total.worst_stall_ns));
-    row("CPU for each GB", &|run| {
+    columns.row("worst stall", |run| latency(run.total.worst_stall_ns));
+    columns.row("CPU for each GB", |run| {
         let cost = run.total.cpu_seconds_per_gb;
         cost.map_or(String::new(), |cost| format!("{cost:.3} s"))
     });
-    row("highest temperature", &|run| hottest(run));
-    row("moved", &|run| {
+    columns.row("highest temperature", hottest);
+    columns.row("moved", |run| {
         format!(
             "{} in {}",
             size(run.total.bytes),
             stretch(run.total.seconds)
         )
     });
-    of_targets(&mut row, results);
-    table
 }
 
-/// Rows per target: of one that all have by its name, else by its place.
-fn of_targets(
-    row: &mut dyn FnMut(&str, &dyn Fn(&MeasureResult) -> String),
-    results: &[MeasureResult],
-) {
-    let places = results
+/// Named by the target where all runs have it by one name, else by its place.
+fn of_target(columns: &mut Columns<'_>, place: usize, is_one_of_several: bool) {
+    let targets = columns
+        .results
         .iter()
-        .map(|run| run.targets.len())
-        .max()
-        .unwrap_or(0);
-    for place in 0..places.min(TARGETS_SHOWN) {
-        let target = |run: &MeasureResult| run.targets.get(place).cloned();
-        let mut names: Vec<String> = results
-            .iter()
-            .filter_map(target)
-            .map(|one| one.name)
-            .collect();
-        names.dedup();
-        let name = if names.len() == 1 {
-            names.remove(0)
-        } else {
-            format!("target {}", place + 1)
-        };
-        let mut of = |what: &str, cell: &dyn Fn(&TargetResult) -> String| {
-            let of_run = |run: &MeasureResult| target(run).as_ref().map_or(String::new(), cell);
-            row(&format!("{name}: {what}"), &of_run);
-        };
-        if places > 1 {
-            of("rate", &|one| rate(one.rate_bytes_per_s));
-            of("sustained", &|one| steady(&one.sustained));
-        }
-        of("p50", &|one| latency(one.latency_ns.p50));
-        of("p99", &|one| latency(one.latency_ns.p99));
-        of("p99.9", &|one| latency(one.latency_ns.p99_9));
-        of("longest", &|one| latency(one.latency_ns.max));
-        of("errors", &|one| match one.errors.len() {
-            0 => String::new(),
-            some => some.to_string(),
-        });
+        .filter_map(|run| run.targets.get(place));
+    let mut names: Vec<&str> = targets.map(|target| target.name.as_str()).collect();
+    names.dedup();
+    let name = match names.as_slice() {
+        [only] => (*only).to_owned(),
+        _ => format!("target {}", place + 1),
+    };
+    let mut of = |what: &str, cell: fn(&TargetResult) -> String| {
+        columns.target_row(place, &format!("{name}: {what}"), cell);
+    };
+    if is_one_of_several {
+        of("rate", |one| rate(one.rate_bytes_per_s));
+        of("sustained", |one| steady(&one.sustained));
     }
+    of("p50", |one| latency(one.latency_ns.p50));
+    of("p99", |one| latency(one.latency_ns.p99));
+    of("p99.9", |one| latency(one.latency_ns.p99_9));
+    of("longest", |one| latency(one.latency_ns.max));
+    of("errors", |one| match one.errors.len() {
+        0 => String::new(),
+        some => some.to_string(),
+    });
 }
 
 fn steady(sustained: &Sustained) -> String {

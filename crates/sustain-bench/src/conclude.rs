@@ -4,20 +4,21 @@ use sustain_disk::driver::{Ending, Failure};
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::error::RequestError;
 use sustain_disk::layout::Layout;
-use sustain_disk::meter::{IntervalRule, Latency as LatencyMeter, Meter, mark_shared};
+use sustain_disk::meter::{IntervalRule, Meter, mark_shared};
 use sustain_disk::target::TargetKind;
 
 use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
 use crate::effect::result::EffectResult;
+use crate::figures::{burst_of, intervals, latency, target_error};
 use crate::judge::places::{Places, even_steps};
-use crate::judge::{Revisits, Step, burst, recommend as judge_recommend, steady};
+use crate::judge::{Revisits, Step, recommend as judge_recommend, steady};
 use crate::phase::PhaseOutcome;
 use crate::plan::{self, Plan};
 use crate::position::{even_total, places, remark};
 use crate::remarks::{in_memory, remarks, undecided, writes_buffered};
 use crate::result::{
-    BufferPoint, Burst, Host, Interval, Latency, LatencyBin, MEASURE_SCHEMA, MeasureResult,
-    Recommendation, Stall, Sustained, System, TargetError, TargetResult, Total,
+    BufferPoint, Host, Interval, LatencyBin, MEASURE_SCHEMA, MeasureResult, Recommendation, Stall,
+    Sustained, System, TargetResult, Total,
 };
 use crate::session::{OpenTarget, Session};
 
@@ -143,7 +144,7 @@ pub(crate) fn request_error(failure: &Failure, target: &str) -> RequestError {
     }
 }
 
-fn seconds(nanoseconds: u64) -> f64 {
+pub(crate) fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e9
 }
 
@@ -250,55 +251,6 @@ fn told(verdict: steady::Sustained) -> Sustained {
         ci95_bytes_per_s: verdict.ci95_bytes_per_s,
         from_s: verdict.from_s,
         why: verdict.why,
-    }
-}
-
-fn burst_of(steps: &[Step]) -> Option<Burst> {
-    let found = burst::find(steps)?;
-    Some(Burst {
-        bytes: found.bytes,
-        rate_bytes_per_s: found.rate_bytes_per_s,
-    })
-}
-
-fn latency(meter: &LatencyMeter) -> Latency {
-    let max = meter.max();
-    Latency {
-        p50: meter.percentile_ns(50.0),
-        p90: meter.percentile_ns(90.0),
-        p99: meter.percentile_ns(99.0),
-        p99_9: meter.percentile_ns(99.9),
-        max: max.latency_ns,
-        max_at_s: seconds(max.at_ns),
-        max_at_offset_bytes: max.offset_bytes,
-    }
-}
-
-fn intervals(series: &[sustain_disk::meter::Interval]) -> Vec<Interval> {
-    let mut so_far = 0;
-    series
-        .iter()
-        .map(|interval| {
-            so_far += interval.bytes;
-            Interval {
-                start_s: seconds(interval.start_ns),
-                end_s: seconds(interval.end_ns),
-                bytes: interval.bytes,
-                rate_bytes_per_s: rate(interval.bytes, interval.end_ns - interval.start_ns),
-                average_bytes_per_s: rate(so_far, interval.end_ns),
-                latency_max_ns: interval.latency_max_ns,
-            }
-        })
-        .collect()
-}
-
-fn target_error(failure: &Failure, name: &str) -> TargetError {
-    TargetError {
-        at_s: seconds(failure.at_ns),
-        operation: failure.operation.to_string(),
-        offset_bytes: failure.offset_bytes,
-        message: request_error(failure, name).reason(),
-        errno: failure.errno.of_kernel(),
     }
 }
 

@@ -14,6 +14,7 @@ pub mod error;
 pub mod event;
 mod faces;
 mod feed;
+mod figures;
 mod job;
 pub mod judge;
 mod pacer;

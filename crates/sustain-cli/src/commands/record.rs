@@ -13,7 +13,7 @@ use sustain::record::source::framing::Framing;
 use sustain::record::{
     Durability, OnFull, RecordEvent, RecordOptions, RecordPlan, SourcePlan, Standing, record,
 };
-use sustain::report::terminal::{LiveKind, RecordView, record_summary};
+use sustain::report::terminal::{Forecast, LiveKind, RecordView, record_summary};
 use sustain::report::{html, json};
 
 use super::output::{self, Document};
@@ -21,7 +21,7 @@ use super::{say, stores};
 use crate::Exit;
 use crate::flags::record::{DurableFlag, OnFullFlag, RecordFlags, SourceSpecArgument};
 use crate::interrupt;
-use crate::request::{UsageError, arguments, engine};
+use crate::request::{UsageError, arguments, engine, known_profile};
 
 /// A status line is written at least this often.
 const STATUS_EVERY_S: f64 = 1.0;
@@ -29,12 +29,14 @@ const STATUS_EVERY_S: f64 = 1.0;
 pub(crate) fn run(flags: &RecordFlags) -> anyhow::Result<Exit> {
     let plan = plan(flags)?;
     check_outputs(flags)?;
+    let forecast = forecast(flags)?;
     let stop = Stop::default();
     // A rehearsal leaves the account of an earlier recording as it is.
     let status_path = flags.status.as_deref().filter(|_| !flags.dry_run);
     let mut status = Status::open(status_path)?;
     interrupt::watch(&stop)?;
-    let mut view = RecordView::new(LiveKind::for_stderr(false), Box::new(std::io::stderr()));
+    let view = RecordView::new(LiveKind::for_stderr(false), Box::new(std::io::stderr()));
+    let mut view = view.with_forecast(forecast);
     let result = record(&plan, &Roots::default(), &stop, &mut |event| match event {
         RecordEvent::Note(note) => view.note(&note),
         RecordEvent::Preparing(done, all) => view.preparing(done, all),
@@ -49,6 +51,16 @@ pub(crate) fn run(flags: &RecordFlags) -> anyhow::Result<Exit> {
     };
     present(flags, &result)?;
     Ok(exit(&result))
+}
+
+/// What a profile says of the members, if one is given.
+fn forecast(flags: &RecordFlags) -> Result<Option<Forecast>, UsageError> {
+    let Some(known) = known_profile(flags.profile.as_deref())? else {
+        return Ok(None);
+    };
+    Forecast::new(&known.result, &flags.members)
+        .map(Some)
+        .map_err(|why| UsageError(format!("{}: {why}", known.name)))
 }
 
 /// Hours of recording must not end at a path that cannot be written, nor a result in the place of

@@ -88,6 +88,10 @@ pub(crate) struct RecordFlags {
     /// Size of a store that is made in a directory [default: 10GiB].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
+    /// What sustain profile --write --json wrote of all members: the forecast knows then what their
+    /// inner zones give, and warns if that is less than the sources offer.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
     /// Write how it stands, as a line of JSON a second and at each flush; - is standard error.
     #[arg(long, value_name = "FILE")]
     pub(crate) status: Option<PathBuf>,

@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sustain_record::recorder::{MemberState, Standing};
 use sustain_record::result::{MemberResult, RecordResult, StreamResult};
 
+use super::forecast::Forecast;
 use super::{LiveKind, without_controls};
 use crate::format::{latency, percent, rate, size, stretch};
 use crate::limits::{LOSS, is_source, limits, seconds_by};
@@ -28,6 +29,10 @@ pub struct RecordView {
     rates: (f64, f64),
     /// Whether the store was said to be made.
     is_made: bool,
+    /// What is known of the members' places, if anything.
+    forecast: Option<Forecast>,
+    /// Whether it was said that they will fall short.
+    is_warned: bool,
 }
 
 /// What rates are taken from.
@@ -56,7 +61,16 @@ impl RecordView {
             before: Moment::default(),
             rates: (0.0, 0.0),
             is_made: false,
+            forecast: None,
+            is_warned: false,
         }
+    }
+
+    /// Forecasts by what is known of the members' places.
+    #[must_use]
+    pub fn with_forecast(mut self, forecast: Option<Forecast>) -> RecordView {
+        self.forecast = forecast;
+        self
     }
 
     /// Shows this moment.
@@ -75,7 +89,17 @@ impl RecordView {
             );
             self.before = now;
         }
-        let line = record_line(standing, self.rates);
+        let (in_rate, out_rate) = self.rates;
+        let forecast = self.forecast.as_ref();
+        let coming = forecast.and_then(|forecast| forecast.coming(standing, in_rate));
+        if let Some(short) = coming.and_then(|coming| coming.short)
+            && !std::mem::replace(&mut self.is_warned, true)
+        {
+            self.note(&short.words(in_rate));
+        }
+        let full_in_s = coming.map(|coming| coming.full_in_s);
+        let full_in_s = full_in_s.or_else(|| time_until_full_s(standing, out_rate));
+        let line = line(standing, self.rates, full_in_s);
         if let Some(bar) = &self.bar {
             bar.set_message(line);
         } else if self.kind != LiveKind::Silent && standing.time_s >= self.due_s {
@@ -121,6 +145,11 @@ impl RecordView {
 /// The status line: in, out, buffer, loss, what holds it, how long until it is full.
 #[must_use]
 pub fn record_line(standing: &Standing, rates_bytes_per_s: (f64, f64)) -> String {
+    let full_in_s = time_until_full_s(standing, rates_bytes_per_s.1);
+    line(standing, rates_bytes_per_s, full_in_s)
+}
+
+fn line(standing: &Standing, rates_bytes_per_s: (f64, f64), full_in_s: Option<f64>) -> String {
     let gap_bytes: u64 = standing.streams.iter().map(|one| one.gap_bytes).sum();
     let lost = match gap_bytes {
         0 => "nothing lost".to_owned(),
@@ -137,7 +166,7 @@ pub fn record_line(standing: &Standing, rates_bytes_per_s: (f64, f64)) -> String
         standing.limited_by.words(),
         latency(standing.longest_write_ns),
     );
-    if let Some(left_s) = time_until_full_s(standing, out_rate) {
+    if let Some(left_s) = full_in_s {
         line.push_str(&format!("  full in {}", stretch(left_s)));
     }
     for member in &standing.members {

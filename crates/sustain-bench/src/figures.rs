@@ -1,0 +1,59 @@
+//! Figures of a target or of all as the document has them, from what its meter and its series say.
+//! The conclusion calls it; nothing is judged here.
+
+use sustain_disk::driver::Failure;
+use sustain_disk::meter::Latency as LatencyMeter;
+
+use crate::collect::rate;
+use crate::conclude::{request_error, seconds};
+use crate::judge::{Step, burst};
+use crate::result::{Burst, Interval, Latency, TargetError};
+
+pub(crate) fn burst_of(steps: &[Step]) -> Option<Burst> {
+    let found = burst::find(steps)?;
+    Some(Burst {
+        bytes: found.bytes,
+        rate_bytes_per_s: found.rate_bytes_per_s,
+    })
+}
+
+pub(crate) fn latency(meter: &LatencyMeter) -> Latency {
+    let max = meter.max();
+    Latency {
+        p50: meter.percentile_ns(50.0),
+        p90: meter.percentile_ns(90.0),
+        p99: meter.percentile_ns(99.0),
+        p99_9: meter.percentile_ns(99.9),
+        max: max.latency_ns,
+        max_at_s: seconds(max.at_ns),
+        max_at_offset_bytes: max.offset_bytes,
+    }
+}
+
+pub(crate) fn intervals(series: &[sustain_disk::meter::Interval]) -> Vec<Interval> {
+    let mut so_far = 0;
+    series
+        .iter()
+        .map(|interval| {
+            so_far += interval.bytes;
+            Interval {
+                start_s: seconds(interval.start_ns),
+                end_s: seconds(interval.end_ns),
+                bytes: interval.bytes,
+                rate_bytes_per_s: rate(interval.bytes, interval.end_ns - interval.start_ns),
+                average_bytes_per_s: rate(so_far, interval.end_ns),
+                latency_max_ns: interval.latency_max_ns,
+            }
+        })
+        .collect()
+}
+
+pub(crate) fn target_error(failure: &Failure, name: &str) -> TargetError {
+    TargetError {
+        at_s: seconds(failure.at_ns),
+        operation: failure.operation.to_string(),
+        offset_bytes: failure.offset_bytes,
+        message: request_error(failure, name).reason(),
+        errno: failure.errno.of_kernel(),
+    }
+}

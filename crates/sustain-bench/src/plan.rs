@@ -144,6 +144,26 @@ impl Plan {
         )))
     }
 
+    fn check_effect(&self) -> Result<(), MeasureError> {
+        let Some(effect) = &self.effect else {
+            return Ok(());
+        };
+        if let Some(simulated) = self.simulated_target() {
+            return Err(MeasureError::Usage(format!(
+                "{simulated} has no effect on this machine: its time is virtual; use --effect on \
+                 real targets only"
+            )));
+        }
+        if effect.both_paths && self.path == DataPath::Passthrough {
+            return Err(MeasureError::Usage(
+                "--effect=both compares direct with buffered: leave out --path passthrough, or \
+                 say --effect"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
     fn simulated_target(&self) -> Option<&String> {
         self.targets.iter().find(|name| name.starts_with("sim:"))
     }
@@ -185,12 +205,7 @@ impl Plan {
         if self.threads == Some(0) {
             return usage("--threads must be at least 1");
         }
-        if let Some(simulated) = self.simulated_target().filter(|_| self.effect.is_some()) {
-            return usage(&format!(
-                "{simulated} has no effect on this machine: its time is virtual; use --effect on \
-                 real targets only"
-            ));
-        }
+        self.check_effect()?;
         if self.layout == (Layout::Stripe { chunk_bytes: 0 }) {
             return usage("--chunk must be at least one block");
         }

@@ -104,7 +104,7 @@ fn is_switched(plan: &Plan) -> bool {
 /// The plan to open targets by: for the direct path, if they take both, for that has demands.
 fn opened_as(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
-    if is_switched(&plan) {
+    if is_switched(&plan) && plan.path == DataPath::Buffered {
         plan.path = DataPath::Direct;
     }
     plan
@@ -169,7 +169,8 @@ fn measure_session(
 
 /// What measuring does on a stage.
 impl Stage<'_> {
-    /// The run itself, and idle time before and after it; again with more drivers if one of them turns out to be the limit.
+    /// The run itself, and idle time before and after it; again with more drivers if one of them
+    /// turns out to be the limit.
     fn measure(
         &mut self,
         observer: &mut Observer<'_>,

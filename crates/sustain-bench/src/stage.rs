@@ -90,7 +90,7 @@ impl Stage<'_> {
             record_bytes: plan.record_bytes,
             depth: plan.depth,
             engine: plan.engine,
-            path: plan.path,
+            path,
             threads,
             layout: plan.layout,
             flush_at_end: path == DataPath::Buffered && self.operation() == Operation::Write,

@@ -208,6 +208,18 @@ fn what_is_simulated_has_no_effect() {
 }
 
 #[test]
+fn two_paths_are_direct_and_buffered() {
+    let plan = Plan {
+        path: DataPath::Passthrough,
+        effect: Some(both()),
+        ..Plan::new(vec!["/dev/nvme0n1".to_owned()])
+    };
+    let refused = rehearse(&plan, &Roots::default()).unwrap_err();
+    assert!(matches!(refused, MeasureError::Usage(_)), "{refused}");
+    assert!(refused.to_string().contains("--effect=both"), "{refused}");
+}
+
+#[test]
 fn a_rehearsal_says_what_is_done_besides() {
     let directory = directory();
     let effect = EffectPlan {

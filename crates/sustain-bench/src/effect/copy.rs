@@ -94,8 +94,8 @@ pub(super) fn share(copy: &MemoryCopy, path: DataPath, rate_bytes_per_s: f64) ->
     let (copies_per_byte, model) = match path {
         DataPath::Direct | DataPath::Passthrough => (
             0.5,
-            "past the page cache: each byte passes memory once, as the disk's DMA; a copied byte passes twice, \
-             read and written, so it counts as half a copy",
+            "past the page cache: each byte passes memory once, as the disk's DMA; a copied byte \
+             passes twice, read and written, so it counts as half a copy",
         ),
         DataPath::Buffered => (
             1.5,

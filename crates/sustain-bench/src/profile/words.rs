@@ -12,6 +12,9 @@ use super::together::{Kind, Shared, Spot};
 /// A loss for which other ways of using the targets are worth a word.
 const MUCH: f64 = 0.02;
 
+/// Where only a larger effect would have been seen, flat is too strong a word.
+const POOR: f64 = 0.15;
+
 fn percent(part: f64) -> String {
     let percent = part * 100.0;
     if percent < 9.95 {
@@ -19,6 +22,18 @@ fn percent(part: f64) -> String {
     } else {
         format!("{percent:.0} %")
     }
+}
+
+fn of_flat(target: &ProfileTarget, all: &str, mean: f64) -> String {
+    let (mean, resolution) = (Rate(mean), percent(target.resolution));
+    if target.resolution > POOR {
+        return format!(
+            "{all} about {mean}; the samples scatter so much ({}) that an effect of the position \
+             below {resolution} would not show: a longer --budget tells more",
+            percent(target.noise)
+        );
+    }
+    format!("{mean} everywhere: no effect of the position within {resolution}")
 }
 
 /// Of one target alone, the answer first.
@@ -41,11 +56,7 @@ pub(super) fn of_target(target: &ProfileTarget, shape: Shape) -> Vec<String> {
     };
     let mut words = Vec::new();
     match shape {
-        Shape::Flat => words.push(format!(
-            "{} everywhere: no effect of the position within {}",
-            Rate(mean),
-            percent(target.resolution)
-        )),
+        Shape::Flat => words.push(of_flat(target, all, mean)),
         Shape::Unknown => words.push(format!(
             "{all} about {}; too few places were measured to say more",
             Rate(mean)

@@ -35,6 +35,50 @@ pub(super) fn page(
     Ok(frame(&title(results), version, &body, Some(plotting)))
 }
 
+/// A result that has a section of its own on a page of several.
+pub(super) trait Sectioned: Sized {
+    /// What several of them are called.
+    const PLURAL: &'static str;
+
+    /// What it is about, in a few words.
+    fn title(&self) -> String;
+
+    /// The version of the tool that made it.
+    fn version(&self) -> &str;
+
+    /// All of them in one table.
+    fn overview(results: &[Self]) -> String;
+
+    /// Its section; `index` tells its parts from those of the others.
+    ///
+    /// # Errors
+    /// What drawing it fails with.
+    fn section(&self, index: usize) -> Result<String, ReportError>;
+}
+
+/// The page of results of one kind: a section each, with several a table of all above.
+///
+/// # Errors
+/// What a section fails with.
+pub(super) fn pages<R: Sectioned>(
+    results: &[R],
+    plotting: Option<&str>,
+) -> Result<String, ReportError> {
+    let mut body = String::new();
+    if results.len() > 1 {
+        body.push_str(&R::overview(results));
+    }
+    for (index, result) in results.iter().enumerate() {
+        body.push_str(&result.section(index)?);
+    }
+    let title = match results {
+        [only] => format!("sustain: {}", only.title()),
+        several => format!("sustain: {} {}", several.len(), R::PLURAL),
+    };
+    let version = results.first().map_or("", R::version);
+    Ok(frame(&title, version, &body, plotting))
+}
+
 /// A page with this body. A browser that honours the policy in its head refuses every request.
 /// Without a plotting script its pictures are in the body already.
 pub(super) fn frame(title: &str, version: &str, body: &str, plotting: Option<&str>) -> String {

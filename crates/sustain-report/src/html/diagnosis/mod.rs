@@ -14,7 +14,7 @@ mod tree;
 mod walls;
 
 use super::escape;
-use super::page::frame;
+use super::page::{Sectioned, pages};
 use super::table::Table;
 use crate::ReportError;
 use crate::format::{percent, rate};
@@ -23,21 +23,27 @@ use sustain_bench::diagnose::result::DiagnoseResult;
 
 /// The whole page of diagnoses. It has no plotting script: its pictures need none.
 pub(super) fn page(results: &[DiagnoseResult]) -> Result<String, ReportError> {
-    let mut body = String::new();
-    if results.len() > 1 {
-        body.push_str(&overview(results));
+    pages(results, None)
+}
+
+impl Sectioned for DiagnoseResult {
+    const PLURAL: &'static str = "diagnoses";
+
+    fn title(&self) -> String {
+        name(self)
     }
-    for (index, result) in results.iter().enumerate() {
-        body.push_str(&section::section(result, index)?);
+
+    fn version(&self) -> &str {
+        &self.plan.sustain_version
     }
-    let version = results
-        .first()
-        .map_or("", |result| result.plan.sustain_version.as_str());
-    let title = match results {
-        [only] => format!("sustain: {}", name(only)),
-        several => format!("sustain: {} diagnoses", several.len()),
-    };
-    Ok(frame(&title, version, &body, None))
+
+    fn overview(results: &[DiagnoseResult]) -> String {
+        overview(results)
+    }
+
+    fn section(&self, index: usize) -> Result<String, ReportError> {
+        section::section(self, index)
+    }
 }
 
 /// What was diagnosed: `diagnosis of 16 targets, write`.

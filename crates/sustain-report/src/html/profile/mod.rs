@@ -5,7 +5,7 @@ mod curve_chart;
 mod section;
 
 use super::escape;
-use super::page::frame;
+use super::page::{Sectioned, pages};
 use super::table::Table;
 use crate::ReportError;
 use crate::format::rate;
@@ -13,21 +13,27 @@ use sustain_bench::profile::result::ProfileResult;
 
 /// The whole page of profiles.
 pub(super) fn page(results: &[ProfileResult], plotting: &str) -> Result<String, ReportError> {
-    let mut body = String::new();
-    if results.len() > 1 {
-        body.push_str(&overview(results));
+    pages(results, Some(plotting))
+}
+
+impl Sectioned for ProfileResult {
+    const PLURAL: &'static str = "profiles";
+
+    fn title(&self) -> String {
+        name(self)
     }
-    for (index, result) in results.iter().enumerate() {
-        body.push_str(&section::section(result, index)?);
+
+    fn version(&self) -> &str {
+        &self.plan.sustain_version
     }
-    let version = results
-        .first()
-        .map_or("", |result| result.plan.sustain_version.as_str());
-    let title = match results {
-        [only] => format!("sustain: {}", name(only)),
-        several => format!("sustain: {} profiles", several.len()),
-    };
-    Ok(frame(&title, version, &body, Some(plotting)))
+
+    fn overview(results: &[ProfileResult]) -> String {
+        overview(results)
+    }
+
+    fn section(&self, index: usize) -> Result<String, ReportError> {
+        section::section(self, index)
+    }
 }
 
 /// What was profiled: `profile of hda and hdb`.

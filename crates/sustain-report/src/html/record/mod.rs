@@ -9,7 +9,7 @@ mod tables;
 mod time_chart;
 
 use super::escape;
-use super::page::frame;
+use super::page::{Sectioned, pages};
 use super::table::Table;
 use crate::ReportError;
 use crate::format::{rate, size, stretch};
@@ -18,21 +18,27 @@ use sustain_record::result::RecordResult;
 
 /// The whole page of recordings.
 pub(super) fn page(results: &[RecordResult], plotting: &str) -> Result<String, ReportError> {
-    let mut body = String::new();
-    if results.len() > 1 {
-        body.push_str(&overview(results));
+    pages(results, Some(plotting))
+}
+
+impl Sectioned for RecordResult {
+    const PLURAL: &'static str = "recordings";
+
+    fn title(&self) -> String {
+        name(self)
     }
-    for (index, result) in results.iter().enumerate() {
-        body.push_str(&section::section(result, index)?);
+
+    fn version(&self) -> &str {
+        &self.plan.sustain_version
     }
-    let version = results
-        .first()
-        .map_or("", |result| result.plan.sustain_version.as_str());
-    let title = match results {
-        [only] => format!("sustain: {}", name(only)),
-        several => format!("sustain: {} recordings", several.len()),
-    };
-    Ok(frame(&title, version, &body, Some(plotting)))
+
+    fn overview(results: &[RecordResult]) -> String {
+        overview(results)
+    }
+
+    fn section(&self, index: usize) -> Result<String, ReportError> {
+        section::section(self, index)
+    }
 }
 
 /// What was recorded: `recording 3: left and right`.

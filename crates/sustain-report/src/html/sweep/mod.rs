@@ -12,7 +12,7 @@ mod section;
 mod tables;
 
 use super::escape;
-use super::page::frame;
+use super::page::{Sectioned, pages};
 use super::table::Table;
 use crate::ReportError;
 use crate::terminal::sweep::{rate_with_interval, restrictions};
@@ -20,21 +20,27 @@ use sustain_bench::sweep::result::{SweepAnswer, SweepResult};
 
 /// The whole page of sweeps. It has no plotting script: its pictures need none.
 pub(super) fn page(results: &[SweepResult]) -> Result<String, ReportError> {
-    let mut body = String::new();
-    if results.len() > 1 {
-        body.push_str(&overview(results));
+    pages(results, None)
+}
+
+impl Sectioned for SweepResult {
+    const PLURAL: &'static str = "sweeps";
+
+    fn title(&self) -> String {
+        name(self)
     }
-    for (index, result) in results.iter().enumerate() {
-        body.push_str(&section::section(result, index)?);
+
+    fn version(&self) -> &str {
+        &self.plan.sustain_version
     }
-    let version = results
-        .first()
-        .map_or("", |result| result.plan.sustain_version.as_str());
-    let title = match results {
-        [only] => format!("sustain: {}", name(only)),
-        several => format!("sustain: {} sweeps", several.len()),
-    };
-    Ok(frame(&title, version, &body, None))
+
+    fn overview(results: &[SweepResult]) -> String {
+        overview(results)
+    }
+
+    fn section(&self, index: usize) -> Result<String, ReportError> {
+        section::section(self, index)
+    }
 }
 
 /// What was swept: `sweep of sda and sdb, write`.

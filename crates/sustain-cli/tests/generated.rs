@@ -34,8 +34,12 @@ fn commands(place: &Place) -> Vec<String> {
 fn flags(place: &Place, command: &str) -> Vec<String> {
     let help = place.run(&[command, "--help"]).expect(0).stdout;
     let words = help.lines().filter(|line| line.starts_with("      --"));
-    let words = words.map(|line| line.split_whitespace().next().unwrap().to_owned());
-    words.collect()
+    let names = words.map(|line| {
+        let typed = line.split_whitespace().next().unwrap();
+        // A value that may be left out is joined to its flag: --effect[=<PATHS>].
+        typed.split('[').next().unwrap().to_owned()
+    });
+    names.collect()
 }
 
 /// Whether a program is here.

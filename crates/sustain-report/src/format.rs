@@ -1,7 +1,7 @@
 //! Figures for people, on top of the units that the whole tool shares. The terminal and the page
 //! call it, so that a figure reads the same in both; it must never be used where a program reads.
 
-use sustain_disk::units::{Duration, Rate, Size};
+use sustain_disk::units::{Duration, Position, Rate, Size};
 
 /// A rate: `3.80 GB/s`.
 pub(crate) fn rate(bytes_per_s: f64) -> String {
@@ -11,6 +11,11 @@ pub(crate) fn rate(bytes_per_s: f64) -> String {
 /// An amount of data: `4 GiB` where that is exact, else `20.1 GB`.
 pub(crate) fn size(bytes: u64) -> String {
     Size(bytes).to_string()
+}
+
+/// A place on a target: `8.00 GB`.
+pub(crate) fn position(byte: u64) -> String {
+    Position(byte).to_string()
 }
 
 /// A latency or a stall: `41.2 ms`.

@@ -1,7 +1,7 @@
 //! What follows from a profile, in plain words: figures first, then what to do. Pure; the conclusion
 //! calls it. The document keeps these words, so that every face says the same.
 
-use sustain_disk::units::{Rate, Size};
+use sustain_disk::units::{Position, Rate};
 
 use super::fit::Fit;
 use super::noise::median;
@@ -90,8 +90,8 @@ pub(super) fn of_target(target: &ProfileTarget, shape: Shape) -> Vec<String> {
                     words.push(format!(
                         "the slowest zone is not the last one: {} from {} to {}",
                         Rate(inner),
-                        Size(zone.from_byte),
-                        Size(zone.to_byte)
+                        Position(zone.from_byte),
+                        Position(zone.to_byte)
                     ));
                 }
             }
@@ -102,7 +102,11 @@ pub(super) fn of_target(target: &ProfileTarget, shape: Shape) -> Vec<String> {
 }
 
 pub(super) fn of_outlier(outlier: &ProfileOutlier) -> String {
-    let at = format!("{} to {}", Size(outlier.from_byte), Size(outlier.to_byte));
+    let at = format!(
+        "{} to {}",
+        Position(outlier.from_byte),
+        Position(outlier.to_byte)
+    );
     let (rate, zone) = (outlier.rate_bytes_per_s, outlier.zone_rate_bytes_per_s);
     let (Some(rate), Some(zone)) = (rate, zone) else {
         return format!("{at}: requests failed there");

@@ -7,9 +7,16 @@ use super::{
     GB, GIB, KB, KIB, MB, MIB, NS_PER_HOUR, NS_PER_MINUTE, NS_PER_MS, NS_PER_S, NS_PER_US, TB, TIB,
 };
 
+const DECIMAL: [(u64, &str); 5] = [(TB, "TB"), (GB, "GB"), (MB, "MB"), (KB, "kB"), (1, "B")];
+
 /// A size in bytes: `512 MiB` where that is exact, else decimal with three digits (`8.59 GB`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
+
+/// A place on a target, in bytes from its start, always decimal with three digits (`8.00 GB`), so
+/// that one place compares with the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position(pub u64);
 
 /// A rate in bytes per second, decimal with three digits: `3.84 GB/s`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
@@ -31,8 +38,13 @@ impl fmt::Display for Size {
                 break;
             }
         }
-        let scales = [(TB, "TB"), (GB, "GB"), (MB, "MB"), (KB, "kB"), (1, "B")];
-        f.pad(&exact_or_three_digits(bytes, &scales))
+        f.pad(&exact_or_three_digits(bytes, &DECIMAL))
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&three_digits(self.0 as f64, &DECIMAL))
     }
 }
 
@@ -127,6 +139,8 @@ mod tests {
         assert_eq!(Size(8_589_934_593).to_string(), "8.59 GB");
         assert_eq!(Size(0).to_string(), "0 B");
         assert_eq!(Size(999_600).to_string(), "1.00 MB");
+        assert_eq!(Position(7629 << 20).to_string(), "8.00 GB");
+        assert_eq!(Position(0).to_string(), "0 B");
         assert_eq!(Rate(3.84e9).to_string(), "3.84 GB/s");
         assert_eq!(Rate(251.9e6).to_string(), "252 MB/s");
         assert_eq!(Rate(99.97e6).to_string(), "100 MB/s");

@@ -10,7 +10,7 @@ use sustain_bench::profile::{ProfileEvent, Sampled, Sampling};
 
 use super::summary::wrapped;
 use super::{LiveKind, LiveView, without_controls};
-use crate::format::{percent, rate, size, stretch};
+use crate::format::{percent, position, rate, stretch};
 
 /// Columns of the longest bar,
 const BAR: usize = 40;
@@ -152,7 +152,7 @@ fn target_table(target: &ProfileTarget, width: usize) -> String {
     }
     let zones = target.zones.iter();
     let rows = zones.map(|zone| {
-        let (from, to) = (size(zone.from_byte), size(zone.to_byte));
+        let (from, to) = (position(zone.from_byte), position(zone.to_byte));
         (from, to, zone.rate_bytes_per_s)
     });
     let title = format!("{}, {}", target.name, target.direction);

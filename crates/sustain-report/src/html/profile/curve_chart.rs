@@ -5,7 +5,7 @@ use super::super::chart::{
     ALARM, Chart, NEUTRAL, axis, colour, empty_plot, layout, rate_axis, rounded, title, trace_name,
 };
 use super::super::escape;
-use crate::format::{percent, rate, size};
+use crate::format::{percent, position, rate};
 use plotly::common::{DashType, HoverInfo, Line, LineShape, Marker, MarkerSymbol, Mode};
 use plotly::layout::{Shape, ShapeLayer, ShapeLine, ShapeType};
 use plotly::{Plot, Scatter};
@@ -127,8 +127,8 @@ fn steps(plot: &mut Plot, target: &ProfileTarget, index: usize, scale: Scale) {
                 "{}: {} from {} to {}",
                 escape::label(&target.name),
                 rate(zone.rate_bytes_per_s),
-                size(zone.from_byte),
-                size(zone.to_byte)
+                position(zone.from_byte),
+                position(zone.to_byte)
             ));
         }
     }
@@ -162,7 +162,7 @@ fn dots(plot: &mut Plot, target: &ProfileTarget, index: usize, scale: Scale) {
             "{}: {} at {}, of {} visits",
             escape::label(&target.name),
             rate(found),
-            size(point.offset_bytes),
+            position(point.offset_bytes),
             point.rates_bytes_per_s.len()
         ));
     }

@@ -6,7 +6,7 @@ use super::super::table::{Table, glued};
 use super::super::where_tables::{asked_markup, host};
 use super::{curve_chart, name};
 use crate::ReportError;
-use crate::format::{percent, rate, size, stretch};
+use crate::format::{percent, position, rate, size, stretch};
 use sustain_bench::profile::result::{ProfileResult, ProfileTarget};
 
 /// Of all at once so much is the answer: what they give, and what they share.
@@ -164,8 +164,8 @@ fn zones(result: &ProfileResult) -> String {
         for zone in &target.zones {
             table.row(vec![
                 format!("{}, {}", target.name, target.direction),
-                size(zone.from_byte),
-                size(zone.to_byte),
+                position(zone.from_byte),
+                position(zone.to_byte),
                 rate(zone.rate_bytes_per_s),
                 zone.points.to_string(),
             ]);

@@ -1,15 +1,14 @@
 //! From what a run saw to what it means: the result document.
 
-use sustain_disk::driver::{Ending, Failure};
+use sustain_disk::driver::Ending;
 use sustain_disk::engine::EngineChoice;
-use sustain_disk::error::RequestError;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::{IntervalRule, Meter, mark_shared};
 use sustain_disk::target::TargetKind;
 
 use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
 use crate::effect::result::EffectResult;
-use crate::figures::{burst_of, intervals, latency, target_error};
+use crate::figures::{burst_of, intervals, latency, seconds, target_error};
 use crate::judge::places::{Places, even_steps};
 use crate::judge::{Revisits, Step, recommend as judge_recommend, steady};
 use crate::phase::PhaseOutcome;
@@ -132,20 +131,6 @@ pub(crate) fn recommend(
         held_seconds: None,
         backlog_max_bytes: None,
     })
-}
-
-/// A failure in words.
-pub(crate) fn request_error(failure: &Failure, target: &str) -> RequestError {
-    RequestError {
-        target: target.to_owned(),
-        operation: failure.operation,
-        offset_bytes: failure.offset_bytes,
-        errno: failure.errno,
-    }
-}
-
-pub(crate) fn seconds(nanoseconds: u64) -> f64 {
-    nanoseconds as f64 / 1e9
 }
 
 fn target_result(

@@ -2,10 +2,10 @@
 //! The conclusion calls it; nothing is judged here.
 
 use sustain_disk::driver::Failure;
+use sustain_disk::error::RequestError;
 use sustain_disk::meter::Latency as LatencyMeter;
 
 use crate::collect::rate;
-use crate::conclude::{request_error, seconds};
 use crate::judge::{Step, burst};
 use crate::result::{Burst, Interval, Latency, TargetError};
 
@@ -56,4 +56,18 @@ pub(crate) fn target_error(failure: &Failure, name: &str) -> TargetError {
         message: request_error(failure, name).reason(),
         errno: failure.errno.of_kernel(),
     }
+}
+
+/// A failure in words.
+pub(crate) fn request_error(failure: &Failure, target: &str) -> RequestError {
+    RequestError {
+        target: target.to_owned(),
+        operation: failure.operation,
+        offset_bytes: failure.offset_bytes,
+        errno: failure.errno,
+    }
+}
+
+pub(crate) fn seconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e9
 }

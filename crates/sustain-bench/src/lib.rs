@@ -20,7 +20,7 @@ pub mod judge;
 mod pacer;
 mod phase;
 pub mod plan;
-pub mod position;
+mod position;
 pub mod profile;
 mod remarks;
 pub mod result;

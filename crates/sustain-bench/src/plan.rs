@@ -1,17 +1,60 @@
 //! What a measuring run is asked to do, as the user said it; nothing here touches a disk.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sustain_disk::data::DataKind;
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::IntervalRule;
 use sustain_disk::target::{DataPath, Direction};
+use sustain_disk::units::{parse_percent, parse_size};
 pub use sustain_session::TargetName;
 
-use crate::effect::EffectPlan;
 use crate::error::MeasureError;
-use crate::position::{At, KnownProfile};
+use crate::profile::result::ProfileResult;
+
+/// Where on each target a run begins.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum At {
+    /// At this part of what is used of it, 0 to 1.
+    Part(f64),
+    /// At this byte.
+    Byte(u64),
+}
+
+/// Reads `50%` or `100GB`.
+///
+/// # Errors
+/// In plain words, for neither.
+pub fn parse_at(text: &str) -> Result<At, String> {
+    if text.ends_with('%') {
+        return parse_percent(text)
+            .map(At::Part)
+            .map_err(|error| error.to_string());
+    }
+    parse_size(text)
+        .map(At::Byte)
+        .map_err(|error| format!("{error}; or a part of each target, as 50%"))
+}
+
+/// A profile, and the file that it was read from.
+#[derive(Debug, Clone)]
+pub struct KnownProfile {
+    /// For messages.
+    pub name: String,
+    /// What was measured.
+    pub result: Arc<ProfileResult>,
+}
+
+/// What `--effect` asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EffectPlan {
+    /// Run the load a second time by the other path, direct or buffered.
+    pub both_paths: bool,
+    /// Where the victim writes; none takes a file system that the load is not on.
+    pub victim: Option<PathBuf>,
+}
 
 /// Everything that can be asked of `measure`.
 #[derive(Debug, Clone)]
@@ -275,6 +318,14 @@ pub fn direction_name(direction: Direction) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_start_is_a_part_or_a_byte() {
+        assert_eq!(parse_at("50%"), Ok(At::Part(0.5)));
+        assert_eq!(parse_at("100GB"), Ok(At::Byte(100_000_000_000)));
+        assert!(parse_at("half").unwrap_err().contains("50%"));
+        assert!(parse_at("150%").is_err());
+    }
 
     #[test]
     fn the_default_direction_never_harms() {

@@ -1,53 +1,18 @@
 //! Where a run begins on its targets, and what a profile says of the places it goes over. The
 //! session's opening asks whether that fits the targets; the conclusion takes it out of the verdicts.
 
-use std::sync::Arc;
-
 use sustain_disk::error::Error;
 use sustain_disk::target::Direction;
-use sustain_disk::units::{Size, parse_percent, parse_size};
+use sustain_disk::units::Size;
 
 use crate::collect::steps;
 use crate::error::MeasureError;
 use crate::judge::Step;
 use crate::judge::places::{Places, even_steps};
 use crate::phase::PhaseOutcome;
-use crate::plan::{Plan, direction_name};
-use crate::profile::result::{ProfileResult, ProfileTarget};
+use crate::plan::{At, KnownProfile, Plan, direction_name};
+use crate::profile::result::ProfileTarget;
 use crate::session::{OpenTarget, Session};
-
-/// Where on each target a run begins.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum At {
-    /// At this part of what is used of it, 0 to 1.
-    Part(f64),
-    /// At this byte.
-    Byte(u64),
-}
-
-/// Reads `50%` or `100GB`.
-///
-/// # Errors
-/// In plain words, for neither.
-pub fn parse_at(text: &str) -> Result<At, String> {
-    if text.ends_with('%') {
-        return parse_percent(text)
-            .map(At::Part)
-            .map_err(|error| error.to_string());
-    }
-    parse_size(text)
-        .map(At::Byte)
-        .map_err(|error| format!("{error}; or a part of each target, as 50%"))
-}
-
-/// A profile, and the file that it was read from.
-#[derive(Debug, Clone)]
-pub struct KnownProfile {
-    /// For messages.
-    pub name: String,
-    /// What was measured.
-    pub result: Arc<ProfileResult>,
-}
 
 /// Where the run on a target begins, a whole record from its start.
 pub(crate) fn start_bytes(plan: &Plan, target: &OpenTarget) -> u64 {
@@ -165,17 +130,4 @@ pub(crate) fn remark(plan: &Plan) -> Option<String> {
          sustained rates are those of the mean of all places that the run went over",
         profile.name
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_start_is_a_part_or_a_byte() {
-        assert_eq!(parse_at("50%"), Ok(At::Part(0.5)));
-        assert_eq!(parse_at("100GB"), Ok(At::Byte(100_000_000_000)));
-        assert!(parse_at("half").unwrap_err().contains("50%"));
-        assert!(parse_at("150%").is_err());
-    }
 }

@@ -190,7 +190,7 @@ impl Stage<'_> {
         for (series, target) in outcome.collected.targets.iter().zip(&setup.targets) {
             if let Some(failure) = series.failures.first() {
                 let name = &self.session.targets[*target].target.name;
-                return Err(MeasureError::Prewrite(crate::conclude::request_error(
+                return Err(MeasureError::Prewrite(crate::figures::request_error(
                     failure, name,
                 )));
             }

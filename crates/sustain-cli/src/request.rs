@@ -9,8 +9,8 @@ use sustain::disk::layout::Layout;
 use sustain::disk::meter::IntervalRule;
 use sustain::disk::target::DataPath;
 use sustain::disk::units::{parse_duration, parse_size};
+use sustain::measure::KnownProfile;
 use sustain::measure::Plan;
-use sustain::measure::position::KnownProfile;
 use sustain::report::json;
 
 use crate::flags::measure::{DataFlag, LogFlag, MeasureFlags, SettingFlags};

@@ -14,11 +14,12 @@
 pub mod measure {
     pub use sustain_bench::compare;
     pub use sustain_bench::diagnose;
-    pub use sustain_bench::effect::{self, EffectPlan};
+    pub use sustain_bench::effect;
     pub use sustain_bench::error::MeasureError;
     pub use sustain_bench::event::{Event, Live, LiveTarget, Observer, Phase};
-    pub use sustain_bench::plan::{Plan, SIZE_BYTES_DEFAULT};
-    pub use sustain_bench::position;
+    pub use sustain_bench::plan::{
+        At, EffectPlan, KnownProfile, Plan, SIZE_BYTES_DEFAULT, parse_at,
+    };
     pub use sustain_bench::result;
     pub use sustain_bench::run::{measure, rehearse};
     pub use sustain_bench::{Stop, judge, profile, sweep, walls};

@@ -16,22 +16,11 @@ mod victims;
 mod watch;
 mod writes;
 
-use std::path::PathBuf;
-
 use sustain_disk::target::DataPath;
 use sustain_disk::units::Duration;
 
-use crate::plan::Plan;
+use crate::plan::{EffectPlan, Plan};
 pub(crate) use watch::{Watch, rehearse, switch_path};
-
-/// What `--effect` asks for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EffectPlan {
-    /// Run the load a second time by the other path, direct or buffered.
-    pub both_paths: bool,
-    /// Where the victim writes; none takes a file system that the load is not on.
-    pub victim: Option<PathBuf>,
-}
 
 /// The victims are watched so long before and after a load; a shorter load has as long as itself.
 const IDLE_NS: u64 = 5_000_000_000;

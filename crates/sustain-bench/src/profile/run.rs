@@ -217,7 +217,7 @@ impl Profile<'_, '_> {
                     let failures = phase.collected.targets.iter().flat_map(|one| &one.failures);
                     let name = &session.targets[curve.members[0]].target.name;
                     let mut errors =
-                        failures.map(|failure| crate::conclude::request_error(failure, name));
+                        failures.map(|failure| crate::figures::request_error(failure, name));
                     failure = errors.next();
                 }
             }

@@ -6,8 +6,8 @@ use sustain_disk::meter::{Interval, IntervalRule, Meter};
 use sustain_disk::target::Direction;
 
 use crate::collect::rate;
-use crate::conclude::request_error;
 use crate::event::Phase;
+use crate::figures::request_error;
 use crate::phase::PhaseOutcome;
 use crate::series::bytes_until;
 use crate::session::Session;

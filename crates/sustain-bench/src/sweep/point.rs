@@ -9,9 +9,9 @@ use sustain_disk::target::{DataPath, Direction};
 
 use super::setting::Setting;
 use crate::collect::{TOOL_SHARE, rate};
-use crate::conclude::request_error;
 use crate::error::MeasureError;
 use crate::event::Phase;
+use crate::figures::request_error;
 use crate::phase::PhaseOutcome;
 use crate::series::bytes_until;
 use crate::session::Session;

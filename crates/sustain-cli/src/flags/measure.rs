@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use sustain::disk::units::{parse_duration, parse_rate, parse_size};
-use sustain::measure::position::{At, parse_at};
+use sustain::measure::{At, parse_at};
 
 use super::LayoutFlag;
 use super::effect::EffectFlags;

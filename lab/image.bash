@@ -22,6 +22,7 @@ make_image() {
   for binary in "$@"; do
     add_binary "$root" "$binary" "${binary##*/}"
   done
+  add_lvm_settings "$root"
   add_modules "$root" "$kernel"
   (cd "$root" && find . | "$busybox" cpio -o -H newc 2>/dev/null) >"$directory/initramfs"
 }
@@ -38,6 +39,12 @@ add_binary() {
     mkdir -p "$root/$(dirname "$place")"
     cp -L "$library" "$root/$place"
   done < <(LD_LIBRARY_PATH=$(libraries_of_packages) ldd "$binary" | grep -o '/[^ ]*')
+}
+
+# No udev runs in the guest: LVM has to make the nodes of its volumes itself.
+add_lvm_settings() {
+  mkdir -p "$1/etc/lvm"
+  echo 'activation { udev_sync = 0 udev_rules = 0 }' >"$1/etc/lvm/lvm.conf"
 }
 
 # The modules, and the list by which modprobe finds what they need.

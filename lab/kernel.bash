@@ -24,17 +24,24 @@ update_lists_of() {
 }
 
 # The packages of libraries that the tools load and that a host may lack.
-readonly LIBRARY_PACKAGES=(libudev1 libdevmapper1.02.1)
+readonly LIBRARY_PACKAGES=(
+  libudev1 libdevmapper1.02.1
+  libdevmapper-event1.02.1 libaio1 libedit2 libbsd0 libmd0
+)
 
-# Sets kernel, a directory with boot and lib/modules, busybox, a file, and tools, files: mdadm and
-# dmsetup. One run at a time.
+# Sets kernel, a directory with boot and lib/modules, busybox, a file, and tools, files: mdadm,
+# dmsetup and lvm. One run at a time.
 get_packages() {
   mkdir -p "$CACHE"
   local lock package
   exec {lock}>"$CACHE/lock"
   flock "$lock"
   busybox=$(unpacked_package busybox-static)/bin/busybox
-  tools=("$(unpacked_package mdadm)/sbin/mdadm" "$(unpacked_package dmsetup)/sbin/dmsetup")
+  tools=(
+    "$(unpacked_package mdadm)/sbin/mdadm"
+    "$(unpacked_package dmsetup)/sbin/dmsetup"
+    "$(unpacked_package lvm2)/sbin/lvm"
+  )
   for package in "${LIBRARY_PACKAGES[@]}"; do
     unpacked_package "$package" >/dev/null
   done

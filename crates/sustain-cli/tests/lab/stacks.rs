@@ -1,5 +1,5 @@
 //! What is built on disks, by the kernel's own drivers: arrays in a sweep, and the guard before
-//! members of arrays, of the device mapper, and mounted partitions. LVM is the device mapper too.
+//! members of arrays, of the device mapper and of LVM's volume groups, and mounted partitions.
 
 use serde_json::Value;
 
@@ -157,6 +157,41 @@ fn what_is_built_on_a_disk_protects_it_whatever_is_said() {
         .says("1 is mounted on /mounted: unmount it first (umount /mounted)")
         .says("1: it is mounted on /mounted")
         .says("/dev/lab/a: it exists (member of a Linux md RAID array");
+}
+
+#[test]
+#[ignore = "a minute in a guest"]
+fn a_physical_volume_is_refused_while_in_use_and_named_while_dormant() {
+    let Some(ran) = with_stacks(
+        "{
+            lvm pvcreate /dev/lab/e
+            lvm vgcreate group /dev/lab/e
+            lvm lvcreate --name volume --extents 100%FREE group
+        } >/dev/null
+        printf 'of great value' | dd of=/dev/group/volume 2>/dev/null
+        write /dev/lab/e
+        lvm vgchange --activate n group >/dev/null
+        rehearse() { sustain measure /dev/lab/e --write --dry-run $*; echo $?; }
+        rehearse
+        rehearse --destroy /dev/lab/e
+        lvm vgchange --activate y group >/dev/null
+        head -c 14 /dev/group/volume; echo
+        lvm vgchange --activate n group >/dev/null
+        write /dev/lab/e
+        lvm vgs --noheadings --options vg_name && echo none",
+    ) else {
+        return;
+    };
+    let ran = ran.expect(0);
+    let lines = ran.stdout.lines();
+    let codes: Vec<&str> = lines.filter(|line| line.len() == 1).collect();
+    assert_eq!(codes, ["2", "2", "0", "0"], "{ran:#?}");
+    assert!(ran.stdout.contains("\nof great value\n"), "{ran:#?}");
+    assert!(ran.stdout.ends_with("\n0\nnone\n"), "{ran:#?}");
+    let destroyed = "/dev/lab/e: what is on it (LVM physical volume) is destroyed";
+    assert_eq!(ran.stderr.matches(destroyed).count(), 2, "{ran:#?}");
+    ran.says("write /dev/lab/e: it is part of group-volume (dm-0): stop that first")
+        .says("/dev/lab/e: it exists (LVM physical volume) and would be overwritten");
 }
 
 #[test]

@@ -440,6 +440,8 @@ fn plan_facts(
         interval_s,
         interval_bytes,
         data: plan.data.name().to_owned(),
+        at: plan.at.map(|at| at.to_string()),
+        profile: plan.profile.as_ref().map(|profile| profile.name.clone()),
         seed: plan.seed,
         simulated,
     }

@@ -1,5 +1,6 @@
 //! What a measuring run is asked to do, as the user said it; nothing here touches a disk.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::IntervalRule;
 use sustain_disk::target::{DataPath, Direction};
-use sustain_disk::units::{parse_percent, parse_size};
+use sustain_disk::units::{Size, parse_percent, parse_size};
 pub use sustain_session::TargetName;
 
 use crate::error::MeasureError;
@@ -21,6 +22,15 @@ pub enum At {
     Part(f64),
     /// At this byte.
     Byte(u64),
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            At::Part(part) => write!(formatter, "{} %", part * 100.0),
+            At::Byte(byte) => Size(*byte).fmt(formatter),
+        }
+    }
 }
 
 /// Reads `50%` or `100GB`.

@@ -2,7 +2,7 @@
 //! session's opening asks whether that fits the targets; the conclusion takes it out of the verdicts.
 
 use sustain_disk::error::Error;
-use sustain_disk::target::Direction;
+use sustain_disk::target::{Direction, TargetKind};
 use sustain_disk::units::Size;
 
 use crate::collect::steps;
@@ -33,6 +33,10 @@ pub(crate) fn start_bytes(plan: &Plan, target: &OpenTarget) -> u64 {
 pub(crate) fn check(plan: &Plan, session: &Session) -> Result<(), MeasureError> {
     for target in &session.targets {
         let name = &target.target.name;
+        if plan.at.is_some() && target.target.kind == TargetKind::Null {
+            let why = "it has no places to begin at: leave out --at";
+            return Err(Error::target(name, why).into());
+        }
         if let Some(At::Byte(byte)) = plan.at
             && byte >= target.size_bytes
         {
@@ -62,7 +66,14 @@ fn of_target<'a>(
     let Some(found) = found else {
         let has: Vec<String> = targets
             .iter()
-            .map(|one| format!("{} ({})", one.name, one.direction))
+            // From a file that may be anybody's: no control characters.
+            .map(|one| {
+                format!(
+                    "{} ({})",
+                    one.name.escape_debug(),
+                    one.direction.escape_debug()
+                )
+            })
             .collect();
         return Err(format!(
             "{file} has no profile of {name} ({direction}), but of {}: make one with sustain \

@@ -89,6 +89,12 @@ pub struct Plan {
     pub interval_bytes: Option<u64>,
     /// `fresh`, `rewritten` or `zero`; written data only.
     pub data: String,
+    /// Where on each target the run began, if not at its start: `50 %` or `100 GB`.
+    #[serde(default)]
+    pub at: Option<String>,
+    /// The profile whose effect of the position was taken out of the verdicts.
+    #[serde(default)]
+    pub profile: Option<String>,
     /// Seed of the data and of simulated machines.
     pub seed: u64,
     /// Whether time was simulated.

@@ -66,7 +66,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  sustain report monday.json tuesday.json -o week.html")]
 pub(crate) struct ReportFlags {
-    /// Results that --json wrote.
+    /// Results that --json of measure, record, diagnose, sweep or profile wrote; of one kind.
     #[arg(required = true, value_name = "RUN.json")]
     pub(crate) runs: Vec<PathBuf>,
     /// The report to write.

@@ -304,6 +304,8 @@ fn a_run_begins_where_it_is_told() {
     assert_eq!(end["targets"][0]["ended"], "end_of_device");
     let ran = place.run(&["measure", "sim:machine.toml", "--at", "9GB"]);
     ran.expect(2).says("lies beyond its");
+    let ran = place.run(&["measure", "null:", "--at", "50%"]);
+    ran.expect(2).says("no places to begin at");
     let both = [
         "measure",
         "sim:machine.toml",

@@ -32,7 +32,7 @@ pub(crate) fn stretch(seconds: f64) -> String {
     if seconds < 59.95 {
         return format!("{seconds:.1} s").replace(".0 s", " s");
     }
-    Duration((seconds * 10.0).round() as u64 * 100_000_000).to_string()
+    Duration(((seconds * 10.0).round() as u64).saturating_mul(100_000_000)).to_string()
 }
 
 /// An amount of memory, always in binary units, so that a need compares with its bound:
@@ -79,6 +79,10 @@ mod tests {
 
     #[test]
     fn stretches_are_rounded_to_tenths() {
+        assert!(
+            stretch(1e300).ends_with(" h"),
+            "a damaged document is no panic"
+        );
         assert_eq!(stretch(30.012), "30 s");
         assert_eq!(stretch(3.21), "3.2 s");
         assert_eq!(stretch(0.2), "0.2 s");

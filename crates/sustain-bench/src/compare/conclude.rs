@@ -51,6 +51,10 @@ pub fn compare(
     groups[0]
         .quantities
         .extend(cpu(a.total.cpu_seconds_per_gb, b.total.cpu_seconds_per_gb));
+    let pairs = pairing.pairs.iter();
+    let failures = pairs
+        .filter_map(|[one, other]| failure_of(&a.targets[*one], &b.targets[*other]))
+        .collect();
     let mut notes: Vec<String> = pairing.note.into_iter().collect();
     notes.extend(remarks(a, b));
     notes.push(
@@ -72,10 +76,24 @@ pub fn compare(
         rows,
         limit: plan
             .fail_if_slower
-            .map(|most| limit::judge(most, &watched(&groups))),
+            .map(|most| limit::judge(most, &watched(&groups), failures)),
         trial: None,
         notes,
     })
+}
+
+/// How B's target failed where A's did not.
+fn failure_of(a: &TargetResult, b: &TargetResult) -> Option<String> {
+    let failed = |target: &TargetResult| target.ended == "error" || !target.errors.is_empty();
+    if failed(a) || !failed(b) {
+        return None;
+    }
+    let first = b.errors.first();
+    let what = first.map_or("it ended with an error", |error| error.message.as_str());
+    Some(format!(
+        "{}: requests failed in B, not in A: {what}",
+        b.name
+    ))
 }
 
 /// What is compared of a target, or of all together, the rate that answers first.

@@ -21,10 +21,17 @@ pub(super) struct Watched<'a> {
 }
 
 /// The outcome for all that is watched.
-pub(super) fn judge(slower_by_max: f64, watched: &[Watched<'_>]) -> CompareLimit {
+/// `failures` are those of B where A had none: no rate makes up for them.
+pub(super) fn judge(
+    slower_by_max: f64,
+    watched: &[Watched<'_>],
+    failures: Vec<String>,
+) -> CompareLimit {
     let least = 1.0 - slower_by_max;
-    let (mut slower, mut unknown) = (false, false);
-    let mut why = Vec::new();
+    let mut unknown = false;
+    let mut slower = Vec::new();
+    let failed = !failures.is_empty();
+    let mut why = failures;
     for one in watched {
         let Some([low, high]) = one.interval else {
             unknown = true;
@@ -32,7 +39,9 @@ pub(super) fn judge(slower_by_max: f64, watched: &[Watched<'_>]) -> CompareLimit
             continue;
         };
         let (is_slower, is_held) = (high < least, low >= least);
-        slower |= is_slower;
+        if is_slower {
+            slower.push(one.name.to_owned());
+        }
         unknown |= !is_slower && !is_held;
         let words = match (is_slower, is_held) {
             (true, _) => "slower than allowed",
@@ -47,14 +56,16 @@ pub(super) fn judge(slower_by_max: f64, watched: &[Watched<'_>]) -> CompareLimit
             least * 100.0
         ));
     }
-    let outcome = match (slower, unknown) {
-        (true, _) => "slower",
-        (_, true) => "cannot_be_told",
+    let outcome = match (failed, slower.is_empty(), unknown) {
+        (true, ..) => "failed",
+        (_, false, _) => "slower",
+        (.., true) => "cannot_be_told",
         _ => "held",
     };
     CompareLimit {
         slower_by_max,
         outcome: outcome.to_owned(),
+        slower,
         why,
     }
 }
@@ -63,6 +74,19 @@ pub(super) fn judge(slower_by_max: f64, watched: &[Watched<'_>]) -> CompareLimit
 mod tests {
     use super::super::effect::{Effect, OUTSIDE};
     use super::*;
+
+    #[test]
+    fn failed_requests_are_an_alarm_whatever_the_rate() {
+        let held = Watched {
+            name: "disk",
+            interval: Some([0.99, 1.01]),
+            how: "",
+        };
+        let failures = vec!["disk: requests failed in B, not in A: EIO".to_owned()];
+        let limit = judge(0.05, &[held], failures);
+        assert_eq!(limit.outcome, "failed");
+        assert!(limit.why[0].contains("EIO"), "{:?}", limit.why);
+    }
 
     fn outcome(effects: &[Option<(f64, f64)>]) -> CompareLimit {
         let watched: Vec<Watched<'_>> = effects
@@ -80,7 +104,7 @@ mod tests {
                 how: "too few intervals",
             })
             .collect();
-        judge(0.05, &watched)
+        judge(0.05, &watched, Vec::new())
     }
 
     #[test]

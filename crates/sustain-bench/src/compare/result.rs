@@ -112,8 +112,10 @@ pub struct ComparedRow {
 pub struct CompareLimit {
     /// The part by which B may be slower.
     pub slower_by_max: f64,
-    /// `held`, `slower` or `cannot_be_told`.
+    /// `held`, `slower`, `cannot_be_told`, or `failed` where requests of B failed and A's did not.
     pub outcome: String,
+    /// What is slower than allowed: targets, or `together`.
+    pub slower: Vec<String>,
     /// The reason in words, target by target.
     pub why: Vec<String>,
 }

@@ -96,6 +96,8 @@ fn plan(targets: Vec<String>) -> Plan {
         buffer_bytes: 512 << 20,
         interval_s: Some(1.0),
         interval_bytes: None,
+        at: None,
+        profile: None,
         data: "fresh".to_owned(),
         seed: 0,
         simulated: false,

@@ -95,6 +95,13 @@ fn of_plans(a: &Plan, b: &Plan) -> Vec<String> {
     differ("size", a.size_bytes == b.size_bytes, &|plan| {
         or(plan.size_bytes.map(Size), "by default")
     });
+    differ("start", a.at == b.at, &|plan| {
+        or(plan.at.as_ref(), "at the beginning")
+    });
+    let is_same = a.profile.is_some() == b.profile.is_some();
+    differ("judged by a profile", is_same, &|plan| {
+        or(plan.profile.as_ref(), "no")
+    });
     differences
 }
 

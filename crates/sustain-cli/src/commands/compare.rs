@@ -171,7 +171,7 @@ fn exit(result: &CompareResult) -> Exit {
     let limit = result.limit.as_ref().map(|limit| limit.outcome.as_str());
     match (ended, limit) {
         (Some("interrupted"), _) => Exit::Interrupted,
-        (Some("failed"), _) | (_, Some("slower")) => Exit::Failed,
+        (Some("failed"), _) | (_, Some("slower" | "failed")) => Exit::Failed,
         _ => Exit::Done,
     }
 }

@@ -12,8 +12,9 @@ Examples:
       Do these two measurements differ, by how much, and what does the noise explain?
   sustain measure /dev/sdb --read --size 40GB --json tonight.json
   sustain compare new.json tonight.json --fail-if-slower 5%
-      Each night: exit code 1 once the disk is slower by more than that, and the noise does not
-      explain it. With --size both lie on the same tracks.
+      Each night, against new.json that the same command made when the disk was new: exit code 1 once
+      the disk fails, or is slower by more than that. With --size both lie on the same tracks. The
+      intervals know the noise within a run only: allow more than runs differ from night to night.
   sustain compare --ab '--depth 8' '--depth 32' /data
       Two settings in turn on a scratch file there, until their difference is known.
   sustain compare --ab '--engine io_uring' '--engine threads --depth 4' /dev/sdb --read --time 10m
@@ -44,7 +45,7 @@ pub(crate) struct CompareFlags {
     #[arg(required = true, value_name = "A.json B.json|TARGET")]
     pub(crate) inputs: Vec<String>,
     /// Exit with 1 if B is slower than A by more than this part, all targets together or any of
-    /// them, beyond what the noise explains.
+    /// them, beyond what the noise explains, or if requests of B failed and A's did not.
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub(crate) fail_if_slower: Option<f64>,
     /// Measure two settings in turn instead of reading saved runs.

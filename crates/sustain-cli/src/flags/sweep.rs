@@ -17,7 +17,8 @@ Examples:
       With pictures: a curve for each axis, record size by depth as a map.
   sustain sweep /dev/nvme0n1 --read --path direct,buffered,passthrough --budget 2m
       What the page cache and the block layer cost, in rate and in CPU time.
-  sustain sweep sim:machines/demo.toml --layout independent,stripe --chunk 64KiB..4MiB --order all
+  sustain sweep sim:machines/demo.toml --layout independent,stripe --chunk 64KiB..4MiB --order all \
+      --record-size 1MiB --depth 8
       Layouts, chunks and orders of a simulated machine with four disks, in a moment.
   sustain sweep /dev/sdb /dev/sdc --read --md raid0 --chunk 64KiB..4MiB --order all \
       --record-size 1MiB --depth 8 --destroy /dev/sdb --destroy /dev/sdc

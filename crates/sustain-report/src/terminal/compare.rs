@@ -42,7 +42,13 @@ pub fn compare_sentence(result: &CompareResult) -> String {
     if let Some(limit) = &result.limit {
         let most = percent(limit.slower_by_max);
         clauses.push(match limit.outcome.as_str() {
-            "slower" => format!("slower than the {most} that are allowed"),
+            "failed" => limit.why.first().map_or_else(String::new, |why| {
+                format!("B fails the check: {}", without_controls(why))
+            }),
+            "slower" => format!(
+                "slower than the {most} that are allowed: {}",
+                without_controls(&limit.slower.join(", "))
+            ),
             "held" => format!("not slower than by the {most} that are allowed"),
             _ => format!(
                 "whether by more than the {most} that are allowed cannot be told: the runs are too \

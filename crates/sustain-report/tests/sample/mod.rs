@@ -126,6 +126,8 @@ fn plan() -> Plan {
         buffer_bytes: 512 << 20,
         interval_s: Some(0.5),
         interval_bytes: None,
+        at: None,
+        profile: None,
         data: "fresh".to_owned(),
         seed: 1,
         simulated: false,

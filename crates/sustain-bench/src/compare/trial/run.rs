@@ -474,7 +474,7 @@ fn of_limit(slower_by_max: f64, pairs: &[Pair]) -> CompareLimit {
         interval: of_rates(pairs).and_then(|standing| standing.interval()),
         how: "too few pairs of runs",
     };
-    limit::judge(slower_by_max, &[watched])
+    limit::judge(slower_by_max, &[watched], Vec::new())
 }
 
 fn in_time(pairs: &[Pair]) -> Vec<TrialRun> {

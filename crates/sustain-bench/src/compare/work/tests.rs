@@ -55,6 +55,12 @@ fn each_difference_in_the_work_is_refused_by_name() {
     said("size: A by default, B 4 GiB", |run| {
         run.plan.size_bytes = Some(4 << 30);
     });
+    said("start: A at the beginning, B 95 %", |run| {
+        run.plan.at = Some("95 %".to_owned());
+    });
+    said("judged by a profile: A no, B p.json", |run| {
+        run.plan.profile = Some("p.json".to_owned());
+    });
     said("time: A real, B simulated", |run| run.plan.simulated = true);
     said("A has 2 targets, B one target", |run| {
         run.targets.truncate(1);

@@ -110,6 +110,17 @@ impl Fit {
         zones.find(|zone| position < zone.to).or(self.zones.last())
     }
 
+    /// The rate of the slowest zone that a place may lie in. A sample over the edge between two
+    /// zones has a rate between theirs, and edges are known to about a sample.
+    fn slowest_around(&self, place: &Place, around: (usize, usize)) -> Option<f64> {
+        let width = place.to - place.from;
+        let reach = self.zones.iter().enumerate().filter(|(index, zone)| {
+            (around.0..=around.1).contains(index)
+                || zone.from < place.to + width && place.from - width < zone.to
+        });
+        reach.map(|(_, zone)| zone.rate).reduce(f64::min)
+    }
+
     /// All bytes over all time, going over the whole range once.
     pub(super) fn mean_rate(&self) -> Option<f64> {
         let zones = self.zones.iter();
@@ -160,6 +171,7 @@ pub(super) fn fit(places: &[Place]) -> Fit {
     let zones = cut.zones(&regular, &stretches);
     let positions: Vec<f64> = regular.iter().map(|place| cut.middle(*place)).collect();
     let logs: Vec<f64> = regular.iter().map(|place| cut.log(*place)).collect();
+    let zones_around = cut.zones_around(&regular, &stretches);
     let (shape, resolution) = shape(&positions, &logs, &stretches, cut.noise);
     let mut fit = Fit {
         zones,
@@ -171,16 +183,19 @@ pub(super) fn fit(places: &[Place]) -> Fit {
     };
     fit.flags = places
         .iter()
-        .zip(&fit.values)
-        .map(|(place, value)| flag(place, *value, &fit))
+        .zip(zones_around)
+        .map(|(place, around)| flag(place, fit.slowest_around(place, around)?, fit.noise))
         .collect();
     fit
 }
 
-fn flag(place: &Place, value: Option<f64>, fit: &Fit) -> Option<Flag> {
-    let value = value?;
-    let zone_rate = fit.zone_at(f64::midpoint(place.from, place.to))?.rate;
-    if Fit::is_far(fit.noise, value, zone_rate) {
+/// `zone_rate` is that of the slowest zone that the place may lie in.
+fn flag(place: &Place, zone_rate: f64, noise: f64) -> Option<Flag> {
+    let is_slow = |rate: &f64| Fit::is_far(noise, *rate, zone_rate);
+    let fastest = place.visits.iter().copied().reduce(f64::max)?;
+    // What was as fast as its zone once is no bad spot: the place is not to blame.
+    if is_slow(&fastest) {
+        let value = place.value()?;
         let whole = REVOLUTIONS.into_iter().find(|revolutions| {
             (zone_rate / value / revolutions - 1.0).abs() < REVOLUTION_TOLERANCE
         });
@@ -189,8 +204,11 @@ fn flag(place: &Place, value: Option<f64>, fit: &Fit) -> Option<Flag> {
             None => Flag::BadSpot,
         });
     }
-    let slowest = place.visits.iter().copied().reduce(f64::min)?;
-    Fit::is_far(fit.noise, slowest, zone_rate).then_some(Flag::Disturbance)
+    place
+        .visits
+        .iter()
+        .any(|rate| is_slow(rate))
+        .then_some(Flag::Disturbance)
 }
 
 /// Cuts places into zones and spots.
@@ -291,6 +309,19 @@ impl Cut<'_> {
             && level < left.max(right)
     }
 
+    /// By place the zones of the nearest places in zones before it and behind it.
+    fn zones_around(&self, regular: &[usize], stretches: &[Stretch]) -> Vec<(usize, usize)> {
+        let zone_of = |rank: usize| stretches.partition_point(|stretch| stretch.end <= rank);
+        let last = regular.len().saturating_sub(1);
+        (0..self.places.len())
+            .map(|place| {
+                let before = regular.partition_point(|other| *other < place);
+                let behind = regular.partition_point(|other| *other <= place);
+                (zone_of(before.saturating_sub(1)), zone_of(behind.min(last)))
+            })
+            .collect()
+    }
+
     /// Zones meet in the middle between the last sample of the one and the first of the next.
     fn zones(&self, regular: &[usize], stretches: &[Stretch]) -> Vec<Zone> {
         let mut from = 0.0;
@@ -379,10 +410,13 @@ mod tests {
         assert_eq!(found.flags[30], Some(Flag::Disturbance));
         assert_eq!(found.values[30], Some(100.0));
         assert_eq!(found.undecided(&all), [30]);
+        // Once it was as fast as its zone: the place can do it.
         all[30].visits.push(20.0);
         let found = fit(&all);
-        assert_eq!(found.flags[30], Some(Flag::BadSpot));
+        assert_eq!(found.flags[30], Some(Flag::Disturbance));
         assert!(found.undecided(&all).is_empty());
+        all[30].visits = vec![20.0; 3];
+        assert_eq!(fit(&all).flags[30], Some(Flag::BadSpot));
     }
 
     #[test]

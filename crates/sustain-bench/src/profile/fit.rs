@@ -22,6 +22,8 @@ const EDGE_SAMPLES: f64 = 2.5;
 /// Whole revolutions: a rate is this near to a half, a third or a fourth.
 const REVOLUTION_TOLERANCE: f64 = 0.06;
 const REVOLUTIONS: [f64; 3] = [2.0, 3.0, 4.0];
+/// With more than this part of the places disturbed, some are so in every visit by chance.
+const DISTURBED_MAX: f64 = 0.03;
 /// Taking spots out may uncover others.
 const ROUNDS: usize = 3;
 
@@ -61,7 +63,7 @@ pub(super) enum Flag {
     BadSpot,
     /// The same, at a whole part of its zone's rate.
     MissedRevolutions(u32),
-    /// Slow in one visit only.
+    /// Slow in some visits only, or where so many are that it need not be the place.
     Disturbance,
 }
 
@@ -96,6 +98,8 @@ pub(super) struct Fit {
     pub(super) shape: Shape,
     /// An effect of the position below this would not have been seen.
     pub(super) resolution: f64,
+    /// So many places were disturbed that bad spots cannot be told.
+    pub(super) is_pausing: bool,
 }
 
 impl Fit {
@@ -108,6 +112,20 @@ impl Fit {
     pub(super) fn zone_at(&self, position: f64) -> Option<&Zone> {
         let mut zones = self.zones.iter();
         zones.find(|zone| position < zone.to).or(self.zones.last())
+    }
+
+    /// Where many places are slow now and then, those that were so whenever they were visited may
+    /// be chance.
+    fn distrust_spots(&mut self) {
+        let flags = self.flags.iter().flatten();
+        let disturbed = flags.filter(|flag| **flag == Flag::Disturbance).count();
+        let visited = self.values.iter().flatten().count();
+        self.is_pausing = disturbed as f64 > DISTURBED_MAX * visited as f64;
+        if self.is_pausing {
+            for flag in self.flags.iter_mut().flatten() {
+                *flag = Flag::Disturbance;
+            }
+        }
     }
 
     /// The rate of the slowest zone that a place may lie in. A sample over the edge between two
@@ -180,12 +198,14 @@ pub(super) fn fit(places: &[Place]) -> Fit {
         noise,
         shape,
         resolution,
+        is_pausing: false,
     };
     fit.flags = places
         .iter()
         .zip(zones_around)
         .map(|(place, around)| flag(place, fit.slowest_around(place, around)?, fit.noise))
         .collect();
+    fit.distrust_spots();
     fit
 }
 

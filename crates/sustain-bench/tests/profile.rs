@@ -151,6 +151,36 @@ fn a_passing_disturbance_is_no_bad_spot() {
 }
 
 #[test]
+fn a_disk_that_pauses_by_itself_has_no_bad_spots_that_could_be_told() {
+    let keys = "read = \"200MB/s\"\nstall = { every = \"7s\", for = \"300ms\" }";
+    for seed in 0..3 {
+        let mut bench = Bench::new(&disk("hda", keys).replace("80GB", "500GB"));
+        bench.plan.seed = seed;
+        let found = bench.only();
+        assert!(!found.outliers.is_empty());
+        assert!(found.outliers.iter().all(|one| one.kind == "disturbance"));
+        let said = found.verdict.join("; ");
+        assert!(said.contains("pauses by itself"), "{said}");
+        assert!(said.contains("bad spots cannot be told"), "{said}");
+        assert!(!said.contains("whenever it was visited"), "{said}");
+    }
+}
+
+#[test]
+fn samples_over_the_edge_between_two_zones_are_no_spots() {
+    for (outer, inner) in [("200MB/s", "100MB/s"), ("100MB/s", "200MB/s")] {
+        let keys = format!("read = \"{outer}\"\ninner_read = \"{inner}\"\nnoise = \"1%\"");
+        for (zones, seed) in (2..8).flat_map(|zones| [(zones, 0), (zones, 1), (zones, 2)]) {
+            let machine = disk("hda", &format!("{keys}\nzones = {zones}"));
+            let mut bench = Bench::new(&machine.replace("80GB", "500GB"));
+            bench.plan.seed = seed;
+            let found = bench.only();
+            assert_eq!(found.outliers, [], "{outer} {zones} zones, seed {seed}");
+        }
+    }
+}
+
+#[test]
 fn a_place_that_fails_is_told_and_the_rest_is_measured() {
     let keys = format!("{FALLING}\nerror = {{ at = \"0\", kind = \"eio\" }}");
     let result = Bench::new(&disk("hda", &keys)).run();

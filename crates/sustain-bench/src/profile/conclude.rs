@@ -280,7 +280,7 @@ impl<'a> Profiled<'a> {
             points,
             errors: errors.collect(),
         };
-        target.verdict = words::of_target(&target, fit.shape);
+        target.verdict = words::of_target(&target, fit.shape, fit.is_pausing);
         target
     }
 

@@ -22,6 +22,8 @@ const EDGE_SAMPLES: f64 = 2.5;
 /// Whole revolutions: a rate is this near to a half, a third or a fourth.
 const REVOLUTION_TOLERANCE: f64 = 0.06;
 const REVOLUTIONS: [f64; 3] = [2.0, 3.0, 4.0];
+/// With more than this part of the places disturbed, some are so in every visit by chance.
+const DISTURBED_MAX: f64 = 0.03;
 /// Taking spots out may uncover others.
 const ROUNDS: usize = 3;
 
@@ -61,7 +63,7 @@ pub(super) enum Flag {
     BadSpot,
     /// The same, at a whole part of its zone's rate.
     MissedRevolutions(u32),
-    /// Slow in one visit only.
+    /// Slow in some visits only, or where so many are that it need not be the place.
     Disturbance,
 }
 
@@ -96,6 +98,8 @@ pub(super) struct Fit {
     pub(super) shape: Shape,
     /// An effect of the position below this would not have been seen.
     pub(super) resolution: f64,
+    /// So many places were disturbed that bad spots cannot be told.
+    pub(super) is_pausing: bool,
 }
 
 impl Fit {
@@ -108,6 +112,31 @@ impl Fit {
     pub(super) fn zone_at(&self, position: f64) -> Option<&Zone> {
         let mut zones = self.zones.iter();
         zones.find(|zone| position < zone.to).or(self.zones.last())
+    }
+
+    /// Where many places are slow now and then, those that were so whenever they were visited may
+    /// be chance.
+    fn distrust_spots(&mut self) {
+        let flags = self.flags.iter().flatten();
+        let disturbed = flags.filter(|flag| **flag == Flag::Disturbance).count();
+        let visited = self.values.iter().flatten().count();
+        self.is_pausing = disturbed as f64 > DISTURBED_MAX * visited as f64;
+        if self.is_pausing {
+            for flag in self.flags.iter_mut().flatten() {
+                *flag = Flag::Disturbance;
+            }
+        }
+    }
+
+    /// The rate of the slowest zone that a place may lie in. A sample over the edge between two
+    /// zones has a rate between theirs, and edges are known to about a sample.
+    fn slowest_around(&self, place: &Place, around: (usize, usize)) -> Option<f64> {
+        let width = place.to - place.from;
+        let reach = self.zones.iter().enumerate().filter(|(index, zone)| {
+            (around.0..=around.1).contains(index)
+                || zone.from < place.to + width && place.from - width < zone.to
+        });
+        reach.map(|(_, zone)| zone.rate).reduce(f64::min)
     }
 
     /// All bytes over all time, going over the whole range once.
@@ -160,6 +189,7 @@ pub(super) fn fit(places: &[Place]) -> Fit {
     let zones = cut.zones(&regular, &stretches);
     let positions: Vec<f64> = regular.iter().map(|place| cut.middle(*place)).collect();
     let logs: Vec<f64> = regular.iter().map(|place| cut.log(*place)).collect();
+    let zones_around = cut.zones_around(&regular, &stretches);
     let (shape, resolution) = shape(&positions, &logs, &stretches, cut.noise);
     let mut fit = Fit {
         zones,
@@ -168,19 +198,24 @@ pub(super) fn fit(places: &[Place]) -> Fit {
         noise,
         shape,
         resolution,
+        is_pausing: false,
     };
     fit.flags = places
         .iter()
-        .zip(&fit.values)
-        .map(|(place, value)| flag(place, *value, &fit))
+        .zip(zones_around)
+        .map(|(place, around)| flag(place, fit.slowest_around(place, around)?, fit.noise))
         .collect();
+    fit.distrust_spots();
     fit
 }
 
-fn flag(place: &Place, value: Option<f64>, fit: &Fit) -> Option<Flag> {
-    let value = value?;
-    let zone_rate = fit.zone_at(f64::midpoint(place.from, place.to))?.rate;
-    if Fit::is_far(fit.noise, value, zone_rate) {
+/// `zone_rate` is that of the slowest zone that the place may lie in.
+fn flag(place: &Place, zone_rate: f64, noise: f64) -> Option<Flag> {
+    let is_slow = |rate: &f64| Fit::is_far(noise, *rate, zone_rate);
+    let fastest = place.visits.iter().copied().reduce(f64::max)?;
+    // What was as fast as its zone once is no bad spot: the place is not to blame.
+    if is_slow(&fastest) {
+        let value = place.value()?;
         let whole = REVOLUTIONS.into_iter().find(|revolutions| {
             (zone_rate / value / revolutions - 1.0).abs() < REVOLUTION_TOLERANCE
         });
@@ -189,8 +224,11 @@ fn flag(place: &Place, value: Option<f64>, fit: &Fit) -> Option<Flag> {
             None => Flag::BadSpot,
         });
     }
-    let slowest = place.visits.iter().copied().reduce(f64::min)?;
-    Fit::is_far(fit.noise, slowest, zone_rate).then_some(Flag::Disturbance)
+    place
+        .visits
+        .iter()
+        .any(|rate| is_slow(rate))
+        .then_some(Flag::Disturbance)
 }
 
 /// Cuts places into zones and spots.
@@ -291,6 +329,19 @@ impl Cut<'_> {
             && level < left.max(right)
     }
 
+    /// By place the zones of the nearest places in zones before it and behind it.
+    fn zones_around(&self, regular: &[usize], stretches: &[Stretch]) -> Vec<(usize, usize)> {
+        let zone_of = |rank: usize| stretches.partition_point(|stretch| stretch.end <= rank);
+        let last = regular.len().saturating_sub(1);
+        (0..self.places.len())
+            .map(|place| {
+                let before = regular.partition_point(|other| *other < place);
+                let behind = regular.partition_point(|other| *other <= place);
+                (zone_of(before.saturating_sub(1)), zone_of(behind.min(last)))
+            })
+            .collect()
+    }
+
     /// Zones meet in the middle between the last sample of the one and the first of the next.
     fn zones(&self, regular: &[usize], stretches: &[Stretch]) -> Vec<Zone> {
         let mut from = 0.0;
@@ -379,10 +430,13 @@ mod tests {
         assert_eq!(found.flags[30], Some(Flag::Disturbance));
         assert_eq!(found.values[30], Some(100.0));
         assert_eq!(found.undecided(&all), [30]);
+        // Once it was as fast as its zone: the place can do it.
         all[30].visits.push(20.0);
         let found = fit(&all);
-        assert_eq!(found.flags[30], Some(Flag::BadSpot));
+        assert_eq!(found.flags[30], Some(Flag::Disturbance));
         assert!(found.undecided(&all).is_empty());
+        all[30].visits = vec![20.0; 3];
+        assert_eq!(fit(&all).flags[30], Some(Flag::BadSpot));
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(super) fn outliers(points: &[ProfilePoint], fit: &Fit, size_bytes: u64) -> V
         });
     }
     for outlier in &mut outliers {
-        outlier.words = words::of_outlier(outlier);
+        outlier.words = words::of_outlier(outlier, fit.is_pausing);
     }
     outliers
 }

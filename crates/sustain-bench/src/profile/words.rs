@@ -3,7 +3,7 @@
 
 use sustain_disk::units::{Position, Rate};
 
-use super::fit::Fit;
+use super::fit::{Fit, Flag};
 use super::noise::median;
 use super::result::{ProfileOutlier, ProfileTarget};
 use super::shape::Shape;
@@ -37,7 +37,7 @@ fn of_flat(target: &ProfileTarget, all: &str, mean: f64) -> String {
 }
 
 /// Of one target alone, the answer first.
-pub(super) fn of_target(target: &ProfileTarget, shape: Shape) -> Vec<String> {
+pub(super) fn of_target(target: &ProfileTarget, shape: Shape, is_pausing: bool) -> Vec<String> {
     let figures = (
         target.mean_rate_bytes_per_s,
         target.outer_rate_bytes_per_s,
@@ -97,11 +97,33 @@ pub(super) fn of_target(target: &ProfileTarget, shape: Shape) -> Vec<String> {
             }
         }
     }
-    words.extend(target.outliers.iter().map(|outlier| outlier.words.clone()));
+    let is_disturbance = |outlier: &ProfileOutlier| outlier.kind == Flag::Disturbance.name();
+    if is_pausing {
+        words.push(of_pauses(target));
+    }
+    let told = target
+        .outliers
+        .iter()
+        .filter(|outlier| !is_pausing || !is_disturbance(outlier));
+    words.extend(told.map(|outlier| outlier.words.clone()));
     words
 }
 
-pub(super) fn of_outlier(outlier: &ProfileOutlier) -> String {
+fn of_pauses(target: &ProfileTarget) -> String {
+    let disturbed = target
+        .points
+        .iter()
+        .filter(|point| point.flag.as_deref() == Some(Flag::Disturbance.name()))
+        .count();
+    format!(
+        "{disturbed} of {} places were slow now and then: the disk pauses by itself, or something \
+         else uses it, and bad spots cannot be told from that; repeat it on an idle disk",
+        target.points.len()
+    )
+}
+
+/// `is_pausing` if so many places were disturbed that it need not be the place.
+pub(super) fn of_outlier(outlier: &ProfileOutlier, is_pausing: bool) -> String {
     let at = format!(
         "{} to {}",
         Position(outlier.from_byte),
@@ -121,6 +143,10 @@ pub(super) fn of_outlier(outlier: &ProfileOutlier) -> String {
         "bad_spot" => format!(
             "{at}: {figures} whenever it was visited: a bad spot, with sectors read again or moved \
              elsewhere"
+        ),
+        "disturbance" if is_pausing => format!(
+            "{at}: {figures}, as at many places now and then: a pause, or a bad spot, which cannot \
+             be told"
         ),
         "disturbance" => format!(
             "{at}: {figures}, but not in its other visits: a passing disturbance, not the place"

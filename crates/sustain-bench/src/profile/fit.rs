@@ -227,7 +227,7 @@ fn flag(place: &Place, zone_rate: f64, noise: f64) -> Option<Flag> {
     place
         .visits
         .iter()
-        .any(|rate| is_slow(rate))
+        .any(is_slow)
         .then_some(Flag::Disturbance)
 }
 

@@ -30,7 +30,7 @@ use crate::setting::Setting;
 /// What a shell expects of a command ended by SIGINT.
 const EXIT_INTERRUPTED: u8 = 130;
 
-/// Compares sustain with fio and others on this machine; about 67 minutes, with --quick 20.
+/// Compares sustain with fio and others on this machine; about 72 minutes, with --quick 22.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]

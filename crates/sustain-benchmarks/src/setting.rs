@@ -24,6 +24,8 @@ pub(crate) struct Effort {
     pub(crate) cpu_small_run_s: u64,
     /// Rounds over all set sizes.
     pub(crate) set_rounds: usize,
+    /// How long a sweep measures a setting each time.
+    pub(crate) sweep_point: &'static str,
     /// Length of the stream that is recorded from a pipe, in whole MiB; half of it is read back.
     pub(crate) stream_bytes: u64,
     /// Rounds over all that take it from the pipe.
@@ -48,6 +50,7 @@ const FULL: Effort = Effort {
     cpu_large_run_s: 20,
     cpu_small_run_s: 4,
     set_rounds: 6,
+    sweep_point: "1s",
     stream_bytes: 7680 << 20,
     stream_rounds: 5,
     library_pairs: 30,
@@ -64,6 +67,7 @@ const QUICK: Effort = Effort {
     cpu_large_run_s: 5,
     cpu_small_run_s: 2,
     set_rounds: 3,
+    sweep_point: "500ms",
     stream_bytes: 1920 << 20,
     stream_rounds: 3,
     library_pairs: 8,

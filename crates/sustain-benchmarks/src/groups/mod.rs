@@ -11,6 +11,7 @@ mod record_memory;
 mod record_stdin;
 mod record_throttled;
 mod small;
+mod sweep;
 mod throttled;
 
 use clap::ValueEnum;
@@ -39,6 +40,8 @@ pub(crate) enum Group {
     Isolation,
     /// What metering and the seam cost.
     NullEngine,
+    /// What a sweep takes besides measuring.
+    Sweep,
     /// Recording from a pipe, beside what others do with it.
     RecordStdin,
     /// Recording through the library, in lent buffers.
@@ -52,7 +55,7 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    pub(crate) const ALL: [Group; 12] = [
+    pub(crate) const ALL: [Group; 13] = [
         Group::Disk,
         Group::Throttled,
         Group::Cpu,
@@ -60,6 +63,7 @@ impl Group {
         Group::Many,
         Group::Isolation,
         Group::NullEngine,
+        Group::Sweep,
         Group::RecordStdin,
         Group::RecordLibrary,
         Group::RecordThrottled,
@@ -76,6 +80,7 @@ impl Group {
             Group::Many => "many",
             Group::Isolation => "isolation",
             Group::NullEngine => "null-engine",
+            Group::Sweep => "sweep",
             Group::RecordStdin => "record-stdin",
             Group::RecordLibrary => "record-library",
             Group::RecordThrottled => "record-throttled",
@@ -93,6 +98,7 @@ impl Group {
             Group::Many => many::run(setting),
             Group::Isolation => isolation::run(setting),
             Group::NullEngine => null_engine::run(setting),
+            Group::Sweep => sweep::run(setting),
             Group::RecordStdin => record_stdin::run(setting),
             Group::RecordLibrary => record_library::run(setting),
             Group::RecordThrottled => record_throttled::run(setting),

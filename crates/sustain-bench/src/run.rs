@@ -134,7 +134,7 @@ fn measure_session(
     }
     run.prewrite(observer)?;
     if is_switched(plan) {
-        effect::switch_path(session, plan.path)?;
+        session.switch_path(plan.path)?;
     }
     if let Some(watch) = &mut watch {
         watch.copy_memory(session, stop);

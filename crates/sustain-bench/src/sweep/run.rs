@@ -19,7 +19,7 @@ use super::event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
 use super::judge::Reading;
 use super::open::{announcement, left_out_words, names, open, runs_max};
 use super::plan::SweepPlan;
-use super::point::{Outcome, outcome_of, setup_of, take_path};
+use super::point::{Outcome, outcome_of, setup_of};
 use super::result::{SweepMeasurement, SweepResult};
 use super::schedule::{Known, Schedule};
 use super::setting::{Axis, Setting};
@@ -276,7 +276,7 @@ impl Sweep<'_, '_> {
         // Neither is what was read or written before to be found in memory, nor is direct I/O to
         // pay for throwing it out.
         forget_cached(self.session);
-        take_path(self.session, path)
+        Ok(self.session.switch_path(path)?)
     }
 
     fn points(

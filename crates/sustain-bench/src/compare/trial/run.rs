@@ -25,7 +25,7 @@ use crate::plan::direction_name;
 use crate::session::Session;
 use crate::setup::PhaseSetup;
 use crate::stage::{Stage, forget_cached, host};
-use crate::sweep::point::{Outcome, outcome_of, setup_of, take_path};
+use crate::sweep::point::{Outcome, outcome_of, setup_of};
 use crate::sweep::setting::Setting;
 use crate::sweep::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
 
@@ -319,7 +319,7 @@ impl Trial<'_, '_> {
         let is_buffered = |setting: &Setting| setting.path == DataPath::Buffered;
         if self.orders.settings.iter().any(is_buffered) {
             forget_cached(session);
-            take_path(session, self.orders.settings[side].path)?;
+            session.switch_path(self.orders.settings[side].path)?;
         }
         session.machines.begin_run();
         Ok(())

@@ -29,36 +29,76 @@ readonly LIBRARY_PACKAGES=(
   libdevmapper-event1.02.1 libaio1 libedit2 libbsd0 libmd0
 )
 
-# Sets kernel, a directory with boot and lib/modules, busybox, a file, and tools, files: mdadm,
-# dmsetup and lvm. One run at a time.
+# Sets kernel, a directory with boot and lib/modules, no module compressed, busybox, a file, and
+# tools, files: mdadm, dmsetup and lvm. One run at a time.
 get_packages() {
   mkdir -p "$CACHE"
   local lock package
   exec {lock}>"$CACHE/lock"
   flock "$lock"
-  busybox=$(unpacked_package busybox-static)/bin/busybox
-  tools=(
-    "$(unpacked_package mdadm)/sbin/mdadm"
-    "$(unpacked_package dmsetup)/sbin/dmsetup"
-    "$(unpacked_package lvm2)/sbin/lvm"
-  )
+  busybox=$(command_of busybox-static busybox)
+  tools=()
+  for package in mdadm:mdadm dmsetup:dmsetup lvm2:lvm; do
+    tools+=("$(command_of "${package%:*}" "${package#*:}")")
+  done
   for package in "${LIBRARY_PACKAGES[@]}"; do
+    package=$(library_package "$package")
     unpacked_package "$package" >/dev/null
   done
   package=$(kernel_package)
   kernel=$(unpacked_package "$package")
+  # Debian 13 has all of it below /usr.
+  [[ -d $kernel/lib ]] || ln -s usr/lib "$kernel/lib"
   local modules=("$kernel"/lib/modules/*)
   if [[ ! -s ${modules[0]}/modules.dep ]]; then
+    unpack_modules "${modules[0]}"
     "$busybox" depmod -b "$kernel" "${modules[0]##*/}" || fail "depmod failed on $kernel"
   fi
   # Else the guest would hold it.
   exec {lock}>&-
 }
 
+# Leaves no module compressed: a plain one is read by whatever loads it.
+unpack_modules() {
+  unpack_modules_by "$1" ko.xz xz-utils xz -d
+  unpack_modules_by "$1" ko.zst zstd zstd -d -q --rm
+}
+
+unpack_modules_by() {
+  local directory=$1 ending=$2 package=$3
+  shift 3
+  [[ -n $(find "$directory" -name "*.$ending" -print -quit) ]] || return 0
+  need_command "$1" "$package"
+  find "$directory" -name "*.$ending" -exec "$@" {} +
+}
+
+# Where an unpacked package has a command: Debian 13 has all of them below /usr.
+command_of() {
+  local package=$1 command=$2 directory place
+  directory=$(unpacked_package "$package")
+  for place in bin sbin usr/bin usr/sbin; do
+    if [[ -x $directory/$place/$command ]]; then
+      printf '%s\n' "$directory/$place/$command"
+      return
+    fi
+  done
+  lack "the package $package has no $command"
+}
+
+# The package of a library here: since times have 64 bits, some have that in their names.
+library_package() {
+  if [[ ! -d $CACHE/$1 ]] && apt-cache show "$1t64" >/dev/null 2>&1; then
+    printf '%s\n' "$1t64"
+  else
+    printf '%s\n' "$1"
+  fi
+}
+
 # Where the libraries of these packages lie, as the loader wants to hear it.
 libraries_of_packages() {
   local package places=""
   for package in "${LIBRARY_PACKAGES[@]}"; do
+    package=$(library_package "$package")
     places+=$(printf '%s:' "$CACHE/$package"/{lib,usr/lib}/*-linux-gnu)
   done
   printf '%s\n' "${places%:}"

@@ -81,7 +81,8 @@ add_device() {
   esac
   # Else QEMU would stop the guest at some errors.
   [[ $driver == nvme ]] || device+=,rerror=report,werror=report
-  qemu_arguments+=(-device "$device,drive=$node,serial=$name,id=$name")
+  # A device's id must not be the name of a property of its own, as drive is.
+  qemu_arguments+=(-device "$device,drive=$node,serial=$name,id=device-$name")
 }
 
 add_controller() {

@@ -218,12 +218,7 @@ impl Plan {
     }
 
     fn simulated_target(&self) -> Option<&String> {
-        self.targets.iter().find(|name| name.starts_with("sim:"))
-    }
-
-    fn mixes_simulated_and_real(&self) -> bool {
-        let is_real = |name: &String| !name.starts_with("sim:");
-        self.simulated_target().is_some() && self.targets.iter().any(is_real)
+        self.targets.iter().find(|name| is_simulated(name))
     }
 
     /// Looks for demands that contradict each other.
@@ -267,7 +262,7 @@ impl Plan {
                 "a stripe or span is one stream and needs one driver: leave out --threads",
             );
         }
-        if self.layout != Layout::Independent && self.mixes_simulated_and_real() {
+        if self.layout != Layout::Independent && mixes_simulated_and_real(&self.targets) {
             return usage("a stripe or span is all of simulated disks or all of real ones");
         }
         if self.until_steady && self.rate_bytes_per_s.is_some() {
@@ -288,6 +283,28 @@ impl Plan {
     }
 }
 
+/// Whether a target as typed is of a simulated machine.
+pub(crate) fn is_simulated(name: &str) -> bool {
+    name.starts_with("sim:")
+}
+
+/// Whether some of these targets are simulated, and others are not.
+pub(crate) fn mixes_simulated_and_real(targets: &[String]) -> bool {
+    let are_alike = |pair: &[String]| is_simulated(&pair[0]) == is_simulated(&pair[1]);
+    !targets.windows(2).all(are_alike)
+}
+
+/// How targets are opened that are to be used in these directions.
+pub(crate) fn direction_to_open(directions: &[Direction]) -> Option<Direction> {
+    // A descriptor that may be written may be read as well.
+    let writes = directions.contains(&Direction::Write);
+    if writes {
+        Some(Direction::Write)
+    } else {
+        directions.first().copied()
+    }
+}
+
 /// Whether an engine can be had for what goes past the block layer.
 pub(crate) fn can_pass_through(engine: EngineChoice) -> bool {
     matches!(engine, EngineChoice::Auto | EngineChoice::IoUring)
@@ -295,9 +312,9 @@ pub(crate) fn can_pass_through(engine: EngineChoice) -> bool {
 
 /// What goes past the block layer is a drive's own command, by io_uring.
 fn check_passthrough(targets: &[String], engine: EngineChoice) -> Result<(), MeasureError> {
-    let is_no_disk = |name: &&String| name.starts_with("sim:") || *name == "null:";
+    let is_no_disk = |name: &&String| is_simulated(name) || *name == "null:";
     if let Some(name) = targets.iter().find(is_no_disk) {
-        let what = if name.starts_with("sim:") {
+        let what = if is_simulated(name) {
             NO_DRIVER
         } else {
             "it is no disk"

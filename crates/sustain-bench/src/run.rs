@@ -5,20 +5,19 @@ use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Size;
 use sustain_host::Roots;
-use sustain_session::{Alongside, Stop};
+use sustain_session::Stop;
 
 use crate::conclude::{Conclusion, conclude, recommend};
 use crate::effect::{self, Watch};
 use crate::error::MeasureError;
-use crate::event::{Event, Observer, Phase};
-use crate::faces::beside;
+use crate::event::{Observer, Phase};
 use crate::phase::PhaseOutcome;
 use crate::plan::Plan;
 use crate::position::{self, start_bytes};
 use crate::result::{MeasureResult, Recommendation};
 use crate::session::Session;
 use crate::setup::PhaseSetup;
-use crate::stage::{Stage, host};
+use crate::stage::{Begun, Stage, on_stage};
 
 /// The confirming run is no longer than this.
 const CONFIRM_NS_MAX: u64 = 10_000_000_000;
@@ -82,18 +81,9 @@ pub fn measure(
 ) -> Result<MeasureResult, MeasureError> {
     let mut session = Session::open(&opened_as(plan), roots)?;
     position::check(plan, &session)?;
-    let result = if session.clock.is_virtual() {
-        // No disk waits in virtual time, and a repeated run is to be told alike.
-        measure_session(plan, &session, roots, stop, observer)
-    } else {
-        beside(observer, |observer| {
-            measure_session(plan, &session, roots, stop, observer)
-        })
-    };
-    if result.is_ok() {
-        session.created.keep();
-    }
-    result
+    on_stage(&mut session, roots, observer, |begun, observer| {
+        measure_on(begun, plan, roots, stop, observer)
+    })
 }
 
 /// Whether the load runs by both paths, on the same open files.
@@ -110,31 +100,24 @@ fn opened_as(plan: &Plan) -> Plan {
     plan
 }
 
-fn measure_session(
+fn measure_on(
+    begun: Begun<'_>,
     plan: &Plan,
-    session: &Session,
     roots: &Roots,
     stop: &Stop,
     observer: &mut Observer<'_>,
 ) -> Result<MeasureResult, MeasureError> {
-    for note in &session.notes {
-        observer(Event::Note(note.clone()));
-    }
+    let session = &*begun.session;
     let mut watch = Watch::prepare(plan, session, roots, observer)?;
-    let host = host(session, roots);
-    let mut alongside = Alongside::start(roots, &session.clock, &host.devices);
     let mut run = Stage {
         plan,
         session,
         stop,
-        alongside: &mut alongside,
+        alongside: begun.alongside,
     };
-    if let Some(why) = run.alongside.unreadable() {
-        observer(Event::Note(why.to_owned()));
-    }
     run.prewrite(observer)?;
     if is_switched(plan) {
-        effect::switch_path(session, plan.path)?;
+        session.switch_path(plan.path)?;
     }
     if let Some(watch) = &mut watch {
         watch.copy_memory(session, stop);
@@ -152,7 +135,7 @@ fn measure_session(
     if let Some(watch) = &mut watch {
         watch.run_by_other_path(&mut run, threads, observer)?;
     }
-    let mut system = alongside.finish(start);
+    let mut system = run.alongside.finish(start);
     let effect = watch.map(|watch| watch.conclude(start, &mut system));
     Ok(conclude(Conclusion {
         plan,
@@ -160,7 +143,7 @@ fn measure_session(
         outcome,
         threads,
         recommendation,
-        host,
+        host: begun.host,
         system,
         effect,
         started_unix_s,

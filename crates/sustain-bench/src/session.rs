@@ -120,6 +120,15 @@ impl Session {
         check_memory(self.targets.len(), plan, roots)
     }
 
+    /// Lets all targets be used by another path from now on; they stay open.
+    ///
+    /// # Errors
+    /// The first that does not take this path.
+    pub(crate) fn switch_path(&self, path: DataPath) -> Result<(), Error> {
+        let mut targets = self.targets.iter();
+        targets.try_for_each(|target| target.target.switch_path(path))
+    }
+
     /// Opens the way past the block layer to all targets.
     ///
     /// # Errors

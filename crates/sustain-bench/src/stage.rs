@@ -1,5 +1,6 @@
-//! What every run on open targets has in common: the system watched alongside, files written once
-//! before, a phase run. Used by measuring and diagnosing, which order what happens when.
+//! What every run on open targets has in common: the faces beside it, the system watched alongside,
+//! files written once before, a phase run. Every command that drives disks orders here what happens
+//! when.
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::data::DataKind;
@@ -13,6 +14,7 @@ use sustain_session::{Alongside, Idle, Stop, devices_under};
 use crate::effect;
 use crate::error::MeasureError;
 use crate::event::{Event, Live, Observer, Phase};
+use crate::faces::{Told, beside};
 use crate::phase::{self, PhaseOutcome};
 use crate::plan::Plan;
 use crate::position::start_bytes;
@@ -27,6 +29,47 @@ const SHORT_RUN_NS: u64 = 10_000_000_000;
 /// Prewriting goes in records of this size, whatever the run does.
 const PREWRITE_RECORD_BYTES: u64 = 1 << 20;
 const PREWRITE_DEPTH: u32 = 8;
+
+/// What a run finds when its work begins.
+pub(crate) struct Begun<'a> {
+    pub(crate) session: &'a mut Session,
+    /// The system, watched from now on.
+    pub(crate) alongside: &'a mut Alongside,
+    /// The machine as it is now.
+    pub(crate) host: Host,
+}
+
+/// Has a run's work done on open targets while the faces draw it. First they hear what the user must
+/// know. Files that were made for the run stay if a result comes of it.
+///
+/// # Errors
+/// What the work says.
+pub(crate) fn on_stage<E: Told, T>(
+    session: &mut Session,
+    roots: &Roots,
+    observer: &mut (dyn FnMut(E) + Send),
+    work: impl FnOnce(Begun<'_>, &mut (dyn FnMut(E) + Send)) -> Result<T, MeasureError>,
+) -> Result<T, MeasureError> {
+    let clock = session.clock.clone();
+    let result = beside(&clock, observer, |observer| {
+        let host = host(session, roots);
+        let mut alongside = Alongside::start(roots, &clock, &host.devices);
+        let unreadable = alongside.unreadable().map(str::to_owned);
+        for note in session.notes.iter().cloned().chain(unreadable) {
+            observer(E::note(note));
+        }
+        let begun = Begun {
+            session,
+            alongside: &mut alongside,
+            host,
+        };
+        work(begun, observer)
+    });
+    if result.is_ok() {
+        session.created.keep();
+    }
+    result
+}
 
 /// Open targets, ready to be driven.
 pub(crate) struct Stage<'a> {
@@ -216,7 +259,7 @@ fn lap_bytes(target: &OpenTarget) -> Option<u64> {
 }
 
 /// The machine, and the disks under the targets.
-pub(crate) fn host(session: &Session, roots: &Roots) -> Host {
+fn host(session: &Session, roots: &Roots) -> Host {
     let places = session.targets.iter();
     let places = places.map(|target| (&target.target, target.path.as_deref()));
     let devices = devices_under(places, roots);

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::HostError;
+use crate::mapper::MapperMaker;
 use crate::roots::{Roots, attribute, names_in, number, read_text};
 
 /// sysfs counts sizes in sectors of 512 bytes, whatever the device's block size is.
@@ -22,6 +23,9 @@ pub struct Holder {
     pub name: String,
     /// The name the device mapper knows it by: `vg-home`.
     pub mapper_name: Option<String>,
+    /// Who made it there; for what is said to people, so no document has it.
+    #[serde(skip)]
+    pub mapper_maker: Option<MapperMaker>,
 }
 
 /// One device node: a whole disk or a partition.
@@ -248,11 +252,12 @@ impl Node {
         let base_name = directory.file_name().unwrap_or_default().to_string_lossy();
         let mut holders = Vec::new();
         for holder in names_in(&directory.join("holders"))? {
-            let mapper_name =
-                attribute(&roots.sys.join("class/block").join(&holder).join("dm/name"));
+            let mapper = roots.sys.join("class/block").join(&holder).join("dm");
+            let uuid = attribute(&mapper.join("uuid"));
             holders.push(Holder {
                 name: kernel_name(&holder),
-                mapper_name,
+                mapper_name: attribute(&mapper.join("name")),
+                mapper_maker: uuid.and_then(|uuid| MapperMaker::of_uuid(&uuid)),
             });
         }
         Ok(Node {
@@ -392,12 +397,14 @@ mod tests {
         let disk = host.disk("cciss!c9d0", 300, 0, 2048);
         let mapper = host.disk("dm-900", 301, 0, 2048);
         host.write_under(&mapper, "dm/name", "vg-home\n");
+        host.write_under(&mapper, "dm/uuid", "LVM-Yqu0rDrZ\n");
         host.write_under(&disk, "holders/dm-900/marker", "");
         let device = BlockDevice::from_name(host.roots(), "cciss/c9d0").unwrap();
         assert_eq!(device.name(), "cciss/c9d0");
         let expected = Holder {
             name: "dm-900".into(),
             mapper_name: Some("vg-home".into()),
+            mapper_maker: Some(MapperMaker::Lvm),
         };
         assert_eq!(device.node.holders, [expected]);
     }

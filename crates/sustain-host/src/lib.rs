@@ -14,6 +14,7 @@ mod guard;
 mod in_use;
 mod kernel_counters;
 mod kernel_log;
+mod mapper;
 mod mounts;
 mod nvme_generic;
 mod processor_cache;
@@ -30,6 +31,7 @@ pub use file_system::{FileSystem, disks_under_device, free_bytes, layers_under_d
 pub use guard::{CandidateKind, Identity, Inspection, inspect, inspect_stat};
 pub use kernel_counters::KernelCounters;
 pub use kernel_log::{KernelLog, KernelMessage};
+pub use mapper::MapperMaker;
 pub use nvme_generic::{NoNvmeGeneric, NvmeGeneric};
 pub use processor_cache::last_level_cache_bytes;
 pub use refusal::Refusal;

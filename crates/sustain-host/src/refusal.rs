@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::block_device::{Holder, Relation};
+use crate::mapper::{LvmName, MapperMaker, lvm_name};
 
 /// Why the candidate must not be written, even when the user named it for destruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -188,19 +189,14 @@ fn shell_word(path: &Path) -> String {
 }
 
 fn held_text(formatter: &mut fmt::Formatter<'_>, subject: &str, holders: &[Holder]) -> fmt::Result {
-    let mut names = Vec::new();
-    let mut ways_on = Vec::new();
-    for Holder { name, mapper_name } in holders {
-        let (shown, way_on) = match mapper_name {
-            Some(mapper) => (
-                format!("{mapper} ({name})"),
-                format!("dmsetup remove {mapper}"),
-            ),
-            None if name.starts_with("md") => (name.clone(), format!("mdadm --stop /dev/{name}")),
-            None => (name.clone(), format!("lsblk /dev/{name} shows what it is")),
-        };
-        names.push(shown);
-        ways_on.push(way_on);
+    let names: Vec<String> = holders.iter().map(holder_text).collect();
+    let mut ways_on: Vec<String> = Vec::new();
+    for holder in holders {
+        let way_on = way_on(holder, holders);
+        // One command takes all volumes of a group away.
+        if !ways_on.contains(&way_on) {
+            ways_on.push(way_on);
+        }
     }
     write!(
         formatter,
@@ -208,4 +204,45 @@ fn held_text(formatter: &mut fmt::Formatter<'_>, subject: &str, holders: &[Holde
         names.join(" and "),
         ways_on.join("; ")
     )
+}
+
+fn holder_text(holder: &Holder) -> String {
+    let name = &holder.name;
+    match &holder.mapper_name {
+        Some(mapper) => format!("{mapper} ({name})"),
+        None => name.clone(),
+    }
+}
+
+/// What takes a holder away, by the program that made it.
+fn way_on(holder: &Holder, holders: &[Holder]) -> String {
+    let name = &holder.name;
+    let Some(mapper) = &holder.mapper_name else {
+        return if name.starts_with("md") {
+            format!("mdadm --stop /dev/{name}")
+        } else {
+            format!("lsblk /dev/{name} shows what it is")
+        };
+    };
+    let word = shell_word(Path::new(mapper));
+    match holder.mapper_maker {
+        Some(MapperMaker::Cryptsetup) => format!("cryptsetup close {word}"),
+        Some(MapperMaker::Multipath) => format!(
+            "multipath -f {word}; it is that disk by all its ways: to measure it so, name \
+             /dev/mapper/{word}"
+        ),
+        Some(MapperMaker::Lvm) => lvm_way_on(mapper, holders),
+        None => format!("dmsetup remove {word}"),
+    }
+}
+
+/// The volume alone if that is all; else its whole group.
+fn lvm_way_on(mapper: &str, holders: &[Holder]) -> String {
+    let Some(LvmName { group, volume }) = lvm_name(mapper) else {
+        return format!("dmsetup remove {}", shell_word(Path::new(mapper)));
+    };
+    match volume.filter(|_| holders.len() == 1) {
+        Some(volume) => format!("lvchange -an {group}/{volume}"),
+        None => format!("vgchange -an {group}"),
+    }
 }

@@ -46,6 +46,10 @@ impl Told for DiagnoseEvent {
     fn is_passing(&self) -> bool {
         matches!(self, DiagnoseEvent::Live(..) | DiagnoseEvent::Preparing(_))
     }
+
+    fn note(text: String) -> DiagnoseEvent {
+        DiagnoseEvent::Note(text)
+    }
 }
 
 /// Takes events.

@@ -6,7 +6,7 @@ use sustain_disk::meter::IntervalRule;
 use sustain_disk::target::{DataPath, Direction};
 
 use crate::error::MeasureError;
-use crate::plan::Plan;
+use crate::plan::{Plan, mixes_simulated_and_real};
 
 /// Shorter runs say nothing of a disk.
 const TIME_PER_RUN_NS_MIN: u64 = 100_000_000;
@@ -70,9 +70,7 @@ impl DiagnosePlan {
         if self.time_per_run_ns < TIME_PER_RUN_NS_MIN {
             return usage("--time-per-run must be at least 100ms");
         }
-        let is_simulated = |name: &&String| name.starts_with("sim:");
-        let simulated = self.targets.iter().filter(is_simulated).count();
-        if simulated > 0 && simulated < self.targets.len() {
+        if mixes_simulated_and_real(&self.targets) {
             return usage(
                 "simulated disks and real ones share no limit: diagnose the ones without the others",
             );

@@ -11,7 +11,8 @@ use sustain_session::Stop;
 use super::event::{DiagnoseEvent, DiagnoseObserver, Measured, Measuring};
 use super::repeats::Repeats;
 use super::segments::{reading, segments};
-use crate::event::{Event, Phase};
+use crate::event::Phase;
+use crate::faces::of_phase;
 use crate::figures::request_error;
 use crate::phase::PhaseOutcome;
 use crate::setup::{Dummy, PhaseSetup};
@@ -90,13 +91,11 @@ impl SubsetProbe<'_, '_> {
     /// Runs a phase while the faces see it; `None` if it came to no whole end.
     pub(super) fn run(&mut self, setup: &PhaseSetup, what: &Measuring) -> Option<PhaseOutcome> {
         self.stage.session.machines.begin_run();
-        let observer = &mut *self.observer;
-        let mut tell = |event: Event| match event {
-            Event::Live(live) => observer(DiagnoseEvent::Live(what.clone(), live)),
-            Event::Note(note) => observer(DiagnoseEvent::Note(note)),
-            Event::Interval { .. } => {}
-        };
-        match self.stage.run_phase(setup, &mut tell) {
+        let moment = |live| DiagnoseEvent::Live(what.clone(), live);
+        let ran = self
+            .stage
+            .run_phase(setup, &mut of_phase(self.observer, moment));
+        match ran {
             Ok((outcome, _)) if self.stop.reason().is_none() => {
                 self.remember(&outcome);
                 Some(outcome)

@@ -6,7 +6,7 @@ use sustain_disk::clock::unix_seconds;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{Direction, TargetKind, open_dummy};
 use sustain_host::Roots;
-use sustain_session::{Alongside, Stop, TargetName, check_distinct};
+use sustain_session::{Stop, TargetName, check_distinct};
 
 use super::advice::{SuggestedLayout, Suggestion, rank};
 use super::conclude::{Diagnosed, advised, conclude};
@@ -17,13 +17,12 @@ use super::repeats::Repeats;
 use super::result::DiagnoseResult;
 use super::ways::{Ways, ways};
 use crate::error::MeasureError;
-use crate::event::Event;
-use crate::faces::beside;
+use crate::faces::of_phase;
 use crate::plan::Plan;
 use crate::run::rehearse;
 use crate::session::{OpenTarget, Session};
 use crate::setup::PhaseSetup;
-use crate::stage::{Stage, host};
+use crate::stage::{Begun, Stage, on_stage};
 use crate::walls::{Findings, Setting, find};
 
 /// So many targets are measured twice at first: enough to know how much readings differ,
@@ -76,16 +75,9 @@ pub fn diagnose(
         dummy: add_dummy(&mut session)?,
         roots,
     };
-    let result = if session.clock.is_virtual() {
-        // No disk waits in virtual time, and a repeated run is to be told alike.
-        diagnosis.run(&session, stop, observer)
-    } else {
-        beside(observer, |observer| diagnosis.run(&session, stop, observer))
-    };
-    if result.is_ok() {
-        session.created.keep();
-    }
-    result
+    on_stage(&mut session, roots, observer, |begun, observer| {
+        diagnosis.run(begun, stop, observer)
+    })
 }
 
 fn check(plan: &DiagnosePlan, roots: &Roots) -> Result<(), MeasureError> {
@@ -158,31 +150,24 @@ struct Diagnosis<'a> {
 impl Diagnosis<'_> {
     fn run(
         &self,
-        session: &Session,
+        begun: Begun<'_>,
         stop: &Stop,
         observer: &mut DiagnoseObserver<'_>,
     ) -> Result<DiagnoseResult, MeasureError> {
-        for note in &session.notes {
-            observer(DiagnoseEvent::Note(note.clone()));
-        }
+        let session = &*begun.session;
         observer(DiagnoseEvent::Note(self.announcement()));
         if let Some(note) = self.mixed_kinds(session) {
             observer(DiagnoseEvent::Note(note));
         }
-        let host = host(session, self.roots);
         let ways = ways(session, self.targets, self.roots);
         let started_unix_s = unix_seconds();
         let start = session.clock.now();
-        let mut alongside = Alongside::start(self.roots, &session.clock, &host.devices);
         let mut stage = Stage {
             plan: self.measuring,
             session,
             stop,
-            alongside: &mut alongside,
+            alongside: begun.alongside,
         };
-        if let Some(why) = stage.alongside.unreadable() {
-            observer(DiagnoseEvent::Note(why.to_owned()));
-        }
         let threads = self.prepare(&mut stage, observer)?;
         let mut probe = SubsetProbe {
             stage: &mut stage,
@@ -227,8 +212,8 @@ impl Diagnosis<'_> {
             engine,
             threads,
             driver_cpu_share_max,
-            host,
-            system: alongside.finish(start),
+            host: begun.host,
+            system: stage.alongside.finish(start),
             started_unix_s,
             is_interrupted: stop.reason().is_some(),
         }))
@@ -277,11 +262,7 @@ impl Diagnosis<'_> {
         stage: &mut Stage<'_>,
         observer: &mut DiagnoseObserver<'_>,
     ) -> Result<u32, MeasureError> {
-        let mut tell = |event: Event| match event {
-            Event::Live(live) => observer(DiagnoseEvent::Preparing(live)),
-            Event::Note(note) => observer(DiagnoseEvent::Note(note)),
-            Event::Interval { .. } => {}
-        };
+        let mut tell = of_phase(observer, DiagnoseEvent::Preparing);
         stage.prewrite(&mut tell)?;
         let warm_up = |setup: PhaseSetup| PhaseSetup {
             positions_bytes: vec![0; self.targets],

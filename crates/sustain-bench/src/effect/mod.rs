@@ -20,7 +20,7 @@ use sustain_disk::target::DataPath;
 use sustain_disk::units::Duration;
 
 use crate::plan::{EffectPlan, Plan};
-pub(crate) use watch::{Watch, rehearse, switch_path};
+pub(crate) use watch::{Watch, rehearse};
 
 /// The victims are watched so long before and after a load; a shorter load has as long as itself.
 const IDLE_NS: u64 = 5_000_000_000;

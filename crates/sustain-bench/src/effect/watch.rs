@@ -134,7 +134,7 @@ impl<'a> Watch<'a> {
             "effect: the same load by the {} path",
             path.name()
         )));
-        switch_path(stage.session, path)?;
+        stage.session.switch_path(path)?;
         forget_cached(stage.session);
         let setup = PhaseSetup {
             phase: Phase::Subset,
@@ -248,12 +248,4 @@ impl<'a> Watch<'a> {
             unmeasured,
         }
     }
-}
-
-/// Lets all targets take another path from now on.
-pub(crate) fn switch_path(session: &Session, path: DataPath) -> Result<(), MeasureError> {
-    for target in &session.targets {
-        target.target.switch_path(path)?;
-    }
-    Ok(())
 }

@@ -45,6 +45,10 @@ impl Told for ProfileEvent {
     fn is_passing(&self) -> bool {
         matches!(self, ProfileEvent::Live(..) | ProfileEvent::Preparing(_))
     }
+
+    fn note(text: String) -> ProfileEvent {
+        ProfileEvent::Note(text)
+    }
 }
 
 /// Takes events.

@@ -6,7 +6,7 @@ use sustain_disk::meter::IntervalRule;
 use sustain_disk::target::{DataPath, Direction};
 
 use crate::error::MeasureError;
-use crate::plan::Plan;
+use crate::plan::{Plan, direction_to_open, mixes_simulated_and_real};
 
 /// A shorter sample says nothing of a disk,
 const SAMPLE_NS_MIN: u64 = 100_000_000;
@@ -72,10 +72,8 @@ impl ProfilePlan {
     /// # Errors
     /// [`MeasureError::Usage`], saying which and what to do.
     pub fn check(&self) -> Result<(), MeasureError> {
-        let is_simulated = |name: &&String| name.starts_with("sim:");
-        let simulated = self.targets.iter().filter(is_simulated).count();
         let usage = |text: &str| Err(MeasureError::Usage(text.to_owned()));
-        if simulated > 0 && simulated < self.targets.len() {
+        if mixes_simulated_and_real(&self.targets) {
             return usage(
                 "simulated disks and real ones share nothing: profile the ones without the others",
             );
@@ -116,13 +114,8 @@ impl ProfilePlan {
 
     /// How the targets are opened for all directions at once.
     pub(super) fn measuring(&self) -> Plan {
-        let writes = self.directions.contains(&Direction::Write);
         Plan {
-            direction: match (writes, self.directions.first()) {
-                // A descriptor that may be written may be read as well.
-                (true, _) => Some(Direction::Write),
-                (false, first) => first.copied(),
-            },
+            direction: direction_to_open(&self.directions),
             record_bytes: self.record_bytes,
             depth: self.depth,
             engine: self.engine,

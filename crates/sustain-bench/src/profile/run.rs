@@ -4,7 +4,7 @@
 use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::target::Direction;
 use sustain_host::Roots;
-use sustain_session::{Alongside, Stop};
+use sustain_session::Stop;
 
 use super::conclude::Profiled;
 use super::event::{ProfileEvent, ProfileObserver, Sampled, Sampling};
@@ -15,11 +15,9 @@ use super::result::ProfileResult;
 use super::sample::{Curve, Outcome, bytes_of, outcome_of, setup_of};
 use super::schedule::{Known, coarse, splits, spread};
 use crate::error::MeasureError;
-use crate::event::Event;
-use crate::faces::beside;
-use crate::phase::PhaseOutcome;
+use crate::faces::of_phase;
 use crate::setup::PhaseSetup;
-use crate::stage::{Stage, host};
+use crate::stage::{Stage, on_stage};
 
 /// The first pass may take this part of the time,
 const COARSE_SHARE: f64 = 0.28;
@@ -59,16 +57,15 @@ pub fn profile(
     let mut session = open(plan, &measuring, roots)?;
     let curves = curves(plan, &session);
     let sample_ns = plan.sample_ns(curves.len())?;
-    let work = |observer: &mut ProfileObserver<'_>| {
-        let devices = host(&session, roots).devices;
-        let mut alongside = Alongside::start(roots, &session.clock, &devices);
+    on_stage(&mut session, roots, observer, |begun, observer| {
+        let session = &*begun.session;
         let stage = Stage {
             plan: &measuring,
-            session: &session,
+            session,
             stop,
-            alongside: &mut alongside,
+            alongside: begun.alongside,
         };
-        let profiled = Profiled::new(plan, &session, curves, sample_ns, host(&session, roots));
+        let profiled = Profiled::new(plan, session, curves, sample_ns, begun.host);
         Profile {
             stage,
             observer,
@@ -79,17 +76,7 @@ pub fn profile(
             visited_ns: 0,
         }
         .run()
-    };
-    let result = if session.clock.is_virtual() {
-        // No disk waits in virtual time, and a repeated run is to be told alike.
-        work(observer)
-    } else {
-        beside(observer, work)
-    };
-    if result.is_ok() {
-        session.created.keep();
-    }
-    result
+    })
 }
 
 /// A profile under way.
@@ -109,15 +96,9 @@ struct Over;
 
 impl Profile<'_, '_> {
     fn run(mut self) -> Result<ProfileResult, MeasureError> {
-        for note in &self.stage.session.notes {
-            (self.observer)(ProfileEvent::Note(note.clone()));
-        }
-        if let Some(why) = self.stage.alongside.unreadable().map(str::to_owned) {
-            (self.observer)(ProfileEvent::Note(why));
-        }
         self.profiled.started_unix_s = unix_seconds();
-        let observer = &mut *self.observer;
-        self.stage.prewrite(&mut |event| prepare(observer, event))?;
+        self.stage
+            .prewrite(&mut of_phase(self.observer, ProfileEvent::Preparing))?;
         self.start = self.stage.session.clock.now();
         self.first_runs()?;
         let over = self.passes()?;
@@ -203,9 +184,10 @@ impl Profile<'_, '_> {
             let curve = self.profiled.curves[number].clone();
             let setup = setup_of(&curve, position, session, &self.stage.setup(self.threads));
             session.machines.begin_run();
-            let observer = &mut *self.observer;
-            let tell = &mut |event| prepare(observer, event);
-            let (phase, _) = self.stage.run_phase(&setup, tell)?;
+            let (phase, _) = self.stage.run_phase(
+                &setup,
+                &mut of_phase(self.observer, ProfileEvent::Preparing),
+            )?;
             if self.stage.stop.reason().is_some() {
                 return Ok(None);
             }
@@ -248,8 +230,7 @@ impl Profile<'_, '_> {
             curve.time_ns = curve.time_ns.max(FIRST_NS_MIN);
         }
         session.machines.begin_run();
-        let observer = &mut *self.observer;
-        let mut tell = |event| prepare(observer, event);
+        let mut tell = of_phase(self.observer, ProfileEvent::Preparing);
         let change = |like: PhaseSetup| PhaseSetup {
             // It ends with its time, so that a driver without CPU time left is seen.
             bytes: None,
@@ -418,24 +399,12 @@ impl Profile<'_, '_> {
         session.machines.begin_run();
         let like = self.stage.setup(self.threads);
         let setup = setup_of(curve, sampling.position, session, &like);
-        let observer = &mut *self.observer;
-        let mut tell = |event: Event| match event {
-            Event::Live(live) => observer(ProfileEvent::Live(sampling.clone(), live)),
-            Event::Note(note) => observer(ProfileEvent::Note(note)),
-            Event::Interval { .. } => {}
-        };
-        let (phase, _): (PhaseOutcome, _) = self.stage.run_phase(&setup, &mut tell)?;
+        let moment = |live| ProfileEvent::Live(sampling.clone(), live);
+        let mut tell = of_phase(self.observer, moment);
+        let (phase, _) = self.stage.run_phase(&setup, &mut tell)?;
         if self.stage.stop.reason().is_some() {
             return Ok(None);
         }
         Ok(Some(outcome_of(curve, session, &phase)))
-    }
-}
-
-fn prepare(observer: &mut ProfileObserver<'_>, event: Event) {
-    match event {
-        Event::Live(live) => observer(ProfileEvent::Preparing(live)),
-        Event::Note(note) => observer(ProfileEvent::Note(note)),
-        Event::Interval { .. } => {}
     }
 }

@@ -44,6 +44,10 @@ impl Told for SweepEvent {
     fn is_passing(&self) -> bool {
         matches!(self, SweepEvent::Live(..) | SweepEvent::Preparing(_))
     }
+
+    fn note(text: String) -> SweepEvent {
+        SweepEvent::Note(text)
+    }
 }
 
 /// Takes events.

@@ -9,7 +9,7 @@ use sustain_disk::units::Duration;
 use super::axes::{Axes, LayoutKind};
 use super::mdadm::{self, Mdadm};
 use crate::error::MeasureError;
-use crate::plan::Plan;
+use crate::plan::{Plan, direction_to_open, mixes_simulated_and_real};
 
 /// Shorter points say nothing of a disk.
 const TIME_PER_POINT_NS_MIN: u64 = 100_000_000;
@@ -133,9 +133,7 @@ impl SweepPlan {
         if self.depths.iter().any(|depth| *depth > 4096) {
             return usage("--depth must be from 1 to 4096".to_owned());
         }
-        let is_simulated = |name: &&String| name.starts_with("sim:");
-        let simulated = self.targets.iter().filter(is_simulated).count();
-        if simulated > 0 && simulated < self.targets.len() {
+        if mixes_simulated_and_real(&self.targets) {
             return usage(
                 "simulated disks and real ones have no setting in common: sweep the ones without \
                  the others"
@@ -155,17 +153,16 @@ impl SweepPlan {
 
     /// How the targets are opened for all settings at once.
     pub(super) fn measuring(&self) -> Plan {
-        // A superblock is written even where the array is only read.
-        let writes = self.directions.contains(&Direction::Write) || self.builds_arrays();
         // Buffered files turn to direct and back; commands go by neither.
         let is_direct =
             self.paths.contains(&DataPath::Direct) || !self.paths.contains(&DataPath::Buffered);
         let least = self.record_sizes_bytes.iter().copied().min().unwrap_or(1);
         Plan {
-            direction: match (writes, self.directions.first()) {
-                // A descriptor that may be written may be read as well.
-                (true, _) => Some(Direction::Write),
-                (false, first) => first.copied(),
+            direction: if self.builds_arrays() {
+                // A superblock is written even where the array is only read.
+                Some(Direction::Write)
+            } else {
+                direction_to_open(&self.directions)
             },
             // Which records fit is told setting by setting.
             record_bytes: if is_direct {

@@ -9,7 +9,6 @@ use sustain_disk::target::{DataPath, Direction};
 
 use super::setting::Setting;
 use crate::collect::{TOOL_SHARE, rate};
-use crate::error::MeasureError;
 use crate::event::Phase;
 use crate::figures::request_error;
 use crate::phase::PhaseOutcome;
@@ -207,14 +206,6 @@ fn rate_of(setting: &Setting, setup: &PhaseSetup, outcome: &PhaseOutcome, bytes:
         }
         Layout::Independent | Layout::Span => sum,
     }
-}
-
-/// Lets the open targets be used by a path.
-pub(crate) fn take_path(session: &Session, path: DataPath) -> Result<(), MeasureError> {
-    for target in &session.targets {
-        target.target.switch_path(path)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

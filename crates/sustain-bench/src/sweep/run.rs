@@ -19,17 +19,17 @@ use super::event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
 use super::judge::Reading;
 use super::open::{announcement, left_out_words, names, open, runs_max};
 use super::plan::SweepPlan;
-use super::point::{Outcome, outcome_of, setup_of, take_path};
+use super::point::{Outcome, outcome_of, setup_of};
 use super::result::{SweepMeasurement, SweepResult};
 use super::schedule::{Known, Schedule};
 use super::setting::{Axis, Setting};
 use crate::error::MeasureError;
-use crate::event::Event;
-use crate::faces::beside;
+use crate::faces::of_phase;
 use crate::figures::request_error;
 use crate::plan::Plan;
+use crate::result::Host;
 use crate::session::Session;
-use crate::stage::{Stage, forget_cached, host};
+use crate::stage::{Stage, forget_cached, on_stage};
 
 /// The first run has the setting that is nearest to this.
 const FIRST_RECORD_BYTES: u64 = 1 << 20;
@@ -58,33 +58,20 @@ pub fn sweep(
     plan.check()?;
     let measuring = plan.measuring();
     let (mut session, grid) = open(plan, &measuring, roots)?;
-    let is_virtual = session.clock.is_virtual();
-    let work = |observer: &mut SweepObserver<'_>| {
-        let alongside = Alongside::start(roots, &session.clock, &host(&session, roots).devices);
-        let arrays = Arrays::new(plan, measuring.path, &session, roots);
+    on_stage(&mut session, roots, observer, |begun, observer| {
         Sweep {
             plan,
             measuring: &measuring,
-            session: &mut session,
+            arrays: Arrays::new(plan, measuring.path, begun.session, roots),
+            session: begun.session,
             stop,
-            alongside,
-            arrays,
+            alongside: begun.alongside,
             observer,
             keep,
             threads: 1,
         }
-        .run(grid, roots)
-    };
-    let result = if is_virtual {
-        // No disk waits in virtual time, and a repeated run is to be told alike.
-        work(observer)
-    } else {
-        beside(observer, work)
-    };
-    if result.is_ok() {
-        session.created.keep();
-    }
-    result
+        .run(grid, begun.host)
+    })
 }
 
 /// The axes that have more than one value among the points.
@@ -104,7 +91,7 @@ struct Sweep<'a, 'b> {
     measuring: &'a Plan,
     session: &'a mut Session,
     stop: &'a Stop,
-    alongside: Alongside,
+    alongside: &'a mut Alongside,
     arrays: Arrays<'a>,
     observer: &'a mut SweepObserver<'b>,
     keep: &'a mut dyn FnMut(&SweepResult),
@@ -119,13 +106,7 @@ enum Ended {
 }
 
 impl Sweep<'_, '_> {
-    fn run(mut self, mut grid: Grid, roots: &Roots) -> Result<SweepResult, MeasureError> {
-        for note in self.session.notes.clone() {
-            self.note(note);
-        }
-        if let Some(why) = self.alongside.unreadable().map(str::to_owned) {
-            self.note(why);
-        }
+    fn run(mut self, mut grid: Grid, host: Host) -> Result<SweepResult, MeasureError> {
         let started_unix_s = unix_seconds();
         self.prewrite()?;
         let start = self.session.clock.now();
@@ -147,7 +128,7 @@ impl Sweep<'_, '_> {
             refused: Vec::new(),
             threads: self.threads,
             arrays: ArrayCost::default(),
-            host: host(self.session, roots),
+            host,
             elapsed_s: 0.0,
             started_unix_s,
             is_simulated: self.session.clock.is_virtual(),
@@ -170,17 +151,12 @@ impl Sweep<'_, '_> {
     }
 
     fn prewrite(&mut self) -> Result<(), MeasureError> {
-        let observer = &mut *self.observer;
-        let mut tell = |event: Event| match event {
-            Event::Live(live) => observer(SweepEvent::Preparing(live)),
-            Event::Note(note) => observer(SweepEvent::Note(note)),
-            Event::Interval { .. } => {}
-        };
+        let mut tell = of_phase(self.observer, SweepEvent::Preparing);
         let mut stage = Stage {
             plan: self.measuring,
             session: self.session,
             stop: self.stop,
-            alongside: &mut self.alongside,
+            alongside: self.alongside,
         };
         stage.prewrite(&mut tell)
     }
@@ -215,19 +191,14 @@ impl Sweep<'_, '_> {
             time_ns = time_ns.max(FIRST_NS_MIN);
         }
         let bytes = (setting.path == DataPath::Buffered).then_some(FIRST_BUFFERED_BYTES);
-        let observer = &mut *self.observer;
-        let mut tell = |event: Event| match event {
-            Event::Live(live) => observer(SweepEvent::Preparing(live)),
-            Event::Note(note) => observer(SweepEvent::Note(note)),
-            Event::Interval { .. } => {}
-        };
+        let mut tell = of_phase(self.observer, SweepEvent::Preparing);
         session.machines.begin_run();
         let change = |like| setup_of(&setting, session, time_ns, bytes, &like);
         let mut stage = Stage {
             plan: self.measuring,
             session,
             stop: self.stop,
-            alongside: &mut self.alongside,
+            alongside: self.alongside,
         };
         let (phase, threads, _) = stage.run_with_threads(change, &mut tell)?;
         self.threads = threads;
@@ -281,7 +252,7 @@ impl Sweep<'_, '_> {
         // Neither is what was read or written before to be found in memory, nor is direct I/O to
         // pay for throwing it out.
         forget_cached(self.session);
-        take_path(self.session, path)
+        Ok(self.session.switch_path(path)?)
     }
 
     fn points(
@@ -384,18 +355,14 @@ impl Sweep<'_, '_> {
             let each = (all_bytes / setting.order.len() as f64) as u64;
             (each / setting.record_bytes).max(1) * setting.record_bytes
         });
-        let observer = &mut *self.observer;
-        let mut tell = |event: Event| match event {
-            Event::Live(live) => observer(SweepEvent::Live(measuring.clone(), live)),
-            Event::Note(note) => observer(SweepEvent::Note(note)),
-            Event::Interval { .. } => {}
-        };
+        let moment = |live| SweepEvent::Live(measuring.clone(), live);
+        let mut tell = of_phase(self.observer, moment);
         let mut run = |setting: &Setting, session: &Session| -> Result<Outcome, MeasureError> {
             let mut stage = Stage {
                 plan: self.measuring,
                 session,
                 stop: self.stop,
-                alongside: &mut self.alongside,
+                alongside: self.alongside,
             };
             let like = stage.setup(self.threads);
             let setup = setup_of(setting, session, time_ns, bytes, &like);

@@ -61,12 +61,11 @@ impl Search<'_> {
             .zip(lengths)
             .filter_map(|(side, length)| side.get(length).copied())
             .collect();
+        let are_out = next.len() > 1 && self.all_out(growth, &inner, &next)?;
         let mut bounds = open;
         for (bound, length) in bounds.iter_mut().zip(lengths) {
             bound.inside = length;
-        }
-        if next.len() > 1 && self.all_out(growth, &inner, &next)? {
-            for (bound, length) in bounds.iter_mut().zip(lengths) {
+            if are_out {
                 bound.outside = length + 1;
             }
         }

@@ -192,7 +192,7 @@ fn a_physical_volume_is_refused_while_in_use_and_named_while_dormant() {
     assert!(ran.stdout.ends_with("\n0\nnone\n"), "{ran:#?}");
     let destroyed = "/dev/lab/e: what is on it (LVM physical volume) is destroyed";
     assert_eq!(ran.stderr.matches(destroyed).count(), 2, "{ran:#?}");
-    ran.says("write /dev/lab/e: it is part of group-volume (dm-0): stop that first")
+    ran.says("write /dev/lab/e: it is part of group-volume (dm-0): stop that first (lvchange -an ")
         .says("/dev/lab/e: it exists (LVM physical volume) and would be overwritten");
 }
 

@@ -5,20 +5,25 @@
 //! accounting for them. What is larger than a command may be goes as several at once, as the block
 //! layer would send it; the request is complete when all are.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+mod parts;
+mod refusal;
+mod slots;
+
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use io_uring::types::Fd;
-use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
+use io_uring::{IoUring, cqueue, opcode, squeue};
 
-use super::ring::{self, ENTRIES_MAX, WAKER_TOKEN};
+use self::parts::{Flight, Part, build_command, first_failed, part_bytes, stretch};
+use self::refusal::{check_kernel, explain, refused};
+use self::slots::Slots;
+use super::ring::{self, ENTRIES_MAX, WakerPoll};
 use super::transfer::Transfer;
-use super::waker;
 use super::{Completion, Engine, Limits, Operation, Request, Until, Vector, Vectors, Waker};
 use crate::buffer::BufferPool;
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Errno, Error};
-use crate::nvme::{Command, Memory, URING_COMMAND, URING_COMMAND_VECTORED};
 use crate::target::Passthrough;
 
 /// Parts of a request are multiples of a page, so that none begins within one.
@@ -44,62 +49,7 @@ pub struct NvmeEngine {
     /// A command could not be handed over: its request will never be complete.
     has_lost: bool,
     mode: &'static str,
-    waker_counter: Arc<OwnedFd>,
-    waker_armed: bool,
-}
-
-/// A request on its way.
-struct Flight {
-    transfer: Transfer,
-    commands_left: u32,
-    /// The first part that failed: where it begins in the request, and why.
-    failed: Option<(u64, Errno)>,
-}
-
-/// One command of a request.
-struct Part {
-    request: usize,
-    start: u64,
-    length: u64,
-    /// Addresses for the kernel, if the memory is not one stretch; they must stay where they are.
-    iovecs: Vec<libc::iovec>,
-}
-
-/// Values by numbers that the kernel carries for us.
-struct Slots<T> {
-    values: Vec<Option<T>>,
-    free: Vec<usize>,
-}
-
-impl<T> Slots<T> {
-    fn new() -> Slots<T> {
-        Slots {
-            values: Vec::new(),
-            free: Vec::new(),
-        }
-    }
-
-    fn add(&mut self, value: T) -> usize {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.values.push(None);
-            self.values.len() - 1
-        });
-        self.values[slot] = Some(value);
-        slot
-    }
-
-    fn get(&mut self, slot: usize) -> &mut T {
-        self.values[slot].as_mut().expect("a slot in use")
-    }
-
-    fn take(&mut self, slot: usize) -> T {
-        self.free.push(slot);
-        self.values[slot].take().expect("a slot in use")
-    }
-
-    fn in_use(&self) -> usize {
-        self.values.len() - self.free.len()
-    }
+    waker: WakerPoll,
 }
 
 impl NvmeEngine {
@@ -118,7 +68,6 @@ impl NvmeEngine {
         let entries = entries.min(ENTRIES_MAX).next_power_of_two();
         check_kernel()?;
         let (ring, mode) = ring::build(entries)?;
-        let waker_counter = waker::counter().map_err(|error| ring::refused(&error))?;
         let mut engine = NvmeEngine {
             ring,
             namespaces,
@@ -130,8 +79,7 @@ impl NvmeEngine {
             broken: None,
             has_lost: false,
             mode,
-            waker_counter,
-            waker_armed: false,
+            waker: WakerPoll::new()?,
         };
         engine.read_first_blocks()?;
         Ok(engine)
@@ -199,13 +147,8 @@ impl NvmeEngine {
     }
 
     fn push(&mut self, command: usize) -> Result<(), Error> {
-        let part = self.commands.values[command]
-            .as_ref()
-            .expect("a slot in use");
-        let transfer = &self.requests.values[part.request]
-            .as_ref()
-            .expect("a slot in use")
-            .transfer;
+        let part = self.commands.get(command);
+        let transfer = &self.requests.get(part.request).transfer;
         let namespace = &self.namespaces[transfer.request.target];
         let (kind, bytes) = build_command(&transfer.request, part, namespace);
         let entry = opcode::UringCmd80::new(Fd(namespace.commands().as_raw_fd()), kind)
@@ -218,7 +161,7 @@ impl NvmeEngine {
     fn push_entry(&mut self, entry: &squeue::Entry128) -> Result<(), Error> {
         loop {
             // SAFETY: the memory of a command belongs to a request in `requests` and to a part in
-            // `commands`, the descriptor to `namespaces` (or the waker's to `waker_counter`). All
+            // `commands`, the descriptor to `namespaces` (or the waker's to `waker`). All
             // stay until the completion has been reaped.
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return Ok(());
@@ -230,24 +173,10 @@ impl NvmeEngine {
         }
     }
 
-    fn arm_waker(&mut self) -> Result<(), Error> {
-        if self.waker_armed {
-            return Ok(());
-        }
-        let poll = opcode::PollAdd::new(Fd(self.waker_counter.as_raw_fd()), libc::POLLIN as u32)
-            .build()
-            .user_data(WAKER_TOKEN);
-        self.push_entry(&poll.into())?;
-        self.waker_armed = true;
-        Ok(())
-    }
-
     fn reap(&mut self, completions: &mut Vec<Completion>) -> Result<(), Error> {
         let mut now: Option<Timestamp> = None;
         while let Some(event) = self.next_event() {
-            if event.user_data() == WAKER_TOKEN {
-                waker::reset(&self.waker_counter);
-                self.waker_armed = false;
+            if self.waker.takes(event.user_data()) {
                 continue;
             }
             let command = event.user_data() as usize;
@@ -261,7 +190,7 @@ impl NvmeEngine {
                 status => Some(Errno::of_nvme(status as u16)),
             };
             let part = self.commands.take(command);
-            let flight = self.requests.get(part.request);
+            let flight = self.requests.get_mut(part.request);
             flight.commands_left -= 1;
             let failed = error.map(|errno| (part.start, errno));
             flight.failed = first_failed(flight.failed, failed);
@@ -290,120 +219,6 @@ impl NvmeEngine {
         let is_flush = request.operation == Operation::Flush;
         let fits = is_flush || (length > 0 && is_whole(offset) && is_whole(length));
         (!fits).then_some(Errno(libc::EINVAL))
-    }
-}
-
-impl Flight {
-    fn complete(mut self, now: Timestamp) -> Completion {
-        let all = self.transfer.left_bytes();
-        // What lies behind a part that failed may have been moved, but nobody can go on there.
-        self.transfer.done_bytes = self.failed.map_or(all, |(start, _)| start);
-        self.transfer
-            .complete(now, self.failed.map(|(_, errno)| errno))
-    }
-}
-
-fn first_failed(one: Option<(u64, Errno)>, other: Option<(u64, Errno)>) -> Option<(u64, Errno)> {
-    [one, other]
-        .into_iter()
-        .flatten()
-        .min_by_key(|(start, _)| *start)
-}
-
-/// Bytes of each part but the last: as few parts as may be, all of about one length.
-fn part_bytes(length: u64, most: u64) -> u64 {
-    let parts = length.div_ceil(most).max(1);
-    let even = length.div_ceil(parts).next_multiple_of(PAGE_BYTES);
-    if even <= most { even.max(1) } else { most }
-}
-
-/// The memory of a part, in the pieces in which the request has it.
-fn stretch(vectors: &Vectors, start: u64, length: u64) -> Vec<libc::iovec> {
-    let (mut skip, mut left) = (start as usize, length as usize);
-    let mut iovecs = Vec::new();
-    for vector in vectors.as_slice() {
-        if skip >= vector.len() {
-            skip -= vector.len();
-            continue;
-        }
-        let piece = (vector.len() - skip).min(left);
-        if piece == 0 {
-            break;
-        }
-        iovecs.push(libc::iovec {
-            // SAFETY: skip < len, so the address lies within the vector.
-            iov_base: unsafe { vector.address().add(skip) }.cast(),
-            iov_len: piece,
-        });
-        left -= piece;
-        skip = 0;
-    }
-    iovecs
-}
-
-fn build_command(request: &Request, part: &Part, namespace: &Passthrough) -> (u32, Command) {
-    if request.operation == Operation::Flush {
-        return (URING_COMMAND, Command::flush(namespace.namespace()));
-    }
-    let (kind, memory) = match part.iovecs.as_slice() {
-        [one] => {
-            let memory = Memory {
-                address: one.iov_base as u64,
-                length: one.iov_len as u32,
-            };
-            (URING_COMMAND, memory)
-        }
-        several => {
-            let memory = Memory {
-                address: several.as_ptr() as u64,
-                length: several.len() as u32,
-            };
-            (URING_COMMAND_VECTORED, memory)
-        }
-    };
-    let first = (request.offset_bytes + part.start) / namespace.block_bytes();
-    let blocks = part.length / namespace.block_bytes();
-    let id = namespace.namespace();
-    let command = if request.operation == Operation::Read {
-        Command::read(id, first, blocks, memory)
-    } else {
-        Command::write(id, first, blocks, request.durable, memory)
-    };
-    (kind, command)
-}
-
-/// Entries with room for a command came with the commands themselves.
-fn check_kernel() -> Result<(), Error> {
-    let plain = IoUring::new(1).map_err(|error| ring::refused(&error))?;
-    let mut probe = Probe::new();
-    let known = plain.submitter().register_probe(&mut probe);
-    if known.is_ok() && probe.is_supported(opcode::UringCmd80::CODE) {
-        return Ok(());
-    }
-    Err(refused(
-        "this kernel passes no commands through (that came with 5.19); use --path direct",
-    ))
-}
-
-fn refused(why: &str) -> Error {
-    Error::EngineRefused {
-        engine: "io_uring",
-        why: format!("passthrough: {why}"),
-    }
-}
-
-/// Why the kernel did not pass the first command on.
-fn explain(errno: i32) -> String {
-    match errno {
-        libc::EACCES | libc::EPERM => "the kernel takes NVMe commands only from a process that \
-                                       has CAP_SYS_ADMIN: run as root, or use --path direct"
-            .to_owned(),
-        libc::EOPNOTSUPP | libc::ENOTTY | libc::EINVAL => {
-            "this kernel's NVMe driver takes no commands by io_uring (that came with 5.19); use \
-             --path direct"
-                .to_owned()
-        }
-        _ => format!("{}; use --path direct", Errno(errno)),
     }
 }
 
@@ -444,13 +259,15 @@ impl Engine for NvmeEngine {
             Until::Now
         };
         completions.append(&mut self.refused);
-        self.arm_waker()?;
+        if let Some(poll) = self.waker.arm() {
+            self.push_entry(&poll.into())?;
+        }
         ring::enter(&self.ring, until, &self.clock)?;
         self.reap(completions)
     }
 
     fn waker(&self) -> Waker {
-        Waker::of_eventfd(&self.waker_counter)
+        self.waker.waker()
     }
 }
 
@@ -461,63 +278,13 @@ impl Drop for NvmeEngine {
             let far = Until::CompletionOr(self.clock.now() + 1_000_000_000);
             if self.has_lost || self.wait(far, &mut completions).is_err() {
                 // The kernel may still write into the buffers: they must never be used again.
-                std::mem::forget(std::mem::take(&mut self.requests.values));
-                std::mem::forget(std::mem::take(&mut self.commands.values));
+                self.requests.leak();
+                self.commands.leak();
                 // Nor may the claim end while the drive may still be written.
                 std::mem::forget(std::mem::take(&mut self.namespaces));
                 return;
             }
             completions.clear();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_are_as_few_and_as_even_as_may_be() {
-        let kib = |count: u64| count << 10;
-        assert_eq!(part_bytes(kib(4), kib(504)), kib(4));
-        assert_eq!(part_bytes(kib(1024), kib(504)), kib(344));
-        assert_eq!(part_bytes(kib(1008), kib(504)), kib(504));
-        assert_eq!(
-            part_bytes(512, 512),
-            512,
-            "a drive that takes a block at a time"
-        );
-        assert_eq!(part_bytes(kib(8), 512), 512);
-    }
-
-    #[test]
-    fn a_part_takes_its_memory_from_all_pieces_of_the_request() {
-        let mut pool = BufferPool::new(3, 8192).unwrap();
-        let mut vector = |length| Vector::new(pool.take().unwrap(), 0, length);
-        let vectors = Vectors::Many(vec![vector(4096), vector(512), vector(8192)]);
-        let lengths = |start, length| -> Vec<usize> {
-            let iovecs = stretch(&vectors, start, length);
-            iovecs.iter().map(|iovec| iovec.iov_len).collect()
-        };
-        assert_eq!(lengths(0, 12800), [4096, 512, 8192]);
-        assert_eq!(lengths(0, 4096), [4096]);
-        assert_eq!(lengths(3584, 2048), [512, 512, 1024]);
-        assert_eq!(lengths(4608, 8192), [8192]);
-    }
-
-    #[test]
-    fn of_several_parts_the_first_that_failed_counts() {
-        let (late, early) = ((8192, Errno(libc::EIO)), (4096, Errno::of_nvme(0x281)));
-        assert_eq!(first_failed(Some(late), Some(early)), Some(early));
-        assert_eq!(first_failed(Some(early), Some(late)), Some(early));
-        assert_eq!(first_failed(None, Some(late)), Some(late));
-        assert_eq!(first_failed(None, None), None);
-    }
-
-    #[test]
-    fn a_refusal_names_the_right_or_version_that_is_missing() {
-        assert!(explain(libc::EACCES).contains("CAP_SYS_ADMIN"));
-        assert!(explain(libc::EOPNOTSUPP).contains("5.19"));
-        assert!(explain(libc::EIO).contains("--path direct"));
     }
 }

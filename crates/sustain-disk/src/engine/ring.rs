@@ -1,15 +1,18 @@
-//! What the engines over an io_uring share: building it, waiting on it, and telling why the kernel
-//! refuses it. It knows nothing of what is in its entries.
+//! What the engines over an io_uring share: building it, waiting on it, ending the wait from another
+//! thread, and telling why the kernel refuses it. It knows nothing of what else is in its entries.
 
-use io_uring::types::{SubmitArgs, Timespec};
-use io_uring::{IoUring, cqueue, squeue};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
 
-use super::Until;
+use io_uring::types::{Fd, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+
+use super::{Until, Waker, waker};
 use crate::clock::Clock;
 use crate::error::Error;
 
 /// Marks the completions of the waker's poll.
-pub(super) const WAKER_TOKEN: u64 = u64::MAX;
+const WAKER_TOKEN: u64 = u64::MAX;
 /// The kernel's own bound on ring entries.
 pub(super) const ENTRIES_MAX: u32 = 32_768;
 
@@ -63,6 +66,44 @@ pub(super) fn enter<S: squeue::EntryMarker, C: cqueue::EntryMarker>(
             Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
             _ => Err(failed(error)),
         },
+    }
+}
+
+/// The ring's poll of the counter by which others end its wait.
+pub(super) struct WakerPoll {
+    counter: Arc<OwnedFd>,
+    is_armed: bool,
+}
+
+impl WakerPoll {
+    pub(super) fn new() -> Result<WakerPoll, Error> {
+        Ok(WakerPoll {
+            counter: waker::counter().map_err(|error| refused(&error))?,
+            is_armed: false,
+        })
+    }
+
+    /// The poll, which is to be put into the ring, unless it is there already.
+    pub(super) fn arm(&mut self) -> Option<squeue::Entry> {
+        if std::mem::replace(&mut self.is_armed, true) {
+            return None;
+        }
+        let poll = opcode::PollAdd::new(Fd(self.counter.as_raw_fd()), libc::POLLIN as u32);
+        Some(poll.build().user_data(WAKER_TOKEN))
+    }
+
+    /// Whether this completion is the poll's, which must then be armed again.
+    pub(super) fn takes(&mut self, user_data: u64) -> bool {
+        if user_data != WAKER_TOKEN {
+            return false;
+        }
+        waker::reset(&self.counter);
+        self.is_armed = false;
+        true
+    }
+
+    pub(super) fn waker(&self) -> Waker {
+        Waker::of_eventfd(&self.counter)
     }
 }
 

@@ -1,15 +1,14 @@
 //! io_uring: one ring drives many targets, with registered files and buffers where allowed, and
 //! one system call hands over and reaps whole batches.
 
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 
 use io_uring::types::{Fd, FsyncFlags};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
-use super::ring::{self, ENTRIES_MAX, WAKER_TOKEN};
+use super::ring::{self, ENTRIES_MAX, WakerPoll};
 use super::transfer::{Step, Transfer};
-use super::waker;
 use super::{Completion, Engine, Limits, Operation, Request, TargetFiles, Until, Waker};
 use crate::buffer::Region;
 use crate::clock::{Clock, Timestamp};
@@ -31,8 +30,7 @@ pub struct UringEngine {
     registered_files: bool,
     registered: Vec<Arc<Region>>,
     setup: Vec<String>,
-    waker_counter: Arc<OwnedFd>,
-    waker_armed: bool,
+    waker: WakerPoll,
 }
 
 impl UringEngine {
@@ -51,7 +49,6 @@ impl UringEngine {
             .next_power_of_two()
             .min(ENTRIES_MAX);
         let (ring, mode) = ring::build(entries)?;
-        let waker_counter = waker::counter().map_err(|error| ring::refused(&error))?;
         let mut engine = UringEngine {
             ring,
             files,
@@ -66,8 +63,7 @@ impl UringEngine {
             registered_files: false,
             registered: Vec::new(),
             setup: vec![mode.to_owned()],
-            waker_counter,
-            waker_armed: false,
+            waker: WakerPoll::new()?,
         };
         engine.register_files();
         engine.register_buffers(regions);
@@ -143,7 +139,7 @@ impl UringEngine {
     fn push_entry(&mut self, entry: &squeue::Entry) -> Result<(), Error> {
         loop {
             // SAFETY: the memory and descriptors of the entry belong to a Transfer in `slots` (or
-            // to `waker_counter`), which stay until its completion has been reaped.
+            // to `waker`), which stay until its completion has been reaped.
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return Ok(());
             }
@@ -151,24 +147,10 @@ impl UringEngine {
         }
     }
 
-    fn arm_waker(&mut self) -> Result<(), Error> {
-        if self.waker_armed {
-            return Ok(());
-        }
-        let poll = opcode::PollAdd::new(Fd(self.waker_counter.as_raw_fd()), libc::POLLIN as u32)
-            .build()
-            .user_data(WAKER_TOKEN);
-        self.push_entry(&poll)?;
-        self.waker_armed = true;
-        Ok(())
-    }
-
     fn reap(&mut self, completions: &mut Vec<Completion>) -> Result<(), Error> {
         let mut now: Option<Timestamp> = None;
         while let Some(event) = self.next_event() {
-            if event.user_data() == WAKER_TOKEN {
-                waker::reset(&self.waker_counter);
-                self.waker_armed = false;
+            if self.waker.takes(event.user_data()) {
                 continue;
             }
             let slot = event.user_data() as usize;
@@ -270,13 +252,15 @@ impl Engine for UringEngine {
             return Err(error);
         }
         self.batch_at = None;
-        self.arm_waker()?;
+        if let Some(poll) = self.waker.arm() {
+            self.push_entry(&poll)?;
+        }
         ring::enter(&self.ring, until, &self.clock)?;
         self.reap(completions)
     }
 
     fn waker(&self) -> Waker {
-        Waker::of_eventfd(&self.waker_counter)
+        self.waker.waker()
     }
 }
 

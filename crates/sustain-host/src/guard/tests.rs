@@ -199,6 +199,7 @@ fn holders_are_refused_on_device_partition_and_whole_disk() {
         holders: vec![Holder {
             name: "dm-900".into(),
             mapper_name: Some("vg-home".into()),
+            mapper_maker: None,
         }],
     };
     assert_eq!(refusals(&host, 1), [held("sdzz1", Relation::Itself)]);
@@ -207,6 +208,37 @@ fn holders_are_refused_on_device_partition_and_whole_disk() {
 
     host.write_sys("block/sdzz/holders/dm-900/marker", "");
     assert_eq!(refusals(&host, 2), [held("sdzz", Relation::WholeDisk)]);
+}
+
+#[test]
+fn what_holds_a_disk_is_taken_away_by_the_program_that_made_it() {
+    let advice = |volumes: &[(&str, &str)]| {
+        let host = host();
+        for (number, (name, uuid)) in volumes.iter().enumerate() {
+            let kernel_name = format!("dm-{}", 900 + number);
+            let mapper = host.disk(&kernel_name, 301, number as u32, 512);
+            host.write_under(&mapper, "dm/name", &format!("{name}\n"));
+            host.write_under(&mapper, "dm/uuid", &format!("{uuid}\n"));
+            let marker = format!("class/block/sdzz1/holders/{kernel_name}/marker");
+            host.write_sys(&marker, "");
+        }
+        let text = refusals(&host, 1)[0].to_string();
+        let (_, after) = text.split_once("stop that first (").unwrap();
+        let (commands, _) = after.rsplit_once("), or choose").unwrap();
+        commands.to_owned()
+    };
+    let home = ("my--vg-home", "LVM-Yqu0rDrZ");
+    let swap = ("my--vg-swap", "LVM-Yqu0Dm2x");
+    assert_eq!(advice(&[home]), "lvchange -an my-vg/home");
+    assert_eq!(advice(&[home, swap]), "vgchange -an my-vg");
+    let metadata = ("vg-pool_tmeta", "LVM-Yqu0rDrZ-tmeta");
+    assert_eq!(advice(&[metadata]), "vgchange -an vg");
+    let crypt = ("home", "CRYPT-LUKS2-06f0c1d2-home");
+    assert_eq!(advice(&[crypt]), "cryptsetup close home");
+    let multipath = advice(&[("mpatha", "mpath-36001405")]);
+    assert!(multipath.contains("multipath -f mpatha"), "{multipath}");
+    assert!(multipath.contains("/dev/mapper/mpatha"), "{multipath}");
+    assert_eq!(advice(&[("lab", "")]), "dmsetup remove lab");
 }
 
 #[test]
@@ -391,10 +423,12 @@ fn refusals_say_what_to_do_next() {
                     Holder {
                         name: "md9".into(),
                         mapper_name: None,
+                        mapper_maker: None,
                     },
                     Holder {
                         name: "dm-9".into(),
                         mapper_name: Some("vg-x".into()),
+                        mapper_maker: None,
                     },
                 ],
             },

@@ -8,7 +8,7 @@ use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Duration;
 
 use crate::error::MeasureError;
-use crate::plan::Plan;
+use crate::plan::{Plan, is_simulated, mixes_simulated_and_real};
 
 /// Shorter runs say nothing of a disk.
 const TIME_PER_RUN_NS_MIN: u64 = 100_000_000;
@@ -98,9 +98,7 @@ impl TrialPlan {
                 Duration(least_ns)
             ));
         }
-        let is_simulated = |name: &&String| name.starts_with("sim:");
-        let simulated = self.targets.iter().filter(is_simulated).count();
-        if simulated > 0 && simulated < self.targets.len() {
+        if mixes_simulated_and_real(&self.targets) {
             return usage(
                 "simulated disks and real ones are not measured together: compare on the ones \
                  without the others"
@@ -108,7 +106,8 @@ impl TrialPlan {
             );
         }
         let [a, b] = &self.settings;
-        if simulated > 0 && (a.engine != b.engine || a.path != b.path || a.threads != b.threads) {
+        let is_simulated = self.targets.iter().any(|name| is_simulated(name));
+        if is_simulated && (a.engine != b.engine || a.path != b.path || a.threads != b.threads) {
             return usage(
                 "a simulated machine has no engines, page cache or threads to choose from: A and \
                  B would be the same there"

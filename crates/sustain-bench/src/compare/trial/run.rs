@@ -5,7 +5,7 @@ use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Rate;
 use sustain_host::Roots;
-use sustain_session::{Alongside, Stop};
+use sustain_session::Stop;
 
 use super::super::limit::{self, Watched};
 use super::super::result::{
@@ -18,14 +18,14 @@ use super::open::{announcement, open};
 use super::plan::TrialPlan;
 use crate::conclude::time_of_day;
 use crate::error::MeasureError;
-use crate::event::Event;
-use crate::faces::beside;
+use crate::faces::of_phase;
 use crate::figures::request_error;
 use crate::plan::direction_name;
+use crate::result::Host;
 use crate::session::Session;
 use crate::setup::PhaseSetup;
-use crate::stage::{Stage, forget_cached, host};
-use crate::sweep::point::{Outcome, outcome_of, setup_of, take_path};
+use crate::stage::{Stage, forget_cached, on_stage};
+use crate::sweep::point::{Outcome, outcome_of, setup_of};
 use crate::sweep::setting::Setting;
 use crate::sweep::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
 
@@ -51,14 +51,12 @@ pub fn trial(
     plan.check()?;
     let measuring = plan.measuring();
     let (mut session, settings) = open(plan, &measuring, roots)?;
-    let work = |observer: &mut SweepObserver<'_>| {
-        let devices = host(&session, roots).devices;
-        let mut alongside = Alongside::start(roots, &session.clock, &devices);
+    on_stage(&mut session, roots, observer, |begun, observer| {
         let stage = Stage {
             plan: &measuring,
-            session: &session,
+            session: begun.session,
             stop,
-            alongside: &mut alongside,
+            alongside: begun.alongside,
         };
         Trial {
             plan,
@@ -72,18 +70,8 @@ pub fn trial(
             threads: [1; 2],
             engines: ["none"; 2],
         }
-        .run(roots)
-    };
-    let result = if session.clock.is_virtual() {
-        // No disk waits in virtual time, and a repeated trial is to be told alike.
-        work(observer)
-    } else {
-        beside(observer, work)
-    };
-    if result.is_ok() {
-        session.created.keep();
-    }
-    result
+        .run(begun.host)
+    })
 }
 
 /// A trial under way.
@@ -140,14 +128,8 @@ const SIDES: [&str; 2] = ["a", "b"];
 const LETTERS: [&str; 2] = ["A", "B"];
 
 impl Trial<'_, '_> {
-    fn run(mut self, roots: &Roots) -> Result<CompareResult, MeasureError> {
+    fn run(mut self, host: Host) -> Result<CompareResult, MeasureError> {
         let session = self.stage.session;
-        for note in &session.notes {
-            self.note(note.clone());
-        }
-        if let Some(why) = self.stage.alongside.unreadable().map(str::to_owned) {
-            self.note(why);
-        }
         let started_unix_s = unix_seconds();
         self.prewrite()?;
         self.note(announcement(self.plan));
@@ -158,7 +140,6 @@ impl Trial<'_, '_> {
         let (words, notes) = (self.words(), self.notes(&tried));
         let system = self.stage.alongside.finish(start);
         let started = (!session.clock.is_virtual()).then(|| time_of_day(started_unix_s));
-        let host = host(session, roots);
         let kernel = host.description.as_ref().map(|found| found.kernel.clone());
         let side = |number: usize| ComparedSide {
             label: plan.settings[number].words.clone(),
@@ -244,12 +225,8 @@ impl Trial<'_, '_> {
     }
 
     fn prewrite(&mut self) -> Result<(), MeasureError> {
-        let observer = &mut *self.observer;
-        self.stage.prewrite(&mut |event| match event {
-            Event::Live(live) => observer(SweepEvent::Preparing(live)),
-            Event::Note(note) => observer(SweepEvent::Note(note)),
-            Event::Interval { .. } => {}
-        })
+        self.stage
+            .prewrite(&mut of_phase(self.observer, SweepEvent::Preparing))
     }
 
     /// A run of each that does not count: caches fill, disks wake up, and it shows how many drivers
@@ -288,12 +265,7 @@ impl Trial<'_, '_> {
     fn first_run(&mut self, side: usize, time_ns: u64) -> Result<(Outcome, u32), MeasureError> {
         self.make_ready(side)?;
         let (orders, session) = (self.orders, self.stage.session);
-        let observer = &mut *self.observer;
-        let mut tell = |event: Event| match event {
-            Event::Live(live) => observer(SweepEvent::Preparing(live)),
-            Event::Note(note) => observer(SweepEvent::Note(note)),
-            Event::Interval { .. } => {}
-        };
+        let mut tell = of_phase(self.observer, SweepEvent::Preparing);
         let change = |like: PhaseSetup| orders.setup(side, session, time_ns, &like);
         let (phase, threads, _) = self.stage.run_with_threads(change, &mut tell)?;
         let setup = change(self.stage.setup(threads));
@@ -319,7 +291,7 @@ impl Trial<'_, '_> {
         let is_buffered = |setting: &Setting| setting.path == DataPath::Buffered;
         if self.orders.settings.iter().any(is_buffered) {
             forget_cached(session);
-            take_path(session, self.orders.settings[side].path)?;
+            session.switch_path(self.orders.settings[side].path)?;
         }
         session.machines.begin_run();
         Ok(())
@@ -424,12 +396,8 @@ impl Trial<'_, '_> {
         let like = self.stage.setup(self.threads[side]);
         let time_ns = self.plan.time_per_run_ns;
         let setup = self.orders.setup(side, session, time_ns, &like);
-        let observer = &mut *self.observer;
-        let mut tell = |event: Event| match event {
-            Event::Live(live) => observer(SweepEvent::Live(measuring.clone(), live)),
-            Event::Note(note) => observer(SweepEvent::Note(note)),
-            Event::Interval { .. } => {}
-        };
+        let moment = |live| SweepEvent::Live(measuring.clone(), live);
+        let mut tell = of_phase(self.observer, moment);
         let (phase, _) = self.stage.run_phase(&setup, &mut tell)?;
         if self.stage.stop.reason().is_some() {
             return Ok(None);

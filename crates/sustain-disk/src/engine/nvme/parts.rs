@@ -1,0 +1,158 @@
+//! A request as the commands that carry it: how it is cut, which memory each part has, what each says
+//! to the drive, and what follows from their answers. Submits nothing.
+
+use super::super::transfer::Transfer;
+use super::super::{Completion, Operation, Request, Vectors};
+use super::PAGE_BYTES;
+use crate::clock::Timestamp;
+use crate::error::Errno;
+use crate::nvme::{Command, Memory, URING_COMMAND, URING_COMMAND_VECTORED};
+use crate::target::Passthrough;
+
+/// A request on its way.
+pub(super) struct Flight {
+    pub(super) transfer: Transfer,
+    pub(super) commands_left: u32,
+    /// The first part that failed: where it begins in the request, and why.
+    pub(super) failed: Option<(u64, Errno)>,
+}
+
+/// One command of a request.
+pub(super) struct Part {
+    pub(super) request: usize,
+    pub(super) start: u64,
+    pub(super) length: u64,
+    /// Addresses for the kernel, if the memory is not one stretch; they must stay where they are.
+    pub(super) iovecs: Vec<libc::iovec>,
+}
+
+impl Flight {
+    pub(super) fn complete(mut self, now: Timestamp) -> Completion {
+        let all = self.transfer.left_bytes();
+        // What lies behind a part that failed may have been moved, but nobody can go on there.
+        self.transfer.done_bytes = self.failed.map_or(all, |(start, _)| start);
+        self.transfer
+            .complete(now, self.failed.map(|(_, errno)| errno))
+    }
+}
+
+pub(super) fn first_failed(
+    one: Option<(u64, Errno)>,
+    other: Option<(u64, Errno)>,
+) -> Option<(u64, Errno)> {
+    [one, other]
+        .into_iter()
+        .flatten()
+        .min_by_key(|(start, _)| *start)
+}
+
+/// Bytes of each part but the last: as few parts as may be, all of about one length.
+pub(super) fn part_bytes(length: u64, most: u64) -> u64 {
+    let parts = length.div_ceil(most).max(1);
+    let even = length.div_ceil(parts).next_multiple_of(PAGE_BYTES);
+    if even <= most { even.max(1) } else { most }
+}
+
+/// The memory of a part, in the pieces in which the request has it.
+pub(super) fn stretch(vectors: &Vectors, start: u64, length: u64) -> Vec<libc::iovec> {
+    let (mut skip, mut left) = (start as usize, length as usize);
+    let mut iovecs = Vec::new();
+    for vector in vectors.as_slice() {
+        if skip >= vector.len() {
+            skip -= vector.len();
+            continue;
+        }
+        let piece = (vector.len() - skip).min(left);
+        if piece == 0 {
+            break;
+        }
+        iovecs.push(libc::iovec {
+            // SAFETY: skip < len, so the address lies within the vector.
+            iov_base: unsafe { vector.address().add(skip) }.cast(),
+            iov_len: piece,
+        });
+        left -= piece;
+        skip = 0;
+    }
+    iovecs
+}
+
+pub(super) fn build_command(
+    request: &Request,
+    part: &Part,
+    namespace: &Passthrough,
+) -> (u32, Command) {
+    if request.operation == Operation::Flush {
+        return (URING_COMMAND, Command::flush(namespace.namespace()));
+    }
+    let (kind, memory) = match part.iovecs.as_slice() {
+        [one] => {
+            let memory = Memory {
+                address: one.iov_base as u64,
+                length: one.iov_len as u32,
+            };
+            (URING_COMMAND, memory)
+        }
+        several => {
+            let memory = Memory {
+                address: several.as_ptr() as u64,
+                length: several.len() as u32,
+            };
+            (URING_COMMAND_VECTORED, memory)
+        }
+    };
+    let first = (request.offset_bytes + part.start) / namespace.block_bytes();
+    let blocks = part.length / namespace.block_bytes();
+    let id = namespace.namespace();
+    let command = if request.operation == Operation::Read {
+        Command::read(id, first, blocks, memory)
+    } else {
+        Command::write(id, first, blocks, request.durable, memory)
+    };
+    (kind, command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Vector;
+    use super::*;
+    use crate::buffer::BufferPool;
+
+    #[test]
+    fn parts_are_as_few_and_as_even_as_may_be() {
+        let kib = |count: u64| count << 10;
+        assert_eq!(part_bytes(kib(4), kib(504)), kib(4));
+        assert_eq!(part_bytes(kib(1024), kib(504)), kib(344));
+        assert_eq!(part_bytes(kib(1008), kib(504)), kib(504));
+        assert_eq!(
+            part_bytes(512, 512),
+            512,
+            "a drive that takes a block at a time"
+        );
+        assert_eq!(part_bytes(kib(8), 512), 512);
+    }
+
+    #[test]
+    fn a_part_takes_its_memory_from_all_pieces_of_the_request() {
+        let mut pool = BufferPool::new(3, 8192).unwrap();
+        let mut vector = |length| Vector::new(pool.take().unwrap(), 0, length);
+        let vectors = Vectors::Many(vec![vector(4096), vector(512), vector(8192)]);
+        let lengths = |start, length| -> Vec<usize> {
+            let iovecs = stretch(&vectors, start, length);
+            iovecs.iter().map(|iovec| iovec.iov_len).collect()
+        };
+        assert_eq!(lengths(0, 12800), [4096, 512, 8192]);
+        assert_eq!(lengths(0, 4096), [4096]);
+        assert_eq!(lengths(3584, 2048), [512, 512, 1024]);
+        assert_eq!(lengths(4608, 8192), [8192]);
+    }
+
+    #[test]
+    fn of_several_parts_the_first_that_failed_counts() {
+        let (late, early) = ((8192, Errno(libc::EIO)), (4096, Errno::of_nvme(0x281)));
+        assert_eq!(first_failed(Some(late), Some(early)), Some(early));
+        assert_eq!(first_failed(Some(early), Some(late)), Some(early));
+        assert_eq!(first_failed(None, Some(late)), Some(late));
+        assert_eq!(first_failed(None, None), None);
+    }
+}

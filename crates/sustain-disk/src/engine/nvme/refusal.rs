@@ -1,0 +1,53 @@
+//! Why NVMe commands cannot be passed through here, in words that name the missing version or right.
+
+use io_uring::{IoUring, Probe, opcode};
+
+use super::super::ring;
+use crate::error::{Errno, Error};
+
+/// Entries with room for a command came with the commands themselves.
+pub(super) fn check_kernel() -> Result<(), Error> {
+    let plain = IoUring::new(1).map_err(|error| ring::refused(&error))?;
+    let mut probe = Probe::new();
+    let known = plain.submitter().register_probe(&mut probe);
+    if known.is_ok() && probe.is_supported(opcode::UringCmd80::CODE) {
+        return Ok(());
+    }
+    Err(refused(
+        "this kernel passes no commands through (that came with 5.19); use --path direct",
+    ))
+}
+
+pub(super) fn refused(why: &str) -> Error {
+    Error::EngineRefused {
+        engine: "io_uring",
+        why: format!("passthrough: {why}"),
+    }
+}
+
+/// Why the kernel did not pass the first command on.
+pub(super) fn explain(errno: i32) -> String {
+    match errno {
+        libc::EACCES | libc::EPERM => "the kernel takes NVMe commands only from a process that \
+                                       has CAP_SYS_ADMIN: run as root, or use --path direct"
+            .to_owned(),
+        libc::EOPNOTSUPP | libc::ENOTTY | libc::EINVAL => {
+            "this kernel's NVMe driver takes no commands by io_uring (that came with 5.19); use \
+             --path direct"
+                .to_owned()
+        }
+        _ => format!("{}; use --path direct", Errno(errno)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_right_or_version_that_is_missing() {
+        assert!(explain(libc::EACCES).contains("CAP_SYS_ADMIN"));
+        assert!(explain(libc::EOPNOTSUPP).contains("5.19"));
+        assert!(explain(libc::EIO).contains("--path direct"));
+    }
+}

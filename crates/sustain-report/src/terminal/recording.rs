@@ -31,6 +31,8 @@ pub struct RecordView {
     is_made: bool,
     /// What is known of the members' places, if anything.
     forecast: Option<Forecast>,
+    /// Whether it was said what the forecast does not know.
+    is_limit_said: bool,
     /// Whether it was said that they will fall short.
     is_warned: bool,
 }
@@ -62,6 +64,7 @@ impl RecordView {
             rates: (0.0, 0.0),
             is_made: false,
             forecast: None,
+            is_limit_said: false,
             is_warned: false,
         }
     }
@@ -90,6 +93,12 @@ impl RecordView {
             self.before = now;
         }
         let (in_rate, out_rate) = self.rates;
+        let forecast = self.forecast.as_ref();
+        let is_first = !std::mem::replace(&mut self.is_limit_said, true);
+        let unknown = forecast.filter(|_| is_first);
+        if let Some(words) = unknown.and_then(|forecast| forecast.unknown_part(standing)) {
+            self.note(&words);
+        }
         let forecast = self.forecast.as_ref();
         let coming = forecast.and_then(|forecast| forecast.coming(standing, in_rate));
         if let Some(short) = coming.and_then(|coming| coming.short)

@@ -167,16 +167,18 @@ fn rate(meter: &Meter) -> f64 {
 fn total(recorded: &Recorded) -> TotalResult {
     let bytes: u64 = recorded.meters.iter().map(Meter::bytes).sum();
     let wall_clock = bytes as f64 * 1e9 / recorded.wall_ns.max(1) as f64;
-    let lost = recorded
-        .standing
-        .streams
-        .iter()
-        .any(|stream| stream.gap_bytes > 0);
+    let streams = || recorded.standing.streams.iter();
+    let recorded_bytes: u64 = streams().map(|stream| stream.recorded_bytes).sum();
+    let lost = streams().any(|stream| stream.gap_bytes > 0);
     TotalResult {
         sum_bytes_per_s: recorded.meters.iter().map(rate).sum(),
         wall_clock_bytes_per_s: wall_clock,
         all_active_bytes_per_s: wall_clock,
-        cpu_seconds_per_gb: recorded.cpu_ns as f64 / bytes.max(1) as f64,
+        // Of marks alone it would be a large number that means nothing.
+        cpu_seconds_per_gb: match recorded_bytes {
+            0 => 0.0,
+            _ => recorded.cpu_ns as f64 / bytes.max(1) as f64,
+        },
         worst_stall_ns: recorded
             .meters
             .iter()

@@ -13,7 +13,7 @@ use sustain_disk::buffer::AlignedBytes;
 use sustain_disk::driver::Ending;
 use sustain_host::Roots;
 use sustain_record::error::RecordError;
-use sustain_record::format::GapReason;
+use sustain_record::format::{Descriptor, GapReason, Kind};
 use sustain_record::opening::StreamSummary;
 use sustain_record::reading::part::Part;
 use sustain_record::reading::scope::Scope;
@@ -350,6 +350,42 @@ fn a_check_names_a_start_that_is_damaged_alone_in_its_slot_and_a_seal_of_it() {
         assert_eq!(bad.len(), 1, "{bad:?}");
         assert!(bad[0].why.contains(what), "{bad:?}");
         flip();
+    }
+}
+
+#[test]
+fn a_check_names_a_damaged_end_mark_that_another_member_has_whole() {
+    let place = Place::new(&[20 << 20, 20 << 20]);
+    let (recorder, mut writers) = place.record(&["main"]);
+    fill(&mut writers[0], 300_000);
+    drop(writers);
+    recorder.finish().unwrap();
+    for member in &place.members {
+        let image = std::fs::read(member).unwrap();
+        let is_end = |block: &[u8]| {
+            Descriptor::decode(block).is_ok_and(|(found, _)| found.kind == Kind::End)
+        };
+        let end = image.chunks_exact(4096).position(is_end).unwrap() as u64 * 4096;
+        let file = std::fs::File::options().write(true).open(member).unwrap();
+        // In its descriptor, and in what it says.
+        for at in [end, end + 60, end + 4096] {
+            let byte = image[usize::try_from(at).unwrap()];
+            file.write_all_at(&[byte ^ 4], at).unwrap();
+            let mut store = place.open(Mode::Read);
+            let recordings = store.recordings().unwrap();
+            assert!(!recordings[0].open_end);
+            let checkable = Checkable::of(&store, &recordings);
+            let result = verify(checkable, &mut |_| {}, &Stop::default()).unwrap();
+            let [bad] = result.bad.as_slice() else {
+                panic!("{:?}", result.bad);
+            };
+            assert_eq!(
+                (bad.member.as_ref(), bad.offset_bytes),
+                (Some(member), Some(end))
+            );
+            assert!(bad.why.contains("end"), "{bad:?}");
+            file.write_all_at(&[byte], at).unwrap();
+        }
     }
 }
 

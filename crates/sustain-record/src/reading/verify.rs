@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::SharedMachine;
+use sustain_disk::units::Size;
 use sustain_session::Stop;
 
 use self::account::{Account, Names};
@@ -201,10 +202,8 @@ fn has_laps(store: &Checkable<'_>) -> bool {
 
 /// Whether all members of the store are there with all that they had.
 fn is_all_there(store: &Checkable<'_>) -> bool {
-    let is_whole = |member: &OpenMember| {
-        let capacity_bytes = member.target.capacity_bytes;
-        capacity_bytes.is_none_or(|bytes| bytes >= member.superblock.geometry.member_bytes)
-    };
+    let is_whole =
+        |member: &OpenMember| !ends_before(member, member.superblock.geometry.member_bytes);
     let count = store
         .members
         .first()
@@ -250,6 +249,9 @@ fn check_recording(
     for (member, origin, is_whole) in parts.take_found() {
         account.found(member, &origin, is_whole);
     }
+    for (member, offset_bytes) in parts.headless() {
+        account.headless(*member, *offset_bytes);
+    }
     account.contradictions(parts.contradictions());
     result.checked_bytes += parts.read_bytes();
     let checked = account.finish(is_complete);
@@ -269,6 +271,11 @@ fn check_superblocks(store: Checkable<'_>, result: &mut VerifyResult) -> Result<
     for (index, member) in store.members.iter().enumerate() {
         for offset_bytes in member.superblock.geometry.superblock_offsets() {
             let why = match io.read(index, offset_bytes, BLOCK_BYTES) {
+                Err(_) if ends_before(member, offset_bytes + BLOCK_BYTES as u64) => Some(format!(
+                    "this copy of the superblock is gone: the member ends at {}, and {} are expected",
+                    Size(member.target.capacity_bytes.unwrap_or(0)),
+                    Size(member.superblock.geometry.member_bytes)
+                )),
                 Err(errno) => Some(format!("a copy of the superblock cannot be read: {errno}")),
                 Ok(block) => {
                     result.checked_bytes += BLOCK_BYTES as u64;
@@ -289,6 +296,11 @@ fn check_superblocks(store: Checkable<'_>, result: &mut VerifyResult) -> Result<
         }
     }
     Ok(io.check_engine()?)
+}
+
+fn ends_before(member: &OpenMember, end_bytes: u64) -> bool {
+    let capacity_bytes = member.target.capacity_bytes;
+    capacity_bytes.is_some_and(|capacity_bytes| capacity_bytes < end_bytes)
 }
 
 fn superblock_flaw(block: &[u8], newest: &Superblock) -> Option<String> {

@@ -176,6 +176,19 @@ impl<'a> Account<'a> {
         }
     }
 
+    /// On a member a whole seal lies behind its last append of the recording, and nothing that it
+    /// ends: of data the next append would tell, so it was the end mark. After a crash anything may
+    /// lie there.
+    pub(super) fn headless(&mut self, member: usize, offset_bytes: u64) {
+        if is_crashed(self.recording) {
+            return;
+        }
+        let (index, _) = self.names.in_scope[member];
+        let why = "the end mark is damaged".to_owned();
+        let bad = self.bad_of(Some(index), Some(offset_bytes), None, why);
+        self.flaw(bad);
+    }
+
     /// What an append says of what was durable when it was made.
     fn note_durable(&mut self, member: usize, origin: &Origin) {
         let descriptor = &origin.descriptor;

@@ -207,9 +207,18 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
             ));
         }
     }
+    // A source that waits loses nothing by itself.
+    let waits = plan.on_full == OnFull::Block && recorded.ended != Ending::Full;
+    let gaps = recorded.standing.streams.iter().map(|one| one.gap_bytes);
+    let has_lost = waits && gaps.sum::<u64>() > 0;
     for member in &recorded.standing.members {
         if let (MemberState::Failed, Some(error)) = (member.state, &member.error) {
-            remarks.push(format!("{error}; the others went on"));
+            let lost = if has_lost {
+                "; what was written on it since its last flush is lost, and is a gap"
+            } else {
+                ""
+            };
+            remarks.push(format!("{error}; the others went on{lost}"));
         }
     }
     if recorded.ended == Ending::Full {

@@ -2,6 +2,7 @@
 //! recording. It repairs nothing, and says nothing good that it has not seen.
 
 mod account;
+mod torn;
 
 use serde::Serialize;
 
@@ -272,7 +273,8 @@ fn check_superblocks(store: Checkable<'_>, result: &mut VerifyResult) -> Result<
         for offset_bytes in member.superblock.geometry.superblock_offsets() {
             let why = match io.read(index, offset_bytes, BLOCK_BYTES) {
                 Err(_) if ends_before(member, offset_bytes + BLOCK_BYTES as u64) => Some(format!(
-                    "this copy of the superblock is gone: the member ends at {}, and {} are expected",
+                    "this copy of the superblock is gone: the member ends at {}, and {} are \
+                     expected",
                     Size(member.target.capacity_bytes.unwrap_or(0)),
                     Size(member.superblock.geometry.member_bytes)
                 )),

@@ -1,9 +1,9 @@
 //! How long a recording goes on until its store is full, and where its members become too slow for
 //! its sources, by a profile of them. Pure; the view of a recording calls it.
 //!
-//! A store's slots lie at places of its members, and the profile knows what these places give. The
-//! members are filled as the recorder does it: in the parts that are left of them, as far as each is
-//! fast enough, and beyond that as fast as they are.
+//! A store's slots lie at places of its members, and the profile knows what these give. The members
+//! are filled as the recorder does it: in the parts that are left of them, as far as each is fast
+//! enough, and beyond that as fast as they are.
 
 mod curve;
 
@@ -262,8 +262,8 @@ fn check_size(
         return Ok(());
     }
     Err(format!(
-        "it is of {} of {}, which has {} now: it is of another device. Make one with sustain profile \
-         {} --write",
+        "it is of {} of {}, which has {} now: it is of another device. Make one with sustain \
+         profile {} --write",
         Size(found.size_bytes),
         member.name,
         Size(capacity_bytes),

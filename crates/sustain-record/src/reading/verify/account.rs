@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::torn::{Torn, divide, goes_on, is_crashed, is_recovered};
 use super::{BAD_MAX, Bad, VerifiedRecording, VerifiedStream};
 use crate::format::{EndNote, Geometry, Kind, Place, Position};
 use crate::opening::Recording;
 use crate::reading::merge::Contradiction;
 use crate::reading::part::{HoleReason, Origin, Part};
 use crate::reading::scope::Scope;
-use crate::store::Recovered;
 
 /// More flaws of one recording are not kept.
 const LOST_MAX: usize = 10_000;
@@ -69,13 +69,6 @@ pub(super) struct Checked {
     pub(super) unlisted: u64,
     /// What a crash took before it was durable.
     pub(super) torn: Vec<Bad>,
-}
-
-/// A flaw that a crash leaves where nothing was durable yet.
-struct Torn {
-    bad: Bad,
-    /// Where its append lies, if the flaw is not in a stream: member in the scope, and sequence.
-    append: Option<(usize, u64)>,
 }
 
 /// How far the appends of one member have been seen.
@@ -429,52 +422,6 @@ impl<'a> Account<'a> {
             self.unlisted += 1;
         }
     }
-}
-
-/// Whether a crash has ended it: it has no end mark, or one that was written afterwards.
-fn is_crashed(recording: &Recording) -> bool {
-    recording.open_end || is_recovered(recording)
-}
-
-fn is_recovered(recording: &Recording) -> bool {
-    let end = recording.end.as_ref();
-    end.is_some_and(|end| end.ended == Recovered::ENDED)
-}
-
-/// A stretch that is lost for one reason is one flaw: whether it goes on in this one.
-fn goes_on(last: &mut Bad, bad: &Bad) -> bool {
-    let is_one = bad.from_byte < bad.to_byte
-        && last.stream == bad.stream
-        && last.to_byte == bad.from_byte
-        && last.from_byte < last.to_byte
-        && last.member == bad.member
-        && last.why == bad.why
-        && last.offset_bytes.is_none()
-        && bad.offset_bytes.is_none();
-    if is_one {
-        last.to_byte = bad.to_byte;
-    }
-    is_one
-}
-
-/// What of a flaw lies below a byte of its stream, and what lies behind.
-fn divide(bad: Bad, at_byte: u64) -> (Option<Bad>, Option<Bad>) {
-    let (from, to) = (bad.from_byte.unwrap_or(0), bad.to_byte.unwrap_or(0));
-    if from >= at_byte {
-        return (None, Some(bad));
-    }
-    if to <= at_byte {
-        return (Some(bad), None);
-    }
-    let below = Bad {
-        to_byte: Some(at_byte),
-        ..bad.clone()
-    };
-    let behind = Bad {
-        from_byte: Some(at_byte),
-        ..bad
-    };
-    (Some(below), Some(behind))
 }
 
 impl OnMember {

@@ -243,7 +243,7 @@ fn what_a_crash_took_before_it_was_durable_is_told_and_no_fault() {
     document.recordings[0].streams[0].not_durable_bytes = 400_000;
     let text = verify_text(&document, 300);
     for words in [
-        "not durable: recording 3, stream camera, bytes 700 to 750, member /dev/sdb at byte 28672: ",
+        "not durable: recording 3, stream camera, bytes 700 to 750, member /dev/sdb at byte 28672",
         "+ 600 kB damaged or missing + 400 kB lost in a crash before they were durable; open end",
     ] {
         assert!(text.contains(words), "no {words} in {text}");

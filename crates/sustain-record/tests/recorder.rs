@@ -13,13 +13,16 @@ use sustain_disk::buffer::AlignedBytes;
 use sustain_disk::driver::Ending;
 use sustain_host::Roots;
 use sustain_record::error::RecordError;
-use sustain_record::format::GapReason;
+use sustain_record::format::{Descriptor, GapReason, Kind};
 use sustain_record::opening::StreamSummary;
 use sustain_record::reading::part::Part;
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range, StreamReader};
 use sustain_record::reading::verify::{Checkable, verify};
-use sustain_record::recorder::{RecordOptions, Recorder, StreamSetup, StreamWriter};
+use sustain_record::recorder::{
+    Intake, IntakeSetup, OnFull, RecordOptions, Recorder, StreamSetup, StreamWriter,
+};
+use sustain_record::source::framing::Framing;
 use sustain_record::source::synthetic::{Content, seed_of};
 use sustain_record::store::{CreatePlan, Mode, Store, create};
 use sustain_session::Stop;
@@ -354,6 +357,42 @@ fn a_check_names_a_start_that_is_damaged_alone_in_its_slot_and_a_seal_of_it() {
 }
 
 #[test]
+fn a_check_names_a_damaged_end_mark_that_another_member_has_whole() {
+    let place = Place::new(&[20 << 20, 20 << 20]);
+    let (recorder, mut writers) = place.record(&["main"]);
+    fill(&mut writers[0], 300_000);
+    drop(writers);
+    recorder.finish().unwrap();
+    for member in &place.members {
+        let image = std::fs::read(member).unwrap();
+        let is_end = |block: &[u8]| {
+            Descriptor::decode(block).is_ok_and(|(found, _)| found.kind == Kind::End)
+        };
+        let end = image.chunks_exact(4096).position(is_end).unwrap() as u64 * 4096;
+        let file = std::fs::File::options().write(true).open(member).unwrap();
+        // In its descriptor, and in what it says.
+        for at in [end, end + 60, end + 4096] {
+            let byte = image[usize::try_from(at).unwrap()];
+            file.write_all_at(&[byte ^ 4], at).unwrap();
+            let mut store = place.open(Mode::Read);
+            let recordings = store.recordings().unwrap();
+            assert!(!recordings[0].open_end);
+            let checkable = Checkable::of(&store, &recordings);
+            let result = verify(checkable, &mut |_| {}, &Stop::default()).unwrap();
+            let [bad] = result.bad.as_slice() else {
+                panic!("{:?}", result.bad);
+            };
+            assert_eq!(
+                (bad.member.as_ref(), bad.offset_bytes),
+                (Some(member), Some(end))
+            );
+            assert!(bad.why.contains("end"), "{bad:?}");
+            file.write_all_at(&[byte], at).unwrap();
+        }
+    }
+}
+
+#[test]
 fn a_second_recorder_is_refused() {
     let place = Place::new(&[20 << 20]);
     let (recorder, writers) = place.record(&["main"]);
@@ -362,4 +401,52 @@ fn a_second_recorder_is_refused() {
     assert!(why.contains("another"), "{why}");
     drop(writers);
     recorder.finish().unwrap();
+}
+
+/// Records from this end of a pipe after the user has asked for the end; what was offered.
+fn interrupted(source: &std::os::fd::OwnedFd) -> (Place, u64) {
+    let place = Place::new(&[20 << 20]);
+    let (recorder, mut writers) = place.record(&["main"]);
+    let stop = Stop::default();
+    stop.interrupt();
+    let setup = IntakeSetup {
+        framing: Framing::None,
+        on_full: OnFull::Block,
+        linger_ns: 500_000_000,
+        bytes_max: None,
+        deadline: None,
+        stop,
+    };
+    let taken = Intake::new(writers.remove(0), setup).read_all(source);
+    assert_eq!(taken.ending, Ending::Interrupted);
+    recorder.finish().unwrap();
+    (place, taken.offered_bytes)
+}
+
+#[test]
+fn what_lies_in_a_pipe_when_the_user_ends_it_is_recorded() {
+    let (source, sink) = rustix::pipe::pipe().unwrap();
+    let mut bytes = vec![0; 40_000];
+    Content::new(seed_of("main")).fill(0, &mut bytes);
+    assert_eq!(rustix::io::write(&sink, &bytes), Ok(bytes.len()));
+    // The writer is still there, and the pipe is not at its end.
+    let (place, offered) = interrupted(&source);
+    assert_eq!(offered, 40_000);
+    assert_parts("main", &place.read("main"), 40_000, &[]);
+    drop(sink);
+}
+
+#[test]
+fn a_source_that_never_stops_is_left_at_the_end_of_what_its_pipe_held() {
+    let (source, sink) = rustix::pipe::pipe().unwrap();
+    let capacity = rustix::pipe::fcntl_getpipe_size(&source).unwrap() as u64;
+    // Until its reader has gone.
+    let writing = std::thread::spawn(move || {
+        let piece = vec![7; 10_000];
+        while rustix::io::write(&sink, &piece).is_ok() {}
+    });
+    let (_, offered) = interrupted(&source);
+    assert!(offered <= capacity, "{offered} of {capacity}");
+    drop(source);
+    writing.join().unwrap();
 }

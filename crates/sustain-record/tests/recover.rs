@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use sustain_host::Roots;
 use sustain_record::error::RecordError;
-use sustain_record::format::Kind;
+use sustain_record::format::{Descriptor, Kind};
 use sustain_record::opening::Recording;
 use sustain_record::reading::part::Part;
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range, StreamReader};
-use sustain_record::reading::verify::{Checkable, verify};
+use sustain_record::reading::verify::{Checkable, VerifyResult, verify};
 use sustain_record::recorder::{RecordOptions, Recorder, Standing, StreamSetup, StreamWriter};
 use sustain_record::store::{CreatePlan, Mode, Recovered, Store, create};
 use sustain_session::Stop;
@@ -92,15 +92,27 @@ impl Place {
     }
 
     fn record_with(&self, content: &[u8], options: RecordOptions) {
+        self.record_parts(&[content], options);
+    }
+
+    /// As [`Place::record_and_crash`], each part being durable before the next one comes.
+    fn record_in_parts_and_crash(&self, parts: &[&[u8]]) {
+        self.record_parts(parts, options());
+    }
+
+    fn record_parts(&self, parts: &[&[u8]], options: RecordOptions) {
         let streams = vec![StreamSetup::plain("main")];
         let (recorder, mut writers) =
             Recorder::start(self.open(Mode::Record), streams, options).unwrap();
         let mut writer = writers.remove(0);
-        write(&mut writer, content);
-        let all = content.len() as u64;
-        let durable = |standing: &Standing| standing.streams[0].durable_bytes >= all;
-        let standing = recorder.board().wait_for(durable, AT_MOST);
-        assert!(durable(&standing), "{standing:?}");
+        let mut all = 0;
+        for content in parts {
+            write(&mut writer, content);
+            all += content.len() as u64;
+            let durable = |standing: &Standing| standing.streams[0].durable_bytes >= all;
+            let standing = recorder.board().wait_for(durable, AT_MOST);
+            assert!(durable(&standing), "{standing:?}");
+        }
         let crashed = self.bytes();
         drop(writer);
         recorder.finish().unwrap();
@@ -131,18 +143,33 @@ impl Place {
         (bytes, lost)
     }
 
-    #[track_caller]
-    fn assert_ok(&self) {
+    fn verify(&self) -> VerifyResult {
         let mut store = self.open(Mode::Read);
         let recordings = store.recordings().unwrap();
-        let checkable = Checkable {
-            members: &store.members,
-            recordings: &recordings,
-            machines: store.machines(),
-            clock: store.clock(),
-        };
-        let result = verify(checkable, &mut |_| (), &Stop::default()).unwrap();
+        let checkable = Checkable::of(&store, &recordings);
+        verify(checkable, &mut |_| (), &Stop::default()).unwrap()
+    }
+
+    #[track_caller]
+    fn assert_ok(&self) {
+        let result = self.verify();
         assert!(result.ok, "{result:#?}");
+    }
+
+    /// Where the appends of data begin on the first member.
+    fn appends(&self) -> Vec<u64> {
+        let image = std::fs::read(self.path(0)).unwrap();
+        let blocks = image.chunks_exact(4096).enumerate();
+        blocks
+            .filter_map(|(block, bytes)| {
+                let (descriptor, _) = Descriptor::decode(bytes).ok()?;
+                (descriptor.kind == Kind::Data).then_some(block as u64 * 4096)
+            })
+            .collect()
+    }
+
+    fn damage_payload(&self, append: u64) {
+        damage(&self.path(0), append + 4096);
     }
 }
 
@@ -203,6 +230,48 @@ fn an_open_end_gets_its_end_mark_and_no_byte_changes() {
     assert_eq!(end.streams[0].recorded, 900_000);
     assert_eq!(place.read(&after[0]), (content, 0));
     place.assert_ok();
+}
+
+#[test]
+fn what_a_crash_took_behind_the_durable_mark_is_named_and_no_fault() {
+    let place = Place::new(&[4096]);
+    let (first, second) = (content(200_000), content(50_000));
+    place.record_in_parts_and_crash(&[&first, &second]);
+    let crashed = place.bytes();
+    let appends = place.appends();
+    // The last one says that all before it were durable, and nothing says so of itself.
+    let (last, before) = (appends[appends.len() - 1], appends[appends.len() - 2]);
+    place.damage_payload(last);
+    for is_recovered in [false, true] {
+        let result = place.verify();
+        assert!(result.ok && result.bad.is_empty(), "{result:#?}");
+        let stream = &result.recordings[0].streams[0];
+        assert_eq!((stream.durable_bytes, stream.torn_bytes), (200_000, 50_000));
+        assert_eq!(stream.hole_bytes, 50_000);
+        let [torn] = result.not_durable.as_slice() else {
+            panic!("{result:#?}");
+        };
+        assert_eq!(
+            (torn.from_byte, torn.to_byte),
+            (Some(200_000), Some(250_000))
+        );
+        assert_eq!(torn.offset_bytes, Some(last + 4096));
+        if !is_recovered {
+            place.recover();
+        }
+    }
+    place.restore(&crashed);
+    place.damage_payload(before);
+    let result = place.verify();
+    assert!(!result.ok && result.not_durable.is_empty(), "{result:#?}");
+    assert_eq!(result.bad[0].to_byte, Some(200_000));
+    // A member that is not whole may have had what was durable.
+    place.restore(&crashed);
+    place.damage_payload(last);
+    let file = std::fs::File::options().write(true).open(place.path(0));
+    file.unwrap().set_len((4096 << 10) - 4096).unwrap();
+    let result = place.verify();
+    assert!(!result.ok && result.not_durable.is_empty(), "{result:#?}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod sample;
 use sample::recording::{standing, troubled, whole};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
+use sustain_bench::result::KernelMessage;
 use sustain_record::recorder::{LimitedBy, MemberState};
 use sustain_report::terminal::{
     LiveKind, RecordView, record_line, record_sentence, record_summary,
@@ -37,6 +38,56 @@ fn trouble_is_told_where_it_was_and_in_the_sentence() {
     note: /dev/sdc: write at 3.2 GB: I/O error; the others went on
     recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e: 0.591 s of CPU time per GB
     LOST 12.0 MB of 12 GB: recorded 12.0 GB in 40.2 s (298 MB/s); /dev/sdc failed; durable within 2.64 s (99.9 %); data waited for the members 17 % of the time; ended after the time asked for
+    ");
+}
+
+#[test]
+fn a_fault_that_the_kernel_tells_for_each_request_is_told_once() {
+    let mut result = troubled();
+    let first = result.system.kernel_messages[0].clone();
+    result.system.kernel_messages = (0..8_u32)
+        .map(|request| KernelMessage {
+            at_s: 12.0 + f64::from(request) / 100.0,
+            text: format!(
+                "I/O error, dev sdc, sector {} op 0x1:(WRITE)",
+                2048 * request
+            ),
+            ..first.clone()
+        })
+        .chain([first.clone()])
+        .collect();
+    let summary = record_summary(&result);
+    let lines: Vec<&str> = summary
+        .lines()
+        .filter(|line| line.starts_with("kernel"))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "kernel: at 12.000 s: I/O error, dev sdc, sector 0 op 0x1:(WRITE) (and 7 alike, the last \
+             at 12.070 s)",
+            "kernel: at 12.310 s: nvme nvme0: I/O 215 QID 3 timeout, completion polled",
+        ]
+    );
+}
+
+#[test]
+fn of_nothing_there_are_no_rates_and_no_times() {
+    let mut result = whole();
+    for stream in &mut result.streams {
+        stream.offered_bytes = 0;
+        stream.recorded_bytes = 0;
+        stream.frames = 0;
+    }
+    result
+        .members
+        .iter_mut()
+        .for_each(|member| member.bytes = 0);
+    insta::assert_snapshot!(record_summary(&result), @"
+    stream left: nothing came
+    member /dev/sdb: nothing is recorded on it
+    recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e
+    recorded nothing in 40.2 s, nothing lost; ended with its sources
     ");
 }
 

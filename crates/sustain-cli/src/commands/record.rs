@@ -10,10 +10,11 @@ use sustain::measure::Stop;
 use sustain::record::result::RecordResult;
 use sustain::record::source::SourceSpec;
 use sustain::record::source::framing::Framing;
+use sustain::record::store::{Mode, Store};
 use sustain::record::{
     Durability, OnFull, RecordEvent, RecordOptions, RecordPlan, SourcePlan, Standing, record,
 };
-use sustain::report::terminal::{Forecast, LiveKind, RecordView, record_summary};
+use sustain::report::terminal::{Forecast, ForecastMember, LiveKind, RecordView, record_summary};
 use sustain::report::{html, json};
 
 use super::output::{self, Document};
@@ -58,7 +59,19 @@ fn forecast(flags: &RecordFlags) -> Result<Option<Forecast>, UsageError> {
     let Some(known) = known_profile(flags.profile.as_deref())? else {
         return Ok(None);
     };
-    Forecast::new(&known.result, &flags.members)
+    // Of a store that is not there yet, or is refused further on, no sizes are known.
+    let store = Store::open(&flags.members, Mode::Read, &Roots::default()).ok();
+    let capacity_bytes = |name: &String| {
+        let mut members = store.iter().flat_map(|store| &store.members);
+        let found = members.find(|member| member.name == *name)?;
+        found.target.capacity_bytes
+    };
+    let members = flags.members.iter().map(|name| ForecastMember {
+        name,
+        capacity_bytes: capacity_bytes(name),
+    });
+    let is_same = |one: &str, other: &str| output::is_same(Path::new(one), Path::new(other));
+    Forecast::new(&known.result, &members.collect::<Vec<_>>(), &is_same)
         .map(Some)
         .map_err(|why| UsageError(format!("{}: {why}", known.name)))
 }

@@ -20,9 +20,10 @@ Examples:
   sustain record store/ --from test:500MB/s,frame=1MB..2MB --time 60s
       A trial with a source that checks itself.
 
-The first Ctrl-C ends the recording in order: all that was read is written. Exit codes: 0 all is
-recorded; 1 bytes were lost, the store is full or a member failed; 2 usage or refused member; 130 on
-a second Ctrl-C.";
+The first Ctrl-C ends the recording in order: all that was read is written, and what lies in the
+sources' pipes at that moment, but nothing that comes later. Exit codes: 0 all is recorded; 1 bytes
+were lost, the store is full or a member failed; 2 usage or refused member; 130 on a second
+Ctrl-C.";
 
 /// What `--durable` may say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

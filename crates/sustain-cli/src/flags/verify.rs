@@ -11,9 +11,12 @@ Examples:
   sustain verify /dev/sdb1 /dev/sdc1 --json verify.json
       The same, and every flaw with its place for a script.
 
+What a crash took before it was durable is named with its length and is no fault, as far as the
+members tell: the mark that counts is that of the last append that is there.
+
 Nothing is written to the members. Exit codes: 0 every byte is accounted for; 1 some of what was
-recorded is damaged or missing; 2 usage, or what was named is no member of a store; 130 interrupted, with what was found
-so far.";
+durable is damaged or missing; 2 usage, or what was named is no member of a store; 130 interrupted,
+with what was found so far.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -2,6 +2,7 @@
 //! without room, and nobody who reads what is said.
 
 use std::io::Read;
+use std::os::unix::ffi::OsStringExt;
 
 use rustix::process::Signal;
 
@@ -132,4 +133,35 @@ fn a_file_system_that_is_full_is_told_by_extract_and_harms_no_recording() {
     assert!([1, 2].contains(&result.code), "{result:#?}");
     assert!(extract(&members, 1, "main").lost.is_empty());
     members.verify(0);
+}
+
+#[test]
+fn a_name_that_is_no_text_is_refused_or_is_that_very_file() {
+    let members = Members::files(&[16 * MIB]);
+    let odd = |prefix: &[u8]| std::ffi::OsString::from_vec([prefix, b"\xff"].concat());
+    let source = ["--from", "test:1MB/s", "--bytes", "10kB"];
+    // A member or a source goes into documents and messages, as text.
+    let mut as_member = members.place.command(&["record"]);
+    as_member.arg(odd(b"member")).args(source);
+    let mut as_source = members.command("record", &["--from"]);
+    as_source.arg(odd(b"source"));
+    let mut as_new = members.place.command(&["create", "--size", "16MiB"]);
+    as_new.arg(odd(b"new"));
+    for command in [&mut as_member, &mut as_source, &mut as_new] {
+        Running::start(command).finish().expect(2).says("UTF-8");
+    }
+    // What is only written to need not be.
+    for flag in ["--json", "--status", "--report"] {
+        let mut command = members.command("record", &[SMALL, &source, &[flag]].concat());
+        let name = flag.trim_start_matches('-').as_bytes();
+        command.arg(odd(name));
+        Running::start(&mut command).finish().expect(0);
+        let path = members.place.path("").join(odd(name));
+        assert!(path.metadata().is_ok_and(|file| file.len() > 0), "{flag}");
+    }
+    let mut command = members.command("extract", &["-o"]);
+    command.arg(odd(b"extracted"));
+    Running::start(&mut command).finish().expect(0);
+    let path = members.place.path("").join(odd(b"extracted"));
+    assert_eq!(path.metadata().unwrap().len(), 10_000);
 }

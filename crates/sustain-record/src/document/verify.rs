@@ -14,7 +14,8 @@ pub struct VerifyDocument {
     pub schema: String,
     /// UUID of the store.
     pub store: String,
-    /// Whether every byte of every recording is accounted for and nothing is damaged.
+    /// Whether every byte of every recording is accounted for and nothing is damaged that was
+    /// durable, as far as the members tell.
     pub ok: bool,
     /// Whether all was checked: it was not interrupted.
     pub complete: bool,
@@ -24,6 +25,8 @@ pub struct VerifyDocument {
     pub bad: Vec<BadRange>,
     /// How many more there are than are listed.
     pub bad_unlisted: u64,
+    /// What a crash took that no append on the members calls durable, in the same order.
+    pub not_durable: Vec<BadRange>,
     /// What became of each recording, oldest first.
     pub recordings: Vec<CheckedRecording>,
     /// All members of the store, those that are missing included.
@@ -77,6 +80,10 @@ pub struct CheckedStream {
     pub hole_bytes: u64,
     /// Bytes that a ring has written over.
     pub overwritten_bytes: u64,
+    /// Of `hole_bytes`, what a crash took that no append on the members calls durable.
+    pub not_durable_bytes: u64,
+    /// Below this every byte was durable, or lost with an account that was, as the members tell.
+    pub durable_bytes: u64,
 }
 
 impl VerifyDocument {
@@ -89,26 +96,24 @@ impl VerifyDocument {
             let stream = checked.streams.get(usize::from(bad.stream?))?;
             Some(stream.name.clone())
         };
+        let range = |bad: &Bad| BadRange {
+            member: bad.member.clone(),
+            offset_bytes: bad.offset_bytes,
+            recording: bad.recording,
+            stream: stream_name(bad),
+            from_byte: bad.from_byte,
+            to_byte: bad.to_byte,
+            why: bad.why.clone(),
+        };
         VerifyDocument {
             schema: VERIFY_SCHEMA.to_owned(),
             store: uuid_text(store.id),
             ok: result.ok,
             complete: result.complete,
             checked_bytes: result.checked_bytes,
-            bad: result
-                .bad
-                .iter()
-                .map(|bad| BadRange {
-                    member: bad.member.clone(),
-                    offset_bytes: bad.offset_bytes,
-                    recording: bad.recording,
-                    stream: stream_name(bad),
-                    from_byte: bad.from_byte,
-                    to_byte: bad.to_byte,
-                    why: bad.why.clone(),
-                })
-                .collect(),
+            bad: result.bad.iter().map(range).collect(),
             bad_unlisted: result.bad_unlisted,
+            not_durable: result.not_durable.iter().map(range).collect(),
             recordings: result.recordings.iter().map(CheckedRecording::of).collect(),
             members: ListedMember::all_of(store),
             notes: store.notes.clone(),
@@ -135,6 +140,8 @@ impl CheckedStream {
             gap_bytes: verified.gap_bytes,
             hole_bytes: verified.hole_bytes,
             overwritten_bytes: verified.overwritten_bytes,
+            not_durable_bytes: verified.torn_bytes,
+            durable_bytes: verified.durable_bytes,
         }
     }
 }

@@ -119,6 +119,14 @@ impl Geometry {
             + u64::from(place.slot_offset_bytes)
     }
 
+    /// The byte of the member behind its last slot.
+    ///
+    /// # Panics
+    /// If the geometry is not valid.
+    pub fn slots_end_bytes(&self) -> u64 {
+        self.first_slot_offset_bytes + self.slot_count * u64::from(self.slot_bytes)
+    }
+
     /// Where the four copies of the superblock begin, A to D, in bytes.
     ///
     /// # Panics
@@ -173,6 +181,7 @@ mod tests {
         assert_eq!(geometry.offset_of(place(0, 0)), 8 * MIB);
         assert_eq!(geometry.offset_of(place(10, 4096)), 88 * MIB + 4096);
         assert_eq!(geometry.offset_of(place(11, 0)), 8 * MIB);
+        assert_eq!(geometry.slots_end_bytes(), 96 * MIB);
         assert_eq!(geometry.offset_of(place(11 * 7 + 3, 8192)), 32 * MIB + 8192);
     }
 

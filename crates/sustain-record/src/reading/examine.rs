@@ -8,7 +8,10 @@ use std::sync::Arc;
 use super::bytes::SharedBytes;
 use super::merge::Checked;
 use super::part::{HoleReason, Origin};
-use crate::format::{Place, marks_are_whole, marks_range, payload_range, verify_payload};
+use crate::format::{
+    BLOCK_BYTES, Place, SEAL_BYTES, Seal, marks_are_whole, marks_range, payload_range,
+    verify_payload,
+};
 use crate::walk::{Found, Identity, Walk};
 use sustain_disk::error::Errno;
 
@@ -46,6 +49,27 @@ pub fn examine(identity: &Identity, slot: Slot<'_>) -> Vec<Checked> {
     Walk::new(identity, slot.serial, slot.bytes)
         .map(|found| check(found, slot, slot_offset_bytes))
         .collect()
+}
+
+/// Where an append begins, on its member, of which nothing is left but its seal, behind all others
+/// of the slot.
+pub(super) fn headless_seal(identity: &Identity, slot: Slot<'_>) -> Option<u64> {
+    let mut walk = Walk::new(identity, slot.serial, slot.bytes);
+    let end = walk.by_ref().last()?.range.end;
+    let last_sequence = walk.last_sequence()?;
+    let blocks = slot.bytes.get(end..)?.chunks_exact(BLOCK_BYTES).enumerate();
+    blocks.skip(1).find_map(|(index, block)| {
+        let seal = Seal::decode(&block[BLOCK_BYTES - SEAL_BYTES..])?;
+        let seal_end = end + (index + 1) * BLOCK_BYTES;
+        let start = seal_end.checked_sub(seal.append_bytes as usize)?;
+        // Of an earlier lap, or of another member's data, it would say otherwise.
+        let is_next = seal.slot_serial == slot.serial && seal.sequence > last_sequence;
+        let place = Place {
+            slot_serial: slot.serial,
+            slot_offset_bytes: start as u32,
+        };
+        (is_next && start >= end).then(|| identity.geometry.offset_of(place))
+    })
 }
 
 fn check(found: Found, slot: Slot<'_>, slot_offset_bytes: u64) -> Checked {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use super::examine::{Slot, Unreadable, examine};
+use super::examine::{Slot, Unreadable, examine, headless_seal};
 use super::merge::{Checked, Contradiction, Elsewhere, Merge, Ready, Wanted};
 use super::part::{Origin, Part};
 use super::pump::{MemberReads, Pump, Window};
@@ -46,6 +46,8 @@ pub struct Parts {
     read_bytes: u64,
     /// What was found since the last [`Parts::take_found`], if somebody wants to know.
     found: Option<Vec<(usize, Arc<Origin>, bool)>>,
+    /// Seals behind a member's last append that end none, likewise.
+    headless: Vec<(usize, u64)>,
 }
 
 impl Parts {
@@ -75,6 +77,7 @@ impl Parts {
             unreadable: Vec::new(),
             read_bytes: 0,
             found: None,
+            headless: Vec::new(),
             scope: scope.clone(),
         })
     }
@@ -98,6 +101,12 @@ impl Parts {
     /// the scope, the append, and whether its payload is whole.
     pub(super) fn take_found(&mut self) -> Vec<(usize, Arc<Origin>, bool)> {
         self.found.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Where a seal lies behind the last append of a member that ends no append that was found: the
+    /// member's index in the scope, and the byte of it where that seal's append begins.
+    pub(super) fn headless(&self) -> &[(usize, u64)] {
+        &self.headless
     }
 
     /// See [`Merge::contradictions`].
@@ -160,6 +169,11 @@ impl Parts {
                     unreadable: &run.unreadable,
                 };
                 let recording_id = self.scope.recording_id;
+                if self.found.is_some() && slot.serial + 1 == of_scope.slots.end {
+                    let headless = headless_seal(&of_scope.identity, slot);
+                    self.headless
+                        .extend(headless.map(|offset| (member, offset)));
+                }
                 let found = examine(&of_scope.identity, slot)
                     .into_iter()
                     .filter(|append| append.origin.descriptor.recording_id == recording_id);

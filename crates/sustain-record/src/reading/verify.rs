@@ -2,11 +2,13 @@
 //! recording. It repairs nothing, and says nothing good that it has not seen.
 
 mod account;
+mod torn;
 
 use serde::Serialize;
 
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::SharedMachine;
+use sustain_disk::units::Size;
 use sustain_session::Stop;
 
 use self::account::{Account, Names};
@@ -63,7 +65,8 @@ pub struct VerifyProgress {
 pub struct VerifyResult {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// Whether every byte of every recording is accounted for and nothing is damaged.
+    /// Whether every byte of every recording is accounted for and nothing is damaged that was
+    /// durable, as far as the members tell.
     pub ok: bool,
     /// Whether all was checked: the user has not ended it before.
     pub complete: bool,
@@ -73,6 +76,8 @@ pub struct VerifyResult {
     pub bad: Vec<Bad>,
     /// How many more there are than are listed.
     pub bad_unlisted: u64,
+    /// What a crash took that no append calls durable, likewise; the promise does not cover it.
+    pub not_durable: Vec<Bad>,
     /// What became of each recording, oldest first.
     pub recordings: Vec<VerifiedRecording>,
 }
@@ -122,6 +127,10 @@ pub struct VerifiedStream {
     pub hole_bytes: u64,
     /// Written over in the ring.
     pub overwritten_bytes: u64,
+    /// Of `hole_bytes`, what a crash took that no append calls durable.
+    pub torn_bytes: u64,
+    /// Below this every byte was durable, or a gap whose account was, as the appends say.
+    pub durable_bytes: u64,
 }
 
 /// Checks a store. `observer` is told after every few MiB; a wish to stop ends it early, with what
@@ -148,10 +157,14 @@ pub fn verify(
         checked_bytes: 0,
         bad: Vec::new(),
         bad_unlisted: 0,
+        not_durable: Vec::new(),
         recordings: Vec::new(),
     };
     check_superblocks(store, &mut result)?;
-    let has_laps = has_laps(&store);
+    let given = Given {
+        has_laps: has_laps(&store),
+        is_all_there: is_all_there(&store),
+    };
     for (recording, scope) in recordings.into_iter().zip(&scopes) {
         let before_bytes = result.checked_bytes;
         let mut report = |checked_bytes: u64, bad: u64| {
@@ -162,7 +175,7 @@ pub fn verify(
             });
             stop.reason().is_none()
         };
-        if !check_recording(recording, scope, has_laps, &mut result, &mut report)? {
+        if !check_recording(recording, scope, given, &mut result, &mut report)? {
             result.complete = false;
             break;
         }
@@ -188,16 +201,34 @@ fn has_laps(store: &Checkable<'_>) -> bool {
     store.recordings.iter().any(|recording| recording.ring) || store.members.iter().any(is_beyond)
 }
 
+/// Whether all members of the store are there with all that they had.
+fn is_all_there(store: &Checkable<'_>) -> bool {
+    let is_whole =
+        |member: &OpenMember| !ends_before(member, member.superblock.geometry.member_bytes);
+    let count = store
+        .members
+        .first()
+        .map(|member| member.superblock.members.len());
+    count == Some(store.members.len()) && store.members.iter().all(is_whole)
+}
+
+/// What all recordings of a store have in common.
+#[derive(Clone, Copy)]
+struct Given {
+    has_laps: bool,
+    is_all_there: bool,
+}
+
 /// Whether it came to its end.
 fn check_recording(
     recording: &Recording,
     scope: &Scope,
-    has_laps: bool,
+    given: Given,
     result: &mut VerifyResult,
     report: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<bool, RecordError> {
     let names = Names::of(recording, scope);
-    let mut account = Account::new(recording, names, has_laps);
+    let mut account = Account::new(recording, names, given.has_laps, given.is_all_there);
     let mut parts = Parts::open(scope, &scope.all(0..recording.streams.len() as u16))?;
     parts.keep_found();
     let mut reported_bytes = 0;
@@ -219,12 +250,16 @@ fn check_recording(
     for (member, origin, is_whole) in parts.take_found() {
         account.found(member, &origin, is_whole);
     }
+    for (member, offset_bytes) in parts.headless() {
+        account.headless(*member, *offset_bytes);
+    }
     account.contradictions(parts.contradictions());
     result.checked_bytes += parts.read_bytes();
-    let (verified, bad, unlisted) = account.finish(is_complete);
-    result.bad_unlisted += unlisted;
-    result.recordings.push(verified);
-    bad.into_iter().for_each(|bad| result.add(bad));
+    let checked = account.finish(is_complete);
+    result.bad_unlisted += checked.unlisted;
+    result.recordings.push(checked.recording);
+    result.not_durable.extend(checked.torn);
+    checked.bad.into_iter().for_each(|bad| result.add(bad));
     Ok(is_complete)
 }
 
@@ -237,6 +272,12 @@ fn check_superblocks(store: Checkable<'_>, result: &mut VerifyResult) -> Result<
     for (index, member) in store.members.iter().enumerate() {
         for offset_bytes in member.superblock.geometry.superblock_offsets() {
             let why = match io.read(index, offset_bytes, BLOCK_BYTES) {
+                Err(_) if ends_before(member, offset_bytes + BLOCK_BYTES as u64) => Some(format!(
+                    "this copy of the superblock is gone: the member ends at {}, and {} are \
+                     expected",
+                    Size(member.target.capacity_bytes.unwrap_or(0)),
+                    Size(member.superblock.geometry.member_bytes)
+                )),
                 Err(errno) => Some(format!("a copy of the superblock cannot be read: {errno}")),
                 Ok(block) => {
                     result.checked_bytes += BLOCK_BYTES as u64;
@@ -257,6 +298,11 @@ fn check_superblocks(store: Checkable<'_>, result: &mut VerifyResult) -> Result<
         }
     }
     Ok(io.check_engine()?)
+}
+
+fn ends_before(member: &OpenMember, end_bytes: u64) -> bool {
+    let capacity_bytes = member.target.capacity_bytes;
+    capacity_bytes.is_some_and(|capacity_bytes| capacity_bytes < end_bytes)
 }
 
 fn superblock_flaw(block: &[u8], newest: &Superblock) -> Option<String> {

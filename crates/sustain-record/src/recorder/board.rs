@@ -36,6 +36,8 @@ pub struct MemberStanding {
     pub rate_bytes_per_s: f64,
     /// Room that is left; none in a ring.
     pub free_bytes: Option<u64>,
+    /// Where its slots end, from its start; what is free lies just before.
+    pub slots_end_bytes: u64,
     /// Why it failed, if it did.
     pub error: Option<String>,
 }

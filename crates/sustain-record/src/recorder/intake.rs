@@ -8,7 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, read};
+use rustix::fs::{FileType, fstat};
+use rustix::io::{Errno, ioctl_fionread, read};
 use sustain_disk::clock::Timestamp;
 use sustain_disk::driver::Ending;
 use sustain_session::Stop;
@@ -105,13 +106,16 @@ impl Intake {
         let mut read_error = None;
         let ending = loop {
             if let Some(ending) = self.bound_reached() {
+                if ending == Ending::Interrupted {
+                    self.drain(source.as_fd());
+                }
                 break ending;
             }
             if !self.wait_readable(source.as_fd()) {
                 self.commit_if_old();
                 continue;
             }
-            match self.read_some(source.as_fd()) {
+            match self.read_some(source.as_fd(), READ_BYTES_MAX) {
                 Ok(0) => break Ending::Source,
                 Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(errno) => {
@@ -195,18 +199,38 @@ impl Intake {
         )
     }
 
-    /// Reads once, into the append under way or, without memory, into none. The answer is 0 at the
-    /// end of the source.
-    fn read_some(&mut self, source: BorrowedFd<'_>) -> Result<usize, Errno> {
+    /// Takes what lies in a pipe when the user ends the recording: its writer counts it as given.
+    /// What comes later does not count, so a source that never stops ends here, too.
+    fn drain(&mut self, source: BorrowedFd<'_>) {
+        let is_pipe = fstat(source)
+            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Fifo);
+        let mut left = if is_pipe {
+            ioctl_fionread(source).unwrap_or(0) as usize
+        } else {
+            0
+        };
+        while left > 0 && !self.writer.is_closed() && self.within_bound(1) > 0 {
+            match self.read_some(source, left.min(READ_BYTES_MAX)) {
+                Ok(0) => return,
+                Ok(count) => left = left.saturating_sub(count),
+                Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Reads once, at most so much, into the append under way or, without memory, into none. The
+    /// answer is 0 at the end of the source.
+    fn read_some(&mut self, source: BorrowedFd<'_>, at_most: usize) -> Result<usize, Errno> {
         let kept = self.undecided.len();
         if !self.has_filling() {
-            let most = self.within_bound(READ_BYTES_MAX);
+            let most = self.within_bound(at_most);
             self.scratch.resize(kept + most, 0);
             let count = read(source, &mut self.scratch[kept..])?;
             self.lose(kept + count);
             return Ok(count);
         }
-        let most = self.within_bound(READ_BYTES_MAX);
+        let most = self.within_bound(at_most);
         let Some(filling) = &mut self.filling else {
             return Ok(1);
         };

@@ -28,6 +28,7 @@ pub(super) fn first(setup: &RecordSetup) -> Standing {
                 state: MemberState::Active,
                 rate_bytes_per_s: 0.0,
                 free_bytes: None,
+                slots_end_bytes: member.geometry.slots_end_bytes(),
                 error: None,
             })
             .collect(),
@@ -62,6 +63,7 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> Standing {
                 state: shown_state(member),
                 rate_bytes_per_s: member.rate.bytes_per_s(),
                 free_bytes: member.free_bytes(),
+                slots_end_bytes: member.setup.geometry.slots_end_bytes(),
                 error: error.as_ref().map(ToString::to_string),
             })
             .collect(),

@@ -167,16 +167,18 @@ fn rate(meter: &Meter) -> f64 {
 fn total(recorded: &Recorded) -> TotalResult {
     let bytes: u64 = recorded.meters.iter().map(Meter::bytes).sum();
     let wall_clock = bytes as f64 * 1e9 / recorded.wall_ns.max(1) as f64;
-    let lost = recorded
-        .standing
-        .streams
-        .iter()
-        .any(|stream| stream.gap_bytes > 0);
+    let streams = || recorded.standing.streams.iter();
+    let recorded_bytes: u64 = streams().map(|stream| stream.recorded_bytes).sum();
+    let lost = streams().any(|stream| stream.gap_bytes > 0);
     TotalResult {
         sum_bytes_per_s: recorded.meters.iter().map(rate).sum(),
         wall_clock_bytes_per_s: wall_clock,
         all_active_bytes_per_s: wall_clock,
-        cpu_seconds_per_gb: recorded.cpu_ns as f64 / bytes.max(1) as f64,
+        // Of marks alone it would be a large number that means nothing.
+        cpu_seconds_per_gb: match recorded_bytes {
+            0 => 0.0,
+            _ => recorded.cpu_ns as f64 / bytes.max(1) as f64,
+        },
         worst_stall_ns: recorded
             .meters
             .iter()
@@ -205,9 +207,18 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
             ));
         }
     }
+    // A source that waits loses nothing by itself.
+    let waits = plan.on_full == OnFull::Block && recorded.ended != Ending::Full;
+    let gaps = recorded.standing.streams.iter().map(|one| one.gap_bytes);
+    let has_lost = waits && gaps.sum::<u64>() > 0;
     for member in &recorded.standing.members {
         if let (MemberState::Failed, Some(error)) = (member.state, &member.error) {
-            remarks.push(format!("{error}; the others went on"));
+            let lost = if has_lost {
+                "; what was written on it since its last flush is lost, and is a gap"
+            } else {
+                ""
+            };
+            remarks.push(format!("{error}; the others went on{lost}"));
         }
     }
     if recorded.ended == Ending::Full {

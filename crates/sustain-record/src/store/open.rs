@@ -120,7 +120,8 @@ impl Store {
 
     fn note_tails(&mut self) {
         for (member, tail) in self.members.iter().zip(&self.tails) {
-            if tail.unreadable_blocks > 0 {
+            // Of one that has become smaller it was said that its end is gone.
+            if tail.unreadable_blocks > 0 && !has_lost_its_end(member) {
                 self.notes.push(format!(
                     "{}: {} of the blocks that tell what is on it cannot be read; they count as \
                      empty. Look at the kernel log (dmesg) and at smartctl -x",
@@ -296,17 +297,19 @@ fn agree(one: &Superblock, other: &Superblock) -> bool {
     one.members == other.members && one.geometry.slot_bytes == other.geometry.slot_bytes
 }
 
+fn has_lost_its_end(member: &OpenMember) -> bool {
+    member.target.capacity_bytes.unwrap_or(0) < member.superblock.geometry.member_bytes
+}
+
 /// A member that has become smaller has lost its end.
 fn check_size(member: &OpenMember, mode: Mode, notes: &mut Vec<String>) -> Result<(), RecordError> {
-    let capacity_bytes = member.target.capacity_bytes.unwrap_or(0);
-    let member_bytes = member.superblock.geometry.member_bytes;
-    if capacity_bytes >= member_bytes {
+    if !has_lost_its_end(member) {
         return Ok(());
     }
     let why = format!(
         "it has become smaller since the store was created: {} instead of {}",
-        Size(capacity_bytes),
-        Size(member_bytes)
+        Size(member.target.capacity_bytes.unwrap_or(0)),
+        Size(member.superblock.geometry.member_bytes)
     );
     match mode {
         Mode::Read => {

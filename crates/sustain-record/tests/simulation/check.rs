@@ -87,6 +87,41 @@ pub fn check(bench: &mut Bench, given: Given) {
             checked.bad
         );
     }
+    if given.is_untouched {
+        check_crash(&history, &checked);
+    }
+}
+
+/// What a crash takes is no fault of the store; what was promised is not called so.
+fn check_crash(history: &History, checked: &VerifyResult) {
+    let is_odd = |recorded: &Recorded| recorded.ring || !recorded.failed.is_empty();
+    if history.recordings.iter().any(is_odd) {
+        return;
+    }
+    for bad in &checked.bad {
+        let of_crash = history
+            .recordings
+            .iter()
+            .any(|recorded| Some(recorded.number) == bad.recording && recorded.result.is_none());
+        // Of end marks one is enough, and a half-written one beside it is damaged all the same.
+        let is_of_mark = bad.stream.is_none();
+        assert!(
+            !of_crash || is_of_mark,
+            "a crash is called a fault: {bad:?}"
+        );
+    }
+    for torn in &checked.not_durable {
+        // What left nothing behind has its number used again.
+        let recorded = history
+            .recordings
+            .iter()
+            .rfind(|recorded| Some(recorded.number) == torn.recording);
+        let recorded = recorded.expect("only what was recorded is found");
+        if let (Some(stream), Some(from_byte)) = (torn.stream, torn.from_byte) {
+            let shown = recorded.shown[usize::from(stream)];
+            assert!(from_byte >= shown, "{torn:?} of {shown} that were promised");
+        }
+    }
 }
 
 fn check_numbers(history: &History, found: &[Recording]) {

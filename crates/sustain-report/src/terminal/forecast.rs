@@ -1,9 +1,18 @@
 //! How long a recording goes on until its store is full, and where its members become too slow for
 //! its sources, by a profile of them. Pure; the view of a recording calls it.
+//!
+//! A store's slots lie at places of its members, and the profile knows what these give. The members
+//! are filled as the recorder does it: in the parts that are left of them, as far as each is fast
+//! enough, and beyond that as fast as they are.
+
+mod curve;
 
 use sustain_bench::profile::result::{ProfileResult, ProfileTarget, ProfileTogether};
-use sustain_record::recorder::{MemberState, Standing};
+use sustain_disk::target::TargetKind;
+use sustain_disk::units::Size;
+use sustain_record::recorder::{MemberStanding, MemberState, Standing};
 
+use self::curve::Curve;
 use crate::format::{percent, rate, size, stretch};
 
 /// What is left is gone through in so many steps.
@@ -14,9 +23,31 @@ const ENOUGH: f64 = 0.99;
 /// What is known of a store's members.
 #[derive(Debug, Clone)]
 pub struct Forecast {
-    members: Vec<ProfileTarget>,
-    /// All of them at once, if that was measured.
-    together: Option<ProfileTogether>,
+    members: Vec<Known>,
+    /// All of them at once, if that was measured: by the part of each, 0 to 1.
+    together: Option<Curve>,
+    /// A profile goes on to the last whole one of these.
+    record_bytes: u64,
+}
+
+/// A member that is to be recorded on.
+#[derive(Debug, Clone, Copy)]
+pub struct ForecastMember<'a> {
+    /// As typed.
+    pub name: &'a str,
+    /// What it holds; none where nothing is there yet.
+    pub capacity_bytes: Option<u64>,
+}
+
+/// What is known of a member.
+#[derive(Debug, Clone)]
+struct Known {
+    /// As the store has it.
+    name: String,
+    size_bytes: u64,
+    zones: Curve,
+    /// The zones with their bad spots.
+    places: Curve,
 }
 
 /// What comes.
@@ -37,91 +68,260 @@ pub(super) struct Short {
     part_left: f64,
 }
 
+/// A member while it is filled.
+struct Left<'a> {
+    known: &'a Known,
+    at_byte: f64,
+    bytes: f64,
+}
+
 impl Forecast {
-    /// What a profile says of these members when they are written.
+    /// What a profile says of these members when they are written. `is_same` says whether two names
+    /// mean one thing.
     ///
     /// # Errors
-    /// Names the members that it does not know.
-    pub fn new(profile: &ProfileResult, members: &[String]) -> Result<Forecast, String> {
+    /// Names the member that it does not know, or that it knows in another size.
+    pub fn new(
+        profile: &ProfileResult,
+        members: &[ForecastMember<'_>],
+        is_same: &dyn Fn(&str, &str) -> bool,
+    ) -> Result<Forecast, String> {
         let is_written = |one: &&ProfileTarget| one.direction == "write" && !one.zones.is_empty();
-        let mut known = Vec::new();
-        for name in members {
-            let mut targets = profile.targets.iter().filter(is_written);
-            let found = targets.find(|one| one.name == *name).ok_or_else(|| {
-                format!(
-                    "it has nothing of writing {name}: make one with sustain profile {} --write",
-                    members.join(" ")
-                )
-            })?;
-            known.push(found.clone());
+        let (mut known, mut found_names) = (Vec::new(), Vec::new());
+        for member in members {
+            let targets = || profile.targets.iter().filter(is_written);
+            let by_name = targets().find(|one| one.name == member.name);
+            let found = by_name.or_else(|| targets().find(|one| is_same(&one.name, member.name)));
+            let found = found.ok_or_else(|| lacks(member.name, members))?;
+            check_size(profile, found, member)?;
+            found_names.push(found.name.as_str());
+            known.push(Known::of(member.name, found));
         }
-        let mut together = profile.together.iter();
-        let together = together.find(|one| {
-            let is_all = one.targets.len() == members.len();
-            one.direction == "write" && is_all && !one.zones.is_empty()
+        let is_all = |one: &&ProfileTogether| {
+            one.direction == "write"
+                && !one.zones.is_empty()
+                && one.targets.len() == members.len()
+                && found_names
+                    .iter()
+                    .all(|name| one.targets.iter().any(|target| target == name))
+        };
+        let together = profile.together.iter().find(is_all).map(|one| {
+            let zones = one.zones.iter();
+            Curve::new(zones.map(|zone| (zone.to, zone.rate_bytes_per_s)))
         });
         Ok(Forecast {
             members: known,
-            together: together.cloned(),
+            together,
+            record_bytes: profile.plan.record_size_bytes,
+        })
+    }
+
+    /// What of the store lies where nothing was profiled, in words.
+    pub(super) fn unknown_part(&self, standing: &Standing) -> Option<String> {
+        let beyond = standing.members.iter().filter_map(|member| {
+            let known = self.known(&member.name)?;
+            let is_beyond = member.slots_end_bytes > known.size_bytes + self.record_bytes;
+            is_beyond.then(|| {
+                format!(
+                    "{} was profiled up to {}, and the store goes on to {}",
+                    member.name,
+                    size(known.size_bytes),
+                    size(member.slots_end_bytes)
+                )
+            })
+        });
+        let beyond: Vec<String> = beyond.collect();
+        (!beyond.is_empty()).then(|| {
+            format!(
+                "note: {}; the forecast takes what lies behind for as fast as the last zone of the \
+                 profile",
+                beyond.join("; ")
+            )
         })
     }
 
     /// What comes if the sources offer so much; none where members have no end, or none is known.
     pub(super) fn coming(&self, standing: &Standing, in_rate: f64) -> Option<Coming> {
-        let active = || {
-            let members = standing.members.iter();
-            members.filter(|member| member.state == MemberState::Active)
-        };
-        let mut left = Vec::new();
-        for member in active() {
-            let known = self.known(&member.name)?;
-            let free = member.free_bytes?.min(known.size_bytes) as f64;
-            left.push((known, free, 1.0 - free / known.size_bytes.max(1) as f64));
-        }
-        let free: f64 = left.iter().map(|(_, free, _)| free).sum();
-        if in_rate <= 0.0 || free <= 0.0 {
+        let mut left = self.left(standing)?;
+        let all_bytes: f64 = left.iter().map(|one| one.bytes).sum();
+        if in_rate <= 0.0 || all_bytes <= 0.0 {
             return None;
         }
-        let step_bytes = free / f64::from(STEPS);
-        let (mut time_s, mut short): (f64, Option<Short>) = (0.0, None);
-        for step in 0..STEPS {
-            let done = (f64::from(step) + 0.5) / f64::from(STEPS);
-            let alone = left
-                .iter()
-                .map(|(known, _, from)| zone_rate(known, from + (1.0 - from) * done))
-                .sum::<f64>();
-            let at_once = left.first().and_then(|(_, _, from)| {
-                let together = self.together.as_ref()?;
-                let is_all = left.len() == self.members.len();
-                let place = from + (1.0 - from) * done;
-                is_all.then(|| sum_rate(together, place))
-            });
-            let given = at_once.unwrap_or(alone);
+        let step_bytes = all_bytes / f64::from(STEPS);
+        let mut coming = Coming {
+            full_in_s: 0.0,
+            short: None,
+        };
+        let mut done_bytes = 0.0;
+        // A member's end ends a step, too.
+        for _ in 0..STEPS as usize + left.len() {
+            let left_bytes = all_bytes - done_bytes;
+            let rates = self.rates(&left, step_bytes.min(left_bytes));
+            let given: f64 = rates.iter().sum();
+            if left_bytes < 1.0 || given <= 0.0 {
+                break;
+            }
             if given < ENOUGH * in_rate {
-                let found = short.get_or_insert(Short {
-                    in_s: time_s,
-                    after_bytes: step_bytes * f64::from(step),
+                let found = coming.short.get_or_insert(Short {
+                    in_s: coming.full_in_s,
+                    after_bytes: done_bytes,
                     least_bytes_per_s: given,
-                    part_left: 1.0 - f64::from(step) / f64::from(STEPS),
+                    part_left: left_bytes / all_bytes,
                 });
                 found.least_bytes_per_s = found.least_bytes_per_s.min(given);
             }
-            time_s += step_bytes / given.min(in_rate).max(1.0);
+            let taken = given.min(in_rate);
+            let passed_s = fill(&mut left, &rates, taken, step_bytes / taken);
+            done_bytes += taken * passed_s;
+            coming.full_in_s += passed_s;
         }
-        Some(Coming {
-            full_in_s: time_s,
-            short,
-        })
+        Some(coming)
+    }
+
+    /// What is left of the members that still take data.
+    fn left(&self, standing: &Standing) -> Option<Vec<Left<'_>>> {
+        let members = standing.members.iter();
+        let active = members.filter(|member| member.state == MemberState::Active);
+        active
+            .map(|member: &MemberStanding| {
+                let free_bytes = member.free_bytes?;
+                Some(Left {
+                    known: self.known(&member.name)?,
+                    at_byte: member.slots_end_bytes.saturating_sub(free_bytes) as f64,
+                    bytes: free_bytes as f64,
+                })
+            })
+            .collect()
+    }
+
+    /// What each member gives for the next so many bytes of all of them.
+    fn rates(&self, left: &[Left<'_>], bytes: f64) -> Vec<f64> {
+        let left_bytes: f64 = left.iter().map(|one| one.bytes).sum();
+        let part = if left_bytes > 0.0 {
+            bytes / left_bytes
+        } else {
+            0.0
+        };
+        let at_once = self.at_once(left);
+        let rates = left.iter().map(|one| match one.bytes {
+            0.0 => 0.0,
+            bytes => {
+                let places = &one.known.places;
+                at_once * places.mean_rate(one.at_byte, one.at_byte + part * bytes)
+            }
+        });
+        rates.collect()
+    }
+
+    /// The part that is left of what the members give alone when all of them work at once.
+    fn at_once(&self, left: &[Left<'_>]) -> f64 {
+        let is_all = left.len() == self.members.len() && left.iter().all(|one| one.bytes > 0.0);
+        let Some(together) = self.together.as_ref().filter(|_| is_all) else {
+            return 1.0;
+        };
+        let parts = left
+            .iter()
+            .map(|one| one.at_byte / one.known.size_bytes.max(1) as f64);
+        let place = parts.sum::<f64>() / left.len() as f64;
+        let alone = left
+            .iter()
+            .map(|one| one.known.zones.rate_at(place * one.known.size_bytes as f64));
+        together.rate_at(place) / alone.sum::<f64>()
     }
 
     /// A store made in a directory has a member of a longer name.
-    fn known(&self, member: &str) -> Option<&ProfileTarget> {
+    fn known(&self, member: &str) -> Option<&Known> {
         let mut known = self.members.iter();
         known.find(|one| {
             let rest = member.strip_prefix(one.name.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
     }
+}
+
+fn lacks(name: &str, members: &[ForecastMember<'_>]) -> String {
+    let names: Vec<&str> = members.iter().map(|member| member.name).collect();
+    format!(
+        "it has nothing of writing {name}: make one with sustain profile {} --write",
+        names.join(" ")
+    )
+}
+
+/// A profile of a whole device is of one of that size.
+fn check_size(
+    profile: &ProfileResult,
+    found: &ProfileTarget,
+    member: &ForecastMember<'_>,
+) -> Result<(), String> {
+    let is_device = found.kind == TargetKind::BlockDevice.to_string();
+    let is_whole = is_device && profile.plan.size_bytes.is_none();
+    let Some(capacity_bytes) = member.capacity_bytes.filter(|_| is_whole) else {
+        return Ok(());
+    };
+    if capacity_bytes.abs_diff(found.size_bytes) < profile.plan.record_size_bytes {
+        return Ok(());
+    }
+    Err(format!(
+        "it is of {} of {}, which has {} now: it is of another device. Make one with sustain \
+         profile {} --write",
+        Size(found.size_bytes),
+        member.name,
+        Size(capacity_bytes),
+        member.name
+    ))
+}
+
+impl Known {
+    fn of(name: &str, found: &ProfileTarget) -> Known {
+        let zones = found.zones.iter();
+        let zones = Curve::new(zones.map(|zone| (zone.to_byte as f64, zone.rate_bytes_per_s)));
+        let lasting = found.outliers.iter().filter_map(|outlier| {
+            let is_lasting = matches!(outlier.kind.as_str(), "bad_spot" | "missed_revolutions");
+            let rate = outlier.rate_bytes_per_s.filter(|_| is_lasting)?;
+            Some((outlier.from_byte as f64, outlier.to_byte as f64, rate))
+        });
+        Known {
+            name: name.to_owned(),
+            size_bytes: found.size_bytes,
+            places: zones.with_spots(lasting),
+            zones,
+        }
+    }
+}
+
+/// Fills members for so long, or until the first of them is full: each by the part of all that is
+/// left of it, so that they are full together, and what is too much for one goes to the others. The
+/// answer is how long it was.
+fn fill(left: &mut [Left<'_>], rates: &[f64], taken: f64, at_most_s: f64) -> f64 {
+    let left_bytes: f64 = left.iter().map(|one| one.bytes).sum();
+    let given: f64 = rates.iter().sum();
+    let even: Vec<f64> = left
+        .iter()
+        .zip(rates)
+        .map(|(one, rate)| rate.min(taken * one.bytes / left_bytes))
+        .collect();
+    let even_sum: f64 = even.iter().sum();
+    let (rest, spare) = (taken - even_sum, given - even_sum);
+    // What all give is what each gives.
+    let part = if spare > 0.0 { rest / spare } else { 0.0 };
+    let shares: Vec<f64> = even
+        .iter()
+        .zip(rates)
+        .map(|(even, rate)| even + part * (rate - even))
+        .collect();
+    let until_full = left.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
+    let passed_s = until_full
+        .map(|(one, share)| one.bytes / share)
+        .fold(at_most_s, f64::min);
+    for (one, share) in left.iter_mut().zip(&shares) {
+        let bytes = (share * passed_s).min(one.bytes);
+        one.at_byte += bytes;
+        one.bytes -= bytes;
+        if one.bytes < 1.0 {
+            one.bytes = 0.0;
+        }
+    }
+    passed_s
 }
 
 impl Short {
@@ -147,110 +347,5 @@ impl Short {
     }
 }
 
-fn zone_rate(known: &ProfileTarget, place: f64) -> f64 {
-    let byte = place * known.size_bytes as f64;
-    let mut zones = known.zones.iter();
-    let zone = zones.find(|zone| byte < zone.to_byte as f64);
-    let zone = zone.or(known.zones.last());
-    zone.map_or(0.0, |zone| zone.rate_bytes_per_s)
-}
-
-fn sum_rate(together: &ProfileTogether, place: f64) -> f64 {
-    let mut zones = together.zones.iter();
-    let zone = zones.find(|zone| place < zone.to);
-    let zone = zone.or(together.zones.last());
-    zone.map_or(0.0, |zone| zone.rate_bytes_per_s)
-}
-
 #[cfg(test)]
-mod tests {
-    use sustain_bench::profile::result::ProfileZone;
-    use sustain_record::recorder::{LimitedBy, MemberStanding};
-
-    use super::*;
-
-    const GB: u64 = 1_000_000_000;
-
-    /// The first half gives 60 MB/s, the second 30 MB/s.
-    fn member(name: &str) -> ProfileTarget {
-        let zone = |from_byte, to_byte, rate_bytes_per_s| ProfileZone {
-            from_byte,
-            to_byte,
-            rate_bytes_per_s,
-            points: 10,
-        };
-        ProfileTarget {
-            name: name.to_owned(),
-            kind: "block device".to_owned(),
-            size_bytes: 60 * GB,
-            direction: "write".to_owned(),
-            shape: "zones".to_owned(),
-            verdict: Vec::new(),
-            mean_rate_bytes_per_s: Some(40e6),
-            outer_rate_bytes_per_s: Some(60e6),
-            inner_rate_bytes_per_s: Some(30e6),
-            fall: Some(0.5),
-            noise: 0.01,
-            resolution: 0.01,
-            zones: vec![zone(0, 30 * GB, 60e6), zone(30 * GB, 60 * GB, 30e6)],
-            outliers: Vec::new(),
-            points: Vec::new(),
-            errors: Vec::new(),
-        }
-    }
-
-    fn standing(free_bytes: Option<u64>) -> Standing {
-        Standing {
-            time_s: 1.0,
-            streams: Vec::new(),
-            members: vec![MemberStanding {
-                name: "/dev/sdb".to_owned(),
-                bytes: 0,
-                state: MemberState::Active,
-                rate_bytes_per_s: 0.0,
-                free_bytes,
-                error: None,
-            }],
-            buffer_fill: 0.0,
-            longest_write_ns: 0,
-            limited_by: LimitedBy::Source,
-            flushes: 0,
-            is_over: false,
-        }
-    }
-
-    fn forecast() -> Forecast {
-        Forecast {
-            members: vec![member("/dev/sdb")],
-            together: None,
-        }
-    }
-
-    #[test]
-    fn a_slow_source_fills_the_store_at_its_own_rate() {
-        let coming = forecast().coming(&standing(Some(60 * GB)), 20e6).unwrap();
-        assert!((coming.full_in_s - 3000.0).abs() < 1.0, "{coming:?}");
-        assert_eq!(coming.short, None);
-    }
-
-    #[test]
-    fn a_source_that_is_faster_than_the_inner_zones_is_warned_of() {
-        let coming = forecast().coming(&standing(Some(60 * GB)), 50e6).unwrap();
-        // Half at 50 MB/s, half at 30 MB/s.
-        assert!((coming.full_in_s - 1600.0).abs() < 1.0, "{coming:?}");
-        let short = coming.short.unwrap();
-        assert!((short.in_s - 600.0).abs() < 1.0, "{short:?}");
-        let words = short.words(50e6);
-        assert!(words.contains("after 30 GB more, in 10 min"), "{words}");
-        assert!(words.contains("down to 30.0 MB/s"), "{words}");
-        // What is left lies in the inner zone.
-        let coming = forecast().coming(&standing(Some(15 * GB)), 50e6).unwrap();
-        assert!((coming.full_in_s - 500.0).abs() < 1.0, "{coming:?}");
-        assert!(coming.short.unwrap().words(50e6).contains("offered now"));
-    }
-
-    #[test]
-    fn a_ring_has_no_end_to_forecast() {
-        assert_eq!(forecast().coming(&standing(None), 50e6), None);
-    }
-}
+mod tests;

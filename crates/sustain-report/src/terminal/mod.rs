@@ -20,7 +20,7 @@ pub use compare::{compare_answer, compare_sentence, compare_text};
 pub use devices::devices_text;
 pub use diagnosis::{DiagnoseView, diagnosis_answer, diagnosis_sentence, diagnosis_text};
 pub use dskwtst::dskwtst_line;
-pub use forecast::Forecast;
+pub use forecast::{Forecast, ForecastMember};
 pub use live::{LiveKind, LiveView};
 pub use profile::{ProfileView, profile_answer, profile_text};
 pub use progress::ProgressView;

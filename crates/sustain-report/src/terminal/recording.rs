@@ -4,6 +4,7 @@
 use std::io::Write;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sustain_bench::result::KernelMessage;
 use sustain_record::recorder::{MemberState, Standing};
 use sustain_record::result::{MemberResult, RecordResult, StreamResult};
 
@@ -31,6 +32,8 @@ pub struct RecordView {
     is_made: bool,
     /// What is known of the members' places, if anything.
     forecast: Option<Forecast>,
+    /// Whether it was said what the forecast does not know.
+    is_limit_said: bool,
     /// Whether it was said that they will fall short.
     is_warned: bool,
 }
@@ -62,6 +65,7 @@ impl RecordView {
             rates: (0.0, 0.0),
             is_made: false,
             forecast: None,
+            is_limit_said: false,
             is_warned: false,
         }
     }
@@ -90,6 +94,12 @@ impl RecordView {
             self.before = now;
         }
         let (in_rate, out_rate) = self.rates;
+        let forecast = self.forecast.as_ref();
+        let is_first = !std::mem::replace(&mut self.is_limit_said, true);
+        let unknown = forecast.filter(|_| is_first);
+        if let Some(words) = unknown.and_then(|forecast| forecast.unknown_part(standing)) {
+            self.note(&words);
+        }
         let forecast = self.forecast.as_ref();
         let coming = forecast.and_then(|forecast| forecast.coming(standing, in_rate));
         if let Some(short) = coming.and_then(|coming| coming.short)
@@ -192,16 +202,49 @@ fn time_until_full_s(standing: &Standing, out_rate: f64) -> Option<f64> {
 pub fn record_summary(result: &RecordResult) -> String {
     let mut lines: Vec<String> = result.streams.iter().map(stream_line).collect();
     lines.extend(result.members.iter().map(member_line));
-    let messages = result.system.kernel_messages.iter();
-    lines.extend(messages.map(|said| format!("kernel: at {:.3} s: {}", said.at_s, said.text)));
+    lines.extend(kernel_lines(&result.system.kernel_messages));
     lines.extend(result.notes.iter().map(|note| format!("note: {note}")));
-    lines.push(format!(
-        "recording {} of store {}: {:.3} s of CPU time per GB",
-        result.recording, result.store, result.total.cpu_seconds_per_gb,
-    ));
+    let mut recording = format!("recording {} of store {}", result.recording, result.store);
+    if has_bytes(result) {
+        let cpu_s = result.total.cpu_seconds_per_gb;
+        recording.push_str(&format!(": {cpu_s:.3} s of CPU time per GB"));
+    }
+    lines.push(recording);
     lines.push(record_sentence(result));
     let lines = lines.iter().map(|line| without_controls(line));
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Whether anything was recorded: of nothing there are no rates and no times.
+fn has_bytes(result: &RecordResult) -> bool {
+    result.streams.iter().any(|one| one.recorded_bytes > 0)
+}
+
+/// What the kernel said; what differs in numbers only is said once, with how often. A disk that
+/// fails does so for each request in flight.
+fn kernel_lines(messages: &[KernelMessage]) -> Vec<String> {
+    let mut groups: Vec<(&KernelMessage, usize, f64)> = Vec::new();
+    for said in messages {
+        let alike = groups
+            .iter_mut()
+            .find(|(first, _, _)| without_digits(&first.text).eq(without_digits(&said.text)));
+        match alike {
+            Some((_, count, last_s)) => (*count, *last_s) = (*count + 1, said.at_s),
+            None => groups.push((said, 1, said.at_s)),
+        }
+    }
+    let lines = groups.iter().map(|(first, count, last_s)| {
+        let line = format!("kernel: at {:.3} s: {}", first.at_s, first.text);
+        match count - 1 {
+            0 => line,
+            more => format!("{line} (and {more} alike, the last at {last_s:.3} s)"),
+        }
+    });
+    lines.collect()
+}
+
+fn without_digits(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|character| !character.is_ascii_digit())
 }
 
 fn stream_line(stream: &StreamResult) -> String {
@@ -218,13 +261,21 @@ fn stream_line(stream: &StreamResult) -> String {
             size(bytes)
         ),
     };
-    format!(
-        "stream {}: {} bytes{frames}, {outcome}; written within {}, durable within {} (99.9 %)",
-        stream.name,
-        stream.offered_bytes,
-        latency(stream.written_latency_ns.p99_9),
-        latency(stream.durable_latency_ns.p99_9),
-    )
+    if stream.offered_bytes == 0 {
+        return format!("stream {}: nothing came", stream.name);
+    }
+    let mut line = format!(
+        "stream {}: {} bytes{frames}, {outcome}",
+        stream.name, stream.offered_bytes
+    );
+    if stream.recorded_bytes > 0 {
+        line.push_str(&format!(
+            "; written within {}, durable within {} (99.9 %)",
+            latency(stream.written_latency_ns.p99_9),
+            latency(stream.durable_latency_ns.p99_9),
+        ));
+    }
+    line
 }
 
 fn member_line(member: &MemberResult) -> String {
@@ -233,6 +284,9 @@ fn member_line(member: &MemberResult) -> String {
         (None, "full") => ", full".to_owned(),
         _ => String::new(),
     };
+    if member.bytes == 0 {
+        return format!("member {}: nothing is recorded on it{state}", member.name);
+    }
     format!(
         "member {}: {} ({}) at {}, worst stall {}{state}",
         member.name,
@@ -248,12 +302,15 @@ fn member_line(member: &MemberResult) -> String {
 pub fn record_sentence(result: &RecordResult) -> String {
     let sum = |part: fn(&StreamResult) -> u64| result.streams.iter().map(part).sum::<u64>();
     let (offered, recorded) = (sum(|one| one.offered_bytes), sum(|one| one.recorded_bytes));
-    let rates = format!(
-        "recorded {} in {} ({})",
-        size(recorded),
-        stretch(result.seconds),
-        rate(recorded as f64 / result.seconds.max(1e-9)),
-    );
+    let rates = match recorded {
+        0 => format!("recorded nothing in {}", stretch(result.seconds)),
+        recorded => format!(
+            "recorded {} in {} ({})",
+            size(recorded),
+            stretch(result.seconds),
+            rate(recorded as f64 / result.seconds.max(1e-9)),
+        ),
+    };
     let mut parts = vec![match sum(|one| one.gap_bytes) {
         0 => format!("{rates}, nothing lost"),
         lost => format!("LOST {} of {}: {rates}", size(lost), size(offered)),
@@ -263,7 +320,7 @@ pub fn record_sentence(result: &RecordResult) -> String {
     if !failed.is_empty() {
         parts.push(format!("{} failed", failed.join(" and ")));
     }
-    let durable = result.streams.iter();
+    let durable = result.streams.iter().filter(|one| one.recorded_bytes > 0);
     if let Some(longest_ns) = durable.map(|one| one.durable_latency_ns.p99_9).max() {
         parts.push(format!("durable within {} (99.9 %)", latency(longest_ns)));
     }

@@ -269,6 +269,10 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
     for bad in document.bad.iter().take(BAD_SHOWN) {
         text.push_str(&wrapped(&bad_line(bad), width));
     }
+    for torn in document.not_durable.iter().take(BAD_SHOWN) {
+        let line = range_line("not durable:", torn);
+        text.push_str(&wrapped(&line, width));
+    }
     let more = document.bad.len().saturating_sub(BAD_SHOWN) as u64 + document.bad_unlisted;
     if more > 0 {
         text.push_str(&wrapped(&format!("bad: {more} more, see --json"), width));
@@ -276,9 +280,14 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
     for recording in &document.recordings {
         for stream in &recording.streams {
             let mut parts = vec![format!("{} whole", size(stream.whole_bytes))];
+            let damaged_bytes = stream.hole_bytes.saturating_sub(stream.not_durable_bytes);
             let others = [
                 (stream.gap_bytes, "lost before they reached a member"),
-                (stream.hole_bytes, "damaged or missing"),
+                (damaged_bytes, "damaged or missing"),
+                (
+                    stream.not_durable_bytes,
+                    "lost in a crash before they were durable",
+                ),
                 (stream.overwritten_bytes, "written over by the ring"),
             ];
             for (bytes, what) in others.into_iter().filter(|(bytes, _)| *bytes > 0) {
@@ -295,8 +304,23 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
             text.push_str(&wrapped(&line, width));
         }
     }
-    text.push_str(&wrapped(&verdict(document), width));
+    let mut last = verdict(document);
+    last.push_str(&crash_words(document));
+    text.push_str(&wrapped(&last, width));
     text
+}
+
+/// What a crash took before it was durable is no fault of the store, and should be known.
+fn crash_words(document: &VerifyDocument) -> String {
+    let streams = document.recordings.iter().flat_map(|one| &one.streams);
+    let bytes: u64 = streams.map(|stream| stream.not_durable_bytes).sum();
+    if bytes == 0 {
+        return String::new();
+    }
+    format!(
+        "; {} were on their way when a crash came: the members had not called them durable yet",
+        size(bytes)
+    )
 }
 
 fn verdict(document: &VerifyDocument) -> String {
@@ -312,7 +336,11 @@ fn verdict(document: &VerifyDocument) -> String {
 }
 
 fn bad_line(bad: &BadRange) -> String {
-    let mut line = "bad:".to_owned();
+    range_line("bad:", bad)
+}
+
+fn range_line(what: &str, bad: &BadRange) -> String {
+    let mut line = what.to_owned();
     if let Some(recording) = bad.recording {
         let _ = write!(line, " recording {recording},");
     }
@@ -335,7 +363,7 @@ fn bad_line(bad: &BadRange) -> String {
         }
     }
     let line = line.trim_end_matches(',');
-    let separator = if line == "bad:" { "" } else { ":" };
+    let separator = if line == what { "" } else { ":" };
     format!("{line}{separator} {}", without_controls(&bad.why))
 }
 

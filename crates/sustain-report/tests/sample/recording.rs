@@ -85,6 +85,7 @@ pub fn standing() -> Standing {
         state: MemberState::Active,
         rate_bytes_per_s: 1.0e8,
         free_bytes: Some(200_000_000_000),
+        slots_end_bytes: 250_000_000_000,
         error: None,
     };
     Standing {

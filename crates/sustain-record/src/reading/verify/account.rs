@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::torn::{Torn, divide, goes_on, is_crashed, is_recovered};
 use super::{BAD_MAX, Bad, VerifiedRecording, VerifiedStream};
 use crate::format::{EndNote, Geometry, Kind, Place, Position};
 use crate::opening::Recording;
@@ -49,14 +50,33 @@ pub(super) struct Account<'a> {
     bad: Vec<Bad>,
     /// Flaws that are counted only.
     unlisted: u64,
+    /// Whether a crash has ended it, and all that it has left is there: then what was not durable
+    /// may be torn.
+    may_be_torn: bool,
+    /// By stream how far all was durable, as the appends that were found say.
+    durable_bytes: Vec<u64>,
+    /// What may be torn, unless something durable turns out to be behind it.
+    torn: Vec<Torn>,
     /// Appends without a seal, or with damaged marks, that were told already.
     told: Option<(usize, u64)>,
+}
+
+/// What the check of one recording has found.
+pub(super) struct Checked {
+    pub(super) recording: VerifiedRecording,
+    pub(super) bad: Vec<Bad>,
+    /// More flaws than are listed.
+    pub(super) unlisted: u64,
+    /// What a crash took before it was durable.
+    pub(super) torn: Vec<Bad>,
 }
 
 /// How far the appends of one member have been seen.
 #[derive(Default)]
 struct OnMember {
     last: Option<Arc<Origin>>,
+    /// Its appends up to here were durable.
+    flushed_sequence: u64,
     starts: BTreeSet<Place>,
     starts_missed: BTreeSet<Place>,
     /// Appends that are not there: where, and how much of which stream.
@@ -70,7 +90,13 @@ struct Lost {
 }
 
 impl<'a> Account<'a> {
-    pub(super) fn new(recording: &'a Recording, names: Names, has_laps: bool) -> Account<'a> {
+    /// `is_all_there` says whether no member of the store is missing, or has lost its end.
+    pub(super) fn new(
+        recording: &'a Recording,
+        names: Names,
+        has_laps: bool,
+        is_all_there: bool,
+    ) -> Account<'a> {
         let named = |stream: &crate::opening::StreamSummary| VerifiedStream {
             name: stream.name.clone(),
             ..VerifiedStream::default()
@@ -83,6 +109,9 @@ impl<'a> Account<'a> {
             has_laps,
             bad: Vec::new(),
             unlisted: 0,
+            may_be_torn: is_all_there && is_crashed(recording),
+            durable_bytes: vec![0; recording.streams.len()],
+            torn: Vec::new(),
             told: None,
         }
     }
@@ -95,19 +124,19 @@ impl<'a> Account<'a> {
     pub(super) fn found(&mut self, member: usize, origin: &Arc<Origin>, is_whole: bool) {
         let descriptor = &origin.descriptor;
         let (index, geometry) = self.names.in_scope[member];
+        self.note_durable(member, origin);
+        if descriptor.kind != Kind::Data && !is_whole {
+            let why = "what the start or the end says is damaged".to_owned();
+            let bad = self.bad_of(Some(index), Some(origin.offset_bytes), None, why);
+            self.flaw_or_torn(bad, Some((member, descriptor.sequence)));
+        }
         let on_member = &mut self.members[member];
         if descriptor.kind == Kind::Start {
             on_member.starts.insert(descriptor.place);
         }
         let mut flaws = Vec::new();
-        if descriptor.kind != Kind::Data && !is_whole {
-            flaws.push((
-                origin.offset_bytes,
-                "what the start or the end says is damaged",
-            ));
-        }
         // Of an append of data the seal is looked at where its bytes are returned.
-        if descriptor.kind != Kind::Data && !origin.sealed && !self.recording.open_end {
+        if descriptor.kind != Kind::Data && !origin.sealed && !is_crashed(self.recording) {
             flaws.push((
                 origin.offset_bytes,
                 "the seal of the start or the end is damaged",
@@ -135,7 +164,35 @@ impl<'a> Account<'a> {
         }
         on_member.last = Some(Arc::clone(origin));
         for (offset_bytes, why) in flaws {
-            self.flaw(Some(index), Some(offset_bytes), None, why.to_owned());
+            let bad = self.bad_of(Some(index), Some(offset_bytes), None, why.to_owned());
+            self.flaw(bad);
+        }
+    }
+
+    /// On a member a whole seal lies behind its last append of the recording, and nothing that it
+    /// ends: of data the next append would tell, so it was the end mark. After a crash anything may
+    /// lie there.
+    pub(super) fn headless(&mut self, member: usize, offset_bytes: u64) {
+        if is_crashed(self.recording) {
+            return;
+        }
+        let (index, _) = self.names.in_scope[member];
+        let why = "the end mark is damaged".to_owned();
+        let bad = self.bad_of(Some(index), Some(offset_bytes), None, why);
+        self.flaw(bad);
+    }
+
+    /// What an append says of what was durable when it was made.
+    fn note_durable(&mut self, member: usize, origin: &Origin) {
+        let descriptor = &origin.descriptor;
+        // What recovering wrote says what was found, not what was durable.
+        if descriptor.kind == Kind::End && is_recovered(self.recording) {
+            return;
+        }
+        let flushed = &mut self.members[member].flushed_sequence;
+        *flushed = descriptor.flushed_sequence.max(*flushed);
+        for (durable, position) in self.durable_bytes.iter_mut().zip(&descriptor.positions) {
+            *durable = position.settled_offset_bytes.max(*durable);
         }
     }
 
@@ -164,26 +221,62 @@ impl<'a> Account<'a> {
     pub(super) fn contradictions(&mut self, contradictions: &[Contradiction]) {
         for contradiction in contradictions {
             let origin = &contradiction.origin;
-            self.flaw(
-                Some(origin.member),
-                Some(origin.offset_bytes),
-                Some((contradiction.stream, 0, 0)),
-                "it takes back how far the stream had come before".to_owned(),
-            );
+            let lost = Some((contradiction.stream, 0, 0));
+            let why = "it takes back how far the stream had come before".to_owned();
+            let bad = self.bad_of(Some(origin.member), Some(origin.offset_bytes), lost, why);
+            self.flaw(bad);
         }
     }
 
     /// All parts have come, if it is complete.
-    pub(super) fn finish(mut self, is_complete: bool) -> (VerifiedRecording, Vec<Bad>, u64) {
+    pub(super) fn finish(mut self, is_complete: bool) -> Checked {
         if let (true, Some(end)) = (is_complete, &self.recording.end) {
             self.check_totals(end);
         }
-        let verified = VerifiedRecording {
-            number: self.recording.number,
-            open_end: self.recording.open_end,
-            streams: self.streams,
-        };
-        (verified, self.bad, self.unlisted)
+        let mut torn = Vec::new();
+        for one in std::mem::take(&mut self.torn) {
+            let durable_bytes = self.durable_before(&one);
+            let (durable, undurable) = divide(one.bad, durable_bytes);
+            durable.into_iter().for_each(|bad| self.flaw(bad));
+            torn.extend(undurable);
+        }
+        for (stream, durable_bytes) in self.streams.iter_mut().zip(&self.durable_bytes) {
+            stream.durable_bytes = *durable_bytes;
+        }
+        for bad in &torn {
+            let lost_bytes = bad.to_byte.unwrap_or(0) - bad.from_byte.unwrap_or(0);
+            let stream = bad
+                .stream
+                .and_then(|stream| self.streams.get_mut(usize::from(stream)));
+            if let Some(stream) = stream {
+                stream.torn_bytes += lost_bytes;
+            }
+        }
+        Checked {
+            recording: VerifiedRecording {
+                number: self.recording.number,
+                open_end: self.recording.open_end,
+                streams: self.streams,
+            },
+            bad: self.bad,
+            unlisted: self.unlisted,
+            torn,
+        }
+    }
+
+    /// Below this byte of its stream all was durable; of an append all of it or nothing.
+    fn durable_before(&self, torn: &Torn) -> u64 {
+        match torn.append {
+            Some((member, sequence)) if sequence <= self.members[member].flushed_sequence => {
+                u64::MAX
+            }
+            Some(_) => 0,
+            None => {
+                let stream = torn.bad.stream.map(usize::from);
+                let durable = stream.and_then(|stream| self.durable_bytes.get(stream));
+                durable.copied().unwrap_or(u64::MAX)
+            }
+        }
     }
 
     /// What does not concern the bytes themselves: seal and marks of an append whose bytes count.
@@ -194,7 +287,7 @@ impl<'a> Account<'a> {
         }
         let at = part.offset_bytes();
         // Before a flush a crash may take the seal of an append whose bytes are all there.
-        let needs_seal = !self.recording.open_end;
+        let needs_seal = !is_crashed(self.recording);
         let marks_are_bad = origin.marks.is_none() || origin.marks().is_err();
         let flaws = [
             (
@@ -209,12 +302,9 @@ impl<'a> Account<'a> {
         for (_, why) in flaws.into_iter().filter(|(is_bad, _)| *is_bad) {
             self.told = Some(id);
             let lost = Some((number, at, at));
-            self.flaw(
-                Some(origin.member),
-                Some(origin.offset_bytes),
-                lost,
-                why.to_owned(),
-            );
+            let place = Some(origin.offset_bytes);
+            let bad = self.bad_of(Some(origin.member), place, lost, why.to_owned());
+            self.flaw_or_torn(bad, None);
         }
     }
 
@@ -237,7 +327,32 @@ impl<'a> Account<'a> {
             other => other.to_string(),
         };
         let lost = Some((number, part.offset_bytes(), part.end_bytes()));
-        self.flaw(member, offset_bytes, lost, what);
+        let bad = self.bad_of(member, offset_bytes, lost, what);
+        match why {
+            // A crash leaves no block that cannot be read.
+            HoleReason::Unreadable { .. } => self.flaw(bad),
+            HoleReason::Missing | HoleReason::Damaged { .. } => self.flaw_or_torn(bad, None),
+        }
+    }
+
+    /// A crash may have left it, if nothing of it was durable.
+    fn flaw_or_torn(&mut self, bad: Bad, append: Option<(usize, u64)>) {
+        let torn = Torn { bad, append };
+        let durable_bytes = self.durable_before(&torn);
+        let is_durable = torn.append.is_none()
+            && torn.bad.from_byte < Some(durable_bytes)
+            && torn.bad.to_byte <= Some(durable_bytes);
+        if !self.may_be_torn || is_durable || self.torn.len() >= BAD_MAX {
+            return self.flaw(torn.bad);
+        }
+        match self.torn.last_mut() {
+            Some(last) if last.append.is_none() && torn.append.is_none() => {
+                if !goes_on(&mut last.bad, &torn.bad) {
+                    self.torn.push(torn);
+                }
+            }
+            _ => self.torn.push(torn),
+        }
     }
 
     /// Where a missing stretch lay, if just so much of the stream is missed on some member.
@@ -271,19 +386,20 @@ impl<'a> Account<'a> {
             flaws.push((number as u16, stream.offered, why));
         }
         for (number, at, why) in flaws {
-            self.flaw(None, None, Some((number, at, at)), why.to_owned());
+            let bad = self.bad_of(None, None, Some((number, at, at)), why.to_owned());
+            self.flaw(bad);
         }
     }
 
-    fn flaw(
-        &mut self,
+    fn bad_of(
+        &self,
         member: Option<usize>,
         offset_bytes: Option<u64>,
         lost: Option<(u16, u64, u64)>,
         why: String,
-    ) {
+    ) -> Bad {
         let name = |index: usize| self.names.by_index.get(&index).cloned();
-        let bad = Bad {
+        Bad {
             member: member.and_then(name),
             offset_bytes,
             recording: Some(self.recording.number),
@@ -291,19 +407,13 @@ impl<'a> Account<'a> {
             from_byte: lost.map(|(_, from, _)| from),
             to_byte: lost.map(|(_, _, to)| to),
             why,
-        };
-        // A stretch that is lost for one reason is one flaw.
+        }
+    }
+
+    fn flaw(&mut self, bad: Bad) {
         if let Some(last) = self.bad.last_mut()
-            && lost.is_some_and(|(_, from, to)| from < to)
-            && last.stream == bad.stream
-            && last.to_byte == bad.from_byte
-            && last.from_byte < last.to_byte
-            && last.member == bad.member
-            && last.why == bad.why
-            && last.offset_bytes.is_none()
-            && bad.offset_bytes.is_none()
+            && goes_on(last, &bad)
         {
-            last.to_byte = bad.to_byte;
             return;
         }
         if self.bad.len() < BAD_MAX {

@@ -145,6 +145,7 @@ fn verified(bad: Vec<BadRange>) -> VerifyDocument {
         checked_bytes: 24_200_000,
         bad,
         bad_unlisted: 0,
+        not_durable: Vec::new(),
         recordings: vec![CheckedRecording {
             recording: 3,
             open_end: true,
@@ -155,6 +156,8 @@ fn verified(bad: Vec<BadRange>) -> VerifyDocument {
                 gap_bytes: 2_000_000,
                 hole_bytes: 1_000_000,
                 overwritten_bytes: 0,
+                not_durable_bytes: 0,
+                durable_bytes: 18_000_000,
             }],
         }],
         members: vec![member(0, true)],
@@ -231,6 +234,27 @@ fn a_check_accounts_for_each_stream_and_ends_with_a_verdict() {
     assert!(verify_text(&document, 200).contains("interrupted: 24.2 MB checked so far"));
     document.bad = vec![bad(1)];
     assert!(verify_text(&document, 200).ends_with("24.2 MB checked so far, 1 bad\n"));
+}
+
+#[test]
+fn what_a_crash_took_before_it_was_durable_is_told_and_no_fault() {
+    let mut document = verified(Vec::new());
+    document.not_durable = vec![bad(7)];
+    document.recordings[0].streams[0].not_durable_bytes = 400_000;
+    let text = verify_text(&document, 300);
+    for words in [
+        "not durable: recording 3, stream camera, bytes 700 to 750, member /dev/sdb at byte 28672",
+        "+ 600 kB damaged or missing + 400 kB lost in a crash before they were durable; open end",
+    ] {
+        assert!(text.contains(words), "no {words} in {text}");
+    }
+    assert!(
+        text.ends_with(
+            "ok: 24.2 MB checked, every byte is accounted for; 400 kB were on their way when a \
+             crash came: the members had not called them durable yet\n"
+        ),
+        "{text}"
+    );
 }
 
 #[test]

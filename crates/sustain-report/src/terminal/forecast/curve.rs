@@ -1,0 +1,108 @@
+//! Rates by place, as zones in their order: what a stretch of them gives. Pure; the forecast calls
+//! it.
+
+/// A rate below this is none; it keeps a forecast finite.
+const RATE_MIN: f64 = 1.0;
+
+/// What each place gives. What lies behind the last zone is as that.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Curve {
+    zones: Vec<Zone>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Zone {
+    /// Where it ends.
+    to: f64,
+    rate: f64,
+}
+
+impl Curve {
+    /// Of zones as (end, rate in bytes per second), in the order of place, at least one.
+    pub(super) fn new(zones: impl Iterator<Item = (f64, f64)>) -> Curve {
+        let zones = zones.map(|(to, rate)| Zone {
+            to,
+            rate: rate.max(RATE_MIN),
+        });
+        Curve {
+            zones: zones.collect(),
+        }
+    }
+
+    /// As this, but for spots (from, to, rate) that are slower than their zone.
+    pub(super) fn with_spots(&self, spots: impl Iterator<Item = (f64, f64, f64)>) -> Curve {
+        let spots: Vec<(f64, f64, f64)> = spots.filter(|(from, to, _)| from < to).collect();
+        let mut edges: Vec<f64> = self.zones.iter().map(|zone| zone.to).collect();
+        edges.extend(spots.iter().flat_map(|(from, to, _)| [*from, *to]));
+        edges.sort_by(f64::total_cmp);
+        edges.dedup();
+        let mut from = 0.0;
+        let zones = edges.into_iter().filter(|edge| *edge > 0.0).map(|to| {
+            let middle = (from + to) / 2.0;
+            from = to;
+            let spot = spots
+                .iter()
+                .find(|(from, to, _)| *from <= middle && middle < *to);
+            let rate = spot.map_or_else(|| self.rate_at(middle), |(_, _, rate)| *rate);
+            (to, rate)
+        });
+        Curve::new(zones)
+    }
+
+    /// What this place gives.
+    pub(super) fn rate_at(&self, place: f64) -> f64 {
+        let zone = self.zones.iter().find(|zone| place < zone.to);
+        zone.or(self.zones.last())
+            .map_or(RATE_MIN, |zone| zone.rate)
+    }
+
+    /// What going over this stretch gives: all bytes over all time.
+    pub(super) fn mean_rate(&self, from: f64, to: f64) -> f64 {
+        if to <= from {
+            return self.rate_at(from);
+        }
+        let (mut at, mut time) = (from, 0.0);
+        for zone in self.zones.iter().filter(|zone| zone.to > from) {
+            let end = zone.to.min(to);
+            time += (end - at).max(0.0) / zone.rate;
+            at = at.max(end);
+        }
+        time += (to - at).max(0.0) / self.rate_at(to);
+        (to - from) / time
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve() -> Curve {
+        Curve::new([(100.0, 50.0), (200.0, 25.0)].into_iter())
+    }
+
+    #[test]
+    fn a_stretch_gives_all_its_bytes_over_all_its_time() {
+        let curve = curve();
+        assert_eq!(curve.mean_rate(0.0, 100.0), 50.0);
+        // 1 s and 2 s for 50 each.
+        assert_eq!(curve.mean_rate(50.0, 150.0), 100.0 / 3.0);
+        // What lies behind is as the last zone.
+        assert_eq!(curve.mean_rate(150.0, 400.0), 25.0);
+        assert_eq!(curve.mean_rate(300.0, 400.0), 25.0);
+        assert_eq!((curve.rate_at(99.0), curve.rate_at(100.0)), (50.0, 25.0));
+    }
+
+    #[test]
+    fn spots_are_cut_out_of_their_zones() {
+        let spotted = curve().with_spots([(90.0, 110.0, 10.0), (0.0, 10.0, 5.0)].into_iter());
+        let expected = [
+            (10.0, 5.0),
+            (90.0, 50.0),
+            (100.0, 10.0),
+            (110.0, 10.0),
+            (200.0, 25.0),
+        ];
+        assert_eq!(spotted, Curve::new(expected.into_iter()));
+        assert_eq!(curve().with_spots(std::iter::empty()), curve());
+    }
+}

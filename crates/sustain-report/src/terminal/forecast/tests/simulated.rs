@@ -1,0 +1,233 @@
+//! From a simulated disk to the forecast: the disk is profiled, a store is made on it, recorded to
+//! until it is full, and what was forecast on the way is held against when that was.
+
+use std::path::Path;
+
+use sustain_bench::Stop;
+use sustain_bench::profile::result::ProfileResult;
+use sustain_bench::profile::{ProfilePlan, profile};
+use sustain_disk::buffer::{Buffer, BufferPool};
+use sustain_disk::clock::{Clock, Timestamp, WallClock};
+use sustain_disk::driver::{Driver, DriverSetup, Ending, QueueSetup};
+use sustain_disk::engine::{SharedMachine, SimulatedEngine, SimulatedTarget};
+use sustain_disk::meter::IntervalRule;
+use sustain_disk::simulated::{Machine, MachineFile};
+use sustain_disk::target::{Direction, Target, TargetKind};
+use sustain_host::Roots;
+use sustain_record::recorder::{
+    Durability, Filling, Inlet, MemberSetup, Memory, Polled, RecordFeed, RecordSetup, Standing,
+    StreamSetup, Window,
+};
+use sustain_record::store::{Mode, Store, create_simulated};
+use sustain_session::SimulatedDisk;
+
+use super::{Forecast, ForecastMember, no_alias};
+
+const APPEND_BYTES: usize = 64 << 10;
+const SLOT_BYTES: u32 = 256 << 10;
+const BUFFERS: usize = 32;
+const DEPTH: u32 = 8;
+/// Of such small appends the descriptor is a sixteenth, which an offered rate does not count.
+const NEAR: f64 = 0.04;
+
+/// A disk whose zones, of 8 MB each, give 3 MB/s and 0.4 MB/s less from one to the next.
+fn disk(zones: u32) -> String {
+    let inner = 3.0 - 0.4 * f64::from(zones - 1);
+    let inner = match zones {
+        1 => String::new(),
+        _ => format!("inner_write = \"{inner:.1}MB/s\"\nzones = {zones}\n"),
+    };
+    let capacity = zones * 8;
+    format!("[[disk]]\nname = \"hda\"\ncapacity = \"{capacity}MB\"\nwrite = \"3MB/s\"\n{inner}")
+}
+
+/// What a profile says of the first `size_bytes` of a disk with so many zones.
+fn profiled(zones: u32, size_bytes: Option<u64>) -> ProfileResult {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("machine.toml");
+    std::fs::write(&path, disk(zones)).unwrap();
+    let plan = ProfilePlan {
+        directions: vec![Direction::Write],
+        record_bytes: 16 << 10,
+        budget_ns: 40_000_000_000,
+        size_bytes,
+        ..ProfilePlan::new(vec![format!("sim:{}", path.display())])
+    };
+    profile(&plan, &Roots::default(), &Stop::default(), &mut |_| {}).unwrap()
+}
+
+/// A source with as much as is taken, or with so many bytes per second.
+struct Endless {
+    rate_bytes_per_s: Option<f64>,
+    pool: BufferPool,
+    offset_bytes: u64,
+    is_closed: bool,
+}
+
+impl Endless {
+    fn filled(&mut self, buffer: Buffer, now: Timestamp) -> Polled {
+        let mut filling = Filling::new(buffer);
+        let (count, _) = filling.take(filling.room_bytes(), &[], 0);
+        let filled = filling.finish(0, self.offset_bytes, None, now);
+        self.offset_bytes += count as u64;
+        Polled::Append(filled)
+    }
+}
+
+impl Inlet for Endless {
+    fn poll(&mut self, now: Timestamp) -> Polled {
+        if self.is_closed {
+            return Polled::Ended(Ending::Full);
+        }
+        let due_s = self
+            .rate_bytes_per_s
+            .map(|rate| self.offset_bytes as f64 / rate);
+        let due_at = Timestamp(due_s.map_or(0, |due_s| (due_s * 1e9) as u64));
+        if due_at > now {
+            return Polled::Nothing(Some(due_at));
+        }
+        match self.pool.take() {
+            Some(buffer) => self.filled(buffer, now),
+            None => Polled::Nothing(None),
+        }
+    }
+
+    fn give_back(&mut self, memory: Memory) {
+        if let Memory::Lent(buffer) = memory {
+            self.pool.give(buffer);
+        }
+    }
+
+    fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    fn buffer_fill(&self) -> f64 {
+        0.0
+    }
+}
+
+/// How a recording stood on a store on a disk with so many zones, until it was full.
+fn recorded(zones: u32, rate_bytes_per_s: Option<f64>) -> Vec<Standing> {
+    let clock = Clock::simulated();
+    let file = MachineFile::parse(&disk(zones), Path::new("machine.toml")).unwrap();
+    let capacity_bytes = file.disks[0].capacity_bytes;
+    let machine = [SharedMachine::with_contents(Machine::new(&file, 1), &clock)];
+    let simulated = SimulatedTarget {
+        machine: 0,
+        disk: 0,
+    };
+    let disks = [SimulatedDisk {
+        target: Target {
+            name: "hda".to_owned(),
+            kind: TargetKind::Simulated,
+            file: None,
+            capacity_bytes: Some(capacity_bytes),
+            alignment_bytes: 512,
+            device: None,
+        },
+        simulated,
+    }];
+    create_simulated(&disks, &machine, &clock, SLOT_BYTES).unwrap();
+    let store = Store::open_simulated(&disks, &machine, &clock, Mode::Record).unwrap();
+    let start = clock.now();
+    let setup = RecordSetup {
+        store: store.id,
+        members: MemberSetup::of_store(&store),
+        streams: vec![StreamSetup::plain("main")],
+        recording: store.next_recording(),
+        recording_id: store.id,
+        first_sequence: store.first_sequence(),
+        ring: false,
+        durability: Durability::default(),
+        window: Window {
+            depth: DEPTH,
+            time_ns: 100_000_000,
+        },
+        wall: WallClock::fixed(start, 0),
+        start,
+        tool: "test".to_owned(),
+    };
+    let source = Endless {
+        rate_bytes_per_s,
+        pool: BufferPool::new(BUFFERS, APPEND_BYTES).unwrap(),
+        offset_bytes: 0,
+        is_closed: false,
+    };
+    let mut feed = RecordFeed::new(setup, source).unwrap();
+    let board = feed.board();
+    let engine = SimulatedEngine::new(machine.to_vec(), vec![simulated], clock.clone());
+    let queues = [QueueSetup {
+        targets: vec![0],
+        depth: DEPTH + 2,
+    }];
+    let driver_setup = DriverSetup {
+        start,
+        interval: IntervalRule::Time(1_000_000_000),
+        report_every_ns: 100_000_000,
+        flush_at_end: false,
+    };
+    let mut driver = Driver::new(Box::new(engine), clock.clone(), &queues, driver_setup);
+    let mut standings = Vec::new();
+    let ran = driver.run(&mut feed, &mut |_| standings.push(board.read()));
+    ran.unwrap();
+    feed.close(clock.now());
+    assert_eq!(feed.ending(), Some(Ending::Full));
+    standings.push(board.read());
+    standings
+}
+
+/// Holds what is forecast on the way against the end, while there is anything to speak of left.
+fn assert_forecast(profile: &ProfileResult, standings: &[Standing]) {
+    let member = ForecastMember {
+        name: "hda",
+        capacity_bytes: None,
+    };
+    let forecast = Forecast::new(profile, &[member], &no_alias).unwrap();
+    let end_s = standings.last().unwrap().time_s;
+    let offered = |standing: &Standing| standing.streams[0].offered_bytes as f64;
+    let mut looks = 0;
+    for (index, now) in standings.iter().enumerate() {
+        let before = standings[..index].iter();
+        let Some(before) = before.rev().find(|one| now.time_s - one.time_s >= 1.0) else {
+            continue;
+        };
+        if now.time_s > 0.8 * end_s {
+            break;
+        }
+        let in_rate = (offered(now) - offered(before)) / (now.time_s - before.time_s);
+        let full_at_s = now.time_s + forecast.coming(now, in_rate).unwrap().full_in_s;
+        assert!(
+            (full_at_s / end_s - 1.0).abs() < NEAR,
+            "at {:.1} s: full at {full_at_s:.1} s is forecast, and it was at {end_s:.1} s",
+            now.time_s
+        );
+        looks += 1;
+    }
+    assert!(looks >= 5, "{looks} forecasts");
+}
+
+#[test]
+fn a_store_of_the_size_that_was_profiled_is_full_when_it_was_forecast_to_be() {
+    assert_forecast(&profiled(5, None), &recorded(5, None));
+}
+
+#[test]
+fn a_store_that_is_smaller_than_the_profile_is_full_when_it_was_forecast_to_be() {
+    // The first two of five zones.
+    assert_forecast(&profiled(5, None), &recorded(2, None));
+}
+
+#[test]
+fn a_store_that_is_larger_than_the_profile_is_full_when_it_was_forecast_to_be() {
+    // The first half of a zone was profiled, so all that lies behind is as that; the disk is so.
+    assert_forecast(&profiled(1, Some(4_000_000)), &recorded(1, None));
+    // The last zone is profiled in part.
+    assert_forecast(&profiled(3, Some(20_000_000)), &recorded(3, None));
+}
+
+#[test]
+fn a_source_with_a_rate_of_its_own_is_forecast_to_meet_the_inner_zones() {
+    // Slower than the outer zones, faster than the inner ones.
+    assert_forecast(&profiled(5, None), &recorded(5, Some(2.0e6)));
+}

@@ -259,6 +259,29 @@ fn with_its_profile_a_falling_disk_is_steady() {
 }
 
 #[test]
+fn a_bad_spot_is_in_the_mean_that_measuring_with_a_profile_says() {
+    // A minute's way: the first 6 GB at 160 MB/s, and 400 MB of them at 16 MB/s.
+    let spotted = "[[disk]]\nname = \"hda\"\ncapacity = \"20GB\"\nread = \"160MB/s\"\n\
+                   slow = [{ at = \"3GB\", for = \"400MB\", to = \"16MB/s\" }]\n";
+    let place = Place::with_machine(spotted);
+    let flags = ["profile", "sim:machine.toml", "--read", "--json", "p.json"];
+    place.run(&flags).expect(0);
+    let run = ["--read", "--time", "60s", "--no-confirm", "--profile"];
+    let with = place.simulate(0, &[&run[..], &["p.json"]].concat());
+    let target = &with["targets"][0];
+    // All bytes of the run over all its time.
+    let truth = number(&target["bytes"]) / 60.0;
+    assert!((80e6..125e6).contains(&truth), "{truth}");
+    for judged in [target, &with["total"]] {
+        assert_about(&judged["sustained"]["rate_bytes_per_s"], truth, 4.0);
+    }
+    // The whole disk: 19.6 GB at 160 MB/s, the rest at 16 MB/s.
+    let profile = json_of(&place.read("p.json"));
+    let mean = &profile["targets"][0]["mean_rate_bytes_per_s"];
+    assert_about(mean, 20e9 / (19.6e9 / 160e6 + 0.4e9 / 16e6), 3.0);
+}
+
+#[test]
 fn a_profile_of_another_device_size_or_direction_is_refused_by_name() {
     let place = Place::with_machine(SMALL);
     let target = "sim:machine.toml";

@@ -6,7 +6,7 @@ use sustain_session::System;
 
 use super::fit::{Fit, Flag, Place, fit};
 use super::noise::drift;
-use super::outliers::outliers;
+use super::outliers::{Shown, outliers};
 use super::plan::ProfilePlan;
 use super::result::{
     Host, PROFILE_SCHEMA, ProfilePlanUsed, ProfilePoint, ProfileResult, ProfileTarget,
@@ -277,7 +277,7 @@ impl<'a> Profiled<'a> {
             resolution: fit.resolution,
             zones: zones.collect(),
             outliers: outliers(&points, fit, facts.size_bytes),
-            points,
+            points: points.into_iter().map(|shown| shown.point).collect(),
             errors: errors.collect(),
         };
         target.verdict = words::of_target(&target, fit.shape, fit.is_pausing);
@@ -285,31 +285,32 @@ impl<'a> Profiled<'a> {
     }
 
     /// All that was visited, what failed included.
-    fn points(&self, number: usize, fit: &Fit) -> Vec<ProfilePoint> {
+    fn points(&self, number: usize, fit: &Fit) -> Vec<Shown> {
         let curve = &self.curves[number];
         let size_bytes = self.facts[curve.members[0]].size_bytes;
-        let mut fitted = fit.flags.iter().zip(&fit.values);
+        let mut places = 0..fit.flags.len();
         let mut points = Vec::new();
         for one in &self.positions {
             let rates: Vec<f64> = one.readings[number].iter().map(|rates| rates[0]).collect();
-            let (mut flag, mut value) = (None, None);
-            if !rates.is_empty()
-                && let Some((of_place, rate)) = fitted.next()
-            {
-                (flag, value) = (of_place.map(|flag: Flag| flag.name().to_owned()), *rate);
-            }
+            let place = if rates.is_empty() {
+                None
+            } else {
+                places.next()
+            };
+            let mut flag = place.and_then(|place| fit.flags[place]).map(Flag::name);
             if one.failed[number] {
-                flag = Some("error".to_owned());
+                flag = Some("error");
             } else if rates.is_empty() {
                 continue;
             }
-            points.push(ProfilePoint {
+            let point = ProfilePoint {
                 offset_bytes: curve.offset_bytes(0, one.position, size_bytes),
                 bytes: curve.sample_bytes[0],
                 rates_bytes_per_s: rates,
-                rate_bytes_per_s: value,
-                flag,
-            });
+                rate_bytes_per_s: place.and_then(|place| fit.values[place]),
+                flag: flag.map(str::to_owned),
+            };
+            points.push(Shown { point, place });
         }
         points
     }

@@ -8,6 +8,7 @@
 use super::noise::{NOISE_MIN, noise};
 use super::partition::partition;
 use super::shape::{Shape, shape};
+use super::spots::{BadSpot, bad_spot, runs, time_over};
 
 /// What is slower than its zone falls out by so many standard deviations,
 const FAR_DEVIATIONS: f64 = 5.0;
@@ -98,6 +99,10 @@ pub(super) struct Fit {
     pub(super) shape: Shape,
     /// An effect of the position below this would not have been seen.
     pub(super) resolution: f64,
+    /// By place the rate that it is held against: of the slowest zone that it may lie in.
+    pub(super) held_against: Vec<Option<f64>>,
+    /// The places that are slow whenever they are visited, neighbours as one.
+    pub(super) bad_spots: Vec<BadSpot>,
     /// So many places were disturbed that bad spots cannot be told.
     pub(super) is_pausing: bool,
 }
@@ -139,10 +144,24 @@ impl Fit {
         reach.map(|(_, zone)| zone.rate).reduce(f64::min)
     }
 
-    /// All bytes over all time, going over the whole range once.
+    /// Gathers the places that are slow whenever they are visited.
+    fn with_bad_spots(mut self, places: &[Place]) -> Fit {
+        let is_bad =
+            |flag: &Option<Flag>| matches!(flag, Some(Flag::BadSpot | Flag::MissedRevolutions(_)));
+        let is_bad: Vec<bool> = self.flags.iter().map(is_bad).collect();
+        let runs = runs(&is_bad).into_iter();
+        self.bad_spots = runs
+            .filter_map(|run| {
+                let zone_rate = self.held_against[run.start]?;
+                bad_spot(places, &self.values, run, zone_rate)
+            })
+            .collect();
+        self
+    }
+
+    /// All bytes over all time, going over the whole range once, bad spots included.
     pub(super) fn mean_rate(&self) -> Option<f64> {
-        let zones = self.zones.iter();
-        let time: f64 = zones.map(|zone| (zone.to - zone.from) / zone.rate).sum();
+        let time = time_over(&self.zones, &self.bad_spots);
         (time > 0.0).then(|| 1.0 / time)
     }
 
@@ -198,15 +217,20 @@ pub(super) fn fit(places: &[Place]) -> Fit {
         noise,
         shape,
         resolution,
+        held_against: Vec::new(),
+        bad_spots: Vec::new(),
         is_pausing: false,
     };
-    fit.flags = places
-        .iter()
-        .zip(zones_around)
-        .map(|(place, around)| flag(place, fit.slowest_around(place, around)?, fit.noise))
+    let around = places.iter().zip(zones_around);
+    fit.held_against = around
+        .map(|(place, around)| fit.slowest_around(place, around))
+        .collect();
+    let held = places.iter().zip(&fit.held_against);
+    fit.flags = held
+        .map(|(place, against)| flag(place, (*against)?, fit.noise))
         .collect();
     fit.distrust_spots();
-    fit
+    fit.with_bad_spots(places)
 }
 
 /// `zone_rate` is that of the slowest zone that the place may lie in.
@@ -398,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spot_is_no_zone_and_lowers_no_promise() {
+    fn a_spot_is_no_zone_and_is_in_the_mean_by_its_extent() {
         let spot = |position: f64| (0.495..0.505).contains(&position);
         let found = fit(&places(100, |position| {
             vec![if spot(position) { 5.0 } else { 100.0 }; 2]
@@ -407,7 +431,11 @@ mod tests {
         assert_eq!(found.zones.len(), 1);
         assert_eq!(found.flags[50], Some(Flag::BadSpot));
         assert_eq!(found.flags.iter().flatten().count(), 1);
-        assert!((found.mean_rate().unwrap() - 100.0).abs() < 1e-6);
+        assert_eq!(found.slowest_zone().unwrap().rate.round(), 100.0);
+        // One part in a hundred takes twenty times as long.
+        let mean = found.mean_rate().unwrap();
+        assert!((mean - 100.0 / 1.19).abs() < 1e-6, "{mean}");
+        assert_eq!(found.bad_spots.len(), 1);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod run;
 mod sample;
 mod schedule;
 mod shape;
+mod spots;
 mod together;
 mod words;
 

@@ -87,11 +87,12 @@ pub struct ProfileTarget {
     pub shape: String,
     /// What follows, in plain words, the most important first.
     pub verdict: Vec<String>,
-    /// What going over all of it once gives: all bytes over all time. Null if unknown.
+    /// What going over all of it once gives, bad spots included: all bytes over all time. Null if
+    /// unknown.
     pub mean_rate_bytes_per_s: Option<f64>,
     /// The rate of the first zone.
     pub outer_rate_bytes_per_s: Option<f64>,
-    /// The rate of the slowest zone: what can be promised at every place but the outliers.
+    /// The rate of the slowest zone: what can be promised at every place outside the bad spots.
     pub inner_rate_bytes_per_s: Option<f64>,
     /// How far the slowest zone is below the fastest, 0 to 1.
     pub fall: Option<f64>,
@@ -125,18 +126,30 @@ pub struct ProfileZone {
 /// A place that falls out of its zone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileOutlier {
-    /// The first byte of the samples that show it.
+    /// Its first byte: of what is the place's own as far as the samples tell, half way to those
+    /// that do not show it or within one over its edge; of anything else that of the samples.
     pub from_byte: u64,
-    /// The byte after their last.
+    /// The byte after its last, likewise.
     pub to_byte: u64,
     /// `bad_spot`, `missed_revolutions`, `disturbance` or `error`.
     pub kind: String,
     /// Its rate there, the slowest seen; null if nothing could be read or written.
     pub rate_bytes_per_s: Option<f64>,
-    /// The rate of its zone.
+    /// What going over it gives: all its bytes over all their time. Null for what is not the
+    /// place's own.
+    pub mean_rate_bytes_per_s: Option<f64>,
+    /// The rate that it was held against: of the slowest zone that it may lie in.
     pub zone_rate_bytes_per_s: Option<f64>,
     /// For people.
     pub words: String,
+}
+
+impl ProfileOutlier {
+    /// Whether it is slow whenever it is gone over, and not in passing.
+    #[must_use]
+    pub fn is_of_the_place(&self) -> bool {
+        ["bad_spot", "missed_revolutions"].contains(&self.kind.as_str())
+    }
 }
 
 /// A place that was sampled.

@@ -115,9 +115,8 @@ pub(crate) fn places(plan: &Plan, session: &Session) -> Vec<Places> {
 
 /// Each bad spot with what lies between it and the nearest samples that do not show it.
 fn around_spots(known: &ProfileTarget) -> Vec<(u64, u64)> {
-    let spots = known.outliers.iter().filter(|one| one.is_of_the_place());
     let mut around: Vec<(u64, u64)> = Vec::new();
-    for spot in spots {
+    for spot in known.bad_spots() {
         let points = || known.points.iter();
         let ends = points().map(|point| point.offset_bytes + point.bytes);
         let from = ends.filter(|end| *end <= spot.from_byte).max();
@@ -134,11 +133,7 @@ fn around_spots(known: &ProfileTarget) -> Vec<(u64, u64)> {
 
 /// The target's zones with its bad spots cut in, as (byte after the last, rate).
 fn stretches(known: &ProfileTarget) -> Vec<(u64, f64)> {
-    let spots: Vec<&ProfileOutlier> = known
-        .outliers
-        .iter()
-        .filter(|outlier| outlier.is_of_the_place())
-        .collect();
+    let spots: Vec<&ProfileOutlier> = known.bad_spots().collect();
     let zone_edges = known.zones.iter().map(|zone| zone.to_byte);
     let spot_edges = spots.iter().flat_map(|spot| [spot.from_byte, spot.to_byte]);
     let mut edges: Vec<u64> = zone_edges.chain(spot_edges).collect();

@@ -110,6 +110,43 @@ pub struct ProfileTarget {
     pub errors: Vec<String>,
 }
 
+/// Where only a larger effect of the position would have been seen, flat is too strong a word.
+const POOR_RESOLUTION: f64 = 0.15;
+
+impl ProfileTarget {
+    /// The places that are slow whenever they are gone over, in the order of position.
+    pub fn bad_spots(&self) -> impl Iterator<Item = &ProfileOutlier> {
+        let outliers = self.outliers.iter();
+        outliers.filter(|outlier| outlier.is_of_the_place())
+    }
+
+    /// The least rate within the bad spots, bytes per second; none without bad spots.
+    #[must_use]
+    pub fn least_in_bad_spots(&self) -> Option<f64> {
+        let rates = self.bad_spots().filter_map(|spot| spot.rate_bytes_per_s);
+        rates.reduce(f64::min)
+    }
+
+    /// What going over all of it but the bad spots gives, bytes per second.
+    #[must_use]
+    pub fn mean_outside_bad_spots(&self) -> Option<f64> {
+        let (mut bytes, mut time_s) = (self.size_bytes as f64, 0.0);
+        time_s += bytes / self.mean_rate_bytes_per_s?;
+        for spot in self.bad_spots() {
+            let width = (spot.to_byte - spot.from_byte) as f64;
+            bytes -= width;
+            time_s -= width / spot.mean_rate_bytes_per_s?;
+        }
+        (bytes > 0.0 && time_s > 0.0).then(|| bytes / time_s)
+    }
+
+    /// Whether no effect of the position was seen only because the samples scatter too much.
+    #[must_use]
+    pub fn is_too_noisy(&self) -> bool {
+        self.shape == "flat" && self.resolution > POOR_RESOLUTION
+    }
+}
+
 /// A stretch of one rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileZone {

@@ -92,7 +92,8 @@ fn figures(result: &ProfileResult) -> String {
         "target",
         "going over all of it",
         "at its start",
-        "least, what can be promised",
+        "least outside bad spots",
+        "bad spots",
         "fall",
         "shape",
         "a sample scatters by",
@@ -104,6 +105,7 @@ fn figures(result: &ProfileResult) -> String {
             told(target.mean_rate_bytes_per_s),
             told(target.outer_rate_bytes_per_s),
             told(target.inner_rate_bytes_per_s),
+            spots(target),
             target.fall.map_or_else(String::new, percent),
             shape(target),
             format!("{:.1} %", target.noise * 100.0),
@@ -116,6 +118,7 @@ fn figures(result: &ProfileResult) -> String {
             told(together.outer_rate_bytes_per_s),
             told(together.inner_rate_bytes_per_s),
             String::new(),
+            String::new(),
             match together.shape.as_str() {
                 "free" => "no shared limit".to_owned(),
                 other => other.to_owned(),
@@ -126,8 +129,18 @@ fn figures(result: &ProfileResult) -> String {
     table.markup()
 }
 
+/// `2, as little as 5.00 MB/s`.
+fn spots(target: &ProfileTarget) -> String {
+    match (target.bad_spots().count(), target.least_in_bad_spots()) {
+        (0, _) => "none".to_owned(),
+        (count, Some(least)) => format!("{count}, as little as {}", rate(least)),
+        (count, None) => count.to_string(),
+    }
+}
+
 fn shape(target: &ProfileTarget) -> String {
     match target.shape.as_str() {
+        "flat" if target.is_too_noisy() => "too noisy to tell".to_owned(),
         "zones" => format!("{} zones", target.zones.len()),
         "flat" => format!("flat within {:.1} %", target.resolution * 100.0),
         other => other.to_owned(),

@@ -4,7 +4,7 @@
 use sustain_disk::target::Direction;
 use sustain_session::System;
 
-use super::fit::{Fit, Flag, Place, fit};
+use super::fit::{Fit, Flag, fit};
 use super::noise::drift;
 use super::outliers::{Shown, outliers};
 use super::plan::ProfilePlan;
@@ -14,6 +14,7 @@ use super::result::{
 };
 use super::sample::{Curve, Outcome};
 use super::together::{Shared, Spot, shared};
+use super::visits::Place;
 use super::words;
 use crate::conclude::{engine_name, time_of_day};
 use crate::phase::PhaseOutcome;
@@ -177,7 +178,7 @@ impl<'a> Profiled<'a> {
         (part(from), part(from + curve.sample_bytes[0]))
     }
 
-    /// Positions that a third visit has to decide.
+    /// Positions that another visit has to decide.
     pub(super) fn undecided(&self) -> Vec<f64> {
         let mut positions: Vec<f64> = Vec::new();
         for curve in 0..self.curves.len() {
@@ -185,7 +186,7 @@ impl<'a> Profiled<'a> {
                 continue;
             }
             let (indices, places) = self.places(curve);
-            let undecided = fit(&places).undecided(&places);
+            let undecided = fit(&places).undecided();
             let undecided = undecided.into_iter().map(|place| indices[place]);
             positions.extend(undecided.map(|index| self.positions[index].position));
         }
@@ -273,14 +274,14 @@ impl<'a> Profiled<'a> {
             outer_rate_bytes_per_s: fit.outer_rate(),
             inner_rate_bytes_per_s: fit.slowest_zone().map(|zone| zone.rate),
             fall: fit.fall(),
-            noise: fit.noise,
+            noise: fit.noise.max(fit.value_noise),
             resolution: fit.resolution,
             zones: zones.collect(),
             outliers: outliers(&points, fit, facts.size_bytes),
             points: points.into_iter().map(|shown| shown.point).collect(),
             errors: errors.collect(),
         };
-        target.verdict = words::of_target(&target, fit.shape, fit.is_pausing);
+        target.verdict = words::of_target(&target, fit.shape, fit.can_tell_spots);
         target
     }
 
@@ -341,7 +342,7 @@ impl<'a> Profiled<'a> {
         // Targets scatter apart from each other.
         let squares = alone
             .iter()
-            .map(|one| fits[*one].noise.powi(2))
+            .map(|one| fits[*one].value_noise.powi(2))
             .sum::<f64>();
         let alone_noise = squares.sqrt() / alone.len().max(1) as f64;
         let found = shared(&spots, alone_noise);

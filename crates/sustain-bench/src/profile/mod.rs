@@ -2,7 +2,9 @@
 //! changes, everything twice; zones, places that fall out of them, and what several targets share.
 //! plan -> curves -> schedule -> samples -> fit -> verdict -> result.
 
+mod chance;
 mod conclude;
+mod cut;
 mod event;
 mod fit;
 mod noise;
@@ -17,6 +19,7 @@ mod schedule;
 mod shape;
 mod spots;
 mod together;
+mod visits;
 mod words;
 
 pub use event::{ProfileEvent, ProfileObserver, Sampled, Sampling};

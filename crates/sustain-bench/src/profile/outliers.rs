@@ -1,6 +1,7 @@
 //! The places that fall out of their zone, neighbours as one. Pure; the conclusion calls it.
 
-use super::fit::Fit;
+use super::chance::Seen;
+use super::fit::{Fit, Flag};
 use super::result::{ProfileOutlier, ProfilePoint};
 use super::words;
 
@@ -14,7 +15,7 @@ pub(super) struct Shown {
 /// Neighbours that fall out are one outlier, named by the slowest of them.
 pub(super) fn outliers(shown: &[Shown], fit: &Fit, size_bytes: u64) -> Vec<ProfileOutlier> {
     let mut outliers: Vec<ProfileOutlier> = Vec::new();
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<(Group, Seen)> = Vec::new();
     let mut is_beside = false;
     for one in shown {
         let Some(outlier) = outlier(one, fit, size_bytes) else {
@@ -23,19 +24,25 @@ pub(super) fn outliers(shown: &[Shown], fit: &Fit, size_bytes: u64) -> Vec<Profi
         };
         let group = Group::of(one, fit, &outlier.kind);
         // What failed within a bad spot does not part it.
-        let same = groups.iter().rposition(|other| *other == group);
+        let same = groups.iter().rposition(|(other, _)| *other == group);
         let is_last = same.is_some_and(|same| same + 1 == outliers.len());
         match same.filter(|_| matches!(group, Group::Spot(_)) || is_beside && is_last) {
-            Some(same) => join(&mut outliers[same], outlier),
+            Some(same) => {
+                let is_slower = outlier.rate_bytes_per_s < outliers[same].rate_bytes_per_s;
+                join(&mut outliers[same], outlier, is_slower);
+                if is_slower {
+                    groups[same].1 = seen_of(one, fit);
+                }
+            }
             None => {
                 outliers.push(outlier);
-                groups.push(group);
+                groups.push((group, seen_of(one, fit)));
             }
         }
         is_beside = true;
     }
-    for outlier in &mut outliers {
-        outlier.words = words::of_outlier(outlier, fit.is_pausing);
+    for (outlier, (_, seen)) in outliers.iter_mut().zip(&groups) {
+        outlier.words = words::of_outlier(outlier, *seen);
     }
     outliers
 }
@@ -46,6 +53,7 @@ enum Group {
     /// The number of a bad spot.
     Spot(usize),
     Disturbed,
+    Uncertain,
     Failed,
 }
 
@@ -54,6 +62,7 @@ impl Group {
         match spot_of(shown, fit) {
             _ if kind == "error" => Group::Failed,
             Some(number) => Group::Spot(number),
+            None if kind == Flag::Uncertain.name() => Group::Uncertain,
             None => Group::Disturbed,
         }
     }
@@ -93,10 +102,20 @@ fn outlier(shown: &Shown, fit: &Fit, size_bytes: u64) -> Option<ProfileOutlier> 
     })
 }
 
-/// Adds the next place to an outlier.
-fn join(outlier: &mut ProfileOutlier, next: ProfileOutlier) {
+/// How a place was seen; where no visit came to an end, not at all.
+fn seen_of(shown: &Shown, fit: &Fit) -> Seen {
+    let unseen = Seen {
+        visits: 0,
+        slow: 0,
+        slow_of_two: 0,
+    };
+    shown.place.map_or(unseen, |place| fit.seen[place])
+}
+
+/// Adds the next place to an outlier, which is named by the slower.
+fn join(outlier: &mut ProfileOutlier, next: ProfileOutlier, is_slower: bool) {
     outlier.to_byte = next.to_byte;
-    if next.rate_bytes_per_s < outlier.rate_bytes_per_s {
+    if is_slower {
         *outlier = ProfileOutlier {
             from_byte: outlier.from_byte,
             ..next

@@ -96,7 +96,7 @@ pub struct ProfileTarget {
     pub inner_rate_bytes_per_s: Option<f64>,
     /// How far the slowest zone is below the fastest, 0 to 1.
     pub fall: Option<f64>,
-    /// Standard deviation of a sample, as a part of its rate.
+    /// Standard deviation of a sample, as a part of its rate, disturbances included.
     pub noise: f64,
     /// An effect of the position smaller than this part of the rate would not have been seen.
     pub resolution: f64,
@@ -168,7 +168,8 @@ pub struct ProfileOutlier {
     pub from_byte: u64,
     /// The byte after its last, likewise.
     pub to_byte: u64,
-    /// `bad_spot`, `missed_revolutions`, `disturbance` or `error`.
+    /// `bad_spot`, `missed_revolutions`, `disturbance`, `uncertain` (slow in most visits, or in all
+    /// but no more than chance explains) or `error`.
     pub kind: String,
     /// Its rate there, the slowest seen; null if nothing could be read or written.
     pub rate_bytes_per_s: Option<f64>,
@@ -198,11 +199,11 @@ pub struct ProfilePoint {
     pub bytes: u64,
     /// The rate at each visit, in the order of time.
     pub rates_bytes_per_s: Vec<f64>,
-    /// What it counts with: the middle of its visits, disturbances left out. Null if none came to
+    /// What it counts with: the mean of the visits that are like the fastest. Null if none came to
     /// an end.
     pub rate_bytes_per_s: Option<f64>,
     /// Null, or why it does not belong to its zone: `bad_spot`, `missed_revolutions`,
-    /// `disturbance` or `error`.
+    /// `disturbance`, `uncertain` or `error`.
     pub flag: Option<String>,
 }
 

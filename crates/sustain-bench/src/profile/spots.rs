@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use super::fit::{Place, Zone};
+use super::fit::Zone;
+use super::visits::Place;
 
 /// A sample at the end of a spot lies over its edge if it loses less than this part of what the one
 /// beside it loses.

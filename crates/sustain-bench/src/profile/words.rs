@@ -3,6 +3,7 @@
 
 use sustain_disk::units::{Position, Rate};
 
+use super::chance::Seen;
 use super::fit::{Fit, Flag};
 use super::noise::median;
 use super::result::{ProfileOutlier, ProfileTarget};
@@ -11,6 +12,8 @@ use super::together::{Kind, Shared, Spot};
 
 /// A loss for which other ways of using the targets are worth a word.
 const MUCH: f64 = 0.02;
+/// So many places that were slow in passing are told one by one.
+const LISTED_MAX: usize = 3;
 /// Rates that differ by less than this part are alike.
 const ALIKE: f64 = 0.005;
 
@@ -150,7 +153,7 @@ fn of_slowest(target: &ProfileTarget) -> Option<String> {
 }
 
 /// Of one target alone, the answer first.
-pub(super) fn of_target(target: &ProfileTarget, shape: Shape, is_pausing: bool) -> Vec<String> {
+pub(super) fn of_target(target: &ProfileTarget, shape: Shape, can_tell_spots: bool) -> Vec<String> {
     let figures = (target.mean_rate_bytes_per_s, target.inner_rate_bytes_per_s);
     let (Some(mean), Some(inner)) = figures else {
         let why = target.errors.first().cloned();
@@ -175,33 +178,53 @@ pub(super) fn of_target(target: &ProfileTarget, shape: Shape, is_pausing: bool) 
             words.extend(of_slowest(target));
         }
     }
-    let is_disturbance = |outlier: &ProfileOutlier| outlier.kind == Flag::Disturbance.name();
-    if is_pausing {
-        words.push(of_pauses(target));
-    }
-    let told = target
+    let (passing, lasting): (Vec<_>, Vec<_>) = target
         .outliers
         .iter()
-        .filter(|outlier| !is_pausing || !is_disturbance(outlier));
-    words.extend(told.map(|outlier| outlier.words.clone()));
+        .partition(|one| is_passing(&one.kind));
+    words.extend(lasting.iter().map(|outlier| outlier.words.clone()));
+    if passing.len() > LISTED_MAX {
+        words.push(of_pauses(target, can_tell_spots));
+    } else {
+        words.extend(passing.iter().map(|outlier| outlier.words.clone()));
+    }
     words
 }
 
-fn of_pauses(target: &ProfileTarget) -> String {
-    let disturbed = target
+/// What may be of the time and not of the place.
+fn is_passing(kind: &str) -> bool {
+    [Flag::Disturbance.name(), Flag::Uncertain.name()].contains(&kind)
+}
+
+/// Of a disk that is slow now and then at many places.
+fn of_pauses(target: &ProfileTarget, can_tell_spots: bool) -> String {
+    let flags = target
         .points
         .iter()
-        .filter(|point| point.flag.as_deref() == Some(Flag::Disturbance.name()))
-        .count();
+        .filter_map(|point| point.flag.as_deref());
+    let disturbed = flags.filter(|flag| is_passing(flag)).count();
+    let uncertain = target.outliers.iter();
+    let uncertain = uncertain.filter(|one| one.kind == Flag::Uncertain.name());
+    let told = match uncertain.count() {
+        _ if !can_tell_spots => {
+            "; bad spots cannot be told from that: repeat it while nothing else uses the disk"
+                .to_owned()
+        }
+        0 => String::new(),
+        count => format!(
+            "; at {count} of them it may be the place, which cannot be told: repeat it while \
+             nothing else uses the disk, or with a longer --budget"
+        ),
+    };
     format!(
         "{disturbed} of {} places were slow now and then: the disk pauses by itself, or something \
-         else uses it, and bad spots cannot be told from that; repeat it on an idle disk",
+         else uses it; the rates here are those between the pauses{told}",
         target.points.len()
     )
 }
 
-/// `is_pausing` if so many places were disturbed that it need not be the place.
-pub(super) fn of_outlier(outlier: &ProfileOutlier, is_pausing: bool) -> String {
+/// `seen` is how its slowest place was seen.
+pub(super) fn of_outlier(outlier: &ProfileOutlier, seen: Seen) -> String {
     let mut at = format!("at {}", Position(outlier.from_byte));
     if outlier.is_of_the_place() {
         let width = Position(outlier.to_byte - outlier.from_byte);
@@ -222,14 +245,27 @@ pub(super) fn of_outlier(outlier: &ProfileOutlier, is_pausing: bool) -> String {
             "{at}: {figures} whenever it was visited: a bad spot, with sectors read again or moved \
              elsewhere"
         ),
-        "disturbance" if is_pausing => format!(
-            "{at}: {figures}, as at many places now and then: a pause, or a bad spot, which cannot \
-             be told"
-        ),
+        "uncertain" => format!("{at}: {figures}, {}", of_doubt(seen)),
         "disturbance" => format!(
             "{at}: {figures}, but not in its other visits: a passing disturbance, not the place"
         ),
         _ => format!("{at}: requests failed there; others gave {}", Rate(rate)),
+    }
+}
+
+fn of_doubt(seen: Seen) -> String {
+    match (seen.slow, seen.visits) {
+        (_, 1) => {
+            "in its only visit: a bad spot or something in passing, which cannot be told".to_owned()
+        }
+        (slow, visits) if slow == visits => format!(
+            "in all of its {visits} visits, but so many places are slow now and then that this may \
+             be chance"
+        ),
+        (slow, visits) => format!(
+            "in {slow} of {visits} visits: something in passing, or a place that is slow at times, \
+             which cannot be told"
+        ),
     }
 }
 
@@ -376,18 +412,23 @@ mod tests {
             zone_rate_bytes_per_s: Some(1e8),
             words: String::new(),
         };
-        spot.words = of_outlier(&spot, false);
+        let seen = Seen {
+            visits: 3,
+            slow: 3,
+            slow_of_two: 2,
+        };
+        spot.words = of_outlier(&spot, seen);
         target.outliers = vec![spot];
         target
     }
 
     #[test]
     fn what_is_promised_is_promised_outside_the_bad_spots() {
-        let bare = of_target(&target(&[120.0, 90.0]), Shape::Zones, false);
+        let bare = of_target(&target(&[120.0, 90.0]), Shape::Zones, true);
         let promise = "a full recording gets 100 MB/s on average; 90.0 MB/s can be promised at \
                        every place";
         assert_eq!(bare[0], promise);
-        let words = of_target(&spotted(&[120.0, 90.0]), Shape::Zones, false);
+        let words = of_target(&spotted(&[120.0, 90.0]), Shape::Zones, true);
         for said in [
             "1 bad spot included",
             "outside the bad spot",
@@ -395,7 +436,7 @@ mod tests {
         ] {
             assert!(words[0].contains(said), "no {said:?} in {words:?}");
         }
-        let flat = of_target(&spotted(&[100.0]), Shape::Flat, false);
+        let flat = of_target(&spotted(&[100.0]), Shape::Flat, true);
         assert!(
             flat[0].contains("100 MB/s on average, 1 bad spot included"),
             "{flat:?}"
@@ -406,7 +447,7 @@ mod tests {
 
     #[test]
     fn ends_that_are_alike_neither_fall_nor_rise() {
-        let words = of_target(&target(&[120.0, 60.0, 119.5]), Shape::Zones, false);
+        let words = of_target(&target(&[120.0, 60.0, 119.5]), Shape::Zones, true);
         assert!(words[1].contains("its ends are alike"), "{words:?}");
         assert!(words[1].contains("as far as 60.0 MB/s"), "{words:?}");
         assert!(
@@ -420,9 +461,26 @@ mod tests {
     fn a_flat_curve_is_too_noisy_where_only_a_large_effect_would_show() {
         let mut noisy = target(&[100.0]);
         (noisy.shape, noisy.resolution, noisy.noise) = ("flat".to_owned(), 0.67, 0.3);
-        let said = of_target(&noisy, Shape::Flat, false).remove(0);
+        let said = of_target(&noisy, Shape::Flat, true).remove(0);
         assert!(said.contains("too noisy to tell"), "{said}");
         assert!(said.contains("longer --budget"), "{said}");
         assert!(!said.contains("no effect"), "{said}");
+    }
+
+    #[test]
+    fn a_place_that_was_slow_in_most_visits_is_uncertain() {
+        let seen = |visits, slow| Seen {
+            visits,
+            slow,
+            slow_of_two: 2,
+        };
+        let mut doubtful = spotted(&[100.0]).outliers.remove(0);
+        doubtful.kind = "uncertain".to_owned();
+        let said = of_outlier(&doubtful, seen(3, 2));
+        assert!(said.contains("in 2 of 3 visits"), "{said}");
+        let said = of_outlier(&doubtful, seen(6, 6));
+        assert!(said.contains("may be chance"), "{said}");
+        let said = of_outlier(&doubtful, seen(1, 1));
+        assert!(said.contains("in its only visit"), "{said}");
     }
 }

@@ -13,7 +13,7 @@ use super::result::{
     ProfileTogether, ProfileZone, SharedLimit, TogetherPoint, TogetherZone,
 };
 use super::sample::{Curve, Outcome};
-use super::together::{Shared, Spot, shared};
+use super::together::{Shared, Spot, least_loss, shared};
 use super::visits::Place;
 use super::words;
 use crate::conclude::{engine_name, time_of_day};
@@ -340,10 +340,8 @@ impl<'a> Profiled<'a> {
             })
             .collect();
         // Targets scatter apart from each other.
-        let squares = alone
-            .iter()
-            .map(|one| fits[*one].value_noise.powi(2))
-            .sum::<f64>();
+        let squares = alone.iter().map(|one| fits[*one].value_noise.powi(2));
+        let squares = squares.sum::<f64>();
         let alone_noise = squares.sqrt() / alone.len().max(1) as f64;
         let found = shared(&spots, alone_noise);
         let fit = &fits[number];
@@ -363,7 +361,13 @@ impl<'a> Profiled<'a> {
                 Some(Some(limit)) => limit.kind.name(),
             }
             .to_owned(),
-            verdict: words::of_together(&found, fit, &spots, best_alone.fold(0.0, f64::max)),
+            verdict: words::of_together(
+                &found,
+                fit,
+                &spots,
+                best_alone.fold(0.0, f64::max),
+                least_loss(alone_noise),
+            ),
             mean_rate_bytes_per_s: fit.mean_rate(),
             outer_rate_bytes_per_s: fit.outer_rate(),
             inner_rate_bytes_per_s: fit.slowest_zone().map(|zone| zone.rate),

@@ -297,12 +297,14 @@ fn how_it_collapses(shared: &Shared) -> String {
     }
 }
 
-/// Of all targets at once, the answer first. `best_alone` is the fastest target's rate alone.
+/// Of all targets at once, the answer first. `best_alone` is the fastest target's rate alone; a limit
+/// that costs less than `least_loss` would not have been seen.
 pub(super) fn of_together(
     found: &Option<Option<Shared>>,
     fit: &Fit,
     spots: &[Spot],
     best_alone: f64,
+    least_loss: f64,
 ) -> Vec<String> {
     let Some(mean) = fit.mean_rate() else {
         return vec!["all at once: nothing was measured".to_owned()];
@@ -316,8 +318,9 @@ pub(super) fn of_together(
     let Some(shared) = found else {
         return vec![format!(
             "all at once: {} on average, what they give alone, added up: they share no limit that \
-             binds",
-            Rate(mean)
+             costs {} or more",
+            Rate(mean),
+            percent(least_loss)
         )];
     };
     let until = shared.until.unwrap_or(f64::INFINITY);
@@ -348,9 +351,10 @@ pub(super) fn of_together(
     });
     words.push(match (shared.until, shared.rate) {
         (Some(until), Some(rate)) => format!(
-            "from {} of the way on it no longer binds: there, at {} and below, the curve is smooth \
-             and each gives what it gives alone",
+            "from {} of the way on it no longer binds (a loss below {} would not show): there, at \
+             {} and below, each gives what it gives alone",
             percent(until),
+            percent(shared.resolution),
             Rate(rate)
         ),
         _ => "it binds to the end".to_owned(),

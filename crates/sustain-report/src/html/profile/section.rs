@@ -6,7 +6,7 @@ use super::super::table::{Table, glued};
 use super::super::where_tables::{asked_markup, host};
 use super::{curve_chart, name};
 use crate::ReportError;
-use crate::format::{percent, position, rate, size, stretch};
+use crate::format::{part, percent, position, rate, size, stretch};
 use sustain_bench::profile::result::{ProfileResult, ProfileTarget};
 
 /// Of all at once so much is the answer: what they give, and what they share.
@@ -120,7 +120,7 @@ fn figures(result: &ProfileResult) -> String {
             String::new(),
             String::new(),
             match together.shape.as_str() {
-                "free" => "no shared limit".to_owned(),
+                "free" => "no shared limit seen".to_owned(),
                 other => other.to_owned(),
             },
             format!("{:.1} %", together.noise * 100.0),
@@ -172,15 +172,28 @@ fn words(result: &ProfileResult) -> String {
 }
 
 fn zones(result: &ProfileResult) -> String {
-    let mut table = Table::new(&["target", "from", "to", "rate", "places"]);
+    let mut table = Table::new(&["target", "from", "to", "width", "rate", "places"]);
     for target in result.targets.iter().filter(|one| one.zones.len() > 1) {
         for zone in &target.zones {
             table.row(vec![
                 format!("{}, {}", target.name, target.direction),
                 position(zone.from_byte),
                 position(zone.to_byte),
+                position(zone.to_byte.saturating_sub(zone.from_byte)),
                 rate(zone.rate_bytes_per_s),
                 zone.points.to_string(),
+            ]);
+        }
+    }
+    for together in result.together.iter().filter(|one| one.zones.len() > 1) {
+        for zone in &together.zones {
+            table.row(vec![
+                format!("all at once, {}", together.direction),
+                part(zone.from),
+                part(zone.to),
+                part(zone.to - zone.from),
+                rate(zone.rate_bytes_per_s),
+                String::new(),
             ]);
         }
     }

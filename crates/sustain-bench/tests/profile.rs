@@ -225,7 +225,17 @@ fn a_place_that_fails_is_told_and_the_rest_is_measured() {
     let found = &result.targets[0];
     assert_eq!(found.outliers[0].kind, "error");
     assert_eq!(found.outliers[0].from_byte, 0);
-    assert!(!found.errors.is_empty());
+    assert_eq!(
+        found.errors.len(),
+        1,
+        "once for a place: {:?}",
+        found.errors
+    );
+    assert!(
+        found.errors[0].contains("2 visits of this place"),
+        "{:?}",
+        found.errors
+    );
     assert_eq!(found.zones.len(), 7);
     assert_eq!(result.ended, "done");
 }
@@ -269,6 +279,8 @@ fn a_shared_limit_binds_on_the_outer_zones_only() {
 fn a_limit_that_never_binds_is_none() {
     let result = Bench::new(&two("90MB/s", "noise = \"1%\"")).run();
     assert_eq!(result.together[0].shape, "free");
+    let said = &result.together[0].verdict[0];
+    assert!(said.contains("no limit that costs"), "{said}");
     assert_eq!(result.together[0].shared_limit, None);
 }
 

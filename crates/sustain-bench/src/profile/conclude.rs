@@ -4,6 +4,7 @@
 use sustain_disk::target::Direction;
 use sustain_session::System;
 
+use super::failure::Failure;
 use super::fit::{Fit, Flag, fit};
 use super::noise::drift;
 use super::outliers::{Shown, outliers};
@@ -40,13 +41,6 @@ struct Facts {
     name: String,
     kind: String,
     size_bytes: u64,
-}
-
-/// A request that failed.
-struct Failure {
-    target: usize,
-    direction: Direction,
-    why: String,
 }
 
 /// All that a profile has come to so far.
@@ -142,11 +136,8 @@ impl<'a> Profiled<'a> {
             Outcome::Failed { target, why } => {
                 place.failed[curve] = true;
                 let direction = self.curves[curve].direction;
-                self.failures.push(Failure {
-                    target,
-                    direction,
-                    why,
-                });
+                let failure = Failure::new(target, direction, position, why);
+                failure.join(&mut self.failures);
             }
         }
     }
@@ -262,7 +253,7 @@ impl<'a> Profiled<'a> {
         let failures = self.failures.iter();
         let errors = failures
             .filter(|one| one.target == curve.members[0] && one.direction == curve.direction)
-            .map(|failure| failure.why.clone());
+            .map(Failure::words);
         let mut target = ProfileTarget {
             name: facts.name.clone(),
             kind: facts.kind.clone(),

@@ -6,6 +6,7 @@ mod chance;
 mod conclude;
 mod cut;
 mod event;
+mod failure;
 mod fit;
 mod noise;
 mod open;

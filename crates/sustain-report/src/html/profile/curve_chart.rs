@@ -93,7 +93,7 @@ pub(super) fn curve_chart(result: &ProfileResult, direction: &str, id: String) -
 
 fn caption(together: Option<&ProfileTogether>) -> String {
     let mut words = String::from(
-        "Dots: samples, the middle of their visits. Steps: the zones fitted to them. Red crosses: \
+        "Dots: samples, without visits that were disturbed. Steps: the zones fitted to them. Red crosses: \
          places that fall out of their zone; the grey ones were slow in some visits only, or no more \
          often than chance explains.",
     );

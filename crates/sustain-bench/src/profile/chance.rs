@@ -2,9 +2,9 @@
 //! disturbed now and then. Pure; the fit calls it.
 //!
 //! With a share p of disturbed visits a place is slow in all of v visits with the chance p^v, so of
-//! n places n p^v are expected to be (for p^v small a Poisson count: S. D. Poisson, "Recherches sur
-//! la probabilité des jugements", 1837). Another visit makes that rarer by p, so in doubt a place is
-//! visited again.
+//! n places n p^v are expected to be: a Poisson count (S. D. Poisson, "Recherches sur la
+//! probabilité des jugements", 1837). Another visit makes that rarer by p, so in doubt a place
+//! is visited again.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ const RARE: f64 = 1e-3;
 const VISITS_ENOUGH: usize = 3;
 /// and more than this are not made.
 pub(super) const VISITS_MAX: usize = 6;
-/// In doubt as if half a visit more had been disturbed (H. Jeffreys, "An invariant form for the prior
-/// probability in estimation problems", Proceedings of the Royal Society A 186, 1946).
+/// In doubt as if half a visit more had been disturbed (H. Jeffreys, "An invariant form for the
+/// prior probability in estimation problems", Proceedings of the Royal Society A 186, 1946).
 const JEFFREYS: f64 = 0.5;
 
 /// How a place was seen.

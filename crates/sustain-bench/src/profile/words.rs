@@ -297,8 +297,8 @@ fn how_it_collapses(shared: &Shared) -> String {
     }
 }
 
-/// Of all targets at once, the answer first. `best_alone` is the fastest target's rate alone; a limit
-/// that costs less than `least_loss` would not have been seen.
+/// Of all targets at once, the answer first. `best_alone` is the fastest target's rate alone; a
+/// limit that costs less than `least_loss` would not have been seen.
 pub(super) fn of_together(
     found: &Option<Option<Shared>>,
     fit: &Fit,

@@ -93,14 +93,14 @@ pub(super) fn curve_chart(result: &ProfileResult, direction: &str, id: String) -
 
 fn caption(together: Option<&ProfileTogether>) -> String {
     let mut words = String::from(
-        "Dots: samples, without visits that were disturbed. Steps: the zones fitted to them. Red crosses: \
-         places that fall out of their zone; the grey ones were slow in some visits only, or no more \
-         often than chance explains.",
+        "Dots: samples, without visits that were disturbed. Steps: the zones fitted to them. \
+         Red crosses: places that fall out of their zone; the grey ones were slow in some visits \
+         only, or no more often than chance explains.",
     );
     if together.is_some() {
         words.push_str(
-            " Grey: the sum of all, at once (dots, and a line through their middle) and of each alone (dashed). Shaded: where \
-             a shared limit binds.",
+            " Grey: the sum of all, at once (dots, and a line through their middle) and of each \
+             alone (dashed). Shaded: where a shared limit binds.",
         );
     }
     words

@@ -11,7 +11,7 @@ use crate::judge::Step;
 use crate::judge::places::{Places, even_steps};
 use crate::phase::PhaseOutcome;
 use crate::plan::{At, KnownProfile, Plan, direction_name};
-use crate::profile::result::ProfileTarget;
+use crate::profile::result::{ProfileOutlier, ProfileTarget};
 use crate::session::{OpenTarget, Session};
 
 /// Where the run on a target begins, a whole record from its start.
@@ -106,14 +106,56 @@ pub(crate) fn places(plan: &Plan, session: &Session) -> Vec<Places> {
     let targets = session.targets.iter();
     let known = targets.filter_map(|target| {
         let found = of_target(profile, target, session.direction).ok()?;
-        let zones = found.zones.iter();
-        let zones: Vec<(u64, f64)> = zones
-            .map(|zone| (zone.to_byte, zone.rate_bytes_per_s))
-            .collect();
         let start = start_bytes(plan, target);
-        Some(Places::new(&zones, start, target.size_bytes))
+        let places = Places::new(&stretches(found), start, target.size_bytes);
+        Some(places.blurred(&around_spots(found)))
     });
     known.collect()
+}
+
+/// Each bad spot with what lies between it and the nearest samples that do not show it.
+fn around_spots(known: &ProfileTarget) -> Vec<(u64, u64)> {
+    let mut around: Vec<(u64, u64)> = Vec::new();
+    for spot in known.bad_spots() {
+        let points = || known.points.iter();
+        let ends = points().map(|point| point.offset_bytes + point.bytes);
+        let from = ends.filter(|end| *end <= spot.from_byte).max();
+        let starts = points().map(|point| point.offset_bytes);
+        let to = starts.filter(|start| *start >= spot.to_byte).min();
+        let (from, to) = (from.unwrap_or(0), to.unwrap_or(known.size_bytes));
+        match around.last_mut().filter(|last| from <= last.1) {
+            Some(last) => last.1 = to,
+            None => around.push((from, to)),
+        }
+    }
+    around
+}
+
+/// The target's zones with its bad spots cut in, as (byte after the last, rate).
+fn stretches(known: &ProfileTarget) -> Vec<(u64, f64)> {
+    let spots: Vec<&ProfileOutlier> = known.bad_spots().collect();
+    let zone_edges = known.zones.iter().map(|zone| zone.to_byte);
+    let spot_edges = spots.iter().flat_map(|spot| [spot.from_byte, spot.to_byte]);
+    let mut edges: Vec<u64> = zone_edges.chain(spot_edges).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    let mut from = 0;
+    let mut stretches = Vec::new();
+    for to in edges {
+        let middle = u64::midpoint(from, to);
+        let spot = spots
+            .iter()
+            .find(|spot| (spot.from_byte..spot.to_byte).contains(&middle))
+            .and_then(|spot| spot.mean_rate_bytes_per_s.or(spot.rate_bytes_per_s));
+        let zone = known.zones.iter().find(|zone| middle < zone.to_byte);
+        let zone = zone.or(known.zones.last());
+        let rate = spot.or(zone.map(|zone| zone.rate_bytes_per_s));
+        if let Some(rate) = rate.filter(|rate| *rate > 0.0 && from < to) {
+            stretches.push((to, rate));
+        }
+        from = to;
+    }
+    stretches
 }
 
 /// The sum of all targets in these times, the effect of the position taken out; none without a

@@ -8,7 +8,7 @@
 )]
 
 use sustain_bench::Stop;
-use sustain_bench::profile::result::{ProfileResult, ProfileTarget};
+use sustain_bench::profile::result::{ProfilePoint, ProfileResult, ProfileTarget};
 use sustain_bench::profile::{ProfileEvent, ProfilePlan, profile};
 use sustain_disk::target::Direction;
 use sustain_host::Roots;
@@ -151,18 +151,56 @@ fn a_passing_disturbance_is_no_bad_spot() {
 }
 
 #[test]
-fn a_disk_that_pauses_by_itself_has_no_bad_spots_that_could_be_told() {
-    let keys = "read = \"200MB/s\"\nstall = { every = \"7s\", for = \"300ms\" }";
-    for seed in 0..3 {
+fn a_disk_that_pauses_by_itself_has_no_bad_spots_and_no_zones() {
+    for stall in [
+        "every = \"7s\", for = \"300ms\"",
+        "every = \"3s\", for = \"200ms\"",
+        "every = \"1s\", for = \"100ms\"",
+        "every = \"1s\", for = \"40ms\"",
+    ] {
+        let keys = format!("read = \"200MB/s\"\nnoise = \"0.5%\"\nstall = {{ {stall} }}");
+        for seed in 0..4 {
+            let mut bench = Bench::new(&disk("hda", &keys).replace("80GB", "500GB"));
+            bench.plan.seed = seed;
+            let found = bench.only();
+            let spots: Vec<_> = found.bad_spots().collect();
+            assert!(spots.is_empty(), "{stall}, seed {seed}: {spots:?}");
+            assert_eq!(
+                found.shape, "flat",
+                "{stall}, seed {seed}: {:?}",
+                found.zones
+            );
+            let said = found.verdict.join("; ");
+            assert!(!said.contains("whenever it was visited"), "{said}");
+            if stall.starts_with("every = \"7s\"") {
+                assert!(said.contains("pauses by itself"), "{said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bad_spots_are_found_on_a_disk_that_pauses() {
+    let keys = "read = \"200MB/s\"\nnoise = \"0.5%\"\nstall = { every = \"7s\", for = \"300ms\" }\n\
+                slow = [{ at = \"100GB\", for = \"12GB\", to = \"40MB/s\" }]";
+    for seed in 0..6 {
         let mut bench = Bench::new(&disk("hda", keys).replace("80GB", "500GB"));
         bench.plan.seed = seed;
         let found = bench.only();
-        assert!(!found.outliers.is_empty());
-        assert!(found.outliers.iter().all(|one| one.kind == "disturbance"));
-        let said = found.verdict.join("; ");
-        assert!(said.contains("pauses by itself"), "{said}");
-        assert!(said.contains("bad spots cannot be told"), "{said}");
-        assert!(!said.contains("whenever it was visited"), "{said}");
+        let spots: Vec<_> = found.bad_spots().collect();
+        assert_eq!(spots.len(), 1, "seed {seed}: {spots:?}");
+        let at = (spots[0].from_byte, spots[0].to_byte);
+        assert!(at.0 < 106_000_000_000 && at.1 > 106_000_000_000, "{at:?}");
+        assert_eq!(found.shape, "flat", "seed {seed}: {:?}", found.zones);
+        let visits = |point: &ProfilePoint| point.rates_bytes_per_s.len();
+        let in_spot = found
+            .points
+            .iter()
+            .filter(|one| (at.0..at.1).contains(&one.offset_bytes) && one.flag.is_some());
+        assert!(
+            in_spot.map(visits).max() >= Some(3),
+            "slow twice asks for a third visit"
+        );
     }
 }
 
@@ -187,7 +225,17 @@ fn a_place_that_fails_is_told_and_the_rest_is_measured() {
     let found = &result.targets[0];
     assert_eq!(found.outliers[0].kind, "error");
     assert_eq!(found.outliers[0].from_byte, 0);
-    assert!(!found.errors.is_empty());
+    assert_eq!(
+        found.errors.len(),
+        1,
+        "once for a place: {:?}",
+        found.errors
+    );
+    assert!(
+        found.errors[0].contains("2 visits of this place"),
+        "{:?}",
+        found.errors
+    );
     assert_eq!(found.zones.len(), 7);
     assert_eq!(result.ended, "done");
 }
@@ -231,6 +279,8 @@ fn a_shared_limit_binds_on_the_outer_zones_only() {
 fn a_limit_that_never_binds_is_none() {
     let result = Bench::new(&two("90MB/s", "noise = \"1%\"")).run();
     assert_eq!(result.together[0].shape, "free");
+    let said = &result.together[0].verdict[0];
+    assert!(said.contains("no limit that costs"), "{said}");
     assert_eq!(result.together[0].shared_limit, None);
 }
 

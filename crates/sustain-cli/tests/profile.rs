@@ -74,16 +74,29 @@ fn the_zones_and_the_bad_spot_of_a_disk_are_found() {
 
 #[test]
 fn the_answer_comes_first_and_the_table_after_it() {
-    let place = Place::with_machine(FALLING);
-    let ran = place
-        .run(&["profile", "sim:machine.toml", "--read"])
-        .expect(0);
+    let whole = FALLING.split("slow").next().unwrap();
+    let promise = "on average; 30.0 MB/s can be promised at every place";
+    let falls =
+        "it falls in 4 zones from 60.0 MB/s at its start to 30.0 MB/s at its end, 50 % less";
+    let said = [promise, falls];
+    said_of(whole, &said);
+    let spotted = [
+        "on average, 1 bad spot included; outside the bad spot",
+        "30.0 MB/s can be promised at every place; in the bad spot as little as 5.00 MB/s",
+        falls,
+        "MB wide: 5.00 MB/s where its zone has 50.0 MB/s whenever it was visited: a bad spot",
+    ];
+    said_of(FALLING, &spotted);
+}
+
+/// Fails unless a profile of this machine says all this, before its table.
+#[track_caller]
+fn said_of(toml: &str, words: &[&str]) {
+    let place = Place::with_machine(toml);
+    let ran = place.run(&["profile", "sim:machine.toml", "--read"]);
+    let ran = ran.expect(0);
     let said = unwrapped(&ran.stdout);
-    for words in [
-        "on average; 30.0 MB/s can be promised at every place",
-        "it falls in 4 zones from 60.0 MB/s at its start to 30.0 MB/s at its end, 50 % less",
-        "whenever it was visited: a bad spot",
-    ] {
+    for words in words {
         assert!(said.contains(words), "no {words:?} in {said}");
     }
     let answer = ran.stdout.find("promised").unwrap();
@@ -256,6 +269,29 @@ fn with_its_profile_a_falling_disk_is_steady() {
         assert_about(&sustained["rate_bytes_per_s"], 48.3e6, 2.0);
     }
     assert!(with["notes"].to_string().contains("by p.json"));
+}
+
+#[test]
+fn a_bad_spot_is_in_the_mean_that_measuring_with_a_profile_says() {
+    // A minute's way: the first 6 GB at 160 MB/s, and 400 MB of them at 16 MB/s.
+    let spotted = "[[disk]]\nname = \"hda\"\ncapacity = \"20GB\"\nread = \"160MB/s\"\n\
+                   slow = [{ at = \"3GB\", for = \"400MB\", to = \"16MB/s\" }]\n";
+    let place = Place::with_machine(spotted);
+    let flags = ["profile", "sim:machine.toml", "--read", "--json", "p.json"];
+    place.run(&flags).expect(0);
+    let run = ["--read", "--time", "60s", "--no-confirm", "--profile"];
+    let with = place.simulate(0, &[&run[..], &["p.json"]].concat());
+    let target = &with["targets"][0];
+    // All bytes of the run over all its time.
+    let truth = number(&target["bytes"]) / 60.0;
+    assert!((80e6..125e6).contains(&truth), "{truth}");
+    for judged in [target, &with["total"]] {
+        assert_about(&judged["sustained"]["rate_bytes_per_s"], truth, 4.0);
+    }
+    // The whole disk: 19.6 GB at 160 MB/s, the rest at 16 MB/s.
+    let profile = json_of(&place.read("p.json"));
+    let mean = &profile["targets"][0]["mean_rate_bytes_per_s"];
+    assert_about(mean, 20e9 / (19.6e9 / 160e6 + 0.4e9 / 16e6), 3.0);
 }
 
 #[test]

@@ -65,6 +65,15 @@ pub(crate) fn percent(part: f64) -> String {
     }
 }
 
+/// A place or a width as a part of a whole, where whole percents are too few: `41.3 %`.
+pub(crate) fn part(part: f64) -> String {
+    if part.is_finite() {
+        format!("{:.1} %", part * 100.0)
+    } else {
+        "?".to_owned()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,5 +103,9 @@ mod tests {
     fn parts_are_whole_percents() {
         assert_eq!(percent(0.414), "41 %");
         assert_eq!(percent(f64::NAN), "?");
+        assert_eq!(
+            (part(0.004), part(f64::NAN)),
+            ("0.4 %".to_owned(), "?".to_owned())
+        );
     }
 }

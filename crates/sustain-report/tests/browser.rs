@@ -9,7 +9,7 @@ mod sample;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use sustain_report::html::{measure_html, record_html};
+use sustain_report::html::{measure_html, profile_html, record_html};
 
 /// Added to the page by the test alone: counts what was drawn, once all charts have said so.
 const COUNT_SCRIPT: &str = r#"<script>
@@ -210,6 +210,20 @@ fn curves_of_recordings_are_drawn_and_no_script_fails() {
     assert_eq!(count("shares-0", "bars"), 3, "{charts}");
     assert_eq!(count("members-0", "lines"), 3, "{charts}");
     assert_eq!(count("buffer-0", "lines"), 2, "{charts}");
+}
+
+#[test]
+fn curves_of_profiles_are_drawn_and_no_script_fails() {
+    let Some(found) = open(&profile_html(&[sample::profile::shared()]).unwrap()) else {
+        return;
+    };
+    assert_eq!(found["errors"], serde_json::json!([]));
+    let chart = &found["charts"]["profile-0-0"];
+    assert_eq!(chart["drawn"], "yes", "{found}");
+    // The zones of two targets, what they give alone, and all at once.
+    assert_eq!(chart["lines"], 2 + 1 + 1, "{chart}");
+    // Of 20 places one is bad, and has a mark instead; all at once was visited twice.
+    assert_eq!(chart["points"], 19 + 20 + 1 + 2 * 20, "{chart}");
 }
 
 #[test]

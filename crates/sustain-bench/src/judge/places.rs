@@ -20,6 +20,8 @@ pub struct Places {
     start_bytes: f64,
     /// It goes on at 0 after so many bytes.
     lap_bytes: f64,
+    /// Where a place's rate is known on the whole only, as (first byte, byte after the last).
+    blurred: Vec<(f64, f64)>,
 }
 
 impl Places {
@@ -33,7 +35,50 @@ impl Places {
             slowness: zones.iter().map(|(_, rate)| 1.0 / rate).collect(),
             start_bytes: start_bytes as f64,
             lap_bytes: (lap_bytes as f64).max(1.0),
+            blurred: Vec::new(),
         }
+    }
+
+    /// The same, but within each of these stretches (first byte, byte after the last), ascending
+    /// and apart from each other, rates are known on the whole only: where a bad spot begins and
+    /// ends is known to the distance of the samples. A run is spread evenly over each.
+    #[must_use]
+    pub fn blurred(self, stretches: &[(u64, u64)]) -> Places {
+        let stretches = stretches.iter();
+        let blurred = stretches.map(|(from, to)| (*from as f64, *to as f64));
+        Places {
+            blurred: blurred.collect(),
+            ..self
+        }
+    }
+
+    /// Steps within one blurred stretch are joined.
+    fn joined(&self, steps: &[Step]) -> Vec<Step> {
+        let mut joined: Vec<Step> = Vec::new();
+        let mut last = None;
+        let mut bytes = self.start_bytes;
+        for step in steps {
+            let lap = (bytes / self.lap_bytes).floor();
+            let (from, to) = (bytes, bytes + step.bytes as f64);
+            let (from, to) = (from - lap * self.lap_bytes, to - lap * self.lap_bytes);
+            let mut blurred = self.blurred.iter();
+            // Of no more than one byte, a step that moves nothing lies where it stands.
+            let stretch = blurred.position(|blur| from < blur.1 && to.max(from + 1.0) > blur.0);
+            let stretch = stretch.map(|stretch| (lap as u64, stretch));
+            match joined
+                .last_mut()
+                .filter(|_| stretch.is_some() && stretch == last)
+            {
+                Some(before) => {
+                    before.end_s = step.end_s;
+                    before.bytes += step.bytes;
+                }
+                None => joined.push(*step),
+            }
+            last = stretch;
+            bytes += step.bytes as f64;
+        }
+        joined
     }
 
     /// The time that all bytes from 0 to this position take.
@@ -63,7 +108,7 @@ impl Places {
 
     /// The running total as if all places were alike.
     fn even(&self, steps: &[Step]) -> Option<Curve> {
-        let curve = Curve::new(steps)?;
+        let curve = Curve::new(&self.joined(steps))?;
         let expected_s = self.expected_s(curve.total_bytes());
         if expected_s <= 0.0 {
             return Some(curve);
@@ -139,6 +184,24 @@ mod tests {
         // All of it in the first zone.
         let places = Places::new(&ZONES, 0, 40_000);
         assert_eq!(even_steps(&[(steps.clone(), &places)], &steps), steps);
+    }
+
+    #[test]
+    fn where_a_spot_begins_need_not_be_known_exactly() {
+        let truth = [(10_000, 1000.0), (12_000, 100.0), (40_000, 1000.0)];
+        let known = [(10_500, 1000.0), (12_500, 100.0), (40_000, 1000.0)];
+        let steps = run(&truth, 0, 40);
+        let mean = steps.iter().map(|step| step.bytes).sum::<u64>() as f64 / 40.0;
+        let worst = |places: &Places| {
+            let even = even_steps(&[(steps.clone(), places)], &steps);
+            let far = even
+                .iter()
+                .map(|step| (step.bytes as f64 / mean - 1.0).abs());
+            far.fold(0.0, f64::max)
+        };
+        let sharp = Places::new(&known, 0, 40_000);
+        assert!(worst(&sharp) > 0.5);
+        assert!(worst(&sharp.blurred(&[(9_000, 13_000)])) < 0.02);
     }
 
     #[test]

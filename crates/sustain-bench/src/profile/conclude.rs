@@ -4,16 +4,18 @@
 use sustain_disk::target::Direction;
 use sustain_session::System;
 
-use super::fit::{Fit, Flag, Place, fit};
+use super::failure::Failure;
+use super::fit::{Fit, Flag, fit};
 use super::noise::drift;
-use super::outliers::outliers;
+use super::outliers::{Shown, outliers};
 use super::plan::ProfilePlan;
 use super::result::{
     Host, PROFILE_SCHEMA, ProfilePlanUsed, ProfilePoint, ProfileResult, ProfileTarget,
     ProfileTogether, ProfileZone, SharedLimit, TogetherPoint, TogetherZone,
 };
 use super::sample::{Curve, Outcome};
-use super::together::{Shared, Spot, shared};
+use super::together::{Shared, Spot, least_loss, shared};
+use super::visits::Place;
 use super::words;
 use crate::conclude::{engine_name, time_of_day};
 use crate::phase::PhaseOutcome;
@@ -39,13 +41,6 @@ struct Facts {
     name: String,
     kind: String,
     size_bytes: u64,
-}
-
-/// A request that failed.
-struct Failure {
-    target: usize,
-    direction: Direction,
-    why: String,
 }
 
 /// All that a profile has come to so far.
@@ -141,11 +136,8 @@ impl<'a> Profiled<'a> {
             Outcome::Failed { target, why } => {
                 place.failed[curve] = true;
                 let direction = self.curves[curve].direction;
-                self.failures.push(Failure {
-                    target,
-                    direction,
-                    why,
-                });
+                let failure = Failure::new(target, direction, position, why);
+                failure.join(&mut self.failures);
             }
         }
     }
@@ -177,7 +169,7 @@ impl<'a> Profiled<'a> {
         (part(from), part(from + curve.sample_bytes[0]))
     }
 
-    /// Positions that a third visit has to decide.
+    /// Positions that another visit has to decide.
     pub(super) fn undecided(&self) -> Vec<f64> {
         let mut positions: Vec<f64> = Vec::new();
         for curve in 0..self.curves.len() {
@@ -185,7 +177,7 @@ impl<'a> Profiled<'a> {
                 continue;
             }
             let (indices, places) = self.places(curve);
-            let undecided = fit(&places).undecided(&places);
+            let undecided = fit(&places).undecided();
             let undecided = undecided.into_iter().map(|place| indices[place]);
             positions.extend(undecided.map(|index| self.positions[index].position));
         }
@@ -261,7 +253,7 @@ impl<'a> Profiled<'a> {
         let failures = self.failures.iter();
         let errors = failures
             .filter(|one| one.target == curve.members[0] && one.direction == curve.direction)
-            .map(|failure| failure.why.clone());
+            .map(Failure::words);
         let mut target = ProfileTarget {
             name: facts.name.clone(),
             kind: facts.kind.clone(),
@@ -273,43 +265,44 @@ impl<'a> Profiled<'a> {
             outer_rate_bytes_per_s: fit.outer_rate(),
             inner_rate_bytes_per_s: fit.slowest_zone().map(|zone| zone.rate),
             fall: fit.fall(),
-            noise: fit.noise,
+            noise: fit.noise.max(fit.value_noise),
             resolution: fit.resolution,
             zones: zones.collect(),
             outliers: outliers(&points, fit, facts.size_bytes),
-            points,
+            points: points.into_iter().map(|shown| shown.point).collect(),
             errors: errors.collect(),
         };
-        target.verdict = words::of_target(&target, fit.shape, fit.is_pausing);
+        target.verdict = words::of_target(&target, fit.shape, fit.can_tell_spots);
         target
     }
 
     /// All that was visited, what failed included.
-    fn points(&self, number: usize, fit: &Fit) -> Vec<ProfilePoint> {
+    fn points(&self, number: usize, fit: &Fit) -> Vec<Shown> {
         let curve = &self.curves[number];
         let size_bytes = self.facts[curve.members[0]].size_bytes;
-        let mut fitted = fit.flags.iter().zip(&fit.values);
+        let mut places = 0..fit.flags.len();
         let mut points = Vec::new();
         for one in &self.positions {
             let rates: Vec<f64> = one.readings[number].iter().map(|rates| rates[0]).collect();
-            let (mut flag, mut value) = (None, None);
-            if !rates.is_empty()
-                && let Some((of_place, rate)) = fitted.next()
-            {
-                (flag, value) = (of_place.map(|flag: Flag| flag.name().to_owned()), *rate);
-            }
+            let place = if rates.is_empty() {
+                None
+            } else {
+                places.next()
+            };
+            let mut flag = place.and_then(|place| fit.flags[place]).map(Flag::name);
             if one.failed[number] {
-                flag = Some("error".to_owned());
+                flag = Some("error");
             } else if rates.is_empty() {
                 continue;
             }
-            points.push(ProfilePoint {
+            let point = ProfilePoint {
                 offset_bytes: curve.offset_bytes(0, one.position, size_bytes),
                 bytes: curve.sample_bytes[0],
                 rates_bytes_per_s: rates,
-                rate_bytes_per_s: value,
-                flag,
-            });
+                rate_bytes_per_s: place.and_then(|place| fit.values[place]),
+                flag: flag.map(str::to_owned),
+            };
+            points.push(Shown { point, place });
         }
         points
     }
@@ -338,10 +331,8 @@ impl<'a> Profiled<'a> {
             })
             .collect();
         // Targets scatter apart from each other.
-        let squares = alone
-            .iter()
-            .map(|one| fits[*one].noise.powi(2))
-            .sum::<f64>();
+        let squares = alone.iter().map(|one| fits[*one].value_noise.powi(2));
+        let squares = squares.sum::<f64>();
         let alone_noise = squares.sqrt() / alone.len().max(1) as f64;
         let found = shared(&spots, alone_noise);
         let fit = &fits[number];
@@ -361,7 +352,13 @@ impl<'a> Profiled<'a> {
                 Some(Some(limit)) => limit.kind.name(),
             }
             .to_owned(),
-            verdict: words::of_together(&found, fit, &spots, best_alone.fold(0.0, f64::max)),
+            verdict: words::of_together(
+                &found,
+                fit,
+                &spots,
+                best_alone.fold(0.0, f64::max),
+                least_loss(alone_noise),
+            ),
             mean_rate_bytes_per_s: fit.mean_rate(),
             outer_rate_bytes_per_s: fit.outer_rate(),
             inner_rate_bytes_per_s: fit.slowest_zone().map(|zone| zone.rate),

@@ -1,61 +1,20 @@
 //! From the samples of one curve to its zones, the places that fall out of them, and its shape.
 //! Pure; the conclusion calls it for each target alone, and for the sum of all.
 //!
-//! Places are first cut into stretches of one level (`partition`). A stretch that is short and
-//! slower than both its neighbours is no zone but a spot: it is taken out, and the rest is cut
-//! anew; so is a sample that lies over the edge between two zones. Whether what is left are zones or a smooth fall is decided by the Schwarz criterion.
+//! Places are cut into zones (`cut`); whether those are zones or a smooth fall is decided by the
+//! Schwarz criterion (`shape`). What is slower than its zone is the place's own or the time's
+//! (`chance`).
 
-use super::noise::{NOISE_MIN, noise};
-use super::partition::partition;
+use super::chance::{Seen, Suspect, can_be_told, disturbed_share, longest_run, suspects};
+use super::cut::Cut;
+use super::noise::noise;
 use super::shape::{Shape, shape};
+use super::spots::{BadSpot, bad_spot, runs, time_over};
+use super::visits::{Place, is_far, scatter};
 
-/// What is slower than its zone falls out by so many standard deviations,
-const FAR_DEVIATIONS: f64 = 5.0;
-/// and by this part of the zone's rate.
-const FAR: f64 = 0.10;
-/// A spot takes no more than this part of the target; what is longer is a zone.
-const SPOT_SPAN_MAX: f64 = 0.03;
-/// At either end a zone may be short. Only what is below this part of its neighbour is a spot.
-const END_SPOT: f64 = 0.7;
-/// What lies over an edge takes no more than so many samples.
-const EDGE_SAMPLES: f64 = 2.5;
 /// Whole revolutions: a rate is this near to a half, a third or a fourth.
 const REVOLUTION_TOLERANCE: f64 = 0.06;
 const REVOLUTIONS: [f64; 3] = [2.0, 3.0, 4.0];
-/// With more than this part of the places disturbed, some are so in every visit by chance.
-const DISTURBED_MAX: f64 = 0.03;
-/// Taking spots out may uncover others.
-const ROUNDS: usize = 3;
-
-/// One place, and what each visit gave.
-#[derive(Debug, Clone)]
-pub(super) struct Place {
-    /// Where its sample begins and ends, as parts of the target.
-    pub(super) from: f64,
-    pub(super) to: f64,
-    /// Rates in the order of time, above zero.
-    pub(super) visits: Vec<f64>,
-}
-
-impl Place {
-    /// What it counts with. Nothing makes a place too fast, so of two visits the faster counts; a
-    /// third decides.
-    fn value(&self) -> Option<f64> {
-        let mut visits = self.visits.clone();
-        visits.sort_by(f64::total_cmp);
-        match visits[..] {
-            [] => None,
-            [first, second] if is_alike(first, second) => Some((first * second).sqrt()),
-            [_, second] => Some(second),
-            _ => Some(visits[visits.len() / 2]),
-        }
-    }
-}
-
-fn is_alike(slower: f64, faster: f64) -> bool {
-    faster - slower <= FAR * faster
-}
-
 /// Why a place does not belong to its zone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Flag {
@@ -63,8 +22,10 @@ pub(super) enum Flag {
     BadSpot,
     /// The same, at a whole part of its zone's rate.
     MissedRevolutions(u32),
-    /// Slow in some visits only, or where so many are that it need not be the place.
+    /// Slow in some visits only.
     Disturbance,
+    /// Slow in most visits, or in all of them but no more than chance explains.
+    Uncertain,
 }
 
 impl Flag {
@@ -73,6 +34,7 @@ impl Flag {
             Flag::BadSpot => "bad_spot",
             Flag::MissedRevolutions(_) => "missed_revolutions",
             Flag::Disturbance => "disturbance",
+            Flag::Uncertain => "uncertain",
         }
     }
 }
@@ -94,37 +56,40 @@ pub(super) struct Fit {
     pub(super) flags: Vec<Option<Flag>>,
     /// What each place counts with, where it was visited.
     pub(super) values: Vec<Option<f64>>,
+    /// The standard deviation of one visit where nothing disturbs it, as a part of its rate,
     pub(super) noise: f64,
+    /// and of a place's value, with the disturbances that it cannot know of.
+    pub(super) value_noise: f64,
     pub(super) shape: Shape,
     /// An effect of the position below this would not have been seen.
     pub(super) resolution: f64,
-    /// So many places were disturbed that bad spots cannot be told.
-    pub(super) is_pausing: bool,
+    /// By place the rate that it is held against: of the slowest zone that it may lie in.
+    pub(super) held_against: Vec<Option<f64>>,
+    /// The places that are slow whenever they are visited, neighbours as one.
+    pub(super) bad_spots: Vec<BadSpot>,
+    /// How each place was seen,
+    pub(super) seen: Vec<Seen>,
+    /// and those that were slow whenever they were visited, bad or by chance.
+    pub(super) suspects: Vec<Suspect>,
+    /// Visits are disturbed so seldom that bad spots can be told from that.
+    pub(super) can_tell_spots: bool,
 }
 
 impl Fit {
-    /// Whether a rate is slower than that of its zone by more than chance.
-    fn is_far(noise: f64, rate: f64, zone_rate: f64) -> bool {
-        (zone_rate / rate).ln() > (FAR_DEVIATIONS * noise).max(-(1.0 - FAR).ln())
-    }
-
     /// The zone at a place.
     pub(super) fn zone_at(&self, position: f64) -> Option<&Zone> {
         let mut zones = self.zones.iter();
         zones.find(|zone| position < zone.to).or(self.zones.last())
     }
 
-    /// Where many places are slow now and then, those that were so whenever they were visited may
-    /// be chance.
-    fn distrust_spots(&mut self) {
-        let flags = self.flags.iter().flatten();
-        let disturbed = flags.filter(|flag| **flag == Flag::Disturbance).count();
+    /// Tells what is the place's own from what chance explains.
+    fn judge_spots(&mut self) {
+        let always: Vec<bool> = self.seen.iter().map(Seen::is_always_slow).collect();
+        self.suspects = suspects(runs(&always), &self.seen);
         let visited = self.values.iter().flatten().count();
-        self.is_pausing = disturbed as f64 > DISTURBED_MAX * visited as f64;
-        if self.is_pausing {
-            for flag in self.flags.iter_mut().flatten() {
-                *flag = Flag::Disturbance;
-            }
+        self.can_tell_spots = can_be_told(visited, disturbed_share(&self.seen));
+        for suspect in self.suspects.iter().filter(|suspect| !suspect.is_bad) {
+            self.flags[suspect.places.clone()].fill(Some(Flag::Uncertain));
         }
     }
 
@@ -139,10 +104,21 @@ impl Fit {
         reach.map(|(_, zone)| zone.rate).reduce(f64::min)
     }
 
-    /// All bytes over all time, going over the whole range once.
+    /// Gathers the places that are slow whenever they are visited.
+    fn with_bad_spots(mut self, places: &[Place]) -> Fit {
+        let bad = self.suspects.iter().filter(|suspect| suspect.is_bad);
+        self.bad_spots = bad
+            .filter_map(|suspect| {
+                let zone_rate = self.held_against[suspect.places.start]?;
+                bad_spot(places, &self.values, suspect.places.clone(), zone_rate)
+            })
+            .collect();
+        self
+    }
+
+    /// All bytes over all time, going over the whole range once, bad spots included.
     pub(super) fn mean_rate(&self) -> Option<f64> {
-        let zones = self.zones.iter();
-        let time: f64 = zones.map(|zone| (zone.to - zone.from) / zone.rate).sum();
+        let time = time_over(&self.zones, &self.bad_spots);
         (time > 0.0).then(|| 1.0 / time)
     }
 
@@ -161,12 +137,17 @@ impl Fit {
         Some(1.0 - self.slowest_zone()?.rate / fastest)
     }
 
-    /// Places at which one visit was slow and another was not, and nothing has decided yet.
-    pub(super) fn undecided(&self, places: &[Place]) -> Vec<usize> {
-        let all = places.iter().enumerate();
-        all.filter(|(_, place)| place.visits.len() == 2)
-            .filter(|(index, _)| self.flags[*index] == Some(Flag::Disturbance))
-            .map(|(index, _)| index)
+    /// Places that are to be visited again: those that may be bad spots; when these are decided,
+    /// those that were slow in one of two visits.
+    pub(super) fn undecided(&self) -> Vec<usize> {
+        let suspects = self.suspects.iter();
+        let wanted: Vec<usize> = suspects.filter_map(|one| one.next(&self.seen)).collect();
+        if !wanted.is_empty() {
+            return wanted;
+        }
+        let seen = self.seen.iter().enumerate();
+        seen.filter(|(_, seen)| seen.visits == 2 && seen.slow == 1)
+            .map(|(place, _)| place)
             .collect()
     }
 }
@@ -175,193 +156,82 @@ impl Fit {
 pub(super) fn fit(places: &[Place]) -> Fit {
     let visits: Vec<Vec<f64>> = places.iter().map(|place| place.visits.clone()).collect();
     let noise = noise(&visits);
-    let values: Vec<Option<f64>> = places.iter().map(Place::value).collect();
+    let values: Vec<Option<f64>> = places.iter().map(|place| place.value(noise)).collect();
     let known: Vec<usize> = (0..places.len())
         .filter(|index| values[*index].is_some())
         .collect();
-    let repeats = visits.iter().map(Vec::len).sum::<usize>() as f64 / known.len().max(1) as f64;
+    let scatter = scatter(&visits, noise);
+    let value_noise = scatter.noise;
     let cut = Cut {
         places,
         values: &values,
-        noise: (noise / repeats.max(1.0).sqrt()).max(NOISE_MIN),
+        noise: value_noise,
+        chance_run: longest_run(known.len(), scatter.disturbed),
     };
     let (regular, stretches) = cut.without_spots(known);
     let zones = cut.zones(&regular, &stretches);
     let positions: Vec<f64> = regular.iter().map(|place| cut.middle(*place)).collect();
     let logs: Vec<f64> = regular.iter().map(|place| cut.log(*place)).collect();
     let zones_around = cut.zones_around(&regular, &stretches);
-    let (shape, resolution) = shape(&positions, &logs, &stretches, cut.noise);
+    let (shape, resolution) = shape(&positions, &logs, &stretches, value_noise);
     let mut fit = Fit {
         zones,
         flags: Vec::new(),
         values,
         noise,
+        value_noise,
         shape,
         resolution,
-        is_pausing: false,
+        held_against: Vec::new(),
+        bad_spots: Vec::new(),
+        seen: Vec::new(),
+        suspects: Vec::new(),
+        can_tell_spots: true,
     };
-    fit.flags = places
-        .iter()
-        .zip(zones_around)
-        .map(|(place, around)| flag(place, fit.slowest_around(place, around)?, fit.noise))
+    let around = places.iter().zip(zones_around);
+    fit.held_against = around
+        .map(|(place, around)| fit.slowest_around(place, around))
         .collect();
-    fit.distrust_spots();
-    fit
+    let held = || places.iter().zip(&fit.held_against);
+    fit.seen = held()
+        .map(|(place, against)| seen(place, *against, noise))
+        .collect();
+    let held = held().zip(&fit.seen);
+    fit.flags = held
+        .map(|((place, against), seen)| flag(place, (*against)?, *seen, noise))
+        .collect();
+    fit.judge_spots();
+    fit.with_bad_spots(places)
 }
 
 /// `zone_rate` is that of the slowest zone that the place may lie in.
-fn flag(place: &Place, zone_rate: f64, noise: f64) -> Option<Flag> {
-    let is_slow = |rate: &f64| Fit::is_far(noise, *rate, zone_rate);
-    let fastest = place.visits.iter().copied().reduce(f64::max)?;
-    // What was as fast as its zone once is no bad spot: the place is not to blame.
-    if is_slow(&fastest) {
-        let value = place.value()?;
-        let whole = REVOLUTIONS.into_iter().find(|revolutions| {
-            (zone_rate / value / revolutions - 1.0).abs() < REVOLUTION_TOLERANCE
-        });
-        return Some(match whole {
-            Some(revolutions) => Flag::MissedRevolutions(revolutions as u32),
-            None => Flag::BadSpot,
-        });
+fn seen(place: &Place, zone_rate: Option<f64>, noise: f64) -> Seen {
+    let is_slow = |rate: &&f64| zone_rate.is_some_and(|zone| is_far(noise, **rate, zone));
+    Seen {
+        visits: place.visits.len(),
+        slow: place.visits.iter().filter(is_slow).count(),
+        slow_of_two: place.visits.iter().take(2).filter(is_slow).count(),
     }
-    place
-        .visits
-        .iter()
-        .any(is_slow)
-        .then_some(Flag::Disturbance)
 }
 
-/// Cuts places into zones and spots.
-struct Cut<'a> {
-    places: &'a [Place],
-    values: &'a [Option<f64>],
-    /// Of a place's value.
-    noise: f64,
-}
-
-type Stretch = std::ops::Range<usize>;
-
-impl Cut<'_> {
-    fn log(&self, place: usize) -> f64 {
-        self.values[place].map_or(0.0, f64::ln)
-    }
-
-    fn middle(&self, place: usize) -> f64 {
-        f64::midpoint(self.places[place].from, self.places[place].to)
-    }
-
-    /// The places that are in zones, and the zones as ranges of them.
-    fn without_spots(&self, known: Vec<usize>) -> (Vec<usize>, Vec<Stretch>) {
-        let mut regular = known;
-        for _ in 0..ROUNDS {
-            let stretches = self.stretches(&regular);
-            let spots: Vec<bool> = (0..stretches.len())
-                .map(|index| {
-                    self.is_spot(&regular, &stretches, index)
-                        || self.is_edge(&regular, &stretches, index)
-                })
-                .collect();
-            if !spots.contains(&true) {
-                return (regular, stretches);
-            }
-            let kept = stretches.iter().zip(&spots).filter(|(_, spot)| !**spot);
-            regular = kept
-                .flat_map(|(stretch, _)| regular[stretch.clone()].to_vec())
-                .collect();
-        }
-        let stretches = self.stretches(&regular);
-        (regular, stretches)
-    }
-
-    fn stretches(&self, regular: &[usize]) -> Vec<Stretch> {
-        let logs: Vec<f64> = regular.iter().map(|place| self.log(*place)).collect();
-        partition(&logs, self.noise)
-    }
-
-    fn level(&self, regular: &[usize], stretch: &Stretch) -> f64 {
-        let places = &regular[stretch.clone()];
-        let sum: f64 = places.iter().map(|place| self.log(*place)).sum();
-        (sum / places.len() as f64).exp()
-    }
-
-    fn span(&self, regular: &[usize], stretch: &Stretch) -> f64 {
-        self.middle(regular[stretch.end - 1]) - self.middle(regular[stretch.start])
-    }
-
-    fn is_spot(&self, regular: &[usize], stretches: &[Stretch], index: usize) -> bool {
-        let stretch = &stretches[index];
-        if self.span(regular, stretch) > SPOT_SPAN_MAX {
-            return false;
-        }
-        // Beside a spot may lie another stretch of it: what counts is what is around.
-        let is_around =
-            |other: &&Stretch| other.len() > 1 && self.span(regular, other) > SPOT_SPAN_MAX;
-        let before = stretches[..index].iter().rev().find(is_around);
-        let after = stretches[index + 1..].iter().find(is_around);
-        let level = self.level(regular, stretch);
-        let is_below = |other: &Stretch| Fit::is_far(self.noise, level, self.level(regular, other));
-        match (before, after) {
-            (Some(before), Some(after)) => is_below(before) && is_below(after),
-            (Some(only), None) | (None, Some(only)) => {
-                is_below(only) && level < END_SPOT * self.level(regular, only)
-            }
-            (None, None) => false,
-        }
-    }
-
-    /// Whether a stretch is no more than samples over the edge between two zones.
-    fn is_edge(&self, regular: &[usize], stretches: &[Stretch], index: usize) -> bool {
-        let (Some(before), Some(after)) = (
-            index
-                .checked_sub(1)
-                .and_then(|before| stretches.get(before)),
-            stretches.get(index + 1),
-        ) else {
-            return false;
+/// What was as fast as its zone once is no bad spot: the place is not to blame, or not alone.
+fn flag(place: &Place, zone_rate: f64, seen: Seen, noise: f64) -> Option<Flag> {
+    if !seen.is_always_slow() {
+        let is_mostly = seen.visits > 2 && 2 * seen.slow > seen.visits;
+        return match seen.slow {
+            0 => None,
+            _ if is_mostly => Some(Flag::Uncertain),
+            _ => Some(Flag::Disturbance),
         };
-        let stretch = &stretches[index];
-        let (first, last) = (regular[stretch.start], regular[stretch.end - 1]);
-        let (first, last) = (&self.places[first], &self.places[last]);
-        let (left, right) = (self.level(regular, before), self.level(regular, after));
-        let level = self.level(regular, stretch);
-        last.to - first.from <= EDGE_SAMPLES * (first.to - first.from)
-            && left.min(right) < level
-            && level < left.max(right)
     }
-
-    /// By place the zones of the nearest places in zones before it and behind it.
-    fn zones_around(&self, regular: &[usize], stretches: &[Stretch]) -> Vec<(usize, usize)> {
-        let zone_of = |rank: usize| stretches.partition_point(|stretch| stretch.end <= rank);
-        let last = regular.len().saturating_sub(1);
-        (0..self.places.len())
-            .map(|place| {
-                let before = regular.partition_point(|other| *other < place);
-                let behind = regular.partition_point(|other| *other <= place);
-                (zone_of(before.saturating_sub(1)), zone_of(behind.min(last)))
-            })
-            .collect()
-    }
-
-    /// Zones meet in the middle between the last sample of the one and the first of the next.
-    fn zones(&self, regular: &[usize], stretches: &[Stretch]) -> Vec<Zone> {
-        let mut from = 0.0;
-        let mut zones = Vec::new();
-        for (index, stretch) in stretches.iter().enumerate() {
-            let last = &self.places[regular[stretch.end - 1]];
-            let to = match stretches.get(index + 1) {
-                Some(next) => f64::midpoint(last.to, self.places[regular[next.start]].from),
-                None => 1.0,
-            };
-            zones.push(Zone {
-                from,
-                to,
-                rate: self.level(regular, stretch),
-                places: stretch.len(),
-            });
-            from = to;
-        }
-        zones
-    }
+    let value = place.value(noise)?;
+    let whole = REVOLUTIONS
+        .into_iter()
+        .find(|revolutions| (zone_rate / value / revolutions - 1.0).abs() < REVOLUTION_TOLERANCE);
+    Some(match whole {
+        Some(revolutions) => Flag::MissedRevolutions(revolutions as u32),
+        None => Flag::BadSpot,
+    })
 }
 
 #[cfg(test)]
@@ -398,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spot_is_no_zone_and_lowers_no_promise() {
+    fn a_spot_is_no_zone_and_is_in_the_mean_by_its_extent() {
         let spot = |position: f64| (0.495..0.505).contains(&position);
         let found = fit(&places(100, |position| {
             vec![if spot(position) { 5.0 } else { 100.0 }; 2]
@@ -407,7 +277,11 @@ mod tests {
         assert_eq!(found.zones.len(), 1);
         assert_eq!(found.flags[50], Some(Flag::BadSpot));
         assert_eq!(found.flags.iter().flatten().count(), 1);
-        assert!((found.mean_rate().unwrap() - 100.0).abs() < 1e-6);
+        assert_eq!(found.slowest_zone().unwrap().rate.round(), 100.0);
+        // One part in a hundred takes twenty times as long.
+        let mean = found.mean_rate().unwrap();
+        assert!((mean - 100.0 / 1.19).abs() < 1e-6, "{mean}");
+        assert_eq!(found.bad_spots.len(), 1);
     }
 
     #[test]
@@ -428,15 +302,30 @@ mod tests {
         all[30].visits = vec![20.0, 100.0];
         let found = fit(&all);
         assert_eq!(found.flags[30], Some(Flag::Disturbance));
-        assert_eq!(found.values[30], Some(100.0));
-        assert_eq!(found.undecided(&all), [30]);
-        // Once it was as fast as its zone: the place can do it.
+        assert!((found.values[30].unwrap() - 100.0).abs() < 1e-6);
+        assert_eq!(found.undecided(), [30]);
+        // Once it was as fast as its zone, but in most visits it was not.
         all[30].visits.push(20.0);
         let found = fit(&all);
-        assert_eq!(found.flags[30], Some(Flag::Disturbance));
-        assert!(found.undecided(&all).is_empty());
+        assert_eq!(found.flags[30], Some(Flag::Uncertain));
+        let value = found.values[30].unwrap();
+        assert!(
+            (value - 100.0).abs() < 1e-6,
+            "it counts with what it can do: {value}"
+        );
+        assert!(found.undecided().is_empty());
+        all[30].visits = vec![100.0, 20.0, 100.0];
+        assert_eq!(fit(&all).flags[30], Some(Flag::Disturbance));
+        all[30].visits = vec![20.0; 2];
+        assert_eq!(
+            fit(&all).undecided(),
+            [30],
+            "slow twice asks for a third visit as well"
+        );
         all[30].visits = vec![20.0; 3];
-        assert_eq!(fit(&all).flags[30], Some(Flag::BadSpot));
+        let found = fit(&all);
+        assert_eq!(found.flags[30], Some(Flag::BadSpot));
+        assert!(found.undecided().is_empty());
     }
 
     #[test]
@@ -446,6 +335,18 @@ mod tests {
         }));
         assert_eq!(found.zones.len(), 2);
         assert!(found.flags.iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn a_spot_over_an_edge_is_told_against_the_zone_that_it_is_held_against() {
+        let mut all = places(100, |position| {
+            vec![if position < 0.5 { 200.0 } else { 100.0 }; 2]
+        });
+        all[49].visits = vec![20.0; 2];
+        let found = fit(&all);
+        assert_eq!(found.held_against[49], Some(found.zones[1].rate));
+        assert_eq!(found.flags[49], Some(Flag::BadSpot));
+        assert_eq!(found.bad_spots.len(), 1);
     }
 
     #[test]

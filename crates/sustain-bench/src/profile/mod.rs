@@ -2,8 +2,11 @@
 //! changes, everything twice; zones, places that fall out of them, and what several targets share.
 //! plan -> curves -> schedule -> samples -> fit -> verdict -> result.
 
+mod chance;
 mod conclude;
+mod cut;
 mod event;
+mod failure;
 mod fit;
 mod noise;
 mod open;
@@ -15,7 +18,9 @@ mod run;
 mod sample;
 mod schedule;
 mod shape;
+mod spots;
 mod together;
+mod visits;
 mod words;
 
 pub use event::{ProfileEvent, ProfileObserver, Sampled, Sampling};

@@ -1,51 +1,124 @@
 //! The places that fall out of their zone, neighbours as one. Pure; the conclusion calls it.
 
+use super::chance::Seen;
 use super::fit::{Fit, Flag};
 use super::result::{ProfileOutlier, ProfilePoint};
 use super::words;
 
-/// Both are the place's own, and one may lie beside the other.
-fn is_of_the_place(kind: &str) -> bool {
-    kind == Flag::BadSpot.name() || kind == Flag::MissedRevolutions(2).name()
+/// A place as it is shown.
+pub(super) struct Shown {
+    pub(super) point: ProfilePoint,
+    /// Its number in the fit, if a visit came to an end.
+    pub(super) place: Option<usize>,
 }
 
 /// Neighbours that fall out are one outlier, named by the slowest of them.
-pub(super) fn outliers(points: &[ProfilePoint], fit: &Fit, size_bytes: u64) -> Vec<ProfileOutlier> {
+pub(super) fn outliers(shown: &[Shown], fit: &Fit, size_bytes: u64) -> Vec<ProfileOutlier> {
     let mut outliers: Vec<ProfileOutlier> = Vec::new();
+    let mut groups: Vec<(Group, Seen)> = Vec::new();
     let mut is_beside = false;
-    for point in points {
-        let Some(kind) = point.flag.as_deref() else {
+    for one in shown {
+        let Some(outlier) = outlier(one, fit, size_bytes) else {
             is_beside = false;
             continue;
         };
-        let slowest = point.rates_bytes_per_s.iter().copied().reduce(f64::min);
-        let to_byte = (point.offset_bytes + point.bytes).min(size_bytes);
-        let last = outliers.last_mut().filter(|last| {
-            let is_alike =
-                last.kind == kind || is_of_the_place(&last.kind) && is_of_the_place(kind);
-            is_beside && is_alike
-        });
-        is_beside = true;
-        if let Some(last) = last {
-            last.to_byte = to_byte;
-            if slowest < last.rate_bytes_per_s {
-                kind.clone_into(&mut last.kind);
-                last.rate_bytes_per_s = slowest;
+        let group = Group::of(one, fit, &outlier.kind);
+        // What failed within a bad spot does not part it.
+        let same = groups.iter().rposition(|(other, _)| *other == group);
+        let is_last = same.is_some_and(|same| same + 1 == outliers.len());
+        match same.filter(|_| matches!(group, Group::Spot(_)) || is_beside && is_last) {
+            Some(same) => {
+                let is_slower = outlier.rate_bytes_per_s < outliers[same].rate_bytes_per_s;
+                join(&mut outliers[same], outlier, is_slower);
+                if is_slower {
+                    groups[same].1 = seen_of(one, fit);
+                }
             }
-            continue;
+            None => {
+                outliers.push(outlier);
+                groups.push((group, seen_of(one, fit)));
+            }
         }
-        let middle = (point.offset_bytes + point.bytes / 2) as f64 / size_bytes as f64;
-        outliers.push(ProfileOutlier {
-            from_byte: point.offset_bytes,
-            to_byte,
-            kind: kind.to_owned(),
-            rate_bytes_per_s: slowest,
-            zone_rate_bytes_per_s: fit.zone_at(middle).map(|zone| zone.rate),
-            words: String::new(),
-        });
+        is_beside = true;
     }
-    for outlier in &mut outliers {
-        outlier.words = words::of_outlier(outlier, fit.is_pausing);
+    for (outlier, (_, seen)) in outliers.iter_mut().zip(&groups) {
+        outlier.words = words::of_outlier(outlier, *seen);
     }
     outliers
+}
+
+/// What neighbours must have in common to be one.
+#[derive(Clone, Copy, PartialEq)]
+enum Group {
+    /// The number of a bad spot.
+    Spot(usize),
+    Disturbed,
+    Uncertain,
+    Failed,
+}
+
+impl Group {
+    fn of(shown: &Shown, fit: &Fit, kind: &str) -> Group {
+        match spot_of(shown, fit) {
+            _ if kind == "error" => Group::Failed,
+            Some(number) => Group::Spot(number),
+            None if kind == Flag::Uncertain.name() => Group::Uncertain,
+            None => Group::Disturbed,
+        }
+    }
+}
+
+/// The number of the bad spot that a place belongs to.
+fn spot_of(shown: &Shown, fit: &Fit) -> Option<usize> {
+    let place = shown.place?;
+    let mut spots = fit.bad_spots.iter();
+    spots.position(|spot| spot.places.contains(&place))
+}
+
+fn outlier(shown: &Shown, fit: &Fit, size_bytes: u64) -> Option<ProfileOutlier> {
+    let point = &shown.point;
+    let kind = point.flag.clone()?;
+    let bytes = |part: f64| (part * size_bytes as f64).round() as u64;
+    let spot = spot_of(shown, fit).map(|number| &fit.bad_spots[number]);
+    let spot = spot.filter(|_| kind != "error");
+    let (from_byte, to_byte) = match spot {
+        Some(spot) => (bytes(spot.from), bytes(spot.to)),
+        None => (point.offset_bytes, point.offset_bytes + point.bytes),
+    };
+    let middle = (point.offset_bytes + point.bytes / 2) as f64 / size_bytes as f64;
+    let zone_rate = match shown.place {
+        Some(place) => fit.held_against[place],
+        None => fit.zone_at(middle).map(|zone| zone.rate),
+    };
+    let rates = point.rates_bytes_per_s.iter();
+    Some(ProfileOutlier {
+        from_byte,
+        to_byte: to_byte.min(size_bytes),
+        kind,
+        rate_bytes_per_s: rates.copied().reduce(f64::min),
+        mean_rate_bytes_per_s: spot.map(|spot| spot.rate),
+        zone_rate_bytes_per_s: zone_rate,
+        words: String::new(),
+    })
+}
+
+/// How a place was seen; where no visit came to an end, not at all.
+fn seen_of(shown: &Shown, fit: &Fit) -> Seen {
+    let unseen = Seen {
+        visits: 0,
+        slow: 0,
+        slow_of_two: 0,
+    };
+    shown.place.map_or(unseen, |place| fit.seen[place])
+}
+
+/// Adds the next place to an outlier, which is named by the slower.
+fn join(outlier: &mut ProfileOutlier, next: ProfileOutlier, is_slower: bool) {
+    outlier.to_byte = next.to_byte;
+    if is_slower {
+        *outlier = ProfileOutlier {
+            from_byte: outlier.from_byte,
+            ..next
+        };
+    }
 }

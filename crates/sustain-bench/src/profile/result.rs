@@ -87,15 +87,16 @@ pub struct ProfileTarget {
     pub shape: String,
     /// What follows, in plain words, the most important first.
     pub verdict: Vec<String>,
-    /// What going over all of it once gives: all bytes over all time. Null if unknown.
+    /// What going over all of it once gives, bad spots included: all bytes over all time. Null if
+    /// unknown.
     pub mean_rate_bytes_per_s: Option<f64>,
     /// The rate of the first zone.
     pub outer_rate_bytes_per_s: Option<f64>,
-    /// The rate of the slowest zone: what can be promised at every place but the outliers.
+    /// The rate of the slowest zone: what can be promised at every place outside the bad spots.
     pub inner_rate_bytes_per_s: Option<f64>,
     /// How far the slowest zone is below the fastest, 0 to 1.
     pub fall: Option<f64>,
-    /// Standard deviation of a sample, as a part of its rate.
+    /// Standard deviation of a sample, as a part of its rate, disturbances included.
     pub noise: f64,
     /// An effect of the position smaller than this part of the rate would not have been seen.
     pub resolution: f64,
@@ -107,6 +108,43 @@ pub struct ProfileTarget {
     pub points: Vec<ProfilePoint>,
     /// Requests that failed, in the order of time: what happened and what to do.
     pub errors: Vec<String>,
+}
+
+/// Where only a larger effect of the position would have been seen, flat is too strong a word.
+const POOR_RESOLUTION: f64 = 0.15;
+
+impl ProfileTarget {
+    /// The places that are slow whenever they are gone over, in the order of position.
+    pub fn bad_spots(&self) -> impl Iterator<Item = &ProfileOutlier> {
+        let outliers = self.outliers.iter();
+        outliers.filter(|outlier| outlier.is_of_the_place())
+    }
+
+    /// The least rate within the bad spots, bytes per second; none without bad spots.
+    #[must_use]
+    pub fn least_in_bad_spots(&self) -> Option<f64> {
+        let rates = self.bad_spots().filter_map(|spot| spot.rate_bytes_per_s);
+        rates.reduce(f64::min)
+    }
+
+    /// What going over all of it but the bad spots gives, bytes per second.
+    #[must_use]
+    pub fn mean_outside_bad_spots(&self) -> Option<f64> {
+        let (mut bytes, mut time_s) = (self.size_bytes as f64, 0.0);
+        time_s += bytes / self.mean_rate_bytes_per_s?;
+        for spot in self.bad_spots() {
+            let width = (spot.to_byte - spot.from_byte) as f64;
+            bytes -= width;
+            time_s -= width / spot.mean_rate_bytes_per_s?;
+        }
+        (bytes > 0.0 && time_s > 0.0).then(|| bytes / time_s)
+    }
+
+    /// Whether no effect of the position was seen only because the samples scatter too much.
+    #[must_use]
+    pub fn is_too_noisy(&self) -> bool {
+        self.shape == "flat" && self.resolution > POOR_RESOLUTION
+    }
 }
 
 /// A stretch of one rate.
@@ -125,18 +163,31 @@ pub struct ProfileZone {
 /// A place that falls out of its zone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileOutlier {
-    /// The first byte of the samples that show it.
+    /// Its first byte: of what is the place's own as far as the samples tell, half way to those
+    /// that do not show it or within one over its edge; of anything else that of the samples.
     pub from_byte: u64,
-    /// The byte after their last.
+    /// The byte after its last, likewise.
     pub to_byte: u64,
-    /// `bad_spot`, `missed_revolutions`, `disturbance` or `error`.
+    /// `bad_spot`, `missed_revolutions`, `disturbance`, `uncertain` (slow in most visits, or in all
+    /// but no more than chance explains) or `error`.
     pub kind: String,
     /// Its rate there, the slowest seen; null if nothing could be read or written.
     pub rate_bytes_per_s: Option<f64>,
-    /// The rate of its zone.
+    /// What going over it gives: all its bytes over all their time. Null for what is not the
+    /// place's own.
+    pub mean_rate_bytes_per_s: Option<f64>,
+    /// The rate that it was held against: of the slowest zone that it may lie in.
     pub zone_rate_bytes_per_s: Option<f64>,
     /// For people.
     pub words: String,
+}
+
+impl ProfileOutlier {
+    /// Whether it is slow whenever it is gone over, and not in passing.
+    #[must_use]
+    pub fn is_of_the_place(&self) -> bool {
+        ["bad_spot", "missed_revolutions"].contains(&self.kind.as_str())
+    }
 }
 
 /// A place that was sampled.
@@ -148,11 +199,11 @@ pub struct ProfilePoint {
     pub bytes: u64,
     /// The rate at each visit, in the order of time.
     pub rates_bytes_per_s: Vec<f64>,
-    /// What it counts with: the middle of its visits, disturbances left out. Null if none came to
+    /// What it counts with: the mean of the visits that are like the fastest. Null if none came to
     /// an end.
     pub rate_bytes_per_s: Option<f64>,
     /// Null, or why it does not belong to its zone: `bad_spot`, `missed_revolutions`,
-    /// `disturbance` or `error`.
+    /// `disturbance`, `uncertain` or `error`.
     pub flag: Option<String>,
 }
 

@@ -62,7 +62,9 @@ pub(super) fn shape(
     let (least, most) = levels.fold((f64::MAX, f64::MIN), |(least, most), level| {
         (least.min(level), most.max(level))
     });
-    if most - least < FLAT && line.rise.abs() < FLAT.max(ERRORS * error) {
+    let is_level = most - least < FLAT && line.rise.abs() < FLAT.max(ERRORS * error);
+    // What one level explains best has no two ends that could differ.
+    if is_level || stretches.len() == 1 {
         return (Shape::Flat, resolution.max(most - least));
     }
     let logarithm = (count as f64).ln();
@@ -73,7 +75,7 @@ pub(super) fn shape(
         .sum();
     let steps = pieces / variance + PRICE * stretches.len() as f64 * logarithm;
     let smooth = parabola_squares(positions, logs) / variance + 3.0 * logarithm;
-    if stretches.len() == 1 || smooth < steps {
+    if smooth < steps {
         (Shape::Smooth, least_seen)
     } else {
         (Shape::Zones, least_seen)

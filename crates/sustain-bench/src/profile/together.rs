@@ -16,6 +16,10 @@ const POSITIONS_MIN: usize = 4;
 const LOSS_MIN: f64 = 0.05;
 /// nor is one that chance explains at so many standard deviations.
 const DEVIATIONS: f64 = 5.0;
+/// Where a limit is known, what is above its level by this part is held by it,
+const HELD_MIN: f64 = 0.01;
+/// and by so many standard deviations.
+const HELD_DEVIATIONS: f64 = 3.0;
 /// What binds at less than this part of the positions binds nowhere.
 const BOUND_MIN: f64 = 0.04;
 /// A sum is erratic if it scatters more than this,
@@ -26,7 +30,7 @@ const ERRATIC_TIMES: f64 = 3.0;
 const RISE_MIN: f64 = 0.05;
 /// and by so many standard errors.
 const RISE_ERRORS: f64 = 4.0;
-/// Where a plain limit ends, what the disks give is no more above it than this part.
+/// Where a plain limit ends, what the disks give at once is no more above it than this part.
 const LEAP_MIN: f64 = 0.15;
 /// A sum is a whole part of that alone if it is this near to it,
 const PART_TOLERANCE: f64 = 0.06;
@@ -69,10 +73,22 @@ pub(super) struct Shared {
     pub(super) until: Option<f64>,
     /// The part of what the targets give alone that is lost where it binds.
     pub(super) loss: f64,
+    /// A smaller part of it would not be seen where it ends.
+    pub(super) resolution: f64,
     pub(super) is_erratic: bool,
     pub(super) is_rising: bool,
     /// Of what they give alone, they give one in so many.
     pub(super) part: Option<u32>,
+}
+
+/// The least part of what the targets give alone whose loss is seen.
+pub(super) fn least_loss(alone_noise: f64) -> f64 {
+    1.0 - (-least_loss_log(alone_noise)).exp()
+}
+
+fn least_loss_log(alone_noise: f64) -> f64 {
+    let noise = alone_noise.max(NOISE_MIN);
+    (-(1.0 - LOSS_MIN).ln()).max(DEVIATIONS * noise * 2.0_f64.sqrt())
 }
 
 /// What the targets share, if they do. `spots` are in the order of position; `alone_noise` is the
@@ -91,15 +107,12 @@ pub(super) fn shared(spots: &[Spot], alone_noise: f64) -> Option<Option<Shared>>
         .zip(&logs)
         .map(|(spot, log)| spot.alone.ln() - log)
         .collect();
-    let tolerance = LOSS_MIN.max(DEVIATIONS * alone_noise * 2.0_f64.sqrt());
+    let tolerance = least_loss_log(alone_noise);
     let bound: Vec<bool> = losses.iter().map(|loss| *loss > tolerance).collect();
     let end = bound_end(&bound);
     if (end as f64) < (BOUND_MIN * spots.len() as f64).max(2.0) {
         return Some(None);
     }
-    let until = spots
-        .get(end)
-        .map(|free| f64::midpoint(spots[end - 1].position, free.position));
     let (within, within_logs) = (&spots[..end], &logs[..end]);
     let visits: Vec<Vec<f64>> = within.iter().map(|spot| spot.sums.clone()).collect();
     let neighbours: Vec<Vec<f64>> = within_logs.iter().map(|log| vec![log.exp()]).collect();
@@ -116,11 +129,27 @@ pub(super) fn shared(spots: &[Spot], alone_noise: f64) -> Option<Option<Shared>>
     let end_rate = spots
         .get(end)
         .map(|free| (spots[end - 1].alone * free.alone).sqrt());
-    let leaps = end_rate.is_some_and(|rate| rate > level * (1.0 + LEAP_MIN));
+    let behind = logs.get(end).map(|log| log.exp());
+    let leaps = behind.is_some_and(|sum| sum > level * (1.0 + LEAP_MIN));
     let loss_line = Line::through(&positions, &losses[..end]);
     let part = whole_part(median(losses[..end].to_vec()).exp())
         .filter(|_| -alone_line.rise > PART_FALL_MIN && loss_line.rise.abs() < PART_TOLERANCE);
-    let (kind, rate) = if is_erratic || is_rising || leaps || part.is_some() {
+    let is_collapse = is_erratic || is_rising || leaps || part.is_some();
+    let held = HELD_MIN.max(HELD_DEVIATIONS * alone_noise * 2.0_f64.sqrt());
+    let free = if is_collapse {
+        end
+    } else {
+        // Its level is known now: it ends where they need no more, not where the loss is small.
+        let is_held = |spot: &Spot| (spot.alone / level).ln() > held;
+        let is_level = |log: &f64| (log - level.ln()).abs() <= tolerance;
+        let all = spots.iter().zip(&logs).enumerate();
+        let all = all.map(|(index, (spot, log))| index < end || is_held(spot) && is_level(log));
+        bound_end(&all.collect::<Vec<bool>>()).max(end)
+    };
+    let until = spots
+        .get(free)
+        .map(|spot| f64::midpoint(spots[free - 1].position, spot.position));
+    let (kind, rate) = if is_collapse {
         (Kind::Collapse, end_rate)
     } else {
         (Kind::Limit, Some(level))
@@ -130,6 +159,7 @@ pub(super) fn shared(spots: &[Spot], alone_noise: f64) -> Option<Option<Shared>>
         rate,
         until,
         loss: 1.0 - (-median(losses[..end].to_vec())).exp(),
+        resolution: if is_collapse { tolerance } else { held },
         is_erratic,
         is_rising,
         part,
@@ -191,6 +221,30 @@ mod tests {
         let until = found.until.unwrap();
         assert!((0.38..0.52).contains(&until), "{until}");
         assert!((0.1..0.25).contains(&found.loss), "{}", found.loss);
+    }
+
+    #[test]
+    fn a_limit_ends_where_the_disks_need_no_more_though_it_costs_little_before() {
+        let zoned = |second: f64| {
+            let zones = move |position: f64| match position {
+                at if at < 0.4 => 400e6,
+                at if at < 0.8 => second,
+                _ => 200e6,
+            };
+            let mut spots = spots(|_, _| 0.0);
+            for spot in &mut spots {
+                spot.alone = zones(spot.position);
+                spot.sums = vec![spot.alone.min(300e6); 2];
+            }
+            shared(&spots, 0.002).unwrap().unwrap()
+        };
+        let until = zoned(305e6).until.unwrap();
+        assert!((0.78..0.82).contains(&until), "{until}");
+        let free = zoned(299e6);
+        assert!((0.38..0.42).contains(&free.until.unwrap()), "{free:?}");
+        assert!((0.005..0.02).contains(&free.resolution), "{free:?}");
+        assert!((least_loss(0.001) - LOSS_MIN).abs() < 1e-9);
+        assert!(least_loss(0.02) > 0.13, "what noise hides is not denied");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use sustain_disk::units::{Position, Rate};
 
+use super::chance::Seen;
 use super::fit::{Fit, Flag};
 use super::noise::median;
 use super::result::{ProfileOutlier, ProfileTarget};
@@ -11,9 +12,10 @@ use super::together::{Kind, Shared, Spot};
 
 /// A loss for which other ways of using the targets are worth a word.
 const MUCH: f64 = 0.02;
-
-/// Where only a larger effect would have been seen, flat is too strong a word.
-const POOR: f64 = 0.15;
+/// So many places that were slow in passing are told one by one.
+const LISTED_MAX: usize = 3;
+/// Rates that differ by less than this part are alike.
+const ALIKE: f64 = 0.005;
 
 fn percent(part: f64) -> String {
     let percent = part * 100.0;
@@ -25,26 +27,135 @@ fn percent(part: f64) -> String {
 }
 
 fn of_flat(target: &ProfileTarget, all: &str, mean: f64) -> String {
-    let (mean, resolution) = (Rate(mean), percent(target.resolution));
-    if target.resolution > POOR {
+    let resolution = percent(target.resolution);
+    if target.is_too_noisy() {
         return format!(
-            "{all} about {mean}; the samples scatter so much ({}) that an effect of the position \
-             below {resolution} would not show: a longer --budget tells more",
+            "{all} about {}; too noisy to tell whether the position matters: samples scatter by \
+             {}, and an effect below {resolution} would not show; repeat it with a longer \
+             --budget, or while nothing else uses the disk",
+            Rate(mean),
             percent(target.noise)
         );
     }
-    format!("{mean} everywhere: no effect of the position within {resolution}")
+    match Spotted::of(target) {
+        None => format!(
+            "{} everywhere: no effect of the position within {resolution}",
+            Rate(mean)
+        ),
+        Some(spotted) => format!(
+            "{all} {} on average, {} included; outside {} {} everywhere, no effect of the \
+             position within {resolution}; in {} as little as {}",
+            Rate(mean),
+            spotted.count,
+            spotted.them,
+            Rate(spotted.outside),
+            spotted.them,
+            Rate(spotted.least)
+        ),
+    }
+}
+
+/// What is said of bad spots in the answer.
+struct Spotted {
+    /// `1 bad spot`.
+    count: String,
+    /// `the bad spot`.
+    them: &'static str,
+    /// The mean without them.
+    outside: f64,
+    least: f64,
+}
+
+impl Spotted {
+    fn of(target: &ProfileTarget) -> Option<Spotted> {
+        let count = target.bad_spots().count();
+        let many = count > 1;
+        Some(Spotted {
+            count: format!("{count} bad spot{}", if many { "s" } else { "" }),
+            them: if many {
+                "the bad spots"
+            } else {
+                "the bad spot"
+            },
+            outside: target.mean_outside_bad_spots()?,
+            least: target.least_in_bad_spots()?,
+        })
+    }
+}
+
+fn of_promise(target: &ProfileTarget, all: &str, mean: f64, inner: f64) -> String {
+    let (mean, inner) = (Rate(mean), Rate(inner));
+    match Spotted::of(target) {
+        None => format!("{all} {mean} on average; {inner} can be promised at every place"),
+        Some(spotted) => format!(
+            "{all} {mean} on average, {} included; outside {} {} on average, and {inner} can be \
+             promised at every place; in {} as little as {}",
+            spotted.count,
+            spotted.them,
+            Rate(spotted.outside),
+            spotted.them,
+            Rate(spotted.least)
+        ),
+    }
+}
+
+/// How the rate goes from the first zone to the last.
+fn of_course(target: &ProfileTarget, shape: Shape) -> Option<String> {
+    let (outer, end) = (target.zones.first()?, target.zones.last()?);
+    let (outer, end) = (outer.rate_bytes_per_s, end.rate_bytes_per_s);
+    let how = match shape {
+        Shape::Zones => format!("in {} zones", target.zones.len()),
+        _ => "smoothly, without zones that these samples could show".to_owned(),
+    };
+    let change = end / outer - 1.0;
+    if change.abs() < ALIKE.max(target.resolution) {
+        let rates = target.zones.iter().map(|zone| zone.rate_bytes_per_s);
+        let far = |rate: &f64| (rate / outer).ln().abs();
+        let farthest = rates.max_by(|one, other| far(one).total_cmp(&far(other)))?;
+        return Some(format!(
+            "its ends are alike: {} at its start, {} at its end; between them it goes {how}{}",
+            Rate(outer),
+            Rate(end),
+            if far(&farthest) > change.abs() {
+                format!(", as far as {}", Rate(farthest))
+            } else {
+                String::new()
+            }
+        ));
+    }
+    let (verb, than) = if change < 0.0 {
+        ("falls", "less")
+    } else {
+        ("rises", "more")
+    };
+    Some(format!(
+        "it {verb} {how} from {} at its start to {} at its end, {} {than}",
+        Rate(outer),
+        Rate(end),
+        percent(change.abs())
+    ))
+}
+
+/// Where the slowest zone is, if that is not the last one.
+fn of_slowest(target: &ProfileTarget) -> Option<String> {
+    let end = target.zones.last()?.rate_bytes_per_s;
+    let zones = target.zones.iter();
+    let slowest =
+        zones.min_by(|one, other| one.rate_bytes_per_s.total_cmp(&other.rate_bytes_per_s))?;
+    (slowest.rate_bytes_per_s < end * (1.0 - MUCH)).then(|| {
+        format!(
+            "the slowest zone is not the last one: {} at {}, {} wide",
+            Rate(slowest.rate_bytes_per_s),
+            Position(slowest.from_byte),
+            Position(slowest.to_byte - slowest.from_byte)
+        )
+    })
 }
 
 /// Of one target alone, the answer first.
-pub(super) fn of_target(target: &ProfileTarget, shape: Shape, is_pausing: bool) -> Vec<String> {
-    let figures = (
-        target.mean_rate_bytes_per_s,
-        target.outer_rate_bytes_per_s,
-        target.inner_rate_bytes_per_s,
-        target.zones.last(),
-    );
-    let (Some(mean), Some(outer), Some(inner), Some(last)) = figures else {
+pub(super) fn of_target(target: &ProfileTarget, shape: Shape, can_tell_spots: bool) -> Vec<String> {
+    let figures = (target.mean_rate_bytes_per_s, target.inner_rate_bytes_per_s);
+    let (Some(mean), Some(inner)) = figures else {
         let why = target.errors.first().cloned();
         let why = why.unwrap_or_else(|| "it ended before".to_owned());
         return vec![format!("nothing was measured: {why}")];
@@ -62,73 +173,63 @@ pub(super) fn of_target(target: &ProfileTarget, shape: Shape, is_pausing: bool) 
             Rate(mean)
         )),
         Shape::Zones | Shape::Smooth => {
-            words.push(format!(
-                "{all} {} on average; {} can be promised at every place",
-                Rate(mean),
-                Rate(inner)
-            ));
-            let how = match shape {
-                Shape::Zones => format!("in {} zones", target.zones.len()),
-                _ => "smoothly, without zones that these samples could show".to_owned(),
-            };
-            let end = last.rate_bytes_per_s;
-            let change = (end / outer - 1.0).abs();
-            let verb = if end < outer { "falls" } else { "rises" };
-            words.push(format!(
-                "it {verb} {how} from {} at its start to {} at its end, {} {}",
-                Rate(outer),
-                Rate(end),
-                percent(change),
-                if end < outer { "less" } else { "more" }
-            ));
-            if inner < end * (1.0 - MUCH) {
-                let slowest = target
-                    .zones
-                    .iter()
-                    .min_by(|one, other| one.rate_bytes_per_s.total_cmp(&other.rate_bytes_per_s));
-                if let Some(zone) = slowest {
-                    words.push(format!(
-                        "the slowest zone is not the last one: {} from {} to {}",
-                        Rate(inner),
-                        Position(zone.from_byte),
-                        Position(zone.to_byte)
-                    ));
-                }
-            }
+            words.push(of_promise(target, all, mean, inner));
+            words.extend(of_course(target, shape));
+            words.extend(of_slowest(target));
         }
     }
-    let is_disturbance = |outlier: &ProfileOutlier| outlier.kind == Flag::Disturbance.name();
-    if is_pausing {
-        words.push(of_pauses(target));
-    }
-    let told = target
+    let (passing, lasting): (Vec<_>, Vec<_>) = target
         .outliers
         .iter()
-        .filter(|outlier| !is_pausing || !is_disturbance(outlier));
-    words.extend(told.map(|outlier| outlier.words.clone()));
+        .partition(|one| is_passing(&one.kind));
+    words.extend(lasting.iter().map(|outlier| outlier.words.clone()));
+    if passing.len() > LISTED_MAX {
+        words.push(of_pauses(target, can_tell_spots));
+    } else {
+        words.extend(passing.iter().map(|outlier| outlier.words.clone()));
+    }
     words
 }
 
-fn of_pauses(target: &ProfileTarget) -> String {
-    let disturbed = target
+/// What may be of the time and not of the place.
+fn is_passing(kind: &str) -> bool {
+    [Flag::Disturbance.name(), Flag::Uncertain.name()].contains(&kind)
+}
+
+/// Of a disk that is slow now and then at many places.
+fn of_pauses(target: &ProfileTarget, can_tell_spots: bool) -> String {
+    let flags = target
         .points
         .iter()
-        .filter(|point| point.flag.as_deref() == Some(Flag::Disturbance.name()))
-        .count();
+        .filter_map(|point| point.flag.as_deref());
+    let disturbed = flags.filter(|flag| is_passing(flag)).count();
+    let uncertain = target.outliers.iter();
+    let uncertain = uncertain.filter(|one| one.kind == Flag::Uncertain.name());
+    let told = match uncertain.count() {
+        _ if !can_tell_spots => {
+            "; bad spots cannot be told from that: repeat it while nothing else uses the disk"
+                .to_owned()
+        }
+        0 => String::new(),
+        count => format!(
+            "; at {count} of them it may be the place, which cannot be told: repeat it while \
+             nothing else uses the disk, or with a longer --budget"
+        ),
+    };
     format!(
         "{disturbed} of {} places were slow now and then: the disk pauses by itself, or something \
-         else uses it, and bad spots cannot be told from that; repeat it on an idle disk",
+         else uses it; the rates here are those between the pauses{told}",
         target.points.len()
     )
 }
 
-/// `is_pausing` if so many places were disturbed that it need not be the place.
-pub(super) fn of_outlier(outlier: &ProfileOutlier, is_pausing: bool) -> String {
-    let at = format!(
-        "{} to {}",
-        Position(outlier.from_byte),
-        Position(outlier.to_byte)
-    );
+/// `seen` is how its slowest place was seen.
+pub(super) fn of_outlier(outlier: &ProfileOutlier, seen: Seen) -> String {
+    let mut at = format!("at {}", Position(outlier.from_byte));
+    if outlier.is_of_the_place() {
+        let width = Position(outlier.to_byte - outlier.from_byte);
+        at = format!("{at}, about {width} wide");
+    }
     let (rate, zone) = (outlier.rate_bytes_per_s, outlier.zone_rate_bytes_per_s);
     let (Some(rate), Some(zone)) = (rate, zone) else {
         return format!("{at}: requests failed there");
@@ -144,14 +245,27 @@ pub(super) fn of_outlier(outlier: &ProfileOutlier, is_pausing: bool) -> String {
             "{at}: {figures} whenever it was visited: a bad spot, with sectors read again or moved \
              elsewhere"
         ),
-        "disturbance" if is_pausing => format!(
-            "{at}: {figures}, as at many places now and then: a pause, or a bad spot, which cannot \
-             be told"
-        ),
+        "uncertain" => format!("{at}: {figures}, {}", of_doubt(seen)),
         "disturbance" => format!(
             "{at}: {figures}, but not in its other visits: a passing disturbance, not the place"
         ),
         _ => format!("{at}: requests failed there; others gave {}", Rate(rate)),
+    }
+}
+
+fn of_doubt(seen: Seen) -> String {
+    match (seen.slow, seen.visits) {
+        (_, 1) => {
+            "in its only visit: a bad spot or something in passing, which cannot be told".to_owned()
+        }
+        (slow, visits) if slow == visits => format!(
+            "in all of its {visits} visits, but so many places are slow now and then that this may \
+             be chance"
+        ),
+        (slow, visits) => format!(
+            "in {slow} of {visits} visits: something in passing, or a place that is slow at times, \
+             which cannot be told"
+        ),
     }
 }
 
@@ -183,12 +297,14 @@ fn how_it_collapses(shared: &Shared) -> String {
     }
 }
 
-/// Of all targets at once, the answer first. `best_alone` is the fastest target's rate alone.
+/// Of all targets at once, the answer first. `best_alone` is the fastest target's rate alone; a
+/// limit that costs less than `least_loss` would not have been seen.
 pub(super) fn of_together(
     found: &Option<Option<Shared>>,
     fit: &Fit,
     spots: &[Spot],
     best_alone: f64,
+    least_loss: f64,
 ) -> Vec<String> {
     let Some(mean) = fit.mean_rate() else {
         return vec!["all at once: nothing was measured".to_owned()];
@@ -202,8 +318,9 @@ pub(super) fn of_together(
     let Some(shared) = found else {
         return vec![format!(
             "all at once: {} on average, what they give alone, added up: they share no limit that \
-             binds",
-            Rate(mean)
+             costs {} or more",
+            Rate(mean),
+            percent(least_loss)
         )];
     };
     let until = shared.until.unwrap_or(f64::INFINITY);
@@ -234,9 +351,10 @@ pub(super) fn of_together(
     });
     words.push(match (shared.until, shared.rate) {
         (Some(until), Some(rate)) => format!(
-            "from {} of the way on it no longer binds: there, at {} and below, the curve is smooth \
-             and each gives what it gives alone",
+            "from {} of the way on it no longer binds (a loss below {} would not show): there, at \
+             {} and below, each gives what it gives alone",
             percent(until),
+            percent(shared.resolution),
             Rate(rate)
         ),
         _ => "it binds to the end".to_owned(),
@@ -249,4 +367,124 @@ pub(super) fn of_together(
         ));
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::result::ProfileZone;
+    use super::*;
+
+    fn target(rates: &[f64]) -> ProfileTarget {
+        let zones = rates.iter().enumerate().map(|(index, rate)| ProfileZone {
+            from_byte: index as u64 * 100_000_000_000,
+            to_byte: (index as u64 + 1) * 100_000_000_000,
+            rate_bytes_per_s: rate * 1e6,
+            points: 9,
+        });
+        ProfileTarget {
+            name: "hda".to_owned(),
+            kind: "simulated disk".to_owned(),
+            size_bytes: rates.len() as u64 * 100_000_000_000,
+            direction: "write".to_owned(),
+            shape: "zones".to_owned(),
+            verdict: Vec::new(),
+            mean_rate_bytes_per_s: Some(1e8),
+            outer_rate_bytes_per_s: rates.first().map(|rate| rate * 1e6),
+            inner_rate_bytes_per_s: rates
+                .iter()
+                .copied()
+                .reduce(f64::min)
+                .map(|rate| rate * 1e6),
+            fall: None,
+            noise: 0.002,
+            resolution: 0.01,
+            zones: zones.collect(),
+            outliers: Vec::new(),
+            points: Vec::new(),
+            errors: Vec::new(),
+        }
+    }
+
+    fn spotted(rates: &[f64]) -> ProfileTarget {
+        let mut target = target(rates);
+        let mut spot = ProfileOutlier {
+            from_byte: 40_000_000_000,
+            to_byte: 40_300_000_000,
+            kind: "bad_spot".to_owned(),
+            rate_bytes_per_s: Some(5e6),
+            mean_rate_bytes_per_s: Some(6e6),
+            zone_rate_bytes_per_s: Some(1e8),
+            words: String::new(),
+        };
+        let seen = Seen {
+            visits: 3,
+            slow: 3,
+            slow_of_two: 2,
+        };
+        spot.words = of_outlier(&spot, seen);
+        target.outliers = vec![spot];
+        target
+    }
+
+    #[test]
+    fn what_is_promised_is_promised_outside_the_bad_spots() {
+        let bare = of_target(&target(&[120.0, 90.0]), Shape::Zones, true);
+        let promise = "a full recording gets 100 MB/s on average; 90.0 MB/s can be promised at \
+                       every place";
+        assert_eq!(bare[0], promise);
+        let words = of_target(&spotted(&[120.0, 90.0]), Shape::Zones, true);
+        for said in [
+            "1 bad spot included",
+            "outside the bad spot",
+            "as little as 5.00 MB/s",
+        ] {
+            assert!(words[0].contains(said), "no {said:?} in {words:?}");
+        }
+        let flat = of_target(&spotted(&[100.0]), Shape::Flat, true);
+        assert!(
+            flat[0].contains("100 MB/s on average, 1 bad spot included"),
+            "{flat:?}"
+        );
+        let last = flat.last().unwrap();
+        assert!(last.contains("at 40.0 GB, about 300 MB wide"), "{last}");
+    }
+
+    #[test]
+    fn ends_that_are_alike_neither_fall_nor_rise() {
+        let words = of_target(&target(&[120.0, 60.0, 119.5]), Shape::Zones, true);
+        assert!(words[1].contains("its ends are alike"), "{words:?}");
+        assert!(words[1].contains("as far as 60.0 MB/s"), "{words:?}");
+        assert!(
+            words[2].contains("60.0 MB/s at 100 GB, 100 GB wide"),
+            "{words:?}"
+        );
+        assert!(!words.join(" ").contains("0.4 %"), "{words:?}");
+    }
+
+    #[test]
+    fn a_flat_curve_is_too_noisy_where_only_a_large_effect_would_show() {
+        let mut noisy = target(&[100.0]);
+        (noisy.shape, noisy.resolution, noisy.noise) = ("flat".to_owned(), 0.67, 0.3);
+        let said = of_target(&noisy, Shape::Flat, true).remove(0);
+        assert!(said.contains("too noisy to tell"), "{said}");
+        assert!(said.contains("longer --budget"), "{said}");
+        assert!(!said.contains("no effect"), "{said}");
+    }
+
+    #[test]
+    fn a_place_that_was_slow_in_most_visits_is_uncertain() {
+        let seen = |visits, slow| Seen {
+            visits,
+            slow,
+            slow_of_two: 2,
+        };
+        let mut doubtful = spotted(&[100.0]).outliers.remove(0);
+        doubtful.kind = "uncertain".to_owned();
+        let said = of_outlier(&doubtful, seen(3, 2));
+        assert!(said.contains("in 2 of 3 visits"), "{said}");
+        let said = of_outlier(&doubtful, seen(6, 6));
+        assert!(said.contains("may be chance"), "{said}");
+        let said = of_outlier(&doubtful, seen(1, 1));
+        assert!(said.contains("in its only visit"), "{said}");
+    }
 }

@@ -10,14 +10,14 @@ use sustain_bench::profile::{ProfileEvent, Sampled, Sampling};
 
 use super::summary::wrapped;
 use super::{LiveKind, LiveView, without_controls};
-use crate::format::{percent, position, rate, stretch};
+use crate::format::{part, percent, position, rate, stretch};
 
 /// Columns of the longest bar,
 const BAR: usize = 40;
 /// and on a narrow terminal.
 const BAR_MIN: usize = 8;
 /// What a row has besides its bar.
-const ROW: usize = 38;
+const ROW: usize = 50;
 /// Rows of a table of zones; all are in the document.
 const ROWS_MAX: usize = 24;
 
@@ -143,8 +143,8 @@ pub fn profile_text(result: &ProfileResult, width: usize) -> String {
     text
 }
 
-/// A row: where it begins and ends, its rate.
-type Row = (String, String, f64);
+/// A row: where it begins and ends, how wide it is, its rate.
+type Row = ([String; 3], f64);
 
 fn target_table(target: &ProfileTarget, width: usize) -> String {
     if target.zones.len() < 2 {
@@ -152,8 +152,9 @@ fn target_table(target: &ProfileTarget, width: usize) -> String {
     }
     let zones = target.zones.iter();
     let rows = zones.map(|zone| {
-        let (from, to) = (position(zone.from_byte), position(zone.to_byte));
-        (from, to, zone.rate_bytes_per_s)
+        let width = zone.to_byte.saturating_sub(zone.from_byte);
+        let places = [zone.from_byte, zone.to_byte, width].map(position);
+        (places, zone.rate_bytes_per_s)
     });
     let title = format!("{}, {}", target.name, target.direction);
     table(&title, &rows.collect::<Vec<Row>>(), width)
@@ -162,24 +163,32 @@ fn target_table(target: &ProfileTarget, width: usize) -> String {
 fn together_table(together: &ProfileTogether, width: usize) -> String {
     let zones = together.zones.iter();
     let rows = zones.map(|zone| {
-        let (from, to) = (percent(zone.from), percent(zone.to));
-        (from, to, zone.rate_bytes_per_s)
+        let places = [zone.from, zone.to, zone.to - zone.from].map(part);
+        (places, zone.rate_bytes_per_s)
     });
     let title = format!("all at once, {}", together.direction);
     table(&title, &rows.collect::<Vec<Row>>(), width)
 }
 
 fn table(title: &str, rows: &[Row], width: usize) -> String {
-    let most = rows.iter().map(|(_, _, rate)| *rate).fold(0.0, f64::max);
+    let most = rows.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
     if most <= 0.0 {
         return String::new();
     }
     let longest = width.saturating_sub(ROW).clamp(BAR_MIN, BAR);
     let mut text = format!("\n{}\n", without_controls(title));
-    let _ = writeln!(text, "{:>11} {:>11}  {:>10}", "from", "to", "rate");
-    for (from, to, found) in rows.iter().take(ROWS_MAX) {
+    let _ = writeln!(
+        text,
+        "{:>11} {:>11} {:>11}  {:>10}",
+        "from", "to", "width", "rate"
+    );
+    for ([from, to, width], found) in rows.iter().take(ROWS_MAX) {
         let bar = "█".repeat((found / most * longest as f64).round() as usize);
-        let _ = writeln!(text, "{from:>11} {to:>11}  {:>10}  {bar}", rate(*found));
+        let _ = writeln!(
+            text,
+            "{from:>11} {to:>11} {width:>11}  {:>10}  {bar}",
+            rate(*found)
+        );
     }
     let more = rows.len().saturating_sub(ROWS_MAX);
     if more > 0 {

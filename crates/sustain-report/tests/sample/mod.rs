@@ -6,6 +6,7 @@
 
 pub mod diagnosis;
 pub mod effect;
+pub mod profile;
 pub mod recording;
 pub mod sweep;
 

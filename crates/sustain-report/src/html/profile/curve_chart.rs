@@ -93,13 +93,14 @@ pub(super) fn curve_chart(result: &ProfileResult, direction: &str, id: String) -
 
 fn caption(together: Option<&ProfileTogether>) -> String {
     let mut words = String::from(
-        "Dots: samples, the middle of their visits. Steps: the zones fitted to them. Red crosses: \
-         places that fall out of their zone; the grey ones were disturbed in passing.",
+        "Dots: samples, without visits that were disturbed. Steps: the zones fitted to them. \
+         Red crosses: places that fall out of their zone; the grey ones were slow in some visits \
+         only, or no more often than chance explains.",
     );
     if together.is_some() {
         words.push_str(
-            " Grey: the sum of all, at once (dots, and a line through their middle) and of each alone (dashed). Shaded: where \
-             a shared limit binds.",
+            " Grey: the sum of all, at once (dots, and a line through their middle) and of each \
+             alone (dashed). Shaded: where a shared limit binds.",
         );
     }
     words
@@ -181,12 +182,13 @@ fn dots(plot: &mut Plot, target: &ProfileTarget, index: usize, scale: Scale) {
 fn marks(plot: &mut Plot, targets: &[&ProfileTarget], scale: Scale) {
     for (is_passing, name, shade) in [
         (false, "falls out of its zone", ALARM),
-        (true, "disturbed in passing", NEUTRAL),
+        (true, "slow in some visits", NEUTRAL),
     ] {
         let (mut x, mut y, mut said) = (Vec::new(), Vec::new(), Vec::new());
         for target in targets {
             for outlier in &target.outliers {
-                if (outlier.kind == "disturbance") != is_passing {
+                let kind = outlier.kind.as_str();
+                if ["disturbance", "uncertain"].contains(&kind) != is_passing {
                     continue;
                 }
                 let middle = outlier.from_byte.midpoint(outlier.to_byte);

@@ -55,7 +55,13 @@ fn name(result: &ProfileResult) -> String {
 }
 
 fn overview(results: &[ProfileResult]) -> String {
-    let mut table = Table::new(&["profile", "target", "mean", "least", "in short"]);
+    let mut table = Table::new(&[
+        "profile",
+        "target",
+        "mean",
+        "least outside bad spots",
+        "in short",
+    ]);
     for (index, result) in results.iter().enumerate() {
         for target in &result.targets {
             table.row(vec![

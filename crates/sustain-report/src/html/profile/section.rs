@@ -6,7 +6,7 @@ use super::super::table::{Table, glued};
 use super::super::where_tables::{asked_markup, host};
 use super::{curve_chart, name};
 use crate::ReportError;
-use crate::format::{percent, position, rate, size, stretch};
+use crate::format::{part, percent, position, rate, size, stretch};
 use sustain_bench::profile::result::{ProfileResult, ProfileTarget};
 
 /// Of all at once so much is the answer: what they give, and what they share.
@@ -92,7 +92,8 @@ fn figures(result: &ProfileResult) -> String {
         "target",
         "going over all of it",
         "at its start",
-        "least, what can be promised",
+        "least outside bad spots",
+        "bad spots",
         "fall",
         "shape",
         "a sample scatters by",
@@ -104,6 +105,7 @@ fn figures(result: &ProfileResult) -> String {
             told(target.mean_rate_bytes_per_s),
             told(target.outer_rate_bytes_per_s),
             told(target.inner_rate_bytes_per_s),
+            spots(target),
             target.fall.map_or_else(String::new, percent),
             shape(target),
             format!("{:.1} %", target.noise * 100.0),
@@ -116,8 +118,9 @@ fn figures(result: &ProfileResult) -> String {
             told(together.outer_rate_bytes_per_s),
             told(together.inner_rate_bytes_per_s),
             String::new(),
+            String::new(),
             match together.shape.as_str() {
-                "free" => "no shared limit".to_owned(),
+                "free" => "no shared limit seen".to_owned(),
                 other => other.to_owned(),
             },
             format!("{:.1} %", together.noise * 100.0),
@@ -126,8 +129,18 @@ fn figures(result: &ProfileResult) -> String {
     table.markup()
 }
 
+/// `2, as little as 5.00 MB/s`.
+fn spots(target: &ProfileTarget) -> String {
+    match (target.bad_spots().count(), target.least_in_bad_spots()) {
+        (0, _) => "none".to_owned(),
+        (count, Some(least)) => format!("{count}, as little as {}", rate(least)),
+        (count, None) => count.to_string(),
+    }
+}
+
 fn shape(target: &ProfileTarget) -> String {
     match target.shape.as_str() {
+        "flat" if target.is_too_noisy() => "too noisy to tell".to_owned(),
         "zones" => format!("{} zones", target.zones.len()),
         "flat" => format!("flat within {:.1} %", target.resolution * 100.0),
         other => other.to_owned(),
@@ -159,15 +172,28 @@ fn words(result: &ProfileResult) -> String {
 }
 
 fn zones(result: &ProfileResult) -> String {
-    let mut table = Table::new(&["target", "from", "to", "rate", "places"]);
+    let mut table = Table::new(&["target", "from", "to", "width", "rate", "places"]);
     for target in result.targets.iter().filter(|one| one.zones.len() > 1) {
         for zone in &target.zones {
             table.row(vec![
                 format!("{}, {}", target.name, target.direction),
                 position(zone.from_byte),
                 position(zone.to_byte),
+                position(zone.to_byte.saturating_sub(zone.from_byte)),
                 rate(zone.rate_bytes_per_s),
                 zone.points.to_string(),
+            ]);
+        }
+    }
+    for together in result.together.iter().filter(|one| one.zones.len() > 1) {
+        for zone in &together.zones {
+            table.row(vec![
+                format!("all at once, {}", together.direction),
+                part(zone.from),
+                part(zone.to),
+                part(zone.to - zone.from),
+                rate(zone.rate_bytes_per_s),
+                String::new(),
             ]);
         }
     }

@@ -1,0 +1,165 @@
+//! Cuts the places of a curve into zones. Pure; the fit calls it.
+//!
+//! Places are first cut into stretches of one level (`partition`). A stretch that is short and
+//! slower than both its neighbours is no zone but a spot: it is taken out, and the rest is cut
+//! anew; so is a sample that lies over the edge between two zones.
+
+use super::fit::Zone;
+use super::partition::partition;
+use super::visits::{Place, is_far};
+
+/// A spot takes no more than this part of the target; what is longer is a zone.
+const SPOT_SPAN_MAX: f64 = 0.03;
+/// At either end a zone may be short. Only what is below this part of its neighbour is a spot.
+const END_SPOT: f64 = 0.7;
+/// What lies over an edge takes no more than so many samples.
+const EDGE_SAMPLES: f64 = 2.5;
+/// Taking spots out may uncover others.
+const ROUNDS: usize = 3;
+
+/// Cuts places into zones and spots.
+pub(super) struct Cut<'a> {
+    pub(super) places: &'a [Place],
+    pub(super) values: &'a [Option<f64>],
+    /// The standard deviation of a place's value, as a part of it.
+    pub(super) noise: f64,
+    /// So many neighbours may be slow together by chance.
+    pub(super) chance_run: usize,
+}
+
+pub(super) type Stretch = std::ops::Range<usize>;
+
+impl Cut<'_> {
+    pub(super) fn log(&self, place: usize) -> f64 {
+        self.values[place].map_or(0.0, f64::ln)
+    }
+
+    pub(super) fn middle(&self, place: usize) -> f64 {
+        f64::midpoint(self.places[place].from, self.places[place].to)
+    }
+
+    /// The places that are in zones, and the zones as ranges of them.
+    pub(super) fn without_spots(&self, known: Vec<usize>) -> (Vec<usize>, Vec<Stretch>) {
+        let mut regular = known;
+        for _ in 0..ROUNDS {
+            let stretches = self.stretches(&regular);
+            let spots: Vec<bool> = (0..stretches.len())
+                .map(|index| {
+                    self.is_spot(&regular, &stretches, index)
+                        || self.is_edge(&regular, &stretches, index)
+                })
+                .collect();
+            if !spots.contains(&true) {
+                return (regular, stretches);
+            }
+            let kept = stretches.iter().zip(&spots).filter(|(_, spot)| !**spot);
+            regular = kept
+                .flat_map(|(stretch, _)| regular[stretch.clone()].to_vec())
+                .collect();
+        }
+        let stretches = self.stretches(&regular);
+        (regular, stretches)
+    }
+
+    fn stretches(&self, regular: &[usize]) -> Vec<Stretch> {
+        let logs: Vec<f64> = regular.iter().map(|place| self.log(*place)).collect();
+        partition(&logs, self.noise)
+    }
+
+    fn level(&self, regular: &[usize], stretch: &Stretch) -> f64 {
+        let places = &regular[stretch.clone()];
+        let sum: f64 = places.iter().map(|place| self.log(*place)).sum();
+        (sum / places.len() as f64).exp()
+    }
+
+    fn span(&self, regular: &[usize], stretch: &Stretch) -> f64 {
+        self.middle(regular[stretch.end - 1]) - self.middle(regular[stretch.start])
+    }
+
+    fn is_spot(&self, regular: &[usize], stretches: &[Stretch], index: usize) -> bool {
+        let stretch = &stretches[index];
+        let may_be_chance = |stretch: &Stretch| stretch.len() <= self.chance_run;
+        let is_short = self.span(regular, stretch) <= SPOT_SPAN_MAX;
+        if !is_short && !may_be_chance(stretch) {
+            return false;
+        }
+        // Beside a spot may lie another stretch of it: what counts is what is around.
+        let is_around = |other: &&Stretch| {
+            let is_long = other.len() > 1 && self.span(regular, other) > SPOT_SPAN_MAX;
+            is_long && !may_be_chance(other)
+        };
+        let before = stretches[..index].iter().rev().find(is_around);
+        let after = stretches[index + 1..].iter().find(is_around);
+        let level = self.level(regular, stretch);
+        let is_below = |other: &Stretch| {
+            let around = self.level(regular, other);
+            is_far(self.noise, level, around) || may_be_chance(stretch) && level < around
+        };
+        match (before, after) {
+            (Some(before), Some(after)) => is_below(before) && is_below(after),
+            (Some(only), None) | (None, Some(only)) => {
+                let is_deep = level < END_SPOT * self.level(regular, only);
+                is_below(only) && (is_deep || may_be_chance(stretch))
+            }
+            (None, None) => false,
+        }
+    }
+
+    /// Whether a stretch is no more than samples over the edge between two zones.
+    fn is_edge(&self, regular: &[usize], stretches: &[Stretch], index: usize) -> bool {
+        let (Some(before), Some(after)) = (
+            index
+                .checked_sub(1)
+                .and_then(|before| stretches.get(before)),
+            stretches.get(index + 1),
+        ) else {
+            return false;
+        };
+        let stretch = &stretches[index];
+        let (first, last) = (regular[stretch.start], regular[stretch.end - 1]);
+        let (first, last) = (&self.places[first], &self.places[last]);
+        let (left, right) = (self.level(regular, before), self.level(regular, after));
+        let level = self.level(regular, stretch);
+        last.to - first.from <= EDGE_SAMPLES * (first.to - first.from)
+            && left.min(right) < level
+            && level < left.max(right)
+    }
+
+    /// By place the zones of the nearest places in zones before it and behind it.
+    pub(super) fn zones_around(
+        &self,
+        regular: &[usize],
+        stretches: &[Stretch],
+    ) -> Vec<(usize, usize)> {
+        let zone_of = |rank: usize| stretches.partition_point(|stretch| stretch.end <= rank);
+        let last = regular.len().saturating_sub(1);
+        (0..self.places.len())
+            .map(|place| {
+                let before = regular.partition_point(|other| *other < place);
+                let behind = regular.partition_point(|other| *other <= place);
+                (zone_of(before.saturating_sub(1)), zone_of(behind.min(last)))
+            })
+            .collect()
+    }
+
+    /// Zones meet in the middle between the last sample of the one and the first of the next.
+    pub(super) fn zones(&self, regular: &[usize], stretches: &[Stretch]) -> Vec<Zone> {
+        let mut from = 0.0;
+        let mut zones = Vec::new();
+        for (index, stretch) in stretches.iter().enumerate() {
+            let last = &self.places[regular[stretch.end - 1]];
+            let to = match stretches.get(index + 1) {
+                Some(next) => f64::midpoint(last.to, self.places[regular[next.start]].from),
+                None => 1.0,
+            };
+            zones.push(Zone {
+                from,
+                to,
+                rate: self.level(regular, stretch),
+                places: stretch.len(),
+            });
+            from = to;
+        }
+        zones
+    }
+}

@@ -97,11 +97,14 @@ fn misuse_says_what_to_do() {
         &["a.json", "a.json", "--json", "a.json"],
         "is the result a.json itself",
     );
-    refused(
-        &place,
-        &["a.json", "a.json", "--fail-if-slower", "5"],
-        "5% or 0.5%",
-    );
+    for percent in ["5", "0%", "-5%", "100%"] {
+        let flags = ["a.json", "a.json", "--fail-if-slower", percent];
+        refused(
+            &place,
+            &flags,
+            "above 0% and below 100%, such as 5% or 0.5%",
+        );
+    }
     assert_eq!(place.names(), ["a.json", "a.json.toml"]);
 }
 

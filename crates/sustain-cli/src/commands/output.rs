@@ -286,10 +286,14 @@ fn check_existing(path: &Path, document: Document) -> Result<(), String> {
 /// Writes a document where [`check`] has looked: a file at once or not at all.
 pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     if is_standard_output(path) {
-        return std::io::stdout()
-            .lock()
-            .write_all(text.as_bytes())
-            .context("standard output");
+        let mut output = std::io::stdout().lock();
+        let written = output.write_all(text.as_bytes());
+        return match written.and_then(|()| output.flush()) {
+            // Whoever reads it has had enough, and knows it. The work is done all the same, and the
+            // exit code is that of the work.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            other => other.context("cannot write standard output"),
+        };
     }
     write_found(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -349,7 +349,7 @@ fn a_comparison_fits_each_width_and_loses_no_verdict() {
             assert!(words.contains(verdict), "no {verdict} at {width}: {text}");
         }
         assert!(
-            words.contains("seen from") == (width >= 100),
+            words.contains("seen from") == (width > 100),
             "{width}: {text}"
         );
         assert!(

@@ -197,6 +197,7 @@ fn heading(live: &Live) -> String {
         Phase::Prewrite => "writing files once beforehand",
         Phase::Before => "watching the idle machine before",
         Phase::Measure | Phase::Subset => "measuring",
+        Phase::Flush => "flushing what caches still hold",
         Phase::After => "watching the idle machine after",
         Phase::Confirm => "confirming at a paced rate",
     };

@@ -1,6 +1,6 @@
-//! An array of the targets that stands for one point of a sweep. The run calls it. Members are let
-//! go for the array and claimed anew after it, under the guard and by their numbers; an array that
-//! was built is taken down however the work on it ends.
+//! An array of the targets that stands while points of a sweep are measured on it. The run calls it.
+//! Members are let go for the array and claimed anew after it, under the guard and by their numbers;
+//! an array that was built is taken down however the work on it ends.
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ use sustain_session::{
 
 use super::mdadm::{Mdadm, exists};
 use super::plan::SweepPlan;
+use super::setting::ArrayShape;
 use crate::error::MeasureError;
 use crate::session::{OpenTarget, Session};
 
@@ -49,23 +50,25 @@ pub(super) struct Arrays<'a> {
     request: OpenRequest,
     roots: &'a Roots,
     members: Vec<Member>,
+    standing: Option<Standing<'a>>,
     cost: ArrayCost,
 }
 
-/// How an array is put together.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ArrayShape<'a> {
-    pub(super) chunk_bytes: u64,
-    /// The members by number.
-    pub(super) order: &'a [usize],
+/// An array that is open.
+struct Standing<'a> {
+    /// Closed first: an array that is in use does not go.
+    session: Session,
+    array: Array<'a>,
+    chunk_bytes: u64,
+    order: Vec<usize>,
 }
 
-/// An array that stands, or may. It goes with this value at the latest.
+/// An array that is there, or may be. It goes with this value at the latest.
 struct Array<'a> {
     mdadm: &'a Mdadm,
     roots: &'a Roots,
     name: String,
-    members: Vec<&'a Path>,
+    members: Vec<PathBuf>,
     /// Nothing is left to be tried.
     is_over: bool,
     _hold: Hold,
@@ -134,6 +137,7 @@ impl<'a> Arrays<'a> {
             },
             roots,
             members: session.targets.iter().map(member).collect(),
+            standing: None,
             cost: ArrayCost::default(),
         }
     }
@@ -142,43 +146,79 @@ impl<'a> Arrays<'a> {
         self.cost
     }
 
-    /// Builds an array, has the work done on a session whose only target it is, takes it down. The
-    /// inner error says why there was none.
+    /// A session whose only target is such an array: the one that stands, or a new one in its place.
+    /// The inner error says why there is none.
     ///
     /// # Errors
-    /// [`MeasureError::Array`] if it cannot be taken down, or its members cannot be had again; what
-    /// the work says.
-    pub(super) fn with<T>(
+    /// [`MeasureError::Array`] if the one before cannot be taken down, or its members cannot be had
+    /// again; what opening the new one says.
+    pub(super) fn session_on(
         &mut self,
         shape: ArrayShape<'_>,
         session: &mut Session,
         stop: &Stop,
-        work: impl FnOnce(&Session) -> Result<T, MeasureError>,
-    ) -> Result<Result<T, String>, MeasureError> {
-        let clock = session.clock.clone();
-        let began = clock.now();
-        self.release(session)?;
-        let mut work_ns = 0;
-        let result = self
-            .build(shape, stop)
-            .map(|array| -> Result<T, MeasureError> {
-                let on_array = self.open(&array, shape, session)?;
-                let work_began = clock.now();
-                let done = work(&on_array);
-                work_ns = clock.now().since_ns(work_began);
-                drop(on_array);
-                array.take_down()?;
-                done
-            });
-        // Also after an error: the other points are measured on the members themselves.
+    ) -> Result<Result<&Session, String>, MeasureError> {
+        let standing = match self.standing.take() {
+            Some(standing) if standing.shape() == shape => standing,
+            before => {
+                self.standing = before;
+                self.end(session)?;
+                match self.raise(shape, session, stop)? {
+                    Ok(standing) => standing,
+                    Err(why) => return Ok(Err(why)),
+                }
+            }
+        };
+        Ok(Ok(&self.standing.insert(standing).session))
+    }
+
+    /// Takes down what stands, if anything does, and has the members again.
+    ///
+    /// # Errors
+    /// [`MeasureError::Array`] with the way on.
+    pub(super) fn end(&mut self, session: &mut Session) -> Result<(), MeasureError> {
+        let Some(standing) = self.standing.take() else {
+            return Ok(());
+        };
+        let began = session.clock.now();
+        drop(standing.session);
+        let taken_down = standing.array.take_down();
+        // Also after an error: whoever holds the session is to find its members in it.
         let reclaimed = self.reclaim(session);
-        let result = result.map_or_else(|why| Ok(Err(why)), |done| done.map(Ok))?;
-        reclaimed?;
-        if result.is_ok() {
+        self.cost.setup_ns += session.clock.now().since_ns(began);
+        taken_down.and(reclaimed)
+    }
+
+    /// Builds and opens an array; if there is none, the members are claimed again.
+    fn raise(
+        &mut self,
+        shape: ArrayShape<'_>,
+        session: &mut Session,
+        stop: &Stop,
+    ) -> Result<Result<Standing<'a>, String>, MeasureError> {
+        let began = session.clock.now();
+        self.release(session)?;
+        let opened = match self.build(shape, stop) {
+            Ok(array) => self.open(&array, shape, session).map(|on_array| {
+                Ok(Standing {
+                    session: on_array,
+                    array,
+                    chunk_bytes: shape.chunk_bytes,
+                    order: shape.order.to_vec(),
+                })
+            }),
+            Err(why) => Ok(Err(why)),
+        };
+        if matches!(opened, Ok(Ok(_))) {
             self.cost.built += 1;
-            self.cost.setup_ns += clock.now().since_ns(began).saturating_sub(work_ns);
+            self.cost.setup_ns += session.clock.now().since_ns(began);
+            return opened;
         }
-        Ok(result)
+        // The other points are measured on the members themselves.
+        let reclaimed = self.reclaim(session);
+        let opened = opened?;
+        reclaimed?;
+        Ok(opened)
     }
 
     /// Lets go of all members: the kernel takes none that someone else has claimed.
@@ -219,7 +259,7 @@ impl<'a> Arrays<'a> {
         Ok(())
     }
 
-    fn build(&self, shape: ArrayShape<'_>, stop: &Stop) -> Result<Array<'_>, String> {
+    fn build(&self, shape: ArrayShape<'_>, stop: &Stop) -> Result<Array<'a>, String> {
         let name = Mdadm::free_name(self.roots)
             .ok_or("all numbers of arrays are taken: mdadm --stop those that are not needed")?;
         let members = shape.order.iter();
@@ -227,7 +267,7 @@ impl<'a> Arrays<'a> {
             mdadm: self.mdadm,
             roots: self.roots,
             members: members
-                .map(|member| self.members[*member].path.as_path())
+                .map(|member| self.members[*member].path.clone())
                 .collect(),
             is_over: false,
             _hold: stop.hold(),
@@ -332,6 +372,15 @@ impl Member {
             target: self.name.clone(),
             why: format!("it is {what} than when the sweep began: nothing more is written to it"),
         })
+    }
+}
+
+impl Standing<'_> {
+    fn shape(&self) -> ArrayShape<'_> {
+        ArrayShape {
+            chunk_bytes: self.chunk_bytes,
+            order: &self.order,
+        }
     }
 }
 

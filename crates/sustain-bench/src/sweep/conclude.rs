@@ -294,13 +294,18 @@ impl Swept<'_> {
             );
         }
         if self.arrays.built > 0 {
-            let each_s = self.arrays.setup_ns as f64 / 1e9 / f64::from(self.arrays.built);
+            let setup_s = self.arrays.setup_ns as f64 / 1e9;
+            let is_on_one = |point: usize| self.grid.points[point].setting.array_shape().is_some();
+            let measurements = self.measurements.iter();
+            let runs = measurements.filter(|one| is_on_one(one.point)).count();
+            let measuring_s = runs as f64 * self.plan.time_per_point_ns as f64 / 1e9;
             notes.push(format!(
-                "arrays (md-raid0) were built {} times, which took {each_s:.2} s each time beside \
-                 the {} s of measuring; the depth counts for every member of an array, as it does \
-                 for those of a stripe",
+                "arrays (md-raid0) were built {} times for {runs} measurements, which took {:.2} s \
+                 each time, {:.0} % of their {measuring_s:.1} s of measuring; the depth counts for \
+                 every member of an array, as it does for those of a stripe",
                 self.arrays.built,
-                self.plan.time_per_point_ns as f64 / 1e9
+                setup_s / f64::from(self.arrays.built),
+                100.0 * setup_s / measuring_s.max(1e-9)
             ));
         }
         let writes = |number: usize| self.grid.points[number].setting.direction == Direction::Write;

@@ -2,6 +2,7 @@
 //! it. It must never be given a device that the guard has not passed, nor an array that it has not
 //! made itself.
 
+use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -107,7 +108,7 @@ impl Mdadm {
         &self,
         device: &Path,
         chunk_bytes: u64,
-        members: &[&Path],
+        members: &[PathBuf],
     ) -> Result<(), String> {
         let words = [
             "--create".to_owned(),
@@ -128,11 +129,11 @@ impl Mdadm {
     }
 
     /// Takes the superblocks off, so that nobody puts the array together again.
-    pub(super) fn zero_superblocks(&self, members: &[&Path]) -> Result<(), String> {
+    pub(super) fn zero_superblocks(&self, members: &[PathBuf]) -> Result<(), String> {
         self.run(&["--zero-superblock".to_owned()], members)
     }
 
-    fn run(&self, words: &[String], devices: &[&Path]) -> Result<(), String> {
+    fn run(&self, words: &[String], devices: &[impl AsRef<OsStr>]) -> Result<(), String> {
         let program = self.found().unwrap_or_else(|| self.program.clone());
         let output = Command::new(program)
             .args(words)

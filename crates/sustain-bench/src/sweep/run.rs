@@ -12,7 +12,7 @@ use sustain_disk::units::Rate;
 use sustain_host::Roots;
 use sustain_session::{Alongside, Stop, System};
 
-use super::array::{ArrayCost, ArrayShape, Arrays};
+use super::array::{ArrayCost, Arrays};
 use super::axes::{Grid, LeftOut};
 use super::conclude::{Seen, Swept};
 use super::event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
@@ -152,7 +152,12 @@ impl Sweep<'_, '_> {
             started_unix_s,
             is_simulated: self.session.clock.is_virtual(),
         };
-        let is_interrupted = match self.points(&mut swept, deadline, rate)? {
+        let ended = self.points(&mut swept, deadline, rate);
+        let taken_down = self.arrays.end(self.session);
+        swept.arrays = self.arrays.cost();
+        // An array that is left behind is worse than what ended the points.
+        taken_down?;
+        let is_interrupted = match ended? {
             Ended::Done => false,
             Ended::Interrupted => true,
         };
@@ -365,7 +370,10 @@ impl Sweep<'_, '_> {
         measuring: &MeasuringPoint,
         first_rate: f64,
     ) -> Result<Option<Outcome>, MeasureError> {
-        self.take_path(setting.path)?;
+        if setting.array_shape().is_none() {
+            self.arrays.end(self.session)?;
+            self.take_path(setting.path)?;
+        }
         self.session.machines.begin_run();
         let time_ns = self.plan.time_per_point_ns;
         // Memory takes more in that time than the disks: no more is written than they would take.
@@ -382,7 +390,7 @@ impl Sweep<'_, '_> {
             Event::Note(note) => observer(SweepEvent::Note(note)),
             Event::Interval { .. } => {}
         };
-        let mut run = |setting: &Setting, session: &Session| {
+        let mut run = |setting: &Setting, session: &Session| -> Result<Outcome, MeasureError> {
             let mut stage = Stage {
                 plan: self.measuring,
                 session,
@@ -394,17 +402,12 @@ impl Sweep<'_, '_> {
             let (phase, _) = stage.run_phase(&setup, &mut tell)?;
             Ok(outcome_of(setting, &setup, session, &phase))
         };
-        let outcome = match setting.array_chunk_bytes() {
+        let outcome = match setting.array_shape() {
             None => run(setting, self.session)?,
-            Some(chunk_bytes) => {
-                let shape = ArrayShape {
-                    chunk_bytes,
-                    order: &setting.order,
-                };
-                let work = |array: &Session| run(&setting.on_array(), array);
-                let outcome = self.arrays.with(shape, self.session, self.stop, work)?;
-                outcome.unwrap_or_else(Outcome::without_run)
-            }
+            Some(shape) => match self.arrays.session_on(shape, self.session, self.stop)? {
+                Ok(array) => run(&setting.on_array(), array)?,
+                Err(why) => Outcome::without_run(why),
+            },
         };
         Ok(self.stop.reason().is_none().then_some(outcome))
     }

@@ -3,15 +3,17 @@
 //!
 //! Rounds come in pairs: a random order of all points, then the same order backwards. Within a pair
 //! every point has the same mean place in time, so what drifts evenly touches all alike; and no two
-//! points stay neighbours. With a budget that has no room for all points, a coarse grid comes
+//! points stay neighbours, but those that are measured on the same array of the kernel's: they come
+//! one after the other, as building it takes longer than measuring a point. With a budget that has no room for all points, a coarse grid comes
 //! first, then, pair by pair, what lies around the best and the cheapest, and what is not told from
 //! the best.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::answer::Answer;
 use super::axes::{Grid, ORDERED, Place};
 use super::judge::Judgement;
+use super::setting::ArrayShape;
 
 /// The part of a budget that may go into the coarse grid,
 const COARSE_SHARE: f64 = 0.5;
@@ -124,6 +126,7 @@ impl<'a> Schedule<'a> {
             return None;
         }
         self.shuffle(&mut round);
+        self.gather_arrays(&mut round);
         if !is_last {
             self.backwards = Some(round.iter().rev().copied().collect());
         }
@@ -212,6 +215,24 @@ impl<'a> Schedule<'a> {
         alike.truncate(CONTENDERS_MAX);
         alike.retain(|point| repeats(known, *point) < self.rounds as usize);
         alike
+    }
+
+    /// Has the points of an array follow the first of them; all others stay in their order.
+    fn gather_arrays(&self, round: &mut Vec<usize>) {
+        let shape = |point: usize| self.grid.points[point].setting.array_shape();
+        let mut gathered: HashSet<ArrayShape<'_>> = HashSet::new();
+        let mut ordered = Vec::with_capacity(round.len());
+        for &point in round.iter() {
+            match shape(point) {
+                None => ordered.push(point),
+                Some(array) if gathered.insert(array) => {
+                    let same = round.iter().filter(|other| shape(**other) == Some(array));
+                    ordered.extend(same);
+                }
+                Some(_) => {}
+            }
+        }
+        *round = ordered;
     }
 
     /// Fisher and Yates, with SplitMix64 (Steele, Lea and Flood 2014).

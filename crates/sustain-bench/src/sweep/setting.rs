@@ -79,6 +79,14 @@ pub struct Setting {
     pub depth: u32,
 }
 
+/// How an array is put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct ArrayShape<'a> {
+    pub(super) chunk_bytes: u64,
+    /// The members by number.
+    pub(super) order: &'a [usize],
+}
+
 impl Setting {
     /// Requests that may be in flight at once.
     fn requests(&self) -> u64 {
@@ -107,10 +115,13 @@ impl Setting {
         }
     }
 
-    /// The chunk of the array that must stand while it is measured, if it needs one.
-    pub fn array_chunk_bytes(&self) -> Option<u64> {
+    /// The array that must stand while it is measured, if it needs one.
+    pub(super) fn array_shape(&self) -> Option<ArrayShape<'_>> {
         match self.layout {
-            Layout::Stripe { chunk_bytes } if self.is_array => Some(chunk_bytes),
+            Layout::Stripe { chunk_bytes } if self.is_array => Some(ArrayShape {
+                chunk_bytes,
+                order: &self.order,
+            }),
             Layout::Independent | Layout::Stripe { .. } | Layout::Span => None,
         }
     }

@@ -303,6 +303,30 @@ fn each_pair_of_rounds_gives_every_point_the_same_mean_place_in_time() {
 }
 
 #[test]
+fn points_of_one_array_follow_each_other_and_drift_still_touches_all_alike() {
+    let axes = Axes {
+        layouts: vec![LayoutKind::Stripe, LayoutKind::MdRaid0],
+        chunks_bytes: vec![MIB, 2 * MIB],
+        orders: vec![vec![0, 1], vec![1, 0]],
+        ..axes(&RECORDS[..1], &DEPTHS[..3])
+    };
+    let mut target = synthetic(&|_| 1e8, &|_| 0.0, -0.20, 3);
+    let swept = sweep(axes.grid(&FACTS), 4, None, 3, &mut target);
+    let shape = |point: &usize| swept.setting(*point).array_shape();
+    for round in &swept.rounds {
+        assert_eq!(round.len(), 24);
+        let stretches = round.chunk_by(|one, next| shape(one) == shape(next));
+        let arrays: Vec<&[usize]> = stretches.filter(|one| shape(&one[0]).is_some()).collect();
+        assert_eq!(arrays.len(), 4, "{round:?}");
+        assert!(arrays.iter().all(|array| array.len() == 3));
+    }
+    for point in 1..24 {
+        let share = swept.judgement.compare(point, 0, 2).unwrap().share;
+        assert!(share.abs() < 1e-6, "{share}");
+    }
+}
+
+#[test]
 fn even_drift_within_rounds_makes_no_difference_between_equal_points() {
     for seed in 0..20 {
         let grid = axes(&RECORDS, &DEPTHS[..3]).grid(&FACTS);

@@ -188,7 +188,7 @@ fn is_array(point: &sustain::measure::sweep::result::SweepPoint) -> bool {
 }
 
 #[test]
-fn an_array_is_built_stopped_and_wiped_for_each_run() {
+fn an_array_is_built_once_a_round_for_all_its_points_then_stopped_and_wiped() {
     let Some(fake) = Fake::new() else { return };
     let orders = Orders::Listed(vec![
         format!("{},{}", fake.text("first"), fake.members[1].name()),
@@ -202,19 +202,23 @@ fn an_array_is_built_stopped_and_wiped_for_each_run() {
         ],
         chunks_bytes: vec![64 << 10, 128 << 10],
         orders,
+        depths: vec![1, 2, 4],
         ..fake.plan()
     };
     let result = fake.sweep(&plan).unwrap();
     assert_valid(&serde_json::to_value(&result).unwrap());
     assert_eq!(
         result.points.iter().filter(|point| is_array(point)).count(),
-        4
+        12
     );
     for point in &result.points {
         assert_eq!((point.repeats, &point.failed), (2, &None), "{point:#?}");
     }
     let one = ["--create", "--stop", "--zero-superblock"];
-    assert_eq!(fake.calls(), one.repeat(8));
+    // The way back may begin on the array with which the way there has ended.
+    let built = fake.calls().len() / one.len();
+    assert!((7..=8).contains(&built), "{:#?}", fake.log());
+    assert_eq!(fake.calls(), one.repeat(built));
     let second = fake.members[1].name();
     for (chunk, order) in [
         ("64K", format!("first {second}")),
@@ -227,10 +231,15 @@ fn an_array_is_built_stopped_and_wiped_for_each_run() {
              --raid-devices=2 {order}"
         );
         let calls = fake.log().into_iter().filter(|line| *line == create);
-        assert_eq!(calls.count(), 2, "{create} in {:#?}", fake.log());
+        assert!(
+            (1..=2).contains(&calls.count()),
+            "{create} in {:#?}",
+            fake.log()
+        );
     }
     let notes = result.notes.join("\n");
-    assert!(notes.contains("were built 8 times"), "{notes}");
+    let words = format!("were built {built} times");
+    assert!(notes.contains(&words), "{notes}");
     fake.assert_free();
 }
 

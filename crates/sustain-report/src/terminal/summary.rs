@@ -2,7 +2,8 @@
 //! and the notes. The command prints it above the sentence; it must fit the width it is given.
 
 use super::effect;
-use super::{sentence::half_width, without_controls};
+use super::sentence::{half_width, request};
+use super::without_controls;
 use crate::format::{latency, rate, size, stretch};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use std::fmt::Write as _;
@@ -177,10 +178,12 @@ fn details(result: &MeasureResult) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for target in &result.targets {
         for error in &target.errors {
-            let (at, offset) = (stretch(error.at_s), size(error.offset_bytes));
             lines.push(format!(
-                "error: {} at {at}: {} at {offset}: {}",
-                target.name, error.operation, error.message
+                "error: {} at {}: {}: {}",
+                target.name,
+                stretch(error.at_s),
+                request(error),
+                error.message
             ));
         }
     }

@@ -36,6 +36,8 @@ pub(crate) struct TargetSeries {
     pub(crate) steps: Series,
     pub(crate) failures: Vec<Failure>,
     pub(crate) ending: Option<Ending>,
+    /// How long the flush took that came after the run, if one did.
+    pub(crate) flush_ns: Option<u64>,
     bytes: u64,
     interval_bytes: u64,
     in_flight: u32,

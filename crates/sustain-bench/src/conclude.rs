@@ -14,7 +14,7 @@ use crate::judge::{Revisits, Step, recommend as judge_recommend, steady};
 use crate::phase::PhaseOutcome;
 use crate::plan::{self, Plan};
 use crate::position::{even_total, places, remark};
-use crate::remarks::{in_memory, remarks, undecided, writes_buffered};
+use crate::remarks::{in_memory, long_flush, remarks, undecided, writes_buffered};
 use crate::result::{
     BufferPoint, Host, Interval, LatencyBin, MEASURE_SCHEMA, MeasureResult, Recommendation, Stall,
     Sustained, System, TargetResult, Total,
@@ -72,6 +72,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
     let total = total(plan, session, &outcome, &targets);
     let mut notes = session.notes.clone();
     notes.extend(remarks(plan, session, &outcome, &total, &conclusion.system));
+    notes.extend(long_flush(&targets));
     notes.extend(
         undecided(plan, session, &targets)
             .map(|why| format!("whether the rate holds was not decided: {why}")),
@@ -177,6 +178,7 @@ fn target_result(
             })
             .collect(),
         intervals: intervals(series.intervals.as_slice()),
+        flush_seconds: series.flush_ns.map(seconds),
         errors: series
             .failures
             .iter()

@@ -13,6 +13,8 @@ pub enum Phase {
     Measure,
     /// One subset of a diagnosis, one point of a sweep, or the load once more by another path.
     Subset,
+    /// What the run has written is flushed, outside its time.
+    Flush,
     /// Idle again.
     After,
     /// A paced run at the recommended rate.

@@ -15,6 +15,7 @@ pub mod event;
 mod faces;
 mod feed;
 mod figures;
+mod flush;
 mod job;
 pub mod judge;
 mod pacer;

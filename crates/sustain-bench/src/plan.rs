@@ -124,6 +124,9 @@ pub struct Plan {
 /// Why simulated disks have no passthrough.
 pub(crate) const NO_DRIVER: &str = "a simulated machine has no driver to pass commands to";
 
+/// Why they have none of these either.
+pub(crate) const NO_ENGINES: &str = "a simulated machine has no engines to choose from";
+
 /// The part of a scratch or new file that is used unless `--size` says otherwise.
 pub const SIZE_BYTES_DEFAULT: u64 = 4 << 30;
 

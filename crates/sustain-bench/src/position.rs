@@ -4,6 +4,7 @@
 use sustain_disk::error::Error;
 use sustain_disk::target::{Direction, TargetKind};
 use sustain_disk::units::Size;
+use sustain_session::shell_argument;
 
 use crate::collect::steps;
 use crate::error::MeasureError;
@@ -45,10 +46,28 @@ pub(crate) fn check(plan: &Plan, session: &Session) -> Result<(), MeasureError> 
             return Err(Error::target(name, why).into());
         }
         if let Some(profile) = &plan.profile {
-            of_target(profile, target, session.direction).map_err(MeasureError::Usage)?;
+            of_target(profile, target, session.direction).map_err(|why| {
+                let make = profile_command(plan, session.direction);
+                MeasureError::Usage(format!("{why}: make one with `{make}`"))
+            })?;
         }
     }
     Ok(())
+}
+
+/// The command that makes a profile of the plan's targets, as they were typed.
+fn profile_command(plan: &Plan, direction: Direction) -> String {
+    let mut words = vec!["sustain".to_owned(), "profile".to_owned()];
+    words.extend(plan.targets.iter().map(|target| shell_argument(target)));
+    words.push(format!("--{}", direction_name(direction)));
+    for name in &plan.destroy {
+        words.extend(["--destroy".to_owned(), shell_argument(name)]);
+    }
+    if let Some(size_bytes) = plan.size_bytes {
+        words.extend(["--size".to_owned(), size_bytes.to_string()]);
+    }
+    words.extend(["--json".to_owned(), "new-profile.json".to_owned()]);
+    words.join(" ")
 }
 
 /// What a profile has of this target, or why it is of another.
@@ -76,8 +95,7 @@ fn of_target<'a>(
             })
             .collect();
         return Err(format!(
-            "{file} has no profile of {name} ({direction}), but of {}: make one with sustain \
-             profile {name} --{direction}",
+            "{file} has no profile of {name} ({direction}), but of {}",
             has.join(", ")
         ));
     };

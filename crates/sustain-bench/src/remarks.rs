@@ -13,6 +13,9 @@ use crate::session::Session;
 /// Rates of several targets are told apart in words from this difference on.
 const RATES_DIFFER: f64 = 0.02;
 
+/// A shorter flush needs no word.
+const FLUSH_SAID_S: f64 = 0.1;
+
 /// Less of the time that was asked for decides nothing.
 const TIME_SHARE_MIN: f64 = 0.99;
 
@@ -160,6 +163,25 @@ pub(crate) fn undecided(
     ended_early.then_some(
         "the device ended before the time: use --size to go over it again, or a shorter --time",
     )
+}
+
+/// A flush after the run that took long: part of the rate was that of a cache.
+pub(crate) fn long_flush(targets: &[TargetResult]) -> Option<String> {
+    let flushed = targets.iter().filter_map(|target| {
+        let seconds = target.flush_seconds.filter(|long| *long >= FLUSH_SAID_S)?;
+        Some((target, seconds))
+    });
+    let (target, seconds) = flushed.max_by(|one, other| one.1.total_cmp(&other.1))?;
+    let of = if targets.len() > 1 {
+        format!(" of {}", target.name)
+    } else {
+        String::new()
+    };
+    Some(format!(
+        "the last flush{of}, after the run and not in its rate, took {}: only then was all that was \
+         written out of caches and safe",
+        Duration((seconds * 1e9) as u64)
+    ))
 }
 
 /// File systems that are no disk.

@@ -154,6 +154,10 @@ pub struct TargetResult {
     pub latency_histogram: Vec<LatencyBin>,
     /// The series, thinned past 10,000 entries by joining neighbours.
     pub intervals: Vec<Interval>,
+    /// How long the flush took that came after a run that wrote past the page cache; it is in none
+    /// of the figures above. Null where there was none.
+    #[serde(default)]
+    pub flush_seconds: Option<f64>,
     /// Requests that failed.
     pub errors: Vec<TargetError>,
     /// `time`, `bytes`, `end_of_device`, `steady`, `interrupted` or `error`.

@@ -1,4 +1,5 @@
-//! A measuring run from beginning to end: open, prewrite, watch idle, measure, watch idle, confirm.
+//! A measuring run from beginning to end: open, prewrite, watch idle, measure, flush, watch idle,
+//! confirm.
 
 use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::layout::Layout;
@@ -152,14 +153,15 @@ fn measure_on(
 
 /// What measuring does on a stage.
 impl Stage<'_> {
-    /// The run itself, and idle time before and after it; again with more drivers if one of them
-    /// turns out to be the limit.
+    /// The run itself with its flush, and idle time before and after; again with more drivers if one
+    /// of them turns out to be the limit.
     fn measure(
         &mut self,
         observer: &mut Observer<'_>,
     ) -> Result<(PhaseOutcome, u32, Timestamp), MeasureError> {
         self.idle(Phase::Before, observer);
-        let measured = self.run_with_threads(|setup| setup, observer)?;
+        let mut measured = self.run_with_threads(|setup| setup, observer)?;
+        self.flush(&mut measured.0, measured.1, observer)?;
         self.idle(Phase::After, observer);
         Ok(measured)
     }

@@ -63,15 +63,25 @@ pub(crate) enum Command {
     Man(generated::ManFlags),
 }
 
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  sustain report monday.json tuesday.json -o week.html
+      Measurements side by side, with pictures.
+  sustain report sweep.json
+      What the sweep said at its end, once more.
+
+Exit codes: 0 done; 1 it could not be written; 2 usage, or a file that is no result.";
+
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  sustain report monday.json tuesday.json -o week.html")]
+#[command(after_help = REPORT_EXAMPLES)]
 pub(crate) struct ReportFlags {
-    /// Results that --json of measure, record, diagnose, sweep or profile wrote; of one kind.
+    /// Results that --json of measure, record, diagnose, sweep, profile or compare wrote; of one
+    /// kind.
     #[arg(required = true, value_name = "RUN.json")]
     pub(crate) runs: Vec<PathBuf>,
-    /// The report to write.
+    /// The report to write, with pictures [default: none, the words alone are printed].
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: PathBuf,
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -534,3 +534,54 @@ fn a_slow_source_is_no_stall_of_the_disk() {
         "one record takes 10.5 ms: {stall_ns}"
     );
 }
+
+#[test]
+fn what_a_cache_still_held_is_flushed_after_the_run_and_the_time_told() {
+    let cache = "cache = \"100MB\"\ncache_rate = \"1GB/s\"\nvolatile_cache = true";
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", cache));
+    let result = place.simulate(0, &["--time", "20s", "--no-confirm"]);
+    let target = &result["targets"][0];
+    assert_about(&target["flush_seconds"], 1.0, 10.0);
+    assert!(number(&target["seconds"]) < 20.2, "the flush is no part");
+    assert_eq!(
+        (&target["ended"], &result["total"]["bytes"]),
+        (&"time".into(), &target["bytes"])
+    );
+    let notes = result["notes"].to_string();
+    assert!(notes.contains("the last flush, after the run"), "{notes}");
+    // A cache that keeps what it has needs no time, and what was only read none at all.
+    place.write("machine.toml", &disk("a", "1TB", "100MB/s", ""));
+    let result = place.simulate(0, &["--time", "20s", "--no-confirm"]);
+    assert!(number(&result["targets"][0]["flush_seconds"]) < 0.01);
+    assert!(!result["notes"].to_string().contains("flush"));
+    for flags in [&["--read"][..], &["--path", "buffered"]] {
+        let flags = [flags, &["--time", "5s", "--no-confirm"]].concat();
+        let result = place.simulate(0, &flags);
+        assert!(result["targets"][0]["flush_seconds"].is_null(), "{flags:?}");
+    }
+    let null = place.measure(0, &["null:", "--time", "1s", "--no-confirm"]);
+    assert!(null["targets"][0]["flush_seconds"].is_null());
+}
+
+#[test]
+fn a_disk_that_cannot_flush_has_failed_whatever_it_took() {
+    let flags = ["--time", "20s"];
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", "flush_error = \"eio\""));
+    let result = place.simulate(1, &flags);
+    let target = &result["targets"][0];
+    assert_about(&target["rate_bytes_per_s"], 100e6, 1.0);
+    assert_eq!(target["ended"], "error");
+    assert_eq!(target["errors"][0]["operation"], "flush");
+    assert!(number(&target["errors"][0]["at_s"]) >= 20.0, "{target:#}");
+    assert!(result["recommendation"].is_null());
+    let ran = place.run(&[&["measure", "sim:machine.toml"], &flags[..]].concat());
+    assert!(
+        ran.expect(1)
+            .stdout
+            .contains("a failed: flush: Input/output error")
+    );
+    // A rate that was held on paper only was not held.
+    let paced = place.simulate(1, &["--time", "20s", "--rate", "50MB/s"]);
+    assert_eq!(paced["total"]["rate_held"], false);
+    place.simulate(0, &["--time", "20s", "--read"]);
+}

@@ -326,6 +326,29 @@ fn a_profile_of_another_device_size_or_direction_is_refused_by_name() {
 }
 
 #[test]
+fn the_profile_that_is_missing_is_made_by_the_command_that_is_said() {
+    let place = Place::new();
+    place.write("a machine.toml", SMALL);
+    place.write("other.toml", &SMALL.replace("hda", "hdb"));
+    let budget = ["--budget", "20s", "--json", "p.json"];
+    let profile = ["profile", "sim:other.toml", "--read"];
+    place.run(&[&profile[..], &budget].concat()).expect(0);
+    let size = 2_000_000_000_u64.to_string();
+    let measure = ["measure", "sim:a machine.toml", "--write", "--size", &size];
+    let with = |profile| place.run(&[&measure[..], &["--profile", profile]].concat());
+    let refused = with("p.json").expect(2);
+    let said = refused.stderr.split('`').nth(1).unwrap();
+    assert_eq!(
+        said,
+        "sustain profile 'sim:a machine.toml' --write --size 2000000000 --json new-profile.json"
+    );
+    let words = shlex::split(said).unwrap();
+    let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    place.run(&words).expect(0);
+    with("new-profile.json").expect(0);
+}
+
+#[test]
 fn a_run_begins_where_it_is_told() {
     let place = Place::with_machine(SMALL);
     let flags = ["--read", "--time", "2s", "--no-confirm"];

@@ -8,7 +8,7 @@
 
 mod support;
 
-use support::{Place, disk, unwrapped};
+use support::{Place, Ran, disk, ran, unwrapped};
 
 /// Flags after `measure`, and words of the answer.
 const CONTRADICTIONS: &[(&[&str], &str)] = &[
@@ -251,4 +251,77 @@ fn a_rehearsal_says_what_would_be_done_and_does_nothing() {
     rehearse(&destroy).expect(0).says("destroyed");
     assert_eq!(place.names(), ["machine.toml", "precious"]);
     assert_eq!(place.read("precious"), "of great value");
+}
+
+/// Runs a command whose reader has gone before the first word.
+fn run_unread(place: &Place, arguments: &[&str]) -> Ran {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = place.command(arguments);
+    ran(command.stdout(writer).output().unwrap())
+}
+
+#[test]
+fn a_reader_that_has_had_enough_changes_no_exit_code_and_hears_no_word() {
+    let disks = |rate: &str| disk("a", "1TB", rate, "") + &disk("b", "1TB", rate, "");
+    let place = Place::with_machine(&disks("100MB/s"));
+    let measure = ["measure", "sim:machine.toml", "--no-confirm", "--json"];
+    place.run(&[&measure[..], &["run.json"]].concat()).expect(0);
+    let store = ["create", "store", "--size", "8MiB", "--slot", "64KiB"];
+    place.run(&store).expect(0);
+    let commands: [&[&str]; 13] = [
+        &["completions", "bash"],
+        &["man"],
+        &["devices"],
+        &["devices", "--json", "-"],
+        &["list", "store"],
+        &["list", "store", "--json", "-"],
+        &["verify", "store"],
+        &["compare", "run.json", "run.json"],
+        &["compare", "run.json", "run.json", "--json", "-"],
+        &["report", "run.json"],
+        &["report", "run.json", "-o", "-"],
+        &["--help"],
+        &["man", "--help"],
+    ];
+    for arguments in commands {
+        let told = place.run(arguments);
+        let ran = run_unread(&place, arguments);
+        assert_eq!(
+            (ran.code, ran.stderr),
+            (told.code, told.stderr),
+            "{arguments:?}"
+        );
+    }
+    for work in ["measure", "diagnose", "profile", "sweep"] {
+        let mut arguments = vec![work, "sim:machine.toml"];
+        if work == "sweep" {
+            arguments.extend(["--record-size", "1MiB", "--depth", "1,2"]);
+        }
+        let told = place.run(&arguments).expect(0);
+        let ran = run_unread(&place, &arguments).expect(0);
+        assert_eq!(ran.stderr, told.stderr, "{work}");
+    }
+    // The work decides, not the reader.
+    place.write("machine.toml", &disks("80MB/s"));
+    place
+        .run(&[&measure[..], &["slow.json"]].concat())
+        .expect(0);
+    let limit = ["compare", "run.json", "slow.json", "--fail-if-slower", "5%"];
+    run_unread(&place, &limit).expect(1);
+}
+
+#[test]
+fn words_that_cannot_be_written_are_an_error() {
+    let place = Place::new();
+    for arguments in [&["completions", "bash"][..], &["man"], &["devices"]] {
+        let full = std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
+        let output = place.command(arguments).stdout(full).output().unwrap();
+        ran(output)
+            .expect(1)
+            .says("cannot write standard output: No space left on device");
+    }
 }

@@ -4,6 +4,7 @@
 pub use crate::status::{STATUS_SCHEMA, StatusLine, StatusMember, StatusStream};
 
 use crate::ReportError;
+use sustain_bench::compare::result::{COMPARE_SCHEMA, CompareResult};
 use sustain_bench::diagnose::result::{DIAGNOSE_SCHEMA, DiagnoseResult};
 use sustain_bench::profile::result::{PROFILE_SCHEMA, ProfileResult};
 use sustain_bench::result::{MEASURE_SCHEMA, MeasureResult};
@@ -17,6 +18,7 @@ const RECORD_KIND: &str = "sustain.record";
 const DIAGNOSE_KIND: &str = "sustain.diagnose";
 const PROFILE_KIND: &str = "sustain.profile";
 const SWEEP_KIND: &str = "sustain.sweep";
+const COMPARE_KIND: &str = "sustain.compare";
 
 /// The document as indented JSON with one final newline.
 ///
@@ -72,6 +74,8 @@ pub enum Saved {
     Profile(Box<ProfileResult>),
     /// Of `sustain sweep`.
     Sweep(Box<SweepResult>),
+    /// Of `sustain compare`.
+    Compare(Box<CompareResult>),
 }
 
 /// Reads what [`write_measure`] or [`write_record`] wrote.
@@ -87,10 +91,11 @@ pub fn read_saved(text: &str) -> Result<Saved, ReportError> {
         DIAGNOSE_KIND => document.into_result(&DIAGNOSE).map(Saved::Diagnose),
         PROFILE_KIND => document.into_result(&PROFILE).map(Saved::Profile),
         SWEEP_KIND => document.into_result(&SWEEP).map(Saved::Sweep),
+        COMPARE_KIND => document.into_result(&COMPARE).map(Saved::Compare),
         _ => Err(document.refusal(
-            "a `sustain.measure/1`, `sustain.record/1`, `sustain.diagnose/1`, `sustain.profile/1` \
-             or `sustain.sweep/1`: give a result of `sustain measure`, `record`, `diagnose`, \
-             `profile` or `sweep`",
+            "a `sustain.measure/1`, `sustain.record/1`, `sustain.diagnose/1`, `sustain.profile/1`, \
+             `sustain.sweep/1` or `sustain.compare/1`: give a result of `sustain measure`, \
+             `record`, `diagnose`, `profile`, `sweep` or `compare`",
         )),
     }
 }
@@ -158,6 +163,12 @@ const SWEEP: Kind = Kind {
     name: SWEEP_KIND,
     schema: SWEEP_SCHEMA,
     expected: "a `sustain.sweep/1`: give a result of `sustain sweep`",
+};
+
+const COMPARE: Kind = Kind {
+    name: COMPARE_KIND,
+    schema: COMPARE_SCHEMA,
+    expected: "a `sustain.compare/1`: give a result of `sustain compare`",
 };
 
 /// JSON that says what it is. Read in two steps, so that a document of another kind is named rather

@@ -3,8 +3,11 @@
 
 mod sample;
 
+use sustain_bench::compare::{ComparePlan, compare};
 use sustain_bench::result::MeasureResult;
-use sustain_report::terminal::{sentence, summary};
+use sustain_report::terminal::{
+    compare_answer, compare_text, sentence, summary, sweep_answer, sweep_text,
+};
 
 /// The sentence of a sample changed by `change`.
 fn said(mut result: MeasureResult, change: impl FnOnce(&mut MeasureResult)) -> String {
@@ -223,9 +226,9 @@ fn narrow_summary_is_a_block_each() {
     together
       rate       2.19 GB/s
       sustained  2.00 GB/s ± 1.0 %
-    error: /dev/sdb at 12.5 s: write at 3.2
-      GB: I/O error: the disk refused it,
-      see the kernel log and its cables
+    error: /dev/sdb at 12.5 s: write at
+      3.2 GB: I/O error: the disk refused
+      it, see the kernel log and its cables
     stall: 41.2 ms at 12.300 s on
       /dev/nvme0n1, offset 3.10 GB, at the
       same moment as /dev/sdb: a shared
@@ -320,4 +323,63 @@ fn the_effect_of_one_path_names_it_only_once() {
     let text = with_effect(1, 80);
     assert_eq!(text.matches("direct").count(), 1, "{text}");
     assert!(text.contains("the victims took 2.0 % of one CPU"), "{text}");
+}
+
+#[test]
+fn a_comparison_fits_each_width_and_loses_no_verdict() {
+    let [a, mut b] = [sample::two_targets(), sample::two_targets()];
+    b.targets[0].latency_ns.p99_9 *= 8;
+    let plan = ComparePlan {
+        labels: ["monday.json".to_owned(), "friday.json".to_owned()],
+        ..ComparePlan::default()
+    };
+    let result = compare(&a, &b, &plan).unwrap();
+    for width in [40, 60, 74, 80, 100, 120] {
+        let text = compare_answer(&result, width) + &compare_text(&result, width);
+        for line in text.lines() {
+            assert!(line.chars().count() <= width, "wider than {width}: {line}");
+        }
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for row in &result.rows {
+            let verdict = match (row.verdict.as_str(), width) {
+                ("no_difference_shown", 74) => "none shown",
+                ("no_difference_shown", _) => "no difference shown",
+                _ => "no interval",
+            };
+            assert!(words.contains(verdict), "no {verdict} at {width}: {text}");
+        }
+        assert!(
+            words.contains("seen from") == (width > 100),
+            "{width}: {text}"
+        );
+        assert!(
+            words.contains("sustained rate: A") == (width < 70),
+            "{width}: {text}"
+        );
+    }
+}
+
+#[test]
+fn a_sweep_fits_each_width_with_what_tells_its_settings_apart() {
+    for result in [
+        sample::sweep::sizes_and_depths(),
+        sample::sweep::seven_axes(),
+    ] {
+        for width in [40, 60, 80, 120] {
+            let text = sweep_answer(&result, width) + &sweep_text(&result, width);
+            for line in text.lines() {
+                assert!(line.chars().count() <= width, "wider than {width}: {line}");
+            }
+        }
+        let narrow = sweep_text(&result, 40);
+        let narrow = narrow.split_whitespace().collect::<Vec<_>>().join(" ");
+        for answer in &result.answers {
+            let best = &result.points[answer.best];
+            let line = format!("{}: best", best.setting.words);
+            assert!(
+                narrow.contains(&line) || narrow.contains("against best"),
+                "{line} in {narrow}"
+            );
+        }
+    }
 }

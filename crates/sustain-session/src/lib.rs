@@ -19,7 +19,7 @@ pub use devices::devices_under;
 pub use error::SessionError;
 pub use guard::{Permission, check_destroy, check_distinct, folder_of, inspect};
 pub use machines::{Machines, SimulatedDisk};
-pub use name::TargetName;
+pub use name::{TargetName, shell_argument};
 pub use open::{CreatedFiles, is_new, open_under_guard, rehearse_under_guard};
 pub use passthrough::{block_device_of_generic, open_passthrough};
 pub use room::{Fitted, Growing, check_memory, fit_free_space, has_all_blocks};

@@ -59,6 +59,15 @@ impl TargetName {
     }
 }
 
+/// One argument as a shell takes it back: commands that are said can be pasted.
+pub fn shell_argument(argument: &str) -> String {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !argument.is_empty() && argument.chars().all(harmless) {
+        return argument.to_owned();
+    }
+    format!("'{}'", argument.replace('\'', r"'\''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,5 +100,12 @@ mod tests {
         let mixed = [name("sim:a.toml"), name("/dev/sdz")];
         assert!(!TargetName::clock_for(&mixed).is_virtual());
         assert!(!TargetName::clock_for(&[TargetName::Null]).is_virtual());
+    }
+
+    #[test]
+    fn arguments_survive_a_shell() {
+        assert_eq!(shell_argument("--size=4GiB"), "--size=4GiB");
+        assert_eq!(shell_argument("a b'c"), r"'a b'\''c'");
+        assert_eq!(shell_argument(""), "''");
     }
 }

@@ -105,7 +105,9 @@ impl<'a> Watch<'a> {
                 begin();
                 setup
             };
-            stage.run_with_threads(begun, observer)
+            let mut ran = stage.run_with_threads(begun, observer)?;
+            stage.flush(&mut ran.0, ran.1, observer)?;
+            Ok(ran)
         })
     }
 

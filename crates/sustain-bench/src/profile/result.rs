@@ -77,7 +77,7 @@ pub struct ProfilePlanUsed {
 pub struct ProfileTarget {
     /// Its name.
     pub name: String,
-    /// `block device`, `file`, `scratch file` or `simulated disk`.
+    /// `block_device`, `file`, `scratch_file` or `simulated`.
     pub kind: String,
     /// The part of it that was looked at, from its start.
     pub size_bytes: u64,

@@ -149,8 +149,11 @@ fn values_of(grid: &Grid, points: &[usize], axis: Axis) -> Vec<Vec<usize>> {
 }
 
 fn has(point: &Point, axis: Axis) -> bool {
-    let is_stripe = matches!(point.setting.layout, Layout::Stripe { .. });
-    axis != Axis::Chunk || is_stripe
+    match axis {
+        Axis::Chunk => matches!(point.setting.layout, Layout::Stripe { .. }),
+        Axis::Order => point.setting.layout != Layout::Independent,
+        _ => true,
+    }
 }
 
 fn is_same_on(one: &Point, other: &Point, axis: Axis) -> bool {

@@ -43,6 +43,10 @@ pub struct Axes {
     pub depths: Vec<u32>,
 }
 
+/// Why an order is not measured.
+pub(super) const ORDER_FOLDED: &str =
+    "with a queue for each target their order makes no difference";
+
 /// What decides whether a setting is possible.
 #[derive(Debug, Clone)]
 pub struct Facts {
@@ -98,16 +102,15 @@ pub struct Grid {
 }
 
 impl Axes {
-    /// Settings of the whole cross product.
+    /// Settings of the whole cross product, those that are one setting by several names counted once.
     pub fn count(&self) -> usize {
         let layouts = self.layouts.iter();
-        let layouts = layouts.map(|layout| self.chunks(*layout).len()).sum();
+        let layouts = layouts.map(|layout| self.chunks(*layout).len() * self.orders(*layout).len());
         [
             self.directions.len(),
             self.engines.len(),
             self.paths.len(),
-            layouts,
-            self.orders.len(),
+            layouts.sum(),
             self.record_sizes_bytes.len(),
             self.depths.len(),
         ]
@@ -129,6 +132,14 @@ impl Axes {
         }
     }
 
+    /// The orders that a layout tells apart: targets with queues of their own are used all at once.
+    fn orders(&self, layout: LayoutKind) -> &[Vec<usize>] {
+        match layout {
+            LayoutKind::Independent => &self.orders[..self.orders.len().min(1)],
+            LayoutKind::Stripe | LayoutKind::Span | LayoutKind::MdRaid0 => &self.orders,
+        }
+    }
+
     /// All settings, those that make no sense on these targets apart.
     pub fn grid(&self, facts: &Facts) -> Grid {
         let mut grid = Grid {
@@ -144,7 +155,8 @@ impl Axes {
             for &engine in &self.engines {
                 for &path in &self.paths {
                     for &layout in &self.layouts {
-                        for order in &self.orders {
+                        let orders = self.orders(layout);
+                        for (number, order) in self.orders.iter().enumerate() {
                             let like = Setting {
                                 direction,
                                 engine,
@@ -155,14 +167,32 @@ impl Axes {
                                 record_bytes: 0,
                                 depth: 0,
                             };
-                            self.add_group(&mut grid, facts, group, layout, &like);
-                            group += 1;
+                            if number < orders.len() {
+                                self.add_group(&mut grid, facts, group, layout, &like);
+                                group += 1;
+                            } else {
+                                self.fold(&mut grid, &like);
+                            }
                         }
                     }
                 }
             }
         }
         grid
+    }
+
+    /// Leaves out what would be a setting of the first order once more.
+    fn fold(&self, grid: &mut Grid, like: &Setting) {
+        for &record_bytes in &self.record_sizes_bytes {
+            for &depth in &self.depths {
+                let setting = Setting {
+                    record_bytes,
+                    depth,
+                    ..like.clone()
+                };
+                grid.leave_out(setting, ORDER_FOLDED.to_owned());
+            }
+        }
     }
 
     fn add_group(
@@ -186,7 +216,7 @@ impl Axes {
                         grid.leave_out(setting, why);
                         continue;
                     }
-                    if setting.engine == EngineChoice::Sync && !facts.is_simulated {
+                    if setting.engine == EngineChoice::Sync {
                         setting.depth = 1;
                     }
                     grid.points.push(Point {
@@ -207,9 +237,6 @@ impl Axes {
         if setting.direction == Direction::Read && facts.has_null {
             return Some("there is nothing to read in null:".to_owned());
         }
-        if facts.is_simulated && self.engines.first() != Some(&setting.engine) {
-            return Some("a simulated machine has no engines to choose from".to_owned());
-        }
         if setting.path == DataPath::Passthrough {
             if let Some(why) = &facts.no_passthrough {
                 return Some(why.clone());
@@ -224,7 +251,7 @@ impl Axes {
             return Some("a simulated machine has no page cache".to_owned());
         }
         let is_first_depth = self.depths.first() == Some(&setting.depth);
-        if setting.engine == EngineChoice::Sync && !facts.is_simulated && !is_first_depth {
+        if setting.engine == EngineChoice::Sync && !is_first_depth {
             return Some("sync has one request in flight, whatever the depth".to_owned());
         }
         let is_aligned = |bytes: u64| {

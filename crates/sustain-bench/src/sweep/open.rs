@@ -175,21 +175,27 @@ pub(super) fn runs_max(plan: &SweepPlan, time_ns: Option<u64>) -> Option<usize> 
 }
 
 pub(super) fn announcement(plan: &SweepPlan, grid: &Grid, schedule: &Schedule<'_>) -> String {
-    let settings = grid.points.len();
+    let count = grid.points.len();
+    let settings = if count == 1 {
+        "1 setting".to_owned()
+    } else {
+        format!("{count} settings")
+    };
     let each = Duration(plan.time_per_point_ns);
     let time = |runs: usize| Duration(runs as u64 * plan.time_per_point_ns);
     match (schedule.runs(), schedule.coarse_points(), plan.budget_ns) {
         (Some(runs), ..) => format!(
-            "{settings} settings, {} times each: {runs} runs of {each}, {}",
+            "{settings}, {} times{}: {runs} runs of {each}, {}",
             plan.rounds,
+            if count == 1 { "" } else { " each" },
             time(runs)
         ),
         (None, Some(coarse), Some(budget_ns)) => format!(
-            "{settings} settings, which would take {}: within {} {coarse} of them first, then what \
-             lies around the best",
-            time(settings * plan.rounds as usize),
+            "{settings}, which would take {}: within {} {coarse} of them first, then what lies \
+             around the best",
+            time(count * plan.rounds as usize),
             Duration(budget_ns)
         ),
-        _ => format!("{settings} settings"),
+        _ => settings,
     }
 }

@@ -9,7 +9,7 @@ use sustain_disk::units::Duration;
 use super::axes::{Axes, LayoutKind};
 use super::mdadm::{self, Mdadm};
 use crate::error::MeasureError;
-use crate::plan::{Plan, direction_to_open, mixes_simulated_and_real};
+use crate::plan::{NO_ENGINES, Plan, direction_to_open, is_simulated, mixes_simulated_and_real};
 
 /// Shorter points say nothing of a disk.
 const TIME_PER_POINT_NS_MIN: u64 = 100_000_000;
@@ -140,8 +140,20 @@ impl SweepPlan {
                     .to_owned(),
             );
         }
+        let is_simulated = self.targets.iter().any(|name| is_simulated(name));
+        if is_simulated && self.engines != [EngineChoice::Auto] {
+            return usage(format!("{NO_ENGINES}: leave out --engine"));
+        }
         if self.builds_arrays() {
             mdadm::check_chunks(&self.chunks_bytes)?;
+            // Its members are let go while it stands, and are claimed by what passes them by.
+            if self.paths.contains(&DataPath::Passthrough) {
+                return usage(
+                    "an array (--md) is a device of the kernel's, which takes no NVMe commands: \
+                     leave out --path passthrough, or --md"
+                        .to_owned(),
+                );
+            }
         }
         Ok(())
     }
@@ -338,6 +350,31 @@ mod tests {
         assert!(why("a,b,b,c").contains("has b twice"));
         assert!(why("a,b,x").contains("no target \"x\""));
         assert!(why("").contains("no target"));
+    }
+
+    #[test]
+    fn simulated_machines_have_no_engines_and_arrays_no_commands() {
+        let why = |plan: SweepPlan| plan.check().err().map(|error| error.to_string());
+        let simulated = || SweepPlan::new(vec!["sim:machine.toml".to_owned()]);
+        assert_eq!(why(simulated()), None);
+        for engines in [
+            vec![EngineChoice::PosixAio],
+            vec![EngineChoice::Auto, EngineChoice::IoUring],
+        ] {
+            let why = why(SweepPlan {
+                engines,
+                ..simulated()
+            });
+            assert!(why.unwrap().contains("leave out --engine"));
+        }
+        let array = |paths| SweepPlan {
+            layouts: vec![LayoutKind::Independent, LayoutKind::MdRaid0],
+            paths,
+            ..SweepPlan::new(vec!["/dev/nvme0n1".to_owned(), "/dev/nvme1n1".to_owned()])
+        };
+        assert_eq!(why(array(vec![DataPath::Direct])), None);
+        let why = why(array(vec![DataPath::Direct, DataPath::Passthrough])).unwrap();
+        assert!(why.contains("leave out --path passthrough"), "{why}");
     }
 
     #[test]

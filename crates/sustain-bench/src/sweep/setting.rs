@@ -150,6 +150,7 @@ impl Setting {
                 Layout::Stripe { chunk_bytes } => Size(chunk_bytes).to_string(),
                 Layout::Independent | Layout::Span => return None,
             },
+            Axis::Order if self.layout == Layout::Independent => return None,
             Axis::Order => self.order_names(names).join(","),
             Axis::RecordSize => Size(self.record_bytes).to_string(),
             Axis::Depth => self.depth.to_string(),

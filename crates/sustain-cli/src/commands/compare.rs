@@ -103,7 +103,7 @@ fn run_trial(flags: &CompareFlags, typed: [&String; 2]) -> anyhow::Result<Exit> 
     outputs.deliver(
         &words(&result),
         || json::write_document(&result),
-        || html::trial_html(&result),
+        || html::compare_html(std::slice::from_ref(&result)),
     )?;
     Ok(exit(&result))
 }
@@ -157,7 +157,8 @@ fn setting(side: &str, typed: &str) -> Result<TrialSetting, UsageError> {
     })
 }
 
-fn words(result: &CompareResult) -> String {
+/// What is said of a comparison, saved ones too.
+pub(super) fn words(result: &CompareResult) -> String {
     let width = output::width();
     format!(
         "{}{}",

@@ -9,7 +9,7 @@ use sustain::record::store::{CreateEvent, CreatePlan, create};
 use sustain::report::terminal::create_text;
 
 use super::progress::Progress;
-use super::stores;
+use super::{output, stores};
 use crate::flags::create::CreateFlags;
 use crate::request::UsageError;
 use crate::{Exit, interrupt};
@@ -33,7 +33,7 @@ pub(crate) fn run(flags: &CreateFlags) -> anyhow::Result<Exit> {
     });
     progress.finish();
     let document = CreateDocument::of(&created?, plan.slot_bytes, &notes);
-    let text = create_text(&document, stores::width());
+    let text = create_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(Exit::Done)
 }

@@ -28,7 +28,7 @@ pub(crate) fn run(flags: &DevicesFlags) -> anyhow::Result<Exit> {
         topology = topology.only_under(&roots, &named);
     }
     let document = DevicesDocument::of(topology);
-    let text = devices_text(&document, stores::width());
+    let text = devices_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(Exit::Done)
 }

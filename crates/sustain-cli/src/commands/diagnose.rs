@@ -46,15 +46,19 @@ fn plan(flags: &DiagnoseFlags) -> Result<DiagnosePlan, UsageError> {
     })
 }
 
-fn present(outputs: Outputs<'_>, result: &DiagnoseResult) -> anyhow::Result<()> {
+/// What is said of a diagnosis, saved ones too.
+pub(super) fn words(result: &DiagnoseResult) -> String {
     let width = output::width();
-    let text = format!(
+    format!(
         "{}\n{}",
         diagnosis_text(result, width),
         diagnosis_answer(result, width)
-    );
+    )
+}
+
+fn present(outputs: Outputs<'_>, result: &DiagnoseResult) -> anyhow::Result<()> {
     outputs.deliver(
-        &text,
+        &words(result),
         || json::write_document(result),
         || html::diagnose_html(std::slice::from_ref(result)),
     )

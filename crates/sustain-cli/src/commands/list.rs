@@ -4,7 +4,7 @@ use sustain::record::document::ListDocument;
 use sustain::record::store::Mode;
 use sustain::report::terminal::list_text;
 
-use super::stores;
+use super::{output, stores};
 use crate::Exit;
 use crate::flags::list::ListFlags;
 
@@ -13,7 +13,7 @@ pub(crate) fn run(flags: &ListFlags) -> anyhow::Result<Exit> {
     let mut store = stores::open(&flags.members, Mode::Read)?;
     let recordings = store.recordings()?;
     let document = ListDocument::of(&store, &recordings);
-    let text = list_text(&document, stores::width());
+    let text = list_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(Exit::Done)
 }

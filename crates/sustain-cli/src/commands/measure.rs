@@ -31,16 +31,21 @@ pub(crate) fn run(flags: &MeasureFlags) -> anyhow::Result<Exit> {
     Ok(exit(&result, &stop))
 }
 
+/// What is said of a measurement, saved ones too.
+pub(super) fn words(result: &MeasureResult) -> String {
+    format!(
+        "{}\n{}",
+        summary(result, output::width()),
+        output::prose(&sentence(result))
+    )
+}
+
 fn present(
     flags: &MeasureFlags,
     outputs: Outputs<'_>,
     result: &MeasureResult,
 ) -> anyhow::Result<()> {
-    let text = format!(
-        "{}\n{}\n",
-        summary(result, output::width()),
-        sentence(result)
-    );
+    let text = words(result);
     let json = || json::write_measure(result);
     let page = || html::measure_html(std::slice::from_ref(result));
     if flags.log.is_none() {

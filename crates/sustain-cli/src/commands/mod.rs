@@ -20,10 +20,12 @@ mod stores;
 pub(crate) mod sweep;
 pub(crate) mod verify;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
-/// Says a line to the person: on standard error, so that standard output stays for results.
-pub(crate) fn say(line: &str) {
+/// Says something to the person: on standard error, so that standard output stays for results.
+pub(crate) fn say(text: &str) {
+    let mut output = std::io::stderr().lock();
+    let said = output::fitted(text, output.is_terminal());
     // A closed terminal must not end a measurement.
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    let _ = output.write_all(said.as_bytes());
 }

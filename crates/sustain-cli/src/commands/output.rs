@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata, Permissions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, IsTerminal, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use anyhow::Context;
 use rustix::fs::{major, minor};
 use sustain::disk::simulated::parse_target;
 use sustain::report::ReportError;
+use sustain::report::terminal::wrapped;
 
 use super::say;
 use crate::flags::shared::OutputFlags;
@@ -126,6 +127,17 @@ pub(crate) fn width() -> usize {
     terminal_size::terminal_size().map_or(WIDTH_COLUMNS, |(terminal_size::Width(columns), _)| {
         usize::from(columns)
     })
+}
+
+/// Sentences for standard output, each line with its newline.
+pub(crate) fn prose(text: &str) -> String {
+    fitted(text, std::io::stdout().is_terminal())
+}
+
+/// Sentences in the width of a terminal. Whoever else reads them looks for words in whole lines.
+pub(super) fn fitted(text: &str, is_terminal: bool) -> String {
+    let width = if is_terminal { width() } else { usize::MAX };
+    text.lines().map(|line| wrapped(line, width)).collect()
 }
 
 /// What a path leads to, of what may be written.
@@ -274,10 +286,14 @@ fn check_existing(path: &Path, document: Document) -> Result<(), String> {
 /// Writes a document where [`check`] has looked: a file at once or not at all.
 pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     if is_standard_output(path) {
-        return std::io::stdout()
-            .lock()
-            .write_all(text.as_bytes())
-            .context("standard output");
+        let mut output = std::io::stdout().lock();
+        let written = output.write_all(text.as_bytes());
+        return match written.and_then(|()| output.flush()) {
+            // Whoever reads it has had enough, and knows it. The work is done all the same, and the
+            // exit code is that of the work.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            other => other.context("cannot write standard output"),
+        };
     }
     write_found(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -54,12 +54,16 @@ fn plan(flags: &ProfileFlags) -> Result<ProfilePlan, UsageError> {
     })
 }
 
-fn present(outputs: Outputs<'_>, result: &ProfileResult) -> anyhow::Result<()> {
+/// What is said of a profile, saved ones too.
+pub(super) fn words(result: &ProfileResult) -> String {
     let width = output::width();
     let answer = profile_answer(result, width);
-    let text = format!("{answer}{}", profile_text(result, width));
+    format!("{answer}{}", profile_text(result, width))
+}
+
+fn present(outputs: Outputs<'_>, result: &ProfileResult) -> anyhow::Result<()> {
     outputs.deliver(
-        &text,
+        &words(result),
         || json::write_document(result),
         || html::profile_html(std::slice::from_ref(result)),
     )

@@ -4,7 +4,7 @@ use sustain::record::document::RecoverDocument;
 use sustain::record::store::Mode;
 use sustain::report::terminal::recover_text;
 
-use super::stores;
+use super::{output, stores};
 use crate::Exit;
 use crate::flags::recover::RecoverFlags;
 
@@ -17,7 +17,7 @@ pub(crate) fn run(flags: &RecoverFlags) -> anyhow::Result<Exit> {
         super::say(&format!("note: {note}"));
     }
     let document = RecoverDocument::of(&store, &recordings, &recovered);
-    let text = recover_text(&document, stores::width());
+    let text = recover_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(Exit::Done)
 }

@@ -1,7 +1,8 @@
-//! `sustain report`: draws saved results anew.
+//! `sustain report`: draws saved results anew, as a page or as the words that were said of them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use sustain::measure::compare::result::CompareResult;
 use sustain::measure::compare::{ComparePlan, compare};
 use sustain::measure::diagnose::result::DiagnoseResult;
 use sustain::measure::profile::result::ProfileResult;
@@ -9,38 +10,22 @@ use sustain::measure::result::MeasureResult;
 use sustain::measure::sweep::result::SweepResult;
 use sustain::record::result::RecordResult;
 use sustain::report::json::Saved;
+use sustain::report::terminal::record_summary;
 use sustain::report::{ReportError, html, json};
 
 use super::output::{self, Document};
-use super::say;
+use super::{diagnose, measure, profile, say, sweep};
 use crate::Exit;
 use crate::flags::ReportFlags;
 use crate::request::UsageError;
 
 pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
-    let drawn = |run: &&PathBuf| output::is_same(run, &flags.output);
-    if !output::is_standard_output(&flags.output)
-        && let Some(run) = flags.runs.iter().find(drawn)
-    {
-        return Err(UsageError(format!(
-            "{} is the result {} itself: write the report to another file",
-            flags.output.display(),
-            run.display()
-        ))
-        .into());
+    if let Some(output) = &flags.output {
+        check(output, &flags.runs)?;
     }
-    output::check(&flags.output, Document::Page)?;
     let mut runs = Runs::default();
     for path in &flags.runs {
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            UsageError(format!(
-                "cannot read {}: {error}; check the path",
-                path.display()
-            ))
-        })?;
-        let saved = json::read_saved(&text)
-            .map_err(|error| UsageError(format!("{}: {error}", path.display())))?;
-        runs.take(saved);
+        runs.take(read(path)?);
         if let [one, other, ..] = runs.kinds()[..] {
             let first = flags.runs[0].display();
             return Err(UsageError(format!(
@@ -55,10 +40,38 @@ pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
         .iter()
         .map(|path| path.display().to_string())
         .collect();
-    let page = runs.page(&labels)?;
-    output::write(&flags.output, &page)?;
-    say(&format!("report: {}", flags.output.display()));
+    match &flags.output {
+        Some(output) => {
+            output::write(output, &runs.page(&labels)?)?;
+            say(&format!("report: {}", output.display()));
+        }
+        None => output::write(Path::new("-"), &runs.words(&labels))?,
+    }
     Ok(Exit::Done)
+}
+
+/// Whether the page may stand there, and takes the place of none of the results.
+fn check(output: &Path, runs: &[PathBuf]) -> Result<(), UsageError> {
+    let mut runs = runs.iter();
+    let drawn = runs.find(|run| output::is_same(run, output));
+    if let Some(run) = drawn.filter(|_| !output::is_standard_output(output)) {
+        return Err(UsageError(format!(
+            "{} is the result {} itself: write the report to another file",
+            output.display(),
+            run.display()
+        )));
+    }
+    output::check(output, Document::Page)
+}
+
+fn read(path: &Path) -> Result<Saved, UsageError> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        UsageError(format!(
+            "cannot read {}: {error}; check the path",
+            path.display()
+        ))
+    })?;
+    json::read_saved(&text).map_err(|error| UsageError(format!("{}: {error}", path.display())))
 }
 
 /// The results to be drawn, by the command that made them.
@@ -69,6 +82,7 @@ struct Runs {
     diagnoses: Vec<DiagnoseResult>,
     profiles: Vec<ProfileResult>,
     sweeps: Vec<SweepResult>,
+    comparisons: Vec<CompareResult>,
 }
 
 impl Runs {
@@ -79,6 +93,7 @@ impl Runs {
             Saved::Diagnose(result) => self.diagnoses.push(*result),
             Saved::Profile(result) => self.profiles.push(*result),
             Saved::Sweep(result) => self.sweeps.push(*result),
+            Saved::Compare(result) => self.comparisons.push(*result),
         }
     }
 
@@ -89,9 +104,23 @@ impl Runs {
             (self.diagnoses.is_empty(), "a diagnosis"),
             (self.profiles.is_empty(), "a profile"),
             (self.sweeps.is_empty(), "a sweep"),
+            (self.comparisons.is_empty(), "a comparison"),
         ];
         let present = kinds.into_iter().filter(|(is_empty, _)| !is_empty);
         present.map(|(_, name)| name).collect()
+    }
+
+    /// Whether two measurements differ, if they are of the same work; what is not is drawn without
+    /// an answer.
+    fn comparison(&self, labels: &[String]) -> Option<CompareResult> {
+        let ([a, b], [of_a, of_b]) = (self.measurements.as_slice(), labels) else {
+            return None;
+        };
+        let plan = ComparePlan {
+            labels: [of_a.clone(), of_b.clone()],
+            ..ComparePlan::default()
+        };
+        compare(a, b, &plan).ok()
     }
 
     /// All are of one kind. Two measurements of the same work are compared too.
@@ -104,19 +133,35 @@ impl Runs {
             html::profile_html(&self.profiles)
         } else if !self.sweeps.is_empty() {
             html::sweep_html(&self.sweeps)
+        } else if !self.comparisons.is_empty() {
+            html::compare_html(&self.comparisons)
         } else {
-            let comparison = match (self.measurements.as_slice(), labels) {
-                ([a, b], [of_a, of_b]) => {
-                    let plan = ComparePlan {
-                        labels: [of_a.clone(), of_b.clone()],
-                        ..ComparePlan::default()
-                    };
-                    // What is not the same work is drawn without an answer.
-                    compare(a, b, &plan).ok()
-                }
-                _ => None,
-            };
+            let comparison = self.comparison(labels);
             html::side_by_side_html(&self.measurements, labels, comparison.as_ref())
         }
+    }
+
+    /// What the commands said of them, each under its file where there are several.
+    fn words(&self, labels: &[String]) -> String {
+        let measured = self.measurements.iter().map(measure::words);
+        let recorded = self.recordings.iter();
+        let recorded = recorded.map(|result| output::prose(&record_summary(result)));
+        let texts: Vec<String> = measured
+            .chain(recorded)
+            .chain(self.diagnoses.iter().map(diagnose::words))
+            .chain(self.profiles.iter().map(profile::words))
+            .chain(self.sweeps.iter().map(sweep::words))
+            .chain(self.comparisons.iter().map(super::compare::words))
+            .collect();
+        if let [only] = texts.as_slice() {
+            return only.clone();
+        }
+        let named = labels.iter().zip(&texts);
+        let mut parts: Vec<String> = named
+            .map(|(label, text)| format!("{label}:\n{text}"))
+            .collect();
+        let comparison = self.comparison(labels);
+        parts.extend(comparison.as_ref().map(super::compare::words));
+        parts.join("\n")
     }
 }

@@ -12,9 +12,6 @@ use super::output::{self, Document};
 use super::say;
 use crate::request::UsageError;
 
-/// Width of tables where no terminal says its own.
-const WIDTH_COLUMNS: usize = 100;
-
 /// Opens the store of these members and says what the user should know of it.
 pub(crate) fn open(members: &[String], mode: Mode) -> anyhow::Result<Store> {
     let store = Store::open(members, mode, &Roots::default())?;
@@ -73,11 +70,4 @@ pub(crate) fn present(
         return Ok(());
     }
     output::write(Path::new("-"), text)
-}
-
-/// The width that text should fit, in columns.
-pub(crate) fn width() -> usize {
-    terminal_size::terminal_size().map_or(WIDTH_COLUMNS, |(terminal_size::Width(columns), _)| {
-        usize::from(columns)
-    })
 }

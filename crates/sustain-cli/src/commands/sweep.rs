@@ -144,15 +144,19 @@ fn each<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     once
 }
 
-fn present(outputs: Outputs<'_>, result: &SweepResult) -> anyhow::Result<()> {
+/// What is said of a sweep, saved ones too.
+pub(super) fn words(result: &SweepResult) -> String {
     let width = output::width();
-    let text = format!(
+    format!(
         "{}{}",
         sweep_answer(result, width),
         sweep_text(result, width)
-    );
+    )
+}
+
+fn present(outputs: Outputs<'_>, result: &SweepResult) -> anyhow::Result<()> {
     outputs.deliver(
-        &text,
+        &words(result),
         || json::write_document(result),
         || html::sweep_html(std::slice::from_ref(result)),
     )

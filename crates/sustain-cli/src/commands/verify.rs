@@ -7,7 +7,7 @@ use sustain::record::store::Mode;
 use sustain::report::terminal::verify_text;
 
 use super::progress::Progress;
-use super::stores;
+use super::{output, stores};
 use crate::flags::verify::VerifyFlags;
 use crate::{Exit, interrupt};
 
@@ -31,7 +31,7 @@ pub(crate) fn run(flags: &VerifyFlags) -> anyhow::Result<Exit> {
     );
     progress.finish();
     let document = VerifyDocument::of(&store, &result?);
-    let text = verify_text(&document, stores::width());
+    let text = verify_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(match (document.complete, document.ok) {
         (false, _) => Exit::Interrupted,

@@ -46,7 +46,7 @@ pub(crate) struct CompareFlags {
     pub(crate) inputs: Vec<String>,
     /// Exit with 1 if B is slower than A by more than this part, all targets together or any of
     /// them, beyond what the noise explains, or if requests of B failed and A's did not.
-    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_limit, allow_hyphen_values = true)]
     pub(crate) fail_if_slower: Option<f64>,
     /// Measure two settings in turn instead of reading saved runs.
     #[arg(long, num_args = 2, value_names = ["FLAGS A", "FLAGS B"], allow_hyphen_values = true)]
@@ -60,7 +60,7 @@ pub(crate) struct CompareFlags {
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) time: Option<u64>,
     /// With --ab: end also once the difference can be no more than this [default: 1%].
-    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, allow_hyphen_values = true)]
     pub(crate) alike: Option<f64>,
     /// With --ab: use this much of each target, from its start, again and again [default: 4GiB for
     /// new files, else the whole target].
@@ -116,6 +116,18 @@ fn parse_percent(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("{text:?} is no part from 0% to 100%: 5% or 0.5%"))
 }
 
+/// The part by which B may be slower. Nothing at all would be exceeded by every difference that
+/// shows, and a disk cannot be slower by more than all of its rate.
+fn parse_limit(text: &str) -> Result<f64, String> {
+    let part = parse_percent(text).ok().filter(|part| *part > 0.0);
+    part.ok_or_else(|| {
+        format!(
+            "{text:?} is no limit: give the part by which B may be slower, above 0% and below \
+             100%, such as 5% or 0.5%; runs of one disk differ by a few percent from day to day"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,6 +138,15 @@ mod tests {
         assert_eq!(parse_percent("0.5 %"), Ok(0.005));
         for text in ["5", "0.05", "-1%", "100%", "%", "nan%", ""] {
             assert!(parse_percent(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_above_nothing_and_below_all() {
+        assert_eq!(parse_limit("5%"), Ok(0.05));
+        for text in ["0%", "0.0 %", "-5%", "-0%", "100%", "250%", "5", "--json"] {
+            let why = parse_limit(text).unwrap_err();
+            assert!(why.contains("such as 5% or 0.5%"), "{text}: {why}");
         }
     }
 }

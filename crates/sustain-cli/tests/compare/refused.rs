@@ -97,11 +97,14 @@ fn misuse_says_what_to_do() {
         &["a.json", "a.json", "--json", "a.json"],
         "is the result a.json itself",
     );
-    refused(
-        &place,
-        &["a.json", "a.json", "--fail-if-slower", "5"],
-        "5% or 0.5%",
-    );
+    for percent in ["5", "0%", "-5%", "100%"] {
+        let flags = ["a.json", "a.json", "--fail-if-slower", percent];
+        refused(
+            &place,
+            &flags,
+            "above 0% and below 100%, such as 5% or 0.5%",
+        );
+    }
     assert_eq!(place.names(), ["a.json", "a.json.toml"]);
 }
 
@@ -122,6 +125,9 @@ fn settings_are_refused_by_the_flag_that_does_not_fit() {
     refused(&place, &ab("--chunk 64KiB", ""), "--layout stripe");
     refused(&place, &ab("--depth 0", ""), "from 1 to 4096");
     refused(&place, &ab("--engine sync", ""), "no engines");
+    refused(&place, &ab("--engine sync", "--engine sync"), "no engines");
+    refused(&place, &ab("--path buffered", ""), "no page cache");
+    refused(&place, &ab("", "--path passthrough"), "leave out --path");
     refused(&place, &ab("--layout span", ""), "one target is no stripe");
     let short = [&ab("", "")[..], &["--time", "5s"]].concat();
     refused(&place, &short, "no room for 10 runs of 3 s");
@@ -136,4 +142,10 @@ fn settings_are_refused_by_the_flag_that_does_not_fit() {
         &["--ab", "", "", "x", "sim:machine.toml"],
         "without the others",
     );
+    refused(
+        &place,
+        &["--ab", "", "--path passthrough", "x", "--size", "8MiB"],
+        "B (--path passthrough) cannot be measured: passthrough needs an NVMe namespace",
+    );
+    assert_eq!(std::fs::read_dir(place.path("x")).unwrap().count(), 0);
 }

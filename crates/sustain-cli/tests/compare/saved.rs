@@ -163,3 +163,40 @@ fn runs_of_other_work_are_still_drawn_side_by_side_without_an_answer() {
     assert!(page.contains("2 measurements side by side"));
     assert!(json_of(&place.read("b.json"))["plan"]["depth"] == 2);
 }
+
+#[test]
+fn a_saved_comparison_is_drawn_and_told_anew() {
+    let place = two("100MB/s", "95MB/s");
+    let said = place
+        .run(&["compare", "a.json", "b.json", "--json", "c.json"])
+        .expect(0);
+    let again = place.run(&["report", "c.json"]).expect(0);
+    assert_eq!(again.stdout, said.stdout);
+    place
+        .run(&["report", "c.json", "-o", "page.html"])
+        .expect(0)
+        .says("report: page.html");
+    let page = place.read("page.html");
+    for words in [
+        "B is 5.0 % slower",
+        "<title>sustain: b.json against a.json</title>",
+        "sustain report a.json b.json -o runs.html",
+    ] {
+        assert!(page.contains(words), "no {words:?}");
+    }
+    assert!(!page.contains("data-chart"), "it has no series to draw");
+    place
+        .run(&["report", "c.json", "a.json", "-o", "x.html"])
+        .expect(2)
+        .says("a measurement and a comparison");
+}
+
+#[test]
+fn what_was_said_of_saved_runs_is_told_anew_with_what_tells_them_apart() {
+    let place = two("100MB/s", "95MB/s");
+    let alone = place.run(&["report", "a.json"]).expect(0).stdout;
+    assert!(alone.contains("records 100 MB/s"), "{alone}");
+    let both = place.run(&["report", "a.json", "b.json"]).expect(0).stdout;
+    assert!(both.starts_with(&format!("a.json:\n{alone}\nb.json:\n")));
+    assert!(unwrapped(&both).contains("B is 5.0 % slower"), "{both}");
+}

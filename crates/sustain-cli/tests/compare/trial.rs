@@ -54,14 +54,22 @@ fn the_words_say_who_is_faster_and_what_the_interval_is_of() {
     let place = Place::with_machine(DISK);
     let ab = ["compare", "--ab", "", "--depth 1", "sim:machine.toml"];
     let ran = place
-        .run(&[&ab[..], &["--report", "page.html"]].concat())
+        .run(&[&ab[..], &["--report", "page.html", "--json", "json"]].concat())
         .expect(0);
     let said = unwrapped(&ran.stdout);
     assert!(said.starts_with("simulated; B is 1"), "{said}");
     assert!(said.contains("A: measure's own (write d0"), "{said}");
     ran.says("after 4 pairs B has 8");
     let page = place.read("page.html");
-    assert!(page.contains("data-chart=\"trial\"") && page.contains("% slower"));
+    let again = ["report", "json", "-o", "again.html"];
+    place.run(&again).expect(0);
+    assert!(place.read("again.html") == page, "drawn anew it is another");
+    place
+        .run(&["report", "json", "json", "-o", "two.html"])
+        .expect(0);
+    let two = place.read("two.html");
+    assert!(two.contains("2 comparisons") && two.contains("data-chart=\"trial-1\""));
+    assert!(page.contains("data-chart=\"trial-0\"") && page.contains("% slower"));
 }
 
 #[test]

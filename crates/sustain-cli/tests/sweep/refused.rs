@@ -156,6 +156,20 @@ fn arrays_are_built_of_block_devices_only() {
 }
 
 #[test]
+fn what_a_target_does_not_have_is_refused_at_once() {
+    let place = Place::with_machine(MACHINE);
+    for engines in ["posix-aio,io_uring", "libaio"] {
+        let flags = ["sim:machine.toml", "--engine", engines];
+        refused(&place, &flags, "no engines to choose from: leave out");
+    }
+    // Before it is looked whether these are there.
+    let array = ["/dev/nvme0n1", "/dev/nvme1n1", "--md", "raid0"];
+    let paths = [&array[..], &["--path", "direct,passthrough"]].concat();
+    refused(&place, &paths, "leave out --path passthrough, or --md");
+    assert_eq!(place.names(), ["machine.toml"], "nothing was made");
+}
+
+#[test]
 fn a_device_is_not_written_without_its_name_after_destroy() {
     let Some(disk) = Disk::new(8 * MIB) else {
         return;

@@ -85,8 +85,8 @@ fn the_order_and_the_chunk_matter_where_a_stripe_waits_for_a_port() {
         "1,2",
     ];
     let result = sweep(&toml, &flags, 0);
-    // Independent queues and two chunks, in two orders and at two depths.
-    assert_eq!(result["points"].as_array().unwrap().len(), 12);
+    // Independent queues, and two chunks in two orders, at two depths.
+    assert_eq!(result["points"].as_array().unwrap().len(), 10);
     let axes: Vec<&str> = result["plan"]["axes"]
         .as_array()
         .unwrap()
@@ -117,6 +117,31 @@ fn the_order_and_the_chunk_matter_where_a_stripe_waits_for_a_port() {
     let apart = rate("stripe", Some(1 << 20), "a,c,b,d", 1);
     assert!(apart > 1.2 * near, "{near} {apart}");
     assert!(rate("stripe", Some(256 << 10), "a,b,c,d", 1) > near);
+}
+
+#[test]
+fn orders_of_independent_queues_are_one_setting() {
+    let disk = |name| DISK.replace("name = \"d0\"", &format!("name = \"{name}\""));
+    let toml: String = ["a", "b", "c", "d"].map(disk).concat();
+    assert_eq!(toml.matches("[[disk]]").count(), 4);
+    let one = ["--order", "all", "--record-size", "1MiB", "--depth", "8"];
+    let result = sweep(&toml, &one, 0);
+    assert_eq!(result["points"].as_array().unwrap().len(), 1);
+    let left_out = &result["left_out"][0];
+    assert_eq!(left_out["count"], 23);
+    let why = left_out["why"].as_str().unwrap();
+    assert!(why.contains("their order makes no difference"), "{why}");
+    let place = Place::with_machine(&toml);
+    let told = place.run(&[&["sweep", "sim:machine.toml"], &one[..]].concat());
+    told.expect(0)
+        .says("1 setting, 4 times: 4 runs of 1 s")
+        .says("23 settings left out: with a queue for each target");
+    let span = [&one[..], &["--layout", "independent,span"]].concat();
+    let result = sweep(&toml, &span, 0);
+    assert_eq!(result["points"].as_array().unwrap().len(), 1 + 24);
+    let alone = sweep(&disk("a"), &one, 0);
+    assert_eq!(alone["points"].as_array().unwrap().len(), 1);
+    assert_eq!(alone["left_out"].as_array().unwrap().len(), 0);
 }
 
 #[test]

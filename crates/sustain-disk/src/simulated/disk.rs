@@ -27,6 +27,7 @@ pub(super) struct Disk {
     cache: Option<Cache>,
     stall: Option<Stall>,
     fault: Option<Fault>,
+    flush_fault: Option<FaultKind>,
     /// All requests in flight; the front is the one being served.
     queue: VecDeque<Queued>,
     /// When the last command of the queue is done.
@@ -83,6 +84,7 @@ impl Disk {
                 .map(|cache| Cache::new(cache, factor)),
             stall: description.stall.map(Stall::new),
             fault: description.fault.map(Fault::new),
+            flush_fault: description.flush_fault,
             queue: VecDeque::new(),
             commands_done_ns: 0,
             service: Service::Waiting,
@@ -277,7 +279,10 @@ impl Disk {
             SimulatedOperation::Flush => {
                 // Else the surplus of the write before would be waited for, and never drain.
                 self.drop_surplus();
-                self.answer_when_durable(now_ns, completions);
+                match self.flush_fault {
+                    Some(kind) => self.complete(now_ns, Err(kind), completions),
+                    None => self.answer_when_durable(now_ns, completions),
+                }
                 return true;
             }
             SimulatedOperation::Read => Direction::Read,

@@ -104,6 +104,8 @@ pub struct DiskDescription {
     pub stall: Option<StallDescription>,
     /// A place that fails.
     pub fault: Option<FaultDescription>,
+    /// Every flush fails with this error.
+    pub flush_fault: Option<FaultKind>,
     /// Places that are slower than their zone, in the order of position, none over another.
     pub slow: Vec<SlowDescription>,
 }
@@ -298,6 +300,7 @@ impl DiskDescription {
             noise_fraction: 0.0,
             stall: None,
             fault: None,
+            flush_fault: None,
             slow: Vec::new(),
         }
     }

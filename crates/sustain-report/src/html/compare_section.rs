@@ -1,21 +1,106 @@
 //! What a comparison says, on the page: the answer, a table per target, the notes; and of a trial its
-//! runs as a picture.
+//! runs as a picture. The page of saved comparisons has a section of each.
 
 use super::chart::{Chart, TimeUnit, axis, colour, empty_plot, layout, rate_axis, rounded};
+use super::page::{Sectioned, pages};
 use super::table::Table;
-use super::{escape, section};
+use super::{escape, script, section};
+use crate::ReportError;
 use crate::format::stretch;
 use crate::terminal::compare::{figure, interval, metric_name, percent, signed, verdict};
 use crate::terminal::compare_sentence;
 use plotly::Scatter;
 use plotly::common::{Marker, MarkerSymbol, Mode};
 use sustain_bench::compare::result::{CompareResult, CompareTrial, ComparedRow};
+use sustain_session::shell_argument;
+
+/// The whole page of comparisons. Without a trial it has no chart, and no script to draw one.
+pub(super) fn page(results: &[CompareResult]) -> Result<String, ReportError> {
+    let has_chart = results.iter().any(|result| result.trial.is_some());
+    let plotting = has_chart.then(script::plotting_script).transpose()?;
+    pages(results, plotting.as_deref())
+}
+
+impl Sectioned for CompareResult {
+    const PLURAL: &'static str = "comparisons";
+
+    fn title(&self) -> String {
+        name(self)
+    }
+
+    fn version(&self) -> &str {
+        &self.plan.sustain_version
+    }
+
+    fn overview(results: &[CompareResult]) -> String {
+        overview(results)
+    }
+
+    fn section(&self, index: usize) -> Result<String, ReportError> {
+        Ok(match &self.trial {
+            Some(trial) => trial_section(self, trial, index),
+            None => format!(
+                "<section>\n{}{}</section>\n",
+                saved_runs(self),
+                where_runs_are(self)
+            ),
+        })
+    }
+}
+
+/// What was compared: `friday.json against monday.json`.
+fn name(result: &CompareResult) -> String {
+    format!("{} against {}", result.b.label, result.a.label)
+}
+
+/// A comparison has the figures of the runs, not their series.
+fn where_runs_are(result: &CompareResult) -> String {
+    let files = [&result.a.label, &result.b.label].map(|label| shell_argument(label));
+    let command = format!("sustain report {} -o runs.html", files.join(" "));
+    format!(
+        "<p>The runs themselves are drawn by <code>{}</code>.</p>\n",
+        escape::text(&command)
+    )
+}
+
+fn overview(results: &[CompareResult]) -> String {
+    let mut table = Table::new(&["comparison", "A", "B", "B - A", "95 % interval", "verdict"]);
+    for (index, result) in results.iter().enumerate() {
+        let mut cells = vec![format!("{}. {}", index + 1, name(result))];
+        match result.rows.get(result.answer.row) {
+            Some(row) => cells.extend([
+                figure(row, row.a),
+                figure(row, row.b),
+                row.ratio.map_or(String::new(), signed),
+                unbroken(&interval(row)),
+                unbroken(verdict(row)),
+            ]),
+            None => cells.push("nothing was measured".to_owned()),
+        }
+        table.row(cells);
+    }
+    let heading = escape::text(&format!("{} comparisons", results.len()));
+    format!(
+        "<section>\n<h1>{heading}</h1>\n{}</section>\n",
+        table.markup()
+    )
+}
+
+/// What was found of two saved runs, from the answer to the notes.
+pub(super) fn saved_runs(result: &CompareResult) -> String {
+    format!(
+        "<h1>B against A</h1>\n{}{}{}",
+        answer(result),
+        tables(result),
+        notes(result)
+    )
+}
 
 /// The answer, marked where a limit is exceeded.
-pub(super) fn answer(result: &CompareResult) -> String {
+fn answer(result: &CompareResult) -> String {
     let limit = result.limit.as_ref();
     let class = match limit.map(|limit| limit.outcome.as_str()) {
-        Some("slower") => "alarm",
+        Some("slower" | "failed") => "alarm",
         _ => "answer",
     };
     let said = escape::text(&compare_sentence(result));
@@ -23,7 +108,7 @@ pub(super) fn answer(result: &CompareResult) -> String {
 }
 
 /// What A and B are, and a table per target.
-pub(super) fn tables(result: &CompareResult) -> String {
+fn tables(result: &CompareResult) -> String {
     let mut sides = Table::new(&["", "what", "did", "begun", "for", "engine"]);
     for (letter, side) in [("A", &result.a), ("B", &result.b)] {
         sides.row(vec![
@@ -63,12 +148,12 @@ fn table<'a>(rows: impl Iterator<Item = &'a ComparedRow>) -> Table {
         "B - A",
         "95 % interval",
         "verdict",
-        "would be seen from",
+        "seen from",
         "of what",
     ]);
     for row in rows {
         table.row(vec![
-            metric_name(&row.metric).to_owned(),
+            unbroken(metric_name(&row.metric)),
             figure(row, row.a),
             figure(row, row.b),
             row.ratio.map_or(String::new(), signed),
@@ -87,14 +172,14 @@ fn unbroken(words: &str) -> String {
 }
 
 /// What became of the limit, and what must be known to read the figures.
-pub(super) fn notes(result: &CompareResult) -> String {
+fn notes(result: &CompareResult) -> String {
     let limit = result.limit.iter().flat_map(|limit| &limit.why);
     let all: Vec<String> = limit.chain(&result.notes).cloned().collect();
     section::notes(&all)
 }
 
 /// The section of a trial.
-pub(super) fn trial_section(result: &CompareResult, trial: &CompareTrial) -> String {
+fn trial_section(result: &CompareResult, trial: &CompareTrial, index: usize) -> String {
     let how = format!(
         "{} runs of {}, in turn, {} in all; {}",
         trial.runs.len(),
@@ -113,18 +198,18 @@ pub(super) fn trial_section(result: &CompareResult, trial: &CompareTrial) -> Str
         answer(result),
         escape::text(&how),
         tables(result),
-        runs_chart(result, trial).markup(),
+        runs_chart(result, trial, index).markup(),
         notes(result)
     )
 }
 
 /// Every run at its time.
-fn runs_chart(result: &CompareResult, trial: &CompareTrial) -> Chart {
+fn runs_chart(result: &CompareResult, trial: &CompareTrial, index: usize) -> Chart {
     let unit = TimeUnit::for_run(trial.elapsed_s);
     let mut plot = empty_plot();
     let sides = [("a", "A", &result.a), ("b", "B", &result.b)];
     let symbols = [MarkerSymbol::Circle, MarkerSymbol::Diamond];
-    for (index, ((side, letter, what), symbol)) in sides.into_iter().zip(symbols).enumerate() {
+    for (place, ((side, letter, what), symbol)) in sides.into_iter().zip(symbols).enumerate() {
         let runs = trial.runs.iter().filter(|run| run.side == side);
         let (x, y): (Vec<f64>, Vec<f64>) = runs
             .map(|run| (unit.at(run.at_s), rounded(run.rate_bytes_per_s)))
@@ -132,8 +217,8 @@ fn runs_chart(result: &CompareResult, trial: &CompareTrial) -> Chart {
         let trace = Scatter::new(x, y)
             .mode(Mode::LinesMarkers)
             .name(escape::label(&format!("{letter} {}", what.label)))
-            .marker(Marker::new().color(colour(index)).size(8).symbol(symbol))
-            .line(plotly::common::Line::new().color(colour(index)).width(0.8))
+            .marker(Marker::new().color(colour(place)).size(8).symbol(symbol))
+            .line(plotly::common::Line::new().color(colour(place)).width(0.8))
             .hover_template("%{y:.4s}B/s");
         plot.add_trace(trace);
     }
@@ -148,7 +233,7 @@ fn runs_chart(result: &CompareResult, trial: &CompareTrial) -> Chart {
     let y = rate_axis().range(vec![(least - room).max(0.0), most + room]);
     plot.set_layout(layout(2).x_axis(x).y_axis(y).show_legend(true));
     Chart {
-        id: "trial".to_owned(),
+        id: format!("trial-{index}"),
         heading: "The runs, in their order".to_owned(),
         caption: "Each mark is a run's rate over all targets. The axis does not begin at zero."
             .to_owned(),

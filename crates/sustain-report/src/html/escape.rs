@@ -47,15 +47,6 @@ pub(super) fn script_json(json: &str) -> String {
     safe
 }
 
-/// One argument as a shell takes it back.
-pub(super) fn shell_argument(argument: &str) -> String {
-    let harmless = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !argument.is_empty() && argument.chars().all(harmless) {
-        return argument.to_owned();
-    }
-    format!("'{}'", argument.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,12 +70,5 @@ mod tests {
             serde_json::from_str::<serde_json::Value>(&safe).unwrap(),
             value
         );
-    }
-
-    #[test]
-    fn arguments_survive_a_shell() {
-        assert_eq!(shell_argument("--size=4GiB"), "--size=4GiB");
-        assert_eq!(shell_argument("a b'c"), r"'a b'\''c'");
-        assert_eq!(shell_argument(""), "''");
     }
 }

@@ -67,15 +67,18 @@ pub fn side_by_side_html(
     page::page(results, labels, comparison, &script::plotting_script()?)
 }
 
-/// The page of two settings that were measured in turn.
+/// The page that shows these comparisons, one section each; with several, a table of all above. Of
+/// settings measured in turn every run is drawn; saved runs are drawn by [`side_by_side_html`], which
+/// has their series. Text from the results is escaped wherever it stands.
 ///
 /// # Errors
-/// [`ReportError::NoResults`] if the comparison is of saved runs, which are drawn by
-/// [`side_by_side_html`]; [`ReportError::NoChartScript`] if the plotting library has no script to
-/// carry.
-pub fn trial_html(result: &CompareResult) -> Result<String, ReportError> {
-    let trial = result.trial.as_ref().ok_or(ReportError::NoResults)?;
-    Ok(page::trial_page(result, trial, &script::plotting_script()?))
+/// [`ReportError::NoResults`] without a result; [`ReportError::NoChartScript`] if the plotting
+/// library has no script to carry.
+pub fn compare_html(results: &[CompareResult]) -> Result<String, ReportError> {
+    if results.is_empty() {
+        return Err(ReportError::NoResults);
+    }
+    compare_section::page(results)
 }
 
 /// The page that shows these recordings, one section each; with several, a table of all above. Text

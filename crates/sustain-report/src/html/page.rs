@@ -1,11 +1,10 @@
 //! The frame of the page: head, overview of several results, a section each, scripts.
 
-use super::compare_section::trial_section;
 use super::escape;
 use super::section::{name, section};
 use super::side_by_side::{names, side_by_side};
 use crate::ReportError;
-use sustain_bench::compare::result::{CompareResult, CompareTrial};
+use sustain_bench::compare::result::CompareResult;
 use sustain_bench::result::MeasureResult;
 
 const STYLE: &str = include_str!("page.css");
@@ -102,13 +101,6 @@ pub(super) fn frame(title: &str, version: &str, body: &str, plotting: Option<&st
         title = escape::text(title),
         version = escape::text(version),
     )
-}
-
-/// The whole page of a trial.
-pub(super) fn trial_page(result: &CompareResult, trial: &CompareTrial, plotting: &str) -> String {
-    let title = format!("sustain: {} against {}", result.b.label, result.a.label);
-    let body = trial_section(result, trial);
-    frame(&title, &result.plan.sustain_version, &body, Some(plotting))
 }
 
 fn title(results: &[MeasureResult]) -> String {

@@ -1,7 +1,7 @@
 //! Several measurements side by side: whether the two differ, a table with a column per run, their
 //! series over each other. What each run is by itself follows in its own section.
 
-use super::compare_section::{answer, notes, tables};
+use super::compare_section::saved_runs;
 use super::table::Table;
 use super::{escape, overlay_chart, samples, section, tail_chart};
 use crate::format::{latency, memory, rate, size, stretch};
@@ -22,10 +22,7 @@ pub(super) fn side_by_side(
     let mut markup = String::from("<section>\n");
     match comparison {
         Some(found) => {
-            markup.push_str("<h1>B against A</h1>\n");
-            markup.push_str(&answer(found));
-            markup.push_str(&tables(found));
-            markup.push_str(&notes(found));
+            markup.push_str(&saved_runs(found));
             markup.push_str("<h2>Side by side</h2>\n");
         }
         None => markup.push_str(&format!(

@@ -7,6 +7,7 @@ use crate::format::{memory, rate, size, stretch};
 use serde_json::Value;
 use sustain_bench::result::{Host, Plan};
 use sustain_host::{BlockDevice, Description, FileSystem};
+use sustain_session::shell_argument;
 
 /// The plan, with the command to copy.
 pub(super) fn asked(plan: &Plan) -> String {
@@ -75,10 +76,7 @@ fn until(plan: &Plan) -> String {
 
 /// The command line as a shell takes it back.
 fn command(arguments: &[String]) -> String {
-    let quoted: Vec<String> = arguments
-        .iter()
-        .map(|word| escape::shell_argument(word))
-        .collect();
+    let quoted: Vec<String> = arguments.iter().map(|word| shell_argument(word)).collect();
     let named = arguments
         .first()
         .is_some_and(|first| first.rsplit('/').next() == Some("sustain"));

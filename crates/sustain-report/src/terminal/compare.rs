@@ -140,20 +140,14 @@ pub fn compare_text(result: &CompareResult, width: usize) -> String {
         );
         text.push_str(&wrapped(&without_controls(&line), width));
     }
-    let mut shown: Option<&Option<String>> = None;
-    for row in &result.rows {
-        if shown == Some(&row.target) {
-            continue;
-        }
-        shown = Some(&row.target);
-        let name = row.target.as_deref().unwrap_or("all together");
+    let groups: Vec<&[ComparedRow]> = result
+        .rows
+        .chunk_by(|one, other| one.target == other.target)
+        .collect();
+    for (rows, table) in groups.iter().zip(tables(&groups, width)) {
+        let name = rows[0].target.as_deref().unwrap_or("all together");
         let _ = writeln!(text, "\n{}", without_controls(name));
-        let rows: Vec<&ComparedRow> = result
-            .rows
-            .iter()
-            .filter(|other| other.target == row.target)
-            .collect();
-        text.push_str(&table(&rows, width));
+        text.push_str(&table);
     }
     text.push('\n');
     let limit = result.limit.iter().flat_map(|limit| &limit.why);
@@ -165,41 +159,86 @@ pub fn compare_text(result: &CompareResult, width: usize) -> String {
     text
 }
 
-/// Without its lesser column where the terminal is too narrow for it.
-fn table(rows: &[&ComparedRow], width: usize) -> String {
-    let full = table_of(rows, true);
-    if full.lines().all(|line| line.chars().count() <= width) {
-        return full;
-    }
-    table_of(rows, false)
+/// Alike for all: without lesser columns where the terminal is too narrow for them; where it is too
+/// narrow for any table, a line for each row.
+fn tables(groups: &[&[ComparedRow]], width: usize) -> Vec<String> {
+    let fits = |table: &String| table.lines().all(|line| line.chars().count() <= width);
+    let of_columns = |columns: &&[Column]| -> Vec<String> {
+        let tables = groups.iter().map(|rows| table_of(rows, columns));
+        tables.collect()
+    };
+    let mut forms = COLUMNS.iter().map(of_columns);
+    let form = forms.find(|tables| tables.iter().all(fits));
+    form.unwrap_or_else(|| {
+        let lines = |rows: &&[ComparedRow]| {
+            let lines = rows.iter().map(|row| wrapped(&line_of(row), width));
+            lines.collect()
+        };
+        groups.iter().map(lines).collect()
+    })
 }
 
-fn table_of(rows: &[&ComparedRow], is_full: bool) -> String {
+/// What a table shows of a row besides its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    A,
+    B,
+    Difference,
+    Interval,
+    Verdict,
+    ShortVerdict,
+    Resolution,
+}
+
+/// All, and without what the others say too.
+const COLUMNS: [&[Column]; 4] = {
+    use Column::{A, B, Difference, Interval, Resolution, ShortVerdict, Verdict};
+    [
+        &[A, B, Difference, Interval, Verdict, Resolution],
+        &[A, B, Difference, Interval, Verdict],
+        &[A, B, Interval, Verdict],
+        &[A, B, Interval, ShortVerdict],
+    ]
+};
+
+impl Column {
+    fn heading(self) -> &'static str {
+        match self {
+            Column::A => "A",
+            Column::B => "B",
+            Column::Difference => "B - A",
+            Column::Interval => "95 % interval",
+            Column::Verdict | Column::ShortVerdict => "verdict",
+            Column::Resolution => "seen from",
+        }
+    }
+
+    fn cell(self, row: &ComparedRow) -> String {
+        match self {
+            Column::A => figure(row, row.a),
+            Column::B => figure(row, row.b),
+            Column::Difference => row.ratio.map_or(String::new(), signed),
+            Column::Interval => interval(row),
+            Column::Verdict => verdict(row).to_owned(),
+            Column::ShortVerdict => verdict(row).replace("no difference", "none"),
+            Column::Resolution => row.resolution.map_or(String::new(), percent),
+        }
+    }
+}
+
+fn table_of(rows: &[ComparedRow], columns: &[Column]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
-    let mut header = vec!["", "A", "B", "B - A", "95 % interval", "verdict"];
-    if is_full {
-        header.push("seen from");
-    }
-    let columns = header.len();
-    table.set_header(header);
+    let headings = columns.iter().map(|column| column.heading());
+    table.set_header([""].into_iter().chain(headings));
     for row in rows {
-        let mut cells = vec![
-            metric_name(&row.metric).to_owned(),
-            figure(row, row.a),
-            figure(row, row.b),
-            row.ratio.map_or(String::new(), signed),
-            interval(row),
-            verdict(row).to_owned(),
-        ];
-        if is_full {
-            cells.push(row.resolution.map_or(String::new(), percent));
-        }
-        table.add_row(cells);
+        let cells = columns.iter().map(|column| column.cell(row));
+        let name = metric_name(&row.metric).to_owned();
+        table.add_row([name].into_iter().chain(cells));
     }
-    for index in 1..columns {
-        let is_figure = index != 5;
-        if let Some(column) = table.column_mut(index).filter(|_| is_figure) {
+    for (index, column) in columns.iter().enumerate() {
+        let is_figure = !matches!(column, Column::Verdict | Column::ShortVerdict);
+        if let Some(column) = table.column_mut(1 + index).filter(|_| is_figure) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
@@ -209,6 +248,24 @@ fn table_of(rows: &[&ComparedRow], is_full: bool) -> String {
         text.push('\n');
     }
     text
+}
+
+/// `  sustained rate: A 100 MB/s, B 95.0 MB/s, -5.0 % (-5.2 % to -4.8 %): slower`.
+fn line_of(row: &ComparedRow) -> String {
+    let difference = row.ratio.map_or(String::new(), |ratio| {
+        let interval = match interval(row) {
+            none if none.is_empty() => none,
+            some => format!(" ({some})"),
+        };
+        format!(", {}{interval}", signed(ratio))
+    });
+    format!(
+        "  {}: A {}, B {}{difference}: {}",
+        metric_name(&row.metric),
+        figure(row, row.a),
+        figure(row, row.b),
+        verdict(row)
+    )
 }
 
 /// The name of a metric for people.

@@ -242,8 +242,15 @@ impl Forecast {
 fn lacks(name: &str, members: &[ForecastMember<'_>]) -> String {
     let names: Vec<&str> = members.iter().map(|member| member.name).collect();
     format!(
-        "it has nothing of writing {name}: make one with sustain profile {} --write",
-        names.join(" ")
+        "it has nothing of writing {name}: make one of all members {}",
+        way_to_profile(&names.join(" "))
+    )
+}
+
+/// Profiling writes all over its targets.
+fn way_to_profile(names: &str) -> String {
+    format!(
+        "before there is a store on them, which it would destroy: sustain profile {names} --write"
     )
 }
 
@@ -262,12 +269,11 @@ fn check_size(
         return Ok(());
     }
     Err(format!(
-        "it is of {} of {}, which has {} now: it is of another device. Make one with sustain \
-         profile {} --write",
+        "it is of {} of {}, which has {} now: it is of another device. Make one {}",
         Size(found.size_bytes),
         member.name,
         Size(capacity_bytes),
-        member.name
+        way_to_profile(member.name)
     ))
 }
 
@@ -275,10 +281,9 @@ impl Known {
     fn of(name: &str, found: &ProfileTarget) -> Known {
         let zones = found.zones.iter();
         let zones = Curve::new(zones.map(|zone| (zone.to_byte as f64, zone.rate_bytes_per_s)));
-        let lasting = found.outliers.iter().filter_map(|outlier| {
-            let is_lasting = matches!(outlier.kind.as_str(), "bad_spot" | "missed_revolutions");
-            let rate = outlier.rate_bytes_per_s.filter(|_| is_lasting)?;
-            Some((outlier.from_byte as f64, outlier.to_byte as f64, rate))
+        let lasting = found.bad_spots().filter_map(|spot| {
+            let rate = spot.mean_rate_bytes_per_s?;
+            Some((spot.from_byte as f64, spot.to_byte as f64, rate))
         });
         Known {
             name: name.to_owned(),

@@ -1,7 +1,7 @@
 //! The view of a run under way: one line per target, redrawn in a terminal, repeated now and then in
 //! a pipe. The command feeds it from the run's events; it must never slow or fail the run.
 
-use super::without_controls;
+use super::{noted, without_controls};
 use crate::format::{percent, rate, stretch};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::Write;
@@ -120,11 +120,10 @@ impl LiveView {
 
     /// Says a line that stays, above what is redrawn.
     pub fn note(&mut self, text: &str) {
-        let text = without_controls(text);
         match &mut self.view {
             // Printing problems are ignored, as everywhere here.
-            View::Terminal(terminal) => drop(terminal.all.println(text)),
-            View::Plain(plain) => drop(writeln!(plain.writer, "{text}")),
+            View::Terminal(terminal) => drop(terminal.all.println(noted(text))),
+            View::Plain(plain) => drop(writeln!(plain.writer, "{}", without_controls(text))),
             View::Silent => {}
         }
     }
@@ -198,6 +197,7 @@ fn heading(live: &Live) -> String {
         Phase::Prewrite => "writing files once beforehand",
         Phase::Before => "watching the idle machine before",
         Phase::Measure | Phase::Subset => "measuring",
+        Phase::Flush => "flushing what caches still hold",
         Phase::After => "watching the idle machine after",
         Phase::Confirm => "confirming at a paced rate",
     };

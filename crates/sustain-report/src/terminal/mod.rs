@@ -28,8 +28,16 @@ pub use recording::{RecordView, record_line, record_sentence, record_summary};
 pub use recordings::{create_text, list_text, recover_text, verify_text};
 pub(crate) use sentence::half_width;
 pub use sentence::sentence;
-pub use summary::summary;
+pub use summary::{summary, wrapped};
 pub use sweep::{SweepView, sweep_answer, sweep_text};
+
+/// A line that stays above what is redrawn, as the terminal on standard error has room for it.
+fn noted(text: &str) -> String {
+    let (_rows, columns) = console::Term::stderr().size();
+    let mut lines = wrapped(&without_controls(text), usize::from(columns));
+    lines.truncate(lines.trim_end().len());
+    lines
+}
 
 /// Text from outside (names, kernel lines, messages) without the control characters by which it
 /// could move the cursor or recolour a terminal.

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{LiveKind, without_controls};
+use super::{LiveKind, noted, without_controls};
 use crate::format::{percent, rate, stretch};
 
 /// In a pipe there is a line in so many seconds.
@@ -65,12 +65,11 @@ impl ProgressView {
 
     /// Says a line that stays, above what is redrawn.
     pub fn note(&mut self, text: &str) {
-        let text = without_controls(text);
         if let Some(bar) = &self.bar {
-            bar.println(text);
+            bar.println(noted(text));
         } else if let Some(writer) = &mut self.writer {
             // As above.
-            let _ = writeln!(writer, "{text}");
+            let _ = writeln!(writer, "{}", without_controls(text));
         }
     }
 

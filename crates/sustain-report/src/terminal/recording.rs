@@ -9,7 +9,7 @@ use sustain_record::recorder::{MemberState, Standing};
 use sustain_record::result::{MemberResult, RecordResult, StreamResult};
 
 use super::forecast::Forecast;
-use super::{LiveKind, without_controls};
+use super::{LiveKind, noted, without_controls};
 use crate::format::{latency, percent, rate, size, stretch};
 use crate::limits::{LOSS, is_source, limits, seconds_by};
 
@@ -132,10 +132,9 @@ impl RecordView {
 
     /// Says a line that stays.
     pub fn note(&mut self, text: &str) {
-        let text = without_controls(text);
         match &self.bar {
-            Some(bar) => bar.println(text),
-            None => self.say(&text),
+            Some(bar) => bar.println(noted(text)),
+            None => self.say(&without_controls(text)),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use super::without_controls;
 use crate::format::{latency, memory, rate, size, stretch};
-use sustain_bench::result::{MeasureResult, Recommendation, TargetResult, Total};
+use sustain_bench::result::{MeasureResult, Recommendation, TargetError, TargetResult, Total};
 
 /// Runs shorter than this cannot be judged steady.
 const SHORT_RUN_S: f64 = 10.0;
@@ -80,12 +80,19 @@ fn failures(targets: &[TargetResult]) -> Option<String> {
         }
     };
     Some(format!(
-        "{} failed: {} at {}: {}{others}",
+        "{} failed: {}: {}{others}",
         without_controls(&first.name),
-        without_controls(&error.operation),
-        size(error.offset_bytes),
+        without_controls(&request(error)),
         without_controls(&error.message),
     ))
+}
+
+/// Which request failed: a flush has no place.
+pub(super) fn request(error: &TargetError) -> String {
+    if error.operation == "flush" {
+        return error.operation.clone();
+    }
+    format!("{} at {}", error.operation, size(error.offset_bytes))
 }
 
 fn answer(result: &MeasureResult) -> String {

@@ -2,7 +2,8 @@
 //! and the notes. The command prints it above the sentence; it must fit the width it is given.
 
 use super::effect;
-use super::{sentence::half_width, without_controls};
+use super::sentence::{half_width, request};
+use super::without_controls;
 use crate::format::{latency, rate, size, stretch};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use std::fmt::Write as _;
@@ -177,10 +178,12 @@ fn details(result: &MeasureResult) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for target in &result.targets {
         for error in &target.errors {
-            let (at, offset) = (stretch(error.at_s), size(error.offset_bytes));
             lines.push(format!(
-                "error: {} at {at}: {} at {offset}: {}",
-                target.name, error.operation, error.message
+                "error: {} at {}: {}: {}",
+                target.name,
+                stretch(error.at_s),
+                request(error),
+                error.message
             ));
         }
     }
@@ -225,15 +228,32 @@ fn stall_line(stall: &Stall) -> String {
     )
 }
 
-/// Breaks at spaces; what follows the first line is indented by two more. A word longer than a line
-/// stays whole.
-pub(super) fn wrapped(line: &str, width: usize) -> String {
+/// The line, broken at spaces to fit so many columns, with a newline at its end; what follows the
+/// first line is indented by two more. A word longer than a line stays whole. All prose in a terminal
+/// goes through here.
+#[must_use]
+pub fn wrapped(line: &str, width: usize) -> String {
     let words = line.trim_start_matches(' ');
     let indent = line.len() - words.len();
     let mut text = " ".repeat(indent);
     let mut column = indent;
-    for word in words.split(' ') {
-        let length = word.chars().count();
+    let words: Vec<&str> = words.split(' ').collect();
+    let mut rest = words.as_slice();
+    while let [first, others @ ..] = rest {
+        // A figure and its unit stay together.
+        let count = 1 + others
+            .iter()
+            .take_while(|next| is_unit(first, next))
+            .count()
+            .min(1);
+        let (together, after) = rest.split_at(count);
+        rest = after;
+        let length = together
+            .iter()
+            .map(|word| word.chars().count())
+            .sum::<usize>()
+            + count
+            - 1;
         if column > indent && column + 1 + length > width {
             text.push('\n');
             text.push_str(&" ".repeat(indent + 2));
@@ -242,9 +262,36 @@ pub(super) fn wrapped(line: &str, width: usize) -> String {
             text.push(' ');
             column += 1;
         }
-        text.push_str(word);
+        text.push_str(&together.join(" "));
         column += length;
     }
     text.push('\n');
     text
+}
+
+/// Whether `next` is the unit of a figure at the end of `word`.
+fn is_unit(word: &str, next: &str) -> bool {
+    let next = next.trim_end_matches([',', ';', ':', '.', ')', ']']);
+    let next = next.strip_suffix("/s").unwrap_or(next);
+    let is_figure = word.ends_with(|last: char| last.is_ascii_digit());
+    let units = [
+        "%", "B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB", "ns", "us", "ms", "s", "min",
+        "h", "d",
+    ];
+    is_figure && units.contains(&next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_keeps_its_unit() {
+        assert_eq!(
+            wrapped("it takes 252 MB/s, at 1.5 % of 4 disks", 12),
+            "it takes\n  252 MB/s,\n  at 1.5 %\n  of 4 disks\n"
+        );
+        assert_eq!(wrapped("  a  b", usize::MAX), "  a  b\n");
+        assert_eq!(wrapped("", 10), "\n");
+    }
 }

@@ -247,70 +247,115 @@ pub(crate) fn title(result: &SweepResult, answer: &SweepAnswer) -> String {
     format!("{}: {}", answer.direction, values.join(", "))
 }
 
-/// The table of a direction, without its lesser columns where the terminal is too narrow for them.
+/// The table of a direction, without its lesser columns where the terminal is too narrow for them;
+/// where it is too narrow for any table, a line for each setting.
 fn table(result: &SweepResult, answer: &SweepAnswer, width: usize) -> String {
-    let full = table_of(result, answer, true);
-    if full.lines().all(|line| line.chars().count() <= width) {
-        return full;
-    }
-    table_of(result, answer, false)
-}
-
-fn table_of(result: &SweepResult, answer: &SweepAnswer, is_full: bool) -> String {
     let is_shown = |point: &&SweepPoint| {
         point.setting.direction == answer.direction && point.rate_bytes_per_s.is_some()
     };
     let mut points: Vec<&SweepPoint> = result.points.iter().filter(is_shown).collect();
     let key = |point: &SweepPoint| point.rate_bytes_per_s.unwrap_or(0.0);
     points.sort_by(|one, other| key(other).total_cmp(&key(one)));
+    let more = points.len().saturating_sub(ROWS_MAX);
+    points.truncate(ROWS_MAX);
+    let fits = |table: &String| table.lines().all(|line| line.chars().count() <= width);
+    let mut tables = COLUMNS
+        .iter()
+        .map(|columns| table_of(result, answer, &points, columns));
+    let lines = || {
+        let lines = points.iter().map(|point| line_of(point, answer));
+        lines.map(|line| wrapped(&line, width)).collect()
+    };
+    let mut text = tables.find(fits).unwrap_or_else(lines);
+    if more > 0 {
+        let _ = writeln!(text, "and {more} slower settings: --json has all");
+    }
+    text
+}
+
+/// What a table shows of a point besides its setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Rate,
+    HalfWidth,
+    Spread,
+    AgainstBest,
+    Cpu,
+    Latency,
+    Runs,
+}
+
+/// All, and ever less of what is least missed.
+const COLUMNS: [&[Column]; 4] = {
+    use Column::{AgainstBest, Cpu, HalfWidth, Latency, Rate, Runs, Spread};
+    [
+        &[Rate, HalfWidth, Spread, AgainstBest, Cpu, Latency, Runs],
+        &[Rate, Spread, AgainstBest, Cpu, Latency],
+        &[Rate, AgainstBest, Cpu, Latency],
+        &[Rate, AgainstBest],
+    ]
+};
+
+impl Column {
+    fn heading(self) -> &'static str {
+        match self {
+            Column::Rate => "rate",
+            Column::HalfWidth => "± 95 %",
+            Column::Spread => "spread",
+            Column::AgainstBest => "against best",
+            Column::Cpu => "CPU s/GB",
+            Column::Latency => "p99.9",
+            Column::Runs => "runs",
+        }
+    }
+
+    fn cell(self, point: &SweepPoint, answer: &SweepAnswer) -> String {
+        let against = point.against_best.as_ref();
+        match self {
+            Column::Rate => point.rate_bytes_per_s.map_or(String::new(), rate),
+            Column::HalfWidth => percent(half_width(point)),
+            Column::Spread => percent(point.spread),
+            Column::AgainstBest => against.map_or(String::new(), |against| {
+                against_cell(point, answer, against)
+            }),
+            Column::Cpu => {
+                let cpu = point.cpu_seconds_per_gb;
+                cpu.map_or(String::new(), |cpu| format!("{cpu:.3}"))
+            }
+            Column::Latency => point.latency_p99_9_ns.map_or(String::new(), latency),
+            Column::Runs => point.repeats.to_string(),
+        }
+    }
+}
+
+fn table_of(
+    result: &SweepResult,
+    answer: &SweepAnswer,
+    points: &[&SweepPoint],
+    columns: &[Column],
+) -> String {
     let of_one_direction = |axis: &&str| *axis != "direction";
     let axes = result.plan.axes.iter().map(String::as_str);
     let axes: Vec<&str> = axes.filter(of_one_direction).collect();
     let has_cpu = points
         .iter()
         .any(|point| point.cpu_seconds_per_gb.is_some());
+    let columns = columns.iter().copied();
+    let columns: Vec<Column> = columns
+        .filter(|column| has_cpu || *column != Column::Cpu)
+        .collect();
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
-    let mut header: Vec<String> = axes.iter().map(|axis| axis.replace('_', " ")).collect();
-    let kept = |figures: [String; 7]| -> Vec<String> {
-        let is_kept = [true, is_full, true, true, has_cpu, true, is_full];
-        let figures = figures.into_iter().zip(is_kept);
-        figures
-            .filter(|(_, is_kept)| *is_kept)
-            .map(|(figure, _)| figure)
-            .collect()
-    };
-    let names = [
-        "rate",
-        "± 95 %",
-        "spread",
-        "against best",
-        "CPU s/GB",
-        "p99.9",
-        "runs",
-    ];
-    header.extend(kept(names.map(str::to_owned)));
-    let columns = header.len();
-    table.set_header(header);
-    for point in points.iter().take(ROWS_MAX) {
-        let mut row: Vec<String> = axes.iter().map(|axis| cell(&point.setting, axis)).collect();
-        let against = point.against_best.as_ref();
-        let cpu = point.cpu_seconds_per_gb;
-        row.extend(kept([
-            point.rate_bytes_per_s.map_or(String::new(), rate),
-            percent(half_width(point)),
-            percent(point.spread),
-            against.map_or(String::new(), |against| {
-                against_cell(point, answer, against)
-            }),
-            cpu.map_or(String::new(), |cpu| format!("{cpu:.3}")),
-            point.latency_p99_9_ns.map_or(String::new(), latency),
-            point.repeats.to_string(),
-        ]));
-        table.add_row(row);
+    let headings = columns.iter().map(|column| column.heading().to_owned());
+    let header = axes.iter().map(|axis| axis.replace('_', " "));
+    table.set_header(header.chain(headings));
+    for point in points {
+        let setting = axes.iter().map(|axis| cell(&point.setting, axis));
+        let figures = columns.iter().map(|column| column.cell(point, answer));
+        table.add_row(setting.chain(figures));
     }
-    for index in axes.len()..columns {
-        if let Some(column) = table.column_mut(index) {
+    for index in 0..columns.len() {
+        if let Some(column) = table.column_mut(axes.len() + index) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
@@ -319,11 +364,20 @@ fn table_of(result: &SweepResult, answer: &SweepAnswer, is_full: bool) -> String
         text.push_str(line.trim_end());
         text.push('\n');
     }
-    let more = points.len().saturating_sub(ROWS_MAX);
-    if more > 0 {
-        let _ = writeln!(text, "and {more} slower settings: --json has all");
-    }
     text
+}
+
+/// ` 252 MB/s  stripe, chunk 1 MiB, depth 2: best; p99.9 8.4 ms`.
+fn line_of(point: &SweepPoint, answer: &SweepAnswer) -> String {
+    let cell = |column: Column| column.cell(point, answer);
+    let line = format!(
+        "{:>9}  {}: {}; p99.9 {}",
+        cell(Column::Rate),
+        point.setting.words,
+        cell(Column::AgainstBest),
+        cell(Column::Latency)
+    );
+    without_controls(&line)
 }
 
 /// How much slower than the best, and whether the noise explains it.
@@ -351,6 +405,8 @@ pub(crate) fn cell(setting: &SweepSetting, axis: &str) -> String {
         "path" => setting.path.clone(),
         "layout" => setting.layout.clone(),
         "chunk" => setting.chunk_bytes.map_or(String::new(), size),
+        // Queues of their own are used all at once.
+        "order" if setting.layout == "independent" => String::new(),
         "order" => without_controls(&setting.order.join(",")),
         "record_size" => size(setting.record_size_bytes),
         _ => setting.depth.to_string(),

@@ -149,6 +149,7 @@ fn target(index: usize) -> TargetResult {
         rate_bytes_per_s: bytes as f64 / f64::from(SECONDS),
         laps: bytes / (4 << 30) + 1,
         distinct_bytes: 4 << 30,
+        flush_seconds: None,
         depth_reached: 8,
         extents: None,
         sustained: sustained(flat, 6.0),

@@ -8,7 +8,7 @@ use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Duration;
 
 use crate::error::MeasureError;
-use crate::plan::{Plan, is_simulated, mixes_simulated_and_real};
+use crate::plan::{NO_ENGINES, Plan, is_simulated, mixes_simulated_and_real};
 
 /// Shorter runs say nothing of a disk.
 const TIME_PER_RUN_NS_MIN: u64 = 100_000_000;
@@ -26,7 +26,7 @@ pub struct TrialSetting {
     pub engine: EngineChoice,
     /// Drivers; none lets the trial decide.
     pub threads: Option<u32>,
-    /// Past the page cache or through it.
+    /// Past the page cache, through it, or past the block layer too.
     pub path: DataPath,
     /// How several targets are used.
     pub layout: Layout,
@@ -106,18 +106,22 @@ impl TrialPlan {
             );
         }
         let [a, b] = &self.settings;
-        let is_simulated = self.targets.iter().any(|name| is_simulated(name));
-        if is_simulated && (a.engine != b.engine || a.path != b.path || a.threads != b.threads) {
-            return usage(
-                "a simulated machine has no engines, page cache or threads to choose from: A and \
-                 B would be the same there"
-                    .to_owned(),
-            );
-        }
         for (side, setting) in [("A", a), ("B", b)] {
             self.as_measured(setting)
                 .check()
                 .map_err(|error| MeasureError::Usage(format!("{side}: {error}")))?;
+        }
+        let is_simulated = self.targets.iter().any(|name| is_simulated(name));
+        let names_engine = |setting: &TrialSetting| setting.engine != EngineChoice::Auto;
+        if is_simulated && (names_engine(a) || names_engine(b)) {
+            return usage(format!("{NO_ENGINES}: leave out --engine"));
+        }
+        if is_simulated && (a.path != b.path || a.threads != b.threads) {
+            return usage(
+                "a simulated machine has no page cache or threads to choose from: A and B would \
+                 be the same there"
+                    .to_owned(),
+            );
         }
         Ok(())
     }

@@ -263,6 +263,22 @@ fn cache_regains_room_in_a_pause() {
 }
 
 #[test]
+fn a_disk_that_cannot_flush_takes_writes_and_fails_every_flush() {
+    let mut machine = machine_of(vec![DiskDescription {
+        flush_fault: Some(FaultKind::InputOutput),
+        ..cached_disk()
+    }]);
+    let mut done = Vec::new();
+    machine.submit(0, request(0, Write, 0, 20 * MB));
+    machine.submit(0, request(0, Flush, 1, 0));
+    machine.submit(0, request(0, Flush, 1, 0));
+    machine.advance(10 * S, &mut done);
+    let outcomes: Vec<_> = done.iter().map(|completion| completion.outcome).collect();
+    let failed = Err(FaultKind::InputOutput);
+    assert_eq!(outcomes, [Ok(20 * MB), failed, failed]);
+}
+
+#[test]
 fn flush_and_durable_writes_wait_for_the_drain() {
     let mut machine = machine_of(vec![cached_disk()]);
     let mut done = Vec::new();

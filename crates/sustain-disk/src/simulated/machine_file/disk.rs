@@ -33,6 +33,7 @@ const DISK_KEYS: &[&str] = &[
     "noise",
     "stall",
     "error",
+    "flush_error",
     "slow",
 ];
 
@@ -74,6 +75,7 @@ pub(super) fn disk_description(
     }
     disk.stall = stall_description(section)?;
     disk.fault = fault_description(section, capacity_bytes)?;
+    disk.flush_fault = section.choice("flush_error", FaultKind::BY_NAME)?;
     disk.slow = slow_descriptions(section, capacity_bytes)?;
     Ok(disk)
 }

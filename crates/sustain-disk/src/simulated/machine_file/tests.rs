@@ -117,7 +117,7 @@ fn unknown_keys_name_line_and_choice() {
         message(text),
         "demo.toml:7: unknown key \"raed\" in [[disk]]; expected one of name, capacity, read, \
          write, through, inner_read, inner_write, zones, request, rpm, cache, cache_rate, \
-         volatile_cache, noise, stall, error, slow"
+         volatile_cache, noise, stall, error, flush_error, slow"
     );
     let disk = "[[disk]]\nname='a'\ncapacity='1GB'\nread='5MB/s'\n";
     for (line, key, rest) in [

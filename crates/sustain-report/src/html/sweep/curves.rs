@@ -137,9 +137,16 @@ impl<'a> Panel<'a> {
                 self.dot(facts, *number, point, &curve.class);
             }
         }
-        self.mark(facts.best(), "best");
-        if let Some(cheapest) = facts.cheapest() {
-            self.mark(cheapest, "cheapest");
+        let named = [(Some(facts.best()), "best"), (facts.cheapest(), "cheapest")];
+        for (point, class) in named {
+            let Some(point) = point else {
+                continue;
+            };
+            let mut dots = drawn.iter().flatten();
+            let has_dot = dots.any(|(_, drawn)| drawn.number == point.number);
+            let own = || self.curve_of(facts, curves, point);
+            let curve = if has_dot { None } else { own() };
+            self.mark(facts, point, curve, class);
         }
         let said = format!(
             "{} by {}; the figures are in the table of all settings",
@@ -163,10 +170,26 @@ impl<'a> Panel<'a> {
             .dot(at, DOT_RADIUS, &format!("dot {class}"), &all_of(point));
     }
 
-    /// A ring around a point that the answer names; it may be slower than the dot in its place.
-    fn mark(&mut self, point: &SweepPoint, class: &str) {
+    /// The curve to which a point belongs, whether or not it is the fastest in its place.
+    fn curve_of<'c>(
+        &self,
+        facts: &Facts<'_>,
+        curves: &'c [Curve],
+        point: &SweepPoint,
+    ) -> Option<&'c Curve> {
+        let second = facts.second(self.axis);
+        let own = second.map(|second| value(&point.setting, &second.name));
+        curves.iter().find(|curve| curve.value == own)
+    }
+
+    /// A ring around a point that the answer names; with a dot of this curve, where it is slower than
+    /// the dot in its place.
+    fn mark(&mut self, facts: &Facts<'_>, point: &SweepPoint, dot: Option<&Curve>, class: &str) {
         let value = value(&point.setting, &self.axis.name);
         if let (Value::Number(number), Some(figure)) = (value, self.quantity.of(point)) {
+            if let Some(curve) = dot {
+                self.dot(facts, number, point, &curve.class);
+            }
             let at = (self.across.at(number as f64), self.up.at(figure));
             let title = format!("{class}: {}", all_of(point));
             self.svg.dot(at, radius(class), class, &title);

@@ -120,10 +120,10 @@ impl<'a> Drawing<'a> {
         let marked = marked
             .into_iter()
             .filter_map(|(point, class)| Some((point?, class)));
-        let marked: Vec<(f64, &SweepPoint, &str)> = marked
+        let marked: Vec<(f64, usize, &SweepPoint, &str)> = marked
             .filter_map(|(point, class)| {
                 let (row, curve) = place(facts, self.axis, rows, curves, point)?;
-                Some((y(row, curve), point, class))
+                Some((y(row, curve), curve, point, class))
             })
             .collect();
         let dots = rows.iter().enumerate().flat_map(|(row, of_row)| {
@@ -136,7 +136,12 @@ impl<'a> Drawing<'a> {
         for (y, point, class) in dots {
             self.dot(facts, point, y, class);
         }
-        for (y, point, class) in marked {
+        for (y, curve, point, class) in marked {
+            let mut dots = rows.iter().flat_map(|row| row.points.iter().flatten());
+            if !dots.any(|drawn| drawn.number == point.number) {
+                // It is slower than the dot in its place.
+                self.dot(facts, point, y, &curves[curve].class);
+            }
             self.mark(point, y, class);
         }
         let said = format!(

@@ -15,7 +15,7 @@ const NAME_LAST: usize = 14;
 /// A setting's value on an axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
-    /// A chunk, in a layout that has none.
+    /// A chunk or an order, in a layout that has none.
     None,
     /// Bytes or requests.
     Number(u64),
@@ -60,7 +60,7 @@ impl Axis {
     /// A value by itself.
     pub(super) fn named_value(&self, value: &Value) -> String {
         match (value, self.name.as_str()) {
-            (Value::None, _) => "no chunk".to_owned(),
+            (Value::None, name) => format!("no {name}"),
             (_, "depth" | "chunk") => format!("{} {}", self.name, self.value_words(value)),
             (_, "record_size") => format!("{} records", self.value_words(value)),
             _ => self.value_words(value),
@@ -214,6 +214,8 @@ pub(super) fn value(setting: &SweepSetting, axis: &str) -> Value {
         "engine" => Value::Name(setting.engine.clone()),
         "path" => Value::Name(setting.path.clone()),
         "layout" => Value::Name(setting.layout.clone()),
+        // Queues of their own are used all at once.
+        "order" if setting.layout == "independent" => Value::None,
         "order" => Value::Name(setting.order.join(",").replace("/dev/", "")),
         // Of an axis that is not known here all have the same.
         _ => Value::Name(String::new()),

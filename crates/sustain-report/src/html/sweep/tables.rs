@@ -7,7 +7,7 @@ use super::super::where_tables::{asked_markup, machine};
 use super::facts::{Facts, rate_of};
 use crate::ReportError;
 use crate::format::{latency, rate, size, stretch};
-use crate::terminal::sweep::{against_cell, cell, percent, title};
+use crate::terminal::sweep::{against_cell, cell, half_width, percent, title};
 
 /// A disk that fails fails all settings alike.
 const FAILED_MAX: usize = 8;
@@ -44,7 +44,7 @@ pub(super) fn settings(facts: &Facts<'_>) -> String {
     let mut head: Vec<&str> = names.iter().map(String::as_str).collect();
     let has_cpu = |point: &&SweepPoint| point.cpu_seconds_per_gb.is_some();
     let has_cpu = facts.points.iter().any(has_cpu);
-    head.extend(["rate", "95 % interval", "spread", "against best"]);
+    head.extend(["rate", "± 95 %", "spread", "against best"]);
     head.extend(has_cpu.then_some("CPU s/GB"));
     head.extend(["p99.9", "longest", "runs", ""]);
     let mut table = Table::new(&head);
@@ -76,13 +76,10 @@ pub(super) fn settings(facts: &Facts<'_>) -> String {
 
 fn figures(facts: &Facts<'_>, point: &SweepPoint, has_cpu: bool) -> Vec<String> {
     let known = |latency_ns: Option<u64>| latency_ns.map_or(String::new(), latency);
-    let interval = point.ci95_bytes_per_s;
     let against = point.against_best.as_ref();
     let mut figures = vec![
         rate(rate_of(point)),
-        interval.map_or(String::new(), |[low, high]| {
-            format!("{} to {}", rate(low), rate(high))
-        }),
+        percent(half_width(point)),
         percent(point.spread),
         against.map_or(String::new(), |against| {
             against_cell(point, facts.answer, against)

@@ -162,8 +162,8 @@ fn a_machine_is_a_tree_from_the_memory_to_what_is_built_on_the_disks() {
     │              └─ sdb1: 1 GiB; not to be written: it is part of md0
     │                 └─ md0, as above
     └─ PCIe link 1.0 x1 of 0000:44:00: 250 MB/s (2.5 GT/s x 8/10 / 8)
-       │ SLOW: runs at 2.5 GT/s x1; both ends can do 8 GT/s x4: 250 MB/s of 3.94
-       │   GB/s
+       │ SLOW: runs at 2.5 GT/s x1; both ends can do 8 GT/s x4: 250 MB/s of
+       │   3.94 GB/s
        └─ NVMe controller 0000:44:00.0 (nvme0)
           └─ nvme0n1: 1 TiB
                may be written

@@ -183,6 +183,7 @@ fn bad_spots_take_their_time() {
         to_byte: from_byte + GB,
         kind: kind.to_owned(),
         rate_bytes_per_s: rate,
+        mean_rate_bytes_per_s: rate,
         zone_rate_bytes_per_s: Some(60e6),
         words: String::new(),
     };

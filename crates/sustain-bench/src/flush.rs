@@ -1,0 +1,136 @@
+//! The flush after a run that wrote past the page cache. It is outside the run's time and changes no
+//! rate: what a device still has in a volatile cache is on the medium only now, and a device that
+//! cannot keep what it said it took has failed. The run calls it.
+
+use sustain_disk::data::DataKind;
+use sustain_disk::driver::{Ending, Failure};
+use sustain_disk::engine::Operation;
+use sustain_disk::error::Error;
+use sustain_disk::layout::Layout;
+use sustain_disk::target::{DataPath, TargetKind};
+
+use crate::collect::TargetSeries;
+use crate::event::{Event, Live, Observer, Phase};
+use crate::phase::PhaseOutcome;
+use crate::setup::PhaseSetup;
+use crate::stage::Stage;
+
+/// No record is written, and memory for one is asked for all the same.
+const RECORD_BYTES: u64 = 4096;
+
+impl Stage<'_> {
+    /// Flushes every target that `outcome` has written, by the run's own engine, and adds what came
+    /// of it. Through the page cache the run has done so itself; a target that has failed is left
+    /// alone.
+    ///
+    /// # Errors
+    /// [`Error`] if the engine cannot be had again or breaks; a flush that fails is the target's
+    /// failure in `outcome`.
+    pub(crate) fn flush(
+        &mut self,
+        outcome: &mut PhaseOutcome,
+        threads: u32,
+        observer: &mut Observer<'_>,
+    ) -> Result<(), Error> {
+        let targets = self.unflushed(outcome);
+        if targets.is_empty() {
+            return Ok(());
+        }
+        let setup = PhaseSetup {
+            phase: Phase::Flush,
+            positions_bytes: vec![0; targets.len()],
+            lap_bytes: vec![None; targets.len()],
+            targets,
+            record_bytes: RECORD_BYTES,
+            depth: 1,
+            layout: Layout::Independent,
+            flush_at_end: true,
+            time_ns: None,
+            bytes: Some(0),
+            rate_bytes_per_s: None,
+            data: DataKind::Zero,
+            wraps: Some(false),
+            until_steady: false,
+            ..self.setup(threads)
+        };
+        let mut tell = |event: Event| {
+            if let Event::Live(live) = event {
+                observer(Event::Live(Live {
+                    done: None,
+                    targets: Vec::new(),
+                    ..live
+                }));
+            }
+        };
+        let (flushed, _) = self.run_phase(&setup, &mut tell)?;
+        let parts = flushed.collected.targets.iter().zip(&flushed.meters);
+        for ((series, meter), target) in parts.zip(&setup.targets) {
+            let written = &mut outcome.collected.targets[*target];
+            written.flush_ns = Some(meter.last_ns());
+            add_failures(written, *target, outcome.wall_ns, series);
+        }
+        Ok(())
+    }
+
+    /// The targets whose last writes nothing has flushed yet.
+    fn unflushed(&self, outcome: &PhaseOutcome) -> Vec<usize> {
+        if self.operation() != Operation::Write || self.plan.path == DataPath::Buffered {
+            return Vec::new();
+        }
+        let parts = outcome.collected.targets.iter().zip(&outcome.meters);
+        let parts = parts.zip(&self.session.targets).enumerate();
+        parts
+            .filter(|(_, ((series, meter), target))| {
+                // /dev/null keeps nothing, and says so.
+                let keeps = target.target.kind != TargetKind::Null;
+                keeps && meter.bytes() > 0 && series.failures.is_empty()
+            })
+            .map(|(target, _)| target)
+            .collect()
+    }
+}
+
+/// What failed in the flush has failed in the run, whose end was `after_ns` after its start.
+fn add_failures(written: &mut TargetSeries, target: usize, after_ns: u64, flushed: &TargetSeries) {
+    let failures = flushed.failures.iter().map(|failure| Failure {
+        at_ns: after_ns + failure.at_ns,
+        target,
+        ..failure.clone()
+    });
+    written.failures.extend(failures);
+    if !flushed.failures.is_empty() {
+        written.ending = Some(Ending::Error);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sustain_disk::error::Errno;
+
+    use super::*;
+
+    #[test]
+    fn a_flush_that_fails_is_a_failure_of_its_target_after_the_run() {
+        let failure = Failure {
+            at_ns: 5,
+            target: 0,
+            operation: Operation::Flush,
+            offset_bytes: 0,
+            errno: Errno(5),
+        };
+        let mut written = TargetSeries::default();
+        written.ending = Some(Ending::Time);
+        add_failures(&mut written, 3, 1000, &TargetSeries::default());
+        assert_eq!(written.ending, Some(Ending::Time));
+        let mut flushed = TargetSeries::default();
+        flushed.failures.push(failure.clone());
+        add_failures(&mut written, 3, 1000, &flushed);
+        assert_eq!(written.ending, Some(Ending::Error));
+        let expected = Failure {
+            at_ns: 1005,
+            target: 3,
+            ..failure
+        };
+        assert_eq!(written.failures, [expected]);
+    }
+}

@@ -66,7 +66,8 @@ impl Stage<'_> {
         let parts = flushed.collected.targets.iter().zip(&flushed.meters);
         for ((series, meter), target) in parts.zip(&setup.targets) {
             let written = &mut outcome.collected.targets[*target];
-            written.flush_ns = Some(meter.last_ns());
+            // One that failed may have taken long as well, and nothing is safe after it.
+            written.flush_ns = series.failures.is_empty().then(|| meter.last_ns());
             add_failures(written, *target, outcome.wall_ns, series);
         }
         Ok(())

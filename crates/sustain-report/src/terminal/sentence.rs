@@ -164,10 +164,13 @@ fn records(result: &MeasureResult, found: &Recommendation) -> String {
 }
 
 fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {
-    let verdict = match result.total.rate_held {
-        Some(true) => "yes",
-        Some(false) => "NO",
-        None => "not decided",
+    let mut targets = result.targets.iter();
+    let failed = targets.find(|target| !target.errors.is_empty());
+    let verdict = match (result.total.rate_held, failed) {
+        (Some(true), _) => "yes".to_owned(),
+        (Some(false), Some(failed)) => format!("NO, as {} failed", failed.name),
+        (Some(false), None) => "NO".to_owned(),
+        (None, _) => "not decided".to_owned(),
     };
     let backlog = result
         .total

@@ -4,10 +4,12 @@
 /// A rate below this is none; it keeps a forecast finite.
 const RATE_MIN: f64 = 1.0;
 
-/// What each place gives. What lies behind the last zone is as that.
+/// What each place gives. What lies behind the last zone is as that, whatever spots it has.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Curve {
     zones: Vec<Zone>,
+    /// What lies behind them gives so much.
+    behind: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,8 +26,10 @@ impl Curve {
             to,
             rate: rate.max(RATE_MIN),
         });
+        let zones: Vec<Zone> = zones.collect();
         Curve {
-            zones: zones.collect(),
+            behind: zones.last().map_or(RATE_MIN, |zone| zone.rate),
+            zones,
         }
     }
 
@@ -46,14 +50,16 @@ impl Curve {
             let rate = spot.map_or_else(|| self.rate_at(middle), |(_, _, rate)| *rate);
             (to, rate)
         });
-        Curve::new(zones)
+        Curve {
+            behind: self.behind,
+            ..Curve::new(zones)
+        }
     }
 
     /// What this place gives.
     pub(super) fn rate_at(&self, place: f64) -> f64 {
         let zone = self.zones.iter().find(|zone| place < zone.to);
-        zone.or(self.zones.last())
-            .map_or(RATE_MIN, |zone| zone.rate)
+        zone.map_or(self.behind, |zone| zone.rate)
     }
 
     /// What going over this stretch gives: all bytes over all time.
@@ -67,7 +73,7 @@ impl Curve {
             time += (end - at).max(0.0) / zone.rate;
             at = at.max(end);
         }
-        time += (to - at).max(0.0) / self.rate_at(to);
+        time += (to - at).max(0.0) / self.behind;
         (to - from) / time
     }
 }
@@ -104,5 +110,12 @@ mod tests {
         ];
         assert_eq!(spotted, Curve::new(expected.into_iter()));
         assert_eq!(curve().with_spots(std::iter::empty()), curve());
+        // A spot at the end says nothing of what lies behind it.
+        let spotted = curve().with_spots([(190.0, 200.0, 1.0)].into_iter());
+        assert_eq!(
+            (spotted.rate_at(195.0), spotted.rate_at(200.0)),
+            (1.0, 25.0)
+        );
+        assert_eq!(spotted.mean_rate(200.0, 300.0), 25.0);
     }
 }

@@ -91,7 +91,7 @@ fn a_report_is_of_one_kind() {
     place.run(&measure).expect(0);
     let flags = ["report", "measured.json", "run.json", "-o", "both.html"];
     let ran = place.run(&flags).expect(2);
-    ran.says("measured.json and run.json are a measurement and a recording");
+    ran.says("measured.json is a measurement and run.json is a recording");
     assert!(!place.path("both.html").exists());
 }
 

@@ -24,16 +24,20 @@ pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
         check(output, &flags.runs)?;
     }
     let mut runs = Runs::default();
+    let mut first = None;
     for path in &flags.runs {
-        runs.take(read(path)?);
-        if let [one, other, ..] = runs.kinds()[..] {
-            let first = flags.runs[0].display();
+        let saved = read(path)?;
+        let kind = kind(&saved);
+        let (first_path, first_kind) = *first.get_or_insert((path, kind));
+        if kind != first_kind {
             return Err(UsageError(format!(
-                "{first} and {} are {one} and {other}: make a report of each kind",
+                "{} is {first_kind} and {} is {kind}: make a report of each kind",
+                first_path.display(),
                 path.display()
             ))
             .into());
         }
+        runs.take(saved);
     }
     let labels: Vec<String> = flags
         .runs
@@ -74,6 +78,17 @@ fn read(path: &Path) -> Result<Saved, UsageError> {
     json::read_saved(&text).map_err(|error| UsageError(format!("{}: {error}", path.display())))
 }
 
+fn kind(saved: &Saved) -> &'static str {
+    match saved {
+        Saved::Measure(_) => "a measurement",
+        Saved::Record(_) => "a recording",
+        Saved::Diagnose(_) => "a diagnosis",
+        Saved::Profile(_) => "a profile",
+        Saved::Sweep(_) => "a sweep",
+        Saved::Compare(_) => "a comparison",
+    }
+}
+
 /// The results to be drawn, by the command that made them.
 #[derive(Default)]
 struct Runs {
@@ -95,19 +110,6 @@ impl Runs {
             Saved::Sweep(result) => self.sweeps.push(*result),
             Saved::Compare(result) => self.comparisons.push(*result),
         }
-    }
-
-    fn kinds(&self) -> Vec<&'static str> {
-        let kinds = [
-            (self.measurements.is_empty(), "a measurement"),
-            (self.recordings.is_empty(), "a recording"),
-            (self.diagnoses.is_empty(), "a diagnosis"),
-            (self.profiles.is_empty(), "a profile"),
-            (self.sweeps.is_empty(), "a sweep"),
-            (self.comparisons.is_empty(), "a comparison"),
-        ];
-        let present = kinds.into_iter().filter(|(is_empty, _)| !is_empty);
-        present.map(|(_, name)| name).collect()
     }
 
     /// Whether two measurements differ, if they are of the same work; what is not is drawn without

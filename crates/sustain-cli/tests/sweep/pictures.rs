@@ -52,5 +52,5 @@ fn sweeps_are_drawn_together_but_not_with_other_results() {
     place
         .run(&["report", "one.json", "two.json", "-o", "mixed.html"])
         .expect(2)
-        .says("are a measurement and a sweep: make a report of each kind");
+        .says("one.json is a sweep and two.json is a measurement: make a report of each kind");
 }

@@ -1,5 +1,6 @@
 //! Ctrl-C: the first ends the run with the result of what was done, the second at once, unless
-//! something would be left behind that outlives this process.
+//! something would be left behind that outlives this process. So do SIGTERM, and a terminal that is
+//! closed.
 
 use sustain::measure::Stop;
 
@@ -8,10 +9,13 @@ use crate::commands::say;
 /// What a shell expects of a command ended by SIGINT.
 const EXIT_CODE: i32 = 130;
 
-/// Watches SIGINT and SIGTERM from now on.
+/// Watches SIGINT, SIGTERM and SIGHUP from now on.
 pub(crate) fn watch(stop: &Stop) -> anyhow::Result<()> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    if !outlives_terminal() {
+        signals.add_signal(SIGHUP)?;
+    }
     let stop = stop.clone();
     std::thread::Builder::new()
         .name("sustain-signal".to_owned())
@@ -27,4 +31,30 @@ pub(crate) fn watch(stop: &Stop) -> anyhow::Result<()> {
             }
         })?;
     Ok(())
+}
+
+/// Whether whoever started this wants it to go on without its terminal, as `nohup` does.
+fn outlives_terminal() -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores_hangup(&status))
+}
+
+fn ignores_hangup(status: &str) -> bool {
+    let mut lines = status.lines();
+    let ignored = lines.find_map(|line| line.strip_prefix("SigIgn:"));
+    // Signal 1 is the lowest bit.
+    ignored.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & 1 == 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hangup_that_is_ignored_stays_ignored() {
+        assert!(ignores_hangup("Name:\tx\nSigIgn:\t0000000000001001\n"));
+        assert!(!ignores_hangup(
+            "SigBlk:\t0000000000000001\nSigIgn:\t0000000000001000\n"
+        ));
+        assert!(!ignores_hangup(""));
+    }
 }

@@ -237,6 +237,22 @@ fn wait_for(child: &mut Child, words: &str) -> BufReader<std::process::ChildStde
 
 #[test]
 fn an_interrupted_run_gives_the_result_of_what_was_done() {
+    interrupted_by(Signal::INT);
+}
+
+#[test]
+fn a_terminal_that_is_closed_interrupts_a_run() {
+    // Whoever started the tests may have it ignored, and what they start inherits that.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    if u64::from_str_radix(ignored.unwrap().trim(), 16).unwrap() & 1 == 1 {
+        eprintln!("skipped: SIGHUP is ignored here");
+        return;
+    }
+    interrupted_by(Signal::HUP);
+}
+
+fn interrupted_by(reason: Signal) {
     let place = Place::new();
     let flags = [
         "--size", "64MiB", "--time", "9s", "--json", "run.json", "--report", "run.html",
@@ -246,7 +262,7 @@ fn an_interrupted_run_gives_the_result_of_what_was_done() {
         .spawn()
         .unwrap();
     let mut stderr = wait_for(&mut child, "measuring ");
-    signal(&child, Signal::INT);
+    signal(&child, reason);
     // Read on, so that no pipe is full.
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).unwrap();

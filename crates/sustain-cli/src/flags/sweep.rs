@@ -74,8 +74,8 @@ pub(crate) struct SweepFlags {
     /// the other [default: independent; with --md all].
     #[arg(long, value_enum, value_delimiter = ',', value_name = "LIST")]
     pub(crate) layout: Vec<LayoutFlag>,
-    /// Also arrays of the kernel's, built with mdadm over the targets and stopped again for each
-    /// run. Superblocks are written, so every target must be named by --destroy, to read as well.
+    /// Also arrays of the kernel's, built with mdadm over the targets once a round, and stopped
+    /// again. Superblocks are written, so every target must be named by --destroy, to read as well.
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub(crate) md: Option<MdFlag>,
     /// Bytes on one target before the next takes over; with --layout stripe and --md [default:

@@ -138,16 +138,18 @@ impl Fit {
     }
 
     /// Places that are to be visited again: those that may be bad spots; when these are decided,
-    /// those that were slow in one of two visits.
-    pub(super) fn undecided(&self) -> Vec<usize> {
+    /// those that were slow in one of two visits. Only those that `can_be_visited` are wanted.
+    pub(super) fn undecided(&self, can_be_visited: impl Fn(usize) -> bool) -> Vec<usize> {
         let suspects = self.suspects.iter();
-        let wanted: Vec<usize> = suspects.filter_map(|one| one.next(&self.seen)).collect();
+        let wanted = suspects.filter_map(|one| one.next(&self.seen));
+        let wanted: Vec<usize> = wanted.filter(|place| can_be_visited(*place)).collect();
         if !wanted.is_empty() {
             return wanted;
         }
         let seen = self.seen.iter().enumerate();
         seen.filter(|(_, seen)| seen.visits == 2 && seen.slow == 1)
             .map(|(place, _)| place)
+            .filter(|place| can_be_visited(*place))
             .collect()
     }
 }
@@ -303,7 +305,7 @@ mod tests {
         let found = fit(&all);
         assert_eq!(found.flags[30], Some(Flag::Disturbance));
         assert!((found.values[30].unwrap() - 100.0).abs() < 1e-6);
-        assert_eq!(found.undecided(), [30]);
+        assert_eq!(found.undecided(|_| true), [30]);
         // Once it was as fast as its zone, but in most visits it was not.
         all[30].visits.push(20.0);
         let found = fit(&all);
@@ -313,19 +315,19 @@ mod tests {
             (value - 100.0).abs() < 1e-6,
             "it counts with what it can do: {value}"
         );
-        assert!(found.undecided().is_empty());
+        assert!(found.undecided(|_| true).is_empty());
         all[30].visits = vec![100.0, 20.0, 100.0];
         assert_eq!(fit(&all).flags[30], Some(Flag::Disturbance));
         all[30].visits = vec![20.0; 2];
         assert_eq!(
-            fit(&all).undecided(),
+            fit(&all).undecided(|_| true),
             [30],
             "slow twice asks for a third visit as well"
         );
         all[30].visits = vec![20.0; 3];
         let found = fit(&all);
         assert_eq!(found.flags[30], Some(Flag::BadSpot));
-        assert!(found.undecided().is_empty());
+        assert!(found.undecided(|_| true).is_empty());
     }
 
     #[test]

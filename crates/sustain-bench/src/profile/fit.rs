@@ -176,6 +176,11 @@ pub(super) fn fit(places: &[Place]) -> Fit {
     let logs: Vec<f64> = regular.iter().map(|place| cut.log(*place)).collect();
     let zones_around = cut.zones_around(&regular, &stretches);
     let (shape, resolution) = shape(&positions, &logs, &stretches, value_noise);
+    // Steps too small for words are no zones: what is told of the whole is shown as one.
+    let zones = match shape {
+        Shape::Flat => merged(&zones),
+        _ => zones,
+    };
     let mut fit = Fit {
         zones,
         flags: Vec::new(),
@@ -204,6 +209,20 @@ pub(super) fn fit(places: &[Place]) -> Fit {
         .collect();
     fit.judge_spots();
     fit.with_bad_spots(places)
+}
+
+/// All zones as one, which takes as long to go over as they do.
+fn merged(zones: &[Zone]) -> Vec<Zone> {
+    let (Some(first), Some(last)) = (zones.first(), zones.last()) else {
+        return Vec::new();
+    };
+    let whole = Zone {
+        from: first.from,
+        to: last.to,
+        rate: (last.to - first.from) / time_over(zones, &[]),
+        places: zones.iter().map(|zone| zone.places).sum(),
+    };
+    vec![whole]
 }
 
 /// `zone_rate` is that of the slowest zone that the place may lie in.
@@ -267,6 +286,30 @@ mod tests {
         assert!((mean - 133.3).abs() < 1.0, "{mean}");
         assert!((found.fall().unwrap() - 0.5).abs() < 1e-9);
         assert_eq!(found.slowest_zone().unwrap().rate.round(), 100.0);
+    }
+
+    #[test]
+    fn steps_too_small_for_words_are_one_zone_that_takes_as_long() {
+        let mut all = places(100, |position| {
+            let is_slower = (0.25..0.75).contains(&position);
+            vec![if is_slower { 100.0 } else { 101.0 }; 2]
+        });
+        let found = fit(&all);
+        assert_eq!((found.shape, found.zones.len()), (Shape::Flat, 1));
+        assert_eq!((found.zones[0].from, found.zones[0].to), (0.0, 1.0));
+        assert_eq!(found.zones[0].places, 100);
+        let wanted = 2.0 / (1.0 / 100.0 + 1.0 / 101.0);
+        let rate = found.zones[0].rate;
+        assert!((rate - wanted).abs() < 0.01, "{rate} is not {wanted}");
+        assert_eq!(found.mean_rate(), Some(rate));
+        assert_eq!(found.fall(), Some(0.0));
+        assert!(found.resolution >= 0.0099, "{}", found.resolution);
+        // What falls out is held against the one zone that there is.
+        all[80].visits = vec![20.0; 3];
+        let found = fit(&all);
+        assert_eq!((found.shape, found.zones.len()), (Shape::Flat, 1));
+        assert_eq!(found.flags[80], Some(Flag::BadSpot));
+        assert_eq!(found.held_against[80], Some(found.zones[0].rate));
     }
 
     #[test]

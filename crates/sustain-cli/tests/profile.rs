@@ -89,6 +89,35 @@ fn the_answer_comes_first_and_the_table_after_it() {
     said_of(FALLING, &spotted);
 }
 
+#[test]
+fn what_is_flat_has_one_zone_in_its_table() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let machine = std::fs::read_to_string(path.join("../../machines/fasttrak.toml")).unwrap();
+    let result = profile(&machine, &[], 0);
+    for target in result["targets"].as_array().unwrap() {
+        assert_eq!(target["shape"], "flat", "{}", target["name"]);
+        let zones = target["zones"].as_array().unwrap();
+        assert_eq!(zones.len(), 1, "{}: {zones:?}", target["name"]);
+        let mean = number(&target["mean_rate_bytes_per_s"]);
+        assert_about(&zones[0]["rate_bytes_per_s"], mean, 1e-6);
+    }
+}
+
+#[test]
+fn the_help_says_how_often_a_place_is_visited_and_what_it_is_called_then() {
+    let help = Place::new().run(&["profile", "--help"]).expect(0).stdout;
+    let said = unwrapped(&help);
+    for words in [
+        "a third time if it was slow in either",
+        "up to six times",
+        "Slow in every visit, beyond chance, is a bad spot",
+        "is uncertain",
+        "a passing disturbance",
+    ] {
+        assert!(said.contains(words), "no {words:?} in {said}");
+    }
+}
+
 /// Fails unless a profile of this machine says all this, before its table.
 #[track_caller]
 fn said_of(toml: &str, words: &[&str]) {

@@ -24,6 +24,8 @@ use crate::session::Session;
 
 /// A change between the passes below this needs no words.
 const DRIFT_SAID: f64 = 0.05;
+/// A target at which so many places failed is given up.
+const FAILURES_MAX: usize = 5;
 
 /// One position, of all curves.
 #[derive(Debug, Clone)]
@@ -113,12 +115,18 @@ impl<'a> Profiled<'a> {
             .sort_by(|one, other| one.position.total_cmp(&other.position));
     }
 
-    /// How many places of a target failed.
-    pub(super) fn failures(&self, target: usize, direction: Direction) -> usize {
-        let failures = self.failures.iter();
-        failures
-            .filter(|failure| failure.target == target && failure.direction == direction)
-            .count()
+    /// Whether so many places of one of its targets failed that it is visited no more.
+    pub(super) fn is_given_up(&self, curve: &Curve) -> bool {
+        curve.members.iter().any(|target| {
+            let is_of = |one: &&Failure| (one.target, one.direction) == (*target, curve.direction);
+            self.failures.iter().filter(is_of).count() >= FAILURES_MAX
+        })
+    }
+
+    /// How many visits have come to an end, of all curves.
+    pub(super) fn readings(&self) -> usize {
+        let curves = self.positions.iter().flat_map(|one| &one.readings);
+        curves.map(Vec::len).sum()
     }
 
     pub(super) fn take(&mut self, curve: usize, position: f64, outcome: Outcome) {
@@ -169,15 +177,18 @@ impl<'a> Profiled<'a> {
         (part(from), part(from + curve.sample_bytes[0]))
     }
 
-    /// Positions that another visit has to decide.
+    /// Positions that another visit has to decide; where one failed, another would only wear it.
     pub(super) fn undecided(&self) -> Vec<f64> {
         let mut positions: Vec<f64> = Vec::new();
         for curve in 0..self.curves.len() {
-            if !self.curves[curve].is_alone() {
+            if !self.curves[curve].is_alone() || self.is_given_up(&self.curves[curve]) {
                 continue;
             }
             let (indices, places) = self.places(curve);
-            let undecided = fit(&places).undecided();
+            let undecided = fit(&places).undecided(|place| {
+                let one = &self.positions[indices[place]];
+                !one.failed[curve]
+            });
             let undecided = undecided.into_iter().map(|place| indices[place]);
             positions.extend(undecided.map(|index| self.positions[index].position));
         }
@@ -466,5 +477,91 @@ fn limit(shared: &Shared) -> SharedLimit {
         rate_bytes_per_s: shared.rate,
         binds_until: shared.until,
         loss: shared.loss,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two disks alone, with a hundred positions that were visited twice.
+    fn visited_twice(plan: &ProfilePlan) -> Profiled<'_> {
+        let curve = |target| Curve {
+            direction: Direction::Read,
+            members: vec![target],
+            record_bytes: 1,
+            sample_bytes: vec![2_000_000],
+            time_ns: 1,
+            expected_ns: 1,
+        };
+        let facts = |name: &str| Facts {
+            name: name.to_owned(),
+            kind: "simulated".to_owned(),
+            size_bytes: 1_000_000_000,
+        };
+        let mut profiled = Profiled {
+            plan,
+            curves: vec![curve(0), curve(1)],
+            positions: Vec::new(),
+            sample_ns: 1,
+            threads: 1,
+            elapsed_s: 0.0,
+            started_unix_s: 0,
+            is_cut_short: false,
+            facts: vec![facts("hda"), facts("hdb")],
+            failures: Vec::new(),
+            engine_used: None,
+            host: Host {
+                description: None,
+                devices: Vec::new(),
+                file_systems: Vec::new(),
+            },
+            is_simulated: true,
+        };
+        let positions: Vec<f64> = (0..100).map(|place| f64::from(place) / 99.0).collect();
+        profiled.reserve(&positions);
+        for curve in [0, 0, 1, 1] {
+            for position in &positions {
+                profiled.take(curve, *position, Outcome::Rates(vec![1e8]));
+            }
+        }
+        profiled
+    }
+
+    fn fails(profiled: &mut Profiled<'_>, place: usize) {
+        let why = "no answer".to_owned();
+        let position = profiled.positions[place].position;
+        profiled.take(0, position, Outcome::Failed { target: 0, why });
+    }
+
+    #[test]
+    fn a_place_that_failed_is_not_asked_for_again_and_keeps_none_from_their_visits() {
+        let plan = ProfilePlan::new(Vec::new());
+        let mut profiled = visited_twice(&plan);
+        assert!(profiled.undecided().is_empty());
+        // Slow in both visits, and slow in one of two.
+        profiled.positions[30].readings[0] = vec![vec![1e7], vec![1e7]];
+        profiled.positions[70].readings[0] = vec![vec![1e7], vec![1e8]];
+        assert_eq!(profiled.undecided(), [profiled.positions[30].position]);
+        let readings = profiled.readings();
+        fails(&mut profiled, 30);
+        assert_eq!(profiled.readings(), readings, "a failure tells no rate");
+        assert_eq!(profiled.undecided(), [profiled.positions[70].position]);
+        fails(&mut profiled, 70);
+        assert!(profiled.undecided().is_empty());
+    }
+
+    #[test]
+    fn nothing_is_asked_of_a_target_that_was_given_up() {
+        let plan = ProfilePlan::new(Vec::new());
+        let mut profiled = visited_twice(&plan);
+        profiled.positions[30].readings[0] = vec![vec![1e7], vec![1e7]];
+        profiled.positions[50].readings[1] = vec![vec![1e7], vec![1e7]];
+        for place in 0..FAILURES_MAX {
+            assert_eq!(profiled.undecided().len(), 2, "before place {place} failed");
+            fails(&mut profiled, place);
+        }
+        assert!(profiled.is_given_up(&profiled.curves[0]));
+        assert_eq!(profiled.undecided(), [profiled.positions[50].position]);
     }
 }

@@ -138,16 +138,18 @@ impl Fit {
     }
 
     /// Places that are to be visited again: those that may be bad spots; when these are decided,
-    /// those that were slow in one of two visits.
-    pub(super) fn undecided(&self) -> Vec<usize> {
+    /// those that were slow in one of two visits. Only those that `can_be_visited` are wanted.
+    pub(super) fn undecided(&self, can_be_visited: impl Fn(usize) -> bool) -> Vec<usize> {
         let suspects = self.suspects.iter();
-        let wanted: Vec<usize> = suspects.filter_map(|one| one.next(&self.seen)).collect();
+        let wanted = suspects.filter_map(|one| one.next(&self.seen));
+        let wanted: Vec<usize> = wanted.filter(|place| can_be_visited(*place)).collect();
         if !wanted.is_empty() {
             return wanted;
         }
         let seen = self.seen.iter().enumerate();
         seen.filter(|(_, seen)| seen.visits == 2 && seen.slow == 1)
             .map(|(place, _)| place)
+            .filter(|place| can_be_visited(*place))
             .collect()
     }
 }
@@ -174,6 +176,11 @@ pub(super) fn fit(places: &[Place]) -> Fit {
     let logs: Vec<f64> = regular.iter().map(|place| cut.log(*place)).collect();
     let zones_around = cut.zones_around(&regular, &stretches);
     let (shape, resolution) = shape(&positions, &logs, &stretches, value_noise);
+    // Steps too small for words are no zones: what is told of the whole is shown as one.
+    let zones = match shape {
+        Shape::Flat => merged(&zones),
+        _ => zones,
+    };
     let mut fit = Fit {
         zones,
         flags: Vec::new(),
@@ -202,6 +209,20 @@ pub(super) fn fit(places: &[Place]) -> Fit {
         .collect();
     fit.judge_spots();
     fit.with_bad_spots(places)
+}
+
+/// All zones as one, which takes as long to go over as they do.
+fn merged(zones: &[Zone]) -> Vec<Zone> {
+    let (Some(first), Some(last)) = (zones.first(), zones.last()) else {
+        return Vec::new();
+    };
+    let whole = Zone {
+        from: first.from,
+        to: last.to,
+        rate: (last.to - first.from) / time_over(zones, &[]),
+        places: zones.iter().map(|zone| zone.places).sum(),
+    };
+    vec![whole]
 }
 
 /// `zone_rate` is that of the slowest zone that the place may lie in.
@@ -268,6 +289,30 @@ mod tests {
     }
 
     #[test]
+    fn steps_too_small_for_words_are_one_zone_that_takes_as_long() {
+        let mut all = places(100, |position| {
+            let is_slower = (0.25..0.75).contains(&position);
+            vec![if is_slower { 100.0 } else { 101.0 }; 2]
+        });
+        let found = fit(&all);
+        assert_eq!((found.shape, found.zones.len()), (Shape::Flat, 1));
+        assert_eq!((found.zones[0].from, found.zones[0].to), (0.0, 1.0));
+        assert_eq!(found.zones[0].places, 100);
+        let wanted = 2.0 / (1.0 / 100.0 + 1.0 / 101.0);
+        let rate = found.zones[0].rate;
+        assert!((rate - wanted).abs() < 0.01, "{rate} is not {wanted}");
+        assert_eq!(found.mean_rate(), Some(rate));
+        assert_eq!(found.fall(), Some(0.0));
+        assert!(found.resolution >= 0.0099, "{}", found.resolution);
+        // What falls out is held against the one zone that there is.
+        all[80].visits = vec![20.0; 3];
+        let found = fit(&all);
+        assert_eq!((found.shape, found.zones.len()), (Shape::Flat, 1));
+        assert_eq!(found.flags[80], Some(Flag::BadSpot));
+        assert_eq!(found.held_against[80], Some(found.zones[0].rate));
+    }
+
+    #[test]
     fn a_spot_is_no_zone_and_is_in_the_mean_by_its_extent() {
         let spot = |position: f64| (0.495..0.505).contains(&position);
         let found = fit(&places(100, |position| {
@@ -303,7 +348,7 @@ mod tests {
         let found = fit(&all);
         assert_eq!(found.flags[30], Some(Flag::Disturbance));
         assert!((found.values[30].unwrap() - 100.0).abs() < 1e-6);
-        assert_eq!(found.undecided(), [30]);
+        assert_eq!(found.undecided(|_| true), [30]);
         // Once it was as fast as its zone, but in most visits it was not.
         all[30].visits.push(20.0);
         let found = fit(&all);
@@ -313,19 +358,19 @@ mod tests {
             (value - 100.0).abs() < 1e-6,
             "it counts with what it can do: {value}"
         );
-        assert!(found.undecided().is_empty());
+        assert!(found.undecided(|_| true).is_empty());
         all[30].visits = vec![100.0, 20.0, 100.0];
         assert_eq!(fit(&all).flags[30], Some(Flag::Disturbance));
         all[30].visits = vec![20.0; 2];
         assert_eq!(
-            fit(&all).undecided(),
+            fit(&all).undecided(|_| true),
             [30],
             "slow twice asks for a third visit as well"
         );
         all[30].visits = vec![20.0; 3];
         let found = fit(&all);
         assert_eq!(found.flags[30], Some(Flag::BadSpot));
-        assert!(found.undecided().is_empty());
+        assert!(found.undecided(|_| true).is_empty());
     }
 
     #[test]

@@ -110,7 +110,8 @@ pub struct ProfileTarget {
     pub errors: Vec<String>,
 }
 
-/// Where only a larger effect of the position would have been seen, flat is too strong a word.
+/// Where only a larger effect of the position would have been seen, flat is too strong a word, and
+/// the rate of a zone a rough one.
 const POOR_RESOLUTION: f64 = 0.15;
 
 impl ProfileTarget {
@@ -140,10 +141,11 @@ impl ProfileTarget {
         (bytes > 0.0 && time_s > 0.0).then(|| bytes / time_s)
     }
 
-    /// Whether no effect of the position was seen only because the samples scatter too much.
+    /// Whether the samples scatter too much to tell what the position does: that none was seen says
+    /// little then, and the rates of zones are rough.
     #[must_use]
     pub fn is_too_noisy(&self) -> bool {
-        self.shape == "flat" && self.resolution > POOR_RESOLUTION
+        self.shape != "unknown" && self.resolution > POOR_RESOLUTION
     }
 }
 

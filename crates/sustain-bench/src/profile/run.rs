@@ -35,8 +35,6 @@ const FIRST_NS_MIN: u64 = 1_500_000_000;
 const PATIENCE: u64 = 6;
 /// All at once each gets less, and is given up to so much more time.
 const TOGETHER_TIMES: u64 = 4;
-/// A target at which so many places failed is given up.
-const FAILURES_MAX: usize = 5;
 /// What a sample costs besides its bytes: threads, queues, a seek.
 const OVERHEAD_NS: u64 = 25_000_000;
 
@@ -306,8 +304,13 @@ impl Profile<'_, '_> {
             if undecided.is_empty() {
                 return Ok(Ok(()));
             }
+            let before = self.profiled.readings();
             if self.pass("third visits", &undecided)?.is_err() {
                 return Ok(Err(Over));
+            }
+            // What tells nothing new would be asked for again, for ever where time stands still.
+            if self.profiled.readings() == before {
+                return Ok(Ok(()));
             }
         }
     }
@@ -375,11 +378,8 @@ impl Profile<'_, '_> {
         for number in 0..self.profiled.curves.len() {
             let curve = self.profiled.curves[number].clone();
             let mut members = curve.members.iter();
-            let is_out = members.any(|target| {
-                failed.contains(&(curve.direction, *target))
-                    || self.profiled.failures(*target, curve.direction) >= FAILURES_MAX
-            });
-            if is_out {
+            let is_out = members.any(|target| failed.contains(&(curve.direction, *target)));
+            if is_out || self.profiled.is_given_up(&curve) {
                 rates.push(None);
                 continue;
             }

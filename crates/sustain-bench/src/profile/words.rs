@@ -10,7 +10,8 @@ use super::result::{ProfileOutlier, ProfileTarget};
 use super::shape::Shape;
 use super::together::{Kind, Shared, Spot};
 
-/// A loss for which other ways of using the targets are worth a word.
+/// A loss for which other ways of using the targets are worth a word; what differs by less than
+/// this is alike.
 const MUCH: f64 = 0.02;
 /// So many places that were slow in passing are told one by one.
 const LISTED_MAX: usize = 3;
@@ -26,15 +27,23 @@ fn percent(part: f64) -> String {
     }
 }
 
+/// Of samples that scatter so much that figures are worth less than they look.
+fn of_noise(target: &ProfileTarget) -> String {
+    format!(
+        "samples scatter by {}, and an effect below {} would not show; repeat it with a longer \
+         --budget, or while nothing else uses the disk",
+        percent(target.noise),
+        percent(target.resolution)
+    )
+}
+
 fn of_flat(target: &ProfileTarget, all: &str, mean: f64) -> String {
     let resolution = percent(target.resolution);
     if target.is_too_noisy() {
         return format!(
-            "{all} about {}; too noisy to tell whether the position matters: samples scatter by \
-             {}, and an effect below {resolution} would not show; repeat it with a longer \
-             --budget, or while nothing else uses the disk",
+            "{all} about {}; too noisy to tell whether the position matters: {}",
             Rate(mean),
-            percent(target.noise)
+            of_noise(target)
         );
     }
     match Spotted::of(target) {
@@ -85,7 +94,7 @@ impl Spotted {
 
 fn of_promise(target: &ProfileTarget, all: &str, mean: f64, inner: f64) -> String {
     let (mean, inner) = (Rate(mean), Rate(inner));
-    match Spotted::of(target) {
+    let promise = match Spotted::of(target) {
         None => format!("{all} {mean} on average; {inner} can be promised at every place"),
         Some(spotted) => format!(
             "{all} {mean} on average, {} included; outside {} {} on average, and {inner} can be \
@@ -96,7 +105,11 @@ fn of_promise(target: &ProfileTarget, all: &str, mean: f64, inner: f64) -> Strin
             spotted.them,
             Rate(spotted.least)
         ),
+    };
+    if target.is_too_noisy() {
+        return format!("{promise}; take these as rough: {}", of_noise(target));
     }
+    promise
 }
 
 /// How the rate goes from the first zone to the last.
@@ -112,8 +125,14 @@ fn of_course(target: &ProfileTarget, shape: Shape) -> Option<String> {
         let rates = target.zones.iter().map(|zone| zone.rate_bytes_per_s);
         let far = |rate: &f64| (rate / outer).ln().abs();
         let farthest = rates.max_by(|one, other| far(one).total_cmp(&far(other)))?;
+        let are_alike = if target.resolution < MUCH {
+            "are alike".to_owned()
+        } else {
+            let resolution = percent(target.resolution);
+            format!("differ by less than would show here ({resolution})")
+        };
         return Some(format!(
-            "its ends are alike: {} at its start, {} at its end; between them it goes {how}{}",
+            "its ends {are_alike}: {} at its start, {} at its end; between them it goes {how}{}",
             Rate(outer),
             Rate(end),
             if far(&farthest) > change.abs() {
@@ -459,6 +478,33 @@ mod tests {
             "{words:?}"
         );
         assert!(!words.join(" ").contains("0.4 %"), "{words:?}");
+    }
+
+    #[test]
+    fn ends_are_not_called_alike_where_a_difference_would_not_show() {
+        let mut noisy = target(&[1010.0, 600.0, 1230.0]);
+        noisy.resolution = 0.25;
+        let words = of_target(&noisy, Shape::Zones, true);
+        let said = "its ends differ by less than would show here (25 %): 1.01 GB/s at its start, \
+                    1.23 GB/s at its end";
+        assert!(words[1].contains(said), "{words:?}");
+        assert!(!words[1].contains("alike"), "{words:?}");
+    }
+
+    #[test]
+    fn a_promise_from_samples_that_scatter_much_says_so() {
+        for shape in [Shape::Zones, Shape::Smooth] {
+            for mut noisy in [target(&[120.0, 60.0]), spotted(&[120.0, 60.0])] {
+                noisy.shape = shape.name().to_owned();
+                assert!(!of_target(&noisy, shape, true)[0].contains("rough"));
+                (noisy.resolution, noisy.noise) = (0.25, 0.3);
+                let said = of_target(&noisy, shape, true).remove(0);
+                assert!(said.contains("can be promised at every place"), "{said}");
+                let caveat = "take these as rough: samples scatter by 30 %, and an effect below \
+                              25 % would not show";
+                assert!(said.contains(caveat), "{said}");
+            }
+        }
     }
 
     #[test]

@@ -16,8 +16,10 @@ Examples:
   sustain profile sim:machines/demo.toml --budget 30m
       A simulated machine with four disks, in a moment.
 
-A place is visited twice, a third time if the two differ: slow in both is a bad spot, slow in one a
-passing disturbance. Ctrl-C concludes from what was measured until then.
+A place is visited twice, a third time if it was slow in either, and up to six times as long as
+chance may explain that it was slow in all. Slow in every visit, beyond chance, is a bad spot;
+slow in most, or in all but no more than chance explains, is uncertain; slow in fewer is a passing
+disturbance. Ctrl-C concludes from what was measured until then.
 `sustain measure --profile FILE` and `sustain record --profile FILE` take what --json wrote.
 Exit codes: 0 done; 1 requests failed; 2 usage or refused target; 130 interrupted, with the result
 of what was done.";

@@ -2,6 +2,7 @@
 //! recording. It repairs nothing, and says nothing good that it has not seen.
 
 mod account;
+mod tail;
 mod torn;
 
 use serde::Serialize;
@@ -12,6 +13,7 @@ use sustain_disk::units::Size;
 use sustain_session::Stop;
 
 use self::account::{Account, Names};
+pub(crate) use self::tail::torn_tail;
 use super::parts::Parts;
 use super::scope::Scope;
 use crate::error::RecordError;
@@ -65,8 +67,8 @@ pub struct VerifyProgress {
 pub struct VerifyResult {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// Whether every byte of every recording is accounted for and nothing is damaged that was
-    /// durable, as far as the members tell.
+    /// Whether nothing is damaged or missing that was durable or that recovering found whole, as
+    /// far as the members tell.
     pub ok: bool,
     /// Whether all was checked: the user has not ended it before.
     pub complete: bool,
@@ -76,7 +78,8 @@ pub struct VerifyResult {
     pub bad: Vec<Bad>,
     /// How many more there are than are listed.
     pub bad_unlisted: u64,
-    /// What a crash took that no append calls durable, likewise; the promise does not cover it.
+    /// What no append calls durable, likewise: a crash took it before `recover` came. Where the end
+    /// is open it may have been damaged since; the members cannot tell.
     pub not_durable: Vec<Bad>,
     /// What became of each recording, oldest first.
     pub recordings: Vec<VerifiedRecording>,
@@ -127,7 +130,7 @@ pub struct VerifiedStream {
     pub hole_bytes: u64,
     /// Written over in the ring.
     pub overwritten_bytes: u64,
-    /// Of `hole_bytes`, what a crash took that no append calls durable.
+    /// Of `hole_bytes`, what is in [`VerifyResult::not_durable`].
     pub torn_bytes: u64,
     /// Below this every byte was durable, or a gap whose account was, as the appends say.
     pub durable_bytes: u64,

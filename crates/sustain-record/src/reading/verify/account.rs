@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::torn::{Torn, divide, goes_on, is_crashed, is_recovered};
+use super::torn::{Torn, divide, goes_on, is_crashed, is_recovered, since_recovered};
 use super::{BAD_MAX, Bad, VerifiedRecording, VerifiedStream};
 use crate::format::{EndNote, Geometry, Kind, Place, Position};
 use crate::opening::Recording;
@@ -345,6 +345,23 @@ impl<'a> Account<'a> {
         if !self.may_be_torn || is_durable || self.torn.len() >= BAD_MAX {
             return self.flaw(torn.bad);
         }
+        // What recovering found whole is held against the members from then on.
+        let recovered = self
+            .recording
+            .end
+            .as_ref()
+            .filter(|_| torn.append.is_none());
+        let Some(end) = recovered else {
+            return self.keep_torn(torn);
+        };
+        let (before, since) = since_recovered(torn.bad, &end.torn);
+        since.into_iter().for_each(|bad| self.flaw(bad));
+        for bad in before {
+            self.keep_torn(Torn { bad, append: None });
+        }
+    }
+
+    fn keep_torn(&mut self, torn: Torn) {
         match self.torn.last_mut() {
             Some(last) if last.append.is_none() && torn.append.is_none() => {
                 if !goes_on(&mut last.bad, &torn.bad) {

@@ -2,6 +2,7 @@
 //! calls it.
 
 use super::Bad;
+use crate::format::TornNote;
 use crate::opening::Recording;
 use crate::store::Recovered;
 
@@ -36,6 +37,42 @@ pub(super) fn goes_on(last: &mut Bad, bad: &Bad) -> bool {
         last.to_byte = bad.to_byte;
     }
     is_one
+}
+
+/// What of a flaw was there when it was recovered, and what has come since.
+pub(super) fn since_recovered(bad: Bad, torn: &[TornNote]) -> (Vec<Bad>, Vec<Bad>) {
+    let (mut from, to) = (bad.from_byte.unwrap_or(0), bad.to_byte.unwrap_or(0));
+    let of_stream = |note: &&TornNote| {
+        Some(note.stream) == bad.stream && note.from_byte <= to && from <= note.to_byte
+    };
+    let notes: Vec<&TornNote> = torn.iter().filter(of_stream).collect();
+    if from == to {
+        return match notes.is_empty() {
+            false => (vec![bad], Vec::new()),
+            true => (Vec::new(), vec![bad]),
+        };
+    }
+    let stretch = |from: u64, to: u64| Bad {
+        from_byte: Some(from),
+        to_byte: Some(to),
+        ..bad.clone()
+    };
+    let (mut before, mut since) = (Vec::new(), Vec::new());
+    for note in notes {
+        let begin = note.from_byte.clamp(from, to);
+        let end = note.to_byte.clamp(begin, to);
+        if from < begin {
+            since.push(stretch(from, begin));
+        }
+        if begin < end {
+            before.push(stretch(begin, end));
+        }
+        from = end;
+    }
+    if from < to {
+        since.push(stretch(from, to));
+    }
+    (before, since)
 }
 
 /// What of a flaw lies below a byte of its stream, and what lies behind.

@@ -28,6 +28,8 @@ pub struct VerifyDocument {
     /// What no append on the members calls durable, in the same order: a crash took it before
     /// `recover` came. Where the end is open it may have been damaged since; the members cannot tell.
     pub not_durable: Vec<BadRange>,
+    /// How many more there are than are listed.
+    pub not_durable_unlisted: u64,
     /// What became of each recording, oldest first.
     pub recordings: Vec<CheckedRecording>,
     /// All members of the store, those that are missing included.
@@ -115,6 +117,7 @@ impl VerifyDocument {
             bad: result.bad.iter().map(range).collect(),
             bad_unlisted: result.bad_unlisted,
             not_durable: result.not_durable.iter().map(range).collect(),
+            not_durable_unlisted: result.not_durable_unlisted,
             recordings: result.recordings.iter().map(CheckedRecording::of).collect(),
             members: ListedMember::all_of(store),
             notes: store.notes.clone(),

@@ -81,6 +81,8 @@ pub struct VerifyResult {
     /// What no append calls durable, likewise: a crash took it before `recover` came. Where the end
     /// is open it may have been damaged since; the members cannot tell.
     pub not_durable: Vec<Bad>,
+    /// How many more there are than are listed.
+    pub not_durable_unlisted: u64,
     /// What became of each recording, oldest first.
     pub recordings: Vec<VerifiedRecording>,
 }
@@ -161,6 +163,7 @@ pub fn verify(
         bad: Vec::new(),
         bad_unlisted: 0,
         not_durable: Vec::new(),
+        not_durable_unlisted: 0,
         recordings: Vec::new(),
     };
     check_superblocks(store, &mut result)?;
@@ -183,7 +186,7 @@ pub fn verify(
             break;
         }
     }
-    result.ok = result.complete && result.bad.is_empty();
+    result.ok = result.complete && result.bad.is_empty() && result.bad_unlisted == 0;
     Ok(result)
 }
 
@@ -261,7 +264,12 @@ fn check_recording(
     let checked = account.finish(is_complete);
     result.bad_unlisted += checked.unlisted;
     result.recordings.push(checked.recording);
-    result.not_durable.extend(checked.torn);
+    let room = BAD_MAX.saturating_sub(result.not_durable.len());
+    let beyond = checked.torn.len().saturating_sub(room) as u64;
+    result.not_durable_unlisted += checked.torn_unlisted + beyond;
+    result
+        .not_durable
+        .extend(checked.torn.into_iter().take(room));
     checked.bad.into_iter().for_each(|bad| result.add(bad));
     Ok(is_complete)
 }

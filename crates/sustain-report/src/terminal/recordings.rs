@@ -273,6 +273,14 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
         let line = range_line("not durable:", torn);
         text.push_str(&wrapped(&line, width));
     }
+    let more =
+        document.not_durable.len().saturating_sub(BAD_SHOWN) as u64 + document.not_durable_unlisted;
+    if more > 0 {
+        text.push_str(&wrapped(
+            &format!("not durable: {more} more, see --json"),
+            width,
+        ));
+    }
     let more = document.bad.len().saturating_sub(BAD_SHOWN) as u64 + document.bad_unlisted;
     if more > 0 {
         text.push_str(&wrapped(&format!("bad: {more} more, see --json"), width));

@@ -146,6 +146,7 @@ fn verified(bad: Vec<BadRange>) -> VerifyDocument {
         bad,
         bad_unlisted: 0,
         not_durable: Vec::new(),
+        not_durable_unlisted: 0,
         recordings: vec![CheckedRecording {
             recording: 3,
             open_end: true,

@@ -275,6 +275,24 @@ fn what_a_crash_took_behind_the_durable_mark_is_named_and_no_fault() {
 }
 
 #[test]
+fn what_is_damaged_after_recovering_is_a_fault_even_behind_the_durable_mark() {
+    let place = Place::new(&[4096]);
+    place.record_in_parts_and_crash(&[&content(200_000), &content(50_000)]);
+    let last = *place.appends().last().unwrap();
+    place.recover();
+    place.assert_ok();
+    place.damage_payload(last);
+    let result = place.verify();
+    assert!(!result.ok && result.not_durable.is_empty(), "{result:#?}");
+    let [bad] = result.bad.as_slice() else {
+        panic!("{result:#?}");
+    };
+    let lost = (bad.from_byte, bad.to_byte);
+    assert_eq!(lost, (Some(200_000), Some(250_000)));
+    assert_eq!(result.recordings[0].streams[0].torn_bytes, 0);
+}
+
+#[test]
 fn what_is_in_order_is_not_written_to() {
     let place = Place::new(&[4096, 4096]);
     place.record_and_crash(&content(500_000));

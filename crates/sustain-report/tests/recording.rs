@@ -203,3 +203,21 @@ fn a_pipe_gets_a_line_in_ten_seconds_with_the_rates_of_the_last_one() {
     the clock was set�
     ");
 }
+
+#[test]
+fn a_recording_that_no_member_takes_any_more_gets_full_at_no_time() {
+    let mut standing = standing();
+    for member in &mut standing.members {
+        member.state = MemberState::Closed;
+    }
+    let line = record_line(&standing, (0.0, 19.1e6));
+    assert!(!line.contains("full in"), "{line}");
+}
+
+#[test]
+fn a_short_recording_is_told_in_milliseconds() {
+    let mut result = whole();
+    result.seconds = 0.00314;
+    let sentence = record_sentence(&result);
+    assert!(sentence.contains(" in 3.14 ms ("), "{sentence}");
+}

@@ -11,12 +11,14 @@ Examples:
   sustain verify /dev/sdb1 /dev/sdc1 --json verify.json
       The same, and every flaw with its place for a script.
 
-What a crash took before it was durable is named with its length and is no fault, as far as the
-members tell: the mark that counts is that of the last append that is there.
+What is missing behind the last mark of what was durable, in a recording that a crash has ended, is
+named with its length and is no fault. As long as its end is open, the members cannot tell whether
+the crash took it or whether it was damaged since: `sustain recover` soon after a crash writes down
+what is there, and what is damaged later is a fault.
 
-Nothing is written to the members. Exit codes: 0 every byte is accounted for; 1 some of what was
-durable is damaged or missing; 2 usage, or what was named is no member of a store; 130 interrupted,
-with what was found so far.";
+Nothing is written to the members. Exit codes: 0 nothing is damaged or missing that was durable, or
+that `sustain recover` found whole; 1 some of it is; 2 usage, or what was named is no member of a
+store; 130 interrupted, with what was found so far.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -14,8 +14,8 @@ pub struct VerifyDocument {
     pub schema: String,
     /// UUID of the store.
     pub store: String,
-    /// Whether every byte of every recording is accounted for and nothing is damaged that was
-    /// durable, as far as the members tell.
+    /// Whether nothing is damaged or missing that was durable or that `recover` found whole, as far
+    /// as the members tell.
     pub ok: bool,
     /// Whether all was checked: it was not interrupted.
     pub complete: bool,
@@ -25,8 +25,11 @@ pub struct VerifyDocument {
     pub bad: Vec<BadRange>,
     /// How many more there are than are listed.
     pub bad_unlisted: u64,
-    /// What a crash took that no append on the members calls durable, in the same order.
+    /// What no append on the members calls durable, in the same order: a crash took it before
+    /// `recover` came. Where the end is open it may have been damaged since; the members cannot tell.
     pub not_durable: Vec<BadRange>,
+    /// How many more there are than are listed.
+    pub not_durable_unlisted: u64,
     /// What became of each recording, oldest first.
     pub recordings: Vec<CheckedRecording>,
     /// All members of the store, those that are missing included.
@@ -80,7 +83,7 @@ pub struct CheckedStream {
     pub hole_bytes: u64,
     /// Bytes that a ring has written over.
     pub overwritten_bytes: u64,
-    /// Of `hole_bytes`, what a crash took that no append on the members calls durable.
+    /// Of `hole_bytes`, what is in `not_durable`.
     pub not_durable_bytes: u64,
     /// Below this every byte was durable, or lost with an account that was, as the members tell.
     pub durable_bytes: u64,
@@ -114,6 +117,7 @@ impl VerifyDocument {
             bad: result.bad.iter().map(range).collect(),
             bad_unlisted: result.bad_unlisted,
             not_durable: result.not_durable.iter().map(range).collect(),
+            not_durable_unlisted: result.not_durable_unlisted,
             recordings: result.recordings.iter().map(CheckedRecording::of).collect(),
             members: ListedMember::all_of(store),
             notes: store.notes.clone(),

@@ -52,6 +52,21 @@ pub struct EndNote {
     pub ended: String,
     /// The streams, in the order of their numbers.
     pub streams: Vec<StreamTotal>,
+    /// What was already missing or damaged behind what was durable, if recovering wrote it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub torn: Vec<TornNote>,
+}
+
+/// A stretch of a stream that a crash took; all that is around it was found whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TornNote {
+    /// Number of the stream.
+    pub stream: u16,
+    /// Its first byte.
+    pub from_byte: u64,
+    /// The first byte behind it; equal to `from_byte` where the bytes are whole, and only the marks
+    /// of frames around them are damaged.
+    pub to_byte: u64,
 }
 
 /// What became of one stream in all; `offered = recorded + gap_bytes`.
@@ -165,12 +180,27 @@ mod tests {
                 gap_bytes: 3,
                 frames: 2,
             }],
+            torn: Vec::new(),
         };
         assert_eq!(
             String::from_utf8(end.to_json()).unwrap(),
             r#"{"ended":"stopped","streams":[{"offered":10,"recorded":7,"gap_bytes":3,"#.to_owned()
                 + r#""frames":2}]}"#
         );
+        let recovered = EndNote {
+            torn: vec![TornNote {
+                stream: 0,
+                from_byte: 5,
+                to_byte: 7,
+            }],
+            ..end
+        };
+        let text = String::from_utf8(recovered.to_json()).unwrap();
+        assert!(
+            text.ends_with(r#""torn":[{"stream":0,"from_byte":5,"to_byte":7}]}"#),
+            "{text}"
+        );
+        assert_eq!(EndNote::from_json(text.as_bytes()).unwrap(), recovered);
     }
 
     #[test]
@@ -244,6 +274,7 @@ mod tests {
                         StreamTotal { offered, recorded, gap_bytes, frames }
                     })
                     .collect(),
+                torn: Vec::new(),
             };
             prop_assert_eq!(EndNote::from_json(&end.to_json()).unwrap(), end);
         }

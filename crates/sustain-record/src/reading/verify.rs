@@ -2,6 +2,7 @@
 //! recording. It repairs nothing, and says nothing good that it has not seen.
 
 mod account;
+mod tail;
 mod torn;
 
 use serde::Serialize;
@@ -12,6 +13,7 @@ use sustain_disk::units::Size;
 use sustain_session::Stop;
 
 use self::account::{Account, Names};
+pub(crate) use self::tail::torn_tail;
 use super::parts::Parts;
 use super::scope::Scope;
 use crate::error::RecordError;
@@ -65,8 +67,8 @@ pub struct VerifyProgress {
 pub struct VerifyResult {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// Whether every byte of every recording is accounted for and nothing is damaged that was
-    /// durable, as far as the members tell.
+    /// Whether nothing is damaged or missing that was durable or that recovering found whole, as
+    /// far as the members tell.
     pub ok: bool,
     /// Whether all was checked: the user has not ended it before.
     pub complete: bool,
@@ -76,8 +78,11 @@ pub struct VerifyResult {
     pub bad: Vec<Bad>,
     /// How many more there are than are listed.
     pub bad_unlisted: u64,
-    /// What a crash took that no append calls durable, likewise; the promise does not cover it.
+    /// What no append calls durable, likewise: a crash took it before `recover` came. Where the end
+    /// is open it may have been damaged since; the members cannot tell.
     pub not_durable: Vec<Bad>,
+    /// How many more there are than are listed.
+    pub not_durable_unlisted: u64,
     /// What became of each recording, oldest first.
     pub recordings: Vec<VerifiedRecording>,
 }
@@ -127,7 +132,7 @@ pub struct VerifiedStream {
     pub hole_bytes: u64,
     /// Written over in the ring.
     pub overwritten_bytes: u64,
-    /// Of `hole_bytes`, what a crash took that no append calls durable.
+    /// Of `hole_bytes`, what is in [`VerifyResult::not_durable`].
     pub torn_bytes: u64,
     /// Below this every byte was durable, or a gap whose account was, as the appends say.
     pub durable_bytes: u64,
@@ -158,6 +163,7 @@ pub fn verify(
         bad: Vec::new(),
         bad_unlisted: 0,
         not_durable: Vec::new(),
+        not_durable_unlisted: 0,
         recordings: Vec::new(),
     };
     check_superblocks(store, &mut result)?;
@@ -180,7 +186,7 @@ pub fn verify(
             break;
         }
     }
-    result.ok = result.complete && result.bad.is_empty();
+    result.ok = result.complete && result.bad.is_empty() && result.bad_unlisted == 0;
     Ok(result)
 }
 
@@ -258,7 +264,12 @@ fn check_recording(
     let checked = account.finish(is_complete);
     result.bad_unlisted += checked.unlisted;
     result.recordings.push(checked.recording);
-    result.not_durable.extend(checked.torn);
+    let room = BAD_MAX.saturating_sub(result.not_durable.len());
+    let beyond = checked.torn.len().saturating_sub(room) as u64;
+    result.not_durable_unlisted += checked.torn_unlisted + beyond;
+    result
+        .not_durable
+        .extend(checked.torn.into_iter().take(room));
     checked.bad.into_iter().for_each(|bad| result.add(bad));
     Ok(is_complete)
 }

@@ -200,7 +200,8 @@ impl Intake {
     }
 
     /// Takes what lies in a pipe when the user ends the recording: its writer counts it as given.
-    /// What comes later does not count, so a source that never stops ends here, too.
+    /// What comes later does not count, so a source that never stops ends here, too. Another reader
+    /// of the pipe may have taken it before: nothing here waits for more.
     fn drain(&mut self, source: BorrowedFd<'_>) {
         let is_pipe = fstat(source)
             .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Fifo);
@@ -209,7 +210,11 @@ impl Intake {
         } else {
             0
         };
-        while left > 0 && !self.writer.is_closed() && self.within_bound(1) > 0 {
+        while left > 0
+            && !self.writer.is_closed()
+            && self.within_bound(1) > 0
+            && is_readable_now(source)
+        {
             match self.read_some(source, left.min(READ_BYTES_MAX)) {
                 Ok(0) => return,
                 Ok(count) => left = left.saturating_sub(count),
@@ -434,6 +439,17 @@ impl Intake {
     }
 }
 
+/// Whether a read gives something, or the end, without waiting.
+fn is_readable_now(source: BorrowedFd<'_>) -> bool {
+    let mut polled = [PollFd::new(&source, PollFlags::IN)];
+    loop {
+        match poll(&mut polled, Some(&Timespec::default())) {
+            Err(Errno::INTR) => {}
+            answer => return answer.is_ok_and(|ready| ready > 0),
+        }
+    }
+}
+
 /// Finds the frames in `bytes`; the answer is how many of them are decided.
 fn decided(
     framer: &mut Framer,
@@ -455,5 +471,22 @@ fn mark_of(found: &FrameMark, time_ns: i64) -> Mark {
         offset_bytes: found.offset as u64,
         kind: found.kind,
         time_ns: found.kind.is_begin().then_some(time_ns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_that_somebody_else_has_emptied_is_not_read() {
+        let (source, sink) = rustix::pipe::pipe().unwrap();
+        assert!(!is_readable_now(source.as_fd()));
+        assert_eq!(rustix::io::write(&sink, &[7; 4096]), Ok(4096));
+        assert!(is_readable_now(source.as_fd()));
+        assert_eq!(read(&source, &mut [0; 4096]), Ok(4096));
+        assert!(!is_readable_now(source.as_fd()));
+        drop(sink);
+        assert!(is_readable_now(source.as_fd()), "its end can be read");
     }
 }

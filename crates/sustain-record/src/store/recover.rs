@@ -8,10 +8,11 @@ use super::{Store, superblocks};
 use crate::error::RecordError;
 use crate::format::{
     BLOCK_BYTES, CONTROL_STREAM, Descriptor, EndNote, Kind, PieceChecksums, Place, Position,
-    SEAL_BYTES, STREAMS_MAX, Seal, StreamTotal, Superblock, append_bytes_for, crc32c,
+    SEAL_BYTES, STREAMS_MAX, Seal, StreamTotal, Superblock, TornNote, append_bytes_for, crc32c,
 };
 use crate::member_io::ReadOrder;
 use crate::opening::Recording;
+use crate::reading::verify::torn_tail;
 
 /// What was written down.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,7 +47,10 @@ impl Store {
         }
         let mut newest_first = recordings.iter();
         if let Some(newest) = newest_first.next().filter(|newest| newest.open_end) {
-            let marks = self.marks_for(newest, &mut recovered.notes);
+            // What it finds whole is held against the members from now on, so it must be durable.
+            self.flush()?;
+            let torn = torn_tail(self, newest)?;
+            let marks = self.marks_for(newest, torn, &mut recovered.notes);
             self.write_marks(&marks)?;
             for mark in &marks {
                 slots_begun[mark.member] = mark.descriptor.place.slot_serial + 1;
@@ -73,8 +77,13 @@ impl Store {
 
     /// The end marks that are to be written, one for each member that has anything of the recording
     /// and a free slot.
-    fn marks_for(&self, recording: &Recording, notes: &mut Vec<String>) -> Vec<EndMark> {
-        let note = end_note(recording).to_json();
+    fn marks_for(
+        &self,
+        recording: &Recording,
+        torn: Vec<TornNote>,
+        notes: &mut Vec<String>,
+    ) -> Vec<EndMark> {
+        let note = end_note(recording, torn).to_json();
         let now_ns = WallClock::read(&self.clock).unix_ns(self.clock.now());
         let mut sequence = self.first_sequence();
         let mut marks = Vec::new();
@@ -112,6 +121,13 @@ impl Store {
         marks
     }
 
+    /// An end mark follows a flush of all that it accounts for.
+    fn flush(&self) -> Result<(), RecordError> {
+        let members = self.members.iter();
+        let names: Vec<&str> = members.map(|member| member.name.as_str()).collect();
+        superblocks::write_blocks(&mut self.io()?, &names, &[])
+    }
+
     fn write_marks(&self, marks: &[EndMark]) -> Result<(), RecordError> {
         if marks.is_empty() {
             return Ok(());
@@ -122,8 +138,6 @@ impl Store {
             .iter()
             .map(|member| member.name.as_str())
             .collect();
-        // An end mark follows a flush of all that it accounts for.
-        superblocks::write_blocks(&mut io, &names, &[])?;
         let blocks: Vec<(usize, u64, Vec<u8>)> = marks
             .iter()
             .map(|mark| {
@@ -180,8 +194,8 @@ impl EndMark {
     }
 }
 
-/// What a reader finds to be the end of each stream.
-fn end_note(recording: &Recording) -> EndNote {
+/// What a reader finds to be the end of each stream, and what is torn before it.
+fn end_note(recording: &Recording, torn: Vec<TornNote>) -> EndNote {
     let streams = recording
         .streams
         .iter()
@@ -195,6 +209,7 @@ fn end_note(recording: &Recording) -> EndNote {
     EndNote {
         ended: Recovered::ENDED.to_owned(),
         streams: streams.collect(),
+        torn,
     }
 }
 

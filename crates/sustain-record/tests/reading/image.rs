@@ -142,6 +142,7 @@ impl Image {
         let note = EndNote {
             ended: "source".to_owned(),
             streams: streams.collect(),
+            torn: Vec::new(),
         };
         for member in 0..self.members.len() {
             self.put(

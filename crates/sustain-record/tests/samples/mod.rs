@@ -228,5 +228,6 @@ pub fn end() -> EndNote {
                 frames: 12_345_678,
             },
         ],
+        torn: Vec::new(),
     }
 }

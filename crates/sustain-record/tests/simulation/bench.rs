@@ -1,6 +1,7 @@
 //! A store on simulated disks: made, recorded to, harmed.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -14,11 +15,12 @@ use sustain_disk::simulated::{
 };
 use sustain_disk::target::{Target, TargetKind};
 use sustain_record::format::{BLOCK_BYTES, Geometry, Superblock};
+use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::recorder::{
     Board, MemberSetup, RecordFeed, RecordSetup, Standing, StreamSetup,
 };
 use sustain_record::store::{Mode, Store};
-use sustain_session::SimulatedDisk;
+use sustain_session::{SimulatedDisk, Stop};
 use uuid::Uuid;
 
 use crate::draw::Draw;
@@ -44,6 +46,8 @@ pub struct Bench {
     pub durable_latency_ns_max: Vec<u64>,
     /// Whether someone replays it and wants to know more.
     pub is_told: bool,
+    /// What a crash took of each recording, when one was recovered first.
+    pub torn_bytes: BTreeMap<Uuid, u64>,
 }
 
 impl Bench {
@@ -82,6 +86,7 @@ impl Bench {
             struck: Vec::new(),
             durable_latency_ns_max: Vec::new(),
             is_told: false,
+            torn_bytes: BTreeMap::new(),
             plan: plan.clone(),
             clock,
             machine,
@@ -344,6 +349,21 @@ impl Bench {
         let slots_begun: Vec<u64> = slots_begun.collect();
         // In a ring the end mark lies where the oldest slot was.
         self.history.borrow_mut().began(&slots_begun);
+        self.note_torn(store);
+    }
+
+    /// How much a crash has taken of what recovering has just given an end.
+    fn note_torn(&mut self, mut store: Store) {
+        let found = store.recordings().expect("the recordings can be listed");
+        let checked = verify(Checkable::of(&store, &found), &mut |_| {}, &Stop::default());
+        let checked = checked.expect("the store can be checked");
+        for (recording, verified) in found.iter().rev().zip(&checked.recordings) {
+            assert_eq!(recording.number, verified.number);
+            let torn_bytes = verified.streams.iter().map(|stream| stream.torn_bytes);
+            self.torn_bytes
+                .entry(recording.id)
+                .or_insert(torn_bytes.sum());
+        }
     }
 
     pub fn cut_power(&mut self) {

@@ -1,5 +1,6 @@
 //! Holds what can be read of a store against what was promised.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use sustain_disk::driver::Ending;
@@ -12,6 +13,7 @@ use sustain_record::reading::stream::{Range as Wanted, StreamReader};
 use sustain_record::reading::verify::{Checkable, VerifiedStream, VerifyResult, verify};
 use sustain_record::store::{Mode, Recovered, Store};
 use sustain_session::Stop;
+use uuid::Uuid;
 
 use crate::bench::{Bench, tell};
 use crate::frames::check_frames;
@@ -88,12 +90,18 @@ pub fn check(bench: &mut Bench, given: Given) {
         );
     }
     if given.is_untouched {
-        check_crash(&history, &checked);
+        let has_bad_byte = bench
+            .plan
+            .members
+            .iter()
+            .any(|plan| plan.bad_byte.is_some());
+        check_crash(&history, &checked, has_bad_byte);
     }
+    check_recovered(&found, &checked, &bench.torn_bytes);
 }
 
 /// What a crash takes is no fault of the store; what was promised is not called so.
-fn check_crash(history: &History, checked: &VerifyResult) {
+fn check_crash(history: &History, checked: &VerifyResult, has_bad_byte: bool) {
     let is_odd = |recorded: &Recorded| recorded.ring || !recorded.failed.is_empty();
     if history.recordings.iter().any(is_odd) {
         return;
@@ -105,8 +113,10 @@ fn check_crash(history: &History, checked: &VerifyResult) {
             .any(|recorded| Some(recorded.number) == bad.recording && recorded.result.is_none());
         // Of end marks one is enough, and a half-written one beside it is damaged all the same.
         let is_of_mark = bad.stream.is_none();
+        // A block that cannot be read is a fault of the medium, whenever it came.
+        let is_unreadable = has_bad_byte && bad.why.contains("cannot be read");
         assert!(
-            !of_crash || is_of_mark,
+            !of_crash || is_of_mark || is_unreadable,
             "a crash is called a fault: {bad:?}"
         );
     }
@@ -121,6 +131,27 @@ fn check_crash(history: &History, checked: &VerifyResult) {
             let shown = recorded.shown[usize::from(stream)];
             assert!(from_byte >= shown, "{torn:?} of {shown} that were promised");
         }
+    }
+}
+
+/// Whatever happens after a recording was recovered is not blamed on the crash before.
+fn check_recovered(found: &[Recording], checked: &VerifyResult, known: &BTreeMap<Uuid, u64>) {
+    for recording in found {
+        let end = recording.end.as_ref();
+        if end.is_none_or(|end| end.ended != Recovered::ENDED) {
+            continue;
+        }
+        let verified = checked
+            .recordings
+            .iter()
+            .find(|one| one.number == recording.number);
+        let verified = verified.expect("what is listed is checked");
+        let torn_bytes: u64 = verified.streams.iter().map(|one| one.torn_bytes).sum();
+        let known_bytes = known[&recording.id];
+        assert!(
+            torn_bytes <= known_bytes,
+            "{torn_bytes} are blamed on a crash that took {known_bytes}"
+        );
     }
 }
 

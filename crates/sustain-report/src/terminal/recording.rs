@@ -188,8 +188,12 @@ fn line(standing: &Standing, rates_bytes_per_s: (f64, f64), full_in_s: Option<f6
 
 fn time_until_full_s(standing: &Standing, out_rate: f64) -> Option<f64> {
     let members = standing.members.iter();
-    let free: u64 = members
+    let mut active = members
         .filter(|member| member.state == MemberState::Active)
+        .peekable();
+    // At the end of a recording no member is written to any more, and none gets full.
+    active.peek()?;
+    let free: u64 = active
         .map(|member| member.free_bytes)
         .sum::<Option<u64>>()?;
     (out_rate > 0.0).then(|| free as f64 / out_rate)
@@ -296,17 +300,26 @@ fn member_line(member: &MemberResult) -> String {
     )
 }
 
+/// How long a recording took; of a short one in milliseconds, as its rate follows from it.
+fn length(seconds: f64) -> String {
+    if (0.0..1.0).contains(&seconds) {
+        latency((seconds * 1e9) as u64)
+    } else {
+        stretch(seconds)
+    }
+}
+
 /// The recording in one sentence: whether it is whole, at which rate, what held it, why it ended.
 #[must_use]
 pub fn record_sentence(result: &RecordResult) -> String {
     let sum = |part: fn(&StreamResult) -> u64| result.streams.iter().map(part).sum::<u64>();
     let (offered, recorded) = (sum(|one| one.offered_bytes), sum(|one| one.recorded_bytes));
     let rates = match recorded {
-        0 => format!("recorded nothing in {}", stretch(result.seconds)),
+        0 => format!("recorded nothing in {}", length(result.seconds)),
         recorded => format!(
             "recorded {} in {} ({})",
             size(recorded),
-            stretch(result.seconds),
+            length(result.seconds),
             rate(recorded as f64 / result.seconds.max(1e-9)),
         ),
     };

@@ -273,6 +273,14 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
         let line = range_line("not durable:", torn);
         text.push_str(&wrapped(&line, width));
     }
+    let more =
+        document.not_durable.len().saturating_sub(BAD_SHOWN) as u64 + document.not_durable_unlisted;
+    if more > 0 {
+        text.push_str(&wrapped(
+            &format!("not durable: {more} more, see --json"),
+            width,
+        ));
+    }
     let more = document.bad.len().saturating_sub(BAD_SHOWN) as u64 + document.bad_unlisted;
     if more > 0 {
         text.push_str(&wrapped(&format!("bad: {more} more, see --json"), width));
@@ -286,7 +294,11 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
                 (damaged_bytes, "damaged or missing"),
                 (
                     stream.not_durable_bytes,
-                    "lost in a crash before they were durable",
+                    if recording.open_end {
+                        "lost in the crash, or damaged since"
+                    } else {
+                        "lost in a crash before they were durable"
+                    },
                 ),
                 (stream.overwritten_bytes, "written over by the ring"),
             ];
@@ -310,17 +322,44 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
     text
 }
 
-/// What a crash took before it was durable is no fault of the store, and should be known.
+/// What a crash took before it was durable is no fault of the store, and should be known. Where
+/// the end is open it may be more than a crash that did it.
 fn crash_words(document: &VerifyDocument) -> String {
-    let streams = document.recordings.iter().flat_map(|one| &one.streams);
-    let bytes: u64 = streams.map(|stream| stream.not_durable_bytes).sum();
-    if bytes == 0 {
-        return String::new();
+    let bytes_of = |open_end: bool| -> u64 {
+        let recordings = document.recordings.iter();
+        recordings
+            .filter(|recording| recording.open_end == open_end)
+            .flat_map(|recording| &recording.streams)
+            .map(|stream| stream.not_durable_bytes)
+            .sum()
+    };
+    let (open_bytes, recovered_bytes) = (bytes_of(true), bytes_of(false));
+    let mut words = String::new();
+    if recovered_bytes > 0 {
+        words.push_str(&format!(
+            "; {} were on their way when a crash came: the members had not called them durable \
+             yet, and `sustain recover` found them missing",
+            size(recovered_bytes)
+        ));
     }
-    format!(
-        "; {} were on their way when a crash came: the members had not called them durable yet",
-        size(bytes)
-    )
+    if open_bytes > 0 {
+        words.push_str(&format!(
+            "; {} that no mark calls durable were lost in the crash, or damaged since: the members \
+             cannot tell",
+            size(open_bytes)
+        ));
+    }
+    words
+}
+
+/// Whether it cannot be said what became of some of a recording.
+fn is_uncertain(document: &VerifyDocument) -> bool {
+    let is_open = |recording: Option<u32>| {
+        let mut recordings = document.recordings.iter();
+        recordings.any(|one| one.open_end && Some(one.recording) == recording)
+    };
+    let mut not_durable = document.not_durable.iter();
+    not_durable.any(|torn| is_open(torn.recording))
 }
 
 fn verdict(document: &VerifyDocument) -> String {
@@ -330,6 +369,9 @@ fn verdict(document: &VerifyDocument) -> String {
         (false, 0) => format!("interrupted: {checked} checked so far, and nothing bad found"),
         (false, flaws) => format!("interrupted: {checked} checked so far, {flaws} bad"),
         (true, 0) if document.recordings.is_empty() => "nothing is recorded on it".to_owned(),
+        (true, 0) if is_uncertain(document) => {
+            format!("ok: {checked} checked, nothing that was durable is damaged or missing")
+        }
         (true, 0) => format!("ok: {checked} checked, every byte is accounted for"),
         (true, flaws) => format!("not ok: {checked} checked, {flaws} bad"),
     }

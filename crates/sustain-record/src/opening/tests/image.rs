@@ -212,6 +212,7 @@ impl Image {
         let note = EndNote {
             ended: "source".to_owned(),
             streams: self.positions.iter().map(total).collect(),
+            torn: Vec::new(),
         };
         for index in 0..self.members.len() {
             let end = self.append(index, Kind::End, CONTROL_STREAM, &note.to_json());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::torn::{Torn, divide, goes_on, is_crashed, is_recovered};
+use super::torn::{Torn, TornUnlisted, divide, goes_on, is_crashed, is_recovered, since_recovered};
 use super::{BAD_MAX, Bad, VerifiedRecording, VerifiedStream};
 use crate::format::{EndNote, Geometry, Kind, Place, Position};
 use crate::opening::Recording;
@@ -57,6 +57,7 @@ pub(super) struct Account<'a> {
     durable_bytes: Vec<u64>,
     /// What may be torn, unless something durable turns out to be behind it.
     torn: Vec<Torn>,
+    torn_unlisted: TornUnlisted,
     /// Appends without a seal, or with damaged marks, that were told already.
     told: Option<(usize, u64)>,
 }
@@ -69,6 +70,8 @@ pub(super) struct Checked {
     pub(super) unlisted: u64,
     /// What a crash took before it was durable.
     pub(super) torn: Vec<Bad>,
+    /// More of it than is listed.
+    pub(super) torn_unlisted: u64,
 }
 
 /// How far the appends of one member have been seen.
@@ -112,6 +115,7 @@ impl<'a> Account<'a> {
             may_be_torn: is_all_there && is_crashed(recording),
             durable_bytes: vec![0; recording.streams.len()],
             torn: Vec::new(),
+            torn_unlisted: TornUnlisted::default(),
             told: None,
         }
     }
@@ -243,6 +247,8 @@ impl<'a> Account<'a> {
         for (stream, durable_bytes) in self.streams.iter_mut().zip(&self.durable_bytes) {
             stream.durable_bytes = *durable_bytes;
         }
+        let torn_unlisted = self.torn_unlisted.finish(&mut self.streams);
+        self.unlisted += self.torn_unlisted.count - torn_unlisted;
         for bad in &torn {
             let lost_bytes = bad.to_byte.unwrap_or(0) - bad.from_byte.unwrap_or(0);
             let stream = bad
@@ -261,6 +267,7 @@ impl<'a> Account<'a> {
             bad: self.bad,
             unlisted: self.unlisted,
             torn,
+            torn_unlisted,
         }
     }
 
@@ -342,16 +349,37 @@ impl<'a> Account<'a> {
         let is_durable = torn.append.is_none()
             && torn.bad.from_byte < Some(durable_bytes)
             && torn.bad.to_byte <= Some(durable_bytes);
-        if !self.may_be_torn || is_durable || self.torn.len() >= BAD_MAX {
+        if !self.may_be_torn || is_durable {
             return self.flaw(torn.bad);
         }
-        match self.torn.last_mut() {
-            Some(last) if last.append.is_none() && torn.append.is_none() => {
-                if !goes_on(&mut last.bad, &torn.bad) {
-                    self.torn.push(torn);
-                }
-            }
-            _ => self.torn.push(torn),
+        // What recovering found whole is held against the members from then on.
+        let recovered = self
+            .recording
+            .end
+            .as_ref()
+            .filter(|_| torn.append.is_none());
+        let Some(end) = recovered else {
+            return self.keep_torn(torn);
+        };
+        let (before, since) = since_recovered(torn.bad, &end.torn);
+        since.into_iter().for_each(|bad| self.flaw(bad));
+        for bad in before {
+            self.keep_torn(Torn { bad, append: None });
+        }
+    }
+
+    fn keep_torn(&mut self, torn: Torn) {
+        if let Some(last) = self.torn.last_mut()
+            && last.append.is_none()
+            && torn.append.is_none()
+            && goes_on(&mut last.bad, &torn.bad)
+        {
+            return;
+        }
+        if self.torn.len() < BAD_MAX {
+            self.torn.push(torn);
+        } else {
+            self.torn_unlisted.add(&torn);
         }
     }
 

@@ -1,7 +1,10 @@
 //! What a crash may take of a recording, told from what was durable. Pure; the account of the check
 //! calls it.
 
-use super::Bad;
+use std::collections::BTreeMap;
+
+use super::{Bad, VerifiedStream};
+use crate::format::TornNote;
 use crate::opening::Recording;
 use crate::store::Recovered;
 
@@ -10,6 +13,52 @@ pub(super) struct Torn {
     pub(super) bad: Bad,
     /// Where its append lies, if the flaw is not in a stream: member in the scope, and sequence.
     pub(super) append: Option<(usize, u64)>,
+}
+
+/// What is torn beyond what is listed: counted by stream.
+#[derive(Default)]
+pub(super) struct TornUnlisted {
+    pub(super) count: u64,
+    by_stream: BTreeMap<u16, Counted>,
+}
+
+struct Counted {
+    count: u64,
+    from_byte: u64,
+    bytes: u64,
+}
+
+impl TornUnlisted {
+    pub(super) fn add(&mut self, torn: &Torn) {
+        self.count += 1;
+        let (from, to) = (torn.bad.from_byte, torn.bad.to_byte);
+        let (Some(stream), Some(from_byte), Some(to_byte)) = (torn.bad.stream, from, to) else {
+            return;
+        };
+        let none = Counted {
+            count: 0,
+            from_byte,
+            bytes: 0,
+        };
+        let counted = self.by_stream.entry(stream).or_insert(none);
+        counted.count += 1;
+        counted.from_byte = counted.from_byte.min(from_byte);
+        counted.bytes += to_byte - from_byte;
+    }
+
+    /// How many a crash may have left. Where some of a stream turned out to be durable, which of
+    /// them is not known any more, and none is excused.
+    pub(super) fn finish(&self, streams: &mut [VerifiedStream]) -> u64 {
+        let mut count = 0;
+        for (number, counted) in &self.by_stream {
+            let stream = streams.get_mut(usize::from(*number));
+            if let Some(stream) = stream.filter(|one| one.durable_bytes <= counted.from_byte) {
+                stream.torn_bytes += counted.bytes;
+                count += counted.count;
+            }
+        }
+        count
+    }
 }
 
 /// Whether a crash has ended it: it has no end mark, or one that was written afterwards.
@@ -38,6 +87,42 @@ pub(super) fn goes_on(last: &mut Bad, bad: &Bad) -> bool {
     is_one
 }
 
+/// What of a flaw was there when it was recovered, and what has come since.
+pub(super) fn since_recovered(bad: Bad, torn: &[TornNote]) -> (Vec<Bad>, Vec<Bad>) {
+    let (mut from, to) = (bad.from_byte.unwrap_or(0), bad.to_byte.unwrap_or(0));
+    let of_stream = |note: &&TornNote| {
+        Some(note.stream) == bad.stream && note.from_byte <= to && from <= note.to_byte
+    };
+    let notes: Vec<&TornNote> = torn.iter().filter(of_stream).collect();
+    if from == to {
+        return match notes.is_empty() {
+            false => (vec![bad], Vec::new()),
+            true => (Vec::new(), vec![bad]),
+        };
+    }
+    let stretch = |from: u64, to: u64| Bad {
+        from_byte: Some(from),
+        to_byte: Some(to),
+        ..bad.clone()
+    };
+    let (mut before, mut since) = (Vec::new(), Vec::new());
+    for note in notes.iter().filter(|note| note.from_byte < note.to_byte) {
+        let begin = note.from_byte.clamp(from, to);
+        let end = note.to_byte.clamp(begin, to);
+        if from < begin {
+            since.push(stretch(from, begin));
+        }
+        if begin < end {
+            before.push(stretch(begin, end));
+        }
+        from = end;
+    }
+    if from < to {
+        since.push(stretch(from, to));
+    }
+    (before, since)
+}
+
 /// What of a flaw lies below a byte of its stream, and what lies behind.
 pub(super) fn divide(bad: Bad, at_byte: u64) -> (Option<Bad>, Option<Bad>) {
     let (from, to) = (bad.from_byte.unwrap_or(0), bad.to_byte.unwrap_or(0));
@@ -56,4 +141,65 @@ pub(super) fn divide(bad: Bad, at_byte: u64) -> (Option<Bad>, Option<Bad>) {
         ..bad
     };
     (Some(below), Some(behind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bad(from: u64, to: u64) -> Bad {
+        Bad {
+            member: None,
+            offset_bytes: None,
+            recording: Some(1),
+            stream: Some(0),
+            from_byte: Some(from),
+            to_byte: Some(to),
+            why: "the checksum is wrong".to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_is_torn_beyond_the_list_is_counted_and_no_fault_unless_it_was_durable() {
+        let mut unlisted = TornUnlisted::default();
+        for from in [1000, 3000, 5000] {
+            let bad = bad(from, from + 10);
+            unlisted.add(&Torn { bad, append: None });
+        }
+        assert_eq!(unlisted.count, 3);
+        for (durable_bytes, count, torn_bytes) in [(1000, 3, 30), (1001, 0, 0)] {
+            let mut streams = [VerifiedStream {
+                durable_bytes,
+                ..VerifiedStream::default()
+            }];
+            assert_eq!(unlisted.finish(&mut streams), count);
+            assert_eq!(streams[0].torn_bytes, torn_bytes);
+        }
+    }
+
+    #[test]
+    fn only_what_recovering_found_missing_is_excused() {
+        let note = |stream, from_byte, to_byte| TornNote {
+            stream,
+            from_byte,
+            to_byte,
+        };
+        let torn = [note(1, 0, 1000), note(0, 20, 40), note(0, 60, 60)];
+        let told = |bads: Vec<Bad>| -> Vec<(u64, u64)> {
+            let ranges = bads.into_iter();
+            ranges
+                .map(|bad| (bad.from_byte.unwrap(), bad.to_byte.unwrap()))
+                .collect()
+        };
+        for (from, to, before, since) in [
+            (10, 50, vec![(20, 40)], vec![(10, 20), (40, 50)]),
+            (25, 30, vec![(25, 30)], vec![]),
+            (40, 70, vec![], vec![(40, 70)]),
+            (60, 60, vec![(60, 60)], vec![]),
+            (61, 61, vec![], vec![(61, 61)]),
+        ] {
+            let (was, came) = since_recovered(bad(from, to), &torn);
+            assert_eq!((told(was), told(came)), (before, since), "{from} to {to}");
+        }
+    }
 }

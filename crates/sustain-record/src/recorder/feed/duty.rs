@@ -106,6 +106,7 @@ impl<I: Inlet> RecordFeed<I> {
         EndNote {
             ended: ended.to_owned(),
             streams: streams.collect(),
+            torn: Vec::new(),
         }
         .to_json()
     }

@@ -146,6 +146,7 @@ fn verified(bad: Vec<BadRange>) -> VerifyDocument {
         bad,
         bad_unlisted: 0,
         not_durable: Vec::new(),
+        not_durable_unlisted: 0,
         recordings: vec![CheckedRecording {
             recording: 3,
             open_end: true,
@@ -244,14 +245,24 @@ fn what_a_crash_took_before_it_was_durable_is_told_and_no_fault() {
     let text = verify_text(&document, 300);
     for words in [
         "not durable: recording 3, stream camera, bytes 700 to 750, member /dev/sdb at byte 28672",
-        "+ 600 kB damaged or missing + 400 kB lost in a crash before they were durable; open end",
+        "+ 600 kB damaged or missing + 400 kB lost in the crash, or damaged since; open end",
     ] {
         assert!(text.contains(words), "no {words} in {text}");
     }
     assert!(
         text.ends_with(
+            "ok: 24.2 MB checked, nothing that was durable is damaged or missing; 400 kB that no \
+             mark calls durable were lost in the crash, or damaged since: the members cannot tell\n"
+        ),
+        "{text}"
+    );
+    document.recordings[0].open_end = false;
+    let text = verify_text(&document, 300);
+    assert!(
+        text.ends_with(
             "ok: 24.2 MB checked, every byte is accounted for; 400 kB were on their way when a \
-             crash came: the members had not called them durable yet\n"
+             crash came: the members had not called them durable yet, and `sustain recover` found \
+             them missing\n"
         ),
         "{text}"
     );

@@ -1,0 +1,88 @@
+//! What a crash has left damaged of a recording behind what was durable, found by reading just
+//! that. Recovering writes it down, so that damage which comes later is told apart; it changes
+//! nothing itself.
+
+use crate::error::RecordError;
+use crate::format::TornNote;
+use crate::opening::Recording;
+use crate::reading::part::{HoleReason, Part};
+use crate::reading::scope::Scope;
+use crate::reading::stream::{Range, StreamReader};
+use crate::store::Store;
+
+/// An end mark names no more stretches, in all streams: it has to fit into the smallest slot.
+const TORN_MAX: usize = 256;
+
+/// What is torn of a recording with an open end, by stream and in order. Where there is more than
+/// an end mark can name, the last stretch of a stream goes on over what is whole in between.
+///
+/// # Errors
+/// If the members cannot be driven. A block that cannot be read is no trace of a crash.
+pub(crate) fn torn_tail(
+    store: &Store,
+    recording: &Recording,
+) -> Result<Vec<TornNote>, RecordError> {
+    let mut scope = Scope::of_store(store, recording);
+    // As it is read when it has its end.
+    let streams = recording.streams.iter();
+    scope.offered_bytes = streams.map(|stream| Some(stream.offered_bytes)).collect();
+    let most = (TORN_MAX / recording.streams.len().max(1)).max(1);
+    let mut torn = Vec::new();
+    for stream in 0..recording.streams.len() as u16 {
+        let durable_bytes = durable_bytes(store, recording, stream);
+        let mut of_stream = Vec::new();
+        let mut told = None;
+        let behind = Range::Bytes(durable_bytes..u64::MAX);
+        for part in StreamReader::open(&scope, stream, &behind)? {
+            let part = part?;
+            if is_torn(&part, &mut told) {
+                enter(&mut of_stream, stream, &part, most);
+            }
+        }
+        torn.append(&mut of_stream);
+    }
+    Ok(torn)
+}
+
+/// How far all was durable, as the last append on each member says.
+fn durable_bytes(store: &Store, recording: &Recording, stream: u16) -> u64 {
+    let lasts = store.tails.iter().filter_map(|tail| tail.last.as_ref());
+    lasts
+        .filter(|last| last.recording_id == recording.id)
+        .filter_map(|last| last.positions.get(usize::from(stream)))
+        .map(|position| position.settled_offset_bytes)
+        .max()
+        .unwrap_or(0)
+}
+
+/// `told` is the append whose damaged marks were told last: they are told once.
+fn is_torn(part: &Part, told: &mut Option<(usize, u64)>) -> bool {
+    match part {
+        Part::Hole { why, .. } => !matches!(why, HoleReason::Unreadable { .. }),
+        Part::Data { origin, .. } => {
+            let id = Some((origin.member, origin.offset_bytes));
+            let is_new = *told != id;
+            let marks_are_bad = origin.marks.is_none() || origin.marks().is_err();
+            if marks_are_bad {
+                *told = id;
+            }
+            marks_are_bad && is_new
+        }
+        Part::Gap { .. } | Part::Overwritten { .. } | Part::OpenEnd { .. } => false,
+    }
+}
+
+fn enter(of_stream: &mut Vec<TornNote>, stream: u16, part: &Part, most: usize) {
+    let from_byte = part.offset_bytes();
+    let is_hole = matches!(part, Part::Hole { .. });
+    let to_byte = if is_hole { part.end_bytes() } else { from_byte };
+    let is_full = of_stream.len() >= most;
+    match of_stream.last_mut() {
+        Some(last) if last.to_byte == from_byte || is_full => last.to_byte = to_byte,
+        _ => of_stream.push(TornNote {
+            stream,
+            from_byte,
+            to_byte,
+        }),
+    }
+}

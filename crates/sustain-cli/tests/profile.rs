@@ -168,7 +168,7 @@ fn profiles_and_measurements_are_not_drawn_on_one_page() {
     let ran = place
         .run(&["report", "p.json", "m.json", "-o", "x.html"])
         .expect(2);
-    ran.says("a measurement and a profile");
+    ran.says("p.json is a profile and m.json is a measurement");
 }
 
 #[test]

@@ -188,7 +188,7 @@ fn a_saved_comparison_is_drawn_and_told_anew() {
     place
         .run(&["report", "c.json", "a.json", "-o", "x.html"])
         .expect(2)
-        .says("a measurement and a comparison");
+        .says("c.json is a comparison and a.json is a measurement");
 }
 
 #[test]

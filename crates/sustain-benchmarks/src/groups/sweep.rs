@@ -67,7 +67,8 @@ fn sweep(target: &Path, way: &[&str], setting: &Setting) -> anyhow::Result<Sweep
     command.arg("sweep").arg(target).args(way).args(AXES);
     command.args(["--time-per-point", setting.effort.sweep_point]);
     command.arg("--no-prewrite").arg("--json").arg(&json);
-    if target.is_absolute() {
+    // Neither reading nor null: destroys anything.
+    if target.is_absolute() && way.contains(&"--write") {
         command.arg("--destroy").arg(target);
     }
     process::run(&mut command, setting.scratch(), &setting.interrupt)?;

@@ -127,7 +127,10 @@ impl UringEngine {
         let transfer = self.slots[slot].as_ref().expect("it was there just above");
         let target = transfer.request.target;
         let registration = self.registration(transfer);
-        let entry = if self.registered_files {
+        // A flush runs in a thread of the kernel's, which would wait for the ring's lock to look up a
+        // registered file, and spin while requests are being submitted.
+        let by_index = self.registered_files && transfer.request.operation != Operation::Flush;
+        let entry = if by_index {
             build_entry(transfer, Fd(target as RawFd), registration)
                 .flags(squeue::Flags::FIXED_FILE)
         } else {

@@ -43,6 +43,9 @@ impl PieceChecksums {
 
     /// Takes the next bytes of the payload into account.
     pub fn push(&mut self, mut bytes: &[u8]) {
+        // One allocation for all that a large append needs.
+        let whole_pieces = (self.open_bytes + bytes.len()) / PIECE_BYTES;
+        self.complete.reserve(whole_pieces);
         while !bytes.is_empty() {
             let room_bytes = PIECE_BYTES - self.open_bytes;
             let (now, later) = bytes.split_at(room_bytes.min(bytes.len()));

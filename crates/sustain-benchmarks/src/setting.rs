@@ -35,8 +35,6 @@ pub(crate) struct Effort {
     pub(crate) library_pairs: usize,
     /// Length of one run in them: long beside what is in flight at its end.
     pub(crate) library_run_s: u64,
-    /// Length of a run whose CPU time counts.
-    pub(crate) library_cpu_run_s: u64,
     /// Length of a recording that is to end by itself.
     pub(crate) record_run_s: u64,
     /// ABBA pairs of giving back a recording and reading as much.
@@ -55,7 +53,6 @@ const FULL: Effort = Effort {
     stream_rounds: 5,
     library_pairs: 30,
     library_run_s: 3,
-    library_cpu_run_s: 10,
     record_run_s: 8,
     extract_pairs: 10,
 };
@@ -72,7 +69,6 @@ const QUICK: Effort = Effort {
     stream_rounds: 3,
     library_pairs: 8,
     library_run_s: 3,
-    library_cpu_run_s: 6,
     record_run_s: 4,
     extract_pairs: 6,
 };

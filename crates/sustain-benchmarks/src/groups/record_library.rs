@@ -36,7 +36,7 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Section> {
     let goal = Goal::AtLeast(RATIO_MIN);
     let rates = rate_row("1 MiB appends".to_owned(), &compared, goal);
     let longer = Work {
-        time_s: setting.effort.library_cpu_run_s,
+        time_s: setting.effort.cpu_large_run_s,
         ..work
     };
     let cpu = cpu_row(&longer, setting)?;

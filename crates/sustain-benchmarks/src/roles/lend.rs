@@ -10,8 +10,9 @@ use sustain::host::Roots;
 use sustain::record::store::{Mode, Store};
 use sustain::record::{RecordOptions, Recorder, StreamSetup};
 
-/// Filled with random bytes while the clock runs, once: so it is as small as will do.
-const BUFFER_BYTES: u64 = 64 << 20;
+/// Taken and filled with random bytes once, in every run: so it is as small as will do, four times
+/// what is in flight.
+const BUFFER_BYTES: u64 = 32 << 20;
 const SEED: u64 = 7;
 
 /// What came of it.

@@ -13,6 +13,7 @@ mod open;
 mod outliers;
 mod partition;
 mod plan;
+mod profiled;
 pub mod result;
 mod run;
 mod sample;

@@ -6,11 +6,11 @@ use sustain_disk::target::Direction;
 use sustain_host::Roots;
 use sustain_session::Stop;
 
-use super::conclude::Profiled;
 use super::event::{ProfileEvent, ProfileObserver, Sampled, Sampling};
 use super::fit::fit;
 use super::open::{POSITIONS_MIN, curves, open};
 use super::plan::ProfilePlan;
+use super::profiled::Profiled;
 use super::result::ProfileResult;
 use super::sample::{Curve, Outcome, bytes_of, outcome_of, setup_of};
 use super::schedule::{Known, coarse, splits, spread};

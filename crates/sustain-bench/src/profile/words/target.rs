@@ -1,31 +1,17 @@
-//! What follows from a profile, in plain words: figures first, then what to do. Pure; the conclusion
-//! calls it. The document keeps these words, so that every face says the same.
+//! What follows for one target: what can be promised of it, and which places fall out.
 
 use sustain_disk::units::{Position, Rate};
 
-use super::chance::Seen;
-use super::fit::{Fit, Flag};
-use super::noise::median;
-use super::result::{ProfileOutlier, ProfileTarget};
-use super::shape::Shape;
-use super::together::{Kind, Shared, Spot};
+use super::{MUCH, percent};
+use crate::profile::chance::Seen;
+use crate::profile::fit::Flag;
+use crate::profile::result::{ProfileOutlier, ProfileTarget};
+use crate::profile::shape::Shape;
 
-/// A loss for which other ways of using the targets are worth a word; what differs by less than
-/// this is alike.
-const MUCH: f64 = 0.02;
 /// So many places that were slow in passing are told one by one.
 const LISTED_MAX: usize = 3;
 /// Rates that differ by less than this part are alike.
 const ALIKE: f64 = 0.005;
-
-fn percent(part: f64) -> String {
-    let percent = part * 100.0;
-    if percent < 9.95 {
-        format!("{percent:.1} %")
-    } else {
-        format!("{percent:.0} %")
-    }
-}
 
 /// Of samples that scatter so much that figures are worth less than they look.
 fn of_noise(target: &ProfileTarget) -> String {
@@ -172,7 +158,11 @@ fn of_slowest(target: &ProfileTarget) -> Option<String> {
 }
 
 /// Of one target alone, the answer first.
-pub(super) fn of_target(target: &ProfileTarget, shape: Shape, can_tell_spots: bool) -> Vec<String> {
+pub(in crate::profile) fn of_target(
+    target: &ProfileTarget,
+    shape: Shape,
+    can_tell_spots: bool,
+) -> Vec<String> {
     let figures = (target.mean_rate_bytes_per_s, target.inner_rate_bytes_per_s);
     let (Some(mean), Some(inner)) = figures else {
         let why = target.errors.first().cloned();
@@ -243,7 +233,7 @@ fn of_pauses(target: &ProfileTarget, can_tell_spots: bool) -> String {
 }
 
 /// `seen` is how its slowest place was seen.
-pub(super) fn of_outlier(outlier: &ProfileOutlier, seen: Seen) -> String {
+pub(in crate::profile) fn of_outlier(outlier: &ProfileOutlier, seen: Seen) -> String {
     let mut at = format!("at {}", Position(outlier.from_byte));
     if outlier.is_of_the_place() {
         let width = Position(outlier.to_byte - outlier.from_byte);
@@ -288,110 +278,10 @@ fn of_doubt(seen: Seen) -> String {
     }
 }
 
-pub(super) fn of_drift(name: &str, drift: f64) -> String {
-    let (how, change) = if drift > 1.0 {
-        ("faster", drift - 1.0)
-    } else {
-        ("slower", 1.0 - drift)
-    };
-    let why = if drift > 1.0 {
-        "a cache may hold what the first one read"
-    } else {
-        "something else may have used it, or it slowed down"
-    };
-    format!(
-        "{name}: the second pass was {} {how} than the first: {why}",
-        percent(change)
-    )
-}
-
-fn how_it_collapses(shared: &Shared) -> String {
-    let rising = "rising while each of them falls";
-    match (shared.part, shared.is_erratic, shared.is_rising) {
-        (Some(part), false, false) => format!(", one part in {part}"),
-        (_, true, true) => format!(", erratic, and {rising}"),
-        (_, true, false) => ", erratic".to_owned(),
-        (_, false, true) => format!(", {rising}"),
-        (None, false, false) => String::new(),
-    }
-}
-
-/// Of all targets at once, the answer first. `best_alone` is the fastest target's rate alone; a
-/// limit that costs less than `least_loss` would not have been seen.
-pub(super) fn of_together(
-    found: &Option<Option<Shared>>,
-    fit: &Fit,
-    spots: &[Spot],
-    best_alone: f64,
-    least_loss: f64,
-) -> Vec<String> {
-    let Some(mean) = fit.mean_rate() else {
-        return vec!["all at once: nothing was measured".to_owned()];
-    };
-    let Some(found) = found else {
-        return vec![format!(
-            "all at once: about {}; too few positions were measured to say more",
-            Rate(mean)
-        )];
-    };
-    let Some(shared) = found else {
-        return vec![format!(
-            "all at once: {} on average, what they give alone, added up: they share no limit that \
-             costs {} or more",
-            Rate(mean),
-            percent(least_loss)
-        )];
-    };
-    let until = shared.until.unwrap_or(f64::INFINITY);
-    let within = || spots.iter().filter(|spot| spot.position < until);
-    let sum = median(within().map(|spot| median(spot.sums.clone())).collect());
-    let alone = median(within().map(|spot| spot.alone).collect());
-    let mut words = vec![format!(
-        "all at once: {} on average{}",
-        Rate(mean),
-        match fit.slowest_zone() {
-            Some(zone) => format!("; {} can be promised at every position", Rate(zone.rate)),
-            None => String::new(),
-        }
-    )];
-    words.push(match shared.kind {
-        Kind::Limit => format!(
-            "they share a limit of {}: the sum stays level there, where alone they give {} together",
-            Rate(sum),
-            Rate(alone)
-        ),
-        Kind::Collapse => format!(
-            "at once they give {} where alone they give {} together{}: more than a limit, as where \
-             disks that come late miss revolutions",
-            Rate(sum),
-            Rate(alone),
-            how_it_collapses(shared)
-        ),
-    });
-    words.push(match (shared.until, shared.rate) {
-        (Some(until), Some(rate)) => format!(
-            "from {} of the way on it no longer binds (a loss below {} would not show): there, at \
-             {} and below, each gives what it gives alone",
-            percent(until),
-            percent(shared.resolution),
-            Rate(rate)
-        ),
-        _ => "it binds to the end".to_owned(),
-    });
-    if sum < best_alone * (1.0 - MUCH) {
-        words.push(format!(
-            "one alone gives up to {}, more than all at once: fill them one after the other (a \
-             span), or attach them apart",
-            Rate(best_alone)
-        ));
-    }
-    words
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::result::ProfileZone;
     use super::*;
+    use crate::profile::result::ProfileZone;
 
     fn target(rates: &[f64]) -> ProfileTarget {
         let zones = rates.iter().enumerate().map(|(index, rate)| ProfileZone {

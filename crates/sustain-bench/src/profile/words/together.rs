@@ -1,0 +1,91 @@
+//! What follows for all targets at once.
+
+use sustain_disk::units::Rate;
+
+use super::{MUCH, percent};
+use crate::profile::fit::Fit;
+use crate::profile::noise::median;
+use crate::profile::together::{Kind, Shared, Spot};
+
+fn how_it_collapses(shared: &Shared) -> String {
+    let rising = "rising while each of them falls";
+    match (shared.part, shared.is_erratic, shared.is_rising) {
+        (Some(part), false, false) => format!(", one part in {part}"),
+        (_, true, true) => format!(", erratic, and {rising}"),
+        (_, true, false) => ", erratic".to_owned(),
+        (_, false, true) => format!(", {rising}"),
+        (None, false, false) => String::new(),
+    }
+}
+
+/// Of all targets at once, the answer first. `best_alone` is the fastest target's rate alone; a
+/// limit that costs less than `least_loss` would not have been seen.
+pub(in crate::profile) fn of_together(
+    found: &Option<Option<Shared>>,
+    fit: &Fit,
+    spots: &[Spot],
+    best_alone: f64,
+    least_loss: f64,
+) -> Vec<String> {
+    let Some(mean) = fit.mean_rate() else {
+        return vec!["all at once: nothing was measured".to_owned()];
+    };
+    let Some(found) = found else {
+        return vec![format!(
+            "all at once: about {}; too few positions were measured to say more",
+            Rate(mean)
+        )];
+    };
+    let Some(shared) = found else {
+        return vec![format!(
+            "all at once: {} on average, what they give alone, added up: they share no limit that \
+             costs {} or more",
+            Rate(mean),
+            percent(least_loss)
+        )];
+    };
+    let until = shared.until.unwrap_or(f64::INFINITY);
+    let within = || spots.iter().filter(|spot| spot.position < until);
+    let sum = median(within().map(|spot| median(spot.sums.clone())).collect());
+    let alone = median(within().map(|spot| spot.alone).collect());
+    let mut words = vec![format!(
+        "all at once: {} on average{}",
+        Rate(mean),
+        match fit.slowest_zone() {
+            Some(zone) => format!("; {} can be promised at every position", Rate(zone.rate)),
+            None => String::new(),
+        }
+    )];
+    words.push(match shared.kind {
+        Kind::Limit => format!(
+            "they share a limit of {}: the sum stays level there, where alone they give {} together",
+            Rate(sum),
+            Rate(alone)
+        ),
+        Kind::Collapse => format!(
+            "at once they give {} where alone they give {} together{}: more than a limit, as where \
+             disks that come late miss revolutions",
+            Rate(sum),
+            Rate(alone),
+            how_it_collapses(shared)
+        ),
+    });
+    words.push(match (shared.until, shared.rate) {
+        (Some(until), Some(rate)) => format!(
+            "from {} of the way on it no longer binds (a loss below {} would not show): there, at \
+             {} and below, each gives what it gives alone",
+            percent(until),
+            percent(shared.resolution),
+            Rate(rate)
+        ),
+        _ => "it binds to the end".to_owned(),
+    });
+    if sum < best_alone * (1.0 - MUCH) {
+        words.push(format!(
+            "one alone gives up to {}, more than all at once: fill them one after the other (a \
+             span), or attach them apart",
+            Rate(best_alone)
+        ));
+    }
+    words
+}

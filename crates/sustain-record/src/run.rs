@@ -128,7 +128,10 @@ pub fn record(
     if let Some(why) = alongside.unreadable() {
         notes.push(format!("the kernel's log cannot be read: {why}"));
     }
-    alongside.idle(IDLE_NS, stop, &mut |_| ());
+    // A source that cannot wait may lose what it sends before it is read.
+    let is_urgent =
+        || plan.on_full == OnFull::Drop && sources.iter().any(sources::Source::is_sending);
+    alongside.idle_while(IDLE_NS, &mut |_| stop.reason().is_none() && !is_urgent());
     let streams: Vec<StreamSetup> = plan.sources.iter().map(stream_of).collect();
     let (recorder, writers) = Recorder::start(store, streams, plan.options.clone())?;
     let start = clock.now();

@@ -113,17 +113,32 @@ impl Alongside {
     /// Watches an idle system for so long, or until `stop`; `tell` hears of it about 20 times a
     /// second. In virtual time there is nothing to wait for.
     pub fn idle(&mut self, for_ns: u64, stop: &Stop, tell: &mut dyn FnMut(Idle)) {
+        self.idle_while(for_ns, &mut |idle| {
+            let goes_on = stop.reason().is_none();
+            if goes_on {
+                tell(idle);
+            }
+            goes_on
+        });
+    }
+
+    /// Watches an idle system for so long, or until `goes_on`, asked about 20 times a second, says
+    /// no. In virtual time there is nothing to wait for.
+    pub fn idle_while(&mut self, for_ns: u64, goes_on: &mut dyn FnMut(Idle) -> bool) {
         if self.clock.is_virtual() {
             return;
         }
         let start = self.clock.now();
         let end = start + for_ns;
-        while self.clock.now() < end && stop.reason().is_none() {
+        loop {
             let now = self.clock.now();
-            tell(Idle {
+            let idle = Idle {
                 elapsed_s: now.since_s(start),
                 remaining_s: end.since_s(now),
-            });
+            };
+            if now >= end || !goes_on(idle) {
+                return;
+            }
             self.clock.wait_until(end.min(now + LOOK_NS));
             self.tick(self.clock.now());
         }

@@ -65,7 +65,8 @@ pub(crate) struct RecordFlags {
     /// Overwrite the store's oldest data when it is full.
     #[arg(long)]
     pub(crate) ring: bool,
-    /// When the buffer is full: let the source wait, or lose what comes.
+    /// When the buffer is full: let the source wait, or lose what comes. With drop the machine is
+    /// not watched for a second beforehand if a source is sending already.
     #[arg(long, value_enum, default_value_t = OnFullFlag::Block)]
     pub(crate) on_full: OnFullFlag,
     /// Memory between sources and members.

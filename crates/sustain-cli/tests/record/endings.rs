@@ -6,12 +6,13 @@ use std::process::Stdio;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::MIB;
 use crate::check::{assert_accounts, assert_reads_back, extract};
 use crate::members::{Members, SMALL, stream, whole};
 use crate::running::{PATIENCE, Running, run};
-use crate::support::{Place, json_of};
+use crate::support::{Place, json_of, number};
 
 /// Whether a status file has a line.
 fn has_status(members: &Members) -> bool {
@@ -116,6 +117,24 @@ fn what_came_before_a_silent_time_is_durable_meanwhile() {
     drop(stdin);
     running.finish().expect(0);
     assert_eq!(extract(&members, 1, "main").bytes, b"of great value");
+}
+
+#[test]
+fn a_source_that_cannot_wait_is_read_before_the_machine_is_watched() {
+    for (on_full, is_watched) in [("drop", false), ("block", true)] {
+        let members = Members::files(&[32 * MIB]);
+        let (source, mut sender) = std::io::pipe().unwrap();
+        sender.write_all(b"sent already").unwrap();
+        drop(sender);
+        let flags = ["--on-full", on_full, "--json", "-"];
+        let mut command = members.command("record", &[SMALL, &flags].concat());
+        let ran = Running::start(command.stdin(source)).finish().expect(0);
+        let result = json_of(&ran.stdout);
+        assert_eq!(whole(&stream(&result, "main")["recorded_bytes"]), 12);
+        let samples = result["system"]["samples"].as_array().unwrap();
+        let is_before = |sample: &Value| number(&sample["time_s"]) <= 0.0;
+        assert_eq!(samples.iter().any(is_before), is_watched, "{on_full}");
+    }
 }
 
 #[test]

@@ -440,7 +440,7 @@ impl Intake {
 }
 
 /// Whether a read gives something, or the end, without waiting.
-fn is_readable_now(source: BorrowedFd<'_>) -> bool {
+pub(crate) fn is_readable_now(source: BorrowedFd<'_>) -> bool {
     let mut polled = [PollFd::new(&source, PollFlags::IN)];
     loop {
         match poll(&mut polled, Some(&Timespec::default())) {

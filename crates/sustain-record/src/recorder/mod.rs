@@ -24,6 +24,7 @@ pub use board::{Board, LimitedBy, MemberStanding, Standing, StreamStanding};
 pub use feed::{Durability, RecordFeed, RecordSetup, StreamSetup};
 pub use filled::{Filled, Filling, Memory};
 pub use inlet::{Inlet, Polled};
+pub(crate) use intake::is_readable_now;
 pub use intake::{Intake, IntakeSetup, OnFull, Taken};
 pub use member::{MemberSetup, MemberState, UNFLUSHED_SLOTS_MAX};
 pub(crate) use recording::ending_name;

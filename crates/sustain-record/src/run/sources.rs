@@ -15,7 +15,7 @@ use sustain_session::Stop;
 
 use super::RecordPlan;
 use crate::error::RecordError;
-use crate::recorder::{Intake, IntakeSetup, StreamWriter, Taken};
+use crate::recorder::{Intake, IntakeSetup, StreamWriter, Taken, is_readable_now};
 use crate::source::SourceSpec;
 use crate::source::synthetic::{Synthetic, seed_of};
 use crate::store::Store;
@@ -27,6 +27,20 @@ const PIPE_BYTES: usize = 1 << 20;
 pub(super) enum Source {
     Descriptor(OwnedFd),
     Synthetic(Synthetic),
+}
+
+impl Source {
+    /// Whether something waits to be read that somebody sends. A file sends nothing.
+    pub(super) fn is_sending(&self) -> bool {
+        let Source::Descriptor(file) = self else {
+            return false;
+        };
+        let is_stored = fstat(file).is_ok_and(|found| {
+            let kind = FileType::from_raw_mode(found.st_mode);
+            matches!(kind, FileType::RegularFile | FileType::BlockDevice)
+        });
+        !is_stored && is_readable_now(file.as_fd())
+    }
 }
 
 /// An intake under way.

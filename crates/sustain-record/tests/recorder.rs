@@ -13,7 +13,7 @@ use sustain_disk::buffer::AlignedBytes;
 use sustain_disk::driver::Ending;
 use sustain_host::Roots;
 use sustain_record::error::RecordError;
-use sustain_record::format::{Descriptor, GapReason, Kind};
+use sustain_record::format::{Descriptor, GapReason, Kind, Mark, MarkKind};
 use sustain_record::opening::StreamSummary;
 use sustain_record::reading::part::Part;
 use sustain_record::reading::scope::Scope;
@@ -218,6 +218,38 @@ fn memory_of_the_callers_is_written_where_it_is_and_comes_back() {
     drop(camera);
     recorder.finish().unwrap();
     assert_parts("camera", &place.read("camera"), 500_001, &[]);
+}
+
+#[test]
+fn memory_with_marks_that_nobody_could_read_comes_back_with_the_reason() {
+    let place = Place::new(&[20 << 20]);
+    let (recorder, mut writers) = place.record(&["camera"]);
+    let mut camera = writers.pop().unwrap();
+    let mark = |offset_bytes, kind, time_ns| Mark {
+        offset_bytes,
+        kind,
+        time_ns,
+    };
+    let begin = mark(0, MarkKind::Begin, Some(1));
+    for (second, why) in [
+        (
+            mark(100_001, MarkKind::End, None),
+            "beyond the 100000 bytes",
+        ),
+        (mark(5, MarkKind::EndAndBegin, None), "no time of arrival"),
+    ] {
+        let memory = Box::new(AlignedBytes::new(100_000).unwrap());
+        let refused = camera.give(memory, &[begin, second], 0).unwrap_err();
+        assert!(refused.why.contains(why), "{}", refused.why);
+        assert_eq!(refused.owner.bytes().len(), 100_000);
+    }
+    let memory = Box::new(AlignedBytes::new(100_000).unwrap());
+    let late = mark(7, MarkKind::Begin, Some(1));
+    let refused = camera.give(memory, &[late, begin], 0).unwrap_err();
+    assert!(refused.why.contains("in the order"), "{}", refused.why);
+    drop(camera);
+    let recorded = recorder.finish().unwrap();
+    assert_eq!(recorded.standing.streams[0].offered_bytes, 0);
 }
 
 #[test]

@@ -67,6 +67,41 @@ pub enum MarksError {
     BeyondPayload,
 }
 
+/// Why frame marks cannot be written. Marks count from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum MarksRefused {
+    /// A mark before the one before it.
+    #[error("frame mark {0} lies before the one before it: give them in the order of their bytes")]
+    OutOfOrder(usize),
+    /// A mark behind the last byte of the payload.
+    #[error("frame mark {0} lies beyond the {1} bytes that it belongs to")]
+    BeyondPayload(usize, u64),
+    /// A frame that begins, and nobody knows when.
+    #[error("frame mark {0} begins a frame and has no time of arrival")]
+    WithoutTime(usize),
+}
+
+/// Whether these marks can be pushed for a payload of `payload_bytes`.
+///
+/// # Errors
+/// [`MarksRefused`] for the first of them that cannot.
+pub fn check_marks(marks: &[Mark], payload_bytes: u64) -> Result<(), MarksRefused> {
+    let mut before_bytes = 0;
+    for (index, mark) in marks.iter().enumerate() {
+        if mark.offset_bytes < before_bytes {
+            return Err(MarksRefused::OutOfOrder(index));
+        }
+        if mark.offset_bytes > payload_bytes {
+            return Err(MarksRefused::BeyondPayload(index, payload_bytes));
+        }
+        if mark.kind.is_begin() && mark.time_ns.is_none() {
+            return Err(MarksRefused::WithoutTime(index));
+        }
+        before_bytes = mark.offset_bytes;
+    }
+    Ok(())
+}
+
 /// Writes the frame marks of one append after another.
 #[derive(Debug, Default)]
 pub struct MarksWriter {

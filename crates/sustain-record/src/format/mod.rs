@@ -19,7 +19,9 @@ pub use append::{
 pub use checksum::{PieceChecksums, crc32c};
 pub use descriptor::{Descriptor, DescriptorError, Gap, GapReason, Kind, Position, Skip};
 pub use geometry::{Geometry, GeometryError, Place};
-pub use marks::{MARK_BYTES_MAX, Mark, MarkKind, Marks, MarksError, MarksWriter};
+pub use marks::{
+    MARK_BYTES_MAX, Mark, MarkKind, Marks, MarksError, MarksRefused, MarksWriter, check_marks,
+};
 pub use notes::{EndNote, NoteError, PlaceNote, StartNote, StreamNote, StreamTotal, TornNote};
 pub use seal::Seal;
 pub use superblock::{Superblock, SuperblockError, newest};

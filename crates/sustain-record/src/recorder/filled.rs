@@ -8,7 +8,7 @@ use sustain_disk::clock::Timestamp;
 
 use crate::format::{
     BLOCK_BYTES, Gap, MARK_BYTES_MAX, Mark, MarksWriter, PieceChecksums, SEAL_BYTES,
-    append_bytes_for,
+    append_bytes_for, check_marks,
 };
 
 /// Where the bytes of an append are.
@@ -140,9 +140,13 @@ impl Filling {
     /// taken: fewer only where they do not fit together; the rest belongs into the next append.
     ///
     /// # Panics
-    /// If more bytes are said to have come than there was room for.
+    /// If more bytes are said to have come than there was room for, or if marks are out of order, lie
+    /// behind these bytes, or begin a frame without a time: nobody could read them.
     pub fn take(&mut self, count: usize, marks: &[Mark], time_ns: i64) -> (usize, usize) {
         assert!(count <= self.room_bytes(), "no more bytes than spare room");
+        if let Err(refused) = check_marks(marks, count as u64) {
+            panic!("{refused}");
+        }
         if count == 0 {
             return (0, 0);
         }
@@ -254,6 +258,15 @@ mod tests {
             .unwrap();
         assert_eq!(found, marks[..entered]);
         assert_eq!(filled.frames_begun, entered as u64);
+    }
+
+    #[test]
+    #[should_panic(expected = "frame mark 1 lies beyond the 10 bytes")]
+    fn a_mark_behind_the_bytes_that_have_come_is_not_taken() {
+        let mut filling = filling(5 * BLOCK_BYTES);
+        let mut marks = line_ends(2);
+        marks[1].offset_bytes = 11;
+        filling.take(10, &marks, 1_000);
     }
 
     #[test]

@@ -141,6 +141,10 @@ pub struct Recorded {
 }
 
 /// A recording under way.
+///
+/// It goes on when this is dropped, until its writers are: only [`Recorder::finish`] tells what has
+/// become of it. A process that exits before that leaves a recording with an open end, without what
+/// was not durable yet.
 pub struct Recorder {
     board: Arc<Board>,
     thread: JoinHandle<Result<Recorded, RecordError>>,

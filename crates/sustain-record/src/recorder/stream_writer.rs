@@ -13,7 +13,7 @@ use super::channel::{Exchange, Message};
 use super::filled::{Filled, Filling, Memory};
 use crate::format::{
     BLOCK_BYTES, Gap, GapReason, MARK_BYTES_MAX, Mark, MarksWriter, PieceChecksums, SEAL_BYTES,
-    payload_room,
+    check_marks, payload_room,
 };
 
 /// Memory of the caller's that was not taken, and why.
@@ -109,7 +109,9 @@ impl StreamWriter {
         self.send(filling.finish(self.stream, offset_bytes, gap, accepted_at));
     }
 
-    /// Says that the next `bytes`, in which `frames` frames begin, are lost.
+    /// Says that the next `bytes`, in which `frames` frames begin, are lost. Without bytes nothing is.
+    ///
+    /// What is lost between two appends is one gap, whose reason is that of its first loss.
     pub fn skip(&mut self, bytes: u64, frames: u64, reason: GapReason) {
         if bytes == 0 {
             return;
@@ -138,7 +140,10 @@ impl StreamWriter {
     /// block is copied. `marks` count from its first byte. Waits for room.
     ///
     /// # Errors
-    /// The memory itself, if it is empty, too long, not aligned, or the recording is over.
+    /// The memory itself, with the reason: it holds less than 4096 bytes or more than
+    /// [`StreamWriter::given_bytes_max`]; it does not begin at a multiple of
+    /// [`BUFFER_ALIGNMENT`](sustain_disk::buffer::BUFFER_ALIGNMENT); marks are out of order, lie behind
+    /// its end, begin a frame without a time, or are too many; or the recording is over.
     pub fn give(
         &mut self,
         owner: Box<dyn StableBytes>,
@@ -151,6 +156,9 @@ impl StreamWriter {
             let most = self.given_bytes_max;
             let why = format!("{length} bytes are given; {BLOCK_BYTES} to {most} can be");
             return refused(owner, why);
+        }
+        if let Err(why) = check_marks(marks, length as u64) {
+            return refused(owner, why.to_string());
         }
         let rest_bytes = length % BLOCK_BYTES;
         let marks_bytes_max = marks.len() * MARK_BYTES_MAX;

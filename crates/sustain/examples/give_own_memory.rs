@@ -2,7 +2,8 @@
 //! written from where it is, without a copy, and its memory comes back to be filled again. Then
 //! iterates over the pictures as frames.
 //!
-//! `cargo run --example give_own_memory -- DIRECTORY` makes a small store in the directory.
+//! `cargo run --example give_own_memory -- DIRECTORY` makes a small store in the
+//! directory, which must have none yet.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 

@@ -1,6 +1,7 @@
 //! Records a stream on a store and reads it back, by the library.
 //!
-//! `cargo run --example record_and_read_back -- DIRECTORY` makes a small store in the directory.
+//! `cargo run --example record_and_read_back -- DIRECTORY` makes a small store in the
+//! directory, which must have none yet.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 

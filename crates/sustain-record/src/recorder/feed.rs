@@ -32,6 +32,9 @@ pub(super) use duty::start_bytes_max;
 
 /// How often an idle member is looked at for what is due.
 const LOOK_NS: u64 = 100_000_000;
+/// An append that was accepted so long ago waits for members: a disk that keeps up begins the next
+/// one sooner.
+const WAITS_NS: u64 = 10_000_000;
 /// Time between two entries on the board while nothing is flushed.
 const BOARD_EVERY_NS: u64 = 200_000_000;
 /// What a device that ends early is taken to have said (ENOSPC).
@@ -424,9 +427,10 @@ impl<I: Inlet> RecordFeed<I> {
         self.inlet.buffer_fill()
     }
 
-    /// Whether appends wait for members.
-    pub(super) fn has_backlog(&self) -> bool {
-        !self.pending.is_empty()
+    /// Whether appends wait for members, not only for this thread to look at them.
+    pub(super) fn has_backlog(&self, now: Timestamp) -> bool {
+        let oldest = self.pending.front();
+        oldest.is_some_and(|filled| now.since_ns(filled.accepted_at) >= WAITS_NS)
     }
 
     /// Flushes completed so far.

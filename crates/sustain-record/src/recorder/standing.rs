@@ -74,7 +74,7 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> Standing {
             .map(|latency| latency.max().latency_ns)
             .max()
             .unwrap_or(0),
-        limited_by: limited_by(feed),
+        limited_by: limited_by(feed, now),
         flushes: feed.flushes(),
         is_over: false,
     }
@@ -93,8 +93,8 @@ fn shown_state(member: &Member) -> MemberState {
 /// A member that is slower than the others by so much is named.
 const MUCH_SLOWER: f64 = 4.0;
 
-fn limited_by<I: Inlet>(feed: &RecordFeed<I>) -> LimitedBy {
-    if !feed.has_backlog() {
+fn limited_by<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> LimitedBy {
+    if !feed.has_backlog(now) {
         return LimitedBy::Source;
     }
     let rates = || {

@@ -15,8 +15,8 @@ use sustain_disk::simulated::{Machine, MachineFile};
 use sustain_disk::target::{Direction, Target, TargetKind};
 use sustain_host::Roots;
 use sustain_record::recorder::{
-    Durability, Filling, Inlet, MemberSetup, Memory, Polled, RecordFeed, RecordSetup, Standing,
-    StreamSetup, Window,
+    Durability, Filling, Inlet, LimitedBy, MemberSetup, Memory, Polled, RecordFeed, RecordSetup,
+    Standing, StreamSetup, Window,
 };
 use sustain_record::store::{Mode, Store, create_simulated};
 use sustain_session::SimulatedDisk;
@@ -230,4 +230,19 @@ fn a_store_that_is_larger_than_the_profile_is_full_when_it_was_forecast_to_be() 
 fn a_source_with_a_rate_of_its_own_is_forecast_to_meet_the_inner_zones() {
     // Slower than the outer zones, faster than the inner ones.
     assert_forecast(&profiled(5, None), &recorded(5, Some(2.0e6)));
+}
+
+#[test]
+fn data_waits_for_a_disk_only_where_the_disk_is_slower_than_its_source() {
+    for (rate_bytes_per_s, waits) in [(Some(2.0e6), false), (None, true)] {
+        let standings = recorded(1, rate_bytes_per_s);
+        // At its start and its end a recording waits for its marks.
+        let within = &standings[2..standings.len() - 2];
+        let waiting = within
+            .iter()
+            .filter(|standing| standing.limited_by == LimitedBy::Members)
+            .count();
+        let all = if waits { within.len() } else { 0 };
+        assert_eq!(waiting, all, "of {}", within.len());
+    }
 }

@@ -201,6 +201,10 @@ fn a_stream_that_ends_within_a_frame_loses_only_that() {
         run.says("the stream ends within frame 4, which is left out");
         assert_eq!(frame_names(&place, "frames").len(), 4);
     }
+}
+
+#[test]
+fn only_a_source_that_ended_makes_a_line_without_its_newline_a_frame() {
     // A text may end without a newline; after a crash nobody knows.
     let place = store_of(
         Stream::framed("log", "lines", b"one\ntwo\nthr"),
@@ -213,10 +217,28 @@ fn a_stream_that_ends_within_a_frame_loses_only_that() {
         .run(&["extract", "a", "-o", "lines/"])
         .expect(0)
         .says("ends within frame 2");
-    assert_eq!(
-        frame_names(&place, "lines"),
-        ["log-000000.txt", "log-000001.txt"]
-    );
+    let whole = ["log-000000.txt", "log-000001.txt"];
+    assert_eq!(frame_names(&place, "lines"), whole);
+    // Recovering finds out no more.
+    place.run(&["recover", "a"]).expect(0);
+    place
+        .run(&["extract", "a", "-o", "recovered/"])
+        .expect(0)
+        .says("ends within frame 2");
+    assert_eq!(frame_names(&place, "recovered"), whole);
+    // A bound in bytes cuts a line off.
+    let place = Place::new();
+    recorded::create(&place, &["a"], "8MiB");
+    place.write("log", "one\ntwo\nthree\n");
+    let flags = ["--from", "log", "--frames", "lines", "--bytes", "11"];
+    place
+        .run(&[&["record", "a", "--buffer", "4MiB"], &flags[..]].concat())
+        .expect(0);
+    place
+        .run(&["extract", "a", "-o", "lines/"])
+        .expect(0)
+        .says("ends within frame 2");
+    assert_eq!(frame_names(&place, "lines").len(), 2);
 }
 
 #[test]

@@ -148,9 +148,10 @@ impl Giving<'_> {
             self.lose(frame.number..frame.number + 1, "damaged");
             return Ok(());
         };
-        // A text may end without a newline.
+        // A text may end without a newline, but only its source says that it has ended.
         let is_text = self.selection.framing() == Framing::Lines;
-        if is_text && end_bytes >= stream.offered_bytes && !self.selection.recording.open_end {
+        let stream_has_ended = self.selection.recording.is_ended_by_source();
+        if is_text && end_bytes >= stream.offered_bytes && stream_has_ended {
             return self.write(frame);
         }
         say(&format!(

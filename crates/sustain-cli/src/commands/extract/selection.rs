@@ -65,6 +65,11 @@ impl<'a> Selection<'a> {
         framing(self.stream)
     }
 
+    /// Whether it is, or may come to be, divided into frames.
+    pub(super) fn has_frames(&self) -> bool {
+        has_frames(self.stream)
+    }
+
     /// How many bytes are wanted, if that is known before.
     pub(super) fn length_bytes(&self) -> Option<u64> {
         match &self.range {
@@ -76,10 +81,15 @@ impl<'a> Selection<'a> {
 }
 
 /// How the frames of a stream are told apart.
-pub(super) fn framing(stream: &StreamSummary) -> Framing {
+fn framing(stream: &StreamSummary) -> Framing {
     let name = stream.framing.as_deref();
     name.and_then(|name| name.parse().ok())
         .unwrap_or(Framing::None)
+}
+
+/// Whether a stream has frames. A source may give them without any framing of its bytes.
+pub(super) fn has_frames(stream: &StreamSummary) -> bool {
+    framing(stream) != Framing::None || stream.frames > 0
 }
 
 fn recording(number: Option<u32>, recordings: &[Recording]) -> Result<&Recording, UsageError> {

@@ -9,6 +9,16 @@ use super::selection::has_frames;
 use crate::flags::extract::ExtractFlags;
 use crate::request::UsageError;
 
+/// Whether the flags ask for no range.
+pub(super) fn is_all(flags: &ExtractFlags) -> bool {
+    flags.from_frame.is_none()
+        && flags.to_frame.is_none()
+        && flags.from_time.is_none()
+        && flags.to_time.is_none()
+        && flags.from_byte.is_none()
+        && flags.to_byte.is_none()
+}
+
 /// The range that the flags ask for. What the user should know of it is added to `notices`.
 pub(super) fn of(
     flags: &ExtractFlags,

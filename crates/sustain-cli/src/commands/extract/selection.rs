@@ -17,6 +17,8 @@ pub(super) struct Selection<'a> {
     pub(super) number: u16,
     pub(super) stream: &'a StreamSummary,
     pub(super) range: Range,
+    /// Whether no range is asked for: of a ring, what is left.
+    pub(super) is_all: bool,
     notices: Vec<String>,
 }
 
@@ -33,6 +35,7 @@ impl<'a> Selection<'a> {
             number,
             stream,
             range: Range::All,
+            is_all: range::is_all(flags),
             notices: Vec::new(),
         };
         selection.range = range::of(flags, stream, &mut selection.notices)?;

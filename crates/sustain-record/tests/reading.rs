@@ -549,6 +549,67 @@ fn a_ring_gives_what_is_left_and_says_what_is_not() {
     assert_eq!(result.recordings[0].streams[0].overwritten_bytes, readable);
 }
 
+/// A ring that is recorded to while it is checked: what opening found, and the members as they are
+/// one or more slots later.
+fn moving_ring(later: usize) -> (Image, Opened) {
+    let mut image = Image::new(2, 8, &["none"], true);
+    let go_on = |image: &mut Image, rounds: std::ops::Range<usize>| {
+        for round in rounds {
+            if round % 8 == 0 {
+                (0..2).for_each(|member| image.start(member));
+            }
+            image.data(round % 2, 0, &noise(round as u64, 100_000), &[]);
+        }
+    };
+    go_on(&mut image, 0..64);
+    let mut opened = image.open();
+    go_on(&mut image, 64..64 + later);
+    opened.go_on(&image);
+    (image, opened)
+}
+
+#[test]
+fn what_a_ring_writes_over_during_the_check_is_no_damage() {
+    for later in [4, 8, 16, 24, 60] {
+        let (image, opened) = moving_ring(later);
+        let readable = opened.scope().readable_from_bytes[0];
+        let now = image.open().scope().readable_from_bytes[0];
+        assert!(now > readable, "{later} appends begin slots anew");
+        let result = check(&opened);
+        assert_eq!(result.bad, [], "{later} appends later");
+        assert!(result.ok);
+        let stream = &result.recordings[0].streams[0];
+        // Of the last one nothing is left that was there when it was opened.
+        assert_eq!(stream.overwritten_bytes > readable, later < 60);
+        assert_eq!((stream.hole_bytes, stream.torn_bytes), (0, 0));
+        assert_eq!(stream.offered, stream.recorded + stream.overwritten_bytes);
+    }
+}
+
+#[test]
+fn what_is_damaged_above_what_a_ring_writes_over_stays_damage() {
+    let (mut image, mut opened) = moving_ring(8);
+    let now = image.open().scope().readable_from_bytes[0];
+    let is_kept = |put: &&image::Put| {
+        put.descriptor.kind == Kind::Data && put.descriptor.stream_offset_bytes > now
+    };
+    let put = image.puts.iter().find(is_kept).unwrap().clone();
+    image.members[put.member].bytes[put.offset_bytes + 5000] ^= 1;
+    opened.go_on(&image);
+    let store = Checkable {
+        members: &opened.members,
+        recordings: &opened.recordings,
+        machines: &[],
+        clock: &Clock::simulated(),
+    };
+    let result = verify(store, &mut |_| (), &Stop::default()).unwrap();
+    assert!(!result.ok);
+    assert_eq!(result.bad.len(), 1, "{:?}", result.bad);
+    let from_byte = put.descriptor.stream_offset_bytes;
+    assert_eq!(result.bad[0].from_byte, Some(from_byte));
+    assert!(result.recordings[0].streams[0].hole_bytes > 0);
+}
+
 #[test]
 fn a_sector_that_cannot_be_read_costs_its_piece_and_is_named() {
     let image = scattered(true);

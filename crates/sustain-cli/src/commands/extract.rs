@@ -4,6 +4,7 @@ mod bytes;
 mod destination;
 mod frames;
 mod losses;
+mod overwritten;
 mod range;
 mod selection;
 

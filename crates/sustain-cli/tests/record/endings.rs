@@ -216,6 +216,32 @@ fn a_second_signal_ends_it_at_once_when_nobody_reads_what_it_says() {
 }
 
 #[test]
+fn a_ring_is_read_while_it_is_recorded_to() {
+    let members = Members::files(&[24 * MIB, 24 * MIB]);
+    let flags = ["--ring", "--from", "test:35MB/s", "--time", "80s"];
+    let mut running = members.start("record", &[SMALL, &flags].concat());
+    let is_over = |listed: Value| {
+        let stream = &listed["recordings"][0]["streams"][0];
+        stream["readable_from_byte"].as_u64() > Some(0)
+    };
+    assert!(running.becomes(|| is_over(members.list())));
+    for round in 0..5 {
+        // What the recorder writes over meanwhile is no damage.
+        let verified = members.verify(0);
+        assert_eq!(verified["recordings"][0]["open_end"], true);
+        let output = format!("out{round}");
+        let given = members.run("extract", &["-o", &output]);
+        // Who reads more slowly than it is recorded is told of it.
+        if given.code != 0 {
+            given.expect(1).says("the ring has written over them");
+        }
+    }
+    running.signal(Signal::INT);
+    running.finish().expect(0);
+    members.verify(0);
+}
+
+#[test]
 fn several_pipes_are_recorded_at_once() {
     let members = Members::files(&[64 * MIB, 32 * MIB]);
     let names = ["one", "two", "three"];

@@ -201,6 +201,10 @@ fn a_stream_that_ends_within_a_frame_loses_only_that() {
         run.says("the stream ends within frame 4, which is left out");
         assert_eq!(frame_names(&place, "frames").len(), 4);
     }
+}
+
+#[test]
+fn only_a_source_that_ended_makes_a_line_without_its_newline_a_frame() {
     // A text may end without a newline; after a crash nobody knows.
     let place = store_of(
         Stream::framed("log", "lines", b"one\ntwo\nthr"),
@@ -213,10 +217,96 @@ fn a_stream_that_ends_within_a_frame_loses_only_that() {
         .run(&["extract", "a", "-o", "lines/"])
         .expect(0)
         .says("ends within frame 2");
-    assert_eq!(
-        frame_names(&place, "lines"),
-        ["log-000000.txt", "log-000001.txt"]
-    );
+    let whole = ["log-000000.txt", "log-000001.txt"];
+    assert_eq!(frame_names(&place, "lines"), whole);
+    // Recovering finds out no more.
+    place.run(&["recover", "a"]).expect(0);
+    place
+        .run(&["extract", "a", "-o", "recovered/"])
+        .expect(0)
+        .says("ends within frame 2");
+    assert_eq!(frame_names(&place, "recovered"), whole);
+    // A bound in bytes cuts a line off.
+    let place = Place::new();
+    recorded::create(&place, &["a"], "8MiB");
+    place.write("log", "one\ntwo\nthree\n");
+    let flags = ["--from", "log", "--frames", "lines", "--bytes", "11"];
+    place
+        .run(&[&["record", "a", "--buffer", "4MiB"], &flags[..]].concat())
+        .expect(0);
+    place
+        .run(&["extract", "a", "-o", "lines/"])
+        .expect(0)
+        .says("ends within frame 2");
+    assert_eq!(frame_names(&place, "lines").len(), 2);
+}
+
+#[test]
+fn bytes_of_no_frame_are_told() {
+    let pictures = pictures(3);
+    let between = vec![7; 1000];
+    let all = [&pictures[..2].concat()[..], &between, &pictures[2]].concat();
+    let place = store_of(Stream::framed("cam", "jpeg", &all), End::InOrder);
+    let words = "1000 bytes of the stream belong to no frame";
+    let run = place.run(&["extract", "a", "-o", "frames/"]).expect(0);
+    run.says(words).says("3 frames written");
+    // What frames begin and end with is theirs.
+    let flags = ["extract", "a", "-o", "two/", "--to-frame", "2"];
+    let run = place.run(&flags).expect(0);
+    assert!(!run.stderr.contains("belong to no frame"), "{run:?}");
+    let flags = ["extract", "a", "-o", "last/", "--from-byte", "30000"];
+    let run = place.run(&flags).expect(0);
+    run.says("belong to no frame that begins in it");
+    let place = store_of(Stream::framed("cam", "jpeg", &between), End::InOrder);
+    let run = place.run(&["extract", "a", "-o", "frames/"]).expect(0);
+    run.says(words).says("0 frames written");
+}
+
+#[test]
+fn frames_of_a_source_without_framing_are_frames() {
+    let place = Place::new();
+    recorded::create(&place, &["a"], "8MiB");
+    let flags = ["--from", "test:5MB/s,frame=10kB..20kB", "--bytes", "200kB"];
+    place
+        .run(&[&["record", "a", "--buffer", "4MiB"], &flags[..]].concat())
+        .expect(0);
+    let listed = recorded::document(&place, 0, &["list", "a"]);
+    let frames = listed["recordings"][0]["streams"][0]["frames"].as_u64();
+    let frames = frames.unwrap();
+    assert!(frames > 5);
+    let list = place.run(&["list", "a"]).expect(0).stdout;
+    let shown = frames.to_string();
+    assert!(list.split_whitespace().any(|word| word == shown), "{list}");
+    place.run(&["extract", "a", "-o", "frames/"]).expect(0);
+    let names = frame_names(&place, "frames");
+    // The last one may be cut off by the bound.
+    assert!(names.len() as u64 + 1 >= frames, "{frames}: {names:?}");
+    assert_eq!(names[0], "main-000000.bin");
+    let flags = ["--from-frame", "1", "--to-frame", "2", "-o", "one"];
+    place
+        .run(&[&["extract", "a"], &flags[..]].concat())
+        .expect(0);
+    let read = |name| std::fs::read(place.path(name)).unwrap();
+    assert!(read("one") == read("frames/main-000001.bin"));
+}
+
+#[test]
+fn a_range_that_ends_behind_the_last_frame_is_told() {
+    let place = store_of(Stream::framed("log", "lines", b"one\ntwo\n"), End::InOrder);
+    let extract = |to| place.run(&["extract", "a", "--to-frame", to]).expect(0);
+    extract("99").says("the stream has 2 frames, counted from 0, and ends before --to-frame 99");
+    assert!(!extract("2").stderr.contains("--to-frame"));
+}
+
+#[test]
+fn a_file_is_no_directory_for_frames() {
+    let place = store_of(Stream::framed("log", "lines", b"one\n"), End::InOrder);
+    place.write("file", "kept");
+    place
+        .run(&["extract", "a", "-o", "file/"])
+        .expect(2)
+        .says("it exists and is no directory; choose another");
+    assert_eq!(place.read("file"), "kept");
 }
 
 #[test]

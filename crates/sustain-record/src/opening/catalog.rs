@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use sustain_disk::driver::Ending;
 use uuid::Uuid;
 
 use super::Chapter;
 use crate::format::{Descriptor, EndNote, Kind, Place, Position, StreamNote};
+use crate::recorder::ending_name;
 
 /// One recording, as far as the members that are there tell.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +69,15 @@ pub struct StreamSummary {
     pub last_time_ns: i64,
     /// Below this some bytes have been written over in the ring.
     pub readable_from_bytes: u64,
+}
+
+impl Recording {
+    /// Whether it ended because its sources had no more. Every other ending, and a crash, may have
+    /// cut off what a source was giving.
+    pub fn is_ended_by_source(&self) -> bool {
+        let end = self.end.as_ref();
+        end.is_some_and(|end| end.ended == ending_name(Ending::Source))
+    }
 }
 
 /// Two members that give one number to different recordings.

@@ -69,6 +69,7 @@ struct Joiner {
     /// The number of the next frame, once known.
     next_number: Option<u64>,
     ready: VecDeque<Framed>,
+    unframed_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -160,6 +161,12 @@ impl FrameReader {
             is_at_end: false,
         }
     }
+
+    /// Bytes that were passed over so far: they are there, and belong to no frame that begins in
+    /// what is read.
+    pub fn unframed_bytes(&self) -> u64 {
+        self.joiner.unframed_bytes
+    }
 }
 
 impl Iterator for FrameReader {
@@ -202,6 +209,7 @@ impl Joiner {
             open: None,
             next_number,
             ready: VecDeque::new(),
+            unframed_bytes: 0,
         }
     }
 
@@ -275,10 +283,15 @@ impl Joiner {
 
     /// The open frame goes on with a range of a part, or loses it.
     fn extend(&mut self, part: &Part, range: Span<u64>) {
-        let Some(open) = self.open.as_mut().filter(|open| open.whole) else {
+        if range.is_empty() {
+            return;
+        }
+        let Some(open) = &mut self.open else {
+            let is_data = matches!(part, Part::Data { .. });
+            self.unframed_bytes += if is_data { range.end - range.start } else { 0 };
             return;
         };
-        if range.is_empty() {
+        if !open.whole {
             return;
         }
         let start = part.offset_bytes();

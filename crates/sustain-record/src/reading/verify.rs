@@ -2,6 +2,7 @@
 //! recording. It repairs nothing, and says nothing good that it has not seen.
 
 mod account;
+mod meanwhile;
 mod tail;
 mod torn;
 
@@ -13,6 +14,7 @@ use sustain_disk::units::Size;
 use sustain_session::Stop;
 
 use self::account::{Account, Names};
+pub use self::meanwhile::overwritten_before;
 pub(crate) use self::tail::torn_tail;
 use super::parts::Parts;
 use super::scope::Scope;
@@ -186,6 +188,7 @@ pub fn verify(
             break;
         }
     }
+    meanwhile::excuse_overwritten(store, &mut result);
     result.ok = result.complete && result.bad.is_empty() && result.bad_unlisted == 0;
     Ok(result)
 }

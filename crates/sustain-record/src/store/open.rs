@@ -63,6 +63,24 @@ impl Store {
         Store::of(targets, mode, machines.to_vec(), clock.clone(), Vec::new())
     }
 
+    /// Opens to read, once more, members that are open already: what a recorder has done to them
+    /// meanwhile is seen.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub(crate) fn open_anew(
+        members: &[OpenMember],
+        machines: &[SharedMachine],
+        clock: &Clock,
+    ) -> Result<Store, RecordError> {
+        let targets = members
+            .iter()
+            .map(|member| (member.target.clone(), member.simulated))
+            .collect();
+        let (machines, clock) = (machines.to_vec(), clock.clone());
+        Store::of(targets, Mode::Read, machines, clock, Vec::new())
+    }
+
     fn of(
         targets: Vec<(Target, Option<SimulatedTarget>)>,
         mode: Mode,

@@ -301,7 +301,7 @@ impl Image {
         Opened {
             recordings: recordings(&members, &read),
             members,
-            _files: files,
+            files,
         }
     }
 }
@@ -335,10 +335,18 @@ impl Member {
 pub struct Opened {
     pub members: Vec<OpenMember>,
     pub recordings: Vec<Recording>,
-    _files: Vec<NamedTempFile>,
+    files: Vec<NamedTempFile>,
 }
 
 impl Opened {
+    /// Puts what the members hold by now into the open files, as a recorder does.
+    pub fn go_on(&mut self, image: &Image) {
+        for (file, member) in self.files.iter_mut().zip(&image.members) {
+            file.as_file_mut().seek(SeekFrom::Start(0)).unwrap();
+            file.write_all(&member.bytes).unwrap();
+        }
+    }
+
     pub fn scope(&self) -> Scope {
         Scope::of(&self.recordings[0], &self.members, &[], &Clock::Real)
     }

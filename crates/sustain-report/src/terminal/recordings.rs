@@ -147,10 +147,6 @@ fn list_row(recording: &ListedRecording, index: usize, stream: &ListedStream) ->
     } else {
         <[String; 4]>::default()
     };
-    let is_framed = stream
-        .framing
-        .as_deref()
-        .is_some_and(|framing| framing != "none");
     [
         number,
         started,
@@ -161,7 +157,7 @@ fn list_row(recording: &ListedRecording, index: usize, stream: &ListedStream) ->
         ended,
         without_controls(&stream.name),
         size(stream.bytes),
-        if is_framed {
+        if has_frames(stream) {
             stream.frames.to_string()
         } else {
             String::new()
@@ -169,6 +165,12 @@ fn list_row(recording: &ListedRecording, index: usize, stream: &ListedStream) ->
         lost(stream.gap_bytes),
         lost(stream.hole_bytes),
     ]
+}
+
+/// A source may give frames without any framing of its bytes.
+fn has_frames(stream: &ListedStream) -> bool {
+    let framing = stream.framing.as_deref();
+    stream.frames > 0 || framing.is_some_and(|framing| framing != "none")
 }
 
 fn ended_words(ended: Option<&str>) -> String {
@@ -197,11 +199,7 @@ fn list_blocks(document: &ListDocument) -> String {
         for stream in &recording.streams {
             let _ = writeln!(text, "  stream     {}", without_controls(&stream.name));
             let _ = writeln!(text, "    bytes    {}", size(stream.bytes));
-            if stream
-                .framing
-                .as_deref()
-                .is_some_and(|framing| framing != "none")
-            {
+            if has_frames(stream) {
                 let _ = writeln!(text, "    frames   {}", stream.frames);
             }
             if stream.gap_bytes > 0 {

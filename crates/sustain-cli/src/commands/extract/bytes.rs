@@ -11,8 +11,9 @@ use sustain::record::store::Store;
 
 use super::destination::Destination;
 use super::losses::Losses;
+use super::overwritten::Ring;
 use super::selection::Selection;
-use super::{Given, Work};
+use super::{Given, Work, say};
 use crate::flags::extract::HolesFlag;
 
 /// Pieces of a stream that are larger are written from where they were read, without a copy.
@@ -38,18 +39,18 @@ pub(super) fn give(
         length_bytes: selection.length_bytes(),
         losses: Losses::default(),
     };
-    let given = giving.give(reader, store, work);
+    let given = giving.give(reader, selection, store, work);
     let written_bytes = giving.output.written_bytes;
-    let is_whole = matches!(given, Ok((.., true)));
+    let is_whole = given.as_ref().is_ok_and(|looked| looked.complete);
     if let (false, 0, Some(new)) = (is_whole, written_bytes, new) {
         // What has not come about leaves nothing behind. If it is gone already, all the better.
         let _ = std::fs::remove_file(new);
     }
-    let (from_byte, to_byte, complete) = given?;
+    let looked = given?;
     Ok(Given {
-        from_byte,
-        to_byte,
-        complete,
+        from_byte: looked.from_byte,
+        to_byte: looked.to_byte,
+        complete: looked.complete,
         written_bytes,
         frames: None,
         losses: giving.losses,
@@ -63,15 +64,19 @@ struct Giving {
 }
 
 impl Giving {
-    /// The range that was looked at, and whether that was all.
     fn give(
         &mut self,
         reader: StreamReader,
+        selection: &Selection<'_>,
         store: &Store,
         work: &mut Work<'_>,
-    ) -> anyhow::Result<(Option<u64>, Option<u64>, bool)> {
-        let (mut from_byte, mut to_byte, mut complete) = (None, None, true);
-        for part in reader {
+    ) -> anyhow::Result<Looked> {
+        let mut ring = Ring::new(store, selection);
+        let mut looked = Looked {
+            complete: true,
+            ..Looked::default()
+        };
+        'parts: for part in reader {
             let part = match part {
                 Ok(part) => part,
                 Err(error) => {
@@ -80,29 +85,71 @@ impl Giving {
                     return Err(error.into());
                 }
             };
-            let is_lost = self.losses.take(&part, store);
-            let ends_at_loss = work.holes.is_none() && !self.losses.is_empty();
-            // A loss is named to its end.
-            let is_behind_loss = ends_at_loss && !is_lost && part.length_bytes() > 0;
-            if is_behind_loss || work.stop.reason().is_some() {
-                complete = false;
-                break;
-            }
-            complete = !ends_at_loss;
-            from_byte = from_byte.or(Some(part.offset_bytes()));
-            to_byte = Some(part.end_bytes());
-            match &part {
-                Part::Data { bytes, .. } => self.output.write(bytes)?,
-                lost if is_lost && work.holes == Some(HolesFlag::Fill) => {
-                    self.output.write_zeros(lost.length_bytes())?;
+            for part in ring.tell(part) {
+                let is_first = looked.from_byte.is_none() && selection.is_all;
+                if is_first && ring.begins_behind(&part) {
+                    looked.left_from_byte = Some(part.end_bytes());
+                } else if !self.give_part(&part, store, work, &mut looked)? {
+                    break 'parts;
                 }
-                _ => {}
             }
-            work.progress
-                .update(self.output.written_bytes, self.length_bytes);
         }
+        looked.say_left_from();
         self.output.flush()?;
-        Ok((from_byte, to_byte, complete))
+        Ok(looked)
+    }
+
+    /// Whether more is to come.
+    fn give_part(
+        &mut self,
+        part: &Part,
+        store: &Store,
+        work: &mut Work<'_>,
+        looked: &mut Looked,
+    ) -> anyhow::Result<bool> {
+        looked.say_left_from();
+        let is_lost = self.losses.take(part, store);
+        let ends_at_loss = work.holes.is_none() && !self.losses.is_empty();
+        // A loss is named to its end.
+        let is_behind_loss = ends_at_loss && !is_lost && part.length_bytes() > 0;
+        if is_behind_loss || work.stop.reason().is_some() {
+            looked.complete = false;
+            return Ok(false);
+        }
+        looked.complete = !ends_at_loss;
+        looked.from_byte = looked.from_byte.or(Some(part.offset_bytes()));
+        looked.to_byte = Some(part.end_bytes());
+        match part {
+            Part::Data { bytes, .. } => self.output.write(bytes)?,
+            lost if is_lost && work.holes == Some(HolesFlag::Fill) => {
+                self.output.write_zeros(lost.length_bytes())?;
+            }
+            _ => {}
+        }
+        work.progress
+            .update(self.output.written_bytes, self.length_bytes);
+        Ok(true)
+    }
+}
+
+/// The range that was looked at, and whether that was all.
+#[derive(Default)]
+struct Looked {
+    from_byte: Option<u64>,
+    to_byte: Option<u64>,
+    complete: bool,
+    /// Where it begins, if the ring has written over what was asked for before; until that is said.
+    left_from_byte: Option<u64>,
+}
+
+impl Looked {
+    fn say_left_from(&mut self) {
+        if let Some(left_from_byte) = self.left_from_byte.take() {
+            say(&format!(
+                "note: meanwhile the ring has written over the first {left_from_byte} bytes of \
+                 the stream: what is left begins there"
+            ));
+        }
     }
 }
 

@@ -147,7 +147,7 @@ fn check_frames(
 ) -> Result<(), UsageError> {
     let name = &selection.stream.name;
     let shown = directory.display();
-    if selection.framing() == Framing::None {
+    if !selection.has_frames() {
         return Err(UsageError(format!(
             "{shown} is a directory, which gets a file for each frame, and the stream {name} has \
              no frames: give a file, -o FILE"
@@ -159,6 +159,13 @@ fn check_frames(
              fill goes with a file"
                 .to_owned(),
         ));
+    }
+    // With its slash at the end a file is not found.
+    let named: PathBuf = directory.components().collect();
+    if named.symlink_metadata().is_ok() && !named.is_dir() {
+        return Err(UsageError(format!(
+            "cannot write the frames to {shown}: it exists and is no directory; choose another"
+        )));
     }
     let parent = directory
         .parent()

@@ -48,7 +48,8 @@ pub(super) fn give(
     // One that is not whole is judged when it is known whether anything follows it.
     let mut not_whole: Option<Frame> = None;
     let mut complete = true;
-    for framed in FrameReader::new(reader) {
+    let mut frames = FrameReader::new(reader);
+    for framed in frames.by_ref() {
         if work.stop.reason().is_some() {
             complete = false;
             break;
@@ -66,6 +67,9 @@ pub(super) fn give(
     }
     if let Some(frame) = not_whole.filter(|_| complete) {
         giving.last(&frame)?;
+    }
+    if complete {
+        giving.say_unframed(frames.unframed_bytes());
     }
     Ok(Given {
         from_byte: giving.from_byte,
@@ -132,6 +136,22 @@ impl Giving<'_> {
         self.lost += count;
     }
 
+    /// Nothing of a stream is left out in silence.
+    fn say_unframed(&self, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        let name = &self.selection.stream.name;
+        let whose = match self.selection.range {
+            Range::All => "of the stream belong to no frame",
+            _ => "of what was read belong to no frame that begins in it",
+        };
+        say(&format!(
+            "note: stream {name}: {bytes} bytes {whose}, and are left out; a file, -o FILE, gets \
+             all bytes"
+        ));
+    }
+
     /// The last frame is not whole: damaged, or cut off where the stream or the range ends.
     fn last(&mut self, frame: &Frame) -> anyhow::Result<()> {
         let stream = self.selection.stream;
@@ -148,9 +168,10 @@ impl Giving<'_> {
             self.lose(frame.number..frame.number + 1, "damaged");
             return Ok(());
         };
-        // A text may end without a newline.
+        // A text may end without a newline, but only its source says that it has ended.
         let is_text = self.selection.framing() == Framing::Lines;
-        if is_text && end_bytes >= stream.offered_bytes && !self.selection.recording.open_end {
+        let stream_has_ended = self.selection.recording.is_ended_by_source();
+        if is_text && end_bytes >= stream.offered_bytes && stream_has_ended {
             return self.write(frame);
         }
         say(&format!(

@@ -4,11 +4,20 @@
 use sustain::record::document::time_text;
 use sustain::record::opening::StreamSummary;
 use sustain::record::reading::stream::Range;
-use sustain::record::source::framing::Framing;
 
-use super::selection::framing;
+use super::selection::has_frames;
 use crate::flags::extract::ExtractFlags;
 use crate::request::UsageError;
+
+/// Whether the flags ask for no range.
+pub(super) fn is_all(flags: &ExtractFlags) -> bool {
+    flags.from_frame.is_none()
+        && flags.to_frame.is_none()
+        && flags.from_time.is_none()
+        && flags.to_time.is_none()
+        && flags.from_byte.is_none()
+        && flags.to_byte.is_none()
+}
 
 /// The range that the flags ask for. What the user should know of it is added to `notices`.
 pub(super) fn of(
@@ -17,7 +26,7 @@ pub(super) fn of(
     notices: &mut Vec<String>,
 ) -> Result<Range, UsageError> {
     if flags.from_frame.is_some() || flags.to_frame.is_some() {
-        return frames(stream, flags.from_frame, flags.to_frame);
+        return frames(stream, flags.from_frame, flags.to_frame, notices);
     }
     if flags.from_time.is_some() || flags.to_time.is_some() {
         return time(stream, flags.from_time, flags.to_time);
@@ -79,9 +88,14 @@ fn time(stream: &StreamSummary, from: Option<i64>, to: Option<i64>) -> Result<Ra
     Ok(Range::Time(start..end))
 }
 
-fn frames(stream: &StreamSummary, from: Option<u64>, to: Option<u64>) -> Result<Range, UsageError> {
+fn frames(
+    stream: &StreamSummary,
+    from: Option<u64>,
+    to: Option<u64>,
+    notices: &mut Vec<String>,
+) -> Result<Range, UsageError> {
     let name = &stream.name;
-    if framing(stream) == Framing::None {
+    if !has_frames(stream) {
         return Err(UsageError(format!(
             "the stream {name} has no frames: use --from-byte and --to-byte, or --from-time and \
              --to-time"
@@ -95,6 +109,12 @@ fn frames(stream: &StreamSummary, from: Option<u64>, to: Option<u64>) -> Result<
              from 0",
             stream.frames
         )));
+    }
+    if to.is_some_and(|end| end > stream.frames) {
+        notices.push(format!(
+            "the stream has {} frames, counted from 0, and ends before --to-frame {end}",
+            stream.frames
+        ));
     }
     Ok(Range::Frames(start..end))
 }

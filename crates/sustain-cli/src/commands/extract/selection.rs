@@ -17,6 +17,8 @@ pub(super) struct Selection<'a> {
     pub(super) number: u16,
     pub(super) stream: &'a StreamSummary,
     pub(super) range: Range,
+    /// Whether no range is asked for: of a ring, what is left.
+    pub(super) is_all: bool,
     notices: Vec<String>,
 }
 
@@ -33,6 +35,7 @@ impl<'a> Selection<'a> {
             number,
             stream,
             range: Range::All,
+            is_all: range::is_all(flags),
             notices: Vec::new(),
         };
         selection.range = range::of(flags, stream, &mut selection.notices)?;
@@ -65,6 +68,11 @@ impl<'a> Selection<'a> {
         framing(self.stream)
     }
 
+    /// Whether it is, or may come to be, divided into frames.
+    pub(super) fn has_frames(&self) -> bool {
+        has_frames(self.stream)
+    }
+
     /// How many bytes are wanted, if that is known before.
     pub(super) fn length_bytes(&self) -> Option<u64> {
         match &self.range {
@@ -76,10 +84,15 @@ impl<'a> Selection<'a> {
 }
 
 /// How the frames of a stream are told apart.
-pub(super) fn framing(stream: &StreamSummary) -> Framing {
+fn framing(stream: &StreamSummary) -> Framing {
     let name = stream.framing.as_deref();
     name.and_then(|name| name.parse().ok())
         .unwrap_or(Framing::None)
+}
+
+/// Whether a stream has frames. A source may give them without any framing of its bytes.
+pub(super) fn has_frames(stream: &StreamSummary) -> bool {
+    framing(stream) != Framing::None || stream.frames > 0
 }
 
 fn recording(number: Option<u32>, recordings: &[Recording]) -> Result<&Recording, UsageError> {

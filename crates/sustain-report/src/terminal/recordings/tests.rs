@@ -23,7 +23,7 @@ fn stream(name: &str, framing: &str, gap_bytes: u64, hole_bytes: u64) -> ListedS
         framing: Some(framing.to_owned()),
         bytes: 66_800_000_000,
         recorded_bytes: 66_800_000_000 - gap_bytes,
-        frames: 446_123,
+        frames: if framing == "none" { 0 } else { 446_123 },
         gap_bytes,
         hole_bytes,
         readable_from_byte: 0,
@@ -103,6 +103,15 @@ fn a_list_fits_its_width_and_has_every_figure() {
             "-"
         ]
     );
+}
+
+#[test]
+fn frames_of_a_source_without_framing_are_listed() {
+    let mut list = list();
+    list.recordings[1].streams[0].frames = 7998;
+    for width in [40, 120] {
+        assert!(list_text(&list, width).contains("7998"));
+    }
 }
 
 #[test]

@@ -1,0 +1,100 @@
+//! What a ring writes over while it is given back, told from damage: as `verify` tells it. It never
+//! makes less of a loss than the members say by now.
+
+use sustain::record::reading::part::Part;
+use sustain::record::reading::verify::{Checkable, overwritten_before};
+use sustain::record::store::Store;
+
+use super::selection::Selection;
+
+/// So often in all the members are opened anew, with a pause for what is under way.
+const LOOKS_MAX: u32 = 30;
+const PAUSE_NS: u64 = 50_000_000;
+
+/// The ring that a stream is given back of, if it is one.
+pub(super) struct Ring<'a> {
+    store: &'a Store,
+    selection: &'a Selection<'a>,
+    /// Below this byte it has written over the stream, as far as is known.
+    overwritten_before: u64,
+    looks_left: u32,
+    has_settled: bool,
+}
+
+impl<'a> Ring<'a> {
+    pub(super) fn new(store: &'a Store, selection: &'a Selection<'a>) -> Ring<'a> {
+        Ring {
+            store,
+            selection,
+            overwritten_before: 0,
+            looks_left: LOOKS_MAX,
+            has_settled: false,
+        }
+    }
+
+    /// A part as it is by now: of a hole what was written over meanwhile is no hole.
+    pub(super) fn tell(&mut self, part: Part) -> Vec<Part> {
+        let (offset_bytes, end_bytes) = (part.offset_bytes(), part.end_bytes());
+        let Part::Hole { why, origin, .. } = &part else {
+            return vec![part];
+        };
+        self.look(end_bytes);
+        let before_bytes = self.overwritten_before.clamp(offset_bytes, end_bytes);
+        let mut parts = Vec::new();
+        if before_bytes > offset_bytes {
+            parts.push(Part::Overwritten {
+                offset_bytes,
+                length_bytes: before_bytes - offset_bytes,
+            });
+        }
+        if before_bytes < end_bytes {
+            parts.push(Part::Hole {
+                offset_bytes: before_bytes,
+                length_bytes: end_bytes - before_bytes,
+                why: *why,
+                origin: origin.clone(),
+            });
+        }
+        parts
+    }
+
+    /// Whether what is left begins behind a part, before which nothing is left.
+    pub(super) fn begins_behind(&mut self, part: &Part) -> bool {
+        if matches!(part, Part::Overwritten { .. }) && !self.has_settled {
+            // What was under way when this was read has cut into what follows too.
+            self.has_settled = true;
+            self.pause();
+            self.look_once();
+        }
+        part.offset_bytes() < self.overwritten_before
+    }
+
+    fn pause(&self) {
+        let clock = self.store.clock();
+        clock.wait_until(clock.now() + PAUSE_NS);
+    }
+
+    /// Looks how far the ring has come, until that is known up to a byte or it does not go on.
+    fn look(&mut self, end_bytes: u64) {
+        while self.overwritten_before < end_bytes && self.looks_left > 0 {
+            self.looks_left -= 1;
+            if !self.look_once() {
+                return;
+            }
+            if self.overwritten_before < end_bytes {
+                self.pause();
+            }
+        }
+    }
+
+    /// Whether the ring has gone on since the store was opened.
+    fn look_once(&mut self) -> bool {
+        let Selection {
+            recording, number, ..
+        } = *self.selection;
+        let store = Checkable::of(self.store, std::slice::from_ref(recording));
+        let before_bytes = overwritten_before(store, recording, number);
+        self.overwritten_before = before_bytes.unwrap_or(0).max(self.overwritten_before);
+        before_bytes.is_some()
+    }
+}

@@ -1,0 +1,179 @@
+//! What a ring wrote over while it was checked, told from damage by opening its members anew. It
+//! excuses only what lies below where the oldest data begins by now.
+
+use super::{Bad, Checkable, VerifyResult};
+use crate::opening::Recording;
+use crate::store::Store;
+
+/// What was under way when the members were opened anew shows when it is done.
+const LOOKS_MAX: u32 = 10;
+const PAUSE_NS: u64 = 100_000_000;
+
+/// Turns flaws that a recorder has made by writing on in a ring into what they are. Where the
+/// members cannot be opened anew, nothing is excused.
+pub(super) fn excuse_overwritten(store: Checkable<'_>, result: &mut VerifyResult) {
+    for look in 0..LOOKS_MAX {
+        let has_more = look == 0 && !result.not_durable.is_empty();
+        if result.bad.is_empty() && !has_more {
+            return;
+        }
+        if look > 0 {
+            store.clock.wait_until(store.clock.now() + PAUSE_NS);
+        }
+        let Ok(meanwhile) = Meanwhile::look(store) else {
+            return;
+        };
+        // Without a recorder nothing will change.
+        if !meanwhile.has_moved() {
+            return;
+        }
+        meanwhile.excuse(result);
+    }
+}
+
+/// Below which byte a ring has by now written over a stream of a recording, at least in part; none
+/// if it has written over nothing since these recordings were found, or that cannot be found out.
+pub fn overwritten_before(store: Checkable<'_>, recording: &Recording, stream: u16) -> Option<u64> {
+    let meanwhile = Meanwhile::look(store).ok()?;
+    let has_moved = meanwhile.has_moved_in(recording);
+    has_moved.then(|| meanwhile.readable_from_bytes(recording, stream))
+}
+
+/// Where the oldest data begins by now.
+struct Meanwhile<'a> {
+    store: Checkable<'a>,
+    /// Of each member the oldest slot that has not been written over.
+    oldest_serials: Vec<u64>,
+    recordings: Vec<Recording>,
+}
+
+impl<'a> Meanwhile<'a> {
+    fn look(store: Checkable<'a>) -> Result<Meanwhile<'a>, crate::error::RecordError> {
+        let mut anew = Store::open_anew(store.members, store.machines, store.clock)?;
+        // Members keep the order of the store's table.
+        let members = store.members.iter().map(|member| {
+            let place = |other: &crate::store::OpenMember| other.index() == member.index();
+            let tail = anew.members.iter().position(place);
+            let next_serial = tail.map_or(0, |tail| anew.tails[tail].next_slot_serial);
+            next_serial.saturating_sub(member.superblock.geometry.slot_count)
+        });
+        Ok(Meanwhile {
+            store,
+            oldest_serials: members.collect(),
+            recordings: anew.recordings()?,
+        })
+    }
+
+    fn has_moved(&self) -> bool {
+        let mut recordings = self.store.recordings.iter();
+        recordings.any(|recording| self.has_moved_in(recording))
+    }
+
+    /// Whether slots of this recording have been written over.
+    fn has_moved_in(&self, recording: &Recording) -> bool {
+        let mut members = self.store.members.iter().zip(&self.oldest_serials);
+        members.any(|(member, oldest_serial)| {
+            let extent = recording.per_member.get(member.index()).copied().flatten();
+            extent.is_some_and(|extent| extent.first.slot_serial < *oldest_serial)
+        })
+    }
+
+    fn excuse(&self, result: &mut VerifyResult) {
+        let bad = std::mem::take(&mut result.bad);
+        result.bad = self.left_of(bad, |bad| enter_overwritten(result, bad, false));
+        let torn = std::mem::take(&mut result.not_durable);
+        result.not_durable = self.left_of(torn, |bad| enter_overwritten(result, bad, true));
+    }
+
+    /// What of flaws has not been written over; the rest is told to `overwritten`.
+    fn left_of(&self, flaws: Vec<Bad>, mut overwritten: impl FnMut(&Bad)) -> Vec<Bad> {
+        let mut left = Vec::new();
+        for bad in flaws {
+            let (below, above) = self.divide(bad);
+            below.iter().for_each(&mut overwritten);
+            left.extend(above);
+        }
+        left
+    }
+
+    /// What of a flaw has been written over, and what has not.
+    fn divide(&self, bad: Bad) -> (Option<Bad>, Option<Bad>) {
+        let of_bad = |recording: &&Recording| Some(recording.number) == bad.recording;
+        let Some(recording) = self.store.recordings.iter().find(of_bad) else {
+            return (None, Some(bad));
+        };
+        if !self.has_moved_in(recording) {
+            return (None, Some(bad));
+        }
+        match bad.stream {
+            Some(stream) if bad.from_byte < bad.to_byte => {
+                super::torn::divide(bad, self.readable_from_bytes(recording, stream))
+            }
+            _ if self.is_place_overwritten(recording, &bad) => (Some(bad), None),
+            _ => (None, Some(bad)),
+        }
+    }
+
+    /// Below this byte the stream has been written over, at least in part.
+    fn readable_from_bytes(&self, recording: &Recording, stream: u16) -> u64 {
+        let mut recordings = self.recordings.iter();
+        let now = recordings.find(|now| now.id == recording.id);
+        let stream = now.and_then(|now| now.streams.get(usize::from(stream)));
+        match stream {
+            Some(stream) => stream.readable_from_bytes,
+            None if self.is_gone(recording) => u64::MAX,
+            None => 0,
+        }
+    }
+
+    /// Whether all slots of a recording have been written over.
+    fn is_gone(&self, recording: &Recording) -> bool {
+        let mut members = self.store.members.iter().zip(&self.oldest_serials);
+        members.all(|(member, oldest_serial)| {
+            let extent = recording.per_member.get(member.index()).copied().flatten();
+            extent.is_none_or(|extent| extent.last.slot_serial < *oldest_serial)
+        })
+    }
+
+    fn is_place_overwritten(&self, recording: &Recording, bad: &Bad) -> bool {
+        let mut members = self.store.members.iter().zip(&self.oldest_serials);
+        let named = members.find(|(member, _)| Some(&member.name) == bad.member.as_ref());
+        let (Some((member, oldest_serial)), Some(offset_bytes)) = (named, bad.offset_bytes) else {
+            return false;
+        };
+        let geometry = member.superblock.geometry;
+        let extent = recording.per_member.get(member.index()).copied().flatten();
+        let (Some(extent), Some(in_slots_bytes)) = (
+            extent,
+            offset_bytes.checked_sub(geometry.first_slot_offset_bytes),
+        ) else {
+            return false;
+        };
+        // The serial that was in this slot when the check began.
+        let slot = in_slots_bytes / u64::from(geometry.slot_bytes);
+        let first_serial = extent.first.slot_serial;
+        let first_slot = first_serial % geometry.slot_count;
+        let distance = (slot + geometry.slot_count - first_slot) % geometry.slot_count;
+        first_serial + distance < *oldest_serial
+    }
+}
+
+/// A lost stretch counts as written over from now on.
+fn enter_overwritten(result: &mut VerifyResult, bad: &Bad, is_torn: bool) {
+    let (Some(from_byte), Some(to_byte), Some(stream)) = (bad.from_byte, bad.to_byte, bad.stream)
+    else {
+        return;
+    };
+    let mut recordings = result.recordings.iter_mut();
+    let of_bad = recordings.find(|recording| Some(recording.number) == bad.recording);
+    if let Some(stream) =
+        of_bad.and_then(|recording| recording.streams.get_mut(usize::from(stream)))
+    {
+        let lost_bytes = to_byte - from_byte;
+        stream.hole_bytes -= lost_bytes;
+        stream.overwritten_bytes += lost_bytes;
+        if is_torn {
+            stream.torn_bytes -= lost_bytes;
+        }
+    }
+}

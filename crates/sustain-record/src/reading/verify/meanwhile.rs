@@ -170,10 +170,10 @@ fn enter_overwritten(result: &mut VerifyResult, bad: &Bad, is_torn: bool) {
         of_bad.and_then(|recording| recording.streams.get_mut(usize::from(stream)))
     {
         let lost_bytes = to_byte - from_byte;
-        stream.hole_bytes -= lost_bytes;
+        stream.hole_bytes = stream.hole_bytes.saturating_sub(lost_bytes);
         stream.overwritten_bytes += lost_bytes;
         if is_torn {
-            stream.torn_bytes -= lost_bytes;
+            stream.torn_bytes = stream.torn_bytes.saturating_sub(lost_bytes);
         }
     }
 }

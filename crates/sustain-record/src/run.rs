@@ -108,7 +108,7 @@ pub fn record(
         .for_each(|note| observer(RecordEvent::Note(note.clone())));
     check_memory(
         plan.options.buffer_bytes,
-        "the buffer",
+        "the buffer needs",
         "use a smaller --buffer",
         roots,
     )?;

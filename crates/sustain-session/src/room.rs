@@ -109,7 +109,8 @@ pub fn has_all_blocks(target: &Target) -> bool {
 }
 
 /// Buffers that do not fit into memory would bring down the machine rather than the run. `what`
-/// needs them and `instead` is the way on: "4 streams" and "use a smaller --buffer".
+/// is what needs them, with that verb, and `instead` is the way on: "4 streams need" and "use a
+/// smaller --buffer".
 ///
 /// # Errors
 /// [`SessionError::Usage`] if they need more than half of the machine's memory.
@@ -127,7 +128,7 @@ pub fn check_memory(
         return Ok(());
     }
     Err(SessionError::Usage(format!(
-        "{what} need more than half of this machine's {} of memory: {instead}",
+        "{what} more than half of this machine's {} of memory: {instead}",
         Size(description.memory_bytes)
     )))
 }

@@ -32,6 +32,8 @@ pub struct Growing<'a> {
 pub struct Fitted {
     /// How large the file may become: what was wanted, or less, in whole units.
     pub size_bytes: u64,
+    /// What is free on its file system.
+    pub free_bytes: u64,
     /// What is free and what will be written, for the user.
     pub note: String,
 }
@@ -92,7 +94,11 @@ fn fit_one(file: &Growing<'_>, free: u64, usable: u64) -> Result<Fitted, Error> 
     } else {
         format!("{name}: {} free, room for {sort} of {size}", Size(free))
     };
-    Ok(Fitted { size_bytes, note })
+    Ok(Fitted {
+        size_bytes,
+        free_bytes: free,
+        note,
+    })
 }
 
 /// Whether an existing file has blocks for all its bytes; a hole is read from nowhere. True for all

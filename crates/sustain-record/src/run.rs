@@ -98,11 +98,12 @@ pub fn record(
     let is_new = !new.is_empty();
     make_stores(plan, new, roots, stop, observer)?;
     if plan.dry_run && is_new {
-        rehearse(plan, observer);
+        rehearse(plan, true, observer);
         return Ok(None);
     }
     let store = Store::open(&plan.members, Mode::Record, roots)?;
-    let mut notes = store.notes.clone();
+    let has_room = plan.options.ring || !store.is_full();
+    let mut notes = notes_before(plan, &store, is_new, has_room);
     notes
         .iter()
         .for_each(|note| observer(RecordEvent::Note(note.clone())));
@@ -114,7 +115,7 @@ pub fn record(
     )?;
     let sources = sources::open(plan, &store)?;
     if plan.dry_run {
-        rehearse(plan, observer);
+        rehearse(plan, has_room, observer);
         return Ok(None);
     }
     let targets = store.members.iter().map(|member| {
@@ -159,11 +160,27 @@ pub fn record(
 }
 
 /// Says what would be done.
-fn rehearse(plan: &RecordPlan, observer: &mut RecordObserver<'_>) {
+fn rehearse(plan: &RecordPlan, has_room: bool, observer: &mut RecordObserver<'_>) {
     let members = plan.members.join(", ");
     for source in &plan.sources {
+/// What the user should know before the first byte.
+fn notes_before(plan: &RecordPlan, store: &Store, is_new: bool, has_room: bool) -> Vec<String> {
+    let mut notes = store.notes.clone();
+    if plan.size_bytes.is_some() && !is_new {
+        let members = plan.members.join(" and ");
+        notes.push(format!(
+            "the store on {members} is there already: --size is not used"
+        ));
+    }
+    if !has_room {
+        notes.push(conclude::FULL.to_owned());
+    }
+    notes
+}
+
         let (typed, stream) = (&source.typed, &source.stream);
-        let words = format!("would record {typed} as stream {stream} on {members}");
+        let nothing = if has_room { "" } else { "nothing of " };
+        let words = format!("would record {nothing}{typed} as stream {stream} on {members}");
         observer(RecordEvent::Note(words));
     }
 }

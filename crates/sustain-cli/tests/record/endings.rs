@@ -265,7 +265,9 @@ fn a_directory_gets_a_store_and_keeps_it() {
     for name in ["one/sustain.store", "two/sustain.store"] {
         assert_eq!(std::fs::metadata(place.path(name)).unwrap().len(), 32 * MIB);
     }
-    record(&[]).expect(0);
+    record(&["--size", "8GiB"])
+        .expect(0)
+        .says("the store on one and two is there already: --size is not used");
     let listed = json_of(
         &run(&place, &["list", "one", "two", "--json", "-"])
             .expect(0)

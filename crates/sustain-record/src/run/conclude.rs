@@ -12,6 +12,9 @@ use crate::result::{
     RecordResult, SCHEMA, SampleResult, StreamResult, TotalResult,
 };
 
+/// What to do with a store that has no room left: said before a recording and after it.
+pub(super) const FULL: &str =
+    "the store is full: record with --ring to overwrite the oldest, or make a larger one";
 /// A recorder thread that used more of its CPU than this was the limit.
 const BUSY_SHARE: f64 = 0.95;
 
@@ -39,7 +42,10 @@ pub(super) fn result(
         system,
         mut notes,
     } = seen;
-    notes.extend(remarks(plan, recorded, taken));
+    // What was said before it began is not said again.
+    let remarks = remarks(plan, recorded, taken).into_iter();
+    let remarks: Vec<String> = remarks.filter(|remark| !notes.contains(remark)).collect();
+    notes.extend(remarks);
     let total = total(recorded);
     let points = recorded.buffer_curve.points();
     RecordResult {
@@ -222,10 +228,7 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
         }
     }
     if recorded.ended == Ending::Full {
-        remarks.push(
-            "the store is full: record with --ring to overwrite the oldest, or make a larger one"
-                .to_owned(),
-        );
+        remarks.push(FULL.to_owned());
     }
     remarks
 }

@@ -19,7 +19,7 @@ fn has_status(members: &Members) -> bool {
     std::fs::metadata(members.place.path("status")).is_ok_and(|file| file.len() > 0)
 }
 
-fn make_fifo(place: &Place, name: &str) {
+pub fn make_fifo(place: &Place, name: &str) {
     let mode = Mode::RUSR | Mode::WUSR;
     mknodat(CWD, place.path(name), FileType::Fifo, mode, 0).unwrap();
 }

@@ -161,6 +161,7 @@ fn sources(flags: &RecordFlags) -> Result<Vec<SourcePlan>, UsageError> {
         .iter()
         .map(|source| (source.typed.clone(), source.source.clone()))
         .collect();
+        watches_idle: flags.json.is_some() || flags.report.is_some(),
     if from.is_empty() {
         from.push(("-".to_owned(), SourceSpec::Standard));
     }

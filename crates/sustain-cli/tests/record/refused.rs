@@ -83,20 +83,20 @@ fn sources_that_are_none_are_refused_before_anything_is_written() {
         (&["--depth", "0"], &["--depth"]),
         (&["--depth", "5000"], &["--depth"]),
         (&["--durable", "0s"], &["each"]),
+        (
+            &["--dry-run", "--json", "json"],
+            &["--dry-run records nothing", "--json"],
+        ),
+        (
+            &["--dry-run", "--report", "page.html"],
+            &["--dry-run records nothing", "--report"],
+        ),
     ];
     for (flags, words) in refusals {
         assert_refused(&members, flags, words);
     }
 }
 
-#[test]
-fn a_member_is_no_source_of_its_own_store_under_any_name() {
-    let Some(members) = Members::store(Made::Loops, &[16 * MIB], "256KiB") else {
-        return;
-    };
-    std::os::unix::fs::symlink(&members.names[0], members.place.path("link")).unwrap();
-    for name in [members.names[0].as_str(), "link"] {
-        assert_refused(&members, &["--from", name], &[name, "member of the store"]);
 #[test]
 fn one_pipe_is_no_two_sources_under_any_name_and_one_file_is() {
     let members = Members::files(&[16 * MIB]);
@@ -125,6 +125,14 @@ fn one_pipe_is_no_two_sources_under_any_name_and_one_file_is() {
     }
 }
 
+#[test]
+fn a_member_is_no_source_of_its_own_store_under_any_name() {
+    let Some(members) = Members::store(Made::Loops, &[16 * MIB], "256KiB") else {
+        return;
+    };
+    std::os::unix::fs::symlink(&members.names[0], members.place.path("link")).unwrap();
+    for name in [members.names[0].as_str(), "link"] {
+        assert_refused(&members, &["--from", name], &[name, "member of the store"]);
     }
 }
 

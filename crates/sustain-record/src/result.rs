@@ -57,7 +57,7 @@ pub struct PlanResult {
     pub bytes: Option<u64>,
     /// Memory between sources and members.
     pub buffer_bytes: u64,
-    /// Bytes per append.
+    /// Bytes per append at most: never more than a slot of the store.
     pub append_bytes: u32,
     /// Appends in flight on one member.
     pub depth: u32,

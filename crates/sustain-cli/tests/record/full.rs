@@ -145,6 +145,8 @@ fn assert_bounded(bound: [&str; 2]) {
     let slow = ["--from", "test:2MB/s", "--stream", "slow"];
     let result = members.record(0, &[&fast[..], &slow, &bound].concat());
     assert_eq!(result["ended"], bound[0].trim_start_matches('-'));
+    // No append is larger than a slot.
+    assert_eq!(whole(&result["plan"]["append_bytes"]), MIB / 4);
     for name in ["fast", "slow"] {
         assert_reads_back(&members, &result, name);
         let recorded_bytes = whole(&stream(&result, name)["recorded_bytes"]);

@@ -57,7 +57,7 @@ pub(super) fn result(
             .map_or_else(|_| String::new(), |time| time.to_string()),
         seconds: recorded.wall_ns as f64 / 1e9,
         engine: format!("{}: {}", recorded.engine.0, recorded.engine.1),
-        plan: plan_result(plan),
+        plan: plan_result(plan, recorded),
         host,
         streams: streams(plan, recorded),
         members: members(recorded),
@@ -75,14 +75,14 @@ pub(super) fn result(
     }
 }
 
-fn plan_result(plan: &RecordPlan) -> PlanResult {
+fn plan_result(plan: &RecordPlan, recorded: &Recorded) -> PlanResult {
     PlanResult {
         sustain_version: env!("CARGO_PKG_VERSION").to_owned(),
         arguments: plan.arguments.clone(),
         time_s: plan.time_ns.map(|time_ns| time_ns as f64 / 1e9),
         bytes: plan.bytes,
         buffer_bytes: plan.options.buffer_bytes,
-        append_bytes: plan.options.append_bytes,
+        append_bytes: recorded.append_bytes,
         depth: plan.options.depth,
         on_full: match plan.on_full {
             OnFull::Block => "block",

@@ -243,6 +243,27 @@ fn a_recording_that_no_member_takes_any_more_gets_full_at_no_time() {
 }
 
 #[test]
+fn of_next_to_nothing_neither_its_cpu_time_nor_what_held_it_is_told() {
+    let of_bytes = |bytes: u64| {
+        let mut result = whole();
+        result.streams[0].offered_bytes = bytes;
+        result.streams[0].recorded_bytes = bytes;
+        result.total.cpu_seconds_per_gb = 67.706;
+        result.total.tool_limited = true;
+        for sample in result.samples.iter_mut().skip(1) {
+            sample.limited_by = "members".to_owned();
+        }
+        record_summary(&result)
+    };
+    let [one, some, more] = [1, 1_000_000, 16 << 20].map(of_bytes);
+    assert!(!one.contains("CPU") && !one.contains("own thread"), "{one}");
+    assert!(!one.contains("waited for the members"), "{one}");
+    assert!(some.contains("67.706 s of CPU time per GB"), "{some}");
+    assert!(!some.contains("own thread"), "{some}");
+    assert!(more.contains("the recorder's own thread"), "{more}");
+}
+
+#[test]
 fn a_short_recording_is_told_in_milliseconds() {
     let mut result = whole();
     result.seconds = 0.00314;

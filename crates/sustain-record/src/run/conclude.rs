@@ -8,8 +8,8 @@ use sustain_session::System;
 use super::{RecordPlan, read_error_words};
 use crate::recorder::{MemberStanding, MemberState, OnFull, Recorded, Taken, ending_name};
 use crate::result::{
-    BufferPointResult, HostResult, LatencyBinResult, LatencyResult, MemberResult, PlanResult,
-    RecordResult, SCHEMA, SampleResult, StreamResult, TotalResult,
+    BufferPointResult, HostResult, LIMITS_FROM_BYTES, LatencyBinResult, LatencyResult,
+    MemberResult, PlanResult, RecordResult, SCHEMA, SampleResult, StreamResult, TotalResult,
 };
 
 /// What to do with a store that has no room left: said before a recording and after it.
@@ -191,7 +191,7 @@ fn total(recorded: &Recorded) -> TotalResult {
             .map(|meter| meter.stalls().worst_ns())
             .max()
             .unwrap_or(0),
-        tool_limited: recorded.cpu_share > BUSY_SHARE,
+        tool_limited: recorded.cpu_share > BUSY_SHARE && recorded_bytes >= LIMITS_FROM_BYTES,
         rate_held: !lost,
     }
 }

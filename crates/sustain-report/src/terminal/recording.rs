@@ -6,13 +6,13 @@ use std::io::Write;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sustain_bench::result::KernelMessage;
 use sustain_record::recorder::{MemberState, Standing};
-use sustain_record::result::{MemberResult, RecordResult, StreamResult};
+use sustain_record::result::{LIMITS_FROM_BYTES, MemberResult, RecordResult, StreamResult};
 
 use super::forecast::Forecast;
 use super::room::RoomUse;
 use super::{LiveKind, noted, without_controls};
 use crate::format::{latency, percent, rate, size, stretch};
-use crate::limits::{LOSS, is_source, limits, seconds_by};
+use crate::limits::{CPU_FROM_BYTES, LOSS, is_source, limits, recorded_bytes, seconds_by};
 
 /// In a pipe there is a line in so many seconds.
 const PLAIN_EVERY_S: f64 = 10.0;
@@ -222,7 +222,7 @@ pub fn record_summary(result: &RecordResult) -> String {
     lines.extend(kernel_lines(&result.system.kernel_messages));
     lines.extend(result.notes.iter().map(|note| format!("note: {note}")));
     let mut recording = format!("recording {} of store {}", result.recording, result.store);
-    if has_bytes(result) {
+    if recorded_bytes(result) >= CPU_FROM_BYTES {
         let cpu_s = result.total.cpu_seconds_per_gb;
         recording.push_str(&format!(": {cpu_s:.3} s of CPU time per GB"));
     }
@@ -230,11 +230,6 @@ pub fn record_summary(result: &RecordResult) -> String {
     lines.push(record_sentence(result));
     let lines = lines.iter().map(|line| without_controls(line));
     lines.collect::<Vec<_>>().join("\n")
-}
-
-/// Whether anything was recorded: of nothing there are no rates and no times.
-fn has_bytes(result: &RecordResult) -> bool {
-    result.streams.iter().any(|one| one.recorded_bytes > 0)
 }
 
 /// What the kernel said; what differs in numbers only is said once, with how often. A disk that
@@ -355,8 +350,11 @@ pub fn record_sentence(result: &RecordResult) -> String {
     without_controls(&parts.join("; "))
 }
 
-/// What held it, where it was not the sources alone.
+/// What held it, where it was not the sources alone, and long enough for an answer.
 fn limit_words(result: &RecordResult) -> Option<String> {
+    if recorded_bytes(result) < LIMITS_FROM_BYTES {
+        return None;
+    }
     if result.total.tool_limited {
         return Some("the recorder's own thread set the rate, not the members".to_owned());
     }

@@ -59,8 +59,12 @@ pub(crate) fn fit(target: &mut OpenTarget, plan: &Plan) -> Result<(), MeasureErr
 /// Whether there is memory for all requests in flight.
 pub(crate) fn check_memory(targets: usize, plan: &Plan, roots: &Roots) -> Result<(), MeasureError> {
     let per_target = plan.record_bytes.saturating_mul(u64::from(plan.depth));
+    let (whose, need) = match targets {
+        1 => ("one target".to_owned(), "needs"),
+        _ => (format!("{targets} targets"), "need"),
+    };
     let what = format!(
-        "{targets} targets with {} requests of {} in flight each",
+        "{whose} with {} requests of {} in flight each {need}",
         plan.depth,
         Size(plan.record_bytes)
     );

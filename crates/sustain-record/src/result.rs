@@ -7,6 +7,10 @@ use sustain_session::System;
 /// The schema that [`RecordResult`] says it is of.
 pub const SCHEMA: &str = "sustain.record/1";
 
+/// Of a recording of less payload nothing is said of what held it: so much is in flight on two
+/// members at once, so beginning and ending took the time.
+pub const LIMITS_FROM_BYTES: u64 = 16 << 20;
+
 /// A recording, over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordResult {
@@ -57,7 +61,7 @@ pub struct PlanResult {
     pub bytes: Option<u64>,
     /// Memory between sources and members.
     pub buffer_bytes: u64,
-    /// Bytes per append.
+    /// Bytes per append at most: never more than a slot of the store.
     pub append_bytes: u32,
     /// Appends in flight on one member.
     pub depth: u32,
@@ -184,7 +188,7 @@ pub struct TotalResult {
     pub cpu_seconds_per_gb: f64,
     /// The longest stall of any member.
     pub worst_stall_ns: u64,
-    /// Whether the recorder's own thread was the limit.
+    /// Whether the recorder's own thread was the limit; of a recording of some MB it is not said.
     pub tool_limited: bool,
     /// Whether nothing was lost.
     pub rate_held: bool,

@@ -25,7 +25,7 @@ use crate::store::{CreateEvent, CreatePlan, Mode, Store, create};
 
 /// How often the standing is told when no flush does it.
 const STATUS_EVERY: Duration = Duration::from_millis(200);
-/// The machine is watched so long before and after.
+/// The machine is watched so long before and after, if it is.
 const IDLE_NS: u64 = 1_000_000_000;
 /// Samples kept: when there are more, every second one goes, and fewer come.
 const SAMPLES_MAX: usize = 4096;
@@ -64,6 +64,9 @@ pub struct RecordPlan {
     pub size_bytes: Option<u64>,
     /// Only say what would be done.
     pub dry_run: bool,
+    /// Whether the idle machine is watched for a second before the first byte and a second after
+    /// the last, for the result. Without it the recording begins and ends at once.
+    pub watches_idle: bool,
     /// The arguments as typed, for the result.
     pub arguments: Vec<String>,
 }
@@ -98,23 +101,24 @@ pub fn record(
     let is_new = !new.is_empty();
     make_stores(plan, new, roots, stop, observer)?;
     if plan.dry_run && is_new {
-        rehearse(plan, observer);
+        rehearse(plan, true, observer);
         return Ok(None);
     }
     let store = Store::open(&plan.members, Mode::Record, roots)?;
-    let mut notes = store.notes.clone();
+    let has_room = plan.options.ring || !store.is_full();
+    let mut notes = notes_before(plan, &store, is_new, has_room);
     notes
         .iter()
         .for_each(|note| observer(RecordEvent::Note(note.clone())));
     check_memory(
         plan.options.buffer_bytes,
-        "the buffer",
+        "the buffer needs",
         "use a smaller --buffer",
         roots,
     )?;
     let sources = sources::open(plan, &store)?;
     if plan.dry_run {
-        rehearse(plan, observer);
+        rehearse(plan, has_room, observer);
         return Ok(None);
     }
     let targets = store.members.iter().map(|member| {
@@ -131,7 +135,8 @@ pub fn record(
     // A source that cannot wait may lose what it sends before it is read.
     let is_urgent =
         || plan.on_full == OnFull::Drop && sources.iter().any(sources::Source::is_sending);
-    alongside.idle_while(IDLE_NS, &mut |_| stop.reason().is_none() && !is_urgent());
+    let idle_ns = if plan.watches_idle { IDLE_NS } else { 0 };
+    alongside.idle_while(idle_ns, &mut |_| stop.reason().is_none() && !is_urgent());
     let streams: Vec<StreamSetup> = plan.sources.iter().map(stream_of).collect();
     let (recorder, writers) = Recorder::start(store, streams, plan.options.clone())?;
     let start = clock.now();
@@ -148,7 +153,7 @@ pub fn record(
     let recorded = recorder.finish()?;
     observer(RecordEvent::Standing(Box::new(board.read())));
     samples.take(&board.read(), true);
-    alongside.idle(IDLE_NS, stop, &mut |_| ());
+    alongside.idle(idle_ns, stop, &mut |_| ());
     let seen = conclude::Seen {
         samples: samples.kept,
         host,
@@ -158,12 +163,28 @@ pub fn record(
     Ok(Some(conclude::result(plan, &recorded, &taken, seen)))
 }
 
+/// What the user should know before the first byte.
+fn notes_before(plan: &RecordPlan, store: &Store, is_new: bool, has_room: bool) -> Vec<String> {
+    let mut notes = store.notes.clone();
+    if plan.size_bytes.is_some() && !is_new {
+        let members = plan.members.join(" and ");
+        notes.push(format!(
+            "the store on {members} is there already: --size is not used"
+        ));
+    }
+    if !has_room {
+        notes.push(conclude::FULL.to_owned());
+    }
+    notes
+}
+
 /// Says what would be done.
-fn rehearse(plan: &RecordPlan, observer: &mut RecordObserver<'_>) {
+fn rehearse(plan: &RecordPlan, has_room: bool, observer: &mut RecordObserver<'_>) {
     let members = plan.members.join(", ");
     for source in &plan.sources {
         let (typed, stream) = (&source.typed, &source.stream);
-        let words = format!("would record {typed} as stream {stream} on {members}");
+        let nothing = if has_room { "" } else { "nothing of " };
+        let words = format!("would record {nothing}{typed} as stream {stream} on {members}");
         observer(RecordEvent::Note(words));
     }
 }
@@ -335,6 +356,7 @@ impl Default for RecordPlan {
             },
             size_bytes: None,
             dry_run: false,
+            watches_idle: false,
             arguments: Vec::new(),
         }
     }

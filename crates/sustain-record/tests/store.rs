@@ -18,6 +18,10 @@ use sustain_host::Roots;
 use sustain_record::error::RecordError;
 use sustain_record::format;
 use sustain_record::member_io::{MemberIo, ReadOrder};
+use sustain_record::recorder::RecordOptions;
+use sustain_record::run::{RecordPlan, SourcePlan, record};
+use sustain_record::source::SourceSpec;
+use sustain_record::source::framing::Framing;
 use sustain_record::store::{
     CreateEvent, CreatePlan, Created, FILE_NAME, Mode, Store, create, create_simulated,
 };
@@ -325,6 +329,39 @@ fn what_cannot_be_a_member_is_refused_before_anything_is_touched() {
             .contains("none of the targets")
     );
     assert_eq!(place.files(), 0);
+}
+
+#[test]
+fn the_idle_machine_is_watched_only_for_who_wants_to_know() {
+    let place = Place::new();
+    make(&plan(place.names(&["a"]))).unwrap();
+    fs::write(place.path("source"), "of great value").unwrap();
+    for watches_idle in [false, true] {
+        let source = SourcePlan {
+            typed: "source".to_owned(),
+            source: SourceSpec::Path(place.path("source")),
+            stream: "main".to_owned(),
+            framing: Framing::None,
+        };
+        let plan = RecordPlan {
+            members: place.names(&["a"]),
+            sources: vec![source],
+            options: RecordOptions {
+                buffer_bytes: MIB,
+                ..RecordOptions::default()
+            },
+            watches_idle,
+            ..RecordPlan::default()
+        };
+        let result = record(&plan, &Roots::default(), &Stop::default(), &mut |_| ());
+        let result = result.unwrap().unwrap();
+        assert!(result.total.rate_held);
+        let before = result.system.samples.iter();
+        let is_before = before
+            .map(|sample| sample.time_s)
+            .any(|time_s| time_s <= 0.0);
+        assert_eq!(is_before, watches_idle);
+    }
 }
 
 #[test]

@@ -1,12 +1,16 @@
 //! What held a recording at its rate, over time and in words, from the samples of its result. The
 //! terminal and the page call it, so that both say the same.
 
-use sustain_record::result::SampleResult;
+use sustain_record::result::{RecordResult, SampleResult};
 
 /// As the recorder says that nothing but the sources did.
 const SOURCE: &str = "source";
 /// As the recorder says that all members did.
 const MEMBERS: &str = "members";
+
+/// Of a recording of less payload the CPU time is that of beginning and ending: by the GB it would
+/// be a large number that means nothing.
+pub(crate) const CPU_FROM_BYTES: u64 = 1_000_000;
 
 /// Bytes were lost while nothing waited at the moments that were looked at.
 pub(crate) const LOSS: &str = "loss";
@@ -18,6 +22,11 @@ pub(crate) struct Limit<'a> {
     pub(crate) by: &'a str,
     pub(crate) from_s: f64,
     pub(crate) to_s: f64,
+}
+
+/// Payload of all streams.
+pub(crate) fn recorded_bytes(result: &RecordResult) -> u64 {
+    result.streams.iter().map(|one| one.recorded_bytes).sum()
 }
 
 /// The stretches in order of time. A sample tells of the time since the one before.

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use sustain_bench::result::KernelMessage;
 use sustain_record::recorder::{LimitedBy, MemberState};
 use sustain_report::terminal::{
-    LiveKind, RecordView, record_line, record_sentence, record_summary,
+    LiveKind, RecordRates, RecordView, record_line, record_sentence, record_summary,
 };
 
 #[test]
@@ -125,15 +125,19 @@ fn what_held_it_is_told_only_where_it_was_not_the_source() {
 
 #[test]
 fn the_status_line_says_first_what_must_not_be_cut_off() {
-    let rates = (300e6, 298e6);
-    insta::assert_snapshot!(record_line(&standing(), rates), @"   10 s  in   300 MB/s  out   298 MB/s  buffer  7 %  nothing lost  limit: source  longest write 41.2 ms  full in 33.6 min");
+    let rates = RecordRates {
+        in_bytes_per_s: 300e6,
+        out_bytes_per_s: 298e6,
+        room_bytes_per_s: 298e6,
+    };
+    insta::assert_snapshot!(record_line(&standing(), &rates), @"   10 s  in   300 MB/s  out   298 MB/s  buffer  7 %  nothing lost  limit: source  longest write 41.2 ms  full in 33.6 min");
     let mut standing = standing();
     standing.streams[1].gap_bytes = 12_000_003;
     standing.buffer_fill = 1.0;
     standing.limited_by = LimitedBy::Member("/dev/sdc".to_owned());
     standing.members[1].state = MemberState::Failed;
     standing.members[2].free_bytes = None;
-    insta::assert_snapshot!(record_line(&standing, rates), @"   10 s  in   300 MB/s  out   298 MB/s  buffer 100 %  LOST 12.0 MB  limit: /dev/sdc  longest write 41.2 ms  /dev/sdc failed");
+    insta::assert_snapshot!(record_line(&standing, &rates), @"   10 s  in   300 MB/s  out   298 MB/s  buffer 100 %  LOST 12.0 MB  limit: /dev/sdc  longest write 41.2 ms  /dev/sdc failed");
 }
 
 #[test]
@@ -152,7 +156,7 @@ fn words_have_no_control_codes_of_others() {
     for text in [
         record_summary(&result).replace('\n', ""),
         record_sentence(&result),
-        record_line(&standing, (0.0, 0.0)),
+        record_line(&standing, &RecordRates::default()),
     ] {
         assert!(!text.contains(char::is_control), "{text:?}");
     }
@@ -185,6 +189,7 @@ fn a_pipe_gets_a_line_in_ten_seconds_with_the_rates_of_the_last_one() {
         }
         for member in &mut now.members {
             member.bytes = u64::from(tenth) * 5_000_000;
+            member.free_bytes = Some(200_000_000_000 - member.bytes);
         }
         view.update(&now);
     }
@@ -205,13 +210,57 @@ fn a_pipe_gets_a_line_in_ten_seconds_with_the_rates_of_the_last_one() {
 }
 
 #[test]
+fn a_slow_stream_is_forecast_by_the_room_that_it_takes() {
+    let heard = Heard::default();
+    let mut view = RecordView::new(LiveKind::Plain, Box::new(heard.clone()));
+    let mut now = standing();
+    now.members.truncate(1);
+    for half in 0..=40_u32 {
+        now.time_s = f64::from(half) / 2.0;
+        // 500 bytes in two blocks.
+        now.members[0].bytes = u64::from(half) * 500;
+        now.members[0].free_bytes = Some((1 << 20) - u64::from(half) * 8192);
+        view.update(&now);
+    }
+    let heard = String::from_utf8(heard.0.lock().unwrap().clone()).unwrap();
+    let last = heard.lines().last().unwrap();
+    // 1 MiB less 11 s of 16 KiB/s, at 16 KiB/s.
+    assert!(last.ends_with("full in 53 s"), "{heard}");
+}
+
+#[test]
 fn a_recording_that_no_member_takes_any_more_gets_full_at_no_time() {
     let mut standing = standing();
     for member in &mut standing.members {
         member.state = MemberState::Closed;
     }
-    let line = record_line(&standing, (0.0, 19.1e6));
+    let rates = RecordRates {
+        room_bytes_per_s: 19.1e6,
+        ..RecordRates::default()
+    };
+    let line = record_line(&standing, &rates);
     assert!(!line.contains("full in"), "{line}");
+}
+
+#[test]
+fn of_next_to_nothing_neither_its_cpu_time_nor_what_held_it_is_told() {
+    let of_bytes = |bytes: u64| {
+        let mut result = whole();
+        result.streams[0].offered_bytes = bytes;
+        result.streams[0].recorded_bytes = bytes;
+        result.total.cpu_seconds_per_gb = 67.706;
+        result.total.tool_limited = true;
+        for sample in result.samples.iter_mut().skip(1) {
+            sample.limited_by = "members".to_owned();
+        }
+        record_summary(&result)
+    };
+    let [one, some, more] = [1, 1_000_000, 16 << 20].map(of_bytes);
+    assert!(!one.contains("CPU") && !one.contains("own thread"), "{one}");
+    assert!(!one.contains("waited for the members"), "{one}");
+    assert!(some.contains("67.706 s of CPU time per GB"), "{some}");
+    assert!(!some.contains("own thread"), "{some}");
+    assert!(more.contains("the recorder's own thread"), "{more}");
 }
 
 #[test]

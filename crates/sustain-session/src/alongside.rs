@@ -103,6 +103,10 @@ impl Alongside {
         {
             self.samples.push((now, sample));
         }
+        self.read_log(now);
+    }
+
+    fn read_log(&mut self, now: Timestamp) {
         if let Some(log) = &mut self.log {
             let messages = log.poll(&self.log_names);
             self.messages
@@ -146,6 +150,8 @@ impl Alongside {
 
     /// Hands over what was seen, with times from `start`; none of it is kept.
     pub fn finish(&mut self, start: Timestamp) -> System {
+        // What came since the last look.
+        self.read_log(self.clock.now());
         let samples = std::mem::take(&mut self.samples)
             .into_iter()
             .map(|(at, sample)| Sample {

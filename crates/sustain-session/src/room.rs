@@ -32,6 +32,8 @@ pub struct Growing<'a> {
 pub struct Fitted {
     /// How large the file may become: what was wanted, or less, in whole units.
     pub size_bytes: u64,
+    /// What is free on its file system.
+    pub free_bytes: u64,
     /// What is free and what will be written, for the user.
     pub note: String,
 }
@@ -92,7 +94,11 @@ fn fit_one(file: &Growing<'_>, free: u64, usable: u64) -> Result<Fitted, Error> 
     } else {
         format!("{name}: {} free, room for {sort} of {size}", Size(free))
     };
-    Ok(Fitted { size_bytes, note })
+    Ok(Fitted {
+        size_bytes,
+        free_bytes: free,
+        note,
+    })
 }
 
 /// Whether an existing file has blocks for all its bytes; a hole is read from nowhere. True for all
@@ -109,7 +115,8 @@ pub fn has_all_blocks(target: &Target) -> bool {
 }
 
 /// Buffers that do not fit into memory would bring down the machine rather than the run. `what`
-/// needs them and `instead` is the way on: "4 streams" and "use a smaller --buffer".
+/// is what needs them, with that verb, and `instead` is the way on: "4 streams need" and "use a
+/// smaller --buffer".
 ///
 /// # Errors
 /// [`SessionError::Usage`] if they need more than half of the machine's memory.
@@ -127,7 +134,7 @@ pub fn check_memory(
         return Ok(());
     }
     Err(SessionError::Usage(format!(
-        "{what} need more than half of this machine's {} of memory: {instead}",
+        "{what} more than half of this machine's {} of memory: {instead}",
         Size(description.memory_bytes)
     )))
 }

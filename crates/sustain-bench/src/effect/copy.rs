@@ -34,7 +34,7 @@ pub(super) fn measure(
     let cache_bytes = last_level_cache_bytes(roots);
     let wanted = cache_bytes.unwrap_or(0).saturating_mul(TIMES_CACHE);
     let buffer_bytes = wanted.clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX);
-    let needed = "the buffers of a copy test";
+    let needed = "the buffers of a copy test need";
     check_memory(buffer_bytes * 2, needed, "it is left out", roots)
         .map_err(|error| format!("memory copies: {error}"))?;
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);

@@ -80,6 +80,18 @@ fn forecast(flags: &RecordFlags) -> Result<Option<Forecast>, UsageError> {
 /// what was recorded, or of what it was recorded from.
 fn check_outputs(flags: &RecordFlags) -> Result<(), UsageError> {
     let usage = |why: String| Err(UsageError(why));
+    let result = [
+        ("--json", flags.json.is_some()),
+        ("--report", flags.report.is_some()),
+    ];
+    if let Some((flag, _)) = result
+        .iter()
+        .find(|(_, is_given)| flags.dry_run && *is_given)
+    {
+        return usage(format!(
+            "--dry-run records nothing, so there is no result for {flag}: leave one of them out"
+        ));
+    }
     let outputs = [
         ("--json", flags.json.as_deref(), Document::Json),
         ("--report", flags.report.as_deref(), Document::Page),
@@ -149,6 +161,7 @@ fn plan(flags: &RecordFlags) -> Result<RecordPlan, UsageError> {
         },
         size_bytes: flags.size,
         dry_run: flags.dry_run,
+        watches_idle: flags.json.is_some() || flags.report.is_some(),
         arguments: arguments(),
     })
 }

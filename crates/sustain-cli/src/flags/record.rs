@@ -66,7 +66,7 @@ pub(crate) struct RecordFlags {
     #[arg(long)]
     pub(crate) ring: bool,
     /// When the buffer is full: let the source wait, or lose what comes. With drop the machine is
-    /// not watched for a second beforehand if a source is sending already.
+    /// not watched beforehand (see --json) if a source is sending already.
     #[arg(long, value_enum, default_value_t = OnFullFlag::Block)]
     pub(crate) on_full: OnFullFlag,
     /// Memory between sources and members.
@@ -97,10 +97,12 @@ pub(crate) struct RecordFlags {
     /// Write how it stands, as a line of JSON a second and at each flush; - is standard error.
     #[arg(long, value_name = "FILE")]
     pub(crate) status: Option<PathBuf>,
-    /// Write the result as JSON; - is standard output.
+    /// Write the result as JSON; - is standard output. For it the idle machine is watched for a
+    /// second before the first byte and a second after the last.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Write a report with pictures: one file that opens offline.
+    /// Write a report with pictures: one file that opens offline. The machine is watched as for
+    /// --json.
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
     /// Say what would be done, and do nothing.

@@ -19,7 +19,7 @@ fn has_status(members: &Members) -> bool {
     std::fs::metadata(members.place.path("status")).is_ok_and(|file| file.len() > 0)
 }
 
-fn make_fifo(place: &Place, name: &str) {
+pub fn make_fifo(place: &Place, name: &str) {
     let mode = Mode::RUSR | Mode::WUSR;
     mknodat(CWD, place.path(name), FileType::Fifo, mode, 0).unwrap();
 }
@@ -291,7 +291,9 @@ fn a_directory_gets_a_store_and_keeps_it() {
     for name in ["one/sustain.store", "two/sustain.store"] {
         assert_eq!(std::fs::metadata(place.path(name)).unwrap().len(), 32 * MIB);
     }
-    record(&[]).expect(0);
+    record(&["--size", "8GiB"])
+        .expect(0)
+        .says("the store on one and two is there already: --size is not used");
     let listed = json_of(
         &run(&place, &["list", "one", "two", "--json", "-"])
             .expect(0)

@@ -58,6 +58,16 @@ fn fill(made: Made) {
     // There is no room for another one, and it harms nothing to try.
     let again = members.run("record", &["--buffer", "4MiB", "--from", "test:1MB/s"]);
     assert!([1, 2].contains(&again.code), "{again:#?}");
+    // It is said before anything is lost, and in the result once.
+    let full = "the store is full: record with --ring to overwrite the oldest";
+    assert!(again.stderr.starts_with(full), "{again:#?}");
+    assert_eq!(again.stderr.matches(full).count(), 2, "{again:#?}");
+    let rehearsal = ["--buffer", "4MiB", "--from", "test:1MB/s", "--dry-run"];
+    let ran = members.run("record", &rehearsal).expect(0).says(full);
+    ran.says("would record nothing of test:1MB/s");
+    let ring = [&rehearsal[..], &["--ring"]].concat();
+    let ran = members.run("record", &ring).expect(0);
+    assert!(!ran.stderr.contains(full), "{ran:#?}");
     for name in ["fast", "slow"] {
         assert_reads_back(&members, &result, name);
     }
@@ -135,6 +145,8 @@ fn assert_bounded(bound: [&str; 2]) {
     let slow = ["--from", "test:2MB/s", "--stream", "slow"];
     let result = members.record(0, &[&fast[..], &slow, &bound].concat());
     assert_eq!(result["ended"], bound[0].trim_start_matches('-'));
+    // No append is larger than a slot.
+    assert_eq!(whole(&result["plan"]["append_bytes"]), MIB / 4);
     for name in ["fast", "slow"] {
         assert_reads_back(&members, &result, name);
         let recorded_bytes = whole(&stream(&result, name)["recorded_bytes"]);

@@ -13,13 +13,14 @@ use crate::members::{Members, SMALL};
 use crate::running::{PATIENCE, Running, run};
 use crate::support::Place;
 
-/// A file system that is soon full; `None`, with the reason printed, where that cannot be had.
-fn small_file_system(place: &Place) -> Option<Mount> {
+/// A file system of this size; `None`, with the reason printed, where that cannot be had.
+fn small_file_system(place: &Place, size: &str) -> Option<Mount> {
     if !is_root() {
         skip("mounting needs root");
         return None;
     }
-    let mount = Mount::try_new(place, &["-t", "tmpfs", "-o", "size=64k", "tmpfs"]);
+    let size = format!("size={size}");
+    let mount = Mount::try_new(place, &["-t", "tmpfs", "-o", &size, "tmpfs"]);
     mount.map_err(|why| skip(&why)).ok()
 }
 
@@ -80,6 +81,39 @@ fn a_rehearsal_over_a_store_leaves_every_byte() {
 }
 
 #[test]
+fn a_size_that_does_not_fit_is_refused_and_the_default_becomes_smaller() {
+    let place = Place::new();
+    let Some(mount) = small_file_system(&place, "4m") else {
+        return;
+    };
+    let (file, directory) = (mount.path("file"), mount.path("directory"));
+    std::fs::create_dir(&directory).unwrap();
+    let new = format!("{directory}/sustain.store");
+    let source = ["--from", "test:1MB/s", "--bytes", "10kB"];
+    let create = ["create", &file, "--slot", "64KiB"];
+    let record = [&["record", &directory][..], SMALL, &source].concat();
+    // Just too much, and far too much: nothing of it is written.
+    for size in ["4MiB", "100TB"] {
+        for command in [&create[..], &record] {
+            let ran = run(&place, &[command, &["--size", size]].concat()).expect(2);
+            let ran = ran.says("MiB free, room for a file of 3");
+            ran.says("give a smaller --size");
+        }
+    }
+    let exists = |name: &str| std::path::Path::new(name).exists();
+    assert!(!exists(&file) && !exists(&new));
+    // Two share what is free.
+    let second = mount.path("second");
+    let both = [&create[..], &[&second, "--size", "3MiB"]].concat();
+    run(&place, &both).expect(2).says("KiB and not of 3 MiB");
+    assert!(!exists(&file) && !exists(&second));
+    let ran = run(&place, &create).expect(0);
+    ran.says("instead of 10 GiB");
+    let length = std::fs::metadata(&file).unwrap().len();
+    assert!((3 * MIB..4 * MIB).contains(&length), "{length}");
+}
+
+#[test]
 fn a_creation_that_cannot_tell_its_result_is_ended_by_a_second_signal() {
     let place = Place::new();
     // Its document has the names as typed, and so is longer than a pipe holds.
@@ -108,7 +142,7 @@ fn a_creation_that_cannot_tell_its_result_is_ended_by_a_second_signal() {
 #[test]
 fn a_file_system_that_is_full_is_told_by_extract_and_harms_no_recording() {
     let members = Members::files(&[16 * MIB; 2]);
-    let Some(mount) = small_file_system(&members.place) else {
+    let Some(mount) = small_file_system(&members.place, "64k") else {
         return;
     };
     mount.fill();

@@ -3,11 +3,10 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use rustix::fs::{CWD, FileType, Mode, mknodat};
-
 use crate::MIB;
+use crate::endings::make_fifo;
 use crate::members::{Made, Members, SMALL, whole};
-use crate::running::{PATIENCE, run};
+use crate::running::{PATIENCE, Running, run};
 use crate::support::{Place, Ran};
 
 /// Fails unless it is refused with these words and the members stay as they were.
@@ -84,9 +83,45 @@ fn sources_that_are_none_are_refused_before_anything_is_written() {
         (&["--depth", "0"], &["--depth"]),
         (&["--depth", "5000"], &["--depth"]),
         (&["--durable", "0s"], &["each"]),
+        (
+            &["--dry-run", "--json", "json"],
+            &["--dry-run records nothing", "--json"],
+        ),
+        (
+            &["--dry-run", "--report", "page.html"],
+            &["--dry-run records nothing", "--report"],
+        ),
     ];
     for (flags, words) in refusals {
         assert_refused(&members, flags, words);
+    }
+}
+
+#[test]
+fn one_pipe_is_no_two_sources_under_any_name_and_one_file_is() {
+    let members = Members::files(&[16 * MIB]);
+    make_fifo(&members.place, "fifo");
+    make_fifo(&members.place, "other");
+    members.place.write("file", "of great value");
+    std::os::unix::fs::symlink("fifo", members.place.path("link")).unwrap();
+    let two = |first, second| {
+        [
+            "--from", first, "--stream", "a", "--from", second, "--stream", "b",
+        ]
+    };
+    for second in ["fifo", "./fifo", "link"] {
+        let words = format!("fifo and {second} are the same pipe");
+        assert_refused(&members, &two("fifo", second), &[&words]);
+    }
+    // What the tests are fed by is such a pipe, too.
+    let (source, _sender) = std::io::pipe().unwrap();
+    let flags = [SMALL, &two("-", "/dev/stdin")].concat();
+    let mut command = members.command("record", &flags);
+    let ran = Running::start(command.stdin(source)).finish().expect(2);
+    ran.says("- and /dev/stdin are the same pipe");
+    for (first, second) in [("fifo", "other"), ("file", "file")] {
+        let flags = [SMALL, &two(first, second), &["--dry-run"]].concat();
+        members.run("record", &flags).expect(0);
     }
 }
 
@@ -191,14 +226,7 @@ fn a_rehearsal_writes_nothing() {
 #[test]
 fn a_status_that_nobody_reads_any_more_costs_nothing() {
     let members = Members::files(&[16 * MIB]);
-    mknodat(
-        CWD,
-        members.place.path("fifo"),
-        FileType::Fifo,
-        Mode::RUSR | Mode::WUSR,
-        0,
-    )
-    .unwrap();
+    make_fifo(&members.place, "fifo");
     let path = members.place.path("fifo");
     let (sender, read) = std::sync::mpsc::channel();
     // It waits for a writer, for ever if there is none.
@@ -239,7 +267,7 @@ fn output_that_nobody_reads_costs_nothing() {
         .unwrap();
     drop(child.stdout.take());
     drop(child.stderr.take());
-    crate::running::Running::of(child).finish().expect(0);
+    Running::of(child).finish().expect(0);
     let listed = members.list();
     assert_eq!(listed["recordings"][0]["ended"], "time");
     members.verify(0);

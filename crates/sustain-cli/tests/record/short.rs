@@ -63,6 +63,8 @@ fn record_piped(members: &Members, flags: &[&str], reads_back: bool, draw: &mut 
     let result = json_of(&ran.stdout);
     assert_eq!(whole(&result["streams"][0]["recorded_bytes"]), length);
     assert_eq!(result["ended"], "source");
+    // However busy it was in its few milliseconds.
+    assert_eq!(result["total"]["tool_limited"], false);
     if reads_back {
         let ran = members.run("extract", &["-o", "output"]).expect(0);
         let output = std::fs::read(members.place.path("output")).unwrap();

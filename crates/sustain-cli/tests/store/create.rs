@@ -176,6 +176,11 @@ fn sizes_that_cannot_be_are_explained_and_leave_nothing() {
         ),
         (&["--size", "64KiB", "--slot", "64KiB"], "new: "),
         (&["--size", "0", "--slot", "64KiB"], "new: "),
+        (&["--size", "1000000TB"], "free, room for a file of"),
+        (
+            &["--size", "1000000TB", "--dry-run"],
+            "and not of 1000000 TB: give a smaller --size",
+        ),
         (&["--size", "-5"], "unexpected argument '-5'"),
         (&["--json", "new"], "is a member of the store"),
         (&["--json", "no/such/file"], "choose another file"),

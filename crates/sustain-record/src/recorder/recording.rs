@@ -130,6 +130,8 @@ pub struct Recorded {
     pub durable_latency: Vec<Latency>,
     /// The memory that rides out the pauses seen, by rate.
     pub buffer_curve: BufferCurve,
+    /// Bytes per append of a stream that has them, as the store's slots allow.
+    pub append_bytes: u32,
     /// From the recording's start to the last flush.
     pub wall_ns: u64,
     /// CPU time of the whole process in that time.
@@ -165,7 +167,7 @@ impl Recorder {
         let clock = store.clock().clone();
         let wall = WallClock::read(&clock);
         let bytes_max = append_bytes_max(&store, options.ring);
-        let append_bytes = options.append_bytes.min(bytes_max) as usize;
+        let append_bytes = append_bytes(&store, &options) as usize;
         let count = (options.buffer_bytes / append_bytes as u64).max(2) as usize;
         let pool = SharedPool::new(count, append_bytes)?;
         let edges = SharedPool::new(EDGES, EDGE_BYTES)?;
@@ -277,12 +279,7 @@ fn check(
     }
     // One to fill for each stream, and one on its way.
     let appends = streams.len() as u64 + 1;
-    let least = appends
-        * u64::from(
-            options
-                .append_bytes
-                .min(append_bytes_max(store, options.ring)),
-        );
+    let least = appends * u64::from(append_bytes(store, options));
     if options.buffer_bytes < least {
         return usage(format!(
             "--buffer must be at least {} for these streams",
@@ -314,6 +311,13 @@ fn append_bytes_max(store: &Store, ring: bool) -> u32 {
     } else {
         store.slot_bytes
     }
+}
+
+/// What an append of a stream that has the bytes takes.
+fn append_bytes(store: &Store, options: &RecordOptions) -> u32 {
+    options
+        .append_bytes
+        .min(append_bytes_max(store, options.ring))
 }
 
 /// What a start says of the streams must fit where starts are written.
@@ -368,6 +372,7 @@ struct Job {
 
 impl Job {
     fn run(mut self, ready: &Sender<Arc<Board>>) -> Result<Recorded, RecordError> {
+        let append_bytes = append_bytes(&self.store, &self.options);
         let slots_begun = self.store.slots_begun_at_start(self.options.ring);
         self.exchange.pool.populate(POPULATED_BYTES_MAX)?;
         let (engine, why) = self.engine()?;
@@ -407,6 +412,7 @@ impl Job {
             written_latency: feed.take_written_latency(),
             durable_latency: feed.take_durable_latency(),
             buffer_curve: curve,
+            append_bytes,
             wall_ns,
             cpu_ns: process_cpu_ns() - cpu_before,
             cpu_share: (thread_cpu_ns() - own_before) as f64 / wall_ns as f64,

@@ -8,10 +8,13 @@ use sustain_session::System;
 use super::{RecordPlan, read_error_words};
 use crate::recorder::{MemberStanding, MemberState, OnFull, Recorded, Taken, ending_name};
 use crate::result::{
-    BufferPointResult, HostResult, LatencyBinResult, LatencyResult, MemberResult, PlanResult,
-    RecordResult, SCHEMA, SampleResult, StreamResult, TotalResult,
+    BufferPointResult, HostResult, LIMITS_FROM_BYTES, LatencyBinResult, LatencyResult,
+    MemberResult, PlanResult, RecordResult, SCHEMA, SampleResult, StreamResult, TotalResult,
 };
 
+/// What to do with a store that has no room left: said before a recording and after it.
+pub(super) const FULL: &str =
+    "the store is full: record with --ring to overwrite the oldest, or make a larger one";
 /// A recorder thread that used more of its CPU than this was the limit.
 const BUSY_SHARE: f64 = 0.95;
 
@@ -39,7 +42,10 @@ pub(super) fn result(
         system,
         mut notes,
     } = seen;
-    notes.extend(remarks(plan, recorded, taken));
+    // What was said before it began is not said again.
+    let remarks = remarks(plan, recorded, taken).into_iter();
+    let remarks: Vec<String> = remarks.filter(|remark| !notes.contains(remark)).collect();
+    notes.extend(remarks);
     let total = total(recorded);
     let points = recorded.buffer_curve.points();
     RecordResult {
@@ -51,7 +57,7 @@ pub(super) fn result(
             .map_or_else(|_| String::new(), |time| time.to_string()),
         seconds: recorded.wall_ns as f64 / 1e9,
         engine: format!("{}: {}", recorded.engine.0, recorded.engine.1),
-        plan: plan_result(plan),
+        plan: plan_result(plan, recorded),
         host,
         streams: streams(plan, recorded),
         members: members(recorded),
@@ -69,14 +75,14 @@ pub(super) fn result(
     }
 }
 
-fn plan_result(plan: &RecordPlan) -> PlanResult {
+fn plan_result(plan: &RecordPlan, recorded: &Recorded) -> PlanResult {
     PlanResult {
         sustain_version: env!("CARGO_PKG_VERSION").to_owned(),
         arguments: plan.arguments.clone(),
         time_s: plan.time_ns.map(|time_ns| time_ns as f64 / 1e9),
         bytes: plan.bytes,
         buffer_bytes: plan.options.buffer_bytes,
-        append_bytes: plan.options.append_bytes,
+        append_bytes: recorded.append_bytes,
         depth: plan.options.depth,
         on_full: match plan.on_full {
             OnFull::Block => "block",
@@ -185,7 +191,7 @@ fn total(recorded: &Recorded) -> TotalResult {
             .map(|meter| meter.stalls().worst_ns())
             .max()
             .unwrap_or(0),
-        tool_limited: recorded.cpu_share > BUSY_SHARE,
+        tool_limited: recorded.cpu_share > BUSY_SHARE && recorded_bytes >= LIMITS_FROM_BYTES,
         rate_held: !lost,
     }
 }
@@ -222,10 +228,7 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
         }
     }
     if recorded.ended == Ending::Full {
-        remarks.push(
-            "the store is full: record with --ring to overwrite the oldest, or make a larger one"
-                .to_owned(),
-        );
+        remarks.push(FULL.to_owned());
     }
     remarks
 }

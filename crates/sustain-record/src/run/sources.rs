@@ -77,7 +77,33 @@ pub(super) fn open(plan: &RecordPlan, store: &Store) -> Result<Vec<Source>, Reco
         }
         SourceSpec::Path(path) => open_path(path, store),
     });
-    sources.collect()
+    let sources = sources.collect::<Result<Vec<Source>, RecordError>>()?;
+    check_pipes(plan, &sources)?;
+    Ok(sources)
+}
+
+/// Of a pipe that is read twice each byte goes to one reader, as chance has it. A file is whole for
+/// both.
+fn check_pipes(plan: &RecordPlan, sources: &[Source]) -> Result<(), RecordError> {
+    let mut seen: Vec<((bool, u64, u64), &str)> = Vec::new();
+    for (source, opened) in plan.sources.iter().zip(sources) {
+        let Source::Descriptor(file) = opened else {
+            continue;
+        };
+        let found = fstat(file).map_err(|errno| refused(&source.typed, &errno.to_string()))?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::Fifo {
+            continue;
+        }
+        let (pipe, typed) = (identity(&found), source.typed.as_str());
+        if let Some((_, other)) = seen.iter().find(|(one, _)| *one == pipe) {
+            return Err(RecordError::Usage(format!(
+                "{other} and {typed} are the same pipe, which can be one stream only: name files \
+                 or other FIFOs"
+            )));
+        }
+        seen.push((pipe, typed));
+    }
+    Ok(())
 }
 
 fn open_path(path: &Path, store: &Store) -> Result<Source, RecordError> {

@@ -106,6 +106,12 @@ impl Store {
             .unwrap_or(u64::MAX)
     }
 
+    /// Whether no member has a slot left that was never used: only a ring can be recorded on it.
+    pub fn is_full(&self) -> bool {
+        let mut members = self.members.iter().zip(&self.tails);
+        members.all(|(member, tail)| is_full(member, tail))
+    }
+
     /// What the superblocks are to say before the next recording writes anything, for
     /// [`Store::renew_superblocks`]: each member's first slot of it counts as begun. So whoever
     /// opens the store after a crash knows that there may be leftovers, even if none of the
@@ -115,8 +121,7 @@ impl Store {
         let members = self.members.iter().zip(&self.tails);
         members
             .map(|(member, tail)| {
-                let slot_count = member.superblock.geometry.slot_count;
-                let is_full = !ring && tail.next_slot_serial >= slot_count;
+                let is_full = !ring && is_full(member, tail);
                 tail.next_slot_serial.saturating_add(u64::from(!is_full))
             })
             .collect()
@@ -225,6 +230,10 @@ impl fmt::Debug for Store {
             .field("missing", &self.missing)
             .finish_non_exhaustive()
     }
+}
+
+fn is_full(member: &OpenMember, tail: &Tail) -> bool {
+    tail.next_slot_serial >= member.superblock.geometry.slot_count
 }
 
 /// Whether a member that wants offsets and lengths in multiples of so many bytes can be driven in

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use sustain_disk::error::Error;
 use sustain_disk::target::TargetKind;
-use sustain_session::{Growing, fit_free_space, has_all_blocks};
+use sustain_disk::units::Size;
+use sustain_session::{Fitted, Growing, fit_free_space, has_all_blocks};
 
 use super::create::{CreatePlan, Site};
 use crate::error::RecordError;
@@ -16,8 +17,8 @@ const FILE_BYTES_DEFAULT: u64 = 10 << 30;
 /// Divides each site. What the user should know is added to `notes`.
 ///
 /// # Errors
-/// [`RecordError::Usage`] if a size is given and there is no file; [`RecordError::Target`] where no
-/// space is left; [`RecordError::Member`] for what is too small.
+/// [`RecordError::Usage`] if a size is given and there is no file, or no room for it;
+/// [`RecordError::Target`] where no space is left; [`RecordError::Member`] for what is too small.
 pub(super) fn divide(
     plan: &CreatePlan,
     sites: &[Site<'_>],
@@ -45,6 +46,7 @@ pub(super) fn divide(
     for (index, fitted) in growing.iter().zip(fit_free_space(&files)?) {
         match fitted {
             Some(fitted) => {
+                check_fits(plan, sites[*index].name, &fitted)?;
                 sizes[*index] = fitted.size_bytes;
                 notes.push(fitted.note);
             }
@@ -63,6 +65,22 @@ pub(super) fn divide(
                 .map_err(|error| RecordError::member(site.name, error.to_string()))
         })
         .collect()
+}
+
+/// A default may become smaller. What was asked for is made as it was asked for, or not at all.
+fn check_fits(plan: &CreatePlan, name: &str, fitted: &Fitted) -> Result<(), RecordError> {
+    let asked_bytes = plan.size_bytes.unwrap_or(0);
+    let in_blocks = asked_bytes / BLOCK_BYTES as u64 * BLOCK_BYTES as u64;
+    if fitted.size_bytes >= in_blocks {
+        return Ok(());
+    }
+    Err(RecordError::Usage(format!(
+        "{name}: only {} free, room for a file of {} and not of {}: give a smaller --size, or free \
+         some space",
+        Size(fitted.free_bytes),
+        Size(fitted.size_bytes),
+        Size(asked_bytes)
+    )))
 }
 
 fn wanted_bytes(plan: &CreatePlan, site: &Site<'_>) -> u64 {

@@ -140,8 +140,14 @@ impl Forecast {
         })
     }
 
-    /// What comes if the sources offer so much; none where members have no end, or none is known.
-    pub(super) fn coming(&self, standing: &Standing, in_rate: f64) -> Option<Coming> {
+    /// What comes if the sources offer so much, and each byte of it takes so much room; none where
+    /// members have no end, or none is known.
+    pub(super) fn coming(
+        &self,
+        standing: &Standing,
+        in_rate: f64,
+        room_per_byte: f64,
+    ) -> Option<Coming> {
         let mut left = self.left(standing)?;
         let all_bytes: f64 = left.iter().map(|one| one.bytes).sum();
         if in_rate <= 0.0 || all_bytes <= 0.0 {
@@ -170,7 +176,7 @@ impl Forecast {
                 });
                 found.least_bytes_per_s = found.least_bytes_per_s.min(given);
             }
-            let taken = given.min(in_rate);
+            let taken = given.min(in_rate * room_per_byte);
             let passed_s = fill(&mut left, &rates, taken, step_bytes / taken);
             done_bytes += taken * passed_s;
             coming.full_in_s += passed_s;

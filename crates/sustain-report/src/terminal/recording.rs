@@ -6,12 +6,13 @@ use std::io::Write;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sustain_bench::result::KernelMessage;
 use sustain_record::recorder::{MemberState, Standing};
-use sustain_record::result::{MemberResult, RecordResult, StreamResult};
+use sustain_record::result::{LIMITS_FROM_BYTES, MemberResult, RecordResult, StreamResult};
 
 use super::forecast::Forecast;
+use super::room::RoomUse;
 use super::{LiveKind, noted, without_controls};
 use crate::format::{latency, percent, rate, size, stretch};
-use crate::limits::{LOSS, is_source, limits, seconds_by};
+use crate::limits::{CPU_FROM_BYTES, LOSS, is_source, limits, recorded_bytes, seconds_by};
 
 /// In a pipe there is a line in so many seconds.
 const PLAIN_EVERY_S: f64 = 10.0;
@@ -27,7 +28,8 @@ pub struct RecordView {
     writer: Box<dyn Write + Send>,
     due_s: f64,
     before: Moment,
-    rates: (f64, f64),
+    rates: RecordRates,
+    room: RoomUse,
     /// Whether the store was said to be made.
     is_made: bool,
     /// What is known of the members' places, if anything.
@@ -36,6 +38,17 @@ pub struct RecordView {
     is_limit_said: bool,
     /// Whether it was said that they will fall short.
     is_warned: bool,
+}
+
+/// How fast bytes come in, go out, and take room, of late.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct RecordRates {
+    /// What the sources offer.
+    pub in_bytes_per_s: f64,
+    /// Payload written on the members.
+    pub out_bytes_per_s: f64,
+    /// Room on the members that is used up: more than the payload, of slow streams many times more.
+    pub room_bytes_per_s: f64,
 }
 
 /// What rates are taken from.
@@ -62,7 +75,8 @@ impl RecordView {
             writer,
             due_s: RATE_OVER_S,
             before: Moment::default(),
-            rates: (0.0, 0.0),
+            rates: RecordRates::default(),
+            room: RoomUse::default(),
             is_made: false,
             forecast: None,
             is_limit_said: false,
@@ -87,13 +101,13 @@ impl RecordView {
         let passed_s = now.time_s - self.before.time_s;
         if passed_s >= RATE_OVER_S {
             let per_s = |now: u64, before: u64| now.saturating_sub(before) as f64 / passed_s;
-            self.rates = (
-                per_s(now.in_bytes, self.before.in_bytes),
-                per_s(now.out_bytes, self.before.out_bytes),
-            );
+            self.rates.in_bytes_per_s = per_s(now.in_bytes, self.before.in_bytes);
+            self.rates.out_bytes_per_s = per_s(now.out_bytes, self.before.out_bytes);
             self.before = now;
         }
-        let (in_rate, out_rate) = self.rates;
+        self.room.see(standing);
+        self.rates.room_bytes_per_s = self.room.bytes_per_s();
+        let in_rate = self.rates.in_bytes_per_s;
         let forecast = self.forecast.as_ref();
         let is_first = !std::mem::replace(&mut self.is_limit_said, true);
         let unknown = forecast.filter(|_| is_first);
@@ -101,15 +115,16 @@ impl RecordView {
             self.note(&words);
         }
         let forecast = self.forecast.as_ref();
-        let coming = forecast.and_then(|forecast| forecast.coming(standing, in_rate));
+        let room_per_byte = self.room.per_payload_byte();
+        let coming = forecast.and_then(|known| known.coming(standing, in_rate, room_per_byte));
         if let Some(short) = coming.and_then(|coming| coming.short)
             && !std::mem::replace(&mut self.is_warned, true)
         {
             self.note(&short.words(in_rate));
         }
         let full_in_s = coming.map(|coming| coming.full_in_s);
-        let full_in_s = full_in_s.or_else(|| time_until_full_s(standing, out_rate));
-        let line = line(standing, self.rates, full_in_s);
+        let full_in_s = full_in_s.or_else(|| time_until_full_s(standing, &self.rates));
+        let line = line(standing, &self.rates, full_in_s);
         if let Some(bar) = &self.bar {
             bar.set_message(line);
         } else if self.kind != LiveKind::Silent && standing.time_s >= self.due_s {
@@ -153,24 +168,22 @@ impl RecordView {
 
 /// The status line: in, out, buffer, loss, what holds it, how long until it is full.
 #[must_use]
-pub fn record_line(standing: &Standing, rates_bytes_per_s: (f64, f64)) -> String {
-    let full_in_s = time_until_full_s(standing, rates_bytes_per_s.1);
-    line(standing, rates_bytes_per_s, full_in_s)
+pub fn record_line(standing: &Standing, rates: &RecordRates) -> String {
+    line(standing, rates, time_until_full_s(standing, rates))
 }
 
-fn line(standing: &Standing, rates_bytes_per_s: (f64, f64), full_in_s: Option<f64>) -> String {
+fn line(standing: &Standing, rates: &RecordRates, full_in_s: Option<f64>) -> String {
     let gap_bytes: u64 = standing.streams.iter().map(|one| one.gap_bytes).sum();
     let lost = match gap_bytes {
         0 => "nothing lost".to_owned(),
         bytes => format!("LOST {}", size(bytes)),
     };
-    let (in_rate, out_rate) = rates_bytes_per_s;
     // What must not be cut off by a narrow terminal comes first.
     let mut line = format!(
         "{:>7}  in {:>10}  out {:>10}  buffer {:>4}  {lost}  limit: {}  longest write {}",
         stretch(standing.time_s.round()),
-        rate(in_rate),
-        rate(out_rate),
+        rate(rates.in_bytes_per_s),
+        rate(rates.out_bytes_per_s),
         percent(standing.buffer_fill),
         standing.limited_by.words(),
         latency(standing.longest_write_ns),
@@ -186,7 +199,7 @@ fn line(standing: &Standing, rates_bytes_per_s: (f64, f64), full_in_s: Option<f6
     without_controls(&line)
 }
 
-fn time_until_full_s(standing: &Standing, out_rate: f64) -> Option<f64> {
+fn time_until_full_s(standing: &Standing, rates: &RecordRates) -> Option<f64> {
     let members = standing.members.iter();
     let mut active = members
         .filter(|member| member.state == MemberState::Active)
@@ -196,7 +209,8 @@ fn time_until_full_s(standing: &Standing, out_rate: f64) -> Option<f64> {
     let free: u64 = active
         .map(|member| member.free_bytes)
         .sum::<Option<u64>>()?;
-    (out_rate > 0.0).then(|| free as f64 / out_rate)
+    let used = rates.room_bytes_per_s;
+    (used > 0.0).then(|| free as f64 / used)
 }
 
 /// The result, for a person: a line per stream, a line per member, what to know, and last the
@@ -208,7 +222,7 @@ pub fn record_summary(result: &RecordResult) -> String {
     lines.extend(kernel_lines(&result.system.kernel_messages));
     lines.extend(result.notes.iter().map(|note| format!("note: {note}")));
     let mut recording = format!("recording {} of store {}", result.recording, result.store);
-    if has_bytes(result) {
+    if recorded_bytes(result) >= CPU_FROM_BYTES {
         let cpu_s = result.total.cpu_seconds_per_gb;
         recording.push_str(&format!(": {cpu_s:.3} s of CPU time per GB"));
     }
@@ -216,11 +230,6 @@ pub fn record_summary(result: &RecordResult) -> String {
     lines.push(record_sentence(result));
     let lines = lines.iter().map(|line| without_controls(line));
     lines.collect::<Vec<_>>().join("\n")
-}
-
-/// Whether anything was recorded: of nothing there are no rates and no times.
-fn has_bytes(result: &RecordResult) -> bool {
-    result.streams.iter().any(|one| one.recorded_bytes > 0)
 }
 
 /// What the kernel said; what differs in numbers only is said once, with how often. A disk that
@@ -341,8 +350,11 @@ pub fn record_sentence(result: &RecordResult) -> String {
     without_controls(&parts.join("; "))
 }
 
-/// What held it, where it was not the sources alone.
+/// What held it, where it was not the sources alone, and long enough for an answer.
 fn limit_words(result: &RecordResult) -> Option<String> {
+    if recorded_bytes(result) < LIMITS_FROM_BYTES {
+        return None;
+    }
     if result.total.tool_limited {
         return Some("the recorder's own thread set the rate, not the members".to_owned());
     }

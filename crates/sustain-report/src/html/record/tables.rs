@@ -6,7 +6,7 @@ use super::super::where_tables::{asked_markup, machine};
 use super::time_chart::limit_row;
 use crate::ReportError;
 use crate::format::{latency, memory, percent, rate, size, stretch};
-use crate::limits::{limits, seconds_by};
+use crate::limits::{CPU_FROM_BYTES, limits, recorded_bytes, seconds_by};
 use sustain_record::result::{LatencyResult, PlanResult, RecordResult};
 
 /// What went wrong; empty if nothing did.
@@ -139,8 +139,10 @@ fn together(result: &RecordResult) -> Table {
     );
     table.pair("sum of the members' rates", rate(total.sum_bytes_per_s));
     table.pair("worst stall of any member", latency(total.worst_stall_ns));
-    let cpu = format!("{:.3} s", total.cpu_seconds_per_gb);
-    table.pair("CPU for each GB", cpu);
+    if recorded_bytes(result) >= CPU_FROM_BYTES {
+        let cpu = format!("{:.3} s", total.cpu_seconds_per_gb);
+        table.pair("CPU for each GB", cpu);
+    }
     for (device, celsius) in samples::temperatures_max(&result.system.samples) {
         let name = format!("highest temperature of {device}");
         table.pair(&name, format!("{celsius:.0} °C"));

@@ -127,14 +127,21 @@ fn assert_full_in(coming: Option<Coming>, expected_s: f64) {
 
 #[test]
 fn a_slow_source_fills_the_store_at_its_own_rate() {
-    let coming = forecast().coming(&standing(Some(60 * GB)), 20e6);
+    let coming = forecast().coming(&standing(Some(60 * GB)), 20e6, 1.0);
     assert_full_in(coming, 3000.0);
     assert_eq!(coming.unwrap().short, None);
 }
 
 #[test]
+fn room_that_is_used_for_more_than_payload_is_gone_sooner_and_nobody_falls_short() {
+    let coming = forecast().coming(&standing(Some(60 * GB)), 1e3, 16.0);
+    assert_full_in(coming, 60e9 / 16e3);
+    assert_eq!(coming.unwrap().short, None);
+}
+
+#[test]
 fn a_source_that_is_faster_than_the_inner_zones_is_warned_of() {
-    let coming = forecast().coming(&standing(Some(60 * GB)), 50e6);
+    let coming = forecast().coming(&standing(Some(60 * GB)), 50e6, 1.0);
     // Half at 50 MB/s, half at 30 MB/s.
     assert_full_in(coming, 1600.0);
     let short = coming.unwrap().short.unwrap();
@@ -143,7 +150,7 @@ fn a_source_that_is_faster_than_the_inner_zones_is_warned_of() {
     assert!(words.contains("after 30 GB more, in 10 min"), "{words}");
     assert!(words.contains("down to 30.0 MB/s"), "{words}");
     // What is left lies in the inner zone.
-    let coming = forecast().coming(&standing(Some(15 * GB)), 50e6);
+    let coming = forecast().coming(&standing(Some(15 * GB)), 50e6, 1.0);
     assert_full_in(coming, 500.0);
     let short = coming.unwrap().short.unwrap();
     assert!(short.words(50e6).contains("offered now"));
@@ -151,24 +158,24 @@ fn a_source_that_is_faster_than_the_inner_zones_is_warned_of() {
 
 #[test]
 fn a_ring_has_no_end_to_forecast() {
-    assert_eq!(forecast().coming(&standing(None), 50e6), None);
+    assert_eq!(forecast().coming(&standing(None), 50e6, 1.0), None);
 }
 
 #[test]
 fn a_store_that_is_smaller_than_the_profile_begins_where_it_begins() {
     // All of it lies in the outer half.
     let store = standing_of(vec![member("/dev/sdb", 20 * GB, Some(20 * GB))]);
-    let coming = forecast().coming(&store, 100e6);
+    let coming = forecast().coming(&store, 100e6, 1.0);
     assert_full_in(coming, 20e9 / 60e6);
     assert_eq!(forecast().unknown_part(&store), None);
     let store = standing_of(vec![member("/dev/sdb", 40 * GB, Some(20 * GB))]);
-    assert_full_in(forecast().coming(&store, 100e6), 500.0);
+    assert_full_in(forecast().coming(&store, 100e6, 1.0), 500.0);
 }
 
 #[test]
 fn what_was_not_profiled_is_as_the_last_zone_and_is_said_to_be() {
     let store = standing_of(vec![member("/dev/sdb", 90 * GB, Some(90 * GB))]);
-    assert_full_in(forecast().coming(&store, 100e6), 500.0 + 2000.0);
+    assert_full_in(forecast().coming(&store, 100e6, 1.0), 500.0 + 2000.0);
     let words = forecast().unknown_part(&store).unwrap();
     let expected = "/dev/sdb was profiled up to 60 GB, and the store goes on to 90 GB";
     assert!(words.contains(expected), "{words}");
@@ -194,7 +201,7 @@ fn bad_spots_take_their_time() {
     ];
     let profile = profile(vec![spotted], None);
     let forecast = Forecast::new(&profile, &[named("/dev/sdb")], &no_alias).unwrap();
-    let coming = forecast.coming(&standing(Some(60 * GB)), 100e6);
+    let coming = forecast.coming(&standing(Some(60 * GB)), 100e6, 1.0);
     assert_full_in(coming, 29e9 / 60e6 + 1e9 / 10e6 + 1000.0);
 }
 
@@ -211,9 +218,9 @@ fn members_are_full_together_as_long_as_the_source_lets_them() {
     let store = both.map(|name| member(name, 60 * GB, Some(60 * GB)));
     let store = standing_of(store.to_vec());
     // Each takes 10 MB/s, as the slower one just can.
-    assert_full_in(forecast.coming(&store, 20e6), 6000.0);
+    assert_full_in(forecast.coming(&store, 20e6, 1.0), 6000.0);
     // Each goes at its own rate, and the slower one's last half alone.
-    assert_full_in(forecast.coming(&store, 200e6), 1500.0 + 3000.0);
+    assert_full_in(forecast.coming(&store, 200e6, 1.0), 1500.0 + 3000.0);
 }
 
 #[test]
@@ -244,7 +251,7 @@ fn what_all_give_at_once_counts_as_long_as_all_are_at_work() {
             .map(|name| member(name, 60 * GB, Some(60 * GB)))
             .to_vec(),
     );
-    assert_full_in(forecast.coming(&store, 200e6), 120e9 / 48e6);
+    assert_full_in(forecast.coming(&store, 200e6, 1.0), 120e9 / 48e6);
 }
 
 #[test]
@@ -253,7 +260,7 @@ fn a_member_is_known_under_any_of_its_names() {
     let is_same = |one: &str, other: &str| one.trim_end_matches('/') == other.trim_end_matches('/');
     let forecast = Forecast::new(&profile, &[named("store")], &is_same).unwrap();
     let in_directory = member("store/sustain.store", 20 * GB, Some(20 * GB));
-    let coming = forecast.coming(&standing_of(vec![in_directory]), 100e6);
+    let coming = forecast.coming(&standing_of(vec![in_directory]), 100e6, 1.0);
     assert_full_in(coming, 20e9 / 60e6);
     let why = Forecast::new(&profile, &[named("other")], &is_same).unwrap_err();
     assert!(why.contains("nothing of writing other"), "{why}");

@@ -196,7 +196,7 @@ fn assert_forecast(profile: &ProfileResult, standings: &[Standing]) {
             break;
         }
         let in_rate = (offered(now) - offered(before)) / (now.time_s - before.time_s);
-        let full_at_s = now.time_s + forecast.coming(now, in_rate).unwrap().full_in_s;
+        let full_at_s = now.time_s + forecast.coming(now, in_rate, 1.0).unwrap().full_in_s;
         assert!(
             (full_at_s / end_s - 1.0).abs() < NEAR,
             "at {:.1} s: full at {full_at_s:.1} s is forecast, and it was at {end_s:.1} s",

@@ -1,0 +1,183 @@
+//! How fast a recording uses up the room on its members: what tells when its store is full. Pure;
+//! the view of a recording calls it.
+//!
+//! Room is not payload: an append takes whole blocks and one more for its descriptor, and what is
+//! left of a slot when the next one is begun is gone. A slow stream takes 16 KiB for each kB.
+
+use sustain_record::recorder::Standing;
+
+/// What was seen so long ago counts for a third. Long enough to even out single appends and slots,
+/// short enough to follow a source that changes.
+const FADES_IN_S: f64 = 10.0;
+/// Looking more often tells no more.
+const LOOK_EVERY_S: f64 = 1.0;
+
+/// The room used up lately, and the payload that it was used for.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct RoomUse {
+    before: Option<Look>,
+    seconds: f64,
+    used_bytes: f64,
+    payload_bytes: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Look {
+    time_s: f64,
+    free_bytes: u64,
+    payload_bytes: u64,
+}
+
+impl RoomUse {
+    /// Takes this moment into account.
+    pub(super) fn see(&mut self, standing: &Standing) {
+        // A ring has no end, and before its first word a recording does not say what is free. A
+        // member that has failed keeps its room, so it is not taken for used.
+        let members = || standing.members.iter();
+        let free_bytes: Option<u64> = members().map(|member| member.free_bytes).sum();
+        let Some(free_bytes) = free_bytes else {
+            return;
+        };
+        let look = Look {
+            time_s: standing.time_s,
+            free_bytes,
+            payload_bytes: members().map(|member| member.bytes).sum(),
+        };
+        let before = *self.before.get_or_insert(look);
+        let passed_s = look.time_s - before.time_s;
+        if passed_s < LOOK_EVERY_S {
+            return;
+        }
+        let kept = (-passed_s / FADES_IN_S).exp();
+        let used_bytes = before.free_bytes.saturating_sub(look.free_bytes);
+        let payload_bytes = look.payload_bytes.saturating_sub(before.payload_bytes);
+        self.seconds = self.seconds * kept + passed_s;
+        self.used_bytes = self.used_bytes * kept + used_bytes as f64;
+        self.payload_bytes = self.payload_bytes * kept + payload_bytes as f64;
+        self.before = Some(look);
+    }
+
+    /// Room used up in a second; 0 before anything is known.
+    pub(super) fn bytes_per_s(&self) -> f64 {
+        if self.seconds > 0.0 {
+            self.used_bytes / self.seconds
+        } else {
+            0.0
+        }
+    }
+
+    /// Room that a byte of payload takes, at least itself.
+    pub(super) fn per_payload_byte(&self) -> f64 {
+        // Room is taken before the payload is written: of a little payload that says nothing.
+        if self.payload_bytes > 0.0 {
+            (self.used_bytes / self.payload_bytes).max(1.0)
+        } else {
+            1.0
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sustain_record::recorder::{LimitedBy, MemberStanding, MemberState};
+
+    use super::*;
+
+    fn standing(time_s: f64, members: &[(u64, Option<u64>)]) -> Standing {
+        let member = |(bytes, free_bytes): &(u64, Option<u64>)| MemberStanding {
+            name: "disk".to_owned(),
+            bytes: *bytes,
+            state: MemberState::Active,
+            rate_bytes_per_s: 0.0,
+            free_bytes: *free_bytes,
+            slots_end_bytes: 1 << 30,
+            error: None,
+        };
+        Standing {
+            time_s,
+            streams: Vec::new(),
+            members: members.iter().map(member).collect(),
+            buffer_fill: 0.0,
+            longest_write_ns: 0,
+            limited_by: LimitedBy::Source,
+            flushes: 0,
+            is_over: false,
+        }
+    }
+
+    /// 500 bytes twice a second, each in two blocks.
+    fn slow(seconds: u32) -> RoomUse {
+        let mut used = RoomUse::default();
+        for half in 0..=u64::from(seconds) * 2 {
+            let free_bytes = (1 << 20) - half * 8192;
+            used.see(&standing(
+                half as f64 / 2.0,
+                &[(half * 500, Some(free_bytes))],
+            ));
+        }
+        used
+    }
+
+    #[test]
+    fn a_slow_stream_uses_blocks_and_not_bytes() {
+        for seconds in [1, 5, 60] {
+            let used = slow(seconds);
+            assert!((used.bytes_per_s() / 16_384.0 - 1.0).abs() < 1e-9);
+            assert!((used.per_payload_byte() / 16.384 - 1.0).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn slots_that_are_begun_now_and_then_are_evened_out() {
+        // Of each slot of 8 MB, begun every four seconds, the appends fill half.
+        let (mut used, mut rates) = (RoomUse::default(), Vec::new());
+        for second in 0..60_u64 {
+            let in_slots = (second / 4) * 8_000_000 + (second % 4) * 1_000_000;
+            let free_bytes = Some(1_000_000_000 - in_slots);
+            used.see(&standing(
+                second as f64,
+                &[(second * 1_000_000, free_bytes)],
+            ));
+            rates.push(used.bytes_per_s());
+        }
+        let is_near = |rate: &f64| (1.4e6..2.6e6).contains(rate);
+        assert!(rates[20..].iter().all(is_near), "{rates:?}");
+    }
+
+    #[test]
+    fn all_members_count_and_one_that_stands_still_counts_for_nothing() {
+        let mut used = RoomUse::default();
+        let at = |second: u64| {
+            let free_bytes = Some(1_000_000 - second * 1000);
+            let working = (second * 900, free_bytes);
+            standing(second as f64, &[working, (5, Some(70_000)), working])
+        };
+        (0..10).for_each(|second| used.see(&at(second)));
+        assert!((used.bytes_per_s() / 2000.0 - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn it_follows_a_source_that_becomes_faster() {
+        let mut used = slow(60);
+        let Some(before) = used.before else {
+            panic!("60 s were seen");
+        };
+        for second in 1..=60_u64 {
+            let free_bytes = (1 << 40) - second * 1_000_000;
+            let payload_bytes = before.payload_bytes + second * 990_000;
+            let time_s = before.time_s + second as f64;
+            used.see(&standing(time_s, &[(payload_bytes, Some(free_bytes))]));
+        }
+        assert!((used.bytes_per_s() / 1e6 - 1.0).abs() < 0.01, "{used:?}");
+    }
+
+    #[test]
+    fn of_a_ring_and_before_the_first_word_nothing_is_known() {
+        let mut used = RoomUse::default();
+        for second in 0..5 {
+            used.see(&standing(f64::from(second), &[(7, None), (8, Some(9))]));
+        }
+        assert_eq!(used, RoomUse::default());
+        assert_eq!((used.bytes_per_s(), used.per_payload_byte()), (0.0, 1.0));
+    }
+}

@@ -7,7 +7,6 @@ use uuid::Uuid;
 
 use super::Chapter;
 use crate::format::{Descriptor, EndNote, Kind, Place, Position, StreamNote};
-use crate::recorder::ending_name;
 
 /// One recording, as far as the members that are there tell.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,7 +75,7 @@ impl Recording {
     /// cut off what a source was giving.
     pub fn is_ended_by_source(&self) -> bool {
         let end = self.end.as_ref();
-        end.is_some_and(|end| end.ended == ending_name(Ending::Source))
+        end.is_some_and(|end| end.ended == Ending::Source.name())
     }
 }
 

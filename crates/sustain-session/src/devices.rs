@@ -1,5 +1,6 @@
 //! The block devices under open targets, for watching them and for the machine's description.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use sustain_disk::target::{Target, TargetKind};
@@ -23,20 +24,75 @@ pub fn devices_under<'a>(
 }
 
 fn devices_under_one(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec<BlockDevice> {
-    match (target.kind, target.device, path) {
-        (TargetKind::BlockDevice, Some((major, minor)), _) => {
-            let Ok(device) = BlockDevice::from_device_number(roots, major, minor) else {
-                return Vec::new();
-            };
-            let mut devices = disks_under_device(roots, &device).unwrap_or_default();
-            devices.push(device);
-            devices
-        }
-        (TargetKind::File | TargetKind::ScratchFile, _, Some(path)) => FileSystem::of(roots, path)
+    let mut devices = disks_under_one(target, path, roots);
+    devices.extend(own_device(target, roots));
+    devices
+}
+
+/// The disks at the bottom of a target; empty where they are not known.
+fn disks_under_one(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec<BlockDevice> {
+    if let Some(device) = own_device(target, roots) {
+        return disks_under_device(roots, &device).unwrap_or_default();
+    }
+    match (target.kind, path) {
+        (TargetKind::File | TargetKind::ScratchFile, Some(path)) => FileSystem::of(roots, path)
             .and_then(|file_system| file_system.disks(roots))
             .unwrap_or_default(),
         _ => Vec::new(),
     }
+}
+
+/// The device that a target is.
+fn own_device(target: &Target, roots: &Roots) -> Option<BlockDevice> {
+    match (target.kind, target.device) {
+        (TargetKind::BlockDevice, Some((major, minor))) => {
+            BlockDevice::from_device_number(roots, major, minor).ok()
+        }
+        _ => None,
+    }
+}
+
+/// What two or more targets certainly have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedDisk {
+    /// Their places in the order given.
+    pub targets: Vec<usize>,
+    /// Kernel name of the disk that lies under all of them (`sda`); none where they are on one file
+    /// system of which the disks are not known.
+    pub disk: Option<String>,
+}
+
+/// Which of `targets` certainly share one disk: because it lies under all of them, whatever is in
+/// between, or because they are on one file system. With each target comes where it lies in the file
+/// system, if it does. Targets that are not named together may share a disk all the same.
+pub fn shared_disks<'a>(
+    targets: impl IntoIterator<Item = (&'a Target, Option<&'a Path>)>,
+    roots: &Roots,
+) -> Vec<SharedDisk> {
+    let mut by_disk: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    let mut by_file_system: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
+    for (index, (target, path)) in targets.into_iter().enumerate() {
+        let disks = disks_under_one(target, path, roots);
+        let is_file = matches!(target.kind, TargetKind::File | TargetKind::ScratchFile);
+        if let (true, true, Some(device)) = (disks.is_empty(), is_file, target.device) {
+            by_file_system.entry(device).or_default().push(index);
+        }
+        for disk in disks {
+            let sharers = by_disk.entry(disk.name().to_owned()).or_default();
+            if sharers.last() != Some(&index) {
+                sharers.push(index);
+            }
+        }
+    }
+    let disks = by_disk
+        .into_iter()
+        .map(|(disk, targets)| (Some(disk), targets));
+    let file_systems = by_file_system.into_values().map(|targets| (None, targets));
+    disks
+        .chain(file_systems)
+        .filter(|(_, targets)| targets.len() > 1)
+        .map(|(disk, targets)| SharedDisk { targets, disk })
+        .collect()
 }
 
 #[cfg(test)]
@@ -73,5 +129,84 @@ mod tests {
                 .collect()
         };
         assert_eq!(names(&[place, place]), names(&[place]));
+    }
+
+    /// A machine with the disk `sdz`, its partition `sdz1`, and `sdy`; its root is on `sdz1`.
+    fn machine() -> (tempfile::TempDir, Roots) {
+        let directory = tempfile::tempdir().unwrap();
+        let roots = Roots {
+            sys: directory.path().join("sys"),
+            proc: directory.path().join("proc"),
+        };
+        let nodes = [("sdz", 0, false), ("sdz/sdz1", 1, true), ("sdy", 16, false)];
+        for (place, minor, is_partition) in nodes {
+            let node = roots.sys.join("devices").join(place);
+            std::fs::create_dir_all(&node).unwrap();
+            std::fs::write(node.join("dev"), format!("300:{minor}\n")).unwrap();
+            std::fs::write(node.join("size"), "2048\n").unwrap();
+            std::fs::write(node.join("ro"), "0\n").unwrap();
+            if is_partition {
+                std::fs::write(node.join("partition"), "1\n").unwrap();
+            }
+            let name = node.file_name().unwrap().to_str().unwrap().to_owned();
+            for link in [
+                format!("dev/block/300:{minor}"),
+                format!("class/block/{name}"),
+            ] {
+                let link = roots.sys.join(link);
+                std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+                std::os::unix::fs::symlink(&node, link).unwrap();
+            }
+        }
+        std::fs::create_dir_all(roots.proc.join("self")).unwrap();
+        let root = "20 1 300:1 / / rw - ext4 /dev/sdz1 rw\n";
+        std::fs::write(roots.proc.join("self/mountinfo"), root).unwrap();
+        (directory, roots)
+    }
+
+    fn on_device(number: (u32, u32), kind: TargetKind) -> Target {
+        Target {
+            device: Some(number),
+            ..target(kind)
+        }
+    }
+
+    #[test]
+    fn two_directories_and_a_partition_share_their_disk_and_another_disk_does_not() {
+        let (directory, roots) = machine();
+        let scratch = on_device((300, 1), TargetKind::ScratchFile);
+        let [partition, other] =
+            [1, 16].map(|minor| on_device((300, minor), TargetKind::BlockDevice));
+        let here = Some(directory.path());
+        let targets = [
+            (&scratch, here),
+            (&other, None),
+            (&partition, None),
+            (&scratch, here),
+        ];
+        let shared = SharedDisk {
+            targets: vec![0, 2, 3],
+            disk: Some("sdz".to_owned()),
+        };
+        assert_eq!(shared_disks(targets, &roots), [shared]);
+        assert!(shared_disks(targets[..2].iter().copied(), &roots).is_empty());
+    }
+
+    #[test]
+    fn files_on_one_file_system_share_it_where_its_disks_are_not_known() {
+        let (directory, roots) = machine();
+        let root = "20 1 0:50 / / rw - overlay overlay rw\n";
+        std::fs::write(roots.proc.join("self/mountinfo"), root).unwrap();
+        let one = on_device((0, 50), TargetKind::ScratchFile);
+        let other = on_device((0, 51), TargetKind::ScratchFile);
+        let here = Some(directory.path());
+        let shared = SharedDisk {
+            targets: vec![0, 2],
+            disk: None,
+        };
+        assert_eq!(
+            shared_disks([(&one, here), (&other, here), (&one, here)], &roots),
+            [shared]
+        );
     }
 }

@@ -15,7 +15,7 @@ mod room;
 mod stop;
 
 pub use alongside::{Alongside, Idle, KernelMessage, System};
-pub use devices::devices_under;
+pub use devices::{SharedDisk, devices_under, shared_disks};
 pub use error::SessionError;
 pub use guard::{Permission, check_destroy, check_distinct, folder_of, inspect};
 pub use machines::{Machines, SimulatedDisk};

@@ -120,6 +120,36 @@ fn what_was_recorded_comes_back_byte_for_byte() {
 }
 
 #[test]
+fn what_an_earlier_store_has_left_behind_the_end_is_no_damage() {
+    let mut earlier = Image::new(2, 12, &["none"], false);
+    for round in 0..24_usize {
+        earlier.data(round % 2, 0, &noise(round as u64, 60_000), &[]);
+    }
+    earlier.end();
+    for count in 0..12 {
+        let mut image = earlier.recreated();
+        for round in 0..count {
+            let payload = noise(100 + round as u64, 50_000 + round * 1000);
+            image.data(round % 2, 0, &payload, &[]);
+        }
+        image.end();
+        let opened = image.open();
+        let (bytes, lost) = joined(&parts(&opened.scope(), 0, &Range::All));
+        assert_eq!(lost, []);
+        assert!(bytes == image.offered[0]);
+        let result = check(&opened);
+        assert_eq!(result.bad, [], "{count} appends");
+        assert!(result.ok);
+        // Its own end mark is missed all the same.
+        let put = image.puts.last().unwrap().clone();
+        image.members[put.member].bytes[put.offset_bytes + 100] ^= 1;
+        let result = check(&image.open());
+        let why: Vec<&str> = result.bad.iter().map(|bad| bad.why.as_str()).collect();
+        assert_eq!(why, ["the end mark is damaged"], "{count} appends");
+    }
+}
+
+#[test]
 fn every_range_of_bytes_begins_and_ends_where_it_was_asked_to() {
     let image = scattered(true);
     let opened = image.open();

@@ -9,8 +9,8 @@ use super::bytes::SharedBytes;
 use super::merge::Checked;
 use super::part::{HoleReason, Origin};
 use crate::format::{
-    BLOCK_BYTES, Place, SEAL_BYTES, Seal, marks_are_whole, marks_range, payload_range,
-    verify_payload,
+    BLOCK_BYTES, Descriptor, DescriptorError, Kind, Place, SEAL_BYTES, Seal, marks_are_whole,
+    marks_range, payload_range, verify_payload,
 };
 use crate::walk::{Found, Identity, Walk};
 use sustain_disk::error::Errno;
@@ -51,14 +51,33 @@ pub fn examine(identity: &Identity, slot: Slot<'_>) -> Vec<Checked> {
         .collect()
 }
 
-/// Where an append begins, on its member, of which nothing is left but its seal, behind all others
-/// of the slot.
-pub(super) fn headless_seal(identity: &Identity, slot: Slot<'_>) -> Option<u64> {
+/// What is left of an append whose descriptor is damaged: its seal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Headless {
+    /// Where the append begins on its member.
+    pub(super) offset_bytes: u64,
+    /// Its sequence, as the seal says.
+    pub(super) sequence: u64,
+    /// Its length, as the seal says.
+    pub(super) append_bytes: u32,
+}
+
+/// Seals behind all appends of a slot that end none of them. A seal does not say whose it is:
+/// behind an end there is nothing of the recording, and a whole descriptor that is not of this
+/// place makes its append that of an earlier store.
+pub(super) fn headless_seals(identity: &Identity, slot: Slot<'_>) -> Vec<Headless> {
     let mut walk = Walk::new(identity, slot.serial, slot.bytes);
-    let end = walk.by_ref().last()?.range.end;
-    let last_sequence = walk.last_sequence()?;
-    let blocks = slot.bytes.get(end..)?.chunks_exact(BLOCK_BYTES).enumerate();
-    blocks.skip(1).find_map(|(index, block)| {
+    let Some(last) = walk.by_ref().last() else {
+        return Vec::new();
+    };
+    if last.descriptor.kind == Kind::End {
+        return Vec::new();
+    }
+    let end = last.range.end;
+    let last_sequence = walk.last_sequence().unwrap_or(0);
+    let behind = slot.bytes.get(end..).unwrap_or_default();
+    let blocks = behind.chunks_exact(BLOCK_BYTES).enumerate().skip(1);
+    let headless = blocks.filter_map(|(index, block)| {
         let seal = Seal::decode(&block[BLOCK_BYTES - SEAL_BYTES..])?;
         let seal_end = end + (index + 1) * BLOCK_BYTES;
         let start = seal_end.checked_sub(seal.append_bytes as usize)?;
@@ -68,8 +87,18 @@ pub(super) fn headless_seal(identity: &Identity, slot: Slot<'_>) -> Option<u64> 
             slot_serial: slot.serial,
             slot_offset_bytes: start as u32,
         };
-        (is_next && start >= end).then(|| identity.geometry.offset_of(place))
-    })
+        let begins = slot.bytes.get(start..start + BLOCK_BYTES)?;
+        let is_damaged = matches!(
+            Descriptor::decode(begins),
+            Err(DescriptorError::NotADescriptor | DescriptorError::WrongChecksum)
+        );
+        (is_next && start >= end && is_damaged).then(|| Headless {
+            offset_bytes: identity.geometry.offset_of(place),
+            sequence: seal.sequence,
+            append_bytes: seal.append_bytes,
+        })
+    });
+    headless.collect()
 }
 
 fn check(found: Found, slot: Slot<'_>, slot_offset_bytes: u64) -> Checked {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use super::examine::{Slot, Unreadable, examine, headless_seal};
+use super::examine::{Headless, Slot, Unreadable, examine, headless_seals};
 use super::merge::{Checked, Contradiction, Elsewhere, Merge, Ready, Wanted};
 use super::part::{Origin, Part};
 use super::pump::{MemberReads, Pump, Window};
@@ -47,7 +47,7 @@ pub struct Parts {
     /// What was found since the last [`Parts::take_found`], if somebody wants to know.
     found: Option<Vec<(usize, Arc<Origin>, bool)>>,
     /// Seals behind a member's last append that end none, likewise.
-    headless: Vec<(usize, u64)>,
+    headless: Vec<(usize, Headless)>,
 }
 
 impl Parts {
@@ -103,9 +103,9 @@ impl Parts {
         self.found.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Where a seal lies behind the last append of a member that ends no append that was found: the
-    /// member's index in the scope, and the byte of it where that seal's append begins.
-    pub(super) fn headless(&self) -> &[(usize, u64)] {
+    /// Seals behind the last append of a member that end no append that was found, with the
+    /// member's index in the scope.
+    pub(super) fn headless(&self) -> &[(usize, Headless)] {
         &self.headless
     }
 
@@ -170,9 +170,8 @@ impl Parts {
                 };
                 let recording_id = self.scope.recording_id;
                 if self.found.is_some() && slot.serial + 1 == of_scope.slots.end {
-                    let headless = headless_seal(&of_scope.identity, slot);
-                    self.headless
-                        .extend(headless.map(|offset| (member, offset)));
+                    let headless = headless_seals(&of_scope.identity, slot).into_iter();
+                    self.headless.extend(headless.map(|one| (member, one)));
                 }
                 let found = examine(&of_scope.identity, slot)
                     .into_iter()

@@ -259,8 +259,8 @@ fn check_recording(
     for (member, origin, is_whole) in parts.take_found() {
         account.found(member, &origin, is_whole);
     }
-    for (member, offset_bytes) in parts.headless() {
-        account.headless(*member, *offset_bytes);
+    for (member, headless) in parts.headless() {
+        account.headless(*member, *headless);
     }
     account.contradictions(parts.contradictions());
     result.checked_bytes += parts.read_bytes();

@@ -54,13 +54,26 @@ pub struct Image {
 
 impl Image {
     pub fn new(member_count: usize, slots: u64, framings: &[&'static str], is_ring: bool) -> Image {
-        let store = Uuid::from_u128(7);
+        let first_and_last = SLOT_BYTES as usize + 128 * 1024;
+        let empty = vec![0; first_and_last + slots as usize * SLOT_BYTES as usize];
+        Image::over(vec![empty; member_count], 7, framings, is_ring)
+    }
+
+    /// A new store over the members of this one, whose appends it has not wiped.
+    pub fn recreated(&self) -> Image {
+        let members = self.members.iter().map(|member| member.bytes.clone());
+        Image::over(members.collect(), 8, &self.framings, self.is_ring)
+    }
+
+    fn over(members: Vec<Vec<u8>>, store: u128, framings: &[&'static str], is_ring: bool) -> Image {
+        let store = Uuid::from_u128(store);
+        let member_count = members.len();
         let ids: Vec<Uuid> = (0..member_count as u128)
-            .map(|n| Uuid::from_u128(100 + n))
+            .map(|n| Uuid::from_u128(100 * store.as_u128() + n))
             .collect();
-        let first_and_last = u64::from(SLOT_BYTES) + 128 * 1024;
-        let capacity_bytes = first_and_last + slots * u64::from(SLOT_BYTES);
-        let members = ids.iter().enumerate().map(|(index, id)| {
+        let members = members.into_iter().zip(&ids).enumerate();
+        let members = members.map(|(index, (mut bytes, id))| {
+            let capacity_bytes = bytes.len() as u64;
             let superblock = Superblock {
                 store,
                 member: *id,
@@ -72,7 +85,6 @@ impl Image {
                 is_prewritten: false,
                 slots_begun: 0,
             };
-            let mut bytes = vec![0; capacity_bytes as usize];
             for (copy, at) in superblock
                 .geometry
                 .superblock_offsets()

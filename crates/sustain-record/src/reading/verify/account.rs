@@ -7,6 +7,7 @@ use super::torn::{Torn, TornUnlisted, divide, goes_on, is_crashed, is_recovered,
 use super::{BAD_MAX, Bad, VerifiedRecording, VerifiedStream};
 use crate::format::{EndNote, Geometry, Kind, Place, Position};
 use crate::opening::Recording;
+use crate::reading::examine::Headless;
 use crate::reading::merge::Contradiction;
 use crate::reading::part::{HoleReason, Origin, Part};
 use crate::reading::scope::Scope;
@@ -60,6 +61,10 @@ pub(super) struct Account<'a> {
     torn_unlisted: TornUnlisted,
     /// Appends without a seal, or with damaged marks, that were told already.
     told: Option<(usize, u64)>,
+    /// Sequence and length of the end marks that were found.
+    ends: Vec<(u64, u32)>,
+    /// Members of the scope whose end mark was told to be damaged.
+    headless_told: BTreeSet<usize>,
 }
 
 /// What the check of one recording has found.
@@ -117,6 +122,8 @@ impl<'a> Account<'a> {
             torn: Vec::new(),
             torn_unlisted: TornUnlisted::default(),
             told: None,
+            ends: Vec::new(),
+            headless_told: BTreeSet::new(),
         }
     }
 
@@ -133,6 +140,10 @@ impl<'a> Account<'a> {
             let why = "what the start or the end says is damaged".to_owned();
             let bad = self.bad_of(Some(index), Some(origin.offset_bytes), None, why);
             self.flaw_or_torn(bad, Some((member, descriptor.sequence)));
+        }
+        if descriptor.kind == Kind::End {
+            self.ends
+                .push((descriptor.sequence, descriptor.append_bytes));
         }
         let on_member = &mut self.members[member];
         if descriptor.kind == Kind::Start {
@@ -174,15 +185,21 @@ impl<'a> Account<'a> {
     }
 
     /// On a member a whole seal lies behind its last append of the recording, and nothing that it
-    /// ends: of data the next append would tell, so it was the end mark. After a crash anything may
-    /// lie there.
-    pub(super) fn headless(&mut self, member: usize, offset_bytes: u64) {
-        if is_crashed(self.recording) {
+    /// ends. It is the end mark's if it fits those of the other members, which say the same and
+    /// follow each other; else an earlier store has left it. After a crash anything may lie there.
+    pub(super) fn headless(&mut self, member: usize, headless: Headless) {
+        let members = self.members.len() as u64;
+        let fits = |end: &(u64, u32)| {
+            end.0.abs_diff(headless.sequence) < members && end.1 == headless.append_bytes
+        };
+        let is_told = self.headless_told.contains(&member);
+        if is_told || is_crashed(self.recording) || !self.ends.iter().any(fits) {
             return;
         }
+        self.headless_told.insert(member);
         let (index, _) = self.names.in_scope[member];
         let why = "the end mark is damaged".to_owned();
-        let bad = self.bad_of(Some(index), Some(offset_bytes), None, why);
+        let bad = self.bad_of(Some(index), Some(headless.offset_bytes), None, why);
         self.flaw(bad);
     }
 

@@ -4,8 +4,9 @@ use sustain_disk::driver::Ending;
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::{IntervalRule, Meter, mark_shared};
-use sustain_disk::target::TargetKind;
+use sustain_disk::target::{Direction, TargetKind};
 
+use crate::backlog;
 use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
 use crate::effect::result::EffectResult;
 use crate::figures::{burst_of, intervals, latency, seconds, target_error};
@@ -79,9 +80,14 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
     );
     notes.extend(remark(plan));
     notes.extend(in_memory(&host));
+    let facts = plan_facts(plan, session, &outcome, threads, conclusion.started_unix_s);
+    notes.extend(backlog::not_seen(&facts, &host, &targets));
+    let effect = conclusion
+        .effect
+        .map(|effect| with_backlog_not_seen(effect, session, &host));
     MeasureResult {
         schema: MEASURE_SCHEMA.to_owned(),
-        plan: plan_facts(plan, session, &outcome, threads, conclusion.started_unix_s),
+        plan: facts,
         host,
         targets,
         total,
@@ -93,8 +99,23 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         recommendation,
         stalls: stalls(session, &outcome),
         system: conclusion.system,
-        effect: conclusion.effect,
+        effect,
         notes,
+    }
+}
+
+/// The effect of the load, and that it did not build up more than memory holds, if so.
+fn with_backlog_not_seen(effect: EffectResult, session: &Session, host: &Host) -> EffectResult {
+    let sizes = session.targets.iter().map(|target| target.size_bytes);
+    let size_bytes = sizes.fold(0, u64::saturating_add);
+    let writes = session.direction == Direction::Write;
+    let mut paths = effect.paths.iter().filter(|_| writes);
+    let why = paths.find_map(|path| backlog::not_in_effect(path, size_bytes, host));
+    let mut unmeasured = effect.unmeasured;
+    unmeasured.extend(why);
+    EffectResult {
+        unmeasured,
+        ..effect
     }
 }
 
@@ -200,8 +221,8 @@ fn unknown_through_memory(rate_bytes_per_s: f64) -> Sustained {
         rate_bytes_per_s,
         ci95_bytes_per_s: [rate_bytes_per_s; 2],
         from_s: 0.0,
-        why: "through the page cache, what completes is in memory; this is the rate with the \
-              closing flush"
+        why: "through the page cache, what completes is in memory; this is the rate with all \
+              flushes"
             .to_owned(),
     }
 }
@@ -293,6 +314,8 @@ fn total(
         all_active_bytes_per_s: match targets {
             // One target is always active alone.
             [only] => Some(only.rate_bytes_per_s),
+            // When the bytes of each reached its disk is not known.
+            _ if writes_buffered(plan, session) => None,
             _ => active.last().map(|last| active_bytes as f64 / last.end_s),
         },
         sum_bytes_per_s: targets.iter().map(|target| target.rate_bytes_per_s).sum(),

@@ -13,6 +13,7 @@ use sustain_disk::engine::{Completion, Operation, Request, Vector, Vectors};
 use sustain_disk::layout::{Piece, Placement};
 use sustain_session::Stop;
 
+use crate::lap::{Before, LapEnd};
 use crate::pacer::Pacer;
 
 /// How long a wait for a slow source may keep a queue from seeing that the run is to end.
@@ -76,6 +77,8 @@ pub struct Lane {
     pub position_bytes: u64,
     /// Whether the stream starts again at 0 when it has reached its end.
     pub wraps: bool,
+    /// What it waits for then.
+    pub lap_end: LapEnd,
     /// Whether a last record that is shorter is wanted too: when every byte must be written.
     pub takes_rest: bool,
     /// Bytes still to be handed out, if bounded.
@@ -109,6 +112,25 @@ pub struct MeasureFeed {
     pub phase_stop: PhaseStop,
     /// For cutting records into pieces without allocating.
     pub scratch: Vec<Piece>,
+    /// Whether a stream that waits for the end of its lap should be asked.
+    pub has_ended_lap: bool,
+}
+
+impl Lane {
+    /// Goes back to the start, once what comes before that has been done.
+    fn end_lap(&mut self, now: Timestamp) -> Result<(), Next> {
+        match self.lap_end.next(&self.targets) {
+            Before::NextLap => {
+                self.position_bytes = 0;
+                Ok(())
+            }
+            Before::Flush(target) => {
+                self.lap_end.begun();
+                Err(Next::Request(Request::flush(target)))
+            }
+            Before::Completion => Err(Next::WaitUntil(now + LOOK_NS)),
+        }
+    }
 }
 
 impl MeasureFeed {
@@ -135,7 +157,7 @@ impl MeasureFeed {
             if lane.takes_rest && lane.position_bytes < size_bytes {
                 length_bytes = size_bytes - lane.position_bytes;
             } else if lane.wraps {
-                lane.position_bytes = 0;
+                lane.end_lap(now)?;
             } else {
                 return Err(Next::Done(Ending::EndOfDevice));
             }
@@ -168,7 +190,8 @@ impl MeasureFeed {
         if let Some(data) = &mut self.data {
             data.renew(&mut buffer.bytes_mut()[..length]);
         }
-        let lane = &self.lanes[queue];
+        let lane = &mut self.lanes[queue];
+        lane.lap_end.begun();
         Request {
             target: lane.targets[piece.member],
             operation: self.operation,
@@ -194,7 +217,12 @@ impl Feed for MeasureFeed {
         }
     }
 
+    fn has_news(&mut self, _now: Timestamp) -> bool {
+        std::mem::take(&mut self.has_ended_lap)
+    }
+
     fn complete(&mut self, queue: usize, completion: Completion) {
+        self.has_ended_lap |= self.lanes[queue].lap_end.done();
         let moved = completion.bytes;
         let wanted = completion.request.vectors.len_bytes();
         if let Vectors::One(vector) = completion.request.vectors {

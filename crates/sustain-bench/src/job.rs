@@ -19,6 +19,7 @@ use sustain_session::Stop;
 
 use crate::event::Phase;
 use crate::feed::{Lane, MeasureFeed, PhaseStop};
+use crate::lap::{Flushing, LapEnd};
 use crate::pacer::Pacer;
 use crate::session::{OpenTarget, Session};
 use crate::setup::{DriverOutcome, PhaseSetup, REPORT_EVERY_NS};
@@ -194,7 +195,27 @@ impl Job<'_> {
             user_stop: self.user_stop.clone(),
             phase_stop: self.phase_stop.clone(),
             scratch: Vec::new(),
+            has_ended_lap: false,
         })
+    }
+
+    /// What a stream over these targets, in the driver's order, waits for before it goes over them
+    /// again.
+    fn lap_end(&self, targets: &[usize]) -> LapEnd {
+        if self.setup.path != DataPath::Buffered {
+            return LapEnd::Nothing;
+        }
+        match self.setup.operation {
+            // A source that does not wait would be held up by what no recorder does; whether such a
+            // rate was held is not decided then.
+            Operation::Write if self.setup.rate_bytes_per_s.is_some() => LapEnd::Nothing,
+            Operation::Write => LapEnd::Flushed(Flushing::default()),
+            Operation::Read | Operation::Flush => {
+                let opened =
+                    |target: &usize| self.target(self.members[*target]).target.file.clone();
+                LapEnd::Forgotten(targets.iter().filter_map(opened).collect())
+            }
+        }
     }
 
     fn lanes(&self) -> Vec<Lane> {
@@ -209,6 +230,7 @@ impl Job<'_> {
                 .setup
                 .bytes
                 .map(|bytes| bytes.saturating_mul(targets.len() as u64)),
+            lap_end: self.lap_end(&targets),
             targets,
             placement,
             position_bytes: self.setup.positions_bytes[member],

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod backlog;
 mod collect;
 pub mod compare;
 mod conclude;
@@ -18,6 +19,7 @@ mod figures;
 mod flush;
 mod job;
 pub mod judge;
+mod lap;
 mod pacer;
 mod phase;
 pub mod plan;

@@ -111,7 +111,9 @@ fn buffered(plan: &Plan, session: &Session, system: &System) -> Option<String> {
     }
     if session.direction == Direction::Read {
         return Some(
-            "buffered: what is read a second time may come from memory, not from the disk"
+            "buffered: memory was asked to forget the data before each time it was read; what \
+             another program uses there, or what a host has cached, may come from memory all the \
+             same"
                 .to_owned(),
         );
     }
@@ -125,9 +127,15 @@ fn buffered(plan: &Plan, session: &Session, system: &System) -> Option<String> {
                 .unwrap_or(0),
         )
     };
+    // A source that does not wait is not held up by a flush at the end of each lap.
+    let before = if plan.rate_bytes_per_s.is_some() {
+        ""
+    } else {
+        "what was written was flushed before it was written over, and "
+    };
     Some(format!(
-        "buffered: the closing flush is inside the time; single intervals are of memory and disk \
-         together; up to {} were dirty and {} in writeback",
+        "buffered: {before}the closing flush is inside the time; single intervals are of memory and \
+         disk together; up to {} were dirty and {} in writeback",
         most(|memory| memory.dirty_bytes),
         most(|memory| memory.writeback_bytes)
     ))

@@ -121,6 +121,8 @@ impl Stage<'_> {
     pub(crate) fn setup_by(&self, path: DataPath, threads: u32) -> PhaseSetup {
         let plan = self.plan;
         let targets: Vec<usize> = (0..self.session.targets.len()).collect();
+        let is_written_through_memory =
+            path == DataPath::Buffered && self.operation() == Operation::Write;
         PhaseSetup {
             phase: Phase::Measure,
             positions_bytes: targets
@@ -136,7 +138,7 @@ impl Stage<'_> {
             path,
             threads,
             layout: plan.layout,
-            flush_at_end: path == DataPath::Buffered && self.operation() == Operation::Write,
+            flush_at_end: is_written_through_memory,
             interval: plan.interval,
             time_ns: plan.time_ns,
             bytes: plan.bytes,
@@ -145,7 +147,8 @@ impl Stage<'_> {
             data_seed: plan.seed,
             extent_bytes: None,
             wraps: None,
-            until_steady: plan.until_steady,
+            // What completes in memory says nothing of when the disk is steady.
+            until_steady: plan.until_steady && !is_written_through_memory,
             may_start_anew: false,
             dummy: None,
         }
@@ -156,6 +159,10 @@ impl Stage<'_> {
         setup: &PhaseSetup,
         observer: &mut Observer<'_>,
     ) -> Result<(PhaseOutcome, Timestamp), Error> {
+        if setup.path == DataPath::Buffered && setup.operation == Operation::Read {
+            // What a copy has just left in memory would be read from there.
+            sync_and_forget(self.session);
+        }
         let mut started = self.session.clock.now();
         let alongside = &mut *self.alongside;
         let mut tick = |start: Timestamp, now: Timestamp| {
@@ -251,6 +258,17 @@ pub(crate) fn forget_cached(session: &Session) {
             let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
         }
     }
+}
+
+/// The same of what others may have written, and which is not on the disk yet: the kernel only lets
+/// go of what is.
+fn sync_and_forget(session: &Session) {
+    for target in &session.targets {
+        if let Some(file) = &target.target.file {
+            let _ = rustix::fs::fdatasync(file);
+        }
+    }
+    forget_cached(session);
 }
 
 /// After how many bytes a target comes back to its start.

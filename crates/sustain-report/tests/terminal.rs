@@ -43,6 +43,22 @@ fn recommendation_that_did_not_hold_or_was_not_tried() {
 }
 
 #[test]
+fn through_the_page_cache_the_rate_is_that_with_flushes_and_a_full_memory_is_missing() {
+    let buffered = |result: &mut MeasureResult| {
+        result.plan.path = "buffered".to_owned();
+        result.recommendation = None;
+        result.total.sustained.reached = false;
+    };
+    insta::assert_snapshot!(said(sample::one_target(), |result| {
+        buffered(result);
+        result.targets[0].kind = "file".to_owned();
+        result.targets[0].distinct_bytes = 1500 << 20;
+    }), @"writes 1.75 GB/s through the page cache, with all flushes; what may be recorded is told by --path direct; worst stall 41.2 ms; the file of 1500 MiB fits into the memory of 63 GiB, so a backlog larger than memory did not build up: --size 128GiB --time 2m shows the disk under a full cache");
+    // 77 GB were written, and 67 GB are the memory.
+    insta::assert_snapshot!(said(sample::one_target(), buffered), @"writes 1.75 GB/s through the page cache, with all flushes; what may be recorded is told by --path direct; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+}
+
+#[test]
 fn no_rate_fits_the_buffer() {
     let said = said(sample::one_target(), |result| result.recommendation = None);
     insta::assert_snapshot!(said, @"writes 1.75 GB/s steadily (± 17.5 MB/s), but no rate can be recommended with a 512 MiB buffer; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");

@@ -17,6 +17,16 @@ impl Throttles {
     /// One in which writes of a device go at this rate; `None`, with the reason printed, where that
     /// cannot be had.
     pub fn writes(device: &str, bytes_per_s: u64) -> Option<Throttles> {
+        Throttles::on(device, "write_bps_device", bytes_per_s)
+    }
+
+    /// The same of reads.
+    #[allow(dead_code, reason = "not every test that throttles reads")]
+    pub fn reads(device: &str, bytes_per_s: u64) -> Option<Throttles> {
+        Throttles::on(device, "read_bps_device", bytes_per_s)
+    }
+
+    fn on(device: &str, what: &str, bytes_per_s: u64) -> Option<Throttles> {
         if !is_root() {
             skip("control groups need root");
             return None;
@@ -27,7 +37,7 @@ impl Throttles {
         let made = std::fs::create_dir(&group).and_then(|()| {
             let throttles = Throttles { group };
             let number = std::fs::read_to_string(format!("/sys/block/{name}/dev"))?;
-            let file = throttles.group.join("blkio.throttle.write_bps_device");
+            let file = throttles.group.join(format!("blkio.throttle.{what}"));
             std::fs::write(file, format!("{} {bytes_per_s}", number.trim()))?;
             Ok(throttles)
         });

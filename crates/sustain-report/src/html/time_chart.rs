@@ -54,6 +54,12 @@ fn caption(result: &MeasureResult, moments: &[Moment]) -> String {
          the window judged steady. Orange: the burst before it. A stall is a stretch without a \
          completion although requests were in flight; a diamond had company on another target. ",
     );
+    if result.plan.path == "buffered" {
+        words.push_str(
+            "Through the page cache an interval is of memory and disk together, and its rate is no \
+             disk's; the run's rate, with all flushes, is. ",
+        );
+    }
     if !moments.is_empty() {
         words.push_str("Grey: before and after the run. Memory below 1 MiB is drawn at 1 MiB. ");
     }

@@ -3,6 +3,7 @@
 
 use super::without_controls;
 use crate::format::{latency, memory, rate, size, stretch};
+use sustain_bench::backlog::backlog_not_seen;
 use sustain_bench::result::{MeasureResult, Recommendation, TargetError, TargetResult, Total};
 
 /// Runs shorter than this cannot be judged steady.
@@ -34,13 +35,17 @@ pub fn sentence(result: &MeasureResult) -> String {
     clauses.extend(rates_apart(result));
     clauses.extend(worst_stall(result));
     if !no_disk {
-        clauses.extend(not_seen(result));
+        clauses.extend(backlog_not_seen(result).or_else(|| not_seen(result)));
     }
     clauses.join("; ")
 }
 
 fn reads(result: &MeasureResult) -> bool {
     result.plan.direction == "read"
+}
+
+fn writes_buffered(result: &MeasureResult) -> bool {
+    result.plan.path == "buffered" && !reads(result)
 }
 
 fn verb_done(result: &MeasureResult) -> &'static str {
@@ -100,6 +105,13 @@ fn answer(result: &MeasureResult) -> String {
         return held(result, rate_bytes_per_s);
     }
     let sustained = &result.total.sustained;
+    if writes_buffered(result) {
+        return format!(
+            "writes {} through the page cache, with all flushes; what may be recorded is told by \
+             --path direct",
+            rate(sustained.rate_bytes_per_s)
+        );
+    }
     if !sustained.reached {
         let did = if reads(result) { "read" } else { "wrote" };
         return format!(

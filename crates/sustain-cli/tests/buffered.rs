@@ -1,0 +1,102 @@
+//! `sustain measure --path buffered` on a loop device that the kernel holds back: no figure of memory
+//! is shown as the device's. Skipped, with the reason, where that cannot be had.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on should stop where it is, and may say why"
+)]
+
+#[allow(dead_code, reason = "it is made for the tests of the guard")]
+#[path = "guard/devices.rs"]
+mod devices;
+mod support;
+#[path = "support/throttles.rs"]
+mod throttles;
+
+use serde_json::Value;
+
+use devices::Disk;
+use support::{assert_valid, json_of, number, ran};
+use throttles::Throttles;
+
+const MIB: u64 = 1 << 20;
+const HELD_TO_BYTES_PER_S: u64 = 32_000_000;
+/// What a throttle lets through at once when it has been idle.
+const LET_THROUGH_AT_ONCE: f64 = 1.3;
+
+/// 2 s through the page cache over 16 MiB, which the device needs half a second for.
+fn run(disk: &Disk, throttle: &Throttles, direction: &[&str]) -> Value {
+    let flags = [
+        "--path", "buffered", "--size", "16MiB", "--time", "2s", "--json", "json",
+    ];
+    let all = [&["measure", disk.name(), "--no-confirm"], direction, &flags].concat();
+    let command = disk.place.command(&all);
+    let output = throttle.around(&command).output().unwrap();
+    ran(output).expect(0);
+    let result = json_of(&disk.place.read("json"));
+    assert_valid(&result);
+    result
+}
+
+fn assert_of_the_device(result: &Value) {
+    let most = HELD_TO_BYTES_PER_S as f64 * LET_THROUGH_AT_ONCE;
+    let (total, target) = (&result["total"], &result["targets"][0]);
+    for rate in [
+        &total["wall_clock_bytes_per_s"],
+        &total["sum_bytes_per_s"],
+        &total["all_active_bytes_per_s"],
+        &total["sustained"]["rate_bytes_per_s"],
+        &target["rate_bytes_per_s"],
+        &target["sustained"]["rate_bytes_per_s"],
+    ] {
+        assert!(
+            number(rate) < most,
+            "{rate} of a device held back: {total:#}"
+        );
+    }
+}
+
+#[test]
+fn what_is_written_over_in_memory_does_not_count_as_written() {
+    let Some(disk) = Disk::new(64 * MIB) else {
+        return;
+    };
+    let Some(throttle) = Throttles::writes(disk.name(), HELD_TO_BYTES_PER_S) else {
+        return;
+    };
+    let result = run(&disk, &throttle, &["--write", "--destroy", disk.name()]);
+    assert!(number(&result["targets"][0]["laps"]) > 1.0, "{result:#}");
+    assert_of_the_device(&result);
+    assert_eq!(result["recommendation"], Value::Null);
+    assert_eq!(result["total"]["burst"], Value::Null);
+    let notes = result["notes"].to_string();
+    assert!(
+        notes.contains("flushed before it was written over"),
+        "{notes}"
+    );
+    assert!(
+        notes.contains("the 16 MiB written fit into the memory of"),
+        "{notes}"
+    );
+    assert!(
+        notes.contains("shows the disk under a full cache"),
+        "{notes}"
+    );
+}
+
+#[test]
+fn what_is_read_again_comes_from_the_device() {
+    let Some(disk) = Disk::new(64 * MIB) else {
+        return;
+    };
+    let Some(throttle) = Throttles::reads(disk.name(), HELD_TO_BYTES_PER_S) else {
+        return;
+    };
+    // Memory has it all before the run begins.
+    let held = std::fs::read(disk.name()).unwrap();
+    assert_eq!(held.len() as u64, 64 * MIB);
+    let result = run(&disk, &throttle, &["--read"]);
+    assert!(number(&result["targets"][0]["laps"]) > 1.0, "{result:#}");
+    assert_of_the_device(&result);
+}

@@ -5,6 +5,7 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::{IntervalRule, Meter, mark_shared};
 use sustain_disk::target::{Direction, TargetKind};
+use sustain_session::others_words;
 
 use crate::backlog;
 use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
@@ -72,6 +73,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         .collect();
     let total = total(plan, session, &outcome, &targets);
     let mut notes = session.notes.clone();
+    notes.extend(others_words(&conclusion.system.others));
     notes.extend(remarks(plan, session, &outcome, &total, &conclusion.system));
     notes.extend(long_flush(&targets));
     notes.extend(

@@ -9,7 +9,7 @@ use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_host::{FileSystem, Roots};
-use sustain_session::{Alongside, Idle, Stop, devices_under};
+use sustain_session::{Alongside, Idle, Stop, counted_once, devices_under};
 
 use crate::effect;
 use crate::error::MeasureError;
@@ -53,7 +53,7 @@ pub(crate) fn on_stage<E: Told, T>(
     let clock = session.clock.clone();
     let result = beside(&clock, observer, |observer| {
         let host = host(session, roots);
-        let mut alongside = Alongside::start(roots, &clock, &host.devices);
+        let mut alongside = Alongside::start(roots, &clock, &host.devices, once(session, roots));
         let unreadable = alongside.unreadable().map(str::to_owned);
         for note in session.notes.iter().cloned().chain(unreadable) {
             observer(E::note(note));
@@ -274,6 +274,13 @@ fn sync_and_forget(session: &Session) {
 /// After how many bytes a target comes back to its start.
 fn lap_bytes(target: &OpenTarget) -> Option<u64> {
     (target.wraps && target.target.kind != TargetKind::Null).then_some(target.size_bytes)
+}
+
+/// The devices whose counters see what is driven to the targets just once.
+fn once(session: &Session, roots: &Roots) -> Vec<String> {
+    let places = session.targets.iter();
+    let places = places.map(|target| (&target.target, target.path.as_deref()));
+    counted_once(places, roots)
 }
 
 /// The machine, and the disks under the targets.

@@ -87,6 +87,14 @@ pub struct Sample {
     pub process_user_cpu_s: f64,
     /// Our own process in the kernel, processor seconds since the last sample.
     pub process_system_cpu_s: f64,
+    /// What our own process had read from storage since the last sample, on all devices together;
+    /// `None` where the kernel does not count it. NVMe commands past the block layer do not count.
+    #[serde(default)]
+    pub process_read_bytes: Option<u64>,
+    /// Likewise what it wrote; through the page cache when it is put there, not when it is written
+    /// back.
+    #[serde(default)]
+    pub process_written_bytes: Option<u64>,
     /// Our own threads that now live; empty unless asked for.
     pub threads: Vec<ThreadSample>,
     /// Memory.
@@ -117,6 +125,8 @@ struct Counters {
     /// user, system, iowait, idle, irq, steal
     cpu_ticks: [u64; 6],
     process_ticks: (u64, u64),
+    /// read, written
+    process_bytes: Option<(u64, u64)>,
     threads: BTreeMap<String, (String, u64)>,
     devices: BTreeMap<String, DeviceCounters>,
 }
@@ -201,11 +211,18 @@ impl Sampler {
             now.process_ticks.0.saturating_sub(last.process_ticks.0),
             now.process_ticks.1.saturating_sub(last.process_ticks.1),
         ];
+        let moved = last.process_bytes.zip(now.process_bytes);
+        let moved = moved.map(|(before, now)| {
+            let (read, written) = (now.0.saturating_sub(before.0), now.1);
+            (read, written.saturating_sub(before.1))
+        });
         Ok(Sample {
             time_s,
             cpu: cpu_shares(&last.cpu_ticks, &now.cpu_ticks),
             process_user_cpu_s: seconds(user),
             process_system_cpu_s: seconds(system),
+            process_read_bytes: moved.map(|(read, _)| read),
+            process_written_bytes: moved.map(|(_, written)| written),
             threads,
             memory,
             devices,
@@ -240,6 +257,7 @@ impl Counters {
             } else {
                 BTreeMap::new()
             },
+            process_bytes: None,
             devices: BTreeMap::new(),
         };
         if watched.is_empty() {
@@ -259,6 +277,8 @@ impl Counters {
                 counters.devices.insert(disk.name, device);
             }
         }
+        // After the disks' counters: what they have seen of ours has then been counted here, too.
+        counters.process_bytes = process_bytes(roots);
         Ok(counters)
     }
 }
@@ -311,6 +331,16 @@ fn cpu_shares(before: &[u64; 6], now: &[u64; 6]) -> Option<CpuShares> {
 fn process_stat(path: &Path) -> Result<(String, (u64, u64)), HostError> {
     let stat = parse_file(path, |bytes| procfs::process::Stat::from_read(bytes))?;
     Ok((stat.comm, (stat.utime, stat.stime)))
+}
+
+/// What our own process has read and written so far; not every kernel counts it.
+fn process_bytes(roots: &Roots) -> Option<(u64, u64)> {
+    let text = read_text(&roots.proc.join("self/io")).ok()?;
+    let field = |name: &str| {
+        let mut fields = text.lines().filter_map(|line| line.split_once(": "));
+        fields.find(|(found, _)| *found == name)?.1.parse().ok()
+    };
+    Some((field("read_bytes")?, field("write_bytes")?))
 }
 
 fn read_threads(roots: &Roots) -> Result<BTreeMap<String, (String, u64)>, HostError> {
@@ -387,6 +417,14 @@ mod tests {
             format!("7 ({name}) R 1 1 1 0 -1 0 0 0 0 0 {user} {system} {rest} 27 28 29 30 31\n")
         };
         host.write_proc("self/stat", &line("sustain (x)", user, system));
+        host.write_proc(
+            "self/io",
+            &format!(
+                "rchar: 1\nread_bytes: {}\nwrite_bytes: {}\n",
+                user * 512,
+                system * 4096
+            ),
+        );
         host.write_proc("self/task/7/stat", &line("main", user, 0));
         host.write_proc("self/task/8/stat", &line("driver 0", 0, system));
         host.write_proc("diskstats", disk);
@@ -433,6 +471,8 @@ mod tests {
         assert_close(cpu.steal_percent, 0.0);
         assert_close(sample.process_user_cpu_s, 1.0);
         assert_close(sample.process_system_cpu_s, 0.5);
+        assert_eq!(sample.process_read_bytes, Some(ticks * 512));
+        assert_eq!(sample.process_written_bytes, Some(ticks / 2 * 4096));
         let threads: Vec<_> = sample
             .threads
             .iter()

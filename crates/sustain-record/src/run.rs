@@ -12,7 +12,7 @@ use std::time::Duration;
 use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::error::Errno;
 use sustain_host::Roots;
-use sustain_session::{Alongside, Stop, check_memory, devices_under};
+use sustain_session::{Alongside, Stop, check_memory, counted_once, devices_under};
 
 use crate::error::RecordError;
 use crate::recorder::{
@@ -121,14 +121,15 @@ pub fn record(
         rehearse(plan, has_room, observer);
         return Ok(None);
     }
-    let targets = store.members.iter().map(|member| {
-        let path = Path::new(&member.name);
-        (&member.target, Some(path))
-    });
+    let targets = || {
+        let members = store.members.iter();
+        members.map(|member| (&member.target, Some(Path::new(&member.name))))
+    };
     let clock = store.clock().clone();
-    let devices = devices_under(targets, roots);
+    let devices = devices_under(targets(), roots);
+    let once = counted_once(targets(), roots);
     let host = host::host(&store, &devices, roots);
-    let mut alongside = Alongside::start(roots, &clock, &devices);
+    let mut alongside = Alongside::start(roots, &clock, &devices, once);
     if let Some(why) = alongside.unreadable() {
         notes.push(format!("the kernel's log cannot be read: {why}"));
     }
@@ -269,6 +270,7 @@ impl Watched<'_> {
             alongside.tick(self.clock.now());
             let standing = Standing {
                 time_s: self.clock.now().since_s(self.start),
+                others_bytes_per_s: alongside.others_bytes_per_s(),
                 ..standing
             };
             samples.take(&standing, false);

@@ -25,6 +25,8 @@ pub struct StatusLine {
     pub longest_write_ns: u64,
     /// `source`, `members`, or the name of a member that is much slower than the others.
     pub limited_by: String,
+    /// How fast others use the disks of the members now; null if nobody does or nobody can know.
+    pub others_bytes_per_s: Option<f64>,
 }
 
 /// How a stream stands.
@@ -61,6 +63,7 @@ impl StatusLine {
             buffer_fill: standing.buffer_fill,
             longest_write_ns: standing.longest_write_ns,
             limited_by: standing.limited_by.words().to_owned(),
+            others_bytes_per_s: standing.others_bytes_per_s,
         }
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sustain_disk::clock::{Clock, Timestamp};
 use sustain_host::{BlockDevice, KernelLog, Roots, Sample, Sampler};
 
+use crate::others::{Others, OthersWatch};
 use crate::stop::Stop;
 
 /// Time between two samples.
@@ -22,6 +23,9 @@ pub struct System {
     pub kernel_messages: Vec<KernelMessage>,
     /// Why the kernel log could not be read, if so.
     pub kernel_log_unreadable: Option<String>,
+    /// When others used the same disks, in order of time; empty if nobody did, or nobody can know.
+    #[serde(default)]
+    pub others: Vec<Others>,
 }
 
 /// A line of the kernel log, placed on the run's time axis.
@@ -48,6 +52,8 @@ pub struct Idle {
 pub struct Alongside {
     clock: Clock,
     sampler: Option<Sampler>,
+    sampled_at: Timestamp,
+    others: OthersWatch,
     log: Option<KernelLog>,
     log_names: Vec<String>,
     next_at: Timestamp,
@@ -57,15 +63,26 @@ pub struct Alongside {
 }
 
 impl Alongside {
-    /// Starts to watch the disks given. On a simulated machine there is nothing to watch.
-    pub fn start(roots: &Roots, clock: &Clock, devices: &[BlockDevice]) -> Alongside {
-        let names: Vec<String> = devices
-            .iter()
-            .map(|device| device.name().to_owned())
-            .collect();
+    /// Starts to watch the disks given; others are looked for on those of which `counted_once` has
+    /// the names. On a simulated machine there is nothing to watch.
+    pub fn start(
+        roots: &Roots,
+        clock: &Clock,
+        devices: &[BlockDevice],
+        counted_once: Vec<String>,
+    ) -> Alongside {
+        let names = devices.iter().map(|device| device.name().to_owned());
+        let mut names: Vec<String> = names.collect();
+        for name in &counted_once {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
         let mut alongside = Alongside {
             clock: clock.clone(),
             sampler: None,
+            sampled_at: clock.now(),
+            others: OthersWatch::new(counted_once),
             log: None,
             log_names: devices.iter().flat_map(BlockDevice::log_names).collect(),
             next_at: clock.now() + SAMPLE_EVERY_NS,
@@ -101,9 +118,16 @@ impl Alongside {
         if let Some(sampler) = &mut self.sampler
             && let Ok(sample) = sampler.sample(0.0)
         {
+            self.others.take(self.sampled_at, now, &sample);
+            self.sampled_at = now;
             self.samples.push((now, sample));
         }
         self.read_log(now);
+    }
+
+    /// How fast others use the disks now, if they do.
+    pub fn others_bytes_per_s(&self) -> Option<f64> {
+        self.others.rate_now_bytes_per_s()
     }
 
     fn read_log(&mut self, now: Timestamp) {
@@ -171,6 +195,7 @@ impl Alongside {
             samples,
             kernel_messages,
             kernel_log_unreadable: self.unreadable.take(),
+            others: self.others.finish(start),
         }
     }
 }
@@ -189,7 +214,7 @@ mod tests {
     #[test]
     fn in_virtual_time_there_is_nothing_to_watch_and_nothing_to_wait_for() {
         let clock = Clock::simulated();
-        let mut alongside = Alongside::start(&nowhere(), &clock, &[]);
+        let mut alongside = Alongside::start(&nowhere(), &clock, &[], Vec::new());
         assert_eq!(alongside.unreadable(), None);
         alongside.idle(2_000_000_000, &Stop::default(), &mut |idle| {
             panic!("{idle:?}")
@@ -203,14 +228,14 @@ mod tests {
     fn who_wants_to_end_need_not_wait_out_the_idle_time() {
         let stop = Stop::default();
         stop.interrupt();
-        let mut alongside = Alongside::start(&nowhere(), &Clock::Real, &[]);
+        let mut alongside = Alongside::start(&nowhere(), &Clock::Real, &[], Vec::new());
         alongside.idle(u64::MAX / 4, &stop, &mut |idle| panic!("{idle:?}"));
     }
 
     #[test]
     fn times_count_from_the_start_of_the_run_also_before_it() {
         let clock = Clock::simulated();
-        let mut alongside = Alongside::start(&nowhere(), &clock, &[]);
+        let mut alongside = Alongside::start(&nowhere(), &clock, &[], Vec::new());
         let line = |text: &str| sustain_host::KernelMessage {
             time_s_since_boot: 0.0,
             level: 3,

@@ -4,23 +4,27 @@
 #![forbid(unsafe_code)]
 
 mod alongside;
+mod counted_once;
 mod devices;
 mod error;
 mod guard;
 mod machines;
 mod name;
 mod open;
+mod others;
 mod passthrough;
 mod room;
 mod stop;
 
 pub use alongside::{Alongside, Idle, KernelMessage, System};
+pub use counted_once::counted_once;
 pub use devices::{SharedDisk, devices_under, shared_disks};
 pub use error::SessionError;
 pub use guard::{Permission, check_destroy, check_distinct, folder_of, inspect};
 pub use machines::{Machines, SimulatedDisk};
 pub use name::{TargetName, shell_argument};
 pub use open::{CreatedFiles, is_new, open_under_guard, rehearse_under_guard};
+pub use others::{Others, others_bytes_per_s, others_deeds, others_words};
 pub use passthrough::{block_device_of_generic, open_passthrough};
 pub use room::{Fitted, Growing, check_memory, fit_free_space, has_all_blocks};
 pub use stop::{Hold, Stop};

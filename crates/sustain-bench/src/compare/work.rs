@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use sustain_disk::units::{Rate, Size};
+use sustain_session::others_bytes_per_s;
 
 use crate::error::MeasureError;
 use crate::result::{MeasureResult, Plan, TargetResult};
@@ -218,6 +219,12 @@ fn troubles(a: &MeasureResult, b: &MeasureResult) -> Vec<String> {
         if result.total.tool_limited {
             notes.push(format!(
                 "in {side} this program had no CPU time left, so its rate is not the disks'"
+            ));
+        }
+        if let Some(rate) = others_bytes_per_s(&result.system.others) {
+            notes.push(format!(
+                "in {side} others used its disks, too, at {}: its figures are those of shared disks",
+                Rate(rate)
             ));
         }
         for target in &result.targets {

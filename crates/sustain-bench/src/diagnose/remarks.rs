@@ -2,6 +2,7 @@
 
 use sustain_disk::target::Direction;
 use sustain_disk::units::{Rate, Size};
+use sustain_session::others_words;
 
 use super::conclude::Diagnosed;
 use crate::collect::TOOL_SHARE;
@@ -50,7 +51,7 @@ fn not_seen(diagnosed: &Diagnosed<'_>) -> Option<String> {
 /// All of them, the gravest first.
 pub(super) fn notes(diagnosed: &Diagnosed<'_>) -> Vec<String> {
     let findings = &diagnosed.findings;
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = others_words(&diagnosed.system.others).into_iter().collect();
     if let Some(noisy) = findings.too_noisy {
         notes.push(format!(
             "readings differ by {:.1} % from run to run, and walls can be told up to {:.1} %: \

@@ -357,6 +357,8 @@ mod tests {
             cpu: None,
             process_user_cpu_s: 0.0,
             process_system_cpu_s: 0.0,
+            process_read_bytes: None,
+            process_written_bytes: None,
             threads: Vec::new(),
             memory: sustain_host::MemorySample {
                 dirty_bytes,

@@ -1,7 +1,7 @@
 //! From what was visited, the one document. Pure.
 
 use sustain_disk::target::Direction;
-use sustain_session::System;
+use sustain_session::{System, others_words};
 
 use super::failure::Failure;
 use super::fit::{Fit, Flag, fit};
@@ -41,7 +41,10 @@ impl Profiled<'_> {
                 .filter(|curve| !alone(curve))
                 .map(|curve| self.together(curve, &fits))
                 .collect(),
-            notes: self.notes(is_interrupted),
+            notes: others_words(&system.others)
+                .into_iter()
+                .chain(self.notes(is_interrupted))
+                .collect(),
             ended: if is_interrupted {
                 "interrupted"
             } else {

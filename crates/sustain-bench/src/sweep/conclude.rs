@@ -4,7 +4,7 @@
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Size;
-use sustain_session::System;
+use sustain_session::{System, others_words};
 
 use super::answer::{Answer, Cost, answers};
 use super::array::ArrayCost;
@@ -99,7 +99,10 @@ impl Swept<'_> {
             points: self.points(&judgement, &answers),
             left_out: left_out.map(|one| self.left_out(one)).collect(),
             measurements: self.measurements.clone(),
-            notes: self.notes(&drift, is_interrupted),
+            notes: others_words(&system.others)
+                .into_iter()
+                .chain(self.notes(&drift, is_interrupted))
+                .collect(),
             drift,
             answers: answers.iter().map(|answer| self.answer(answer)).collect(),
             ended: if is_interrupted {

@@ -79,6 +79,8 @@ pub struct Standing {
     pub longest_write_ns: u64,
     /// What holds it.
     pub limited_by: LimitedBy,
+    /// How fast others use the members' disks, if they do; the recorder itself does not know.
+    pub others_bytes_per_s: Option<f64>,
     /// Flushes completed so far.
     pub flushes: u64,
     /// Whether it is over.

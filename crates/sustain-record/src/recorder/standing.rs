@@ -35,6 +35,7 @@ pub(super) fn first(setup: &RecordSetup) -> Standing {
         buffer_fill: 0.0,
         longest_write_ns: 0,
         limited_by: LimitedBy::Source,
+        others_bytes_per_s: None,
         flushes: 0,
         is_over: false,
     }
@@ -75,6 +76,7 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> Standing {
             .max()
             .unwrap_or(0),
         limited_by: limited_by(feed, now),
+        others_bytes_per_s: None,
         flushes: feed.flushes(),
         is_over: false,
     }

@@ -3,10 +3,12 @@
 use jiff::Timestamp as WallTime;
 use sustain_disk::driver::Ending;
 use sustain_disk::meter::{Latency, Meter};
-use sustain_session::System;
+use sustain_session::{System, others_deeds};
 
 use super::{RecordPlan, read_error_words};
-use crate::recorder::{MemberStanding, MemberState, OnFull, Recorded, Taken, ending_name};
+use crate::recorder::{
+    LimitedBy, MemberStanding, MemberState, OnFull, Recorded, Taken, ending_name,
+};
 use crate::result::{
     BufferPointResult, HostResult, LIMITS_FROM_BYTES, LatencyBinResult, LatencyResult,
     MemberResult, PlanResult, RecordResult, SCHEMA, SampleResult, StreamResult, TotalResult,
@@ -42,6 +44,7 @@ pub(super) fn result(
         system,
         mut notes,
     } = seen;
+    notes.extend(shared(&samples, &system));
     // What was said before it began is not said again.
     let remarks = remarks(plan, recorded, taken).into_iter();
     let remarks: Vec<String> = remarks.filter(|remark| !notes.contains(remark)).collect();
@@ -73,6 +76,21 @@ pub(super) fn result(
         system,
         notes,
     }
+}
+
+/// Who else used the members' disks, where the sources did not have all they needed.
+fn shared(samples: &[SampleResult], system: &System) -> Option<String> {
+    let source = LimitedBy::Source;
+    let is_held = |sample: &SampleResult| {
+        sample.limited_by != source.words() || sample.gap_bytes.iter().any(|bytes| *bytes > 0)
+    };
+    let deeds = samples
+        .iter()
+        .any(is_held)
+        .then(|| others_deeds(&system.others))??;
+    Some(format!(
+        "{deeds}: the members had so much less for this recording; `pidstat -d 1` says who it is"
+    ))
 }
 
 fn plan_result(plan: &RecordPlan, recorded: &Recorded) -> PlanResult {

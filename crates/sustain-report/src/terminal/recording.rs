@@ -5,8 +5,10 @@ use std::io::Write;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sustain_bench::result::KernelMessage;
-use sustain_record::recorder::{MemberState, Standing};
+use sustain_record::recorder::{LimitedBy, MemberState, Standing};
 use sustain_record::result::{LIMITS_FROM_BYTES, MemberResult, RecordResult, StreamResult};
+
+use sustain_session::others_bytes_per_s;
 
 use super::forecast::Forecast;
 use super::room::RoomUse;
@@ -185,7 +187,7 @@ fn line(standing: &Standing, rates: &RecordRates, full_in_s: Option<f64>) -> Str
         rate(rates.in_bytes_per_s),
         rate(rates.out_bytes_per_s),
         percent(standing.buffer_fill),
-        standing.limited_by.words(),
+        limit_now(standing),
         latency(standing.longest_write_ns),
     );
     if let Some(left_s) = full_in_s {
@@ -197,6 +199,17 @@ fn line(standing: &Standing, rates: &RecordRates, full_in_s: Option<f64>) -> Str
         }
     }
     without_controls(&line)
+}
+
+/// What holds it now, and who else has the members' disks while these hold it.
+fn limit_now(standing: &Standing) -> String {
+    let by = standing.limited_by.words();
+    match standing.others_bytes_per_s {
+        Some(others) if standing.limited_by != LimitedBy::Source => {
+            format!("{by}, shared with others: {}", rate(others))
+        }
+        _ => by.to_owned(),
+    }
 }
 
 fn time_until_full_s(standing: &Standing, rates: &RecordRates) -> Option<f64> {
@@ -364,10 +377,17 @@ fn limit_words(result: &RecordResult) -> Option<String> {
         .into_iter()
         .find(|(by, _)| !is_source(by) && *by != LOSS)?;
     let part = seconds / all_s;
+    let others = others_bytes_per_s(&result.system.others);
+    let shared = others.map_or_else(String::new, |others| {
+        format!(", shared with others: {}", rate(others))
+    });
     (part >= LIMIT_TOLD_FROM).then(|| match worst {
-        "members" => format!("data waited for the members {} of the time", percent(part)),
+        "members" => format!(
+            "data waited for the members {} of the time{shared}",
+            percent(part)
+        ),
         name => format!(
-            "data waited {} of the time, with {name} much slower than the others",
+            "data waited {} of the time, with {name} much slower than the others{shared}",
             percent(part)
         ),
     })

@@ -299,6 +299,7 @@ fn system() -> System {
             text: "nvme nvme0: I/O 215 QID 3 timeout, completion polled".to_owned(),
         }],
         kernel_log_unreadable: None,
+        others: Vec::new(),
     }
 }
 
@@ -322,6 +323,8 @@ fn sample(second: i32) -> Sample {
         }),
         process_user_cpu_s: 0.01,
         process_system_cpu_s: 0.05,
+        process_read_bytes: Some(0),
+        process_written_bytes: Some(0),
         threads: Vec::new(),
         memory: MemorySample {
             dirty_bytes: if busy {

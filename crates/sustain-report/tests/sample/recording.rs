@@ -95,6 +95,7 @@ pub fn standing() -> Standing {
         buffer_fill: 0.07,
         longest_write_ns: 41_200_000,
         limited_by: LimitedBy::Source,
+        others_bytes_per_s: None,
         flushes: 9,
         is_over: false,
     }

@@ -5,7 +5,7 @@ use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Rate;
 use sustain_host::Roots;
-use sustain_session::Stop;
+use sustain_session::{Stop, others_words};
 
 use super::super::limit::{self, Watched};
 use super::super::result::{
@@ -137,8 +137,10 @@ impl Trial<'_, '_> {
         self.first_runs()?;
         let tried = self.pairs(start)?;
         let (plan, engines) = (self.plan, self.engines);
-        let (words, notes) = (self.words(), self.notes(&tried));
         let system = self.stage.alongside.finish(start);
+        let others = others_words(&system.others).into_iter();
+        let notes = others.chain(self.notes(&tried)).collect();
+        let words = self.words();
         let started = (!session.clock.is_virtual()).then(|| time_of_day(started_unix_s));
         let kernel = host.description.as_ref().map(|found| found.kernel.clone());
         let side = |number: usize| ComparedSide {

@@ -110,6 +110,7 @@ fn standing_of(members: Vec<MemberStanding>) -> Standing {
         buffer_fill: 0.0,
         longest_write_ns: 0,
         limited_by: LimitedBy::Source,
+        others_bytes_per_s: None,
         flushes: 0,
         is_over: false,
     }

@@ -1,0 +1,152 @@
+use super::*;
+
+const MB: u64 = 1_000_000;
+
+fn at(second: u64) -> Timestamp {
+    Timestamp(second * 1_000_000_000)
+}
+
+fn written(bytes: u64) -> Moved {
+    Moved {
+        read_bytes: 0,
+        written_bytes: bytes,
+    }
+}
+
+fn read(bytes: u64) -> Moved {
+    Moved {
+        read_bytes: bytes,
+        written_bytes: 0,
+    }
+}
+
+/// Sees one interval a second: what the disk saw, what was our own.
+fn watched(intervals: &[(Moved, Moved)]) -> OthersWatch {
+    let mut watch = OthersWatch::new(vec!["sda".to_owned()]);
+    for (second, (seen, own)) in intervals.iter().enumerate() {
+        let second = second as u64;
+        watch.step(at(second), at(second + 1), *seen, *own);
+    }
+    watch
+}
+
+fn found(intervals: &[(Moved, Moved)]) -> Vec<Others> {
+    watched(intervals).finish(at(0))
+}
+
+#[test]
+fn others_are_named_with_their_time_and_their_part() {
+    let alone = (written(100 * MB), written(100 * MB));
+    let shared = (written(100 * MB), written(10 * MB));
+    let all = [[alone; 4], [shared; 4], [alone; 4]].concat();
+    let found = found(&all);
+    let [others] = found.as_slice() else {
+        panic!("{found:?}")
+    };
+    assert_eq!((others.from_s, others.to_s), (4.0, 8.0));
+    assert_eq!((others.read_bytes, others.written_bytes), (0, 360 * MB));
+    assert_eq!(others.rate_bytes_per_s, 90e6);
+    assert_eq!(others.own_rate_bytes_per_s, 10e6);
+    let words = others_words(&found).unwrap();
+    let expected =
+        "others wrote 90.0 MB/s on sda from 4 s to 8 s, beside 10.0 MB/s of this run's own";
+    assert!(words.starts_with(expected), "{words}");
+}
+
+#[test]
+fn readers_beside_a_writer_are_others() {
+    let shared = Moved {
+        read_bytes: 50 * MB,
+        written_bytes: 10 * MB,
+    };
+    let found = found(&[(shared, written(10 * MB)); 5]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].read_bytes, found[0].written_bytes), (250 * MB, 0));
+    assert!(
+        others_words(&found)
+            .unwrap()
+            .starts_with("others read 50.0")
+    );
+}
+
+#[test]
+fn own_bytes_that_reach_the_disk_later_are_no_others() {
+    let into_memory = (written(0), written(400 * MB));
+    let written_back = (written(100 * MB), written(0));
+    let both = (written(100 * MB), written(MB));
+    let all = [vec![into_memory; 2], vec![both; 4], vec![written_back; 4]].concat();
+    assert_eq!(found(&all), []);
+}
+
+#[test]
+fn others_beside_buffered_writes_show_once_all_of_our_own_has_been_seen() {
+    let into_memory = (written(100 * MB), written(200 * MB));
+    let rest = (written(100 * MB), written(MB));
+    let found = found(&[vec![into_memory; 2], vec![rest; 8]].concat());
+    assert_eq!(found.len(), 1, "{found:?}");
+    // 1000 MB were seen and 408 were our own, of which two showed in the last own seconds.
+    assert_eq!(found[0].written_bytes, 592 * MB);
+}
+
+#[test]
+fn metadata_and_a_journal_are_our_own() {
+    let metadata = (written(104 * MB), written(100 * MB));
+    let commit = (written(4 * MB + 2 * MB), written(4 * MB));
+    let quiet = (written(4 * MB), written(4 * MB));
+    let commits = [commit, commit, quiet, quiet, quiet, quiet, quiet, quiet].repeat(4);
+    assert_eq!(found(&[metadata; 20]), []);
+    assert_eq!(found(&commits), []);
+    // Less than a MB/s is nobody, however slow the disk.
+    assert_eq!(found(&[(written(MB), written(MB / 10)); 20]), []);
+}
+
+#[test]
+fn the_counters_may_lag_either_way_by_what_is_in_flight() {
+    let swings = [(90, 100), (110, 100), (95, 100), (105, 100)];
+    let swings = swings.map(|(seen, own)| (written(seen * MB), written(own * MB)));
+    assert_eq!(found(&swings.repeat(5)), []);
+}
+
+#[test]
+fn who_writes_in_bursts_is_one_and_who_comes_twice_are_two() {
+    let alone = (written(10 * MB), written(10 * MB));
+    let shared = (written(100 * MB), written(10 * MB));
+    let bursts = [shared, alone, alone, alone, alone, shared].repeat(3);
+    let count = |intervals: &[(Moved, Moved)]| found(intervals).len();
+    assert_eq!(count(&bursts), 1);
+    let twice = [[shared; 4], [alone; 4], [alone; 4], [shared; 4]].concat();
+    assert_eq!(count(&twice), 2);
+    assert_eq!(count(&[shared, shared, alone, alone]), 0);
+    let words = others_words(&found(&twice)).unwrap();
+    let expected = "for 8 s, in 2 stretches between 0 s and 16 s";
+    assert!(words.contains(expected), "{words}");
+}
+
+#[test]
+fn while_we_do_nothing_others_are_not_in_our_way() {
+    assert_eq!(found(&[(written(100 * MB), written(0)); 10]), []);
+    let elsewhere = (read(0), read(100 * MB));
+    assert_eq!(found(&[elsewhere; 10]), []);
+}
+
+#[test]
+fn others_are_told_live_as_long_as_they_are_there() {
+    let alone = (written(100 * MB), written(100 * MB));
+    let shared = (written(100 * MB), written(10 * MB));
+    let now = |intervals: &[(Moved, Moved)]| watched(intervals).rate_now_bytes_per_s();
+    assert_eq!(now(&[shared; 2]), None);
+    assert_eq!(now(&[shared; 3]), Some(90e6));
+    assert_eq!(now(&[vec![shared; 5], vec![alone; 3]].concat()), None);
+}
+
+#[test]
+fn stretches_are_bounded_and_none_is_lost() {
+    let alone = (written(10 * MB), written(10 * MB));
+    let shared = (written(100 * MB), written(10 * MB));
+    let round = [vec![shared; 3], vec![alone; 7]].concat();
+    let found = found(&round.repeat(100));
+    assert_eq!(found.len(), STRETCHES_MAX);
+    let bytes: u64 = found.iter().map(|one| one.written_bytes).sum();
+    assert_eq!(bytes, 100 * 3 * 90 * MB);
+    assert_eq!(found.last().unwrap().to_s, 993.0);
+}

@@ -18,7 +18,7 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 use self::parts::{Flight, Part, build_command, first_failed, part_bytes, stretch};
 use self::refusal::{check_kernel, explain, refused};
 use self::slots::Slots;
-use super::ring::{self, ENTRIES_MAX, WakerPoll};
+use super::ring::{self, ENTRIES_MAX, Outbox, WakerPoll};
 use super::transfer::Transfer;
 use super::{Completion, Engine, Limits, Operation, Request, Until, Vector, Vectors, Waker};
 use crate::buffer::BufferPool;
@@ -36,6 +36,7 @@ type Ring = IoUring<squeue::Entry128, cqueue::Entry32>;
 /// One io_uring with entries that have room for a command.
 pub struct NvmeEngine {
     ring: Ring,
+    outbox: Outbox<squeue::Entry128>,
     namespaces: Vec<Arc<Passthrough>>,
     clock: Clock,
     requests: Slots<Flight>,
@@ -46,8 +47,6 @@ pub struct NvmeEngine {
     batch_at: Option<Timestamp>,
     /// An error that `submit` met and the next `wait` reports.
     broken: Option<Error>,
-    /// A command could not be handed over: its request will never be complete.
-    has_lost: bool,
     mode: &'static str,
     waker: WakerPoll,
 }
@@ -70,6 +69,7 @@ impl NvmeEngine {
         let (ring, mode) = ring::build(entries)?;
         let mut engine = NvmeEngine {
             ring,
+            outbox: Outbox::new(),
             namespaces,
             clock,
             requests: Slots::new(),
@@ -77,7 +77,6 @@ impl NvmeEngine {
             refused: Vec::new(),
             batch_at: None,
             broken: None,
-            has_lost: false,
             mode,
             waker: WakerPoll::new()?,
         };
@@ -131,6 +130,8 @@ impl NvmeEngine {
             commands_left: count as u32,
             failed: None,
         });
+        // All of them, whatever becomes of one: without the last the request would never be complete.
+        let mut handed_over = Ok(());
         for part in 0..count {
             let start = part * step;
             let vectors = &self.requests.get(request).transfer.request.vectors;
@@ -141,9 +142,9 @@ impl NvmeEngine {
                 iovecs: stretch(vectors, start, step.min(length - start)),
             };
             let command = self.commands.add(part);
-            self.push(command)?;
+            handed_over = handed_over.and(self.push(command));
         }
-        Ok(())
+        handed_over
     }
 
     fn push(&mut self, command: usize) -> Result<(), Error> {
@@ -155,22 +156,14 @@ impl NvmeEngine {
             .cmd(bytes.bytes())
             .build()
             .user_data(command as u64);
-        self.push_entry(&entry)
+        self.send(entry)
     }
 
-    fn push_entry(&mut self, entry: &squeue::Entry128) -> Result<(), Error> {
-        loop {
-            // SAFETY: the memory of a command belongs to a request in `requests` and to a part in
-            // `commands`, the descriptor to `namespaces` (or the waker's to `waker`). All
-            // stay until the completion has been reaped.
-            if unsafe { self.ring.submission().push(entry) }.is_ok() {
-                return Ok(());
-            }
-            if let Err(error) = self.ring.submit() {
-                self.has_lost = true;
-                return Err(ring::failed(error));
-            }
-        }
+    fn send(&mut self, entry: squeue::Entry128) -> Result<(), Error> {
+        // SAFETY: the memory of a command belongs to a request in `requests` and to a part in
+        // `commands`, the descriptor to `namespaces` (or the waker's to `waker`). All stay until the
+        // completion has been reaped.
+        unsafe { self.outbox.send(entry, &mut self.ring) }
     }
 
     fn reap(&mut self, completions: &mut Vec<Completion>) -> Result<(), Error> {
@@ -260,8 +253,9 @@ impl Engine for NvmeEngine {
         };
         completions.append(&mut self.refused);
         if let Some(poll) = self.waker.arm() {
-            self.push_entry(&poll.into())?;
+            self.send(poll.into())?;
         }
+        self.outbox.hand_over(&mut self.ring)?;
         ring::enter(&self.ring, until, &self.clock)?;
         self.reap(completions)
     }
@@ -276,7 +270,7 @@ impl Drop for NvmeEngine {
         let mut completions = Vec::new();
         while self.requests.in_use() > 0 {
             let far = Until::CompletionOr(self.clock.now() + 1_000_000_000);
-            if self.has_lost || self.wait(far, &mut completions).is_err() {
+            if self.wait(far, &mut completions).is_err() {
                 // The kernel may still write into the buffers: they must never be used again.
                 self.requests.leak();
                 self.commands.leak();

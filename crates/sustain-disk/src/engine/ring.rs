@@ -1,6 +1,8 @@
 //! What the engines over an io_uring share: building it, waiting on it, ending the wait from another
 //! thread, and telling why the kernel refuses it. It knows nothing of what else is in its entries.
 
+use std::collections::VecDeque;
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
@@ -61,11 +63,91 @@ pub(super) fn enter<S: squeue::EntryMarker, C: cqueue::EntryMarker>(
     let arguments = SubmitArgs::new().timespec(&time);
     match ring.submitter().submit_with_args(1, &arguments) {
         Ok(_) => Ok(()),
-        Err(error) => match error.raw_os_error() {
-            // Time is up; a signal came; completions must be reaped first.
-            Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
-            _ => Err(failed(error)),
-        },
+        // Time is up, or the kernel takes more later.
+        Err(error) if error.raw_os_error() == Some(libc::ETIME) || is_passing(&error) => Ok(()),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Whether the kernel takes entries again in a moment: a signal came, completions must be reaped
+/// first, or it had no memory.
+fn is_passing(error: &io::Error) -> bool {
+    let errno = error.raw_os_error();
+    matches!(errno, Some(libc::EINTR | libc::EBUSY | libc::EAGAIN))
+}
+
+/// A ring as far as entries go into it.
+pub(super) trait Entrance<S> {
+    /// Puts an entry into the ring, if it has room.
+    ///
+    /// # Safety
+    /// What the entry names must stay until its completion has been reaped.
+    unsafe fn push(&mut self, entry: &S) -> bool;
+
+    /// Hands what is in the ring to the kernel.
+    fn submit(&mut self) -> io::Result<usize>;
+}
+
+impl<S: squeue::EntryMarker, C: cqueue::EntryMarker> Entrance<S> for IoUring<S, C> {
+    unsafe fn push(&mut self, entry: &S) -> bool {
+        // SAFETY: the caller keeps what the entry names.
+        unsafe { self.submission().push(entry) }.is_ok()
+    }
+
+    fn submit(&mut self) -> io::Result<usize> {
+        IoUring::submit(self)
+    }
+}
+
+/// Entries on their way into a ring. One that finds no room, because the kernel takes nothing at the
+/// moment or has failed, waits here: no request is lost between its engine and the kernel, so that
+/// waiting for all that is in flight has an end.
+pub(super) struct Outbox<S> {
+    waiting: VecDeque<S>,
+}
+
+impl<S> Outbox<S> {
+    pub(super) fn new() -> Outbox<S> {
+        Outbox {
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Adds an entry, and moves into the ring what it has room for.
+    ///
+    /// # Errors
+    /// [`Error::EngineFailed`] if the kernel takes entries no more. They stay here.
+    ///
+    /// # Safety
+    /// What the entry names must stay until its completion has been reaped.
+    pub(super) unsafe fn send(
+        &mut self,
+        entry: S,
+        ring: &mut impl Entrance<S>,
+    ) -> Result<(), Error> {
+        self.waiting.push_back(entry);
+        self.hand_over(ring)
+    }
+
+    /// Moves into the ring what it has room for.
+    ///
+    /// # Errors
+    /// As for [`Outbox::send`].
+    pub(super) fn hand_over(&mut self, ring: &mut impl Entrance<S>) -> Result<(), Error> {
+        while let Some(entry) = self.waiting.front() {
+            // SAFETY: `send` was promised that what it names stays.
+            if unsafe { ring.push(entry) } {
+                self.waiting.pop_front();
+                continue;
+            }
+            match ring.submit() {
+                Ok(taken) if taken > 0 => {}
+                Ok(_) => return Ok(()),
+                Err(error) if is_passing(&error) => return Ok(()),
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -154,6 +236,64 @@ mod tests {
 
     fn refusal(errno: i32, sysctl: Option<&str>) -> String {
         explain(&std::io::Error::from_raw_os_error(errno), sysctl)
+    }
+
+    /// A ring of two entries whose kernel answers as the script says.
+    struct Scripted {
+        room: usize,
+        pushed: Vec<u32>,
+        answers: VecDeque<Result<usize, i32>>,
+    }
+
+    impl Entrance<u32> for Scripted {
+        unsafe fn push(&mut self, entry: &u32) -> bool {
+            let has_room = self.room > 0;
+            if has_room {
+                self.room -= 1;
+                self.pushed.push(*entry);
+            }
+            has_room
+        }
+
+        fn submit(&mut self) -> io::Result<usize> {
+            let answer = self.answers.pop_front().expect("no more than scripted");
+            let taken = answer.map_err(io::Error::from_raw_os_error)?;
+            self.room += taken;
+            Ok(taken)
+        }
+    }
+
+    #[test]
+    fn an_entry_that_finds_no_room_waits_and_goes_in_order() {
+        let mut ring = Scripted {
+            room: 2,
+            pushed: Vec::new(),
+            answers: VecDeque::from([
+                Err(libc::EBUSY),
+                Err(libc::EAGAIN),
+                Err(libc::EINTR),
+                Err(libc::EFAULT),
+                Ok(1),
+                Ok(0),
+                Ok(2),
+                Err(libc::EBUSY),
+            ]),
+        };
+        let mut outbox = Outbox::new();
+        // SAFETY: these entries name nothing.
+        let mut send = |entry, ring: &mut Scripted| unsafe { outbox.send(entry, ring) };
+        for entry in 0..5 {
+            send(entry, &mut ring).unwrap();
+        }
+        assert!(send(5, &mut ring).is_err(), "EFAULT does not pass");
+        assert_eq!(ring.pushed, [0, 1]);
+        outbox.hand_over(&mut ring).unwrap();
+        assert_eq!(ring.pushed, [0, 1, 2]);
+        outbox.hand_over(&mut ring).unwrap();
+        assert_eq!(ring.pushed, [0, 1, 2, 3, 4]);
+        ring.room = 9;
+        outbox.hand_over(&mut ring).unwrap();
+        assert_eq!(ring.pushed, [0, 1, 2, 3, 4, 5]);
     }
 
     #[test]

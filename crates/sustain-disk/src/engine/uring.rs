@@ -7,7 +7,7 @@ use std::sync::Arc;
 use io_uring::types::{Fd, FsyncFlags};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
-use super::ring::{self, ENTRIES_MAX, WakerPoll};
+use super::ring::{self, ENTRIES_MAX, Outbox, WakerPoll};
 use super::transfer::{Step, Transfer};
 use super::{Completion, Engine, Limits, Operation, Request, TargetFiles, Until, Waker};
 use crate::buffer::Region;
@@ -17,6 +17,7 @@ use crate::error::Error;
 /// One io_uring.
 pub struct UringEngine {
     ring: IoUring,
+    outbox: Outbox<squeue::Entry>,
     files: TargetFiles,
     clock: Clock,
     /// What is in flight, by the number that the kernel carries for us.
@@ -48,9 +49,22 @@ impl UringEngine {
         let entries = (limits.in_flight_max + 1)
             .next_power_of_two()
             .min(ENTRIES_MAX);
+        let mut engine = UringEngine::with_entries(entries, files, limits, clock)?;
+        engine.register_files();
+        engine.register_buffers(regions);
+        Ok(engine)
+    }
+
+    fn with_entries(
+        entries: u32,
+        files: TargetFiles,
+        limits: Limits,
+        clock: Clock,
+    ) -> Result<UringEngine, Error> {
         let (ring, mode) = ring::build(entries)?;
-        let mut engine = UringEngine {
+        Ok(UringEngine {
             ring,
+            outbox: Outbox::new(),
             files,
             clock,
             slots: std::iter::repeat_with(|| None)
@@ -64,10 +78,7 @@ impl UringEngine {
             registered: Vec::new(),
             setup: vec![mode.to_owned()],
             waker: WakerPoll::new()?,
-        };
-        engine.register_files();
-        engine.register_buffers(regions);
-        Ok(engine)
+        })
     }
 
     fn register_files(&mut self) {
@@ -136,18 +147,13 @@ impl UringEngine {
         } else {
             build_entry(transfer, Fd(self.files[target].as_raw_fd()), registration)
         };
-        self.push_entry(&entry.user_data(slot as u64))
+        self.send(entry.user_data(slot as u64))
     }
 
-    fn push_entry(&mut self, entry: &squeue::Entry) -> Result<(), Error> {
-        loop {
-            // SAFETY: the memory and descriptors of the entry belong to a Transfer in `slots` (or
-            // to `waker`), which stay until its completion has been reaped.
-            if unsafe { self.ring.submission().push(entry) }.is_ok() {
-                return Ok(());
-            }
-            self.ring.submit().map_err(ring::failed)?;
-        }
+    fn send(&mut self, entry: squeue::Entry) -> Result<(), Error> {
+        // SAFETY: the memory and descriptors of the entry belong to a Transfer in `slots` (or to
+        // `waker`), which stay until its completion has been reaped.
+        unsafe { self.outbox.send(entry, &mut self.ring) }
     }
 
     fn reap(&mut self, completions: &mut Vec<Completion>) -> Result<(), Error> {
@@ -256,8 +262,9 @@ impl Engine for UringEngine {
         }
         self.batch_at = None;
         if let Some(poll) = self.waker.arm() {
-            self.push_entry(&poll)?;
+            self.send(poll)?;
         }
+        self.outbox.hand_over(&mut self.ring)?;
         ring::enter(&self.ring, until, &self.clock)?;
         self.reap(completions)
     }
@@ -280,5 +287,66 @@ impl Drop for UringEngine {
             }
             completions.clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+    use crate::engine::Vectors;
+
+    /// Exchanges what a descriptor's number stands for.
+    fn replace(number: RawFd, by: RawFd) {
+        // SAFETY: both are open descriptors of this test's, which outlive the call.
+        assert_eq!(unsafe { libc::dup2(by, number) }, number);
+    }
+
+    fn empty_read() -> Request {
+        Request {
+            operation: Operation::Read,
+            vectors: Vectors::Many(Vec::new()),
+            ..Request::flush(0)
+        }
+    }
+
+    #[test]
+    fn a_hand_over_that_fails_once_leaves_nothing_to_be_waited_for_in_vain() {
+        let limits = Limits {
+            depth: 8,
+            in_flight_max: 8,
+        };
+        let null = File::open("/dev/null").unwrap();
+        let files = vec![Arc::new(null.try_clone().unwrap().into())];
+        let opened = UringEngine::with_entries(2, files, limits, Clock::Real);
+        let Ok(mut engine) = opened else {
+            eprintln!("skipped: no io_uring here");
+            return;
+        };
+        let number = engine.ring.as_raw_fd();
+        // SAFETY: duplicates an open descriptor; it is closed below.
+        let kept = unsafe { libc::dup(number) };
+        engine.submit(empty_read());
+        engine.submit(empty_read());
+        replace(number, null.as_raw_fd());
+        // The ring is full, and what stands under its number is none.
+        engine.submit(empty_read());
+        replace(number, kept);
+        let mut completions = Vec::new();
+        assert!(engine.wait(Until::Now, &mut completions).is_err(), "told");
+        assert_eq!(engine.in_flight, 3);
+        while engine.in_flight > 0 {
+            let far = Until::CompletionOr(engine.clock.now() + 10_000_000_000);
+            let before = engine.in_flight;
+            engine.wait(far, &mut completions).unwrap();
+            assert!(
+                engine.in_flight < before,
+                "what was not handed over is lost"
+            );
+        }
+        assert_eq!(completions.len(), 3);
+        // SAFETY: `kept` was duplicated above and is used by nobody else.
+        assert_eq!(unsafe { libc::close(kept) }, 0);
     }
 }

@@ -26,7 +26,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::error::{Errno, Error};
 use crate::target::Passthrough;
 
-/// Parts of a request are multiples of a page, so that none begins within one.
+/// Parts of a request are multiples of a page, so that none begins within one, and of a block.
 const PAGE_BYTES: u64 = 4096;
 /// How long a drive may take for the first block, before anything else.
 const FIRST_BLOCK_NS: u64 = 60_000_000_000;
@@ -122,7 +122,7 @@ impl NvmeEngine {
         let target = transfer.request.target;
         let length = transfer.left_bytes();
         let most = self.namespaces[target].command_bytes_max();
-        let step = part_bytes(length, most);
+        let step = part_bytes(length, most, self.namespaces[target].block_bytes());
         let is_flush = transfer.request.operation == Operation::Flush;
         let count = if is_flush { 1 } else { length.div_ceil(step) };
         let request = self.requests.add(Flight {

@@ -46,10 +46,13 @@ pub(super) fn first_failed(
         .min_by_key(|(start, _)| *start)
 }
 
-/// Bytes of each part but the last: as few parts as may be, all of about one length.
-pub(super) fn part_bytes(length: u64, most: u64) -> u64 {
+/// Bytes of each part but the last, in whole blocks: as few parts as may be, all of about one length.
+pub(super) fn part_bytes(length: u64, most: u64, block_bytes: u64) -> u64 {
+    // A command counts in blocks: what is less than one would be left out of it.
+    let most = (most / block_bytes).max(1) * block_bytes;
     let parts = length.div_ceil(most).max(1);
-    let even = length.div_ceil(parts).next_multiple_of(PAGE_BYTES);
+    let unit = PAGE_BYTES.max(block_bytes);
+    let even = length.div_ceil(parts).next_multiple_of(unit);
     if even <= most { even.max(1) } else { most }
 }
 
@@ -121,15 +124,51 @@ mod tests {
     #[test]
     fn parts_are_as_few_and_as_even_as_may_be() {
         let kib = |count: u64| count << 10;
-        assert_eq!(part_bytes(kib(4), kib(504)), kib(4));
-        assert_eq!(part_bytes(kib(1024), kib(504)), kib(344));
-        assert_eq!(part_bytes(kib(1008), kib(504)), kib(504));
+        assert_eq!(part_bytes(kib(4), kib(504), 512), kib(4));
+        assert_eq!(part_bytes(kib(1024), kib(504), 4096), kib(344));
+        assert_eq!(part_bytes(kib(1008), kib(504), 512), kib(504));
+        assert_eq!(part_bytes(kib(1024), kib(504), kib(16)), kib(352));
         assert_eq!(
-            part_bytes(512, 512),
+            part_bytes(512, 512, 512),
             512,
             "a drive that takes a block at a time"
         );
-        assert_eq!(part_bytes(kib(8), 512), 512);
+        assert_eq!(part_bytes(kib(8), 512, 512), 512);
+    }
+
+    #[test]
+    fn the_blocks_of_all_parts_are_those_of_the_request() {
+        for block_bytes in [512_u64, 4096, 16_384, 65_536] {
+            for most in [
+                1,
+                512,
+                4096,
+                5000,
+                65_537,
+                129_024,
+                516_096,
+                1 << 20,
+                1 << 30,
+            ] {
+                for length in [1, 2, 3, 7, 16, 63, 64].map(|blocks| blocks * block_bytes) {
+                    let step = part_bytes(length, most, block_bytes);
+                    let mut next_block = 0;
+                    for part in 0..length.div_ceil(step) {
+                        let start = part * step;
+                        let here = (start / block_bytes, step.min(length - start) / block_bytes);
+                        let bytes = here.1 * block_bytes;
+                        assert_eq!(here.0, next_block, "{length} by {most} in {block_bytes}");
+                        assert!(bytes <= most.max(block_bytes), "{bytes} at most {most}");
+                        next_block += here.1;
+                    }
+                    assert_eq!(
+                        next_block * block_bytes,
+                        length,
+                        "by {most} in {block_bytes}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

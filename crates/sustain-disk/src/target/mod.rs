@@ -94,6 +94,12 @@ pub struct Target {
 }
 
 impl Target {
+    /// Whether its bytes go through the page cache. Simulated disks have none.
+    pub fn is_cached(&self) -> bool {
+        let flags = self.file.as_ref().map(fcntl_getfl);
+        flags.is_some_and(|flags| !flags.is_ok_and(|flags| flags.contains(OFlags::DIRECT)))
+    }
+
     /// Lets what comes from now on go past the page cache or through it, on the same open file:
     /// its blocks, its place and the claim on a device stay. To be opened for the direct path
     /// before, so that sizes suit both. Targets that are no file stay as they are, and so do all
@@ -176,6 +182,7 @@ mod tests {
         // Some file systems have no direct path; then nothing may change.
         let direct = scratch.switch_path(DataPath::Direct);
         assert_eq!(direct.is_ok(), is_direct(&scratch));
+        assert_eq!(scratch.is_cached(), direct.is_err());
         scratch.switch_path(DataPath::Passthrough).unwrap();
         assert_eq!(direct.is_ok(), is_direct(&scratch));
         scratch.switch_path(DataPath::Buffered).unwrap();

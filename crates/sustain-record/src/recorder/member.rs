@@ -29,6 +29,9 @@ pub struct MemberSetup {
     pub previous: Option<Place>,
     /// The start of the recording before, on this member.
     pub previous_start: Option<Place>,
+    /// Whether a durable write of it may be told of another's error: see
+    /// [`Member::may_make_durable`].
+    pub shares_errors: bool,
 }
 
 impl MemberSetup {
@@ -43,6 +46,7 @@ impl MemberSetup {
                 next_slot_serial: tail.next_slot_serial,
                 previous: tail.last.as_ref().map(|last| last.place),
                 previous_start: tail.start,
+                shares_errors: member.target.is_cached(),
             })
             .collect()
     }
@@ -360,6 +364,18 @@ impl Member {
                 && self.has_room_for_data(bytes)
                 && self.may_begin_slot_for(bytes),
         }
+    }
+
+    /// Whether a flush, or a write that is durable when it completes, may begin.
+    ///
+    /// What fails on its way from the page cache to the disk, the kernel tells once for each open
+    /// file, to the flush or durable write that asks first. Of two at a time the other would be
+    /// taken to be durable and may not be. So flushes, starts and ends wait for each other, which
+    /// costs nothing. Durable writes of data do where all goes through the page cache; past it each
+    /// has its own error, and one at a time would be slow.
+    pub(super) fn may_make_durable(&self, is_each_durable: bool) -> bool {
+        let waits_for_data = is_each_durable && self.setup.shares_errors;
+        self.flushing.is_none() && self.marking.is_none() && !(waits_for_data && self.in_flight > 0)
     }
 
     /// Whether it still takes writes of any sort.

@@ -199,9 +199,16 @@ impl Bench {
     }
 
     fn setup(&mut self, plan: &RecordingPlan, store: &Store, number: usize) -> RecordSetup {
+        let mut members = MemberSetup::of_store(store);
+        // As if every second one went through a page cache.
+        for (index, member) in members.iter_mut().enumerate() {
+            member.shares_errors = index % 2 == 1;
+        }
+        let shares_errors = members.iter().map(|member| member.shares_errors);
+        self.history.borrow_mut().shares_errors = shares_errors.collect();
         RecordSetup {
             store: store.id,
-            members: MemberSetup::of_store(store),
+            members,
             streams: plan
                 .streams
                 .iter()

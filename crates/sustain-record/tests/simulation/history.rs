@@ -89,6 +89,11 @@ pub struct History {
     pub recordings: Vec<Recorded>,
     pub events: u64,
     in_flight: HashMap<u64, Pending>,
+    /// Members on which durable writes of data, too, are told of each other's errors.
+    pub shares_errors: Vec<bool>,
+    /// Requests in flight that are to be believed when they say that all is durable: member, and
+    /// whether it is a write of data.
+    believed: HashMap<u64, (usize, bool)>,
     previous: Vec<Option<Place>>,
     /// The most that was written on a member and not durable.
     pub unflushed_bytes_max: u64,
@@ -115,6 +120,7 @@ impl History {
         let count = streams.len();
         self.previous = previous;
         self.in_flight.clear();
+        self.believed.clear();
         self.recordings.push(Recorded {
             id,
             number,
@@ -145,6 +151,9 @@ impl History {
             Operation::Write => Pending::Append(self.written(request)),
             Operation::Read => panic!("a recorder does not read"),
         };
+        if request.durable || request.operation == Operation::Flush {
+            self.believe(request, what);
+        }
         let before = self.in_flight.insert(request.token, what);
         assert!(
             before.is_none(),
@@ -152,9 +161,27 @@ impl History {
         );
     }
 
+    /// A kernel tells one of two at a time of an error, and the other is believed wrongly.
+    fn believe(&mut self, request: &Request, what: Pending) {
+        let is_data = |what: &Pending| match what {
+            Pending::Append(index) => self.appends[*index].kind == Kind::Data,
+            Pending::Flush(_) => false,
+        };
+        let (member, is_data) = (request.target, is_data(&what));
+        for (other, other_is_data) in self.believed.values() {
+            let may_mix = (is_data || *other_is_data) && !self.shares_errors[member];
+            assert!(
+                *other != member || may_mix,
+                "of two that make durable on one member only one hears of an error"
+            );
+        }
+        self.believed.insert(request.token, (member, is_data));
+    }
+
     /// A request comes back to the recorder.
     pub fn completed(&mut self, request: &Request, is_ok: bool) {
         self.events += 1;
+        self.believed.remove(&request.token);
         let what = self.in_flight.remove(&request.token).unwrap();
         if !is_ok {
             let recording = self.recordings.last_mut().unwrap();

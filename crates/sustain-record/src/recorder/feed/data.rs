@@ -12,7 +12,7 @@ use crate::recorder::filled::{Filled, Memory};
 use crate::recorder::inlet::{Inlet, Polled};
 use crate::recorder::ledger::Stretch;
 use crate::recorder::member::{Member, MemberState, Unflushed};
-use crate::recorder::scatter::choose;
+use crate::recorder::scatter::{Candidate, choose};
 use crate::recorder::write;
 
 impl<I: Inlet> RecordFeed<I> {
@@ -22,7 +22,14 @@ impl<I: Inlet> RecordFeed<I> {
             return Some(request);
         }
         let bytes = self.pending.front()?.append_bytes();
-        let candidates = self.members.iter().map(|member| member.candidate(bytes));
+        let candidates = self.members.iter().map(|member| {
+            let candidate = member.candidate(bytes);
+            let is_open = candidate.is_open && self.may_append(member);
+            Candidate {
+                is_open,
+                ..candidate
+            }
+        });
         match choose(candidates, u64::from(bytes), self.setup.window) {
             Some(chosen) if chosen == queue => {
                 let filled = self.pending.pop_front()?;
@@ -95,7 +102,7 @@ impl<I: Inlet> RecordFeed<I> {
         let bytes = self.accounts[index].append_bytes();
         let member = &self.members[queue];
         let is_open = member.works() && member.start.is_some() && member.may_begin_slot_for(bytes);
-        if is_open && member.has_room_for_account(bytes) {
+        if is_open && self.may_append(member) && member.has_room_for_account(bytes) {
             let buffer = self.control.take()?;
             let mut account = self.accounts.remove(index)?;
             account.memory = Some(Memory::Own(buffer));

@@ -19,6 +19,7 @@ impl<I: Inlet> RecordFeed<I> {
     /// The next write of this member that is not data.
     pub(super) fn duty(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
         if self.members[queue].needs_start(self.waiting_bytes())
+            && self.may_make_durable(queue)
             && let Some(request) = self.start_request(queue, now)
         {
             return Some(request);
@@ -71,7 +72,19 @@ impl<I: Inlet> RecordFeed<I> {
             || now >= since + self.setup.durability.interval_ns / 2
             || member.unflushed_bytes >= self.setup.durability.bytes
             || member.needs_flush_for_slots();
-        is_due && member.flushing.is_none()
+        is_due && self.may_make_durable(queue)
+    }
+
+    /// Whether a flush or a mark may begin.
+    fn may_make_durable(&self, queue: usize) -> bool {
+        self.members[queue].may_make_durable(self.setup.durability.each)
+    }
+
+    /// Whether appends of data may begin: where each is durable by itself, it is as a flush is.
+    pub(super) fn may_append(&self, member: &Member) -> bool {
+        let is_each_durable = self.setup.durability.each;
+        let waits = is_each_durable && member.setup.shares_errors;
+        !waits || member.may_make_durable(is_each_durable)
     }
 
     /// Whether all data is on its way or further.

@@ -312,6 +312,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
     fn a_hand_over_that_fails_once_leaves_nothing_to_be_waited_for_in_vain() {
         let limits = Limits {
             depth: 8,

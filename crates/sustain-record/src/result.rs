@@ -114,9 +114,9 @@ pub struct StreamResult {
     pub durable_bytes: u64,
     /// Frames begun.
     pub frames: u64,
-    /// From acceptance to the write's completion.
+    /// Of appends, from being handed over to the write's completion.
     pub written_latency_ns: LatencyResult,
-    /// From acceptance to durability.
+    /// Of appends, from the arrival of the first byte to durability.
     pub durable_latency_ns: LatencyResult,
     /// Its histogram, in ascending order; only bins that hold something.
     pub written_latency_histogram: Vec<LatencyBinResult>,

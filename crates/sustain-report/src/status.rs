@@ -21,7 +21,7 @@ pub struct StatusLine {
     pub members: Vec<StatusMember>,
     /// Share of the buffer that waits for members, 0 to 1.
     pub buffer_fill: f64,
-    /// The longest time from acceptance to the write's completion so far.
+    /// The longest time so far from an append's handing over to its write's completion.
     pub longest_write_ns: u64,
     /// `source`, `members`, or the name of a member that is much slower than the others.
     pub limited_by: String,

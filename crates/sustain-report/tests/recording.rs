@@ -19,7 +19,7 @@ use sustain_report::terminal::{
 #[test]
 fn a_quiet_recording_is_told_in_three_lines_and_a_sentence() {
     insta::assert_snapshot!(record_summary(&whole()), @"
-    stream left: 6000000000 bytes in 4000 frames, all recorded; written within 1.71 s, durable within 2.64 s (99.9 %)
+    stream left: 6000000000 bytes in 4000 frames, all recorded; appends written within 1.71 s, bytes durable within 2.64 s (99.9 %)
     member /dev/sdb: 4.4 GB (100 %) at 110 MB/s, worst stall 20 ms
     recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e: 0.591 s of CPU time per GB
     recorded 6 GB in 40.2 s (149 MB/s), nothing lost; durable within 2.64 s (99.9 %); ended with its sources
@@ -29,8 +29,8 @@ fn a_quiet_recording_is_told_in_three_lines_and_a_sentence() {
 #[test]
 fn trouble_is_told_where_it_was_and_in_the_sentence() {
     insta::assert_snapshot!(record_summary(&troubled()), @"
-    stream left: 6000000000 bytes in 4000 frames, all recorded; written within 1.71 s, durable within 2.64 s (99.9 %)
-    stream right: 6000000000 bytes in 4000 frames, 5987999997 recorded, 12000003 LOST (12.0 MB); written within 1.71 s, durable within 2.64 s (99.9 %)
+    stream left: 6000000000 bytes in 4000 frames, all recorded; appends written within 1.71 s, bytes durable within 2.64 s (99.9 %)
+    stream right: 6000000000 bytes in 4000 frames, 5987999997 recorded, 12000003 LOST (12.0 MB); appends written within 1.71 s, bytes durable within 2.64 s (99.9 %)
     member /dev/sdb: 4.4 GB (37 %) at 110 MB/s, worst stall 20 ms
     member /dev/sdc: 1.62 GB (14 %) at 90.0 MB/s, worst stall 412 ms, FAILED: /dev/sdc: write at 3.2 GB: I/O error
     member /srv/store: 5.87 GB (49 %) at 147 MB/s, worst stall 31 ms
@@ -130,14 +130,14 @@ fn the_status_line_says_first_what_must_not_be_cut_off() {
         out_bytes_per_s: 298e6,
         room_bytes_per_s: 298e6,
     };
-    insta::assert_snapshot!(record_line(&standing(), &rates), @"   10 s  in   300 MB/s  out   298 MB/s  buffer  7 %  nothing lost  limit: source  longest write 41.2 ms  full in 33.6 min");
+    insta::assert_snapshot!(record_line(&standing(), &rates), @"   10 s  in   300 MB/s  out   298 MB/s  buffer  7 %  nothing lost  limit: source  slowest append 41.2 ms  full in 33.6 min");
     let mut standing = standing();
     standing.streams[1].gap_bytes = 12_000_003;
     standing.buffer_fill = 1.0;
     standing.limited_by = LimitedBy::Member("/dev/sdc".to_owned());
     standing.members[1].state = MemberState::Failed;
     standing.members[2].free_bytes = None;
-    insta::assert_snapshot!(record_line(&standing, &rates), @"   10 s  in   300 MB/s  out   298 MB/s  buffer 100 %  LOST 12.0 MB  limit: /dev/sdc  longest write 41.2 ms  /dev/sdc failed");
+    insta::assert_snapshot!(record_line(&standing, &rates), @"   10 s  in   300 MB/s  out   298 MB/s  buffer 100 %  LOST 12.0 MB  limit: /dev/sdc  slowest append 41.2 ms  /dev/sdc failed");
 }
 
 #[test]
@@ -201,9 +201,9 @@ fn a_pipe_gets_a_line_in_ten_seconds_with_the_rates_of_the_last_one() {
     view.finish();
     let heard = String::from_utf8(heard.0.lock().unwrap().clone()).unwrap();
     insta::assert_snapshot!(heard, @"
-        1 s  in   200 MB/s  out   150 MB/s  buffer  7 %  nothing lost  limit: source  longest write 41.2 ms  full in 1.11 h
-       11 s  in   200 MB/s  out   150 MB/s  buffer  7 %  nothing lost  limit: source  longest write 41.2 ms  full in 1.11 h
-       21 s  in   200 MB/s  out   150 MB/s  buffer  7 %  nothing lost  limit: source  longest write 41.2 ms  full in 1.11 h
+        1 s  in   200 MB/s  out   150 MB/s  buffer  7 %  nothing lost  limit: source  slowest append 41.2 ms  full in 1.11 h
+       11 s  in   200 MB/s  out   150 MB/s  buffer  7 %  nothing lost  limit: source  slowest append 41.2 ms  full in 1.11 h
+       21 s  in   200 MB/s  out   150 MB/s  buffer  7 %  nothing lost  limit: source  slowest append 41.2 ms  full in 1.11 h
     making the store: 100 % of 1 GiB
     the clock was set�
     ");

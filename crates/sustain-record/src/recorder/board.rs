@@ -75,7 +75,7 @@ pub struct Standing {
     pub members: Vec<MemberStanding>,
     /// Share of the buffer that waits for members.
     pub buffer_fill: f64,
-    /// The longest time from acceptance to completion so far.
+    /// The longest time so far from an append's handing over to its write's completion.
     pub longest_write_ns: u64,
     /// What holds it.
     pub limited_by: LimitedBy,

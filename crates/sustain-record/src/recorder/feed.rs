@@ -149,9 +149,9 @@ pub struct RecordFeed<I: Inlet> {
     board: Arc<Board>,
     board_at: Timestamp,
     flushes: u64,
-    /// From the last byte's arrival to its append's completion, per stream.
+    /// From an append's handing over to its write's completion, per stream.
     pub(super) written_latency: Vec<Latency>,
-    /// And to its durability.
+    /// From its first byte to its durability: how old what is not durable may be.
     pub(super) durable_latency: Vec<Latency>,
 }
 
@@ -460,12 +460,12 @@ impl<I: Inlet> RecordFeed<I> {
         self.errors.iter().any(Option::is_some)
     }
 
-    /// From acceptance to completion, per stream; taken.
+    /// From handing over to the write's completion, per stream; taken.
     pub fn take_written_latency(&mut self) -> Vec<Latency> {
         std::mem::take(&mut self.written_latency)
     }
 
-    /// From acceptance to durability, per stream; taken.
+    /// From the first byte to durability, per stream; taken.
     pub fn take_durable_latency(&mut self) -> Vec<Latency> {
         std::mem::take(&mut self.durable_latency)
     }

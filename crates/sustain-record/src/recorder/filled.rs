@@ -4,7 +4,7 @@
 //! Checksums are taken here, while the data is in that CPU's cache.
 
 use sustain_disk::buffer::Buffer;
-use sustain_disk::clock::Timestamp;
+use sustain_disk::clock::{Clock, Timestamp};
 
 use crate::format::{
     BLOCK_BYTES, Gap, MARK_BYTES_MAX, Mark, MarksWriter, PieceChecksums, SEAL_BYTES,
@@ -55,6 +55,8 @@ pub struct Filled {
     pub first_time_ns: i64,
     /// Arrival of its last byte.
     pub last_time_ns: i64,
+    /// When its first byte was taken in.
+    pub begun_at: Timestamp,
     /// When it was handed over.
     pub accepted_at: Timestamp,
 }
@@ -81,6 +83,8 @@ impl Filled {
 #[derive(Debug)]
 pub struct Filling {
     buffer: Buffer,
+    clock: Clock,
+    begun_at: Timestamp,
     payload_bytes: usize,
     checksums: PieceChecksums,
     marks: MarksWriter,
@@ -90,9 +94,11 @@ pub struct Filling {
 
 impl Filling {
     /// Begins to fill a buffer of the pool.
-    pub fn new(buffer: Buffer) -> Filling {
+    pub fn new(buffer: Buffer, clock: &Clock) -> Filling {
         Filling {
             buffer,
+            clock: clock.clone(),
+            begun_at: Timestamp(0),
             payload_bytes: 0,
             checksums: PieceChecksums::new(),
             marks: MarksWriter::new(),
@@ -152,6 +158,7 @@ impl Filling {
         }
         if self.payload_bytes == 0 {
             self.first_time_ns = time_ns;
+            self.begun_at = self.clock.now();
         }
         let (taken, entered) = self.push_marks(count, marks);
         let start = BLOCK_BYTES + self.payload_bytes;
@@ -197,6 +204,7 @@ impl Filling {
         accepted_at: Timestamp,
     ) -> Filled {
         Filled {
+            begun_at: self.begun_at,
             accepted_at,
             stream,
             stream_offset_bytes,
@@ -226,7 +234,8 @@ mod tests {
     use crate::format::{MarkKind, Marks};
 
     fn filling(bytes: usize) -> Filling {
-        Filling::new(BufferPool::new(1, bytes).unwrap().take().unwrap())
+        let buffer = BufferPool::new(1, bytes).unwrap().take().unwrap();
+        Filling::new(buffer, &Clock::Real)
     }
 
     fn line_ends(count: usize) -> Vec<Mark> {

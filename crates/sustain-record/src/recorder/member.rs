@@ -91,7 +91,7 @@ pub(super) struct Unflushed {
     pub(super) end_frame: u64,
     pub(super) first_time_ns: i64,
     pub(super) last_time_ns: i64,
-    pub(super) accepted_at: Timestamp,
+    pub(super) begun_at: Timestamp,
     pub(super) sequence: u64,
     pub(super) slot_serial: u64,
 }

@@ -124,9 +124,9 @@ pub struct Recorded {
     pub standing: Standing,
     /// What each member's queue has done.
     pub meters: Vec<Meter>,
-    /// What was accepted until it was written, per stream.
+    /// From an append's handing over until it was written, per stream.
     pub written_latency: Vec<Latency>,
-    /// What was accepted until it was durable, per stream.
+    /// From its first byte until it was durable, per stream.
     pub durable_latency: Vec<Latency>,
     /// The memory that rides out the pauses seen, by rate.
     pub buffer_curve: BufferCurve,

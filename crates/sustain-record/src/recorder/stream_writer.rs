@@ -73,12 +73,14 @@ impl StreamWriter {
     /// Memory to fill, when some is free: waits for it. None when the recording is over: it is
     /// full, all members have failed, or it was stopped.
     pub fn lend(&self) -> Option<Filling> {
-        self.exchange.pool.take().map(Filling::new)
+        let buffer = self.exchange.pool.take()?;
+        Some(Filling::new(buffer, &self.clock))
     }
 
     /// Memory to fill, if some is free now.
     pub fn try_lend(&self) -> Option<Filling> {
-        self.exchange.pool.try_take().map(Filling::new)
+        let buffer = self.exchange.pool.try_take()?;
+        Some(Filling::new(buffer, &self.clock))
     }
 
     /// Bytes of payload that one append holds at most.
@@ -187,6 +189,7 @@ impl StreamWriter {
         self.copied_bytes += rest_bytes as u64;
         let offset_bytes = self.next_offset_bytes;
         self.next_offset_bytes += length as u64;
+        let now = self.clock.now();
         let filled = Filled {
             stream: self.stream,
             stream_offset_bytes: offset_bytes,
@@ -199,7 +202,8 @@ impl StreamWriter {
             gap: self.gap.take(),
             first_time_ns: time_ns,
             last_time_ns: time_ns,
-            accepted_at: self.clock.now(),
+            begun_at: now,
+            accepted_at: now,
         };
         self.send(filled);
         Ok(())
@@ -224,6 +228,7 @@ impl StreamWriter {
     /// A gap at the very end is an append without payload.
     fn send_last_gap(&mut self) {
         let Some(gap) = self.gap.take() else { return };
+        let now = self.clock.now();
         self.send(Filled {
             stream: self.stream,
             stream_offset_bytes: self.next_offset_bytes,
@@ -236,7 +241,8 @@ impl StreamWriter {
             gap: Some(gap),
             first_time_ns: gap.last_time_ns,
             last_time_ns: gap.last_time_ns,
-            accepted_at: self.clock.now(),
+            begun_at: now,
+            accepted_at: now,
         });
     }
 }

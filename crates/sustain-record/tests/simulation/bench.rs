@@ -170,7 +170,7 @@ impl Bench {
         let inlet = TimetableInlet::new(
             &plan,
             self.plan.seed ^ (number as u64 + 1) << 48,
-            setup.start,
+            &self.clock,
             self.wall,
         );
         self.history.borrow_mut().begin(

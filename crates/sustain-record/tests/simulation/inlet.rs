@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use sustain_disk::buffer::{Buffer, BufferPool};
-use sustain_disk::clock::{Timestamp, WallClock};
+use sustain_disk::clock::{Clock, Timestamp, WallClock};
 use sustain_disk::driver::Ending;
 use sustain_record::format::{Gap, GapReason, Mark, MarkKind};
 use sustain_record::recorder::{Filled, Filling, Inlet, Memory, Polled};
@@ -56,6 +56,7 @@ pub type Facts = Rc<RefCell<Vec<StreamFacts>>>;
 /// The inlet.
 pub struct TimetableInlet {
     start: Timestamp,
+    clock: Clock,
     wall: WallClock,
     sources: Vec<Source>,
     facts: Facts,
@@ -84,7 +85,7 @@ struct Source {
 }
 
 impl TimetableInlet {
-    pub fn new(plan: &RecordingPlan, seed: u64, start: Timestamp, wall: WallClock) -> Self {
+    pub fn new(plan: &RecordingPlan, seed: u64, clock: &Clock, wall: WallClock) -> Self {
         let facts = |(number, stream): (usize, &StreamPlan)| StreamFacts {
             name: format!("s{number}"),
             synthetic: Synthetic::new(
@@ -110,7 +111,8 @@ impl TimetableInlet {
             gap: None,
         };
         TimetableInlet {
-            start,
+            start: clock.now(),
+            clock: clock.clone(),
             wall,
             sources: plan.streams.iter().enumerate().map(source).collect(),
             facts: Rc::new(RefCell::new(
@@ -122,7 +124,7 @@ impl TimetableInlet {
             drops: plan.drops,
             linger_ns: plan.durability.interval_ns / 2,
             quantum_ns: (plan.length_ns / 300).max(200_000),
-            stop_at: plan.stop_at_ns.map(|at_ns| start + at_ns),
+            stop_at: plan.stop_at_ns.map(|at_ns| clock.now() + at_ns),
             ending: plan.ending,
             stopped: false,
             ready: VecDeque::new(),
@@ -169,7 +171,8 @@ impl TimetableInlet {
                     }
                     return;
                 };
-                self.sources[index].filling = Some((Filling::new(buffer), position, now));
+                self.sources[index].filling =
+                    Some((Filling::new(buffer, &self.clock), position, now));
             }
             self.fill(index, available, now);
         }
@@ -289,6 +292,7 @@ impl TimetableInlet {
             gap: source.gap.take(),
             first_time_ns: time_ns,
             last_time_ns: time_ns,
+            begun_at: now,
             accepted_at: now,
         });
     }

@@ -182,7 +182,7 @@ fn line(standing: &Standing, rates: &RecordRates, full_in_s: Option<f64>) -> Str
     };
     // What must not be cut off by a narrow terminal comes first.
     let mut line = format!(
-        "{:>7}  in {:>10}  out {:>10}  buffer {:>4}  {lost}  limit: {}  longest write {}",
+        "{:>7}  in {:>10}  out {:>10}  buffer {:>4}  {lost}  limit: {}  slowest append {}",
         stretch(standing.time_s.round()),
         rate(rates.in_bytes_per_s),
         rate(rates.out_bytes_per_s),
@@ -295,7 +295,7 @@ fn stream_line(stream: &StreamResult) -> String {
     );
     if stream.recorded_bytes > 0 {
         line.push_str(&format!(
-            "; written within {}, durable within {} (99.9 %)",
+            "; appends written within {}, bytes durable within {} (99.9 %)",
             latency(stream.written_latency_ns.p99_9),
             latency(stream.durable_latency_ns.p99_9),
         ));

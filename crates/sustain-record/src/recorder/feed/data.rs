@@ -234,7 +234,7 @@ impl<I: Inlet> RecordFeed<I> {
         );
         if self.setup.durability.each {
             self.members[queue].made_durable(sequence);
-            self.durable(stream, filled.start_bytes(), filled.accepted_at, now);
+            self.durable(stream, filled.start_bytes(), filled.begun_at, now);
             return;
         }
         let one = Unflushed {
@@ -246,7 +246,7 @@ impl<I: Inlet> RecordFeed<I> {
             end_frame: filled.first_frame.unwrap_or(0) + filled.frames_begun,
             first_time_ns: filled.first_time_ns,
             last_time_ns: filled.last_time_ns,
-            accepted_at: filled.accepted_at,
+            begun_at: filled.begun_at,
             sequence,
             slot_serial: place.slot_serial,
         };
@@ -273,13 +273,13 @@ impl<I: Inlet> RecordFeed<I> {
         &mut self,
         stream: usize,
         start_bytes: u64,
-        accepted_at: Timestamp,
+        begun_at: Timestamp,
         now: Timestamp,
     ) {
         let watermark_bytes = self.ledgers[stream].watermark_bytes();
         self.ledgers[stream].durable(start_bytes);
         self.durable_latency[stream].record(
-            now.since_ns(accepted_at),
+            now.since_ns(begun_at),
             now.since_ns(self.setup.start),
             watermark_bytes,
         );
@@ -328,7 +328,8 @@ impl<I: Inlet> RecordFeed<I> {
             }),
             first_time_ns: one.last_time_ns,
             last_time_ns: one.last_time_ns,
-            accepted_at: one.accepted_at,
+            begun_at: one.begun_at,
+            accepted_at: one.begun_at,
         });
     }
 }
@@ -360,6 +361,7 @@ fn account_of(filled: &Filled) -> Filled {
         }),
         first_time_ns: filled.last_time_ns,
         last_time_ns: filled.last_time_ns,
+        begun_at: filled.begun_at,
         accepted_at: filled.accepted_at,
     }
 }

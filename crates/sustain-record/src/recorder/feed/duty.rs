@@ -247,12 +247,7 @@ impl<I: Inlet> RecordFeed<I> {
         }
         for one in flushed {
             self.members[queue].made_durable(one.sequence);
-            self.durable(
-                usize::from(one.stream),
-                one.start_bytes,
-                one.accepted_at,
-                now,
-            );
+            self.durable(usize::from(one.stream), one.start_bytes, one.begun_at, now);
         }
         self.flushes += 1;
         self.show(now, true);

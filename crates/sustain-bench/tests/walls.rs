@@ -10,11 +10,13 @@
 mod walls_machines;
 
 use sustain_bench::walls::{
-    Ask, Findings, Halt, Limit, Model, Probe, Reading, Setting, Step, WallKind, WallState, find,
+    Ask, Findings, Halt, Limit, Model, Probe, Reading, Setting, Step, Wall, WallKind, WallState,
+    find,
 };
+use walls_machines::oracle::visible;
 use walls_machines::score::{Score, diagnose, judge};
 use walls_machines::table::{self, Cell, Late, at_noise, cost, kind_of, named};
-use walls_machines::{Behaviour, Bench, Chance, Machine, SHARINGS, Shape, Sharing};
+use walls_machines::{Behaviour, Bench, Chance, Machine, SHAPES, SHARINGS, Shape, Sharing};
 
 /// Machines of each shape and sharing at each noise: 15 * 14 * 5 = 1,050.
 const MACHINES: u64 = 14;
@@ -281,7 +283,7 @@ fn too_much_noise_is_said_and_no_wall_claimed() {
 fn a_common_drift_is_noticed_and_the_wall_still_found() {
     let machine = sixteen();
     let mut bench = Bench::new(&machine, 0.005, 5);
-    bench.drift = |reading| if reading < 25 { 1.0 } else { 0.93 };
+    bench.drift = Box::new(|reading| if reading < 25 { 1.0 } else { 0.93 });
     let findings = diagnose(&mut bench, true, 0.005);
     assert!(findings.drift.significant);
     assert!(
@@ -305,11 +307,84 @@ fn a_drift_is_noticed_with_few_targets_too() {
         );
         let mut bench = Bench::new(&machine, 0.005, seed);
         // The rates alone are known by then.
-        bench.drift = |reading| if reading < 4 { 1.0 } else { 0.93 };
+        bench.drift = Box::new(|reading| if reading < 4 { 1.0 } else { 0.93 });
         let moved = diagnose(&mut bench, true, 0.005);
         assert!(moved.drift.significant, "{seed}: {:?}", moved.drift);
         assert!(moved.walls.is_empty(), "{seed}: {:?}", moved.walls);
     }
+}
+
+/// Whether all targets together bring less than the walls found let through, by more than the
+/// resolution.
+fn loses_more_than_is_seen(findings: &Findings) -> bool {
+    let together = findings.together.as_ref().unwrap();
+    let model = Model {
+        alone_bytes_per_s: findings.alone.iter().map(|rate| rate.unwrap()).collect(),
+        walls: Vec::new(),
+    };
+    let all: Vec<usize> = (0..findings.alone.len()).collect();
+    let least = model.predict(&all) * (1.0 - findings.resolution);
+    findings.walls.is_empty() && together.sum_bytes_per_s < least
+}
+
+/// How answers hold where all disks become slower or faster from one reading on.
+#[derive(Debug, Default)]
+struct Drifted {
+    answers: usize,
+    complete: usize,
+    wrong: usize,
+}
+
+impl Drifted {
+    /// One machine with the change at every instant. Right are walls that show before or after it.
+    fn try_all(&mut self, machine: &Machine, known: bool, noise: f64, factor: f64) {
+        let mut late = machine.clone();
+        late.rates.iter_mut().for_each(|rate| *rate *= factor);
+        let shown = [visible(machine), visible(&late)].concat();
+        for instant in 1..3 * machine.rates.len() {
+            let mut bench = Bench::new(machine, noise, instant as u64);
+            bench.drift = Box::new(move |reading| if reading < instant { 1.0 } else { factor });
+            let findings = diagnose(&mut bench, known, noise);
+            self.answers += 1;
+            if !findings.complete {
+                assert!(findings.unexplained.is_some(), "{instant}: {findings:?}");
+                continue;
+            }
+            self.complete += 1;
+            assert!(findings.together.is_some(), "{instant}: {findings:?}");
+            assert!(!loses_more_than_is_seen(&findings), "{instant}");
+            let is_shown = |wall: &Wall| shown.iter().any(|one| one.wall.members == wall.members);
+            self.wrong += usize::from(!findings.walls.iter().all(is_shown));
+        }
+    }
+}
+
+#[test]
+fn whenever_disks_change_an_answer_called_complete_explains_what_all_bring() {
+    let mut drifted = Drifted::default();
+    for (seed, shape) in SHAPES.into_iter().cycle().take(40).enumerate() {
+        let count = [4, 6, 8, 12, 16, 24][seed % 6];
+        let machine = Machine::generate(&mut Chance::new(seed as u64), shape, Some(count));
+        let factor = [0.97, 0.93, 0.85, 1.05][seed % 4];
+        let noise = [0.002, 0.005, 0.01][seed % 3];
+        drifted.try_all(&machine, seed % 5 > 0, noise, factor);
+    }
+    assert!(
+        drifted.complete * 100 >= drifted.answers * 98,
+        "{drifted:?}"
+    );
+    assert!(drifted.wrong * 100 <= drifted.answers * 3, "{drifted:?}");
+}
+
+#[test]
+fn two_walls_of_unknown_order_survive_a_change_at_any_instant() {
+    let mut machine = Machine::plain(&mut Chance::new(3), 16, Sharing::MaxMin);
+    machine.limit(0, 6, 3.0);
+    machine.limit(8, 14, 4.0);
+    let mut drifted = Drifted::default();
+    drifted.try_all(&machine, false, 0.005, 0.93);
+    assert_eq!(drifted.complete, drifted.answers, "{drifted:?}");
+    assert_eq!(drifted.wrong, 0, "{drifted:?}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod sample;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use sample::diagnosis::{interrupted, three_walls, without_wall};
+use sample::diagnosis::{interrupted, three_walls, unexplained, without_wall};
 use sustain_bench::diagnose::{DiagnoseEvent, Measured, Measuring};
 use sustain_bench::event::{Live, LiveTarget, Phase};
 use sustain_report::terminal::{
@@ -58,6 +58,19 @@ fn that_there_is_no_wall_is_an_answer_with_its_bound() {
     let sentence = diagnosis_sentence(&without_wall(3));
     assert!(sentence.contains("no shared limit below"), "{sentence}");
     assert!(sentence.contains("could hide at most"), "{sentence}");
+}
+
+#[test]
+fn a_loss_that_no_wall_explains_is_the_answer() {
+    let sentence = diagnosis_sentence(&unexplained());
+    assert!(
+        sentence.contains("all together lose 100 MB/s that no wall explains"),
+        "{sentence}"
+    );
+    assert!(!sentence.contains("no shared limit"), "{sentence}");
+    let text = unwrapped(&diagnosis_text(&unexplained(), 100));
+    let words = "not explained: 100 MB/s of the 500 MB/s that all together should bring";
+    assert!(text.contains(words), "{text}");
 }
 
 #[test]

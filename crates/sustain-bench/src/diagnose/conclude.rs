@@ -9,7 +9,7 @@ use super::plan::DiagnosePlan;
 use super::remarks;
 use super::result::{
     Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Dropped, Host,
-    Measurement, NoWall, Order, Prediction, Share, Together, Wall, Weakest,
+    Measurement, NoWall, Order, Prediction, Share, Together, UnexplainedLoss, Wall, Weakest,
 };
 use super::ways::{SIMULATED_LIMIT, Ways, is_place};
 use crate::conclude::{engine_name, time_of_day};
@@ -142,6 +142,10 @@ pub(super) fn conclude(diagnosed: Diagnosed<'_>) -> DiagnoseResult {
             share_of_sum: together.sum_bytes_per_s / together.sum_alone_bytes_per_s,
         }),
         no_wall: diagnosed.no_wall(),
+        unexplained: findings.unexplained.map(|loss| UnexplainedLoss {
+            expected_bytes_per_s: loss.expected_bytes_per_s,
+            measured_bytes_per_s: loss.measured_bytes_per_s,
+        }),
         walls,
         measurements: diagnosed.measurements(),
         advice: diagnosed.advice(),
@@ -251,8 +255,9 @@ impl Diagnosed<'_> {
             }
         }
         // What does not foretell the readings is not sure, however clear its own evidence was.
-        let doubted =
-            remarks::unexplained(self).is_some() || wall.prediction.as_ref().is_some_and(failed);
+        let doubted = self.findings.unexplained.is_some()
+            || remarks::unexplained(self).is_some()
+            || wall.prediction.as_ref().is_some_and(failed);
         let state = match wall.state {
             WallState::Confirmed if doubted => state_name(WallState::MembersUncertain),
             state => state_name(state),

@@ -82,7 +82,15 @@ pub(super) fn notes(diagnosed: &Diagnosed<'_>) -> Vec<String> {
             diagnosed.driver_cpu_share_max * 100.0
         ));
     }
-    if !findings.complete && !diagnosed.is_interrupted {
+    if let Some(loss) = findings.unexplained {
+        notes.push(format!(
+            "all targets together should bring {} by what was found, and bring {}: readings that \
+             contradict each other, as of targets that change while they are measured; look for \
+             other users of them, let them come to rest, and diagnose again",
+            Rate(loss.expected_bytes_per_s),
+            Rate(loss.measured_bytes_per_s),
+        ));
+    } else if !findings.complete && !diagnosed.is_interrupted {
         notes.push("not all that was planned was measured".to_owned());
     }
     if findings

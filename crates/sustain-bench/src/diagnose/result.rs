@@ -32,6 +32,9 @@ pub struct DiagnoseResult {
     pub walls: Vec<Wall>,
     /// Where no wall was found: what could still hide.
     pub no_wall: Option<NoWall>,
+    /// What all targets lose together and no wall of this result explains. Then the answer is not
+    /// complete, and nothing is advised.
+    pub unexplained: Option<UnexplainedLoss>,
     /// Every subset that was measured, in order.
     pub measurements: Vec<Measurement>,
     /// What to do, the best first.
@@ -223,6 +226,15 @@ pub struct NoWall {
     pub largest_hidden_loss_bytes_per_s: f64,
     /// No shared limit lies below this part of the sum of the rates alone.
     pub none_below_share: f64,
+}
+
+/// A loss that no wall explains.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UnexplainedLoss {
+    /// What all targets together should bring by their rates alone and the walls found.
+    pub expected_bytes_per_s: f64,
+    /// What they bring.
+    pub measured_bytes_per_s: f64,
 }
 
 /// One measured subset.

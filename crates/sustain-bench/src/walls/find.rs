@@ -94,7 +94,7 @@ impl Search<'_> {
         self.measure_alone()?;
         self.evidence.at_least(&all, self.readings, Step::All)?;
         self.known.refresh(&self.evidence);
-        self.set_anchor()?;
+        self.begin_anchor()?;
         self.explain()?;
         self.tell_kinds(setting)?;
         self.try_predictions()
@@ -106,10 +106,15 @@ impl Search<'_> {
         let mut suspects = vec![all.clone()];
         let mut covered = Covered::default();
         let mut failures: Vec<(Vec<usize>, usize)> = Vec::new();
-        let mut finds = 0;
+        let (mut finds, mut changes) = (0, 0);
         loop {
-            if self.check_drift()? {
+            self.check_drift()?;
+            if changes != self.anchor.changes {
+                changes = self.anchor.changes;
                 failures.clear();
+                self.recheck_walls()?;
+                self.evidence.at_least(&all, self.readings, Step::All)?;
+                suspects = vec![all.clone()];
             }
             self.evidence.expected = self.evidence.runs_done() + self.open_runs(&suspects);
             if let Some((set, loss)) = self.most_suspect(&mut suspects, &failures) {
@@ -125,18 +130,16 @@ impl Search<'_> {
                 }
                 continue;
             }
-            let Some(window) = self.next_window(&mut covered) else {
-                if !self.check_drift_once()? {
-                    return Ok(());
-                }
-                failures.clear();
-                self.evidence.at_least(&all, self.readings, Step::All)?;
-                suspects.push(all.clone());
+            if let Some(window) = self.next_window(&mut covered) {
+                self.evidence
+                    .at_least(&window, self.readings, Step::Window)?;
+                suspects.push(window);
                 continue;
-            };
-            self.evidence
-                .at_least(&window, self.readings, Step::Window)?;
-            suspects.push(window);
+            }
+            let is_changed = self.check_drift_at_end()?;
+            if !is_changed && (self.unexplained().is_none() || !self.start_over()?) {
+                return Ok(());
+            }
         }
     }
 
@@ -243,7 +246,8 @@ impl Search<'_> {
     }
 
     /// Takes a wall in; of walls with equal members the tightest stays.
-    fn add(&mut self, wall: Limit, found: Found) {
+    fn add(&mut self, wall: Limit, mut found: Found) {
+        found.found_at = self.evidence.runs_done();
         let deviation = self
             .evidence
             .mean(&found.core)
@@ -353,12 +357,8 @@ impl Search<'_> {
             let above =
                 !self.found[index].falls && self.seen_above(&wall.members, limit, deviation);
             if explained || above {
-                let gone = self.known.model.walls.remove(index);
-                self.dropped.push(gone.members);
-                self.known.deviations.remove(index);
-                self.known.falls_from.remove(index);
-                self.found.remove(index);
-                self.taken_back = true;
+                let members = self.remove(index);
+                self.dropped.push(members);
             } else {
                 index += 1;
             }

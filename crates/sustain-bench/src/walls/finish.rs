@@ -25,6 +25,10 @@ impl Search<'_> {
             .map(|index| self.wall(index))
             .collect();
         walls.sort_by_key(|wall| (std::cmp::Reverse(wall.members.len()), wall.members[0]));
+        let unexplained = (end.is_ok() && too_noisy.is_none())
+            .then(|| self.unexplained())
+            .flatten();
+        let is_answered = too_noisy.is_some() || together.is_some() || self.evidence.count() < 2;
         Findings {
             resolution: self.resolution(),
             alone,
@@ -33,7 +37,8 @@ impl Search<'_> {
             drift: self.anchor.drift.clone(),
             noise,
             too_noisy,
-            complete: end.is_ok(),
+            complete: end.is_ok() && unexplained.is_none() && is_answered,
+            unexplained,
             order_known: self.order_known,
             measurements: Vec::new(),
             dropped: Vec::new(),

@@ -31,6 +31,8 @@ pub(super) struct Found {
     pub(super) falls: bool,
     /// The best sum seen, if all members bring clearly less.
     pub(super) peak: Option<f64>,
+    /// How many runs had been made when it was taken in.
+    pub(super) found_at: usize,
 }
 
 impl Found {
@@ -79,6 +81,7 @@ impl Search<'_> {
                 subset: core.members.clone(),
                 falls: self.falls(&whole),
                 peak: None,
+                found_at: 0,
             },
             limit: core.limit,
             core: core.members,

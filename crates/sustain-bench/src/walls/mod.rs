@@ -15,6 +15,7 @@ mod members;
 mod model;
 mod predict;
 mod reading;
+mod recheck;
 mod scan;
 mod search;
 mod siblings;
@@ -26,5 +27,5 @@ pub use model::{Limit, Model};
 pub use reading::Reading;
 pub use types::{
     Ask, Drift, Findings, Halt, Measurement, Prediction, Probe, Setting, Share, Step, Together,
-    TooNoisy, Wall, WallKind, WallState, WeakestEvidence,
+    TooNoisy, Unexplained, Wall, WallKind, WallState, WeakestEvidence,
 };

@@ -13,7 +13,11 @@ pub(super) const LOSS_MIN: f64 = 0.015;
 /// Standard deviations at which a stretch is looked into.
 pub(super) const FLAG: f64 = 3.5;
 /// Standard deviations at which a wall's loss is beyond doubt.
-const CORE: f64 = 4.0;
+pub(super) const CORE: f64 = 4.0;
+/// A wall's loss that stands out by fewer, or is a smaller part of what is expected, could be a
+/// change of the rates alone: these are measured again.
+const UNCLEAR: f64 = 7.0;
+const SMALL: f64 = 0.08;
 /// Standard deviations at which a loss needs no second reading.
 const CLEAR: f64 = 8.0;
 /// A wall must hold back at least this part of its limit,
@@ -285,19 +289,21 @@ impl Search<'_> {
             self.evidence
                 .at_least(members, 2 * self.readings, Step::Confirm)?;
         }
-        let mut again = members.len() <= 6;
+        let mut again = true;
         loop {
             let Some((loss, deviation)) = self.known.total(members, &self.evidence) else {
                 return Ok(false);
             };
             let expected = self.known.predict(members);
             let score = loss / deviation;
-            if score < 7.0 && again {
+            if again && (score < UNCLEAR || loss < SMALL * expected) {
                 again = false;
-                for &member in members {
-                    self.evidence.measure(&[member], Step::Confirm)?;
+                if self.measure_some_alone(members)? {
+                    return Ok(false);
                 }
-                self.evidence.measure(members, Step::Confirm)?;
+                if score < UNCLEAR {
+                    self.evidence.measure(members, Step::Confirm)?;
+                }
                 self.known.refresh(&self.evidence);
                 continue;
             }

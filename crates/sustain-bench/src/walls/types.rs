@@ -120,6 +120,15 @@ pub struct Measurement {
     pub failed: bool,
 }
 
+/// What all targets together lose beyond what the walls found explain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unexplained {
+    /// Sum that the walls found, or the rates alone, let expect.
+    pub expected_bytes_per_s: f64,
+    /// Sum as measured.
+    pub measured_bytes_per_s: f64,
+}
+
 /// Whether anything changed while measuring, by subsets measured more than once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Drift {
@@ -251,7 +260,9 @@ pub struct Findings {
     pub noise: f64,
     /// Too noisy to say: no wall is claimed.
     pub too_noisy: Option<TooNoisy>,
-    /// Everything planned was measured.
+    /// A loss of all targets together that no wall found explains, though all was tried.
+    pub unexplained: Option<Unexplained>,
+    /// Everything planned was measured, and the walls found explain what all bring.
     pub complete: bool,
     /// The order of the targets was given. Without it a small limit under a tighter one is found
     /// only by luck.

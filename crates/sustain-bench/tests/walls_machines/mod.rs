@@ -365,7 +365,7 @@ pub struct Bench<'a> {
     pub chance: Chance,
     pub readings: usize,
     /// What all disks do meanwhile: their factor at each reading.
-    pub drift: fn(usize) -> f64,
+    pub drift: Box<dyn Fn(usize) -> f64>,
     /// A disk that dies, and at which reading.
     pub death: Option<(usize, usize)>,
     /// Halts after so many.
@@ -381,7 +381,7 @@ impl<'a> Bench<'a> {
             noise,
             chance: Chance::new(seed),
             readings: 0,
-            drift: |_| 1.0,
+            drift: Box::new(|_| 1.0),
             death: None,
             readings_max: usize::MAX,
             dummy: 0.0,

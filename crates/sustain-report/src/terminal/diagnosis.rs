@@ -179,6 +179,13 @@ fn rates(result: &DiagnoseResult) -> Vec<String> {
             percent(together.share_of_sum)
         ));
     }
+    if let Some(loss) = &result.unexplained {
+        lines.push(format!(
+            "not explained: {} of the {} that all together should bring",
+            rate(loss.expected_bytes_per_s - loss.measured_bytes_per_s),
+            rate(loss.expected_bytes_per_s)
+        ));
+    }
     lines
 }
 
@@ -303,6 +310,17 @@ pub fn diagnosis_sentence(result: &DiagnoseResult) -> String {
         "interrupted" => clauses.push("interrupted, this is what was known by then".to_owned()),
         "too_noisy" => clauses.push("the readings differ too much to tell walls".to_owned()),
         _ => {}
+    }
+    if let Some(loss) = &result.unexplained {
+        let beside = if result.walls.is_empty() {
+            ""
+        } else {
+            " beside these"
+        };
+        clauses.push(format!(
+            "all together lose {} that no wall{beside} explains: the answer is not complete",
+            rate(loss.expected_bytes_per_s - loss.measured_bytes_per_s)
+        ));
     }
     if let Some(none) = &result.no_wall {
         clauses.push(format!(

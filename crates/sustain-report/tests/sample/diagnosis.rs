@@ -4,7 +4,7 @@
 
 use sustain_bench::diagnose::result::{
     Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Measurement, NoWall,
-    Order, Prediction, Share, Together, Wall, Way, WayHop, Weakest,
+    Order, Prediction, Share, Together, UnexplainedLoss, Wall, Way, WayHop, Weakest,
 };
 use sustain_bench::result::{Host, System};
 
@@ -52,6 +52,22 @@ pub fn interrupted() -> DiagnoseResult {
     result.advice.clear();
     result.drift = Drift::default();
     result.ended = "interrupted".to_owned();
+    result
+}
+
+/// Five disks that lose more together than any wall found explains.
+#[allow(dead_code, reason = "each test takes its part of the samples")]
+pub fn unexplained() -> DiagnoseResult {
+    let mut result = without_wall(5);
+    result.together = Some(Together {
+        rate_bytes_per_s: 400.0 * MEGABYTE,
+        share_of_sum: 0.8,
+    });
+    result.no_wall = None;
+    result.unexplained = Some(UnexplainedLoss {
+        expected_bytes_per_s: 500.0 * MEGABYTE,
+        measured_bytes_per_s: 400.0 * MEGABYTE,
+    });
     result
 }
 
@@ -114,6 +130,7 @@ pub fn without_wall(disks: usize) -> DiagnoseResult {
             largest_hidden_loss_bytes_per_s: 4.0 * MEGABYTE,
             none_below_share: 0.98,
         }),
+        unexplained: None,
         measurements: vec![all],
         advice: Vec::new(),
         drift: Drift::default(),

@@ -138,6 +138,9 @@ fn walls_card(result: &DiagnoseResult) -> String {
             );
             card("0 walls", &words, "")
         }
+        (0, _, None) if result.unexplained.is_some() => {
+            card("?", "walls: none found explains what is lost", "")
+        }
         (0, "too_noisy", None) => card("?", "walls: the readings differ too much", ""),
         (0, _, None) => card("?", "walls: not known by then", ""),
         (1, _, _) => card("1 wall", "a limit that several share", ""),

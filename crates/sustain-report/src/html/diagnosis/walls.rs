@@ -30,6 +30,15 @@ pub(super) fn walls(facts: &Facts<'_>) -> String {
 }
 
 fn no_wall(facts: &Facts<'_>) -> String {
+    if let Some(loss) = &facts.result.unexplained {
+        let words = format!(
+            "None was found that explains what is lost: all together should bring {} and bring {}. \
+             So the answer is not complete.",
+            rate(loss.expected_bytes_per_s),
+            rate(loss.measured_bytes_per_s)
+        );
+        return format!("<h2>Walls</h2>\n<p>{}</p>\n", escape::text(&glued(&words)));
+    }
     let Some(none) = &facts.result.no_wall else {
         return String::new();
     };

@@ -42,5 +42,7 @@ mod support;
 mod throttled;
 #[path = "support/throttles.rs"]
 mod throttles;
+#[path = "record/writers.rs"]
+mod writers;
 
 const MIB: u64 = 1 << 20;

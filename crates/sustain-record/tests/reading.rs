@@ -687,6 +687,7 @@ fn simulated_target(name: &str) -> Target {
         capacity_bytes: None,
         alignment_bytes: 1,
         device: None,
+        lock: None,
     }
 }
 

@@ -448,7 +448,7 @@ fn two_recorders_cannot_have_one_store_but_readers_can() {
     let names = place.names(&["a", "b"]);
     make(&plan(names.clone())).unwrap();
     let recorder = open(&names, Mode::Record).unwrap();
-    assert!(refusal(&names, Mode::Record).contains("another recorder"));
+    assert!(refusal(&names, Mode::Record).contains("being recorded to"));
     assert!(open(&names, Mode::Read).is_ok());
     let destroying = CreatePlan {
         destroy: names.clone(),
@@ -458,7 +458,7 @@ fn two_recorders_cannot_have_one_store_but_readers_can() {
         make(&destroying)
             .unwrap_err()
             .to_string()
-            .contains("another recorder")
+            .contains("being recorded to")
     );
     drop(recorder);
     assert!(open(&names, Mode::Record).is_ok());
@@ -552,6 +552,7 @@ fn machine_of(count: usize, clock: &Clock) -> (SharedMachine, Vec<SimulatedDisk>
             capacity_bytes: Some(20_000_000_000_000),
             alignment_bytes: 1,
             device: None,
+            lock: None,
         },
         simulated: SimulatedTarget { machine: 0, disk },
     });

@@ -107,6 +107,7 @@ mod tests {
             capacity_bytes: None,
             alignment_bytes: 1,
             device: None,
+            lock: None,
         }
     }
 

@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use sustain_disk::target::{Candidate, Direction};
-use sustain_host::{Inspection, Refusal, Roots};
+use sustain_disk::target::{Candidate, Direction, being_written, is_being_written};
+use sustain_host::{CandidateKind, Inspection, Refusal, Roots};
 
 use crate::error::SessionError;
 use crate::name::TargetName;
+use crate::writers::written_below;
 
 /// What the user allows to be done to something that exists. Nothing that is in use is written,
 /// whatever is allowed.
@@ -48,7 +49,17 @@ pub fn inspect(
         return Err(reasons.join("; "));
     }
     if candidate.claimed_by_other {
-        return Err(Refusal::Claimed.to_string());
+        return Err(if is_being_written(candidate.descriptor) {
+            being_written(candidate.path)
+        } else {
+            Refusal::Claimed.to_string()
+        });
+    }
+    if let CandidateKind::BlockDevice(device) = &inspection.kind
+        && let Some(below) = written_below(device, roots)
+    {
+        let (path, why) = (below.display(), being_written(&below));
+        return Err(format!("its bytes lie on {path}, and {why}"));
     }
     let Permission::Destroy { names, instead } = permission else {
         return Ok(());

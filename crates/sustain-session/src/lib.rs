@@ -15,6 +15,7 @@ mod others;
 mod passthrough;
 mod room;
 mod stop;
+mod writers;
 
 pub use alongside::{Alongside, Idle, KernelMessage, System};
 pub use counted_once::counted_once;

@@ -86,6 +86,7 @@ impl Machines {
                 capacity_bytes: Some(description.capacity_bytes),
                 alignment_bytes: 1,
                 device: None,
+                lock: None,
             };
             disks.push(SimulatedDisk { target, simulated });
         }

@@ -4,13 +4,15 @@
 use std::path::{Path, PathBuf};
 
 use sustain_disk::error::Error;
-use sustain_disk::target::{Candidate, OpenRequest, Target, TargetKind, open_path};
+use sustain_disk::target::{Candidate, Direction, OpenRequest, Target, TargetKind, open_path};
 use sustain_host::Roots;
 
 use crate::guard::{Permission, folder_of, inspect};
+use crate::writers::is_written_meanwhile;
 
 /// Opens the device, file or directory at `path` as [`open_path`] does; what exists and would be
-/// written must pass the guard first. `name` is what was typed. Nothing is written yet.
+/// written must pass the guard first. `name` is what was typed. Nothing is written yet. That someone
+/// else writes to what is only read is told by `notes`; who reads a store knows of that.
 ///
 /// # Errors
 /// [`Error::Refused`] with the guard's reason, [`Error::Target`] for all else.
@@ -24,7 +26,15 @@ pub fn open_under_guard(
 ) -> Result<Target, Error> {
     refuse_missing_device(name, path)?;
     let mut guard = |candidate: &Candidate<'_>| inspect(candidate, permission, roots, notes);
-    open_path(name, path, request, &mut guard)
+    let target = open_path(name, path, request, &mut guard)?;
+    let is_store = matches!(permission, Permission::OwnStore);
+    if request.direction == Direction::Read && !is_store && is_written_meanwhile(&target, roots) {
+        notes.push(format!(
+            "{name} is being recorded to, or measured, by another run of sustain meanwhile: that \
+             takes its part of the rate, and what is read here takes from that one's"
+        ));
+    }
+    Ok(target)
 }
 
 /// As [`open_under_guard`], and makes no file: a nameless one in its place tells the same.
@@ -97,7 +107,7 @@ impl Drop for CreatedFiles {
 
 #[cfg(test)]
 mod tests {
-    use sustain_disk::target::{DataPath, Direction};
+    use sustain_disk::target::DataPath;
 
     use super::*;
 

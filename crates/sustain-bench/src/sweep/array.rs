@@ -224,7 +224,7 @@ impl<'a> Arrays<'a> {
     /// Lets go of all members: the kernel takes none that someone else has claimed.
     fn release(&self, session: &mut Session) -> Result<(), MeasureError> {
         for target in &mut session.targets {
-            target.target.file = None;
+            target.target.let_go();
         }
         for member in &self.members {
             let device = wait_until_free(&member.path).map_err(|errno| {

@@ -1,6 +1,7 @@
 //! What is driven: block devices, files, scratch files, `null:` and simulated disks.
 
 mod alignment;
+mod lock;
 mod open;
 mod passthrough;
 
@@ -11,7 +12,8 @@ use std::sync::Arc;
 
 use rustix::fs::{OFlags, Stat, fcntl_getfl, fcntl_setfl};
 
-pub use open::{OpenRequest, open_dummy, open_null, open_path};
+pub use lock::{WriteLock, is_being_written};
+pub use open::{OpenRequest, being_written, open_dummy, open_null, open_path};
 pub use passthrough::{Passthrough, PassthroughPlace};
 
 use crate::error::Error;
@@ -91,6 +93,9 @@ pub struct Target {
     pub alignment_bytes: u32,
     /// The device it is (block devices) or lies on (files), as major and minor number.
     pub device: Option<(u32, u32)>,
+    /// Keeps others that write off it, as long as this target or a clone of it is there; none for
+    /// what is only read, for what nobody else can have, and where the file system knows no locks.
+    pub lock: Option<Arc<WriteLock>>,
 }
 
 impl Target {
@@ -98,6 +103,12 @@ impl Target {
     pub fn is_cached(&self) -> bool {
         let flags = self.file.as_ref().map(fcntl_getfl);
         flags.is_some_and(|flags| !flags.is_ok_and(|flags| flags.contains(OFlags::DIRECT)))
+    }
+
+    /// Closes it, unless a clone has it open: the claim on a device and the lock go.
+    pub fn let_go(&mut self) {
+        self.lock = None;
+        self.file = None;
     }
 
     /// Lets what comes from now on go past the page cache or through it, on the same open file:

@@ -11,6 +11,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::alignment::{self, Alignment};
+use super::lock::{NoLock, WriteLock};
 use super::{Candidate, DataPath, Direction, Guard, Target, TargetKind};
 use crate::clock::Clock;
 use crate::error::Error;
@@ -32,11 +33,11 @@ pub struct OpenRequest {
 
 /// Opens the device, file or directory at `path`; `name` is what errors call it.
 ///
-/// A directory yields a scratch file in it. Before an existing file or device may be written,
-/// `guard` is asked.
+/// A directory yields a scratch file in it. What is to be written is locked against others that
+/// write; before an existing file or device may be written, `guard` is asked.
 ///
 /// # Errors
-/// [`Error::Refused`] if the guard says so or someone else has claimed the device,
+/// [`Error::Refused`] if the guard says so or someone else writes there or has claimed the device,
 /// [`Error::Target`] for all else, each saying what to do.
 pub fn open_path(
     name: &str,
@@ -160,6 +161,11 @@ fn open_block_device(
     }
     let mut target = finish(name, TargetKind::BlockDevice, file, request, Some(size))?;
     target.device = Some((major(found.st_rdev), minor(found.st_rdev)));
+    if writing {
+        // The claim keeps others off. The lock is for those who read, and for the programs that
+        // leave a locked disk alone (udev): where someone has it for a moment, it goes without.
+        target.lock = lock_of(&target).ok();
+    }
     Ok(target)
 }
 
@@ -205,20 +211,48 @@ fn open_file(
             "it changed while it was being opened; try again",
         ));
     }
-    if request.direction == Direction::Write {
-        ask(name, path, &file, &found, false, guard)?;
-    } else if found.st_size == 0 {
-        return Err(Error::target(
-            name,
-            "the file is empty: there is nothing to read",
-        ));
+    let size = Some(found.st_size as u64);
+    if request.direction == Direction::Read {
+        if found.st_size == 0 {
+            let why = "the file is empty: there is nothing to read";
+            return Err(Error::target(name, why));
+        }
+        return finish(name, TargetKind::File, file, request, size);
     }
-    finish(
-        name,
-        TargetKind::File,
-        file,
-        request,
-        Some(found.st_size as u64),
+    let target = locked(finish(name, TargetKind::File, file, request, size)?, path)?;
+    if let Some(file) = &target.file {
+        ask(name, path, file, &found, false, guard)?;
+    }
+    Ok(target)
+}
+
+/// A file, kept from others that write. Where the file system knows no locks, it goes without: a
+/// store is not recorded to there.
+fn locked(mut target: Target, path: &Path) -> Result<Target, Error> {
+    target.lock = match lock_of(&target) {
+        Ok(lock) => Some(lock),
+        Err(NoLock::Unknown) => None,
+        Err(NoLock::Taken) => {
+            return Err(Error::Refused {
+                why: being_written(path),
+                target: target.name,
+            });
+        }
+    };
+    Ok(target)
+}
+
+fn lock_of(target: &Target) -> Result<Arc<WriteLock>, NoLock> {
+    let file = target.file.as_ref().ok_or(NoLock::Unknown)?;
+    WriteLock::take(file).map(Arc::new)
+}
+
+/// Why something that another one writes to is not written, in words that follow its name.
+pub fn being_written(path: &Path) -> String {
+    format!(
+        "it is being recorded to, or measured: another run of sustain writes to it. Wait for that \
+         to end (fuser -v {} tells which it is), or choose another",
+        path.display()
     )
 }
 
@@ -245,9 +279,10 @@ fn create_file(name: &str, path: &Path, request: OpenRequest) -> Result<Target, 
         }
     })?;
     // Others let it be opened, and refuse the requests.
-    finish(name, TargetKind::File, file, request, None).inspect_err(|_| {
+    let target = finish(name, TargetKind::File, file, request, None).inspect_err(|_| {
         let _ = unlink(path);
-    })
+    })?;
+    locked(target, path)
 }
 
 /// A file without a name in `directory`: it is gone when it is closed, even after SIGKILL.
@@ -334,6 +369,7 @@ fn finish(
         capacity_bytes,
         alignment_bytes,
         device: Some((major(found.st_dev), minor(found.st_dev))),
+        lock: None,
     })
 }
 
@@ -367,5 +403,6 @@ fn open_kernel_device(name: &str, path: &str, access: OFlags) -> Result<Target, 
         capacity_bytes: None,
         alignment_bytes: 1,
         device: None,
+        lock: None,
     })
 }

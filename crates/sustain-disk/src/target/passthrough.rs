@@ -230,6 +230,7 @@ mod tests {
             capacity_bytes: Some(1 << 20),
             alignment_bytes: 512,
             device: None,
+            lock: None,
         }
     }
 

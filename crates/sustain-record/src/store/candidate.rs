@@ -1,21 +1,13 @@
-//! What is named as a member, before it is known to be one: where it lies, and the lock on it.
+//! What is named as a member, before it is known to be one: where it lies, and that it is locked.
 
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
-use sustain_disk::clock::Clock;
 use sustain_disk::target::{Direction, Target, TargetKind};
 use sustain_host::Roots;
 use sustain_session::{TargetName, check_distinct};
 
 use super::FILE_NAME;
 use crate::error::RecordError;
-
-const LOCK_ATTEMPTS: u32 = 10;
-const LOCK_PAUSE_NS: u64 = 50_000_000;
 
 /// Something in the file system that is named as a member.
 pub(super) struct Candidate<'a> {
@@ -61,44 +53,15 @@ pub(super) fn candidates<'a>(
     Ok(found)
 }
 
-/// Keeps other recorders off a file, as the exclusive claim does with a device, until it is dropped.
-#[derive(Debug)]
-pub(super) struct Lock(Arc<OwnedFd>);
-
-impl Lock {
-    /// Locks a member that is a file; others need no lock.
-    ///
-    /// # Errors
-    /// [`RecordError::Member`] if another has it, or the file system knows no locks.
-    pub(super) fn take(target: &Target) -> Result<Option<Lock>, RecordError> {
-        let (TargetKind::File, Some(file)) = (target.kind, &target.file) else {
-            return Ok(None);
-        };
-        for _ in 0..LOCK_ATTEMPTS {
-            match flock(file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Some(Lock(Arc::clone(file)))),
-                // The kernel keeps the files of a recorder that was killed for a moment.
-                Err(Errno::WOULDBLOCK) => {
-                    let clock = Clock::Real;
-                    clock.wait_until(clock.now() + LOCK_PAUSE_NS);
-                }
-                Err(errno) => {
-                    let why = format!(
-                        "it cannot be locked against other recorders: {errno}; use another file \
-                         system"
-                    );
-                    return Err(RecordError::member(&target.name, why));
-                }
-            }
-        }
-        let why = "another recorder has this store: wait for it to end, or use another store";
-        Err(RecordError::member(&target.name, why))
+/// Fails unless others that write are kept off a member that is a file; a device is claimed.
+///
+/// # Errors
+/// [`RecordError::Member`] if the file system knows no locks.
+pub(super) fn check_locked(target: &Target) -> Result<(), RecordError> {
+    if target.kind != TargetKind::File || target.lock.is_some() {
+        return Ok(());
     }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // The file itself may stay open a while longer in the kernel's hands.
-        let _ = flock(&self.0, FlockOperation::Unlock);
-    }
+    let why = "its file system knows no locks, so others that write could not be kept off: use \
+               another file system";
+    Err(RecordError::member(&target.name, why))
 }

@@ -17,7 +17,7 @@ use sustain_session::{
 };
 use uuid::Uuid;
 
-use super::candidate::{Candidate, Lock, candidates};
+use super::candidate::{Candidate, candidates, check_locked};
 use super::prewrite::{Prewritten, prewrite};
 use super::sizes::{divide, note_shared_file_systems};
 use super::{open as opened, superblocks, takes_blocks};
@@ -92,7 +92,6 @@ pub(super) struct Site<'a> {
     pub(super) path: PathBuf,
     pub(super) target: Target,
     pub(super) is_new: bool,
-    _lock: Option<Lock>,
 }
 
 /// Makes a store. If it fails, files that it has made are removed.
@@ -238,6 +237,7 @@ fn open_site<'a>(
     if is_new && !plan.dry_run {
         created.add(&path);
     }
+    check_locked(&target)?;
     if !takes_blocks(target.alignment_bytes) {
         let unit = Size(u64::from(target.alignment_bytes));
         let why = format!(
@@ -247,7 +247,6 @@ fn open_site<'a>(
         return Err(RecordError::member(name, why));
     }
     Ok(Site {
-        _lock: Lock::take(&target)?,
         name,
         path,
         target,

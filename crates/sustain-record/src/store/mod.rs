@@ -68,7 +68,6 @@ pub struct Store {
     clock: Clock,
     openings: Vec<Opening>,
     bytes_read: u64,
-    _locks: Vec<candidate::Lock>,
 }
 
 impl Store {

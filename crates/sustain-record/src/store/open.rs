@@ -10,7 +10,7 @@ use sustain_disk::units::Size;
 use sustain_host::Roots;
 use sustain_session::{Permission, SimulatedDisk, open_under_guard};
 
-use super::candidate::{Candidate, Lock, candidates};
+use super::candidate::{Candidate, candidates, check_locked};
 use super::{Missing, Mode, OpenMember, Store, superblocks, takes_blocks};
 use crate::error::RecordError;
 use crate::format::{Superblock, SuperblockError};
@@ -33,17 +33,15 @@ impl Store {
             Mode::Record => Direction::Write,
         };
         let mut notes = Vec::new();
-        let (mut targets, mut locks) = (Vec::new(), Vec::new());
+        let mut targets = Vec::new();
         for candidate in candidates(names, direction, roots)? {
             let target = open_candidate(&candidate, mode, roots, &mut notes)?;
             if mode == Mode::Record {
-                locks.extend(Lock::take(&target)?);
+                check_locked(&target)?;
             }
             targets.push((target, None));
         }
-        let mut store = Store::of(targets, mode, Vec::new(), Clock::Real, notes)?;
-        store._locks = locks;
-        Ok(store)
+        Store::of(targets, mode, Vec::new(), Clock::Real, notes)
     }
 
     /// As [`Store::open`], of disks of simulated machines that keep what is written.
@@ -129,7 +127,6 @@ impl Store {
             machines,
             clock,
             bytes_read: 0,
-            _locks: Vec::new(),
         };
         store.tails = store.ask(Opening::tail)?;
         store.note_tails();

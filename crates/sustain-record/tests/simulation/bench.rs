@@ -72,6 +72,7 @@ impl Bench {
                     capacity_bytes: Some(member.capacity_bytes),
                     alignment_bytes: 512,
                     device: None,
+                    lock: None,
                 },
                 simulated: SimulatedTarget {
                     machine: 0,

@@ -12,6 +12,7 @@ fn scratch() -> Target {
         capacity_bytes: None,
         alignment_bytes: 1,
         device: None,
+        lock: None,
     }
 }
 

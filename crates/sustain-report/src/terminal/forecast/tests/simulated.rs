@@ -125,6 +125,7 @@ fn recorded(zones: u32, rate_bytes_per_s: Option<f64>) -> Vec<Standing> {
             capacity_bytes: Some(capacity_bytes),
             alignment_bytes: 512,
             device: None,
+            lock: None,
         },
         simulated,
     }];

@@ -12,6 +12,7 @@ use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
 use crate::effect::result::EffectResult;
 use crate::figures::{burst_of, intervals, latency, seconds, target_error};
 use crate::judge::places::{Places, even_steps};
+use crate::judge::worst::{WORST_S, worst};
 use crate::judge::{Revisits, Step, recommend as judge_recommend, steady};
 use crate::phase::PhaseOutcome;
 use crate::plan::{self, Plan};
@@ -137,16 +138,10 @@ pub(crate) fn recommend(
     if plan.rate_bytes_per_s.is_some() || failed || too_short || writes_buffered(plan, session) {
         return None;
     }
-    let ceiling = sustained_total(plan, session, outcome).ci95_bytes_per_s[0];
-    let points: Vec<judge_recommend::CurvePoint> = outcome
-        .collected
-        .curve
-        .iter()
-        .map(|point| judge_recommend::CurvePoint {
-            rate_bytes_per_s: point.rate_bytes_per_s,
-            buffer_bytes: point.buffer_bytes,
-        })
-        .collect();
+    let active = active_steps(plan, outcome);
+    let least = worst(&active, WORST_S);
+    let ceiling = ceiling(&sustained_total(plan, session, outcome), least, &active);
+    let points = curve_points(outcome);
     let found = judge_recommend::recommend(&points, ceiling, plan.buffer_bytes as f64)?;
     Some(Recommendation {
         rate_bytes_per_s: found.rate_bytes_per_s,
@@ -154,7 +149,33 @@ pub(crate) fn recommend(
         confirmed: None,
         held_seconds: None,
         backlog_max_bytes: None,
+        attempts: Vec::new(),
+        worst_10_s_bytes_per_s: least,
     })
+}
+
+/// No rate above it is recommended. Where no mean can be relied on, what the disks gave at their worst
+/// can; and where that was nothing, what half of the run gave, over which a buffer may help.
+fn ceiling(sustained: &Sustained, least: Option<f64>, active: &[Step]) -> f64 {
+    let lower_end = sustained.ci95_bytes_per_s[0];
+    if sustained.reached {
+        return lower_end;
+    }
+    let certain = lower_end.max(least.unwrap_or(0.0));
+    if certain > 0.0 {
+        return certain;
+    }
+    let half_s = active.last().map_or(0.0, |last| last.end_s) / 2.0;
+    worst(active, half_s).unwrap_or(0.0)
+}
+
+/// The buffer curve of a run, as the judge takes it.
+pub(crate) fn curve_points(outcome: &PhaseOutcome) -> Vec<judge_recommend::CurvePoint> {
+    let point = |point: &sustain_disk::meter::BufferPoint| judge_recommend::CurvePoint {
+        rate_bytes_per_s: point.rate_bytes_per_s,
+        buffer_bytes: point.buffer_bytes,
+    };
+    outcome.collected.curve.iter().map(point).collect()
 }
 
 fn target_result(

@@ -9,6 +9,7 @@ pub mod backlog;
 mod collect;
 pub mod compare;
 mod conclude;
+mod confirm;
 pub mod diagnose;
 pub mod effect;
 pub mod error;

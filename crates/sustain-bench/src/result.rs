@@ -305,6 +305,26 @@ pub struct Recommendation {
     pub held_seconds: Option<f64>,
     /// The most that was waiting in it.
     pub backlog_max_bytes: Option<u64>,
+    /// The paced runs, in turn: the last is the one that the figures above are of.
+    #[serde(default)]
+    pub attempts: Vec<Attempt>,
+    /// The least that went within any 10 s of the run, and of the paced runs that did not hold; null
+    /// for a shorter run.
+    #[serde(default)]
+    pub worst_10_s_bytes_per_s: Option<f64>,
+}
+
+/// A run paced at a rate that was to be confirmed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Attempt {
+    /// The rate.
+    pub rate_bytes_per_s: f64,
+    /// Whether what was waiting stayed within the buffer, and nothing failed.
+    pub held: bool,
+    /// How long it was.
+    pub seconds: f64,
+    /// The most that was waiting in it.
+    pub backlog_max_bytes: u64,
 }
 
 /// A stretch without a completion although requests were in flight.

@@ -2,7 +2,6 @@
 //! confirm.
 
 use sustain_disk::clock::{Timestamp, unix_seconds};
-use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Size;
 use sustain_host::Roots;
@@ -15,13 +14,9 @@ use crate::event::{Observer, Phase};
 use crate::phase::PhaseOutcome;
 use crate::plan::Plan;
 use crate::position::{self, start_bytes};
-use crate::result::{MeasureResult, Recommendation};
+use crate::result::MeasureResult;
 use crate::session::Session;
-use crate::setup::PhaseSetup;
 use crate::stage::{Begun, Stage, on_stage};
-
-/// The confirming run is no longer than this.
-const CONFIRM_NS_MAX: u64 = 10_000_000_000;
 
 /// Says what `measure` would do, write and destroy, and does nothing.
 ///
@@ -164,90 +159,5 @@ impl Stage<'_> {
         self.flush(&mut measured.0, measured.1, observer)?;
         self.idle(Phase::After, observer);
         Ok(measured)
-    }
-
-    /// A run paced at the recommended rate.
-    fn confirm(
-        &mut self,
-        recommended: Recommendation,
-        outcome: &PhaseOutcome,
-        threads: u32,
-        observer: &mut Observer<'_>,
-    ) -> Result<Recommendation, MeasureError> {
-        // What a bounded run touched is not known as a part of each target that begins at 0.
-        let is_elsewhere = self.plan.at.is_some() && self.plan.bytes.is_some();
-        if !self.plan.confirm || is_elsewhere || self.stop.reason().is_some() {
-            return Ok(recommended);
-        }
-        let time_ns = self
-            .plan
-            .time_ns
-            .unwrap_or(outcome.wall_ns)
-            .min(CONFIRM_NS_MAX);
-        let setup = PhaseSetup {
-            phase: Phase::Confirm,
-            rate_bytes_per_s: Some(recommended.rate_bytes_per_s),
-            time_ns: Some(time_ns),
-            bytes: None,
-            until_steady: false,
-            wraps: Some(true),
-            extent_bytes: self.extent_bytes(),
-            positions_bytes: match self.plan.bytes {
-                Some(_) => vec![0; self.session.targets.len()],
-                None => self.positions_after(outcome),
-            },
-            ..self.setup(threads)
-        };
-        let (confirming, _) = self.run_phase(&setup, observer)?;
-        if self.stop.reason().is_some() {
-            return Ok(recommended);
-        }
-        let collected = &confirming.collected;
-        let backlog = collected.backlog_bytes_max.unwrap_or(0.0).ceil() as u64;
-        let failed = collected
-            .targets
-            .iter()
-            .any(|series| !series.failures.is_empty());
-        Ok(Recommendation {
-            confirmed: Some(backlog <= self.plan.buffer_bytes && !failed),
-            held_seconds: Some(time_ns as f64 / 1e9),
-            backlog_max_bytes: Some(backlog),
-            ..recommended
-        })
-    }
-
-    /// With `--bytes`, what the run has touched: the confirming run goes over it again, no further.
-    fn extent_bytes(&self) -> Option<u64> {
-        let unit = match self.plan.layout {
-            Layout::Stripe { chunk_bytes } => chunk_bytes.max(self.plan.record_bytes),
-            Layout::Independent | Layout::Span => self.plan.record_bytes,
-        };
-        Some(self.plan.bytes?.next_multiple_of(unit))
-    }
-
-    /// Where the streams stood at the end of the run.
-    fn positions_after(&self, outcome: &PhaseOutcome) -> Vec<u64> {
-        let record = self.plan.record_bytes;
-        let moved = |index: usize| outcome.meters[index].bytes();
-        let in_stream = |bytes: u64, size: u64| (bytes / record * record) % size.max(record);
-        if self.plan.layout == Layout::Independent {
-            return self
-                .session
-                .targets
-                .iter()
-                .enumerate()
-                .map(|(index, target)| {
-                    let gone_to = start_bytes(self.plan, target) + moved(index);
-                    in_stream(gone_to, target.size_bytes)
-                })
-                .collect();
-        }
-        let all: u64 = (0..self.session.targets.len()).map(moved).sum();
-        let size = self
-            .session
-            .targets
-            .iter()
-            .fold(0u64, |sum, target| sum.saturating_add(target.size_bytes));
-        vec![in_stream(all, size / record * record); self.session.targets.len()]
     }
 }

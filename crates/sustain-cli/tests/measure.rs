@@ -10,7 +10,7 @@
 mod support;
 
 use serde_json::Value;
-use support::{Place, assert_about, disk, number, target};
+use support::{Place, assert_about, assert_valid, disk, number, target};
 
 /// All bytes of a target's intervals.
 fn interval_bytes(target: &Value) -> Vec<u64> {
@@ -584,4 +584,90 @@ fn a_disk_that_cannot_flush_has_failed_whatever_it_took() {
     let paced = place.simulate(1, &["--time", "20s", "--rate", "50MB/s"]);
     assert_eq!(paced["total"]["rate_held"], false);
     place.simulate(0, &["--time", "20s", "--read"]);
+}
+
+/// The recommendation, and what its paced runs were.
+fn recommended(place: &Place, flags: &[&str]) -> (Value, Vec<bool>) {
+    let result = place.simulate(0, &[&["--buffer", "64MiB"], flags].concat());
+    assert_valid(&result);
+    let found = result["recommendation"].clone();
+    let attempts = found["attempts"].as_array().unwrap();
+    let held = attempts
+        .iter()
+        .map(|attempt| attempt["held"].as_bool().unwrap());
+    let held = held.collect();
+    (found, held)
+}
+
+#[test]
+fn a_rate_that_does_not_hold_where_the_disk_is_slower_is_stepped_down_until_one_does() {
+    // The run goes over 3 GB; the paced ones begin where the slow stretch does.
+    let slow = "slow = [{ at = \"3GB\", for = \"2GB\", to = \"50MB/s\" }]";
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", slow));
+    let (found, held) = recommended(&place, &[]);
+    assert_eq!(found["confirmed"], true, "{found:#}");
+    assert!(held.len() > 1 && held.len() <= 6, "{found:#}");
+    assert_eq!(
+        held.iter().filter(|held| **held).count(),
+        1,
+        "the last: {found:#}"
+    );
+    assert!(number(&found["attempts"][0]["rate_bytes_per_s"]) > 95e6);
+    // In 10 s, 64 MiB ride out 6.7 MB/s more than the disk gives there.
+    let rate = number(&found["rate_bytes_per_s"]);
+    assert!((45e6..57e6).contains(&rate), "{found:#}");
+    assert!(number(&found["backlog_max_bytes"]) <= f64::from(64 << 20));
+    assert_about(&found["worst_10_s_bytes_per_s"], 50e6, 3.0);
+    let said = place
+        .run(&["measure", "sim:machine.toml", "--buffer", "64MiB"])
+        .expect(0);
+    for words in [
+        "confirmed for 10 s",
+        "MB/s did not hold)",
+        "its worst 10 s gave",
+    ] {
+        assert!(
+            said.stdout.contains(words),
+            "no {words:?} in {}",
+            said.stdout
+        );
+    }
+    assert!(!said.stdout.contains("plan for less"), "{}", said.stdout);
+}
+
+#[test]
+fn a_stall_that_only_a_paced_run_meets_lowers_the_rate_to_what_the_buffer_rides_out() {
+    let stall = "stall = { every = \"36s\", for = \"2s\" }";
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", stall));
+    let (found, held) = recommended(&place, &[]);
+    assert_eq!(
+        (&found["confirmed"], held),
+        (&true.into(), vec![false, true])
+    );
+    // 64 MiB in 2 s, and the next run met no stall.
+    let rate = number(&found["rate_bytes_per_s"]);
+    assert!((30e6..=33.6e6).contains(&rate), "{found:#}");
+    let untried = place.simulate(0, &["--no-confirm", "--buffer", "64MiB"]);
+    let untried = &untried["recommendation"];
+    assert_eq!(untried["attempts"], serde_json::json!([]));
+    assert_eq!(untried["confirmed"], Value::Null);
+}
+
+#[test]
+fn a_disk_that_never_becomes_steady_still_has_a_rate_that_was_held() {
+    let stall = "stall = { every = \"9s\", for = \"4s\" }";
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", stall));
+    let result = place.simulate(0, &["--buffer", "1GiB", "--time", "40s"]);
+    assert_eq!(result["total"]["sustained"]["reached"], false);
+    let found = &result["recommendation"];
+    assert_eq!(found["confirmed"], true, "{found:#}");
+    let rate = number(&found["rate_bytes_per_s"]);
+    assert!((20e6..60e6).contains(&rate), "{found:#}");
+    // Nor is ten seconds of nothing an end of it: 512 MiB ride out 30 s at 17.9 MB/s.
+    let stall = "stall = { every = \"45s\", for = \"30s\" }";
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", stall));
+    let found = &place.simulate(0, &["--time", "80s"])["recommendation"];
+    assert_eq!(found["confirmed"], true, "{found:#}");
+    assert_about(&found["rate_bytes_per_s"], 17.9e6, 2.0);
+    assert_about(&found["worst_10_s_bytes_per_s"], 0.0, 0.0);
 }

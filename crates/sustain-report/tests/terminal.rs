@@ -4,7 +4,7 @@
 mod sample;
 
 use sustain_bench::compare::{ComparePlan, compare};
-use sustain_bench::result::MeasureResult;
+use sustain_bench::result::{Attempt, MeasureResult};
 use sustain_report::terminal::{
     compare_answer, compare_text, sentence, summary, sweep_answer, sweep_text,
 };
@@ -38,8 +38,29 @@ fn recommendation_that_did_not_hold_or_was_not_tried() {
             found.backlog_max_bytes = Some(700 << 20);
         })
     };
-    insta::assert_snapshot!(result(Some(false)), @"should record 1.98 GB/s with a 512 MiB buffer by the pauses seen, but a run paced at it did NOT hold: 700 MiB were waiting within 10 s; plan for less; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    insta::assert_snapshot!(result(Some(false)), @"should record 1.98 GB/s with a 512 MiB buffer by the pauses seen, but a run paced at it did NOT hold: 700 MiB were waiting within 10 s; its worst 10 s gave 1.97 GB/s; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
     insta::assert_snapshot!(result(None), @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, not confirmed by a paced run); worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+}
+
+#[test]
+fn rates_that_were_tried_before_one_held_or_none_did() {
+    let result = |confirmed: bool| {
+        said(sample::one_target(), |result| {
+            let found = result.recommendation.as_mut().unwrap();
+            let attempt = |rate_bytes_per_s, held| Attempt {
+                rate_bytes_per_s,
+                held,
+                seconds: 10.0,
+                backlog_max_bytes: 700 << 20,
+            };
+            found.attempts = vec![attempt(3.4e9, false), attempt(1.98e9, confirmed)];
+            found.confirmed = Some(confirmed);
+            found.backlog_max_bytes = Some(700 << 20);
+            found.worst_10_s_bytes_per_s = Some(1.5e9);
+        })
+    };
+    insta::assert_snapshot!(result(true), @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s, 3.40 GB/s did not hold); its worst 10 s gave 1.50 GB/s; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    insta::assert_snapshot!(result(false), @"records no rate for certain with a 512 MiB buffer: of 2 paced runs, from 3.40 GB/s down to 1.98 GB/s, none held (700 MiB were waiting in the last one); its worst 10 s gave 1.50 GB/s; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
 }
 
 #[test]
@@ -70,7 +91,7 @@ fn not_steady_says_why() {
         result.total.sustained.reached = false;
         result.total.sustained.why = "falling 31 %: position or time, one pass cannot tell".into();
     };
-    insta::assert_snapshot!(said(sample::one_target(), unsteady), @"no steady rate (falling 31 %: position or time, one pass cannot tell): wrote 1.75 GB/s at the end, so take with care: records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    insta::assert_snapshot!(said(sample::one_target(), unsteady), @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); no steady rate (falling 31 %: position or time, one pass cannot tell): wrote 1.75 GB/s at the end; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
     let without = said(sample::one_target(), |result| {
         unsteady(result);
         result.recommendation = None;

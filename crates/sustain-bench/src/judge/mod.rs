@@ -17,6 +17,7 @@ pub(crate) mod student;
 mod table;
 #[cfg(test)]
 mod tests;
+pub mod worst;
 
 /// Bytes completed in one stretch of a run. A slice of them is in time order; lengths may differ.
 /// Time between the end of one and the start of the next is taken as time without a byte.

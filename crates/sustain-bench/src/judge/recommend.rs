@@ -55,6 +55,26 @@ pub fn recommend(
     })
 }
 
+/// The same by several curves: none of them may need more than the buffer.
+#[must_use]
+pub fn recommend_by_all(
+    curves: &[Vec<CurvePoint>],
+    rate_bytes_per_s_max: f64,
+    buffer_bytes_max: f64,
+) -> Option<Recommendation> {
+    let mut rate_bytes_per_s = rate_bytes_per_s_max;
+    for curve in curves {
+        rate_bytes_per_s = recommend(curve, rate_bytes_per_s, buffer_bytes_max)?.rate_bytes_per_s;
+    }
+    let needed = curves.iter().filter_map(|curve| {
+        recommend(curve, rate_bytes_per_s, buffer_bytes_max).map(|found| found.buffer_bytes)
+    });
+    Some(Recommendation {
+        rate_bytes_per_s,
+        buffer_bytes: needed.fold(0.0, f64::max),
+    })
+}
+
 /// As far along the chord as both bounds allow; `to` itself if they allow it.
 fn along(from: CurvePoint, to: CurvePoint, rate_max: f64, buffer_max: f64) -> CurvePoint {
     let width = to.rate_bytes_per_s - from.rate_bytes_per_s;
@@ -109,6 +129,20 @@ mod tests {
     #[test]
     fn nothing_is_promised_beyond_the_last_point() {
         assert_eq!(recommended(1000.0, 1000.0), Some((200.0, 120.0)));
+    }
+
+    #[test]
+    fn of_several_curves_each_must_be_ridden_out() {
+        let calm = points(&[(100.0, 10.0), (200.0, 20.0)]);
+        let swinging = points(&[(100.0, 40.0), (200.0, 140.0)]);
+        let all = [calm, swinging];
+        let found = |rate, buffer| {
+            recommend_by_all(&all, rate, buffer)
+                .map(|found| (found.rate_bytes_per_s, found.buffer_bytes))
+        };
+        assert_eq!(found(1000.0, 90.0), Some((150.0, 90.0)));
+        assert_eq!(found(120.0, 90.0), Some((120.0, 60.0)));
+        assert_eq!(found(1000.0, 0.0), None);
     }
 
     #[test]

@@ -7,7 +7,9 @@ use super::{
 use crate::ReportError;
 use crate::format::{latency, rate, size, stretch};
 use crate::terminal::{half_width, sentence};
-use sustain_bench::result::{Burst, MeasureResult, Sustained, System, TargetResult};
+use sustain_bench::result::{
+    Burst, MeasureResult, Recommendation, Sustained, System, TargetResult,
+};
 
 /// More rows than this nobody reads; the document has them all.
 const STALLS_SHOWN: usize = 100;
@@ -196,6 +198,9 @@ fn further_figures(result: &MeasureResult) -> Table {
     if let Some(bytes) = total.backlog_max_bytes {
         table.pair("most that waited to be written", size(bytes));
     }
+    if let Some(found) = &result.recommendation {
+        paced_runs(&mut table, found);
+    }
     for (device, celsius) in samples::temperatures_max(&result.system.samples) {
         table.pair(
             &format!("highest temperature of {device}"),
@@ -206,6 +211,25 @@ fn further_figures(result: &MeasureResult) -> Table {
         table.pair("limited by", "the tool itself, not the targets");
     }
     table
+}
+
+/// How the recommended rate was come to.
+fn paced_runs(table: &mut Table, found: &Recommendation) {
+    for attempt in &found.attempts {
+        let verdict = if attempt.held { "held" } else { "did NOT hold" };
+        let words = format!(
+            "{verdict} for {}, {} waited at most",
+            stretch(attempt.seconds),
+            size(attempt.backlog_max_bytes)
+        );
+        table.pair(
+            &format!("paced at {}", rate(attempt.rate_bytes_per_s)),
+            words,
+        );
+    }
+    if let Some(worst) = found.worst_10_s_bytes_per_s {
+        table.pair("worst 10 s", rate(worst));
+    }
 }
 
 fn stalls(result: &MeasureResult) -> String {

@@ -136,7 +136,12 @@ fn of_runs(columns: &mut Columns<'_>) {
         let found = run.recommendation.as_ref();
         found.map_or(String::new(), |found| {
             let buffer = memory(found.buffer_bytes);
-            format!("{} with {buffer}", rate(found.rate_bytes_per_s))
+            let held = match found.confirmed {
+                Some(true) => ", held",
+                Some(false) => ", which did NOT hold",
+                None => "",
+            };
+            format!("{} with {buffer}{held}", rate(found.rate_bytes_per_s))
         })
     });
     columns.row("worst stall", |run| latency(run.total.worst_stall_ns));

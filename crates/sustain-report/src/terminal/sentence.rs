@@ -10,6 +10,8 @@ use sustain_bench::result::{MeasureResult, Recommendation, TargetError, TargetRe
 const SHORT_RUN_S: f64 = 10.0;
 /// Rates of several targets that lie further apart than this are all said.
 const RATES_APART: f64 = 0.02;
+/// A disk that gave less than this part of the recommended rate for 10 s swings.
+const SWINGS_BELOW: f64 = 0.95;
 
 /// The answer: "records 3.80 GB/s with a 512 MiB buffer (confirmed for 10 s); worst stall 41.0 ms;
 /// over 4 GiB rewritten 26 times, a larger cache would not show: --size".
@@ -30,6 +32,7 @@ pub fn sentence(result: &MeasureResult) -> String {
         clauses.push("null: is no disk, this is the tool's own speed".to_owned());
     }
     clauses.push(answer(result));
+    clauses.extend(worst_seconds(result));
     clauses.extend(tool_limited(&result.total));
     clauses.extend(burst(&result.total));
     clauses.extend(rates_apart(result));
@@ -113,16 +116,7 @@ fn answer(result: &MeasureResult) -> String {
         );
     }
     if !sustained.reached {
-        let did = if reads(result) { "read" } else { "wrote" };
-        return format!(
-            "no steady rate ({}): {did} {} at the end{}",
-            without_controls(&sustained.why),
-            rate(sustained.rate_bytes_per_s),
-            match &result.recommendation {
-                Some(found) => format!(", so take with care: {}", records(result, found)),
-                None => ", no rate to rely on follows from it".to_owned(),
-            }
-        );
+        return unsteady(result);
     }
     if let Some(found) = &result.recommendation {
         return records(result, found);
@@ -144,6 +138,24 @@ fn answer(result: &MeasureResult) -> String {
     format!("writes {mean} steadily (± {spread}), but no rate can be recommended {without}")
 }
 
+/// Without a steady rate there may still be one that a paced run held.
+fn unsteady(result: &MeasureResult) -> String {
+    let sustained = &result.total.sustained;
+    let did = if reads(result) { "read" } else { "wrote" };
+    let at_the_end = format!("{did} {} at the end", rate(sustained.rate_bytes_per_s));
+    let why = format!("no steady rate ({})", without_controls(&sustained.why));
+    match &result.recommendation {
+        Some(found) if found.confirmed == Some(true) => {
+            format!("{}; {why}: {at_the_end}", records(result, found))
+        }
+        Some(found) => format!(
+            "{why}: {at_the_end}, so take with care: {}",
+            records(result, found)
+        ),
+        None => format!("{why}: {at_the_end}, no rate to rely on follows from it"),
+    }
+}
+
 /// Half the width of a confidence interval: what stands behind a `±`.
 pub(crate) fn half_width(ci95_bytes_per_s: [f64; 2]) -> f64 {
     (ci95_bytes_per_s[1] - ci95_bytes_per_s[0]).abs() / 2.0
@@ -155,13 +167,7 @@ fn records(result: &MeasureResult, found: &Recommendation) -> String {
     let verb = if reads(result) { "read" } else { "record" };
     let held = stretch(found.held_seconds.unwrap_or(0.0));
     if found.confirmed == Some(false) {
-        let backlog = found.backlog_max_bytes.map_or_else(String::new, |most| {
-            format!(": {} were waiting within {held}", memory(most))
-        });
-        return format!(
-            "should {verb} {speed} with a {buffer} buffer by the pauses seen, but a run paced at \
-             it did NOT hold{backlog}; plan for less"
-        );
+        return did_not_hold(found, verb, &buffer);
     }
     let needed = if found.buffer_bytes < result.plan.buffer_bytes {
         format!("{} of it needed, ", memory(found.buffer_bytes))
@@ -169,10 +175,57 @@ fn records(result: &MeasureResult, found: &Recommendation) -> String {
         String::new()
     };
     let proof = match found.confirmed {
-        Some(_) => format!("confirmed for {held}"),
+        Some(_) => format!("confirmed for {held}{}", stepped_down(found)),
         None => "not confirmed by a paced run".to_owned(),
     };
     format!("{verb}s {speed} with a {buffer} buffer ({needed}{proof})")
+}
+
+/// That higher rates were tried first.
+fn stepped_down(found: &Recommendation) -> String {
+    let tried = found.attempts.iter().filter(|attempt| !attempt.held);
+    match tried
+        .map(|attempt| attempt.rate_bytes_per_s)
+        .reduce(f64::max)
+    {
+        Some(highest) => format!(", {} did not hold", rate(highest)),
+        None => String::new(),
+    }
+}
+
+fn did_not_hold(found: &Recommendation, verb: &str, buffer: &str) -> String {
+    let speed = rate(found.rate_bytes_per_s);
+    let backlog = |before: &str, after: &str| {
+        let most = found.backlog_max_bytes.map(memory);
+        most.map_or_else(String::new, |most| {
+            format!("{before}{most} were waiting {after}")
+        })
+    };
+    match found.attempts.as_slice() {
+        [first, _, ..] => format!(
+            "{verb}s no rate for certain with a {buffer} buffer: of {} paced runs, from {} down to \
+             {speed}, none held{}",
+            found.attempts.len(),
+            rate(first.rate_bytes_per_s),
+            backlog(" (", "in the last one)")
+        ),
+        _ => {
+            let held = stretch(found.held_seconds.unwrap_or(0.0));
+            format!(
+                "should {verb} {speed} with a {buffer} buffer by the pauses seen, but a run paced \
+                 at it did NOT hold{}",
+                backlog(": ", &format!("within {held}"))
+            )
+        }
+    }
+}
+
+/// What a disk that swings gave at its worst.
+fn worst_seconds(result: &MeasureResult) -> Option<String> {
+    let found = result.recommendation.as_ref()?;
+    let worst = found.worst_10_s_bytes_per_s?;
+    let swings = worst < found.rate_bytes_per_s * SWINGS_BELOW || found.confirmed == Some(false);
+    swings.then(|| format!("its worst 10 s gave {}", rate(worst)))
 }
 
 fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {

@@ -58,6 +58,8 @@ pub fn two_targets() -> MeasureResult {
             confirmed: Some(true),
             held_seconds: Some(10.0),
             backlog_max_bytes: Some(140_000_000),
+            attempts: Vec::new(),
+            worst_10_s_bytes_per_s: Some(1.97e9),
         }),
         stalls: stalls(),
         system: system(),

@@ -1,0 +1,191 @@
+//! Paced runs that confirm a recommendation. The rate was computed from a run with full queues; what a
+//! source that does not wait would have met is only known from one. A rate that does not hold is
+//! stepped down until one does, in bounded time: that is what the user asked. Called by the run.
+
+use sustain_disk::layout::Layout;
+use sustain_disk::units::{Rate, Size};
+
+use crate::collect::steps;
+use crate::conclude::curve_points;
+use crate::error::MeasureError;
+use crate::event::{Event, Observer, Phase};
+use crate::judge::recommend::{CurvePoint, recommend_by_all};
+use crate::judge::worst::{WORST_S, worst};
+use crate::phase::PhaseOutcome;
+use crate::position::start_bytes;
+use crate::result::{Attempt, Recommendation};
+use crate::setup::PhaseSetup;
+use crate::stage::Stage;
+
+/// A paced run is no longer than this.
+const CONFIRM_NS_MAX: u64 = 10_000_000_000;
+/// After a run that did not hold, the next is paced at this part of it at the most. So there are
+/// six runs at the most, a minute in all.
+const STEPS_DOWN: [f64; 5] = [0.95, 0.9, 0.8, 0.65, 0.5];
+
+/// What is known of the way to a rate that holds.
+struct Search {
+    recommended: Recommendation,
+    /// Of the run itself, and of each paced run that did not hold.
+    curves: Vec<Vec<CurvePoint>>,
+    positions_bytes: Vec<u64>,
+}
+
+impl Stage<'_> {
+    /// Runs paced at the recommended rate, and at lower ones until one is held.
+    pub(crate) fn confirm(
+        &mut self,
+        recommended: Recommendation,
+        outcome: &PhaseOutcome,
+        threads: u32,
+        observer: &mut Observer<'_>,
+    ) -> Result<Recommendation, MeasureError> {
+        // What a bounded run touched is not known as a part of each target that begins at 0.
+        let is_elsewhere = self.plan.at.is_some() && self.plan.bytes.is_some();
+        if !self.plan.confirm || is_elsewhere {
+            return Ok(recommended);
+        }
+        let time_ns = self
+            .plan
+            .time_ns
+            .unwrap_or(outcome.wall_ns)
+            .min(CONFIRM_NS_MAX);
+        let starts = self.session.targets.iter();
+        let starts = starts.map(|target| start_bytes(self.plan, target));
+        let mut search = Search {
+            recommended,
+            curves: vec![curve_points(outcome)],
+            positions_bytes: self.positions_after(starts.collect(), outcome),
+        };
+        for step in STEPS_DOWN.map(Some).into_iter().chain([None]) {
+            if self.stop.reason().is_some() {
+                break;
+            }
+            let setup = self.paced(&search, time_ns, threads);
+            let (paced, _) = self.run_phase(&setup, observer)?;
+            if self.stop.reason().is_some() {
+                break;
+            }
+            let has_failed = self.took(&mut search, &paced, time_ns);
+            let is_over = search.recommended.confirmed == Some(true) || has_failed;
+            let Some(step) = step.filter(|_| !is_over) else {
+                break;
+            };
+            if !search.step_down(step, self.plan.buffer_bytes as f64) {
+                break;
+            }
+            observer(search.told(self.plan.buffer_bytes));
+            let positions = std::mem::take(&mut search.positions_bytes);
+            search.positions_bytes = self.positions_after(positions, &paced);
+        }
+        Ok(search.recommended)
+    }
+
+    fn paced(&self, search: &Search, time_ns: u64, threads: u32) -> PhaseSetup {
+        PhaseSetup {
+            phase: Phase::Confirm,
+            rate_bytes_per_s: Some(search.recommended.rate_bytes_per_s),
+            time_ns: Some(time_ns),
+            bytes: None,
+            until_steady: false,
+            wraps: Some(true),
+            extent_bytes: self.extent_bytes(),
+            positions_bytes: match self.plan.bytes {
+                Some(_) => vec![0; self.session.targets.len()],
+                None => search.positions_bytes.clone(),
+            },
+            ..self.setup(threads)
+        }
+    }
+
+    /// Takes down what a paced run came to. Whether a target failed in it.
+    fn took(&self, search: &mut Search, paced: &PhaseOutcome, time_ns: u64) -> bool {
+        let collected = &paced.collected;
+        let backlog_max_bytes = collected.backlog_bytes_max.unwrap_or(0.0).ceil() as u64;
+        let mut targets = collected.targets.iter();
+        let has_failed = targets.any(|series| !series.failures.is_empty());
+        let held = backlog_max_bytes <= self.plan.buffer_bytes && !has_failed;
+        let seconds = time_ns as f64 / 1e9;
+        let found = &mut search.recommended;
+        found.attempts.push(Attempt {
+            rate_bytes_per_s: found.rate_bytes_per_s,
+            held,
+            seconds,
+            backlog_max_bytes,
+        });
+        found.confirmed = Some(held);
+        found.held_seconds = Some(seconds);
+        found.backlog_max_bytes = Some(backlog_max_bytes);
+        if !held {
+            let least = worst(&steps(&collected.total), WORST_S);
+            let seen = [found.worst_10_s_bytes_per_s, least];
+            found.worst_10_s_bytes_per_s = seen.into_iter().flatten().reduce(f64::min);
+            search.curves.push(curve_points(paced));
+        }
+        has_failed
+    }
+
+    /// With `--bytes`, what the run has touched: the confirming run goes over it again, no further.
+    fn extent_bytes(&self) -> Option<u64> {
+        let unit = match self.plan.layout {
+            Layout::Stripe { chunk_bytes } => chunk_bytes.max(self.plan.record_bytes),
+            Layout::Independent | Layout::Span => self.plan.record_bytes,
+        };
+        Some(self.plan.bytes?.next_multiple_of(unit))
+    }
+
+    /// Where streams that began at `starts_bytes` stand at the end of a run.
+    fn positions_after(&self, starts_bytes: Vec<u64>, outcome: &PhaseOutcome) -> Vec<u64> {
+        let record = self.plan.record_bytes;
+        let moved = |index: usize| outcome.meters[index].bytes();
+        let in_stream = |bytes: u64, size: u64| (bytes / record * record) % size.max(record);
+        let targets = &self.session.targets;
+        if self.plan.layout == Layout::Independent {
+            let gone = starts_bytes.iter().zip(targets).enumerate();
+            return gone
+                .map(|(index, (start, target))| in_stream(start + moved(index), target.size_bytes))
+                .collect();
+        }
+        // Of a stripe or span the first entry counts.
+        let all: u64 = (0..targets.len()).map(moved).sum();
+        let sizes = targets.iter().map(|target| target.size_bytes);
+        let size = sizes.fold(0u64, u64::saturating_add);
+        let start = starts_bytes.first().copied().unwrap_or(0);
+        vec![in_stream(start + all, size / record * record); targets.len()]
+    }
+}
+
+impl Search {
+    /// Goes to a lower rate, whose backlog all that was seen so far would have kept within the
+    /// buffer. Whether there is one.
+    fn step_down(&mut self, step: f64, buffer_bytes: f64) -> bool {
+        let rate_max = self.recommended.rate_bytes_per_s * step;
+        let Some(found) = recommend_by_all(&self.curves, rate_max, buffer_bytes) else {
+            return false;
+        };
+        self.recommended = Recommendation {
+            rate_bytes_per_s: found.rate_bytes_per_s,
+            buffer_bytes: found.buffer_bytes.ceil() as u64,
+            confirmed: None,
+            held_seconds: None,
+            backlog_max_bytes: None,
+            ..self.recommended.clone()
+        };
+        true
+    }
+
+    /// What did not hold, and what comes next.
+    fn told(&self, buffer_bytes: u64) -> Event {
+        let last = self.recommended.attempts.last();
+        let (rate, backlog) = last.map_or((0.0, 0), |attempt| {
+            (attempt.rate_bytes_per_s, attempt.backlog_max_bytes)
+        });
+        Event::Note(format!(
+            "{} did not hold: {} were waiting, {} is the buffer; trying {}",
+            Rate(rate),
+            Size(backlog),
+            Size(buffer_bytes),
+            Rate(self.recommended.rate_bytes_per_s)
+        ))
+    }
+}

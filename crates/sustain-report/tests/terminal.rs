@@ -5,6 +5,7 @@ mod sample;
 
 use sustain_bench::compare::{ComparePlan, compare};
 use sustain_bench::result::{Attempt, MeasureResult};
+use sustain_bench::sweep::result::{AgainstBest, SweepPoint};
 use sustain_report::terminal::{
     compare_answer, compare_text, sentence, summary, sweep_answer, sweep_text,
 };
@@ -419,4 +420,53 @@ fn a_sweep_fits_each_width_with_what_tells_its_settings_apart() {
             );
         }
     }
+}
+
+#[test]
+fn an_interrupted_sweep_says_what_was_not_tried() {
+    let mut result = sample::sweep::sizes_and_depths();
+    result.ended = "interrupted".to_owned();
+    let untried = |point: &SweepPoint| point.setting.depth >= 4;
+    for point in &mut result.points {
+        if untried(point) {
+            point.repeats = 0;
+            point.rate_bytes_per_s = None;
+        }
+    }
+    result.answers.clear();
+    let said = sweep_answer(&result, 400);
+    let expected = "9 of 16 settings were not tried, such as 64 KiB, depth 1; not tried in any \
+                    setting: depth 4, 8";
+    assert!(said.contains(expected), "{said}");
+}
+
+#[test]
+fn ties_are_one_line_and_one_reading_is_no_noise() {
+    let mut result = sample::sweep::seven_axes();
+    let best = result.answers[0].best;
+    let mut against = |number: usize, share: f64, ci95: Option<[f64; 2]>| {
+        result.points[number].against_best = Some(AgainstBest {
+            share,
+            ci95,
+            is_noise: true,
+        });
+    };
+    let others: Vec<usize> = (0..12).filter(|number| *number != best).collect();
+    for number in &others[..6] {
+        against(*number, -0.004, Some([-0.01, 0.01]));
+    }
+    against(others[6], -0.994, None);
+    let ties = others[..6].iter().copied();
+    let cheapest = result.answers[0].cheapest;
+    result.answers[0].alike = ties.filter(|number| *number != cheapest).collect();
+    result.answers[0].measured_once = vec![others[6]];
+    let said = sweep_answer(&result, 400);
+    assert!(said.contains("one other was measured once"), "{said}");
+    let text = sweep_text(&result, 400);
+    assert!(text.contains("-99.4 % measured once"), "{text}");
+    let line = format!(
+        "{} settings are as good as the best, the noise explains what differs, such as",
+        result.answers[0].alike.len()
+    );
+    assert!(text.contains(&line), "{text}");
 }

@@ -2,8 +2,9 @@
 //! one within 2 % of it, and what each axis does. Pure; asked after each point while it is
 //! searched, and at the end.
 
+use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
-use sustain_disk::target::Direction;
+use sustain_disk::target::{DataPath, Direction};
 
 use super::axes::{Grid, Point};
 use super::judge::{Difference, Judgement};
@@ -12,15 +13,23 @@ use super::setting::Axis;
 /// A setting this far below the best is as good to whoever wants it cheap.
 const CHEAP_SHARE: f64 = 0.02;
 
+/// Of settings that the noise does not tell from the fastest, those within this of it are ties.
+const TIE_SHARE: f64 = 0.01;
+
+/// The size of a record and of a chunk that a command takes unless it is told another.
+const USUAL_BYTES: u64 = 1 << 20;
+
 /// The answer for one direction. Points by their number in the grid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// Which way the bytes go.
     pub direction: Direction,
-    /// The fastest.
+    /// The simplest of those that are as fast as the fastest.
     pub best: usize,
     /// All whose difference to it the noise explains; the best itself is not among them.
     pub alike: Vec<usize>,
+    /// All that nothing tells from it, since they were measured once and their noise is not known.
+    pub untold: Vec<usize>,
     /// Within 2 % of the best: of the least depth, and of these the one with the least CPU time.
     pub cheapest: usize,
     /// What the axes do that have more than one value.
@@ -79,10 +88,14 @@ fn answer(
         let points = points.iter().copied().rev();
         points.max_by(|one, other| rate(*one).total_cmp(&rate(*other)))
     };
-    let best = fastest(&known)?;
+    let best = simplest_tie(grid, judgement, &known, fastest(&known)?);
     let against = |point: usize| judgement.compare(point, best, known.len());
-    let alike = |point: &usize| {
-        *point != best && against(*point).is_some_and(|difference| difference.is_noise)
+    let noise = |is_untold: bool| {
+        let is_so = move |point: &usize| {
+            let difference = against(*point).filter(|difference| difference.is_noise);
+            *point != best && difference.is_some_and(|found| found.is_untold() == is_untold)
+        };
+        known.iter().copied().filter(is_so).collect()
     };
     let cost = |point: usize| {
         let setting = &grid.points[point].setting;
@@ -94,10 +107,13 @@ fn answer(
         .copied()
         .filter(|point| rate(*point) >= (1.0 - CHEAP_SHARE) * rate(best));
     let cheapest = cheap.min_by(|one, other| {
-        let (one, other) = (cost(*one), cost(*other));
-        let cpu = one.1.total_cmp(&other.1);
-        one.0.cmp(&other.0).then(cpu).then(one.2.cmp(&other.2))
+        let (less, more) = (cost(*one), cost(*other));
+        let cpu = less.1.total_cmp(&more.1);
+        let costs = less.0.cmp(&more.0).then(cpu).then(less.2.cmp(&more.2));
+        costs.then_with(|| complexity(grid, *one).cmp(&complexity(grid, *other)))
     });
+    // Where it costs nothing less, the best itself is as cheap.
+    let cheapest = cheapest.filter(|point| cost(*point) != cost(best));
     let axes = Axis::ALL
         .into_iter()
         .filter(|axis| *axis != Axis::Direction);
@@ -114,10 +130,66 @@ fn answer(
     Some(Answer {
         direction,
         best,
-        alike: known.iter().copied().filter(alike).collect(),
+        alike: noise(false),
+        untold: noise(true),
         cheapest: cheapest.unwrap_or(best),
         axes: axes.collect(),
     })
+}
+
+/// The simplest setting among those that nothing tells from the fastest, none of which is faster than
+/// it beyond the noise.
+fn simplest_tie(grid: &Grid, judgement: &Judgement, known: &[usize], fastest: usize) -> usize {
+    let compare = |one: usize, other: usize| judgement.compare(one, other, known.len());
+    let is_tie = |point: &usize| {
+        compare(*point, fastest).is_some_and(|difference| {
+            difference.is_noise && !difference.is_untold() && difference.share >= -TIE_SHARE
+        })
+    };
+    let mut ties: Vec<usize> = known.iter().copied().filter(is_tie).collect();
+    ties.sort_by_key(|point| complexity(grid, *point));
+    let is_beaten = |point: usize| {
+        let faster = |other: &usize| {
+            compare(*other, point).is_some_and(|found| found.share > 0.0 && !found.is_noise)
+        };
+        ties.iter().any(faster)
+    };
+    let mut simplest = ties.iter().copied().filter(|point| !is_beaten(*point));
+    simplest.next().unwrap_or(fastest)
+}
+
+/// What a setting asks of who uses it, least first: a queue for each target before one stream over
+/// them, the given order before another, the usual engine and path, fewer requests in flight, and
+/// records and chunks near the usual size.
+fn complexity(grid: &Grid, point: usize) -> impl Ord + use<> {
+    let Point { setting, group, .. } = &grid.points[point];
+    let layout = match setting.layout {
+        Layout::Independent => 0,
+        Layout::Stripe { .. } if setting.is_array => 3,
+        Layout::Stripe { .. } => 1,
+        Layout::Span => 2,
+    };
+    let engine = match setting.engine {
+        EngineChoice::Auto => 0,
+        EngineChoice::IoUring => 1,
+        _ => 2,
+    };
+    let path = match setting.path {
+        DataPath::Direct => 0,
+        DataPath::Buffered => 1,
+        DataPath::Passthrough => 2,
+    };
+    let chunk_bytes = match setting.layout {
+        Layout::Stripe { chunk_bytes } => chunk_bytes,
+        Layout::Independent | Layout::Span => USUAL_BYTES,
+    };
+    let from_usual = |bytes: u64| bytes.max(1).ilog2().abs_diff(USUAL_BYTES.ilog2());
+    // Groups are numbered in the order in which their values were given.
+    (
+        (layout, path, engine, *group),
+        (setting.depth, from_usual(setting.record_bytes)),
+        (from_usual(chunk_bytes), point),
+    )
 }
 
 /// The points of each value of an axis: ascending, or as the axis was given.

@@ -236,6 +236,7 @@ impl Swept<'_> {
             direction: direction_name(answer.direction).to_owned(),
             best: answer.best,
             alike: answer.alike.clone(),
+            measured_once: answer.untold.clone(),
             cheapest: answer.cheapest,
             axes: axes.collect(),
         }

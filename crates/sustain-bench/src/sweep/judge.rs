@@ -54,8 +54,16 @@ pub struct Difference {
     pub share: f64,
     /// Its 95 % interval; none if nothing is known of the noise.
     pub ci95: Option<[f64; 2]>,
-    /// Whether the noise explains it, as many comparisons as were made considered.
+    /// Whether the noise explains it, as many comparisons as were made considered; so too where
+    /// nothing is known of the noise, and anything may be it.
     pub is_noise: bool,
+}
+
+impl Difference {
+    /// Whether nothing is known of the noise: it was measured once, and so were the others like it.
+    pub fn is_untold(&self) -> bool {
+        self.ci95.is_none()
+    }
 }
 
 /// What changed from round to round, whatever the point.
@@ -203,8 +211,13 @@ impl Judgement {
                 Noise::of_kind(&known)
             })
             .collect();
+        // What was measured once, of a kind that is not known yet, is taken for as noisy as the
+        // noisiest kind: what is slower even so is slower.
+        let by_variance = |one: &Noise, other: &Noise| one.variance.total_cmp(&other.variance);
+        let noisiest = of_kinds.iter().flatten().copied().max_by(by_variance);
         for (level, kind) in self.levels.iter_mut().zip(kinds) {
-            level.noise = Noise::joined(level.own_noise, of_kinds[*kind]).map(|noise| Noise {
+            let of_others = of_kinds[*kind].or(noisiest.filter(|_| level.own_noise.is_none()));
+            level.noise = Noise::joined(level.own_noise, of_others).map(|noise| Noise {
                 variance: noise.variance.max(NOISE_MIN * NOISE_MIN),
                 ..noise
             });

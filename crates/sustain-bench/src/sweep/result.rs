@@ -78,10 +78,15 @@ pub struct SweepPlanUsed {
 pub struct SweepAnswer {
     /// `write` or `read`.
     pub direction: String,
-    /// The fastest point.
+    /// The best point: the fastest, or the simplest of those that nothing tells from the fastest and
+    /// that are within 1 % of it.
     pub best: usize,
     /// Points whose difference to it the noise explains.
     pub alike: Vec<usize>,
+    /// Points that nothing tells from it, since nothing is known of their noise: they were measured
+    /// once, as was all that is like them.
+    #[serde(default)]
+    pub measured_once: Vec<usize>,
     /// Of the points within 2 % of the best: of the least depth, and of these the one with the
     /// least CPU time.
     pub cheapest: usize,
@@ -118,7 +123,8 @@ pub struct AgainstBest {
     pub share: f64,
     /// The 95 % interval of that; null if nothing is known of the noise.
     pub ci95: Option<[f64; 2]>,
-    /// Whether the noise explains it: then it is no difference.
+    /// Whether the noise explains it: then it is no difference. True, too, where nothing is known of
+    /// the noise (`ci95` is null), and anything may be noise.
     pub is_noise: bool,
 }
 

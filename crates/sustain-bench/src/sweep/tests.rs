@@ -192,6 +192,89 @@ fn the_best_and_the_cheapest_are_found_under_noise_and_drift() {
     }
 }
 
+/// The only answer to these readings.
+fn answer_to(grid: &Grid, readings: &[Reading]) -> Answer {
+    let judgement = Judgement::of(&grid.kinds(), readings);
+    let costs = vec![Cost::default(); grid.points.len()];
+    answers(grid, &judgement, &costs).remove(0)
+}
+
+fn reading(point: usize, round: usize, rate_bytes_per_s: f64) -> Reading {
+    Reading {
+        point,
+        round: 2 * round,
+        rate_bytes_per_s,
+    }
+}
+
+#[test]
+fn what_was_measured_once_is_not_said_to_be_noise() {
+    let grid = axes(&[MIB], &DEPTHS).grid(&FACTS);
+    let rates = [34.8e6, 5.8e9, 5.7e9];
+    let rates = rates.into_iter().enumerate();
+    let once: Vec<Reading> = rates.map(|(point, rate)| reading(point, 0, rate)).collect();
+    let answer = answer_to(&grid, &once);
+    assert_eq!(answer.best, 1, "nothing says that a slower one is a tie");
+    assert_eq!(answer.alike, [0; 0]);
+    assert_eq!(answer.untold, [0, 2]);
+}
+
+#[test]
+fn what_is_slower_by_any_noise_seen_is_slower_even_when_measured_once() {
+    let both_paths = Axes {
+        paths: vec![DataPath::Direct, DataPath::Buffered],
+        ..axes(&[MIB], &DEPTHS[..4])
+    };
+    let grid = both_paths.grid(&FACTS);
+    let mut readings = Vec::new();
+    for point in 0..4 {
+        for (round, rate) in [1.00e8, 1.01e8, 0.99e8, 1.00e8].into_iter().enumerate() {
+            readings.push(reading(point, round, rate));
+        }
+    }
+    // Through the page cache nothing was measured twice yet.
+    readings.extend([reading(4, 0, 6e5), reading(5, 0, 1.00e8)]);
+    let answer = answer_to(&grid, &readings);
+    assert_eq!(answer.untold, [0; 0]);
+    assert!(!answer.alike.contains(&4), "a hundredth of the rate");
+    assert!(answer.alike.contains(&5), "as fast as the others");
+}
+
+#[test]
+fn of_ties_the_simplest_setting_is_the_best() {
+    let given = vec![1, 0, 2];
+    let all = Axes {
+        engines: vec![EngineChoice::Threads, EngineChoice::Auto],
+        layouts: vec![
+            LayoutKind::Span,
+            LayoutKind::Stripe,
+            LayoutKind::Independent,
+        ],
+        chunks_bytes: vec![64 * KIB, MIB],
+        orders: vec![given.clone(), vec![0, 1, 2]],
+        ..axes(&[256 * KIB, MIB, 4 * MIB], &[8, 2])
+    };
+    for seed in 0..20 {
+        let grid = all.grid(&FACTS);
+        let mut target = synthetic(&|_| 1e8, &|_| 0.002, 0.0, seed);
+        let swept = sweep(grid, 4, None, seed, &mut target);
+        let best = swept.setting(swept.answers[0].best);
+        assert_eq!(best.layout, Layout::Independent, "seed {seed}: {best:?}");
+        assert_eq!(best.engine, EngineChoice::Auto, "seed {seed}: {best:?}");
+        assert_eq!(best.order, given, "seed {seed}: {best:?}");
+        assert_eq!((best.depth, best.record_bytes), (2, MIB), "seed {seed}");
+        // What is simple and slower is no tie.
+        let stripes = |setting: &Setting| match setting.layout {
+            Layout::Stripe { .. } => 1e8,
+            Layout::Independent | Layout::Span => 0.95e8,
+        };
+        let mut target = synthetic(&stripes, &|_| 0.002, 0.0, seed);
+        let swept = sweep(all.grid(&FACTS), 4, None, seed, &mut target);
+        let best = swept.setting(swept.answers[0].best);
+        assert!(matches!(best.layout, Layout::Stripe { .. }), "seed {seed}");
+    }
+}
+
 #[test]
 fn settings_that_do_not_differ_are_said_not_to_differ() {
     let (mut claims, mut drifts) = (0, 0);

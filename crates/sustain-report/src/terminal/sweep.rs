@@ -19,6 +19,10 @@ use crate::format::{latency, rate, size, stretch};
 const ROWS_MAX: usize = 40;
 /// What is no further below the best is as good.
 const AS_GOOD: f64 = 0.02;
+/// From so many on, those that are as good are one line.
+const AS_GOOD_GROUPED: usize = 5;
+/// Values of an axis that were not tried, named one by one.
+const UNTRIED_MAX: usize = 8;
 /// Lines on what was left out.
 const LEFT_OUT_MAX: usize = 8;
 
@@ -95,12 +99,77 @@ pub fn sweep_answer(result: &SweepResult, width: usize) -> String {
 pub(crate) fn restrictions(result: &SweepResult) -> Vec<String> {
     let mut lines = Vec::new();
     if result.ended == "interrupted" {
-        lines.push("interrupted: this is what was known by then".to_owned());
+        lines.push(interrupted(result));
     }
     if result.answers.is_empty() {
         lines.push("nothing was measured".to_owned());
     }
     lines
+}
+
+/// What was tried before it was interrupted, and what was not.
+fn interrupted(result: &SweepResult) -> String {
+    let all = result.points.len();
+    let is_untried = |point: &&SweepPoint| point.repeats == 0 && point.failed.is_none();
+    let untried: Vec<&SweepPoint> = result.points.iter().filter(is_untried).collect();
+    let Some(first) = untried.first() else {
+        return "interrupted: every setting was tried, not each as often as was asked".to_owned();
+    };
+    let mut line = format!(
+        "interrupted: this is what was known by then; {} of {all} settings were not tried, such as \
+         {}",
+        untried.len(),
+        first.setting.words
+    );
+    let whole: Vec<String> = result
+        .plan
+        .axes
+        .iter()
+        .filter_map(|axis| untried_values(result, axis))
+        .collect();
+    if !whole.is_empty() && untried.len() < all {
+        let _ = write!(line, "; not tried in any setting: {}", whole.join("; "));
+    }
+    line
+}
+
+/// The values of an axis that no setting was tried with.
+fn untried_values(result: &SweepResult, axis: &str) -> Option<String> {
+    let mut values: Vec<(String, bool)> = Vec::new();
+    for point in &result.points {
+        let value = cell(&point.setting, axis);
+        let is_tried = point.repeats > 0 || point.failed.is_some();
+        match values.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, known)) => *known |= is_tried,
+            None => values.push((value, is_tried)),
+        }
+    }
+    values.retain(|(value, is_tried)| !is_tried && !value.is_empty());
+    let values: Vec<String> = values.into_iter().map(|(value, _)| value).collect();
+    let more = values.len().saturating_sub(UNTRIED_MAX);
+    let shown = values.iter().take(UNTRIED_MAX).cloned();
+    let shown: Vec<String> = shown.collect();
+    let and_more = match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let name = axis.replace('_', " ");
+    (!shown.is_empty()).then(|| format!("{name} {}{and_more}", shown.join(", ")))
+}
+
+/// Settings that nothing tells from the best and that come within 2 % of it, if they are so many
+/// that they would hide the others; the cheapest keeps its own row.
+pub(crate) fn as_good(result: &SweepResult, answer: &SweepAnswer) -> Vec<usize> {
+    let is_as_good = |number: &usize| {
+        let against = result.points[*number].against_best.as_ref();
+        *number != answer.cheapest && against.is_some_and(|found| found.share > -AS_GOOD)
+    };
+    let good = answer.alike.iter().copied().filter(is_as_good);
+    let good: Vec<usize> = good.collect();
+    if good.len() < AS_GOOD_GROUPED {
+        return Vec::new();
+    }
+    good
 }
 
 /// The best, then indented the cheapest and each axis; the page has the same words.
@@ -130,6 +199,16 @@ fn best_line(result: &SweepResult, answer: &SweepAnswer) -> String {
             let _ = write!(
                 line,
                 "; {alike} others are no different, the noise explains it"
+            );
+        }
+    }
+    match answer.measured_once.len() {
+        0 => {}
+        1 => line.push_str("; one other was measured once, so it cannot be told from noise"),
+        once => {
+            let _ = write!(
+                line,
+                "; {once} others were measured once, so they cannot be told from noise"
             );
         }
     }
@@ -168,6 +247,7 @@ fn axis_line(result: &SweepResult, axis: &SweepAxis) -> String {
         let against = &value.against_best;
         let mark = match (is_as_good(value), against.is_noise) {
             (true, _) => "",
+            (false, true) if is_measured_once(against) => " (measured once)",
             (false, true) => " (or noise)",
             (false, false) => " (slower)",
         };
@@ -194,7 +274,15 @@ pub(crate) fn half_width(point: &SweepPoint) -> Option<f64> {
     Some((high - low) / 2.0 / point.rate_bytes_per_s?)
 }
 
+/// Whether nothing is known of the noise, so that the difference may be it.
+fn is_measured_once(against: &AgainstBest) -> bool {
+    against.is_noise && against.ci95.is_none()
+}
+
 fn against_words(against: &AgainstBest) -> String {
+    if is_measured_once(against) {
+        return "measured once".to_owned();
+    }
     if against.is_noise {
         return "no different".to_owned();
     }
@@ -253,7 +341,10 @@ fn table(result: &SweepResult, answer: &SweepAnswer, width: usize) -> String {
     let is_shown = |point: &&SweepPoint| {
         point.setting.direction == answer.direction && point.rate_bytes_per_s.is_some()
     };
-    let mut points: Vec<&SweepPoint> = result.points.iter().filter(is_shown).collect();
+    let grouped = as_good(result, answer);
+    let is_own = |point: &&SweepPoint| !grouped.contains(&point.number);
+    let points = result.points.iter().filter(is_shown).filter(is_own);
+    let mut points: Vec<&SweepPoint> = points.collect();
     let key = |point: &SweepPoint| point.rate_bytes_per_s.unwrap_or(0.0);
     points.sort_by(|one, other| key(other).total_cmp(&key(one)));
     let more = points.len().saturating_sub(ROWS_MAX);
@@ -269,6 +360,15 @@ fn table(result: &SweepResult, answer: &SweepAnswer, width: usize) -> String {
     let mut text = tables.find(fits).unwrap_or_else(lines);
     if more > 0 {
         let _ = writeln!(text, "and {more} slower settings: --json has all");
+    }
+    if let Some(first) = grouped.first() {
+        let line = format!(
+            "{} settings are as good as the best, the noise explains what differs, such as {}: \
+             --json has all",
+            grouped.len(),
+            result.points[*first].setting.words
+        );
+        text.push_str(&wrapped(&without_controls(&line), width));
     }
     text
 }
@@ -391,6 +491,9 @@ pub(crate) fn against_cell(
     }
     // No minus before a zero.
     let share = format!("{:+.1} %", (against.share * 1000.0).round() / 10.0 + 0.0);
+    if is_measured_once(against) {
+        return format!("{share} measured once");
+    }
     if against.is_noise {
         return format!("{share} noise");
     }

@@ -220,6 +220,7 @@ fn answer(result: &mut SweepResult, direction: &str) {
             .copied()
             .filter(|number| *number != best && against(*number).is_noise)
             .collect(),
+        measured_once: Vec::new(),
         cheapest: *cheapest.unwrap(),
         axes: axes.collect(),
     };

@@ -7,7 +7,7 @@ use super::super::where_tables::{asked_markup, machine};
 use super::facts::{Facts, rate_of};
 use crate::ReportError;
 use crate::format::{latency, rate, size, stretch};
-use crate::terminal::sweep::{against_cell, cell, half_width, percent, title};
+use crate::terminal::sweep::{against_cell, as_good, cell, half_width, percent, title};
 
 /// A disk that fails fails all settings alike.
 const FAILED_MAX: usize = 8;
@@ -47,12 +47,22 @@ pub(super) fn settings(facts: &Facts<'_>) -> String {
     head.extend(["rate", "± 95 %", "spread", "against best"]);
     head.extend(has_cpu.then_some("CPU s/GB"));
     head.extend(["p99.9", "longest", "runs", ""]);
-    let mut table = Table::new(&head);
-    for point in &facts.points {
-        let mut row: Vec<String> = axes.iter().map(|axis| cell(&point.setting, axis)).collect();
-        row.extend(figures(facts, point, has_cpu));
-        table.row(row);
-    }
+    let grouped = as_good(facts.result, facts.answer);
+    let (good, own): (Vec<&SweepPoint>, Vec<&SweepPoint>) = facts
+        .points
+        .iter()
+        .copied()
+        .partition(|point| grouped.contains(&point.number));
+    let table_of = |points: &[&SweepPoint]| {
+        let mut table = Table::new(&head);
+        for point in points {
+            let mut row: Vec<String> = axes.iter().map(|axis| cell(&point.setting, axis)).collect();
+            row.extend(figures(facts, point, has_cpu));
+            table.row(row);
+        }
+        table
+    };
+    let mut table = table_of(&own);
     for point in facts.unknown.iter().take(UNKNOWN_MAX) {
         let mut row: Vec<String> = axes.iter().map(|axis| cell(&point.setting, axis)).collect();
         row.push(match point.failed {
@@ -68,8 +78,21 @@ pub(super) fn settings(facts: &Facts<'_>) -> String {
         String::new()
     };
     format!(
-        "<h2>All settings: {}</h2>\n<div class=\"all\">{}</div>\n{more}",
+        "<h2>All settings: {}</h2>\n<div class=\"all\">{}</div>\n{more}{}",
         super::super::escape::text(&title(facts.result, facts.answer)),
+        table.markup(),
+        unfolded(&table_of(&good), good.len())
+    )
+}
+
+/// The settings that are as good as the best, behind a line to unfold; empty if they are few.
+fn unfolded(table: &Table, settings: usize) -> String {
+    if settings == 0 {
+        return String::new();
+    }
+    format!(
+        "<details><summary>{settings} settings are as good as the best: the noise explains what \
+         differs</summary>\n<div class=\"all\">{}</div></details>\n",
         table.markup()
     )
 }

@@ -3,82 +3,130 @@
 
 use sustain_disk::target::Direction;
 
-use super::rows::{Figure, Row, Section, Setup};
+use super::rows::{Figure, Kind, Row, Section, Setup};
 
 /// Disks, MB/s read, MB/s written, remark.
 type Line = (
     &'static [&'static str],
-    &'static str,
-    &'static str,
+    (&'static str, Kind),
+    (&'static str, Kind),
     &'static str,
 );
 
+const IN: Kind = Kind::Input;
+const OUT: Kind = Kind::Predicted;
+
 const QUANTUM: &[Line] = &[
-    (&["hda"], "11.220", "9.723", ""),
-    (&["hdb"], "11.226", "9.723", ""),
+    (&["hda"], ("11.220", OUT), ("9.723", IN), ""),
+    (&["hdb"], ("11.226", IN), ("9.723", IN), ""),
     (
         &["hda", "hdb"],
-        "11.193",
-        "9.607",
+        ("11.193", OUT),
+        ("9.607", OUT),
         "slightly below one disk: to change from disk to disk costs a little, which no key \
          describes",
     ),
-    (&["hda", "hdc"], "12.098", "10.750", ""),
-    (&["hda", "hdb", "hdc", "hdd"], "12.098", "10.799", ""),
-    (&["hde"], "11.269", "11.268", ""),
-    (&["hde", "hdg"], "22.512", "22.497", ""),
+    (&["hda", "hdc"], ("12.098", IN), ("10.750", OUT), ""),
+    (
+        &["hda", "hdb", "hdc", "hdd"],
+        ("12.098", IN),
+        ("10.799", IN),
+        "",
+    ),
+    (&["hde"], ("11.269", IN), ("11.268", IN), ""),
+    (&["hde", "hdg"], ("22.512", OUT), ("22.497", OUT), ""),
     (
         &["hdc", "hde", "hdg"],
-        "32.884",
-        "30.540",
+        ("32.884", IN),
+        ("30.540", IN),
         "less than the sum, so `host` is a third wall",
     ),
 ];
 
 const MAXTOR: &[Line] = &[
-    (&["hda"], "11.307", "7.111", ""),
-    (&["hdb"], "11.306", "7.198", ""),
+    (&["hda"], ("11.307", IN), ("7.111", IN), ""),
+    (&["hdb"], ("11.306", IN), ("7.198", IN), ""),
     (
         &["hda", "hdb"],
-        "11.197",
-        "7.397",
+        ("11.197", OUT),
+        ("7.397", IN),
         "written slightly faster than by either: the channel's rate is this row's",
     ),
-    (&["hda", "hdc"], "11.937", "10.801", ""),
-    (&["hda", "hdb", "hdc", "hdd"], "11.939", "10.785", ""),
-    (&["hde"], "11.292", "7.443", ""),
-    (&["hde", "hdg"], "22.599", "14.656", ""),
+    (&["hda", "hdc"], ("11.937", OUT), ("10.801", IN), ""),
+    (
+        &["hda", "hdb", "hdc", "hdd"],
+        ("11.939", IN),
+        ("10.785", OUT),
+        "",
+    ),
+    (
+        &["hde"],
+        (
+            "11.292",
+            Kind::Derived("the key is half of the next row", "11.3"),
+        ),
+        ("7.443", IN),
+        "",
+    ),
+    (
+        &["hde", "hdg"],
+        (
+            "22.599",
+            Kind::Derived("half of it is the rate of hde and of hdg", "11.3"),
+        ),
+        (
+            "14.656",
+            Kind::Derived("less hde it is the rate of hdg", "7.213"),
+        ),
+        "",
+    ),
     (
         &["hdc", "hde", "hdg"],
-        "32.830",
-        "21.327",
+        ("32.830", IN),
+        ("21.327", OUT),
         "hdc alone was not published: as hda",
     ),
 ];
 
 const IBM: &[Line] = &[
-    (&["hda"], "9.732", "7.145", ""),
+    (&["hda"], ("9.732", IN), ("7.145", IN), ""),
     (
         &["hdb"],
-        "9.740",
-        "9.124",
+        ("9.740", IN),
+        ("9.124", IN),
         "why hda writes slower than hdb, of one model, is not known",
     ),
     (
         &["hda", "hdb"],
-        "9.724",
-        "9.984",
+        ("9.724", OUT),
+        ("9.984", IN),
         "written faster than by either: the channel carries more than one of its disks writes; \
          the channel's rate is this row's",
     ),
-    (&["hda", "hdc"], "12.070", "10.735", ""),
-    (&["hda", "hdb", "hdc", "hdd"], "12.071", "10.787", ""),
-    (&["hde"], "9.756", "9.609", ""),
-    (&["hde", "hdg"], "19.493", "19.161", ""),
+    (&["hda", "hdc"], ("12.070", OUT), ("10.735", OUT), ""),
+    (
+        &["hda", "hdb", "hdc", "hdd"],
+        ("12.071", IN),
+        ("10.787", IN),
+        "",
+    ),
+    (&["hde"], ("9.756", IN), ("9.609", IN), ""),
+    (
+        &["hde", "hdg"],
+        (
+            "19.493",
+            Kind::Derived("less hde it is the rate of hdg", "9.737"),
+        ),
+        (
+            "19.161",
+            Kind::Derived("less hde it is the rate of hdg", "9.552"),
+        ),
+        "",
+    ),
     (
         &["hdc", "hde", "hdg"],
-        "28.902",
-        "28.129",
+        ("28.902", OUT),
+        ("28.129", OUT),
         "hdc alone was not published: as hdb",
     ),
 ];
@@ -115,8 +163,9 @@ fn section(
     lines: &[Line],
 ) -> Section {
     let row = |&(disks, read, written, remark): &Line| {
-        let figure = |published, direction| Figure {
+        let figure = |(published, kind), direction| Figure {
             published,
+            kind,
             setup: Some(Setup {
                 direction,
                 ..Setup::writing(disks)

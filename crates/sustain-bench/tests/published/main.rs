@@ -13,7 +13,7 @@ mod rows;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use rows::{Figure, Row, Section, Setup, Shows};
+use rows::{Kind, Row, Section, Setup, Shows};
 use sustain_bench::Stop;
 use sustain_bench::plan::Plan;
 use sustain_bench::result::MeasureResult;
@@ -73,10 +73,13 @@ fn figure(result: &MeasureResult, shows: Shows) -> f64 {
 fn section_text(section: &Section, wrong: &mut Vec<String>) -> String {
     let mut text = format!("## {}\n\n{}\n\n| |", section.title, section.text);
     for column in section.columns {
-        let _ = write!(text, " {column}published | simulated | off by |");
+        let _ = write!(
+            text,
+            " {column}published | simulated | off by | {column}is |"
+        );
     }
     text += " |\n|---|";
-    text += &"---:|---:|---:|".repeat(section.columns.len());
+    text += &"---:|---:|---:|---|".repeat(section.columns.len());
     text += "---|\n";
     for row in &section.rows {
         text += &row_text(section, row, wrong);
@@ -84,11 +87,107 @@ fn section_text(section: &Section, wrong: &mut Vec<String>) -> String {
     text + "\n"
 }
 
+/// How many figures of each section are of which kind: what was typed in, fitted, foretold.
+fn counts(sections: &[Section]) -> String {
+    let mut text =
+        "| figures of | published | inputs | fitted | predicted, within 3 % | predicted, \
+                    not so | shown by no machine |\n|---|---:|---:|---:|---:|---:|---:|\n"
+            .to_owned();
+    let mut sums = [0; 6];
+    for section in sections {
+        let rows = section.rows.iter();
+        let figures = rows.flat_map(|row| row.figures.iter().map(move |figure| (row, figure)));
+        let mut counts = [0; 6];
+        for (row, figure) in figures {
+            let of = match figure.kind {
+                Kind::Input | Kind::Derived(..) => 1,
+                Kind::Fitted(_) => 2,
+                Kind::Predicted if row.explained => 3,
+                Kind::Predicted => 4,
+                Kind::Unshown => 5,
+            };
+            counts[0] += 1;
+            counts[of] += 1;
+        }
+        for (sum, count) in sums.iter_mut().zip(counts) {
+            *sum += count;
+        }
+        text += &counts_row(section.title, &counts);
+    }
+    text + &counts_row("all", &sums) + "\n"
+}
+
+fn counts_row(title: &str, counts: &[usize]) -> String {
+    let cells: String = counts.iter().map(|count| format!(" {count} |")).collect();
+    format!("| {title} |{cells}\n")
+}
+
+/// The numbers of a machine's keys, as they stand in its file.
+fn keys(machine: &str) -> Vec<String> {
+    let file = repository().join("machines").join(machine);
+    let text = std::fs::read_to_string(file).unwrap();
+    let values = text.lines().filter_map(|line| {
+        let (_, value) = line.split_once(" = \"")?;
+        let (value, _) = value.split_once('"')?;
+        Some(value.trim_end_matches("MB/s").to_owned())
+    });
+    values.collect()
+}
+
+/// Whether a key is this number, rounded to the digits of the key.
+fn is_key(keys: &[String], published: &str) -> bool {
+    let number: f64 = published.parse().unwrap();
+    keys.iter().any(|key| {
+        let digits = key.split('.').nth(1).map_or(0, str::len);
+        format!("{number:.digits$}") == *key && (digits > 0 || !published.contains('.'))
+    })
+}
+
+#[test]
+fn inputs_are_keys_and_predictions_are_not() {
+    for section in sections() {
+        let keys = keys(section.machine);
+        for row in &section.rows {
+            for figure in &row.figures {
+                let place = format!("{}, {}: {}", section.title, row.what, figure.published);
+                match figure.kind {
+                    Kind::Input => assert!(is_key(&keys, figure.published), "{place}"),
+                    Kind::Derived(_, key) => {
+                        assert!(keys.iter().any(|one| one == key), "{place}: no key {key}");
+                    }
+                    Kind::Predicted => {
+                        let is_exact = keys.iter().any(|one| one == figure.published);
+                        assert!(!is_exact, "{place} is a key");
+                    }
+                    Kind::Fitted(what) => assert!(what.len() > 5, "{place}"),
+                    Kind::Unshown => assert!(figure.setup.is_none(), "{place}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn of_the_cells_of_beowulf_fifteen_are_predictions() {
+    let sections = beowulf::sections();
+    let figures = |is_so: fn(Kind) -> bool| {
+        let rows = sections.iter().flat_map(|section| &section.rows);
+        let figures = rows.flat_map(|row| &row.figures);
+        figures.filter(|figure| is_so(figure.kind)).count()
+    };
+    assert_eq!(figures(|kind| kind == Kind::Predicted), 15);
+    assert_eq!(
+        figures(|kind| matches!(kind, Kind::Input | Kind::Derived(..))),
+        33
+    );
+}
+
 fn row_text(section: &Section, row: &Row, wrong: &mut Vec<String>) -> String {
     let mut text = format!("| {} |", row.what);
-    for Figure { published, setup } in &row.figures {
-        let Some(setup) = setup else {
-            let _ = write!(text, " {published} | – | |");
+    for figure in &row.figures {
+        let (published, kind) = (figure.published, figure.kind.words());
+        let Some(setup) = &figure.setup else {
+            let _ = write!(text, " {published} | – | | |");
             continue;
         };
         let value = simulated(section.machine, setup);
@@ -106,7 +205,10 @@ fn row_text(section: &Section, row: &Row, wrong: &mut Vec<String>) -> String {
         let digits = published.split('.').nth(1).map_or(1, str::len).max(1);
         // Rounded first, so that nothing is minus zero.
         let percent = (difference * 1000.0).round() / 10.0 + 0.0;
-        let _ = write!(text, " {published} | {value:.digits$} | {percent:+.1} % |");
+        let _ = write!(
+            text,
+            " {published} | {value:.digits$} | {percent:+.1} % | {kind} |"
+        );
     }
     let _ = writeln!(text, " {} |", row.remark);
     text
@@ -115,10 +217,12 @@ fn row_text(section: &Section, row: &Row, wrong: &mut Vec<String>) -> String {
 #[test]
 fn the_machines_show_what_was_published_and_the_page_says_so() {
     let mut wrong = Vec::new();
-    let tables: String = sections()
+    let sections = sections();
+    let tables: String = sections
         .iter()
         .map(|section| section_text(section, &mut wrong))
         .collect();
+    let tables = counts(&sections) + &tables;
     assert!(
         wrong.is_empty(),
         "not as the rows say:\n{}",

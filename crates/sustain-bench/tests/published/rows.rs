@@ -32,6 +32,35 @@ pub struct Figure {
     pub published: &'static str,
     /// How the machine is run for it; none where no machine can show it.
     pub setup: Option<Setup>,
+    pub kind: Kind,
+}
+
+/// What a published figure has to do with the machine's keys. The test holds each to its kind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// It is a key of the machine's file, which may have it rounded.
+    Input,
+    /// A key is computed from it; how, and the key's number.
+    Derived(&'static str, &'static str),
+    /// Something was chosen so that the machine shows it; what.
+    Fitted(&'static str),
+    /// Nothing was taken from it: the machine foretells it.
+    Predicted,
+    /// No machine shows it.
+    Unshown,
+}
+
+impl Kind {
+    /// As the page says it.
+    pub fn words(self) -> String {
+        match self {
+            Kind::Input => "input".to_owned(),
+            Kind::Derived(how, _) => format!("input: {how}"),
+            Kind::Fitted(what) => format!("fitted: {what}"),
+            Kind::Predicted => "predicted".to_owned(),
+            Kind::Unshown => String::new(),
+        }
+    }
 }
 
 /// How a machine is measured.
@@ -80,23 +109,25 @@ impl Setup {
     }
 }
 
-fn shown(what: &str, published: &'static str, setup: Setup, remark: &'static str) -> Row {
+fn shown(what: &str, published: &'static str, kind: Kind, setup: Setup) -> Row {
     let figures = vec![Figure {
         published,
         setup: Some(setup),
+        kind,
     }];
     Row {
         what: what.to_owned(),
         figures,
         explained: true,
-        remark,
+        remark: "",
     }
 }
 
 fn differs(what: &str, published: &'static str, setup: Setup, why: &'static str) -> Row {
     Row {
         explained: false,
-        ..shown(what, published, setup, why)
+        remark: why,
+        ..shown(what, published, Kind::Predicted, setup)
     }
 }
 
@@ -104,6 +135,7 @@ fn beyond(what: &str, published: &'static str, why: &'static str) -> Row {
     let figures = vec![Figure {
         published,
         setup: None,
+        kind: Kind::Unshown,
     }];
     Row {
         what: what.to_owned(),
@@ -124,18 +156,20 @@ const ORDER: &str = "the order in which the disks are fed: on a machine all have
 const TOOL: &str = "the disks were not kept busy: a way of writing, no machine";
 
 const MIB: u64 = 1 << 20;
+/// What was fitted to the small chunks.
+const COST: Kind = Kind::Fitted("the cost of a request");
 
 fn marvell() -> Section {
     let mut rows = vec![
-        shown("one disk", "105", Setup::writing(&["sda"]), ""),
+        shown("one disk", "105", Kind::Input, Setup::writing(&["sda"])),
         beyond("two disks, `O_NONBLOCK`", "105", TOOL),
         beyond("two disks, a thread each", "50", TOOL),
         beyond("two disks, POSIX AIO", "50", TOOL),
         shown(
             "two disks, `io_submit`",
             "205",
+            Kind::Predicted,
             Setup::writing(&["sda", "sdc"]),
-            "",
         ),
         differs(
             "sda sdc sdb sdd by `io_submit`",
@@ -146,8 +180,8 @@ fn marvell() -> Section {
         shown(
             "sda sdb sdc sdd by `io_submit`",
             "252",
+            Kind::Input,
             Setup::writing(IN_ORDER),
-            "",
         ),
     ];
     rows.extend(marvell_raid());
@@ -179,15 +213,15 @@ fn marvell_raid() -> Vec<Row> {
         shown(
             "RAID 0, chunk by default (64 KiB), sda sdb sdc sdd, at first",
             "178",
+            COST,
             small(IN_ORDER),
-            "fitted: the cost of a request",
         ),
-        shown("the same, later", "176", small(IN_ORDER), ""),
+        shown("the same, later", "176", COST, small(IN_ORDER)),
         shown(
             "RAID 0, chunk by default, sda sdc sdb sdd, at first",
             "178",
+            COST,
             small(CROSSED),
-            "",
         ),
         differs(
             "the same, later",
@@ -198,8 +232,8 @@ fn marvell_raid() -> Vec<Row> {
         shown(
             "RAID 0, chunk of 1 MiB, sda sdb sdc sdd",
             "249",
+            Kind::Predicted,
             large(IN_ORDER),
-            "",
         ),
         differs(
             "RAID 0, chunk of 1 MiB, sda sdc sdb sdd",
@@ -210,8 +244,8 @@ fn marvell_raid() -> Vec<Row> {
         shown(
             "RAID 0, chunk of 2 MiB, sda sdb sdc sdd",
             "247",
+            Kind::Predicted,
             Setup::striped(IN_ORDER, 2 * MIB),
-            "",
         ),
     ]
 }
@@ -231,17 +265,20 @@ fn elphel() -> Section {
             shown(
                 "SanDisk, the camera's driver",
                 "160",
+                Kind::Input,
                 Setup::writing(&["sandisk"]),
-                "",
             ),
             beyond("SanDisk in SATA 3 mode", "182", sheet),
             beyond("Crucial, file system", "78", software),
-            shown(
-                "Crucial, the camera's driver",
-                "220",
-                Setup::writing(&["crucial"]),
-                "the controller's limit: the disk's data sheet says 500",
-            ),
+            Row {
+                remark: "the controller's limit: the disk's data sheet says 500",
+                ..shown(
+                    "Crucial, the camera's driver",
+                    "220",
+                    Kind::Input,
+                    Setup::writing(&["crucial"]),
+                )
+            },
             beyond("Crucial in SATA 3 mode", "500", sheet),
             beyond(
                 "the controller, in preliminary tests",
@@ -267,12 +304,12 @@ fn fasttrak() -> Section {
                fitted to the second row.",
         columns: &[""],
         rows: vec![
-            shown("one drive", "35", reading(&["a0"]), ""),
+            shown("one drive", "35", Kind::Input, reading(&["a0"])),
             shown(
                 "two drives on one channel, at the start",
                 "15",
+                Kind::Fitted("the size of the requests"),
                 reading(&["a0", "a1"]),
-                "fitted: the size of the requests",
             ),
             beyond(
                 "the same, towards the end of the drives",
@@ -289,12 +326,15 @@ fn fasttrak() -> Section {
                  each record (15). 30 is a revolution missed for every third record: a drive \
                  with a buffer of its own, which no key describes",
             ),
-            shown(
-                "four drives (\"barely\")",
-                "30",
-                reading(&["a0", "a1", "b0", "b1"]),
-                "less than one drive alone",
-            ),
+            Row {
+                remark: "less than one drive alone",
+                ..shown(
+                    "four drives (\"barely\")",
+                    "30",
+                    Kind::Predicted,
+                    reading(&["a0", "a1", "b0", "b1"]),
+                )
+            },
             beyond(
                 "two drives on two controllers",
                 "61",
@@ -323,19 +363,27 @@ fn smartcache() -> Section {
             shown(
                 "seconds for 20 MiB",
                 "5.002443",
+                Kind::Derived("20 MiB at the rate of the next row", "4.2"),
                 line(Shows::LineSeconds(8)),
-                "",
             ),
-            shown("MB/s in the line", "4.192256", line(Shows::LineRate(8)), ""),
+            shown(
+                "MB/s in the line",
+                "4.192256",
+                Kind::Input,
+                line(Shows::LineRate(8)),
+            ),
             shown(
                 "MB/s on average so far",
                 "5.245273",
+                Kind::Fitted("the line, the eighth because it comes nearest"),
                 line(Shows::LineAverage(8)),
-                "",
             ),
         ],
     }
 }
+
+/// A disk alone was published as a picture only.
+const HALF_OF_22: Kind = Kind::Derived("each disk has half of it", "11");
 
 fn adaptec() -> Section {
     Section {
@@ -348,23 +396,29 @@ fn adaptec() -> Section {
             shown(
                 "MB/s, two disks on one Adaptec 2940",
                 "17",
+                Kind::Input,
                 Setup::writing(&["sd0", "sd1"]),
-                "",
             ),
             shown(
                 "MB/s, two disks, each on its own",
                 "22",
+                HALF_OF_22,
                 Setup::writing(&["sd0", "sd2"]),
-                "",
             ),
             shown(
                 "seconds to write a gigabyte so",
                 "45",
+                Kind::Derived("a gigabyte at the rate of the row above", "11"),
                 Setup {
                     shows: Shows::SecondsPerGigabyte,
                     ..Setup::writing(&["sd0", "sd2"])
                 },
-                "",
+            ),
+            beyond(
+                "bytes in the file that was written on `ccd`, mounted",
+                "17,723,088,896",
+                "a size and no rate; by the times in its listing (11:11 and 11:31) it took about 20 \
+                 minutes, so went at about 15 MB/s. A machine has no file system and no `ccd`",
             ),
         ],
     }

@@ -93,9 +93,11 @@ struct Total {
     record_bytes: f64,
     /// When the source ends, if it does: what comes later is only what was in flight.
     source_until_ns: u64,
-    /// Until here every target was active.
+    /// Until here every target was active that has not failed.
     active_until_ns: u64,
     active_last_ns: u64,
+    /// The last failure of a target that left others: what was before it says nothing of these.
+    active_from_ns: u64,
     completed_bytes: f64,
     backlog_bytes_max: f64,
     last_ns: u64,
@@ -106,6 +108,38 @@ struct Total {
 }
 
 impl Total {
+    fn new(setup: &PhaseSetup) -> Total {
+        let active_until_ns = match (setup.layout, setup.time_ns) {
+            // After its last record a stripe waits for its slowest member.
+            (Layout::Stripe { .. }, Some(time_ns)) => time_ns,
+            _ => u64::MAX,
+        };
+        Total {
+            source_until_ns: setup.time_ns.unwrap_or(u64::MAX),
+            ..Total::of(setup.rate_bytes_per_s, setup.record_bytes, active_until_ns)
+        }
+    }
+
+    /// Nothing so far, of a source without an end.
+    fn of(rate_bytes_per_s: Option<f64>, record_bytes: u64, active_until_ns: u64) -> Total {
+        Total {
+            curve: BufferCurve::new(RateGrid::default()),
+            rate_bytes_per_s,
+            record_bytes: record_bytes as f64,
+            source_until_ns: u64::MAX,
+            active_until_ns,
+            active_last_ns: 0,
+            active_from_ns: 0,
+            completed_bytes: 0.0,
+            backlog_bytes_max: 0.0,
+            last_ns: 0,
+            worst_stall_ns: 0,
+            worst_stall_at_ns: 0,
+            bin: Interval::default(),
+            bins: Series::default(),
+        }
+    }
+
     /// A closing flush is done: what was written before is on the medium only now. A source that
     /// had gone on meanwhile would have had to wait so long.
     fn flushed(&mut self, at_ns: u64) {
@@ -125,9 +159,9 @@ impl Total {
     fn complete(&mut self, at_ns: u64, bytes: u64) {
         let at_ns = at_ns.max(self.last_ns);
         let all_active = at_ns <= self.active_until_ns;
-        if all_active {
+        if all_active && at_ns >= self.active_from_ns {
             // The curve is of all targets together: what fewer of them do says nothing of it.
-            self.curve.complete(at_ns, bytes);
+            self.curve.complete(at_ns - self.active_from_ns, bytes);
             self.active_last_ns = at_ns;
         }
         // A target that is through with its last requests is no stall of those that are not.
@@ -161,8 +195,20 @@ impl Total {
         };
     }
 
-    fn finish(&mut self) {
-        self.curve.finish(self.active_last_ns);
+    /// Goes on with the targets that one has left which failed then: only these are left to record on.
+    fn lose_target(&mut self, at_ns: u64) {
+        if at_ns > self.active_from_ns {
+            self.curve = BufferCurve::new(RateGrid::default());
+            self.active_from_ns = at_ns;
+        }
+    }
+
+    /// The run was over at `end_ns`.
+    fn finish(&mut self, end_ns: u64) {
+        // A stream would have gone on after the last completion, as long as all were active.
+        let until_ns = self.active_until_ns.min(end_ns).max(self.active_last_ns);
+        self.curve
+            .finish(until_ns.saturating_sub(self.active_from_ns));
         if self.bin.bytes > 0 && self.last_ns > self.bin.start_ns {
             self.close_bin(self.last_ns);
         }
@@ -193,25 +239,7 @@ impl Collector {
             targets,
             arrivals: members.iter().map(|_| Arrivals::default()).collect(),
             members,
-            total: Total {
-                curve: BufferCurve::new(RateGrid::default()),
-                rate_bytes_per_s: setup.rate_bytes_per_s,
-                record_bytes: setup.record_bytes as f64,
-                source_until_ns: setup.time_ns.unwrap_or(u64::MAX),
-                active_until_ns: match (setup.layout, setup.time_ns) {
-                    // After its last record a stripe waits for its slowest member.
-                    (Layout::Stripe { .. }, Some(time_ns)) => time_ns,
-                    _ => u64::MAX,
-                },
-                active_last_ns: 0,
-                completed_bytes: 0.0,
-                backlog_bytes_max: 0.0,
-                last_ns: 0,
-                worst_stall_ns: 0,
-                worst_stall_at_ns: 0,
-                bin: Interval::default(),
-                bins: Series::default(),
-            },
+            total: Total::new(setup),
             stop,
             until_steady: setup.until_steady,
             may_start_anew: setup.may_start_anew,
@@ -240,6 +268,7 @@ impl Collector {
             self.targets[target]
                 .failures
                 .push(Failure { target, ..failure });
+            self.lose(target);
         }
         let arrivals = &mut self.arrivals[driver];
         arrivals.waiting.extend(progress.arrivals);
@@ -248,6 +277,18 @@ impl Collector {
         self.merge();
         self.decide(at_ns, cpu_share);
         observer(Event::Live(self.live(at_ns)));
+    }
+
+    /// A target has failed: what is left is looked at by itself from then on, if there is something.
+    fn lose(&mut self, target: usize) {
+        let is_left = |series: &TargetSeries| series.failures.is_empty();
+        let failures = &self.targets[target].failures;
+        if let [only] = failures.as_slice()
+            && !self.one_stream
+            && self.targets.iter().any(is_left)
+        {
+            self.total.lose_target(only.at_ns);
+        }
     }
 
     fn take_target(
@@ -281,7 +322,8 @@ impl Collector {
                 latency_max_ns,
             });
         }
-        if series.ending.is_none() && progress.ending.is_some() && !self.one_stream {
+        let has_failed = progress.ending == Some(Ending::Error) && of_targets > 1;
+        if series.ending.is_none() && progress.ending.is_some() && !has_failed && !self.one_stream {
             let last = series.intervals.as_slice().last();
             let ended_ns = last.map_or(0, |interval| interval.end_ns);
             self.total.active_until_ns = self.total.active_until_ns.min(ended_ns);
@@ -410,7 +452,8 @@ impl Collector {
             arrivals.ended = true;
         }
         self.merge();
-        self.total.finish();
+        let ends = self.targets.iter().map(|series| series.at_ns);
+        self.total.finish(ends.max().unwrap_or(0));
         self.total.bins.join_short_end(BIN_NS / 2);
         for series in &mut self.targets {
             series.steps.join_short_end(BIN_NS / 2);
@@ -450,4 +493,60 @@ pub(crate) fn steps(series: &Series) -> Vec<Step> {
             bytes: interval.bytes,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// A megabyte each 10 ms: 100 MB/s.
+    fn flat(total: &mut Total, from_ms: u64, to_ms: u64) {
+        for at_ms in (from_ms..to_ms).step_by(10) {
+            total.complete((at_ms + 10) * MS, 1_000_000);
+        }
+    }
+
+    /// Seconds of a stream that the curve wants room for, at the point nearest to a rate.
+    fn seconds_held(total: &Total, rate_bytes_per_s: f64) -> f64 {
+        let points = total.curve.points();
+        let far = |point: &&BufferPoint| (point.rate_bytes_per_s - rate_bytes_per_s).abs();
+        let nearest = points
+            .iter()
+            .min_by(|one, other| far(one).total_cmp(&far(other)));
+        nearest.map_or(0.0, |point| point.buffer_bytes / point.rate_bytes_per_s)
+    }
+
+    #[test]
+    fn time_after_the_last_completion_counts_until_the_end_of_the_run() {
+        let mut total = Total::of(None, 1_000_000, u64::MAX);
+        flat(&mut total, 0, 4000);
+        total.finish(9000 * MS);
+        assert!((seconds_held(&total, 80e6) - 5.0).abs() < 0.02);
+        // But not after one of several targets was through.
+        let mut total = Total::of(None, 1_000_000, 4500 * MS);
+        flat(&mut total, 0, 4000);
+        total.finish(9000 * MS);
+        assert!((seconds_held(&total, 80e6) - 0.5).abs() < 0.02);
+    }
+
+    #[test]
+    fn what_was_before_a_failure_is_not_in_the_curve_of_those_left() {
+        let mut total = Total::of(None, 1_000_000, u64::MAX);
+        // A pause of 2 s at full strength, then half of it.
+        flat(&mut total, 0, 4000);
+        flat(&mut total, 6000, 10_000);
+        total.lose_target(10_000 * MS);
+        for at_ms in (10_000..30_000).step_by(20) {
+            total.complete((at_ms + 20) * MS, 1_000_000);
+        }
+        total.finish(30_000 * MS);
+        assert!(seconds_held(&total, 45e6) < 0.03, "the pause was of others");
+        let at_full = seconds_held(&total, 90e6);
+        assert!(
+            at_full > 8.0,
+            "90 MB/s are too much for what is left: {at_full}"
+        );
+    }
 }

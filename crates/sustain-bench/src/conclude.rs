@@ -7,25 +7,26 @@ use sustain_disk::meter::{IntervalRule, Meter, mark_shared};
 use sustain_disk::target::{Direction, TargetKind};
 use sustain_session::others_words;
 
+use crate::active::{
+    active_steps, begins_with_run, of_what_was_left, sustained, sustained_total, told,
+    unknown_through_memory,
+};
 use crate::backlog;
 use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
 use crate::effect::result::EffectResult;
 use crate::figures::{burst_of, intervals, latency, seconds, target_error};
 use crate::judge::places::{Places, even_steps};
-use crate::judge::worst::{WORST_S, worst};
-use crate::judge::{Revisits, Step, recommend as judge_recommend, steady};
+use crate::judge::{Revisits, steady};
 use crate::phase::PhaseOutcome;
 use crate::plan::{self, Plan};
-use crate::position::{even_total, places, remark};
+use crate::position::{places, remark};
 use crate::remarks::{in_memory, long_flush, remarks, undecided, writes_buffered};
 use crate::result::{
     BufferPoint, Host, Interval, LatencyBin, MEASURE_SCHEMA, MeasureResult, Recommendation, Stall,
-    Sustained, System, TargetResult, Total,
+    System, TargetResult, Total,
 };
 use crate::session::{OpenTarget, Session};
 
-/// A shorter run is no ground for a recommendation.
-const RECOMMEND_NS_MIN: u64 = 1_000_000_000;
 /// Stalls listed in the result.
 const STALLS_MAX: usize = 64;
 /// Failures listed per target.
@@ -82,6 +83,9 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
             .map(|why| format!("whether the rate holds was not decided: {why}")),
     );
     notes.extend(remark(plan));
+    notes.extend(of_what_was_left(plan, session, &outcome).map(|words| {
+        format!("the rate together, whether it is steady and the buffer curve are {words}")
+    }));
     notes.extend(in_memory(&host));
     let facts = plan_facts(plan, session, &outcome, threads, conclusion.started_unix_s);
     notes.extend(backlog::not_seen(&facts, &host, &targets));
@@ -122,62 +126,6 @@ fn with_backlog_not_seen(effect: EffectResult, session: &Session, host: &Host) -
     }
 }
 
-/// The rate to record at, not confirmed yet. None if the rate was given, or none can be promised.
-pub(crate) fn recommend(
-    plan: &Plan,
-    session: &Session,
-    outcome: &PhaseOutcome,
-) -> Option<Recommendation> {
-    let failed = outcome
-        .collected
-        .targets
-        .iter()
-        .any(|series| !series.failures.is_empty());
-    let last_ns = outcome.meters.iter().map(Meter::last_ns).max().unwrap_or(0);
-    let too_short = last_ns < RECOMMEND_NS_MIN;
-    if plan.rate_bytes_per_s.is_some() || failed || too_short || writes_buffered(plan, session) {
-        return None;
-    }
-    let active = active_steps(plan, outcome);
-    let least = worst(&active, WORST_S);
-    let ceiling = ceiling(&sustained_total(plan, session, outcome), least, &active);
-    let points = curve_points(outcome);
-    let found = judge_recommend::recommend(&points, ceiling, plan.buffer_bytes as f64)?;
-    Some(Recommendation {
-        rate_bytes_per_s: found.rate_bytes_per_s,
-        buffer_bytes: found.buffer_bytes.ceil() as u64,
-        confirmed: None,
-        held_seconds: None,
-        backlog_max_bytes: None,
-        attempts: Vec::new(),
-        worst_10_s_bytes_per_s: least,
-    })
-}
-
-/// No rate above it is recommended. Where no mean can be relied on, what the disks gave at their worst
-/// can; and where that was nothing, what half of the run gave, over which a buffer may help.
-fn ceiling(sustained: &Sustained, least: Option<f64>, active: &[Step]) -> f64 {
-    let lower_end = sustained.ci95_bytes_per_s[0];
-    if sustained.reached {
-        return lower_end;
-    }
-    let certain = lower_end.max(least.unwrap_or(0.0));
-    if certain > 0.0 {
-        return certain;
-    }
-    let half_s = active.last().map_or(0.0, |last| last.end_s) / 2.0;
-    worst(active, half_s).unwrap_or(0.0)
-}
-
-/// The buffer curve of a run, as the judge takes it.
-pub(crate) fn curve_points(outcome: &PhaseOutcome) -> Vec<judge_recommend::CurvePoint> {
-    let point = |point: &sustain_disk::meter::BufferPoint| judge_recommend::CurvePoint {
-        rate_bytes_per_s: point.rate_bytes_per_s,
-        buffer_bytes: point.buffer_bytes,
-    };
-    outcome.collected.curve.iter().map(point).collect()
-}
-
 fn target_result(
     plan: &Plan,
     target: &OpenTarget,
@@ -192,10 +140,10 @@ fn target_result(
     };
     let steps = steps(&series.steps);
     let sustained = match places {
-        Some(places) => told(steady::judge_even(&even_steps(
-            &[(steps.clone(), places)],
-            &steps,
-        ))),
+        Some(places) => {
+            let even = even_steps(&[(steps.clone(), places)], &steps);
+            told(steady::judge_even(&even), &steps)
+        }
         None => sustained(&steps, revisits),
     };
     TargetResult {
@@ -237,19 +185,6 @@ fn target_result(
     }
 }
 
-/// A verdict that single intervals of memory cannot be ground for.
-fn unknown_through_memory(rate_bytes_per_s: f64) -> Sustained {
-    Sustained {
-        reached: false,
-        rate_bytes_per_s,
-        ci95_bytes_per_s: [rate_bytes_per_s; 2],
-        from_s: 0.0,
-        why: "through the page cache, what completes is in memory; this is the rate with all \
-              flushes"
-            .to_owned(),
-    }
-}
-
 fn through_memory(result: TargetResult) -> TargetResult {
     let sustained = unknown_through_memory(result.rate_bytes_per_s);
     TargetResult {
@@ -269,53 +204,6 @@ fn extents(target: &OpenTarget) -> Option<String> {
         _ => return None,
     };
     Some(if written { "written" } else { "unwritten" }.to_owned())
-}
-
-fn sustained(steps: &[Step], revisits: Revisits) -> Sustained {
-    told(steady::judge(steps, revisits))
-}
-
-fn told(verdict: steady::Sustained) -> Sustained {
-    Sustained {
-        reached: verdict.reached,
-        rate_bytes_per_s: verdict.rate_bytes_per_s,
-        ci95_bytes_per_s: verdict.ci95_bytes_per_s,
-        from_s: verdict.from_s,
-        why: verdict.why,
-    }
-}
-
-/// The total while every target was active. A span has them active in turn.
-fn active_steps(plan: &Plan, outcome: &PhaseOutcome) -> Vec<Step> {
-    let ends = outcome.meters.iter().map(Meter::last_ns);
-    let end_ns = match plan.layout {
-        Layout::Independent | Layout::Stripe { .. } => ends.min(),
-        Layout::Span => ends.max(),
-    };
-    let end_s = seconds(end_ns.unwrap_or(0));
-    let mut steps = steps(&outcome.collected.total);
-    // The last bin may reach a little beyond; with one target it ends there exactly.
-    let inside = steps.partition_point(|step| step.end_s <= end_s + 1e-9);
-    // A run shorter than a bin has no other.
-    steps.truncate(inside.max(usize::from(end_s > 0.0)));
-    steps
-}
-
-fn sustained_total(plan: &Plan, session: &Session, outcome: &PhaseOutcome) -> Sustained {
-    if writes_buffered(plan, session) {
-        let bytes = outcome.meters.iter().map(Meter::bytes).sum();
-        let last_ns = outcome.meters.iter().map(Meter::last_ns).max().unwrap_or(0);
-        return unknown_through_memory(rate(bytes, last_ns));
-    }
-    let lap_bytes = match session.targets.as_slice() {
-        [only] if only.wraps => Some(only.size_bytes),
-        _ => None,
-    };
-    let active = active_steps(plan, outcome);
-    match even_total(plan, session, outcome, &active) {
-        Some(even) => told(steady::judge_even(&even)),
-        None => sustained(&active, Revisits { lap_bytes }),
-    }
 }
 
 fn total(
@@ -339,12 +227,16 @@ fn total(
             [only] => Some(only.rate_bytes_per_s),
             // When the bytes of each reached its disk is not known.
             _ if writes_buffered(plan, session) => None,
-            _ => active.last().map(|last| active_bytes as f64 / last.end_s),
+            _ => active
+                .first()
+                .zip(active.last())
+                .map(|(first, last)| active_bytes as f64 / (last.end_s - first.start_s)),
         },
         sum_bytes_per_s: targets.iter().map(|target| target.rate_bytes_per_s).sum(),
         wall_clock_bytes_per_s: rate(bytes, last_ns),
         sustained: sustained_total(plan, session, outcome),
-        burst: burst_of(&active).filter(|_| !writes_buffered(plan, session)),
+        burst: burst_of(&active)
+            .filter(|_| !writes_buffered(plan, session) && begins_with_run(plan, outcome)),
         intervals: total_intervals(plan, outcome),
         cpu_seconds_per_gb: (!session.clock.is_virtual() && bytes > 0)
             .then(|| seconds(outcome.cpu_ns) / (bytes as f64 / 1e9)),

@@ -6,13 +6,13 @@ use sustain_disk::layout::Layout;
 use sustain_disk::units::{Rate, Size};
 
 use crate::collect::steps;
-use crate::conclude::curve_points;
 use crate::error::MeasureError;
 use crate::event::{Event, Observer, Phase};
 use crate::judge::recommend::{CurvePoint, recommend_by_all};
 use crate::judge::worst::{WORST_S, worst};
 use crate::phase::PhaseOutcome;
 use crate::position::start_bytes;
+use crate::recommendation::curve_points;
 use crate::result::{Attempt, Recommendation};
 use crate::setup::PhaseSetup;
 use crate::stage::Stage;

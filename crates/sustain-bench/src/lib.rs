@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod active;
 pub mod backlog;
 mod collect;
 pub mod compare;
@@ -26,6 +27,7 @@ mod phase;
 pub mod plan;
 mod position;
 pub mod profile;
+mod recommendation;
 mod remarks;
 pub mod result;
 mod room;

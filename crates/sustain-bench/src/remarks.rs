@@ -5,6 +5,7 @@ use sustain_disk::meter::Meter;
 use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_disk::units::{Duration, Rate, Size};
 
+use crate::active::of_what_was_left;
 use crate::phase::PhaseOutcome;
 use crate::plan::Plan;
 use crate::result::{Host, System, TargetResult, Total};
@@ -35,7 +36,7 @@ pub(crate) fn remarks(
             "null: is no disk; its rate is that of the tool and the kernel's entry".to_owned()
         });
     [
-        three_rates(session, total),
+        three_rates(plan, session, outcome, total),
         tool_limited(total),
         submit_blocked(outcome),
         one_at_a_time(plan, outcome),
@@ -48,13 +49,27 @@ pub(crate) fn remarks(
     .collect()
 }
 
-fn three_rates(session: &Session, total: &Total) -> Option<String> {
+fn three_rates(
+    plan: &Plan,
+    session: &Session,
+    outcome: &PhaseOutcome,
+    total: &Total,
+) -> Option<String> {
+    let all = match of_what_was_left(plan, session, outcome) {
+        Some(_) => "all that were left",
+        None => "all",
+    };
     let (sum, wall) = (total.sum_bytes_per_s, total.wall_clock_bytes_per_s);
     let active = total.all_active_bytes_per_s.unwrap_or(sum);
     let (least, most) = (sum.min(wall).min(active), sum.max(wall).max(active));
+    let all = if total.sustained.why.contains("left after") {
+        "all that were left"
+    } else {
+        "all"
+    };
     (session.targets.len() > 1 && least < most * (1.0 - RATES_DIFFER)).then(|| {
         format!(
-            "the targets were not active for the same time: {} while all were, {} as the sum of \
+            "the targets were not active for the same time: {} while {all} were, {} as the sum of \
              their own rates, {} over the wall clock",
             Rate(active),
             Rate(sum),

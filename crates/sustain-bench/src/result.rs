@@ -25,7 +25,8 @@ pub struct MeasureResult {
     pub targets: Vec<TargetResult>,
     /// All targets together.
     pub total: Total,
-    /// For a rate, the memory that rides out every pause that was seen.
+    /// For a rate, the memory that rides out every pause that was seen; after a target has failed, of
+    /// those that it left.
     pub buffer_curve: Vec<BufferPoint>,
     /// What one may record with, where the run allows to say so.
     pub recommendation: Option<Recommendation>,
@@ -175,6 +176,9 @@ pub struct Sustained {
     pub ci95_bytes_per_s: [f64; 2],
     /// Start of the window judged.
     pub from_s: f64,
+    /// End of it; null in older documents, and where no window was judged: the run's end.
+    #[serde(default)]
+    pub to_s: Option<f64>,
     /// The verdict in words.
     pub why: String,
 }
@@ -257,13 +261,14 @@ pub struct Total {
     pub bytes: u64,
     /// From the start to the last completion of all.
     pub seconds: f64,
-    /// Rate while every target was active; null if there was no such window.
+    /// Rate while every target was active, and after one has failed, while all that it left were;
+    /// null if there was no such window, and through the page cache.
     pub all_active_bytes_per_s: Option<f64>,
     /// Sum of the targets' own rates.
     pub sum_bytes_per_s: f64,
     /// All bytes over the wall clock.
     pub wall_clock_bytes_per_s: f64,
-    /// The sum's steady rate, judged on the all-active window.
+    /// The sum's steady rate, judged on that window.
     pub sustained: Sustained,
     /// A faster beginning of the sum.
     pub burst: Option<Burst>,

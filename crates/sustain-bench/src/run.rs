@@ -7,13 +7,14 @@ use sustain_disk::units::Size;
 use sustain_host::Roots;
 use sustain_session::Stop;
 
-use crate::conclude::{Conclusion, conclude, recommend};
+use crate::conclude::{Conclusion, conclude};
 use crate::effect::{self, Watch};
 use crate::error::MeasureError;
 use crate::event::{Observer, Phase};
 use crate::phase::PhaseOutcome;
 use crate::plan::Plan;
 use crate::position::{self, start_bytes};
+use crate::recommendation::recommend;
 use crate::result::MeasureResult;
 use crate::session::Session;
 use crate::stage::{Begun, Stage, on_stage};

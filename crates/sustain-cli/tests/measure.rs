@@ -671,3 +671,51 @@ fn a_disk_that_never_becomes_steady_still_has_a_rate_that_was_held() {
     assert_about(&found["rate_bytes_per_s"], 17.9e6, 2.0);
     assert_about(&found["worst_10_s_bytes_per_s"], 0.0, 0.0);
 }
+
+#[test]
+fn what_remains_after_a_failure_is_judged_on_what_remains() {
+    let failing = "error = { at = \"1.3GB\", kind = \"eio\", once = false }";
+    let stalling = "stall = { every = \"60s\", for = \"1s\" }";
+    let machine = [("a", failing), ("b", ""), ("c", ""), ("d", stalling)]
+        .map(|(name, more)| disk(name, "1TB", "100MB/s", more));
+    let place = Place::with_machine(&machine.concat());
+    let result = place.simulate(1, &["--time", "5m"]);
+    assert_valid(&result);
+    let total = &result["total"];
+    // Four disks gave 400 MB/s for 13 s, three 300 MB/s for the rest.
+    let sustained = &total["sustained"];
+    assert_eq!(sustained["reached"], true, "{sustained:#}");
+    assert_about(&sustained["rate_bytes_per_s"], 298.3e6, 1.0);
+    assert!(number(&sustained["from_s"]) >= 13.0 && number(&sustained["to_s"]) > 299.0);
+    let why = sustained["why"].as_str().unwrap();
+    assert!(
+        why.contains("of the 3 targets left after a failed at 13.0 s"),
+        "{why}"
+    );
+    assert_about(&total["all_active_bytes_per_s"], 298.3e6, 1.0);
+    assert_eq!(total["burst"], Value::Null);
+    assert_eq!(result["recommendation"], Value::Null);
+    for point in result["buffer_curve"].as_array().unwrap() {
+        let (rate, bytes) = (
+            number(&point["rate_bytes_per_s"]),
+            number(&point["buffer_bytes"]),
+        );
+        let beyond = (rate - 300e6) * 280.0;
+        assert!(
+            bytes > beyond,
+            "{rate} with {bytes} is the promise of a disk that is gone"
+        );
+        if (210e6..280e6).contains(&rate) {
+            assert!(
+                bytes >= rate - 201e6,
+                "the stall of 1 s is in it: {rate} with {bytes}"
+            );
+        }
+    }
+    let notes = result["notes"].to_string();
+    assert!(
+        notes.contains("the buffer curve are of the 3 targets left"),
+        "{notes}"
+    );
+    assert!(notes.contains("while all that were left were"), "{notes}");
+}

@@ -111,6 +111,7 @@ fn sustained(steps: &[Step]) -> Sustained {
         rate_bytes_per_s: judged.rate_bytes_per_s,
         ci95_bytes_per_s: judged.ci95_bytes_per_s,
         from_s: judged.from_s,
+        to_s: None,
         why: judged.why,
     }
 }

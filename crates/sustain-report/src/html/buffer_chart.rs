@@ -31,12 +31,22 @@ pub(super) fn buffer_chart(result: &MeasureResult, id: String) -> Option<Chart> 
             .collect(),
         bound_bytes: result.plan.buffer_bytes,
         recommendation: result.recommendation.as_ref(),
-        caption:
-            "For a stream of a steady rate, the memory that would have ridden out every pause \
-                  of this run. Where the curve turns up, the targets are at their end."
-                .to_owned(),
+        caption: format!(
+            "For a stream of a steady rate, the memory that would have ridden out every pause of {}. \
+             Where the curve turns up, the targets are at their end.",
+            pauses_of(result)
+        ),
     };
     curve_chart(curve, id)
+}
+
+fn pauses_of(result: &MeasureResult) -> &'static str {
+    let mut targets = result.targets.iter();
+    if result.targets.len() > 1 && targets.any(|target| !target.errors.is_empty()) {
+        "the targets that were left after the last failure"
+    } else {
+        "this run"
+    }
 }
 
 /// The chart of a curve; none if there are fewer than two points to draw.

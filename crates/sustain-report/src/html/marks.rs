@@ -93,13 +93,9 @@ pub(super) fn periods(
     let mut shapes = idle(run_s, begin_s, end_s, unit);
     let (sustained, burst) = judged(result);
     if sustained.reached {
-        shapes.push(stretch(
-            sustained.from_s,
-            run_s,
-            unit,
-            "y domain",
-            STEADY_FILL,
-        ));
+        let until_s = sustained.to_s.unwrap_or(run_s);
+        let (from_s, axis) = (sustained.from_s, "y domain");
+        shapes.push(stretch(from_s, until_s, unit, axis, STEADY_FILL));
     }
     if let Some(burst) = burst.filter(|burst| burst.rate_bytes_per_s > 0.0) {
         let until_s = (burst.bytes as f64 / burst.rate_bytes_per_s).min(run_s);

@@ -76,6 +76,10 @@ fn ending(result: &MeasureResult) -> Option<String> {
     })
 }
 
+fn has_failed(target: &TargetResult) -> bool {
+    !target.errors.is_empty()
+}
+
 fn failures(targets: &[TargetResult]) -> Option<String> {
     let failed: Vec<&TargetResult> = targets.iter().filter(|t| !t.errors.is_empty()).collect();
     let first = failed.first()?;
@@ -281,8 +285,13 @@ fn rates_apart(result: &MeasureResult) -> Option<String> {
     if most - least <= RATES_APART * most {
         return None;
     }
+    let all = if result.targets.iter().any(has_failed) {
+        "all that were left"
+    } else {
+        "all"
+    };
     Some(format!(
-        "three rates that differ: {} while all were active, {} as the sum of each, {} over the \
+        "three rates that differ: {} while {all} were active, {} as the sum of each, {} over the \
          wall clock",
         together.map_or_else(|| "none".to_owned(), rate),
         rate(sum),

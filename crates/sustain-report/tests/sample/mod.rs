@@ -181,6 +181,7 @@ fn sustained(rate: f64, from_s: f64) -> Sustained {
         rate_bytes_per_s: rate,
         ci95_bytes_per_s: [rate * 0.99, rate * 1.01],
         from_s,
+        to_s: Some(f64::from(SECONDS)),
         why: "range 6 % of the mean, rise 1 %".to_owned(),
     }
 }

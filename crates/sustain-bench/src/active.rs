@@ -1,0 +1,147 @@
+//! The stretch of a run that says something of all targets together, and the verdict on it: while every
+//! target was working; and after one has failed, while all that it left were. What four disks gave is no
+//! promise of the three that are left. Called by the conclusion.
+
+use sustain_disk::layout::Layout;
+use sustain_disk::meter::Meter;
+
+use crate::collect::{rate, steps};
+use crate::figures::seconds;
+use crate::judge::{Revisits, Step, steady};
+use crate::phase::PhaseOutcome;
+use crate::plan::Plan;
+use crate::position::even_total;
+use crate::remarks::writes_buffered;
+use crate::result::Sustained;
+use crate::session::Session;
+
+/// When the targets that count were all working.
+struct Active {
+    from_ns: u64,
+    to_ns: u64,
+    /// Those that had failed before, and when; the others count.
+    lost: Vec<(usize, u64)>,
+}
+
+impl Active {
+    fn of(plan: &Plan, outcome: &PhaseOutcome) -> Active {
+        let ends: Vec<u64> = outcome.meters.iter().map(Meter::last_ns).collect();
+        let over_ns = ends.iter().copied().max().unwrap_or(0);
+        let mut lost: Vec<(usize, u64)> = Vec::new();
+        if plan.layout == Layout::Independent {
+            let series = outcome.collected.targets.iter().enumerate();
+            lost.extend(series.filter_map(|(target, series)| {
+                let failed_ns = series.failures.first()?.at_ns;
+                // A flush that failed after the run has left nothing to look at.
+                (failed_ns < over_ns).then_some((target, failed_ns))
+            }));
+            lost.sort_by_key(|(_, failed_ns)| *failed_ns);
+            if lost.len() == ends.len() {
+                // The last one was left by the others until it failed.
+                lost.pop();
+            }
+        }
+        let is_left = |target: &usize| lost.iter().all(|(one, _)| one != target);
+        let left = (0..ends.len()).filter(is_left).map(|target| ends[target]);
+        let to_ns = match plan.layout {
+            Layout::Independent | Layout::Stripe { .. } => left.min(),
+            // A span has them active in turn.
+            Layout::Span => left.max(),
+        };
+        Active {
+            from_ns: lost.last().map_or(0, |(_, failed_ns)| *failed_ns),
+            to_ns: to_ns.unwrap_or(0),
+            lost,
+        }
+    }
+}
+
+/// The total while every target was active that had not failed.
+pub(crate) fn active_steps(plan: &Plan, outcome: &PhaseOutcome) -> Vec<Step> {
+    let active = Active::of(plan, outcome);
+    let (from_s, to_s) = (seconds(active.from_ns), seconds(active.to_ns));
+    let mut steps = steps(&outcome.collected.total);
+    // The last bin may reach a little beyond; with one target it ends there exactly.
+    let inside = steps.partition_point(|step| step.end_s <= to_s + 1e-9);
+    // A run shorter than a bin has no other.
+    steps.truncate(inside.max(usize::from(to_s > 0.0)));
+    let before = steps.partition_point(|step| step.start_s < from_s);
+    steps.split_off(before)
+}
+
+/// Whether what all did together begins with the run.
+pub(crate) fn begins_with_run(plan: &Plan, outcome: &PhaseOutcome) -> bool {
+    Active::of(plan, outcome).from_ns == 0
+}
+
+/// Whose figures those of all targets together are, if not of all.
+pub(crate) fn of_what_was_left(
+    plan: &Plan,
+    session: &Session,
+    outcome: &PhaseOutcome,
+) -> Option<String> {
+    let active = Active::of(plan, outcome);
+    let (last, failed_ns) = active.lost.last()?;
+    let left = session.targets.len() - active.lost.len();
+    let targets = if left == 1 { "target" } else { "targets" };
+    Some(format!(
+        "of the {left} {targets} left after {} failed at {:.1} s",
+        session.targets[*last].target.name,
+        seconds(*failed_ns)
+    ))
+}
+
+/// A verdict that single intervals of memory cannot be ground for.
+pub(crate) fn unknown_through_memory(rate_bytes_per_s: f64) -> Sustained {
+    Sustained {
+        reached: false,
+        rate_bytes_per_s,
+        ci95_bytes_per_s: [rate_bytes_per_s; 2],
+        from_s: 0.0,
+        to_s: None,
+        why: "through the page cache, what completes is in memory; this is the rate with all \
+              flushes"
+            .to_owned(),
+    }
+}
+
+pub(crate) fn sustained(steps: &[Step], revisits: Revisits) -> Sustained {
+    told(steady::judge(steps, revisits), steps)
+}
+
+/// The verdict on `steps` as the document has it.
+pub(crate) fn told(verdict: steady::Sustained, steps: &[Step]) -> Sustained {
+    Sustained {
+        reached: verdict.reached,
+        rate_bytes_per_s: verdict.rate_bytes_per_s,
+        ci95_bytes_per_s: verdict.ci95_bytes_per_s,
+        from_s: verdict.from_s,
+        to_s: steps.last().map(|last| last.end_s),
+        why: verdict.why,
+    }
+}
+
+/// The verdict on all targets together.
+pub(crate) fn sustained_total(plan: &Plan, session: &Session, outcome: &PhaseOutcome) -> Sustained {
+    if writes_buffered(plan, session) {
+        let bytes = outcome.meters.iter().map(Meter::bytes).sum();
+        let last_ns = outcome.meters.iter().map(Meter::last_ns).max().unwrap_or(0);
+        return unknown_through_memory(rate(bytes, last_ns));
+    }
+    let lap_bytes = match session.targets.as_slice() {
+        [only] if only.wraps => Some(only.size_bytes),
+        _ => None,
+    };
+    let active = active_steps(plan, outcome);
+    let verdict = match even_total(plan, session, outcome, &active) {
+        Some(even) => told(steady::judge_even(&even), &active),
+        None => sustained(&active, Revisits { lap_bytes }),
+    };
+    match of_what_was_left(plan, session, outcome) {
+        Some(words) => Sustained {
+            why: format!("{}; {words}", verdict.why),
+            ..verdict
+        },
+        None => verdict,
+    }
+}

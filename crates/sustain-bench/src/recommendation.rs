@@ -1,0 +1,71 @@
+//! The rate to record at, from what a run saw; not confirmed yet. Called by the run.
+
+use sustain_disk::meter::Meter;
+
+use crate::active::{active_steps, sustained_total};
+use crate::judge::worst::{WORST_S, worst};
+use crate::judge::{Step, recommend as judge_recommend};
+use crate::phase::PhaseOutcome;
+use crate::plan::Plan;
+use crate::remarks::writes_buffered;
+use crate::result::{Recommendation, Sustained};
+use crate::session::Session;
+
+/// A shorter run is no ground for a recommendation.
+const RECOMMEND_NS_MIN: u64 = 1_000_000_000;
+
+/// The rate to record at, not confirmed yet. None if the rate was given, or none can be promised.
+pub(crate) fn recommend(
+    plan: &Plan,
+    session: &Session,
+    outcome: &PhaseOutcome,
+) -> Option<Recommendation> {
+    let failed = outcome
+        .collected
+        .targets
+        .iter()
+        .any(|series| !series.failures.is_empty());
+    let last_ns = outcome.meters.iter().map(Meter::last_ns).max().unwrap_or(0);
+    let too_short = last_ns < RECOMMEND_NS_MIN;
+    if plan.rate_bytes_per_s.is_some() || failed || too_short || writes_buffered(plan, session) {
+        return None;
+    }
+    let active = active_steps(plan, outcome);
+    let least = worst(&active, WORST_S);
+    let ceiling = ceiling(&sustained_total(plan, session, outcome), least, &active);
+    let points = curve_points(outcome);
+    let found = judge_recommend::recommend(&points, ceiling, plan.buffer_bytes as f64)?;
+    Some(Recommendation {
+        rate_bytes_per_s: found.rate_bytes_per_s,
+        buffer_bytes: found.buffer_bytes.ceil() as u64,
+        confirmed: None,
+        held_seconds: None,
+        backlog_max_bytes: None,
+        attempts: Vec::new(),
+        worst_10_s_bytes_per_s: least,
+    })
+}
+
+/// No rate above it is recommended. Where no mean can be relied on, what the disks gave at their worst
+/// can; and where that was nothing, what half of the run gave, over which a buffer may help.
+fn ceiling(sustained: &Sustained, least: Option<f64>, active: &[Step]) -> f64 {
+    let lower_end = sustained.ci95_bytes_per_s[0];
+    if sustained.reached {
+        return lower_end;
+    }
+    let certain = lower_end.max(least.unwrap_or(0.0));
+    if certain > 0.0 {
+        return certain;
+    }
+    let half_s = active.last().map_or(0.0, |last| last.end_s) / 2.0;
+    worst(active, half_s).unwrap_or(0.0)
+}
+
+/// The buffer curve of a run, as the judge takes it.
+pub(crate) fn curve_points(outcome: &PhaseOutcome) -> Vec<judge_recommend::CurvePoint> {
+    let point = |point: &sustain_disk::meter::BufferPoint| judge_recommend::CurvePoint {
+        rate_bytes_per_s: point.rate_bytes_per_s,
+        buffer_bytes: point.buffer_bytes,
+    };
+    outcome.collected.curve.iter().map(point).collect()
+}

@@ -297,6 +297,14 @@ impl Swept<'_> {
                     .to_owned(),
             );
         }
+        let has_arrays = self.grid.points.iter().any(|point| point.setting.is_array);
+        if has_arrays && self.is_simulated {
+            notes.push(
+                "an array (md-raid0) of simulated disks is a stripe of which each chunk of a record is \
+                 a request, as the md driver hands it on; nothing else of md is simulated"
+                    .to_owned(),
+            );
+        }
         if self.arrays.built > 0 {
             let setup_s = self.arrays.setup_ns as f64 / 1e9;
             let is_on_one = |point: usize| self.grid.points[point].setting.array_shape().is_some();

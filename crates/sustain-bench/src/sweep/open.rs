@@ -45,7 +45,7 @@ pub fn rehearse_sweep(plan: &SweepPlan, roots: &Roots) -> Result<Vec<String>, Me
             Size(target.size_bytes)
         ));
     }
-    if grid.points.iter().any(|point| point.setting.is_array) {
+    if plan.builds_arrays() && grid.points.iter().any(|point| point.setting.is_array) {
         statements.push(
             "would build an array of these (md RAID 0) for each run with layout md-raid0, stop it \
              and take its superblocks off again"

@@ -144,7 +144,7 @@ impl SweepPlan {
         if is_simulated && self.engines != [EngineChoice::Auto] {
             return usage(format!("{NO_ENGINES}: leave out --engine"));
         }
-        if self.builds_arrays() {
+        if self.has_arrays() {
             mdadm::check_chunks(&self.chunks_bytes)?;
             // Its members are let go while it stands, and are claimed by what passes them by.
             if self.paths.contains(&DataPath::Passthrough) {
@@ -158,9 +158,14 @@ impl SweepPlan {
         Ok(())
     }
 
-    /// Whether there are layouts for which an array is built.
-    pub(super) fn builds_arrays(&self) -> bool {
+    /// Whether arrays are among the layouts.
+    fn has_arrays(&self) -> bool {
         self.layouts.contains(&LayoutKind::MdRaid0)
+    }
+
+    /// Whether arrays are built for that: of simulated disks there is nothing to build.
+    pub(super) fn builds_arrays(&self) -> bool {
+        self.has_arrays() && !self.targets.iter().any(|name| is_simulated(name))
     }
 
     /// How the targets are opened for all settings at once.

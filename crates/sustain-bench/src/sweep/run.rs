@@ -371,6 +371,7 @@ impl Sweep<'_, '_> {
         };
         let outcome = match setting.array_shape() {
             None => run(setting, self.session)?,
+            Some(_) if self.session.clock.is_virtual() => run(&setting.by_chunks(), self.session)?,
             Some(shape) => match self.arrays.session_on(shape, self.session, self.stop)? {
                 Ok(array) => run(&setting.on_array(), array)?,
                 Err(why) => Outcome::without_run(why),

@@ -138,6 +138,23 @@ impl Setting {
         }
     }
 
+    /// The same load as the kernel's array would hand it to the members: each chunk of a record is a
+    /// request of its own, and all of a record's are under way at once. For simulated disks, of which
+    /// no array can be built.
+    pub(super) fn by_chunks(&self) -> Setting {
+        let request_bytes = match self.layout {
+            Layout::Stripe { chunk_bytes } => self.record_bytes.min(chunk_bytes),
+            Layout::Independent | Layout::Span => self.record_bytes,
+        };
+        let requests = (self.record_bytes / request_bytes.max(1)).max(1);
+        Setting {
+            is_array: false,
+            record_bytes: request_bytes,
+            depth: self.depth.saturating_mul(requests as u32),
+            ..self.clone()
+        }
+    }
+
     /// Its value on an axis, for people; none on an axis that it does not have. `names` are the
     /// targets'.
     pub fn value(&self, axis: Axis, names: &[String]) -> Option<String> {

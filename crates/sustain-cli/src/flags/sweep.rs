@@ -76,6 +76,7 @@ pub(crate) struct SweepFlags {
     pub(crate) layout: Vec<LayoutFlag>,
     /// Also arrays of the kernel's, built with mdadm over the targets once a round, and stopped
     /// again. Superblocks are written, so every target must be named by --destroy, to read as well.
+    /// Of simulated disks: stripes of which each chunk is a request.
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub(crate) md: Option<MdFlag>,
     /// Bytes on one target before the next takes over; with --layout stripe and --md [default:

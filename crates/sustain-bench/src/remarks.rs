@@ -62,11 +62,6 @@ fn three_rates(
     let (sum, wall) = (total.sum_bytes_per_s, total.wall_clock_bytes_per_s);
     let active = total.all_active_bytes_per_s.unwrap_or(sum);
     let (least, most) = (sum.min(wall).min(active), sum.max(wall).max(active));
-    let all = if total.sustained.why.contains("left after") {
-        "all that were left"
-    } else {
-        "all"
-    };
     (session.targets.len() > 1 && least < most * (1.0 - RATES_DIFFER)).then(|| {
         format!(
             "the targets were not active for the same time: {} while {all} were, {} as the sum of \

@@ -50,12 +50,10 @@ impl Stage<'_> {
             .time_ns
             .unwrap_or(outcome.wall_ns)
             .min(CONFIRM_NS_MAX);
-        let starts = self.session.targets.iter();
-        let starts = starts.map(|target| start_bytes(self.plan, target));
         let mut search = Search {
             recommended,
             curves: vec![curve_points(outcome)],
-            positions_bytes: self.positions_after(starts.collect(), outcome),
+            positions_bytes: self.positions_after(&self.starts(), outcome),
         };
         for step in STEPS_DOWN.map(Some).into_iter().chain([None]) {
             if self.stop.reason().is_some() {
@@ -75,8 +73,7 @@ impl Stage<'_> {
                 break;
             }
             observer(search.told(self.plan.buffer_bytes));
-            let positions = std::mem::take(&mut search.positions_bytes);
-            search.positions_bytes = self.positions_after(positions, &paced);
+            search.positions_bytes = self.positions_after(&search.positions_bytes, &paced);
         }
         Ok(search.recommended)
     }
@@ -134,8 +131,16 @@ impl Stage<'_> {
         Some(self.plan.bytes?.next_multiple_of(unit))
     }
 
+    /// Where the run's own streams began.
+    fn starts(&self) -> Vec<u64> {
+        let targets = self.session.targets.iter();
+        targets
+            .map(|target| start_bytes(self.plan, target))
+            .collect()
+    }
+
     /// Where streams that began at `starts_bytes` stand at the end of a run.
-    fn positions_after(&self, starts_bytes: Vec<u64>, outcome: &PhaseOutcome) -> Vec<u64> {
+    fn positions_after(&self, starts_bytes: &[u64], outcome: &PhaseOutcome) -> Vec<u64> {
         let record = self.plan.record_bytes;
         let moved = |index: usize| outcome.meters[index].bytes();
         let in_stream = |bytes: u64, size: u64| (bytes / record * record) % size.max(record);

@@ -19,7 +19,8 @@
 //!
 //! A cache absorbs at its own rate while it drains at the sustained one. So what it held is the
 //! excess, bytes - sustained * duration, wherever the steps' edges fall; and the bytes that went at
-//! the faster rate are excess * fast / (fast - sustained).
+//! the faster rate are excess * fast / (fast - sustained). No step's own rate is taken for fast, nor
+//! a median of them: a step of a tenth of a second has four requests or three.
 
 use super::Step;
 use super::curve::{Curve, Segment};
@@ -39,7 +40,7 @@ const STEPS_JOINED: usize = 10;
 pub struct Burst {
     /// Bytes that went at the faster rate.
     pub bytes: u64,
-    /// The faster rate: the median over its time, or the mean if that is higher.
+    /// The faster rate: the mean from the start on.
     /// If the burst was shorter than a step, it is that step's rate and the truth is higher.
     pub rate_bytes_per_s: f64,
     /// What was taken beyond the rate that followed: the size of the cache, if it was one.
@@ -82,9 +83,7 @@ fn find_in(segments: &[Segment]) -> Option<Burst> {
     }
     let (fast, after) = segments.split_at(end);
     let fast_s = seconds(fast);
-    let full = &fast[..full];
-    // The mean is above what follows; the median need not be, if a peak had a long slope.
-    let rate = Levels::of(full).median.max(bytes(full) / seconds(full));
+    let rate = rate_of(&fast[..full]);
     let rate_after = bytes(after) / seconds(after);
     let absorbed = (bytes(fast) - rate_after * fast_s).max(0.0);
     let at_rate = (absorbed * rate / (rate - rate_after)).min(bytes(fast));
@@ -94,6 +93,17 @@ fn find_in(segments: &[Segment]) -> Option<Burst> {
         absorbed_bytes: absorbed.round() as u64,
         until_s: fast[fast.len() - 1].end_s,
     })
+}
+
+/// The mean, without the last step where that may hold some of what came after. A step ends within a
+/// request, so its own rate is that of a few whole ones, too many or too few; from the start on no more
+/// can have completed than went.
+fn rate_of(full: &[Segment]) -> f64 {
+    let mean = |segments: &[Segment]| bytes(segments) / seconds(segments);
+    match full.split_last() {
+        Some((_, before)) if !before.is_empty() => mean(full).max(mean(before)),
+        _ => mean(full),
+    }
 }
 
 fn seconds(segments: &[Segment]) -> f64 {
@@ -270,6 +280,40 @@ mod tests {
             "{burst:?}"
         );
         assert!((burst.until_s - 0.5).abs() < 1e-9, "{burst:?}");
+    }
+
+    /// The same as it is seen: in whole requests of 1 MiB, each when its last byte is through.
+    fn in_requests(steps: &[Step]) -> Vec<Step> {
+        let (mut moved, mut seen) = (0, 0);
+        let mut whole = |step: &Step| {
+            moved += step.bytes;
+            let bytes = moved / (1 << 20) * (1 << 20) - seen;
+            seen += bytes;
+            Step { bytes, ..*step }
+        };
+        steps.iter().map(&mut whole).collect()
+    }
+
+    #[test]
+    fn whole_requests_never_make_a_rate_that_was_none() {
+        for cache in [8.0, 16.0, 32.0, 90.0, 500.0] {
+            for step_s in [0.05, 0.1, 0.17, 0.25, 1.0] {
+                let steps = in_requests(&cached(120.0, step_s, cache, 40.0, 4.2));
+                let burst = find(&steps).expect("a burst");
+                let case = format!("{cache} MB, steps of {step_s} s: {burst:?}");
+                assert!(burst.rate_bytes_per_s <= 40e6, "{case}");
+                let absorbed = burst.absorbed_bytes as f64;
+                assert!((absorbed - cache * 1e6).abs() < 2.2e6, "{case}");
+                // A burst of a step or two is seen as part of them.
+                if cache / 35.8 > 3.0 * step_s {
+                    // One request more or less of so many.
+                    let least = 40e6 - f64::from(1 << 20) / (0.6 * cache / 35.8);
+                    assert!(burst.rate_bytes_per_s > least, "{case}");
+                    let taken = cache * 1e6 * 40.0 / 35.8;
+                    assert!((burst.bytes as f64 - taken).abs() < 2.2e6, "{case}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -73,6 +73,7 @@ mod tests {
             capacity_bytes: None,
             alignment_bytes: 1,
             device: None,
+            lock: None,
         }
     }
 

@@ -1,6 +1,8 @@
 //! Reads, writes and flushes of members one by one or some at a time, over the engine seam: for
 //! superblocks, for opening, for single appends. Streams are moved by a driver, never by this.
 
+use std::ops::Range;
+
 use sustain_disk::buffer::{Buffer, BufferPool};
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::{
@@ -230,6 +232,31 @@ impl MemberIo {
                 let mut buffer = take(pool);
                 let bytes = &orders[part.order].bytes[part.start..][..part.length];
                 buffer.bytes_mut()[..part.length].copy_from_slice(bytes);
+                request(Operation::Write, part, buffer)
+            },
+            |part, done| {
+                if let Err(errno) = done {
+                    answers[part.order] = Err(errno);
+                }
+            },
+        );
+        answers
+    }
+
+    /// Writes zeros to ranges of members, given with the member; the answers come in their order.
+    /// Ranges begin at whole blocks, and may end with the member within one.
+    pub(crate) fn write_zeros(&mut self, ranges: &[(usize, Range<u64>)]) -> Vec<Result<(), Errno>> {
+        let mut parts = Vec::new();
+        for (index, (member, range)) in ranges.iter().enumerate() {
+            let length = (range.end - range.start) as usize;
+            cut(index, *member, range.start, length, &mut parts);
+        }
+        let mut answers = vec![Ok(()); ranges.len()];
+        self.run(
+            &parts,
+            |part, pool| {
+                let mut buffer = take(pool);
+                buffer.bytes_mut()[..part.length].fill(0);
                 request(Operation::Write, part, buffer)
             },
             |part, done| {

@@ -16,7 +16,7 @@ use sustain_disk::simulated::{Machine, MachineFile};
 use sustain_disk::target::{Target, TargetKind};
 use sustain_host::Roots;
 use sustain_record::error::RecordError;
-use sustain_record::format;
+use sustain_record::format::{self, Geometry};
 use sustain_record::member_io::{MemberIo, ReadOrder};
 use sustain_record::recorder::RecordOptions;
 use sustain_record::run::{RecordPlan, SourcePlan, record};
@@ -199,8 +199,9 @@ fn prewriting_writes_every_byte_and_says_how_far_it_is() {
     for member in &store.members {
         assert!(member.superblock.is_prewritten);
         let bytes = fs::read(&member.name).unwrap();
-        let first = member.superblock.geometry.first_slot_offset_bytes as usize;
-        let slots = &bytes[first..bytes.len() - (128 << 10)];
+        let geometry = member.superblock.geometry;
+        let first = geometry.first_slot_offset_bytes as usize;
+        let slots = &bytes[first..geometry.slots_end_bytes() as usize];
         assert!(
             slots
                 .chunks(4096)
@@ -440,6 +441,67 @@ fn any_one_whole_copy_of_the_superblock_is_enough() {
         file.write_all_at(&[9], offset + 16).unwrap();
     }
     assert!(refusal(&names, Mode::Read).contains("newer sustain"));
+}
+
+/// Uberblocks of ZFS in all four labels, which lie in pairs at either end.
+fn put_zfs_labels(file: &fs::File, size_bytes: u64) {
+    const LABEL: u64 = 256 << 10;
+    let end = size_bytes - size_bytes % LABEL;
+    for label in [0, LABEL, end - 2 * LABEL, end - LABEL] {
+        for uberblock in 0..8 {
+            let at = label + LABEL / 2 + uberblock * 1024;
+            let magic: u64 = 0x00ba_b10c;
+            file.write_all_at(&magic.to_le_bytes(), at).unwrap();
+            file.write_all_at(&5000_u64.to_le_bytes(), at + 8).unwrap();
+        }
+    }
+}
+
+/// What `blkid` recognises there; none, with the reason printed, where it is not installed.
+fn recognised(path: &str) -> Option<String> {
+    let output = std::process::Command::new("blkid")
+        .args(["-p", path])
+        .output();
+    let output = output.inspect_err(|error| eprintln!("skipped: blkid: {error}"));
+    Some(String::from_utf8_lossy(&output.ok()?.stdout).into_owned())
+}
+
+#[test]
+fn no_signature_outlives_the_making_of_a_store() {
+    // Smaller ones are not looked at for ZFS.
+    const SIZE: u64 = 65 * MIB;
+    let place = Place::new();
+    for (slot_bytes, name) in [(64 << 10, "small"), (8 << 20, "large")] {
+        let path = place.name(name);
+        let file = fs::File::create(&path).unwrap();
+        file.set_len(SIZE).unwrap();
+        file.write_all_at(&[0x5A; 4096], 12 * MIB).unwrap();
+        put_zfs_labels(&file, SIZE);
+        let before = recognised(&path);
+        assert!(before.is_none_or(|before| before.contains("zfs_member")));
+        make(&CreatePlan {
+            size_bytes: None,
+            slot_bytes,
+            destroy: vec![path.clone()],
+            ..plan(vec![path.clone()])
+        })
+        .unwrap();
+        assert!(recognised(&path).is_none_or(|after| after.is_empty()));
+        let mut bytes = fs::read(&path).unwrap();
+        let geometry = Geometry::of_member(SIZE, slot_bytes).unwrap();
+        for offset_bytes in geometry.superblock_offsets() {
+            bytes[offset_bytes as usize..][..4096].fill(0);
+        }
+        let tail = geometry.slots_end_bytes().min(SIZE - 2 * MIB);
+        let [head, tail] = [0..8 << 20, tail as usize..SIZE as usize];
+        assert!(bytes[head].iter().all(|byte| *byte == 0));
+        assert!(bytes[tail].iter().all(|byte| *byte == 0));
+        assert_eq!(
+            bytes[12 * MIB as usize],
+            0x5A,
+            "what is recorded over is left"
+        );
+    }
 }
 
 #[test]

@@ -20,12 +20,9 @@ use uuid::Uuid;
 use super::candidate::{Candidate, candidates, check_locked};
 use super::prewrite::{Prewritten, prewrite};
 use super::sizes::{divide, note_shared_file_systems};
-use super::{open as opened, superblocks, takes_blocks};
+use super::{open as opened, superblocks, takes_blocks, wipe};
 use crate::error::RecordError;
 use crate::format::{Geometry, MEMBERS_MAX, Superblock};
-
-/// At either end of a member: what superblocks of a store take, and most signatures of others.
-const WIPED_BYTES: u64 = 128 << 10;
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,7 +133,9 @@ pub fn create(
     }
     prepare_files(plan, &sites, &geometries, stop, observer)?;
     let targets: Vec<_> = sites.iter().map(|site| (&site.target, None)).collect();
+    let real: Vec<&Target> = sites.iter().map(|site| &site.target).collect();
     let is_prewritten = |target: &Target| plan.prewrite && target.kind == TargetKind::File;
+    wipe::wipe(&real, &geometries, &is_prewritten)?;
     let store = found(&targets, &geometries, &is_prewritten, &[], &Clock::Real)?;
     sites.iter().try_for_each(sync_folder)?;
     created.keep();
@@ -311,7 +310,7 @@ fn resize(site: &Site<'_>, size_bytes: u64) -> Result<(), RecordError> {
     }
 }
 
-/// Writes the superblocks of a new store, after what lay where they and others like them are.
+/// Writes the superblocks of a new store.
 fn found(
     targets: &[(&Target, Option<SimulatedTarget>)],
     geometries: &[Geometry],
@@ -324,16 +323,6 @@ fn found(
         .iter()
         .map(|(target, _)| target.name.as_str())
         .collect();
-    let zeros = || vec![0; WIPED_BYTES as usize];
-    let ends: Vec<(usize, u64, Vec<u8>)> = geometries
-        .iter()
-        .enumerate()
-        .flat_map(|(member, geometry)| {
-            let last = geometry.member_bytes - WIPED_BYTES;
-            [(member, 0, zeros()), (member, last, zeros())]
-        })
-        .collect();
-    superblocks::write_blocks(&mut io, &names, &ends)?;
     let store = Uuid::new_v4();
     let members: Vec<Uuid> = targets.iter().map(|_| Uuid::new_v4()).collect();
     let created_ns = WallClock::read(clock).unix_ns(clock.now());

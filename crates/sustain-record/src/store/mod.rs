@@ -9,6 +9,7 @@ mod prewrite;
 mod recover;
 mod sizes;
 mod superblocks;
+mod wipe;
 
 use std::fmt;
 

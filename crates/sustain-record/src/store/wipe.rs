@@ -1,0 +1,116 @@
+//! Takes away what would tell others that a member is still what it was before: signatures of
+//! partition tables, file systems and arrays. What reads one of those might write to the store.
+
+use std::ops::Range;
+
+use sustain_disk::engine::Operation;
+use sustain_disk::error::RequestError;
+use sustain_disk::target::{Target, TargetKind};
+
+use crate::error::RecordError;
+use crate::format::{BLOCK_BYTES, Geometry};
+use crate::member_io::MemberIo;
+
+/// The signatures that lie farthest from the start are second headers of LUKS, at up to 4 MiB.
+const HEAD_BYTES: u64 = 8 << 20;
+/// And from the end, labels of ZFS (768 KiB) and of bcachefs (1 MiB).
+const TAIL_BYTES: u64 = 2 << 20;
+
+/// Writes zeros where signatures lie, and flushes. It must come before the first superblock. Of
+/// what is told to be prewritten nothing is left in the slots.
+///
+/// # Errors
+/// [`RecordError::Request`] if a member cannot be written; [`RecordError::Engine`].
+pub(super) fn wipe(
+    targets: &[&Target],
+    geometries: &[Geometry],
+    is_prewritten: &dyn Fn(&Target) -> bool,
+) -> Result<(), RecordError> {
+    let mut io = MemberIo::open(targets)?;
+    let members = targets.iter().zip(geometries).enumerate();
+    let ranges: Vec<(usize, Range<u64>)> = members
+        .flat_map(|(member, (target, geometry))| {
+            let end_bytes = end_bytes(target, geometry);
+            let ranges = match is_prewritten(target) {
+                true => vec![
+                    0..geometry.first_slot_offset_bytes,
+                    geometry.slots_end_bytes()..end_bytes,
+                ],
+                false => ranges(geometry, end_bytes),
+            };
+            ranges.into_iter().map(move |range| (member, range))
+        })
+        .collect();
+    let failed = |member: usize, operation, offset_bytes, errno| RequestError {
+        target: targets[member].name.clone(),
+        operation,
+        offset_bytes,
+        errno,
+    };
+    let written = io.write_zeros(&ranges);
+    io.check_engine()?;
+    for ((member, range), written) in ranges.iter().zip(written) {
+        written.map_err(|errno| failed(*member, Operation::Write, range.start, errno))?;
+    }
+    let all: Vec<usize> = (0..targets.len()).collect();
+    let flushed = io.flush_all(&all);
+    io.check_engine()?;
+    for (member, flushed) in flushed.into_iter().enumerate() {
+        flushed.map_err(|errno| failed(member, Operation::Flush, 0, errno))?;
+    }
+    Ok(())
+}
+
+/// Where a target really ends: of a device a part of a block may lie behind the store.
+fn end_bytes(target: &Target, geometry: &Geometry) -> u64 {
+    let capacity_bytes = match target.kind {
+        TargetKind::File => None,
+        _ => target.capacity_bytes,
+    };
+    capacity_bytes.map_or(geometry.member_bytes, |bytes| {
+        bytes.max(geometry.member_bytes)
+    })
+}
+
+/// All before the first slot and behind the last one, and as much of the slots as signatures take.
+fn ranges(geometry: &Geometry, end_bytes: u64) -> Vec<Range<u64>> {
+    let head_end = geometry.first_slot_offset_bytes.max(HEAD_BYTES);
+    let tail = end_bytes.saturating_sub(TAIL_BYTES);
+    let tail_start = geometry.slots_end_bytes().min(tail);
+    let tail_start = tail_start - tail_start % BLOCK_BYTES as u64;
+    if tail_start <= head_end {
+        return vec![0..end_bytes; 1];
+    }
+    vec![0..head_end, tail_start..end_bytes]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn all_outside_the_slots_is_wiped_and_no_byte_beyond_the_end(
+            capacity_blocks in 200..1_u64 << 24,
+            sectors in 0..8_u64,
+            shift in 16..=24_u32,
+        ) {
+            let end_bytes = capacity_blocks * 4096 + sectors * 512;
+            let Ok(geometry) = Geometry::of_member(end_bytes, 1 << shift) else {
+                return Ok(());
+            };
+            let ranges = ranges(&geometry, end_bytes);
+            let (first, last) = (&ranges[0], &ranges[ranges.len() - 1]);
+            prop_assert_eq!(first.start, 0);
+            prop_assert_eq!(last.end, end_bytes);
+            prop_assert!(first.end >= geometry.first_slot_offset_bytes);
+            prop_assert!(last.start <= geometry.slots_end_bytes());
+            prop_assert!(first.end.min(end_bytes) >= HEAD_BYTES.min(end_bytes));
+            prop_assert!(last.start <= end_bytes.saturating_sub(TAIL_BYTES));
+            prop_assert!(ranges.iter().all(|range| range.start % 4096 == 0));
+            prop_assert!(ranges.len() == 1 || first.end < last.start);
+        }
+    }
+}

@@ -23,7 +23,7 @@ use sustain_record::reading::frames::{Frame, FrameReader, Framed};
 use sustain_record::reading::part::{HoleReason, Part};
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range, StreamReader};
-use sustain_record::reading::verify::{Checkable, VerifyResult, verify};
+use sustain_record::reading::verify::{Checkable, VerifyProgress, VerifyResult, verify};
 use sustain_session::Stop;
 
 fn noise(seed: u64, length: usize) -> Vec<u8> {
@@ -579,9 +579,9 @@ fn a_ring_gives_what_is_left_and_says_what_is_not() {
     assert_eq!(result.recordings[0].streams[0].overwritten_bytes, readable);
 }
 
-/// A ring that is recorded to while it is checked: what opening found, and the members as they are
-/// one or more slots later.
-fn moving_ring(later: usize) -> (Image, Opened) {
+/// A ring that is recorded to while it is checked: what opening found after so many appends, and
+/// the members as they are some appends later.
+fn moving_ring(rounds: usize, later: usize) -> (Image, Opened) {
     let mut image = Image::new(2, 8, &["none"], true);
     let go_on = |image: &mut Image, rounds: std::ops::Range<usize>| {
         for round in rounds {
@@ -591,48 +591,88 @@ fn moving_ring(later: usize) -> (Image, Opened) {
             image.data(round % 2, 0, &noise(round as u64, 100_000), &[]);
         }
     };
-    go_on(&mut image, 0..64);
-    let mut opened = image.open();
-    go_on(&mut image, 64..64 + later);
-    opened.go_on(&image);
+    go_on(&mut image, 0..rounds);
+    let opened = image.open();
+    go_on(&mut image, rounds..rounds + later);
     (image, opened)
+}
+
+/// Checks members that become what the image holds when they have just been opened, or when they
+/// are about to be read.
+fn check_moving(image: &Image, opened: &Opened, clock: &Clock, is_early: bool) -> VerifyResult {
+    let store = Checkable {
+        members: &opened.members,
+        recordings: &opened.recordings,
+        machines: &[],
+        clock,
+    };
+    if is_early {
+        opened.go_on(image);
+    }
+    let mut observer = |now: VerifyProgress| {
+        if now.checked_bytes == 0 {
+            opened.go_on(image);
+        }
+    };
+    verify(store, &mut observer, &Stop::default()).unwrap()
 }
 
 #[test]
 fn what_a_ring_writes_over_during_the_check_is_no_damage() {
-    for later in [4, 8, 16, 24, 60] {
-        let (image, opened) = moving_ring(later);
+    for (later, is_early) in [4, 8, 16, 24, 60]
+        .map(|later| [(later, false), (later, true)])
+        .concat()
+    {
+        let (image, opened) = moving_ring(64, later);
         let readable = opened.scope().readable_from_bytes[0];
         let now = image.open().scope().readable_from_bytes[0];
         assert!(now > readable, "{later} appends begin slots anew");
-        let result = check(&opened);
+        let result = check_moving(&image, &opened, &Clock::simulated(), is_early);
         assert_eq!(result.bad, [], "{later} appends later");
         assert!(result.ok);
         let stream = &result.recordings[0].streams[0];
         // Of the last one nothing is left that was there when it was opened.
-        assert_eq!(stream.overwritten_bytes > readable, later < 60);
+        assert_eq!(stream.overwritten_bytes > readable, later < 60 || is_early);
         assert_eq!((stream.hole_bytes, stream.torn_bytes), (0, 0));
         assert_eq!(stream.offered, stream.recorded + stream.overwritten_bytes);
     }
 }
 
 #[test]
+fn what_comes_while_it_is_read_is_no_damage() {
+    for rounds in [65, 66, 67] {
+        for later in [1, 4] {
+            for is_early in [false, true] {
+                let (image, opened) = moving_ring(rounds, later);
+                let result = check_moving(&image, &opened, &Clock::simulated(), is_early);
+                let why = format!("{rounds} appends and {later}");
+                assert_eq!(result.bad, [], "{why}");
+                assert_eq!(result.not_durable, [], "{why}");
+                // Readers get what the check has found, and no hole.
+                let scope = opened.scope();
+                let found = parts(&scope, 0, &Range::All);
+                let is_hole = |part: &&Part| matches!(part, Part::Hole { .. });
+                let readable = image.open().scope().readable_from_bytes[0];
+                let hole = found
+                    .iter()
+                    .filter(is_hole)
+                    .find(|hole| hole.end_bytes() > readable);
+                assert!(hole.is_none(), "{why}: {hole:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn what_is_damaged_above_what_a_ring_writes_over_stays_damage() {
-    let (mut image, mut opened) = moving_ring(8);
+    let (mut image, opened) = moving_ring(64, 8);
     let now = image.open().scope().readable_from_bytes[0];
     let is_kept = |put: &&image::Put| {
         put.descriptor.kind == Kind::Data && put.descriptor.stream_offset_bytes > now
     };
     let put = image.puts.iter().find(is_kept).unwrap().clone();
     image.members[put.member].bytes[put.offset_bytes + 5000] ^= 1;
-    opened.go_on(&image);
-    let store = Checkable {
-        members: &opened.members,
-        recordings: &opened.recordings,
-        machines: &[],
-        clock: &Clock::simulated(),
-    };
-    let result = verify(store, &mut |_| (), &Stop::default()).unwrap();
+    let result = check_moving(&image, &opened, &Clock::simulated(), false);
     assert!(!result.ok);
     assert_eq!(result.bad.len(), 1, "{:?}", result.bad);
     let from_byte = put.descriptor.stream_offset_bytes;
@@ -728,10 +768,11 @@ fn a_check_that_is_stopped_says_that_it_is_not_complete() {
         machines: &[],
         clock: &Clock::Real,
     };
-    let mut told = 0;
-    let result = verify(store, &mut |_| told += 1, &stop).unwrap();
+    let mut told = Vec::new();
+    let mut observer = |now: VerifyProgress| told.push(now.checked_bytes > 0);
+    let result = verify(store, &mut observer, &stop).unwrap();
     assert!(!result.ok && !result.complete);
-    assert_eq!(told, 1);
+    assert_eq!(told, [false, true]);
 }
 
 #[test]

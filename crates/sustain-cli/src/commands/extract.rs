@@ -12,7 +12,9 @@ use std::io::{ErrorKind, IsTerminal};
 
 use sustain::record::Stop;
 use sustain::record::document::{EXTRACT_SCHEMA, ExtractDocument};
+use sustain::record::reading::readable::readable;
 use sustain::record::reading::stream::StreamReader;
+use sustain::record::reading::verify::Checkable;
 use sustain::record::store::{Mode, Store};
 use sustain::report::terminal::LiveKind;
 
@@ -49,7 +51,8 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     let destination = Destination::of(flags.output.as_deref());
     check_outputs(flags, &destination)?;
     let mut store = stores::open(&flags.members, Mode::Read)?;
-    let recordings = store.recordings()?;
+    let found = store.recordings()?;
+    let recordings = readable(Checkable::of(&store, &found))?;
     let selection = Selection::of(flags, &recordings)?;
     let scope = selection.scope(&store);
     destination.check(&selection, flags)?;

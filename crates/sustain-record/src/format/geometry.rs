@@ -127,6 +127,16 @@ impl Geometry {
         self.first_slot_offset_bytes + self.slot_count * u64::from(self.slot_bytes)
     }
 
+    /// In a ring the start of a recording is repeated at the latest so many slots behind the one
+    /// before: before that one is written over, and with a slot between for an append as large as
+    /// a slot.
+    ///
+    /// # Panics
+    /// If the geometry is not valid.
+    pub fn start_repeat_slots(&self) -> u64 {
+        (self.slot_count / 2).max(2).min(self.slot_count - 1)
+    }
+
     /// Where the four copies of the superblock begin, A to D, in bytes.
     ///
     /// # Panics

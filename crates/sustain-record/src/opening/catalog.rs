@@ -30,6 +30,9 @@ pub struct Recording {
     pub readable_from_sequence: Option<u64>,
     /// What each member of the store has of it, in the order of the table of members.
     pub per_member: Vec<Option<Extent>>,
+    /// Whether it went on while it was found: then its streams are known as far as all was durable
+    /// before, and what came later is left out.
+    pub under_way: bool,
 }
 
 /// The part of a recording that is on one member.
@@ -41,6 +44,12 @@ pub struct Extent {
     pub last: Place,
     /// Whether what came before the oldest append has been written over in a ring.
     pub is_overwritten: bool,
+    /// The newest start there, as the newest append has it.
+    pub start: Option<Place>,
+    /// Whether the newest append is an end mark.
+    pub has_end: bool,
+    /// Appends up to here were durable there when the newest was made.
+    pub flushed_sequence: u64,
 }
 
 /// One stream of a recording.
@@ -52,6 +61,8 @@ pub struct StreamSummary {
     pub framing: Option<String>,
     /// All that the source offered, as far as it was handed out to members.
     pub offered_bytes: u64,
+    /// Below this all was durable when the newest appends were made, or was a gap whose account was.
+    pub settled_bytes: u64,
     /// Lost before it reached a member.
     pub gap_bytes: u64,
     /// Put on members.
@@ -113,9 +124,37 @@ pub fn merge(members: &[Option<Vec<Chapter>>]) -> Result<Vec<Recording>, Apart> 
         }
     }
     let newest_first = recordings.values().rev();
-    Ok(newest_first
+    let mut merged: Vec<Recording> = newest_first
         .map(|parts| recording(parts, members.len()))
-        .collect())
+        .collect();
+    for (recording, parts) in merged.iter_mut().zip(recordings.values().rev()) {
+        note_written_over(recording, parts, members);
+    }
+    Ok(merged)
+}
+
+/// Of a recording older than the oldest data of some member, all that this one had has been written
+/// over: if something is missing, nothing of it can be read as a whole any more.
+fn note_written_over(
+    recording: &mut Recording,
+    parts: &[(usize, &Chapter)],
+    members: &[Option<Vec<Chapter>>],
+) {
+    let is_gone = members.iter().flatten().any(|chapters| {
+        chapters
+            .last()
+            .is_some_and(|oldest| oldest.is_oldest_of_lap && oldest.recording > recording.number)
+    });
+    let mut streams = recording.streams.iter();
+    if !is_gone || streams.all(|stream| stream.hole_bytes == 0) {
+        return;
+    }
+    let newest = parts.iter().map(|(_, chapter)| chapter.last.sequence).max();
+    recording.readable_from_sequence = newest.map(|newest| newest.saturating_add(1));
+    for stream in &mut recording.streams {
+        stream.readable_from_bytes = stream.offered_bytes;
+        stream.hole_bytes = 0;
+    }
 }
 
 fn recording(parts: &[(usize, &Chapter)], member_count: usize) -> Recording {
@@ -137,6 +176,9 @@ fn recording(parts: &[(usize, &Chapter)], member_count: usize) -> Recording {
             first: chapter.first.place,
             last: chapter.last.place,
             is_overwritten: chapter.is_overwritten,
+            start: chapter.last.start,
+            has_end: chapter.last.kind == Kind::End,
+            flushed_sequence: chapter.last.flushed_sequence,
         });
     }
     Recording {
@@ -153,6 +195,7 @@ fn recording(parts: &[(usize, &Chapter)], member_count: usize) -> Recording {
             .all(|chapter| chapter.last.kind != Kind::End),
         readable_from_sequence: readable.map(|first| first.sequence),
         per_member,
+        under_way: false,
     }
 }
 
@@ -167,6 +210,9 @@ fn summary(
     for chapter in chapters {
         let position = position(&chapter.last, stream);
         furthest.next_offset_bytes = furthest.next_offset_bytes.max(position.next_offset_bytes);
+        furthest.settled_offset_bytes = furthest
+            .settled_offset_bytes
+            .max(position.settled_offset_bytes);
         furthest.frames = furthest.frames.max(position.frames);
         furthest.gap_bytes = furthest.gap_bytes.max(position.gap_bytes);
         furthest.member_bytes = furthest.member_bytes.saturating_add(position.member_bytes);
@@ -192,6 +238,7 @@ fn summary(
         name: note.map_or_else(|| format!("stream {stream}"), |note| note.name.clone()),
         framing: note.map(|note| note.framing.clone()),
         offered_bytes: furthest.next_offset_bytes,
+        settled_bytes: furthest.settled_offset_bytes,
         gap_bytes: furthest.gap_bytes,
         recorded_bytes,
         frames: furthest.frames,

@@ -25,6 +25,8 @@ pub struct Chapter {
     pub last: Descriptor,
     /// Whether what came before the oldest append has been written over in a ring.
     pub is_overwritten: bool,
+    /// Whether nothing older is left there because all of it has been written over in a ring.
+    pub is_oldest_of_lap: bool,
     /// What its start says, if it can be read here.
     pub start: Option<StartNote>,
     /// What its end says, if it has one that can be read here.
@@ -68,6 +70,7 @@ pub(super) fn chapter(facts: &Facts, tail: &Tail, last: &Descriptor) -> Asked<Ch
         is_overwritten: oldest_serial > 0
             && beginning.before.is_none()
             && (0..first.positions.len()).any(came_before),
+        is_oldest_of_lap: oldest_serial > 0 && beginning.before.is_none(),
         first: first.clone(),
         last: last.clone(),
         start: start_note(facts, last, oldest_serial)?,

@@ -26,7 +26,7 @@ use facts::Facts;
 
 /// How many slots in a row are looked at before none is believed to follow; also how far beyond the
 /// newest slot a crash may have left something.
-const PATIENCE_SLOTS: u64 = 16;
+pub(crate) const PATIENCE_SLOTS: u64 = 16;
 
 /// What can be found out, or what must be read before.
 pub type Asked<T> = Result<T, Vec<Need>>;

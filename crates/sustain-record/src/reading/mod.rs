@@ -13,6 +13,7 @@ pub mod merge;
 pub mod part;
 pub mod parts;
 pub mod pump;
+pub mod readable;
 pub mod scope;
 pub mod stream;
 pub mod verify;

@@ -173,6 +173,16 @@ impl Part {
         self.offset_bytes() + self.length_bytes()
     }
 
+    /// The part of a stream that ends at `end_bytes` for its readers: there its open end lies.
+    pub(super) fn until(self, end_bytes: u64) -> Option<Part> {
+        match self {
+            Part::OpenEnd { offset_bytes } => Some(Part::OpenEnd {
+                offset_bytes: offset_bytes.min(end_bytes),
+            }),
+            other => other.before(end_bytes),
+        }
+    }
+
     /// The part before `end_bytes`, or none.
     pub(super) fn before(self, end_bytes: u64) -> Option<Part> {
         let offset_bytes = self.offset_bytes();

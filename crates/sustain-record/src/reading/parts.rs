@@ -116,11 +116,17 @@ impl Parts {
 
     fn advance(&mut self) -> Result<Option<(u16, Part)>, RecordError> {
         loop {
-            if let Some(ready) = self.ready.pop_front() {
-                return Ok(Some(ready));
+            if let Some((stream, part)) = self.ready.pop_front() {
+                match self.scope.ends_at_bytes(stream) {
+                    Some(end_bytes) => match part.until(end_bytes) {
+                        Some(part) => return Ok(Some((stream, part))),
+                        None => continue,
+                    },
+                    None => return Ok(Some((stream, part))),
+                }
             }
             match self.merge.next_ready() {
-                Some(Ready::Part(stream, part)) => return Ok(Some((stream, part))),
+                Some(Ready::Part(stream, part)) => self.ready.push_back((stream, part)),
                 Some(Ready::Elsewhere(stream, elsewhere)) => self.read_again(stream, &elsewhere)?,
                 None => match self.merge.needs() {
                     Some(member) => self.feed(member)?,
@@ -175,7 +181,10 @@ impl Parts {
                 }
                 let found = examine(&of_scope.identity, slot)
                     .into_iter()
-                    .filter(|append| append.origin.descriptor.recording_id == recording_id);
+                    .filter(|append| {
+                        let descriptor = &append.origin.descriptor;
+                        descriptor.recording_id == recording_id && descriptor.place <= of_scope.last
+                    });
                 for append in found {
                     if let Some(found) = &mut self.found {
                         let is_whole = append.damaged.is_empty();

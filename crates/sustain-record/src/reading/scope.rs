@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::merge::Wanted;
 use super::parts::{HOLD_BYTES_MAX, Order};
+use crate::format::Place;
 use crate::member_io::MemberIo;
 use crate::opening::Recording;
 use crate::source::framing::Framing;
@@ -35,6 +36,9 @@ pub struct Scope {
     pub readable_from_bytes: Vec<u64>,
     /// How far each stream is known to have come, by its number.
     pub known_bytes: Vec<u64>,
+    /// Whether it is being recorded to: then streams are read as far as they are known and no
+    /// farther.
+    pub under_way: bool,
     /// Frames that each stream has begun, if the recording has an end mark.
     pub frames: Vec<Option<u64>>,
     /// The members that have any of it.
@@ -60,6 +64,9 @@ pub struct ScopeMember {
     pub identity: Identity,
     /// Serials of the slots that have anything of the recording.
     pub slots: Range<u64>,
+    /// The newest append of it. What is found behind that has come since, and its like on other
+    /// members is not read.
+    pub last: Place,
 }
 
 impl Scope {
@@ -96,6 +103,7 @@ impl Scope {
                 .clone()
                 .map(|(_, stream)| stream.offered_bytes)
                 .collect(),
+            under_way: recording.under_way,
             readable_from_bytes: streams
                 .clone()
                 .map(|(_, stream)| stream.readable_from_bytes)
@@ -114,6 +122,7 @@ impl Scope {
                         simulated: member.simulated,
                         identity: member.identity(),
                         slots: extent.first.slot_serial..extent.last.slot_serial + 1,
+                        last: extent.last,
                     })
                 })
                 .collect(),
@@ -140,6 +149,11 @@ impl Scope {
             reads_ahead: None,
             hold_bytes_max: HOLD_BYTES_MAX,
         }
+    }
+
+    /// Where a stream ends for its readers, if it is being recorded to.
+    pub(super) fn ends_at_bytes(&self, stream: u16) -> Option<u64> {
+        self.under_way.then(|| self.known_bytes(stream))
     }
 
     pub(super) fn known_bytes(&self, stream: u16) -> u64 {

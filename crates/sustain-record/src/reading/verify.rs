@@ -17,6 +17,7 @@ use self::account::{Account, Names};
 pub use self::meanwhile::overwritten_before;
 pub(crate) use self::tail::torn_tail;
 use super::parts::Parts;
+use super::readable::readable;
 use super::scope::Scope;
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Superblock, SuperblockError};
@@ -140,8 +141,8 @@ pub struct VerifiedStream {
     pub durable_bytes: u64,
 }
 
-/// Checks a store. `observer` is told after every few MiB; a wish to stop ends it early, with what
-/// was found so far.
+/// Checks a store. `observer` is told when it begins and after every few MiB; a wish to stop ends it
+/// early, with what was found so far.
 ///
 /// # Errors
 /// If the members cannot be driven. What cannot be read on them is a flaw, not an error.
@@ -150,6 +151,11 @@ pub fn verify(
     observer: &mut dyn FnMut(VerifyProgress),
     stop: &Stop,
 ) -> Result<VerifyResult, RecordError> {
+    let readable = readable(store)?;
+    let store = Checkable {
+        recordings: &readable,
+        ..store
+    };
     let mut recordings: Vec<&Recording> = store.recordings.iter().collect();
     recordings.sort_by_key(|recording| recording.number);
     let scopes: Vec<Scope> = recordings
@@ -168,6 +174,11 @@ pub fn verify(
         not_durable_unlisted: 0,
         recordings: Vec::new(),
     };
+    observer(VerifyProgress {
+        checked_bytes: 0,
+        total_bytes,
+        bad: 0,
+    });
     check_superblocks(store, &mut result)?;
     let given = Given {
         has_laps: has_laps(&store),

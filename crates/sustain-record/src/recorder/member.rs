@@ -223,7 +223,7 @@ impl Member {
     pub(super) fn may_begin_slot_for(&self, bytes: u32) -> bool {
         let slot_serial = self.place_for(bytes).slot_serial;
         let keeps_start = self.start.is_none_or(|start| {
-            !self.ring || slot_serial < start.slot_serial + self.start_repeat_slots()
+            !self.ring || slot_serial < start.slot_serial + self.setup.geometry.start_repeat_slots()
         });
         keeps_start && self.may_begin_slot(slot_serial)
     }
@@ -281,13 +281,6 @@ impl Member {
         }
     }
 
-    /// A ring repeats the start after so many slots: before its last copy is reached, and with a
-    /// slot between for an append as large as a slot.
-    fn start_repeat_slots(&self) -> u64 {
-        let slot_count = self.setup.geometry.slot_count;
-        (slot_count / 2).max(2).min(slot_count - 1)
-    }
-
     /// Whether the start must be written, or in a ring be repeated before an append of
     /// `next_bytes`.
     pub(super) fn needs_start(&self, next_bytes: Option<u32>) -> bool {
@@ -298,7 +291,7 @@ impl Member {
             (None, _) => true,
             (Some(start), Some(bytes)) => {
                 let next = self.place_for(bytes).slot_serial;
-                self.ring && next >= start.slot_serial + self.start_repeat_slots()
+                self.ring && next >= start.slot_serial + self.setup.geometry.start_repeat_slots()
             }
             (Some(_), None) => false,
         }

@@ -2,6 +2,7 @@
 //! everything it did, so that tests can know what must come back.
 
 use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 
 use sustain_disk::clock::Clock;
 use sustain_disk::target::{DataPath, Direction, OpenRequest, open_path};
@@ -352,10 +353,9 @@ pub struct Opened {
 
 impl Opened {
     /// Puts what the members hold by now into the open files, as a recorder does.
-    pub fn go_on(&mut self, image: &Image) {
-        for (file, member) in self.files.iter_mut().zip(&image.members) {
-            file.as_file_mut().seek(SeekFrom::Start(0)).unwrap();
-            file.write_all(&member.bytes).unwrap();
+    pub fn go_on(&self, image: &Image) {
+        for (file, member) in self.files.iter().zip(&image.members) {
+            file.as_file().write_all_at(&member.bytes, 0).unwrap();
         }
     }
 

@@ -8,6 +8,7 @@ use sustain_record::format::{GapReason, Kind};
 use sustain_record::opening::Recording;
 use sustain_record::reading::part::Part;
 use sustain_record::reading::parts::Parts;
+use sustain_record::reading::readable::readable;
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range as Wanted, StreamReader};
 use sustain_record::reading::verify::{Checkable, VerifiedStream, VerifyResult, verify};
@@ -45,7 +46,8 @@ pub fn check(bench: &mut Bench, given: Given) {
     if bench.is_told {
         tell(&store);
     }
-    let found = store.recordings().expect("the recordings can be listed");
+    let listed = store.recordings().expect("the recordings can be listed");
+    let found = readable(Checkable::of(&store, &listed)).expect("the store can be read");
     let checked = verify(
         Checkable {
             members: &store.members,
@@ -102,7 +104,7 @@ pub fn check(bench: &mut Bench, given: Given) {
 
 /// What a crash takes is no fault of the store; what was promised is not called so.
 fn check_crash(history: &History, checked: &VerifyResult, has_bad_byte: bool) {
-    let is_odd = |recorded: &Recorded| recorded.ring || !recorded.failed.is_empty();
+    let is_odd = |recorded: &Recorded| !recorded.failed.is_empty();
     if history.recordings.iter().any(is_odd) {
         return;
     }
@@ -302,7 +304,11 @@ impl View<'_> {
 
     fn check_stream(&self, stream: u16, read: &ReadBack, recording: &Recording) {
         let of = |append: &&Append| append.kind == Kind::Data && append.stream == stream;
-        let readable_from = self.readable_from();
+        let mut readable_from = self.readable_from();
+        if !self.given.is_untouched {
+            // What is damaged where a crash may have written over a ring counts as written over.
+            readable_from = readable_from.max(recording.readable_from_sequence);
+        }
         let mut owed = Spans::default();
         let mut owed_gaps = Spans::default();
         for append in self.promised().filter(of) {

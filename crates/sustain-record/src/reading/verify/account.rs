@@ -135,6 +135,10 @@ impl<'a> Account<'a> {
     pub(super) fn found(&mut self, member: usize, origin: &Arc<Origin>, is_whole: bool) {
         let descriptor = &origin.descriptor;
         let (index, geometry) = self.names.in_scope[member];
+        let oldest = self.recording.per_member[index].map(|extent| extent.first);
+        if oldest.is_some_and(|oldest| descriptor.place < oldest) {
+            return;
+        }
         self.note_durable(member, origin);
         if descriptor.kind != Kind::Data && !is_whole {
             let why = "what the start or the end says is damaged".to_owned();
@@ -163,11 +167,9 @@ impl<'a> Account<'a> {
             }
             on_member.note_lost(&last.clone(), origin, &geometry);
         }
-        let oldest = self.recording.per_member[index].map(|extent| extent.first);
         // In a ring one that lies before all that is left has been written over.
-        let is_kept = |start: &Place| {
-            !self.has_laps || oldest.is_some_and(|oldest| start.slot_serial >= oldest.slot_serial)
-        };
+        let is_kept =
+            |start: &Place| !self.has_laps || oldest.is_some_and(|oldest| *start >= oldest);
         if let Some(start) = descriptor.start.filter(is_kept)
             && !on_member.starts.contains(&start)
             && on_member.starts_missed.insert(start)

@@ -28,11 +28,10 @@ pub(crate) fn torn_tail(
     scope.offered_bytes = streams.map(|stream| Some(stream.offered_bytes)).collect();
     let most = (TORN_MAX / recording.streams.len().max(1)).max(1);
     let mut torn = Vec::new();
-    for stream in 0..recording.streams.len() as u16 {
-        let durable_bytes = durable_bytes(store, recording, stream);
+    for (stream, summary) in (0..).zip(&recording.streams) {
         let mut of_stream = Vec::new();
         let mut told = None;
-        let behind = Range::Bytes(durable_bytes..u64::MAX);
+        let behind = Range::Bytes(summary.settled_bytes..u64::MAX);
         for part in StreamReader::open(&scope, stream, &behind)? {
             let part = part?;
             if is_torn(&part, &mut told) {
@@ -42,17 +41,6 @@ pub(crate) fn torn_tail(
         torn.append(&mut of_stream);
     }
     Ok(torn)
-}
-
-/// How far all was durable, as the last append on each member says.
-fn durable_bytes(store: &Store, recording: &Recording, stream: u16) -> u64 {
-    let lasts = store.tails.iter().filter_map(|tail| tail.last.as_ref());
-    lasts
-        .filter(|last| last.recording_id == recording.id)
-        .filter_map(|last| last.positions.get(usize::from(stream)))
-        .map(|position| position.settled_offset_bytes)
-        .max()
-        .unwrap_or(0)
 }
 
 /// `told` is the append whose damaged marks were told last: they are told once.

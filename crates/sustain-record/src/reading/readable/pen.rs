@@ -1,0 +1,336 @@
+//! What a recorder may have been writing over in a ring when the power was cut: docs/format.md, "The
+//! ring". Appends there that are not whole any more are the crash's work, and none of the medium.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::error::RecordError;
+use crate::format::{Kind, Place, Position};
+use crate::member_io::MemberIo;
+use crate::opening::{Extent, PATIENCE_SLOTS, Recording};
+use crate::reading::bytes::SharedBytes;
+use crate::reading::examine::{Slot, examine};
+use crate::reading::merge::Checked;
+use crate::reading::part::{HoleReason, Origin};
+use crate::reading::scope::open_io;
+use crate::reading::verify::Checkable;
+use crate::store::{OpenMember, Recovered};
+
+/// Where a recording begins by now, as one member tells.
+#[derive(Debug)]
+pub(super) struct Cut {
+    recording_id: Uuid,
+    /// Place of the member in the table of members.
+    member: usize,
+    /// Behind the last append that is not whole.
+    place: Place,
+    sequence: u64,
+    /// How far each stream had come there; none if nothing of the recording is left behind.
+    positions: Option<Vec<Position>>,
+}
+
+/// What was being written over on members and is not whole any more, by recording.
+pub(super) fn cuts(store: Checkable<'_>) -> Result<Vec<Cut>, RecordError> {
+    let windows: Vec<Option<Range<u64>>> = store
+        .members
+        .iter()
+        .map(|member| window(member, store.recordings))
+        .collect();
+    let mut cuts = Vec::new();
+    if windows.iter().all(Option::is_none) {
+        return Ok(cuts);
+    }
+    let mut io = open_io(store.members, store.machines, store.clock)?;
+    for (target, (member, window)) in store.members.iter().zip(windows).enumerate() {
+        if let Some(window) = window {
+            let seeker = Seeker {
+                recordings: store.recordings,
+                member: member.index(),
+                window,
+                last: None,
+                start: None,
+                cuts: BTreeMap::new(),
+            };
+            cuts.extend(cuts_of_member(&mut io, target, member, seeker));
+        }
+    }
+    io.check_engine()?;
+    Ok(cuts)
+}
+
+/// The slots of an earlier lap, by their serials, in which a recorder may have been writing when it
+/// was cut off: those next in order, up to where it would have had to wait for a flush, or for the
+/// next copy of the start.
+fn window(member: &OpenMember, recordings: &[Recording]) -> Option<Range<u64>> {
+    let geometry = &member.superblock.geometry;
+    let reach = |(recording, extent): (&Recording, Extent)| {
+        let may_be_ring = recording.ring || recording.started_ns.is_none();
+        if !may_be_ring || recording.under_way || (extent.has_end && !is_recovered(recording)) {
+            return None;
+        }
+        // The end mark of recovering has taken one of the slots.
+        let slots = PATIENCE_SLOTS - u64::from(extent.has_end);
+        let by_start = extent.start.map_or(u64::MAX, |start| {
+            start.slot_serial + geometry.start_repeat_slots()
+        });
+        Some(by_start.min(extent.last.slot_serial + slots))
+    };
+    let extents = recordings.iter().filter_map(|recording| {
+        let extent = recording.per_member.get(member.index()).copied().flatten();
+        extent.map(|extent| (recording, extent))
+    });
+    let newest = extents
+        .clone()
+        .map(|(_, extent)| extent.last.slot_serial)
+        .max()?;
+    let last = extents.filter_map(reach).max()?;
+    let lap = geometry.slot_count;
+    let window = (newest + 1).saturating_sub(lap)..(last + 1).saturating_sub(lap).min(newest + 1);
+    (!window.is_empty()).then_some(window)
+}
+
+fn cuts_of_member(
+    io: &mut MemberIo,
+    target: usize,
+    member: &OpenMember,
+    mut seeker: Seeker<'_>,
+) -> Vec<Cut> {
+    let identity = member.identity();
+    // The first append behind the window tells of the last ones in it.
+    for serial in seeker.window.start..=seeker.window.end {
+        let place = Place {
+            slot_serial: serial,
+            slot_offset_bytes: 0,
+        };
+        let offset_bytes = identity.geometry.offset_of(place);
+        // What cannot be read is named by whoever reads it.
+        let Ok(bytes) = io.read(target, offset_bytes, identity.geometry.slot_bytes as usize) else {
+            continue;
+        };
+        let slot = Slot {
+            member: member.index(),
+            serial,
+            bytes: &SharedBytes::from(bytes),
+            unreadable: &[],
+        };
+        for append in examine(&identity, slot) {
+            seeker.take(&append);
+        }
+    }
+    seeker.cuts.into_values().collect()
+}
+
+/// Looks for the last append of each recording that is not whole, although it was durable.
+struct Seeker<'a> {
+    recordings: &'a [Recording],
+    member: usize,
+    window: Range<u64>,
+    last: Option<Arc<Origin>>,
+    /// A start that is not whole: it was durable if a later append names it.
+    start: Option<Arc<Origin>>,
+    cuts: BTreeMap<Uuid, Cut>,
+}
+
+impl Seeker<'_> {
+    fn take(&mut self, append: &Checked) {
+        let origin = &append.origin;
+        let place = origin.descriptor.place;
+        if let Some(start) = self
+            .start
+            .take_if(|start| origin.descriptor.start == Some(start.descriptor.place))
+        {
+            self.cut_behind(&start);
+        }
+        if let Some(last) = self.last.replace(Arc::clone(origin)) {
+            self.look_between(&last, origin);
+        }
+        if !self.window.contains(&place.slot_serial) {
+            return;
+        }
+        if self.has_lost(append) {
+            self.cut_behind(origin);
+        } else if origin.descriptor.kind == Kind::Start && !append.damaged.is_empty() {
+            self.start = Some(Arc::clone(origin));
+        }
+    }
+
+    /// Whether anything of an append that was durable is not whole.
+    fn has_lost(&self, append: &Checked) -> bool {
+        let descriptor = &append.origin.descriptor;
+        let Some(recording) = self.recording(descriptor.recording_id) else {
+            return false;
+        };
+        let mut damaged = append
+            .damaged
+            .iter()
+            .filter(|(_, why)| matches!(why, HoleReason::Damaged { .. }));
+        if !is_crashed(recording) {
+            // What a member that failed had not flushed was written elsewhere.
+            let extent = recording.per_member[self.member];
+            let was_flushed = extent.is_some_and(|extent| {
+                extent.has_end || descriptor.sequence <= extent.flushed_sequence
+            });
+            if !was_flushed {
+                return false;
+            }
+            let is_bare = !append.origin.sealed || append.origin.marks.is_none();
+            return is_bare || damaged.next().is_some();
+        }
+        let offset_bytes = descriptor.stream_offset_bytes;
+        let is_lost = |from: u64, to: u64| {
+            descriptor.kind == Kind::Data && was_durable(recording, descriptor.stream, from..to)
+        };
+        append.origin.marks.is_none() && is_lost(offset_bytes, offset_bytes)
+            || damaged.any(|(range, _)| {
+                let [start, end] = [range.start, range.end].map(u64::from);
+                is_lost(offset_bytes + start, offset_bytes + end)
+            })
+    }
+
+    /// Whether appends are missing between two that were found.
+    fn look_between(&mut self, last: &Origin, next: &Origin) {
+        let is_missing = next.descriptor.previous.is_some_and(|previous| {
+            previous > last.descriptor.place && self.window.contains(&previous.slot_serial)
+        });
+        if !is_missing {
+            return;
+        }
+        if last.descriptor.recording_id != next.descriptor.recording_id {
+            // It was found when the next recording began. How far the streams came there nobody
+            // tells any more; without an end mark it may never have been durable.
+            let recording = self.recording(last.descriptor.recording_id);
+            let extent = recording.and_then(|recording| recording.per_member[self.member]);
+            let was_flushed = |extent: Extent| {
+                extent.has_end || extent.flushed_sequence > last.descriptor.sequence
+            };
+            if !extent.is_some_and(was_flushed) {
+                return;
+            }
+            self.cut(last, next.descriptor.place, next.descriptor.sequence, None);
+            return;
+        }
+        let Some(recording) = self.recording(next.descriptor.recording_id) else {
+            return;
+        };
+        let start = next.descriptor.start;
+        let lost_start = start
+            .is_some_and(|start| start > last.descriptor.place && start < next.descriptor.place);
+        let position = |origin: &Origin, stream: usize| {
+            let position = origin.descriptor.positions.get(stream).copied();
+            position.unwrap_or_default()
+        };
+        let mut streams = 0..next.descriptor.positions.len();
+        let lost_data = streams.any(|stream| {
+            let (before, after) = (position(last, stream), position(next, stream));
+            let is_own = usize::from(next.descriptor.stream) == stream;
+            let own_bytes = if is_own {
+                next.descriptor.payload_bytes
+            } else {
+                0
+            };
+            after.member_bytes > before.member_bytes + u64::from(own_bytes)
+                && was_durable(
+                    recording,
+                    stream as u16,
+                    before.next_offset_bytes..after.next_offset_bytes,
+                )
+        });
+        if lost_start || lost_data {
+            let descriptor = &next.descriptor;
+            let positions = positions_before(next);
+            self.cut(next, descriptor.place, descriptor.sequence, Some(positions));
+        }
+    }
+
+    fn recording(&self, id: Uuid) -> Option<&Recording> {
+        self.recordings.iter().find(|one| one.id == id)
+    }
+
+    fn cut_behind(&mut self, origin: &Origin) {
+        let descriptor = &origin.descriptor;
+        let mut place = descriptor.place;
+        place.slot_offset_bytes += descriptor.append_bytes;
+        let positions = Some(descriptor.positions.clone());
+        self.cut(origin, place, descriptor.sequence + 1, positions);
+    }
+
+    /// The recording of an append begins at a place, with a sequence.
+    fn cut(
+        &mut self,
+        origin: &Origin,
+        place: Place,
+        sequence: u64,
+        positions: Option<Vec<Position>>,
+    ) {
+        let recording_id = origin.descriptor.recording_id;
+        let cut = Cut {
+            recording_id,
+            member: self.member,
+            place,
+            sequence,
+            positions,
+        };
+        self.cuts.insert(recording_id, cut);
+    }
+}
+
+fn is_recovered(recording: &Recording) -> bool {
+    let end = recording.end.as_ref();
+    end.is_some_and(|end| end.ended == Recovered::ENDED)
+}
+
+fn is_crashed(recording: &Recording) -> bool {
+    recording.open_end || is_recovered(recording)
+}
+
+/// Whether all of a stretch of a stream was durable, as the appends say, or was found whole when it
+/// was recovered. What was not is no trace of being written over.
+fn was_durable(recording: &Recording, stream: u16, stretch: Range<u64>) -> bool {
+    if recording.open_end {
+        let known = recording.streams.get(usize::from(stream));
+        let settled_bytes = known.map_or(0, |known| known.settled_bytes);
+        return stretch.start < settled_bytes && stretch.end <= settled_bytes;
+    }
+    let mut torn = recording.end.iter().flat_map(|end| &end.torn);
+    !torn.any(|note| {
+        note.stream == stream && note.from_byte <= stretch.end && stretch.start <= note.to_byte
+    })
+}
+
+/// How far each stream had come before an append.
+fn positions_before(origin: &Origin) -> Vec<Position> {
+    let descriptor = &origin.descriptor;
+    let mut positions = descriptor.positions.clone();
+    let own = positions.get_mut(usize::from(descriptor.stream));
+    if let Some(own) = own.filter(|_| descriptor.kind == Kind::Data) {
+        let gap_bytes = descriptor.gap.map_or(0, |gap| gap.bytes);
+        own.next_offset_bytes = descriptor.stream_offset_bytes - gap_bytes;
+    }
+    positions
+}
+
+impl Cut {
+    /// What lies before it counts as written over.
+    pub(super) fn apply(self, recordings: &mut [Recording]) {
+        let mut recordings = recordings.iter_mut();
+        let Some(recording) = recordings.find(|one| one.id == self.recording_id) else {
+            return;
+        };
+        recording.readable_from_sequence =
+            recording.readable_from_sequence.max(Some(self.sequence));
+        for (number, stream) in recording.streams.iter_mut().enumerate() {
+            let from_bytes = match &self.positions {
+                Some(positions) => positions.get(number).map_or(0, |one| one.next_offset_bytes),
+                None => stream.offered_bytes,
+            };
+            stream.readable_from_bytes = stream.readable_from_bytes.max(from_bytes);
+        }
+        if let Some(extent) = recording.per_member[self.member].as_mut() {
+            extent.first = extent.first.max(self.place);
+            extent.is_overwritten = true;
+        }
+    }
+}

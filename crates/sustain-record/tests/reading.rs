@@ -21,6 +21,7 @@ use sustain_record::format::{Gap, GapReason, Kind, Mark, MarkKind, PIECE_BYTES};
 use sustain_record::reading::file::{Lost, LostRange, StreamFile};
 use sustain_record::reading::frames::{Frame, FrameReader, Framed};
 use sustain_record::reading::part::{HoleReason, Part};
+use sustain_record::reading::readable::readable as readable_now;
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range, StreamReader};
 use sustain_record::reading::verify::{Checkable, VerifyProgress, VerifyResult, verify};
@@ -678,6 +679,64 @@ fn what_is_damaged_above_what_a_ring_writes_over_stays_damage() {
     let from_byte = put.descriptor.stream_offset_bytes;
     assert_eq!(result.bad[0].from_byte, Some(from_byte));
     assert!(result.recordings[0].streams[0].hole_bytes > 0);
+}
+
+/// A ring of one member that was cut off in its second lap, without an end mark.
+fn cut_off_ring() -> Image {
+    let mut image = Image::new(1, 24, &["none"], true);
+    for round in 0..72 {
+        if round % 22 == 0 {
+            image.start(0);
+        }
+        image.data(0, 0, &noise(round as u64, 100_000), &[]);
+    }
+    image
+}
+
+#[test]
+fn what_a_cut_has_left_half_overwritten_in_a_ring_is_no_damage_and_all_else_is() {
+    let mut image = cut_off_ring();
+    let newest = image.puts.last().unwrap().descriptor.place.slot_serial;
+    let start = image.puts.last().unwrap().descriptor.start.unwrap();
+    let reach = (newest + 16).min(start.slot_serial + 12) - 24;
+    let oldest = newest + 1 - 24;
+    assert!(oldest < reach && reach < newest - 8);
+    let readable = image.open().scope().readable_from_bytes[0];
+    for serial in [oldest, oldest + 1, reach, reach + 1, reach + 5, newest - 1] {
+        for what in [9, 5000, 60_000] {
+            let is_hit = |put: &&image::Put| {
+                put.descriptor.place.slot_serial == serial && put.descriptor.kind == Kind::Data
+            };
+            let put = image.puts.iter().filter(is_hit).nth(1).unwrap().clone();
+            image.members[0].bytes[put.offset_bytes + what] ^= 1;
+            let opened = image.open();
+            let result = check(&opened);
+            image.members[0].bytes[put.offset_bytes + what] ^= 1;
+            let why = format!(
+                "byte {what} of slot {serial}, reach {reach}: {:?}",
+                result.bad
+            );
+            let overwritten = result.recordings[0].streams[0].overwritten_bytes;
+            assert_eq!(result.ok, serial <= reach, "{why}");
+            let begins = put.descriptor.stream_offset_bytes + 100_000;
+            assert_eq!(
+                overwritten,
+                if result.ok { begins } else { readable },
+                "{why}"
+            );
+            let store = Checkable {
+                members: &opened.members,
+                recordings: &opened.recordings,
+                machines: &[],
+                clock: &Clock::Real,
+            };
+            let recordings = readable_now(store).unwrap();
+            let scope = Scope::of(&recordings[0], &opened.members, &[], &Clock::Real);
+            let found = parts(&scope, 0, &Range::All);
+            let is_hole = |part: &Part| matches!(part, Part::Hole { .. });
+            assert_eq!(found.iter().any(is_hole), !result.ok, "{why}");
+        }
+    }
 }
 
 #[test]

@@ -58,6 +58,7 @@ fn profiled(zones: u32, size_bytes: Option<u64>) -> ProfileResult {
 
 /// A source with as much as is taken, or with so many bytes per second.
 struct Endless {
+    clock: Clock,
     rate_bytes_per_s: Option<f64>,
     pool: BufferPool,
     offset_bytes: u64,
@@ -66,7 +67,7 @@ struct Endless {
 
 impl Endless {
     fn filled(&mut self, buffer: Buffer, now: Timestamp) -> Polled {
-        let mut filling = Filling::new(buffer);
+        let mut filling = Filling::new(buffer, &self.clock);
         let (count, _) = filling.take(filling.room_bytes(), &[], 0);
         let filled = filling.finish(0, self.offset_bytes, None, now);
         self.offset_bytes += count as u64;
@@ -150,6 +151,7 @@ fn recorded(zones: u32, rate_bytes_per_s: Option<f64>) -> Vec<Standing> {
         tool: "test".to_owned(),
     };
     let source = Endless {
+        clock: clock.clone(),
         rate_bytes_per_s,
         pool: BufferPool::new(BUFFERS, APPEND_BYTES).unwrap(),
         offset_bytes: 0,

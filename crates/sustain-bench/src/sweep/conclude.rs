@@ -297,6 +297,26 @@ impl Swept<'_> {
                     .to_owned(),
             );
         }
+        notes.extend(self.array_notes());
+        let writes = |number: usize| self.grid.points[number].setting.direction == Direction::Write;
+        let written = self
+            .seen
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| writes(*number));
+        let most = written.map(|(_, seen)| seen.bytes_max).max().unwrap_or(0);
+        if most > 0 {
+            notes.push(format!(
+                "a point wrote up to {}: a cache that holds more would not show (--time-per-point)",
+                Size(most)
+            ));
+        }
+        notes
+    }
+
+    /// What arrays are here, and what it took to build them.
+    fn array_notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
         let has_arrays = self.grid.points.iter().any(|point| point.setting.is_array);
         if has_arrays && self.is_simulated {
             notes.push(
@@ -318,19 +338,6 @@ impl Swept<'_> {
                 self.arrays.built,
                 setup_s / f64::from(self.arrays.built),
                 100.0 * setup_s / measuring_s.max(1e-9)
-            ));
-        }
-        let writes = |number: usize| self.grid.points[number].setting.direction == Direction::Write;
-        let written = self
-            .seen
-            .iter()
-            .enumerate()
-            .filter(|(number, _)| writes(*number));
-        let most = written.map(|(_, seen)| seen.bytes_max).max().unwrap_or(0);
-        if most > 0 {
-            notes.push(format!(
-                "a point wrote up to {}: a cache that holds more would not show (--time-per-point)",
-                Size(most)
             ));
         }
         notes

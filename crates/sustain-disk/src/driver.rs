@@ -66,6 +66,16 @@ pub trait Feed {
     /// A request is done; its memory is the feed's again.
     fn complete(&mut self, queue: usize, completion: Completion);
 
+    /// Whether a request that has failed ends its queue. If not, the feed has its own way with it.
+    fn ends_queue(&self, _completion: &Completion) -> bool {
+        true
+    }
+
+    /// Whether what is in flight on a queue is waited for no longer, and nothing more is asked of it.
+    fn is_given_up(&self, _queue: usize) -> bool {
+        false
+    }
+
     /// Whether queues that wait should be asked before their time: something came in from outside,
     /// or what one queue completed concerns the others.
     fn has_news(&mut self, _now: Timestamp) -> bool {
@@ -265,7 +275,14 @@ impl Driver {
     }
 
     /// What each target has done, for keeps.
+    ///
+    /// An engine with requests that were given up is not dropped, because that would wait for them:
+    /// it keeps their memory, and their targets open, for as long as the process lives.
     pub fn into_meters(self) -> Vec<Meter> {
+        let is_waited_for = self.queues.iter().all(|queue| queue.in_flight == 0);
+        if !is_waited_for {
+            std::mem::forget(self.engine);
+        }
         self.meters
     }
 
@@ -325,7 +342,9 @@ impl Driver {
             self.meters[target].completed(&completion);
             self.arrived(&completion);
             self.queues[index].in_flight -= 1;
-            if let Some(errno) = completion.error {
+            if let Some(errno) = completion.error
+                && feed.ends_queue(&completion)
+            {
                 self.fail(&completion, errno);
             }
             feed.complete(index, completion);
@@ -362,7 +381,11 @@ impl Driver {
             offset_bytes: request.offset_bytes + completion.bytes,
             errno,
         });
-        self.queues[self.queue_of[request.target]].state = QueueState::Draining(Ending::Error);
+        let queue = &mut self.queues[self.queue_of[request.target]];
+        // One that was given up stays closed, whatever comes back.
+        if !matches!(queue.state, QueueState::Closed(_)) {
+            queue.state = QueueState::Draining(Ending::Error);
+        }
     }
 
     /// Queues whose time has come are asked again: before those that just completed something, and
@@ -374,6 +397,9 @@ impl Driver {
         self.first_to_wake = (self.first_to_wake + 1) % count;
         for step in (0..count).rev() {
             let index = (self.first_to_wake + step) % count;
+            if feed.is_given_up(index) {
+                self.queues[index].state = QueueState::Closed(Ending::Error);
+            }
             if let QueueState::Waiting(time) = self.queues[index].state
                 && (has_news || time <= now)
             {

@@ -24,7 +24,18 @@ pub struct Buffer {
     /// First byte, in memory that `memory` keeps.
     pointer: NonNull<u8>,
     length: usize,
-    memory: Memory,
+    /// Shared with the views: while there is one, nobody may write these bytes.
+    memory: Arc<Memory>,
+}
+
+/// The bytes of a buffer, to be read while a request has it: a write in flight only reads them, too.
+///
+/// While there is a view, its buffer can be neither filled nor taken back by whoever gave it.
+pub struct BufferView {
+    /// First byte, in memory that `_memory` keeps.
+    pointer: NonNull<u8>,
+    length: usize,
+    _memory: Arc<Memory>,
 }
 
 enum Memory {
@@ -34,12 +45,35 @@ enum Memory {
     Foreign(Box<dyn StableBytes>),
 }
 
-// SAFETY: `pointer` is an address in memory that `memory` keeps, and `memory` may be sent.
+// SAFETY: `pointer` is an address in memory that `memory` keeps. What `memory` holds may be sent,
+// and is reached only by whoever has the last of its Arcs: to take a foreign owner out, or to drop
+// it, which any thread may do with what is Send. Others only read the region it names.
 unsafe impl Send for Buffer {}
 // SAFETY: through a shared Buffer the bytes can only be read, and nobody writes them meanwhile: an
-// own part of a region is written through `&mut` only, foreign memory not at all. The owner of
-// foreign memory, which need not be Sync, cannot be reached through a shared Buffer.
+// own part of a region is written through `&mut` of a Buffer without views only, foreign memory not
+// at all. The owner of foreign memory, which need not be Sync, cannot be reached through a shared
+// Buffer.
 unsafe impl Sync for Buffer {}
+// SAFETY: as for a Buffer; a view never reaches `_memory` but to drop it.
+unsafe impl Send for BufferView {}
+// SAFETY: as for a Buffer: the bytes can only be read, and are not written while there is a view.
+unsafe impl Sync for BufferView {}
+
+impl BufferView {
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the range lies in memory that this view keeps, is initialised, and is not written:
+        // its Buffer hands out no `&mut` and is in no read as long as there is a view, and foreign
+        // memory is stable by the contract of StableBytes.
+        unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.length) }
+    }
+}
+
+impl fmt::Debug for BufferView {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "BufferView({} bytes)", self.length)
+    }
+}
 
 impl Buffer {
     /// The caller's own memory, to be written from without copying. Whoever gets the buffer back at
@@ -61,24 +95,49 @@ impl Buffer {
         Ok(Buffer {
             pointer,
             length,
-            memory: Memory::Foreign(owner),
+            memory: Arc::new(Memory::Foreign(owner)),
         })
     }
 
     /// The caller's memory, back from where it was lent.
     ///
     /// # Errors
-    /// The buffer itself, if it belongs to a pool.
+    /// The buffer itself, if it belongs to a pool, or if there is a view of it.
     pub fn into_foreign(self) -> Result<Box<dyn StableBytes>, Buffer> {
-        match self.memory {
-            Memory::Foreign(owner) => Ok(owner),
-            memory @ Memory::Own { .. } => Err(Buffer { memory, ..self }),
+        let Buffer {
+            pointer,
+            length,
+            memory,
+        } = self;
+        let memory = match Arc::try_unwrap(memory) {
+            Ok(Memory::Foreign(owner)) => return Ok(owner),
+            Ok(own) => Arc::new(own),
+            Err(viewed) => viewed,
+        };
+        Err(Buffer {
+            pointer,
+            length,
+            memory,
+        })
+    }
+
+    /// The bytes, to be read while a request has the buffer.
+    pub fn view(&self) -> BufferView {
+        BufferView {
+            pointer: self.pointer,
+            length: self.length,
+            _memory: Arc::clone(&self.memory),
         }
+    }
+
+    /// Whether its bytes may only be read: they are the caller's, or there is a view of them.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.is_foreign() || Arc::strong_count(&self.memory) > 1
     }
 
     /// Whether this is the caller's own memory, which may not be written.
     pub fn is_foreign(&self) -> bool {
-        matches!(self.memory, Memory::Foreign(_))
+        matches!(*self.memory, Memory::Foreign(_))
     }
 
     fn own(region: &Arc<Region>, index: u16, start: usize, length: usize) -> Buffer {
@@ -90,10 +149,10 @@ impl Buffer {
         Buffer {
             pointer: region.at(start),
             length,
-            memory: Memory::Own {
+            memory: Arc::new(Memory::Own {
                 region: Arc::clone(region),
                 index,
-            },
+            }),
         }
     }
 
@@ -117,13 +176,18 @@ impl Buffer {
     /// The bytes, to be filled.
     ///
     /// # Panics
-    /// If the memory is foreign: others may read it at the same time.
+    /// If the memory is foreign, or there is a view of it: others may read it at the same time.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         assert!(
             !self.is_foreign(),
             "foreign memory is only read; fill it before it is given to a buffer"
         );
-        // SAFETY: as in `bytes`; `&mut self` makes this the only reference.
+        assert!(
+            Arc::get_mut(&mut self.memory).is_some(),
+            "a buffer is not filled while there is a view of it"
+        );
+        // SAFETY: as in `bytes`; `&mut self`, and that there is no view, make this the only
+        // reference.
         unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr(), self.length) }
     }
 
@@ -135,7 +199,7 @@ impl Buffer {
     /// The region and its index in the pool: what an engine compares with what it registered.
     /// Foreign memory is in none.
     pub(crate) fn region(&self) -> Option<(&Arc<Region>, u16)> {
-        match &self.memory {
+        match &*self.memory {
             Memory::Own { region, index } => Some((region, *index)),
             Memory::Foreign(_) => None,
         }
@@ -215,6 +279,31 @@ mod tests {
         let buffer = BufferPool::new(1, 4096).unwrap().take().unwrap();
         let buffer = buffer.into_foreign().map(drop).unwrap_err();
         assert_eq!(buffer.len(), 4096);
+    }
+
+    #[test]
+    fn a_view_reads_what_its_buffer_holds_wherever_that_is_and_keeps_it() {
+        let buffer = Buffer::foreign(Box::new(filled(5000, 7))).unwrap();
+        let view = buffer.view();
+        let buffer = buffer.into_foreign().map(drop).unwrap_err();
+        assert!(buffer.is_read_only());
+        let elsewhere = std::thread::spawn(move || drop(buffer));
+        elsewhere.join().unwrap();
+        assert_eq!(view.bytes(), [7; 5000]);
+        let mut own = BufferPool::new(1, 4096).unwrap().take().unwrap();
+        own.bytes_mut().fill(9);
+        let view = own.view();
+        assert_eq!(view.bytes(), [9; 4096]);
+        drop(view);
+        own.bytes_mut().fill(1);
+    }
+
+    #[test]
+    #[should_panic(expected = "while there is a view")]
+    fn a_buffer_with_a_view_cannot_be_filled() {
+        let mut buffer = BufferPool::new(1, 4096).unwrap().take().unwrap();
+        let _view = buffer.view();
+        buffer.bytes_mut();
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! back. It must never lend more than it was made with: this bound is what holds a source back.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
 
 use super::Buffer;
 use super::pool::map_buffers;
@@ -132,6 +133,20 @@ impl SharedPool {
         }
     }
 
+    /// As [`SharedPool::take`], but waits no longer than this: `None` also when none was free.
+    pub fn take_within(&self, at_most: Duration) -> Option<Buffer> {
+        let mut state = self.lock();
+        if let Some(buffer) = state.lend() {
+            return Some(buffer);
+        }
+        state.waiting += 1;
+        let is_wanting = |state: &mut State| !state.closed && !state.has_free();
+        let waited = self.0.given.wait_timeout_while(state, at_most, is_wanting);
+        let (mut state, _) = waited.expect(UNBROKEN);
+        state.waiting -= 1;
+        state.lend()
+    }
+
     /// Takes a buffer back, also when the pool is closed.
     ///
     /// # Panics
@@ -168,6 +183,10 @@ impl SharedPool {
 const UNBROKEN: &str = "no panic leaves a pool in disorder";
 
 impl State {
+    fn has_free(&self) -> bool {
+        self.free.iter().any(|stack| !stack.is_empty())
+    }
+
     fn lend(&mut self) -> Option<Buffer> {
         if self.closed {
             return None;
@@ -274,6 +293,21 @@ mod tests {
         };
         pool.give(lent);
         assert_eq!(waiter.join().unwrap(), Some(7));
+    }
+
+    #[test]
+    fn whoever_waits_for_a_bounded_time_gets_a_buffer_or_nothing() {
+        let pool = SharedPool::new(1, 4096).unwrap();
+        let lent = pool.take_within(Duration::ZERO).unwrap();
+        assert!(pool.take_within(Duration::from_millis(1)).is_none());
+        let waiter = {
+            let pool = pool.clone();
+            std::thread::spawn(move || pool.take_within(Duration::from_secs(600)).is_some())
+        };
+        pool.give(lent);
+        assert!(waiter.join().unwrap());
+        pool.close();
+        assert!(pool.take_within(Duration::from_secs(600)).is_none());
     }
 
     #[test]

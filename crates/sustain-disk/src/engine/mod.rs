@@ -101,6 +101,11 @@ impl Vector {
         self.buffer
     }
 
+    /// The buffer, as long as the request has it.
+    pub fn buffer(&self) -> &Buffer {
+        &self.buffer
+    }
+
     /// The bytes that are moved.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer.bytes()[self.start..self.start + self.length]
@@ -197,7 +202,7 @@ impl Request {
     /// others may look at would break what Rust relies on.
     ///
     /// # Panics
-    /// If a read names foreign memory.
+    /// If a read names foreign memory, or memory of which there is a view.
     fn assert_memory_fits(&self) {
         assert!(
             self.operation != Operation::Read
@@ -205,8 +210,8 @@ impl Request {
                     .vectors
                     .as_slice()
                     .iter()
-                    .all(|vector| !vector.buffer.is_foreign()),
-            "foreign memory is only read: a read needs buffers of a pool"
+                    .all(|vector| !vector.buffer.is_read_only()),
+            "foreign memory is only read: a read needs buffers of a pool, without views"
         );
     }
 }

@@ -14,12 +14,18 @@ pub(super) struct Transfer {
     /// Bytes moved so far.
     pub(super) done_bytes: u64,
     length_bytes: u64,
+    /// How often the kernel had no room for it, one time after the other.
+    refusals: u32,
     /// Addresses for the kernel; must stay where they are until the call completes.
     pub(super) iovecs: Vec<libc::iovec>,
 }
 
 // SAFETY: the addresses in `iovecs` point into buffers that `request` owns and that move with it.
 unsafe impl Send for Transfer {}
+
+/// A kernel that has no room for a request so often will not have it soon: whoever asked may wait,
+/// and else would never hear of it.
+const REFUSALS_MAX: u32 = 100;
 
 /// What follows from a result of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +47,7 @@ impl Transfer {
             submitted_at,
             done_bytes: 0,
             length_bytes,
+            refusals: 0,
             iovecs: Vec::new(),
         }
     }
@@ -59,7 +66,11 @@ impl Transfer {
     pub(super) fn advance(&mut self, result: i64) -> Step {
         if result < 0 {
             return match -result as i32 {
-                libc::EINTR | libc::EAGAIN => Step::Again,
+                libc::EINTR => Step::Again,
+                libc::EAGAIN if self.refusals < REFUSALS_MAX => {
+                    self.refusals += 1;
+                    Step::Again
+                }
                 errno => Step::Failed(Errno(errno)),
             };
         }
@@ -67,6 +78,7 @@ impl Transfer {
             return Step::Done;
         }
         self.done_bytes += result as u64;
+        self.refusals = 0;
         assert!(
             self.done_bytes <= self.length_bytes,
             "the kernel moved no more than asked"
@@ -219,5 +231,17 @@ mod tests {
             read.advance(-i64::from(libc::EIO)),
             Step::Failed(Errno(libc::EIO))
         );
+    }
+
+    #[test]
+    fn a_kernel_without_room_is_asked_again_but_not_for_ever() {
+        let mut write = transfer(Operation::Write, &[2048]);
+        let refused = -i64::from(libc::EAGAIN);
+        let mut asked = 0;
+        while write.advance(refused) == Step::Again {
+            asked += 1;
+        }
+        assert_eq!(asked, REFUSALS_MAX);
+        assert_eq!(write.advance(refused), Step::Failed(Errno(libc::EAGAIN)));
     }
 }

@@ -99,6 +99,8 @@ pub fn record(
 ) -> Result<Option<RecordResult>, RecordError> {
     let new = members_without_store(plan)?;
     let is_new = !new.is_empty();
+    // What cannot be recorded is told before a store is made for it.
+    let early = is_new.then(|| sources::open(plan)).transpose()?;
     make_stores(plan, new, roots, stop, observer)?;
     if plan.dry_run && is_new {
         rehearse(plan, true, observer);
@@ -116,7 +118,8 @@ pub fn record(
         "use a smaller --buffer",
         roots,
     )?;
-    let sources = sources::open(plan, &store)?;
+    let sources = early.map_or_else(|| sources::open(plan), Ok)?;
+    sources::check_members(plan, &sources, &store)?;
     if plan.dry_run {
         rehearse(plan, has_room, observer);
         return Ok(None);
@@ -150,8 +153,13 @@ pub fn record(
         start,
     };
     watched.follow(&intakes, &mut alongside, &mut samples, observer);
-    let taken: Vec<Taken> = intakes.into_iter().map(sources::join).collect();
+    let ended: Vec<_> = intakes.into_iter().map(sources::Running::end).collect();
     let recorded = recorder.finish()?;
+    // Its panic is ours, once what had come until then is safe.
+    let taken = ended
+        .into_iter()
+        .map(|taken| taken.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+    let taken: Vec<Taken> = taken.collect();
     observer(RecordEvent::Standing(Box::new(board.read())));
     samples.take(&board.read(), true);
     alongside.idle(idle_ns, stop, &mut |_| ());

@@ -447,6 +447,7 @@ fn interrupted(source: &std::os::fd::OwnedFd) -> (Place, u64) {
         linger_ns: 500_000_000,
         bytes_max: None,
         deadline: None,
+        last_wait_ns: 30_000_000_000,
         stop,
     };
     let taken = Intake::new(writers.remove(0), setup).read_all(source);
@@ -466,6 +467,40 @@ fn what_lies_in_a_pipe_when_the_user_ends_it_is_recorded() {
     assert_eq!(offered, 40_000);
     assert_parts("main", &place.read("main"), 40_000, &[]);
     drop(sink);
+}
+
+#[test]
+fn no_packet_of_a_pipe_in_packet_mode_is_cut_off() {
+    let flags = rustix::pipe::PipeFlags::DIRECT;
+    let (source, sink) = rustix::pipe::pipe_with(flags).unwrap();
+    let writing = std::thread::spawn(move || {
+        let content = Content::new(seed_of("main"));
+        let (mut position, mut packet) = (0, vec![0; 4096]);
+        for round in 0..400 {
+            let length = 1 + round * 1237 % 4096;
+            content.fill(position, &mut packet[..length]);
+            let written = rustix::io::write(&sink, &packet[..length]);
+            assert_eq!(written, Ok(length));
+            position += length as u64;
+        }
+        position
+    });
+    let place = Place::new(&[20 << 20]);
+    let (recorder, mut writers) = place.record(&["main"]);
+    let setup = IntakeSetup {
+        framing: Framing::None,
+        on_full: OnFull::Block,
+        linger_ns: 500_000_000,
+        bytes_max: None,
+        deadline: None,
+        last_wait_ns: 30_000_000_000,
+        stop: Stop::default(),
+    };
+    let taken = Intake::new(writers.remove(0), setup).read_all(&source);
+    recorder.finish().unwrap();
+    let written = writing.join().unwrap();
+    assert_eq!(taken.offered_bytes, written);
+    assert_parts("main", &place.read("main"), written, &[]);
 }
 
 #[test]

@@ -126,6 +126,21 @@ fn one_pipe_is_no_two_sources_under_any_name_and_one_file_is() {
 }
 
 #[test]
+fn a_source_of_messages_is_refused_before_a_store_is_made_for_it() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("store")).unwrap();
+    let (source, sender) = std::os::unix::net::UnixDatagram::pair().unwrap();
+    sender.send(b"of great value").unwrap();
+    let mut command = place.command(&["record", "store", "--size", "4MiB"]);
+    let source = std::os::fd::OwnedFd::from(source);
+    let ran = Running::start(command.stdin(source)).finish().expect(2);
+    ran.says("standard input")
+        .says("datagram")
+        .says("--frames length-prefixed");
+    assert_eq!(std::fs::read_dir(place.path("store")).unwrap().count(), 0);
+}
+
+#[test]
 fn a_member_is_no_source_of_its_own_store_under_any_name() {
     let Some(members) = Members::store(Made::Loops, &[16 * MIB], "256KiB") else {
         return;

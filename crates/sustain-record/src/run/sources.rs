@@ -1,5 +1,7 @@
 //! The sources of a recording: opened before it begins, then each in a thread of its own.
 
+mod kind;
+
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -52,10 +54,15 @@ impl Running {
     pub(super) fn is_over(&self) -> bool {
         self.thread.is_finished()
     }
+
+    /// What it has come to, once it is over; or its panic.
+    pub(super) fn end(self) -> std::thread::Result<Taken> {
+        self.thread.join()
+    }
 }
 
 /// Opens all sources, so that what is wrong with one is told before anything is recorded.
-pub(super) fn open(plan: &RecordPlan, store: &Store) -> Result<Vec<Source>, RecordError> {
+pub(super) fn open(plan: &RecordPlan) -> Result<Vec<Source>, RecordError> {
     let standard = plan
         .sources
         .iter()
@@ -73,17 +80,44 @@ pub(super) fn open(plan: &RecordPlan, store: &Store) -> Result<Vec<Source>, Reco
             let standard = std::io::stdin().as_fd().try_clone_to_owned();
             let standard =
                 standard.map_err(|error| refused("standard input", &error.to_string()))?;
-            prepare("standard input", standard, store)
+            prepare("standard input", standard)
         }
-        SourceSpec::Path(path) => open_path(path, store),
+        SourceSpec::Path(path) => open_path(path),
     });
     let sources = sources.collect::<Result<Vec<Source>, RecordError>>()?;
     check_pipes(plan, &sources)?;
     Ok(sources)
 }
 
-/// Of a pipe that is read twice each byte goes to one reader, as chance has it. A file is whole for
-/// both.
+/// Refuses sources that are members of this store.
+pub(super) fn check_members(
+    plan: &RecordPlan,
+    sources: &[Source],
+    store: &Store,
+) -> Result<(), RecordError> {
+    for (source, opened) in plan.sources.iter().zip(sources) {
+        let Source::Descriptor(file) = opened else {
+            continue;
+        };
+        let name = name_of(&source.source, &source.typed);
+        let found = fstat(file).map_err(|errno| refused(name, &errno.to_string()))?;
+        if is_member(&found, store) {
+            let why = "it is a member of the store that is recorded to";
+            return Err(refused(name, why));
+        }
+    }
+    Ok(())
+}
+
+fn name_of<'a>(source: &SourceSpec, typed: &'a str) -> &'a str {
+    match source {
+        SourceSpec::Standard => "standard input",
+        SourceSpec::Path(_) | SourceSpec::Synthetic(_) => typed,
+    }
+}
+
+/// Of a pipe or a socket that is read twice each byte goes to one reader, as chance has it. A file
+/// is whole for both.
 fn check_pipes(plan: &RecordPlan, sources: &[Source]) -> Result<(), RecordError> {
     let mut seen: Vec<((bool, u64, u64), &str)> = Vec::new();
     for (source, opened) in plan.sources.iter().zip(sources) {
@@ -91,13 +125,15 @@ fn check_pipes(plan: &RecordPlan, sources: &[Source]) -> Result<(), RecordError>
             continue;
         };
         let found = fstat(file).map_err(|errno| refused(&source.typed, &errno.to_string()))?;
-        if FileType::from_raw_mode(found.st_mode) != FileType::Fifo {
-            continue;
-        }
+        let what = match FileType::from_raw_mode(found.st_mode) {
+            FileType::Fifo => "pipe",
+            FileType::Socket => "socket",
+            _ => continue,
+        };
         let (pipe, typed) = (identity(&found), source.typed.as_str());
         if let Some((_, other)) = seen.iter().find(|(one, _)| *one == pipe) {
             return Err(RecordError::Usage(format!(
-                "{other} and {typed} are the same pipe, which can be one stream only: name files \
+                "{other} and {typed} are the same {what}, which can be one stream only: name files \
                  or other FIFOs"
             )));
         }
@@ -106,7 +142,7 @@ fn check_pipes(plan: &RecordPlan, sources: &[Source]) -> Result<(), RecordError>
     Ok(())
 }
 
-fn open_path(path: &Path, store: &Store) -> Result<Source, RecordError> {
+fn open_path(path: &Path) -> Result<Source, RecordError> {
     let name = path.display().to_string();
     // Opening a FIFO would else wait for its writer, deaf to Ctrl-C.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -114,26 +150,28 @@ fn open_path(path: &Path, store: &Store) -> Result<Source, RecordError> {
         let advice = match errno {
             Errno::NOENT => "there is nothing of that name; check --from".to_owned(),
             Errno::ACCESS | Errno::PERM => "permission denied".to_owned(),
+            // A socket's name in a file system is connected to, not opened.
+            Errno::NXIO => "it is a socket's name, or a device that is not there: let a program \
+                            connect to it and write to a pipe (socat -u UNIX-CONNECT:PATH -)"
+                .to_owned(),
             other => other.to_string(),
         };
         refused(&name, &advice)
     })?;
-    prepare(&name, file, store)
+    prepare(&name, file)
 }
 
-fn prepare(name: &str, file: OwnedFd, store: &Store) -> Result<Source, RecordError> {
+fn prepare(name: &str, file: OwnedFd) -> Result<Source, RecordError> {
     let found = fstat(&file).map_err(|errno| refused(name, &errno.to_string()))?;
+    if let Some(why) = kind::refusal(file.as_fd(), &found) {
+        return Err(refused(name, &why));
+    }
     match FileType::from_raw_mode(found.st_mode) {
-        FileType::Directory => return Err(refused(name, "it is a directory, not a source")),
         FileType::Fifo => {
             // A smaller pipe only costs speed.
             let _ = fcntl_setpipe_size(&file, PIPE_BYTES);
         }
         FileType::RegularFile | FileType::BlockDevice => {
-            if is_member(&found, store) {
-                let why = "it is a member of the store that is recorded to";
-                return Err(refused(name, why));
-            }
             if fcntl_getfl(&file).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK)) {
                 let _ = fcntl_setfl(&file, OFlags::empty());
             }
@@ -184,6 +222,7 @@ pub(super) fn start(
                 linger_ns: plan.options.durability.interval_ns / 2,
                 bytes_max: plan.bytes,
                 deadline: plan.time_ns.map(|time_ns| start + time_ns),
+                last_wait_ns: plan.options.patience.given_up_after_ns,
                 stop: stop.clone(),
             };
             let intake = Intake::new(writer, setup);
@@ -198,12 +237,4 @@ pub(super) fn start(
                 .map_err(|error| refused(&source.typed, &format!("no thread: {error}")))
         })
         .collect()
-}
-
-/// What an intake has come to; its panic is ours.
-pub(super) fn join(running: Running) -> Taken {
-    running
-        .thread
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

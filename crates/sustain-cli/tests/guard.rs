@@ -425,3 +425,25 @@ fn a_device_that_may_not_be_opened_is_refused() {
         .says("permission denied");
     assert!(disk.bytes() == before);
 }
+
+#[test]
+fn no_signature_on_a_device_outlives_the_making_of_a_store() {
+    // It does not end with a whole block, and the last sector is where GPT has its second header.
+    let place = Place::new();
+    let image = place.path("image");
+    let size_bytes = 32 * MIB + 3 * 512;
+    let file = std::fs::File::create(&image).unwrap();
+    file.set_len(size_bytes).unwrap();
+    for at in [512, size_bytes - 512] {
+        std::os::unix::fs::FileExt::write_all_at(&file, b"EFI PART", at).unwrap();
+    }
+    let Some(device) = Loop::over(&image, &[]) else {
+        return;
+    };
+    let name = device.name.as_str();
+    place.run(&["create", name, "--destroy", name]).expect(0);
+    let bytes = std::fs::read(&image).unwrap();
+    assert_eq!(bytes.len() as u64, size_bytes);
+    assert!(!bytes.windows(8).any(|window| window == b"EFI PART"));
+    place.run(&["list", name]).expect(0);
+}

@@ -163,7 +163,7 @@ pub struct MemberResult {
     pub share: f64,
     /// Its rate from its first to its last write.
     pub rate_bytes_per_s: f64,
-    /// `active`, `full`, `failed` or `closed`.
+    /// `active`, `slow`, `full`, `failed` or `closed`.
     pub state: String,
     /// Why it failed.
     pub error: Option<String>,

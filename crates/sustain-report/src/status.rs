@@ -49,7 +49,7 @@ pub struct StatusMember {
     pub name: String,
     /// Payload written on it.
     pub bytes: u64,
-    /// `active`, `full`, `failed` or `closed`.
+    /// `active`, `slow`, `full`, `failed` or `closed`.
     pub state: String,
 }
 

@@ -21,9 +21,12 @@ Examples:
       A trial with a source that checks itself.
 
 The first Ctrl-C ends the recording in order: all that was read is written, and what lies in the
-sources' pipes at that moment, but nothing that comes later. Exit codes: 0 all is recorded; 1 bytes
-were lost, the store is full or a member failed; 2 usage or refused member; 130 on a second
-Ctrl-C.";
+sources' pipes at that moment, but nothing that comes later. A member that keeps a request for 5 s is
+slow: the others take what there is, and what is on its way to it, until it has returned. At the end
+it is waited for until for 30 s nothing has come nearer to the end; then it is given up, by name.
+
+Exit codes: 0 all is recorded; 1 bytes were lost, the store is full or a member failed; 2 usage or
+refused member; 130 on a second Ctrl-C.";
 
 /// What `--durable` may say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -144,10 +144,10 @@ fn targets_that_do_not_go_together_are_refused() {
 #[test]
 fn arrays_are_built_of_block_devices_only() {
     let place = Place::with_machine(MACHINE);
-    let words = "and sim:machine.toml is none: name disks or partitions";
-    let md = ["sim:machine.toml", "--md", "raid0"];
+    let words = "and . is none: name disks or partitions";
+    let md = [".", "--md", "raid0"];
     refused(&place, &md, words);
-    refused(&place, &[".", "new", "--md", "raid0"], "and . is none");
+    refused(&place, &[".", "new", "--md", "raid0"], words);
     refused(&place, &["new", ".", "--md", "raid0"], "and new is not");
     refused(&place, &[&md[..2], &["raid5"]].concat(), "possible values");
     let chunk = [&md[..], &["--chunk", "96KiB"]].concat();

@@ -49,6 +49,35 @@ fn the_best_and_the_cheapest_setting_of_a_disk_are_found() {
 }
 
 #[test]
+fn an_array_of_simulated_disks_is_given_each_chunk_as_a_request() {
+    let machines = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/marvell.toml");
+    let toml = std::fs::read_to_string(machines).unwrap();
+    let axes = ["--layout", "independent,stripe", "--md", "raid0"];
+    let sizes = ["--chunk", "64KiB..2MiB", "--record-size", "1MiB"];
+    let runs = ["--depth", "8", "--time-per-point", "3s", "--rounds", "2"];
+    let result = sweep(&toml, &[&axes[..], &sizes, &runs].concat(), 0);
+    let rate = |layout: &str, chunk_bytes: Option<u64>| {
+        let points = result["points"].as_array().unwrap();
+        let is_it = |point: &&Value| {
+            let setting = &point["setting"];
+            setting["layout"] == layout && setting["chunk_bytes"].as_u64() == chunk_bytes
+        };
+        &points.iter().find(is_it).unwrap()["rate_bytes_per_s"]
+    };
+    assert_about(rate("md-raid0", Some(64 << 10)), 178e6, 1.0);
+    assert_about(rate("md-raid0", Some(1 << 20)), 252e6, 1.0);
+    assert_about(rate("md-raid0", Some(2 << 20)), 252e6, 1.0);
+    assert_about(rate("independent", None), 252e6, 1.0);
+    // Our own stripe hands a disk all chunks of a record at once.
+    assert_about(rate("stripe", Some(64 << 10)), 252e6, 1.0);
+    let notes = result["notes"].to_string();
+    assert!(
+        notes.contains("each chunk of a record is a request"),
+        "{notes}"
+    );
+}
+
+#[test]
 fn a_budget_leads_to_the_best_with_fewer_runs() {
     let flags = ["--record-size", "4KiB..4MiB", "--depth", "1..16"];
     let result = sweep(DISK, &[&flags[..], &["--budget", "90s"]].concat(), 0);

@@ -107,8 +107,9 @@ impl Disk {
         }
     }
 
-    /// Takes a request; the answer is when to step the disk at the latest.
-    pub(super) fn submit(&mut self, now_ns: u64, request: SimulatedRequest) -> u64 {
+    /// Takes a request that reaches the disk at this time; the answer is when to step the disk at the
+    /// latest.
+    pub(super) fn submit(&mut self, arrives_ns: u64, request: SimulatedRequest) -> u64 {
         let left_bytes = self.capacity_bytes.saturating_sub(request.offset_bytes);
         let length_bytes = match request.operation {
             SimulatedOperation::Flush => 0,
@@ -116,7 +117,7 @@ impl Disk {
                 request.length_bytes.min(left_bytes)
             }
         };
-        let start_ns = self.commands_done_ns.max(now_ns);
+        let start_ns = self.commands_done_ns.max(arrives_ns);
         self.commands_done_ns = match self.stall {
             Some(stall) => stall.work_end_ns(start_ns, self.request_ns),
             None => start_ns.saturating_add(self.request_ns),

@@ -65,6 +65,14 @@ pub struct DiskFacts {
     pub volatile_cache: bool,
 }
 
+/// Whoever serves each request that passes a limit, in the order of arrival and whatever its disk, and
+/// then the next one: a processor, a controller. Transfers go on meanwhile.
+struct Server {
+    request_ns: u64,
+    /// When the last request that has arrived is served.
+    done_ns: u64,
+}
+
 /// A machine with all its disks, from virtual time 0: one run, or several one after another. The
 /// same file, seed and calls give the same completions.
 pub struct Machine {
@@ -73,6 +81,8 @@ pub struct Machine {
     /// The noise of the runs to come.
     noise: Noise,
     disks: Vec<Disk>,
+    /// Who serves the requests of several disks, one at a time: one for each limit.
+    servers: Vec<Server>,
     sharing: Sharing,
     /// What each disk wants to transfer; `sharing` allocated for it unless `unsettled`.
     wanted: Vec<Flow>,
@@ -111,6 +121,14 @@ impl Machine {
             facts: file.disks.iter().map(facts).collect(),
             descriptions: file.disks.clone(),
             noise,
+            servers: file
+                .limits
+                .iter()
+                .map(|limit| Server {
+                    request_ns: limit.request_ns,
+                    done_ns: 0,
+                })
+                .collect(),
             sharing,
             wanted: vec![Flow::NONE; disks.len()],
             unsettled: false,
@@ -150,7 +168,8 @@ impl Machine {
         if now_ns > self.now_ns {
             self.run(now_ns, false);
         }
-        let step_ns = self.disks[request.disk].submit(self.now_ns, request);
+        let served_ns = self.serve(request.disk);
+        let step_ns = self.disks[request.disk].submit(served_ns, request);
         if step_ns < self.timetable.get(request.disk) {
             self.timetable.set(request.disk, step_ns);
         }
@@ -159,6 +178,22 @@ impl Machine {
             self.unsettled = true;
         }
         self.in_flight += 1;
+    }
+
+    /// Has a request of a disk served by all on its way; when that is done.
+    fn serve(&mut self, disk: usize) -> u64 {
+        let mut served_ns = self.now_ns;
+        for limit in &self.descriptions[disk].through {
+            let server = &mut self.servers[*limit];
+            if server.request_ns > 0 {
+                served_ns = server
+                    .done_ns
+                    .max(served_ns)
+                    .saturating_add(server.request_ns);
+                server.done_ns = served_ns;
+            }
+        }
+        served_ns
     }
 
     /// When something happens next inside the machine: no completion comes before it, though none
@@ -210,6 +245,9 @@ impl Machine {
     pub fn cut_power(&mut self) {
         for disk in &mut self.disks {
             disk.cut_power(self.now_ns);
+        }
+        for server in &mut self.servers {
+            server.done_ns = self.now_ns;
         }
         self.unsettle_all();
         self.in_flight = 0;

@@ -160,6 +160,9 @@ pub struct LimitDescription {
     pub name: String,
     /// What it carries.
     pub rates: LimitRates,
+    /// What each request that passes takes of whoever serves all of them, one at a time: a processor,
+    /// a controller.
+    pub request_ns: u64,
     /// How it is shared.
     pub share: Share,
 }
@@ -334,7 +337,7 @@ fn limit_description(
     name: &str,
     section: &Section<'_>,
 ) -> Result<LimitDescription, MachineFileError> {
-    section.allow_only(&["rate", "read", "write", "share"])?;
+    section.allow_only(&["rate", "read", "write", "request", "share"])?;
     let rate = rate_within(section, "rate")?;
     let read = rate_within(section, "read")?;
     let write = rate_within(section, "write")?;
@@ -360,6 +363,7 @@ fn limit_description(
     Ok(LimitDescription {
         name: name.to_owned(),
         rates,
+        request_ns: section.duration("request")?.unwrap_or(0),
         share,
     })
 }

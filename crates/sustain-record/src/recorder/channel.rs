@@ -53,6 +53,13 @@ impl Exchange {
         let _ = self.waker.set(waker);
     }
 
+    /// Nothing more is taken: whoever waits for memory is told so.
+    pub(super) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.pool.close();
+        self.edges.close();
+    }
+
     /// Wakes the recorder if it may be asleep: a system call for each append would be waste.
     pub(super) fn wake(&self) {
         // With the one in `receive`: either the message is seen there, or the flag here.
@@ -68,7 +75,8 @@ impl Exchange {
 /// The recorder's end.
 pub(super) struct ChannelInlet {
     pub(super) messages: Receiver<Message>,
-    pub(super) returned: Sender<Box<dyn StableBytes>>,
+    /// To each stream, memory of its caller's.
+    pub(super) returned: Vec<Sender<Box<dyn StableBytes>>>,
     pub(super) exchange: Arc<Exchange>,
     /// Streams whose source has not ended.
     pub(super) open_streams: usize,
@@ -119,26 +127,24 @@ impl Inlet for ChannelInlet {
         }
     }
 
-    fn give_back(&mut self, memory: Memory) {
+    fn give_back(&mut self, stream: u16, memory: Memory) {
         match memory {
             Memory::Lent(buffer) => self.exchange.pool.give(buffer),
-            // The recorder keeps its own.
-            Memory::Own(_) => {}
+            // The recorder keeps its own, and a copy was made for one append alone.
+            Memory::Own(_) | Memory::Copied(_) => {}
             Memory::Given { head, body, tail } => {
                 self.exchange.edges.give(head);
                 self.exchange.edges.give(tail);
                 if let Ok(owner) = body.into_foreign() {
                     // Whoever does not want it back any more has dropped the other end.
-                    let _ = self.returned.send(owner);
+                    let _ = self.returned[usize::from(stream)].send(owner);
                 }
             }
         }
     }
 
     fn close(&mut self) {
-        self.exchange.is_closed.store(true, Ordering::Release);
-        self.exchange.pool.close();
-        self.exchange.edges.close();
+        self.exchange.close();
     }
 
     fn buffer_fill(&self) -> f64 {

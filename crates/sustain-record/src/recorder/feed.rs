@@ -5,13 +5,13 @@
 //! Nothing accepted is ever dropped silently: an append that no member takes becomes a gap, whose
 //! account is written in its stream.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use sustain_disk::buffer::BufferPool;
 use sustain_disk::clock::{Timestamp, WallClock};
 use sustain_disk::driver::{Ending, Feed, Next};
-use sustain_disk::engine::{Completion, Operation};
+use sustain_disk::engine::{Completion, Operation, Request};
 use sustain_disk::error::{Errno, Error, RequestError};
 use sustain_disk::meter::Latency;
 use uuid::Uuid;
@@ -20,15 +20,21 @@ use super::board::Board;
 use super::filled::{Filled, Memory};
 use super::inlet::{Inlet, Polled};
 use super::ledger::Ledger;
-use super::member::{Member, MemberSetup, MemberState, reserve_bytes};
+use super::member::{Member, MemberSetup, MemberState, Slowness, reserve_bytes};
 use super::scatter::Window;
+use super::write::PayloadView;
 use super::{standing, write};
-use crate::format::{Kind, Place};
+use crate::format::{CONTROL_STREAM, Kind, Place};
+use data::Written;
 
 mod data;
 mod duty;
+mod retry;
+mod slow;
 
 pub(super) use duty::start_bytes_max;
+use retry::Retry;
+pub use slow::Patience;
 
 /// How often an idle member is looked at for what is due.
 const LOOK_NS: u64 = 100_000_000;
@@ -95,12 +101,26 @@ pub struct RecordSetup {
     pub durability: Durability,
     /// How much may be in flight on a member.
     pub window: Window,
+    /// How long members are waited for.
+    pub patience: Patience,
     /// The time of day.
     pub wall: WallClock,
     /// Where times count from.
     pub start: Timestamp,
     /// What writes it, for the start note.
     pub tool: String,
+}
+
+/// A request in flight, or about to be tried again.
+struct Flying {
+    queue: usize,
+    operation: Operation,
+    offset_bytes: u64,
+    /// When it was tried first, and last.
+    first_at: Timestamp,
+    last_at: Timestamp,
+    tries: u32,
+    flight: Flight,
 }
 
 /// What a request in flight is for.
@@ -113,6 +133,10 @@ enum Flight {
         filled: Filled,
         place: Place,
         sequence: u64,
+        /// Its bytes, for another member if this one does not answer.
+        payload: PayloadView,
+        /// Whether nothing else answers for them.
+        is_sole: bool,
     },
     /// A start or an end.
     Mark {
@@ -122,6 +146,11 @@ enum Flight {
         sequence: u64,
     },
     Flush,
+    /// Its member was given up before it has returned; only its memory is wanted back.
+    Abandoned {
+        stream: u16,
+        is_own: bool,
+    },
 }
 
 /// Runs one recording.
@@ -129,18 +158,27 @@ pub struct RecordFeed<I: Inlet> {
     setup: RecordSetup,
     pub(super) members: Vec<Member>,
     pub(super) ledgers: Vec<Ledger>,
-    pub(super) errors: Vec<Option<RequestError>>,
+    /// Why members are not written any more, in words.
+    pub(super) errors: Vec<Option<String>>,
     inlet: I,
     pending: VecDeque<Filled>,
     /// Gaps that are still to be accounted for on a member.
     accounts: VecDeque<Filled>,
-    in_flight: HashMap<u64, Flight>,
+    /// By token, so in the order of their beginning.
+    in_flight: BTreeMap<u64, Flying>,
+    /// Per member, what is to be tried again.
+    retries: Vec<VecDeque<Retry>>,
     data_in_flight: usize,
     next_token: u64,
     next_sequence: u64,
     /// For starts, ends and accounts.
     control: BufferPool,
     ending: Option<Ending>,
+    /// Since then nothing was waited for but members, and none of them has brought the end nearer.
+    end_waits_since: Timestamp,
+    /// What is accepted from now on is lost: no member can take it.
+    is_out_of_room: bool,
+    watch_at: Timestamp,
     /// Whether the sources have handed over all that they had accepted.
     is_inlet_empty: bool,
     /// When the inlet may have something, if it said so.
@@ -179,11 +217,15 @@ impl<I: Inlet> RecordFeed<I> {
             durable_latency: (0..streams).map(|_| Latency::new()).collect(),
             next_sequence: setup.first_sequence,
             board_at: setup.start,
+            watch_at: setup.start,
+            end_waits_since: setup.start,
+            is_out_of_room: false,
+            retries: members.iter().map(|_| VecDeque::new()).collect(),
             members,
             inlet,
             pending: VecDeque::new(),
             accounts: VecDeque::new(),
-            in_flight: HashMap::new(),
+            in_flight: BTreeMap::new(),
             data_in_flight: 0,
             next_token: 0,
             control,
@@ -222,9 +264,15 @@ impl<I: Inlet> RecordFeed<I> {
         self.ending
     }
 
-    /// Takes what the sources have, as long as members wait for it.
+    /// Takes what the sources have, as long as members wait for it. While one does not answer, all of
+    /// it: behind what waits for that one the sources may have ended.
     fn pull(&mut self, now: Timestamp) {
-        while self.ending.is_none() && self.pending.len() <= self.members.len() {
+        let most = if self.is_stuck() {
+            usize::MAX
+        } else {
+            self.members.len()
+        };
+        while self.ending.is_none() && self.pending.len() <= most {
             match self.inlet.poll(now) {
                 Polled::Append(filled) => {
                     self.inlet_at = None;
@@ -239,24 +287,29 @@ impl<I: Inlet> RecordFeed<I> {
                 }
                 Polled::Ended(ending) => {
                     self.is_inlet_empty = true;
-                    self.end(ending);
+                    self.end(ending, now);
                 }
             }
         }
     }
 
-    fn end(&mut self, ending: Ending) {
+    fn is_stuck(&self) -> bool {
+        self.members.iter().any(|member| member.is_slow)
+    }
+
+    fn end(&mut self, ending: Ending, now: Timestamp) {
         if self.ending.is_none() {
             self.ending = Some(ending);
+            self.end_waits_since = now;
             self.inlet.close();
         }
         self.has_changed = true;
     }
 
-    fn give_back(&mut self, memory: Memory) {
+    fn give_back(&mut self, stream: u16, memory: Memory) {
         match memory {
             Memory::Own(buffer) => self.control.give(buffer),
-            memory => self.inlet.give_back(memory),
+            memory => self.inlet.give_back(stream, memory),
         }
     }
 }
@@ -267,7 +320,10 @@ impl<I: Inlet> Feed for RecordFeed<I> {
         match self.members[queue].state {
             MemberState::Failed => return Next::Done(Ending::Error),
             MemberState::Closed => return Next::Done(self.ending.unwrap_or(Ending::Source)),
-            MemberState::Active | MemberState::Full => {}
+            MemberState::Active | MemberState::Slow | MemberState::Full => {}
+        }
+        if let Some(request) = self.retry(queue, now) {
+            return Next::Request(request);
         }
         if let Some(request) = self.duty(queue, now) {
             return Next::Request(request);
@@ -281,42 +337,25 @@ impl<I: Inlet> Feed for RecordFeed<I> {
     fn complete(&mut self, queue: usize, completion: Completion) {
         self.has_changed = true;
         let now = completion.completed_at;
-        let Some(flight) = self.in_flight.remove(&completion.request.token) else {
-            return;
-        };
-        let wanted = completion.request.vectors.len_bytes();
-        let is_short =
-            completion.request.operation == Operation::Write && completion.bytes < wanted;
-        let has_failed = completion.error.is_some() || is_short;
-        if has_failed {
-            self.fail(queue, &completion);
-        }
-        match flight {
-            Flight::Flush => self.flushed(queue, now, !has_failed),
-            Flight::Mark {
-                kind,
-                place,
-                bytes,
-                sequence,
-            } => {
-                if let Some(memory) = write::take_apart(completion.request.vectors, true) {
-                    self.give_back(memory);
-                }
-                self.members[queue].landed(place, bytes);
-                self.marked(queue, kind, place, sequence);
-            }
-            Flight::Data {
-                filled,
-                place,
-                sequence,
-            } => self.landed(queue, filled, place, sequence, completion),
+        if let Some(completion) = self.try_again(queue, completion) {
+            self.settle(queue, completion);
         }
         self.show(now, false);
     }
 
+    fn ends_queue(&self, completion: &Completion) -> bool {
+        // Of the recorder's queues each has one target, its member.
+        !self.is_kernels_own(completion.request.target, completion)
+    }
+
+    fn is_given_up(&self, queue: usize) -> bool {
+        self.members[queue].is_given_up
+    }
+
     fn has_news(&mut self, now: Timestamp) -> bool {
         self.give_up_late(now);
-        if self.pending.is_empty() {
+        self.watch(now);
+        if self.pending.is_empty() || self.is_stuck() {
             self.pull(now);
             self.has_changed |= !self.pending.is_empty();
         }
@@ -326,6 +365,65 @@ impl<I: Inlet> Feed for RecordFeed<I> {
 }
 
 impl<I: Inlet> RecordFeed<I> {
+    /// A request is over for good.
+    fn settle(&mut self, queue: usize, completion: Completion) {
+        let now = completion.completed_at;
+        let Some(flying) = self.in_flight.remove(&completion.request.token) else {
+            return;
+        };
+        let wanted = completion.request.vectors.len_bytes();
+        let is_short =
+            completion.request.operation == Operation::Write && completion.bytes < wanted;
+        let has_failed = completion.error.is_some() || is_short;
+        let is_unwritten = self.is_kernels_own(queue, &completion);
+        let is_data = matches!(flying.flight, Flight::Data { .. });
+        if has_failed && !(is_unwritten && is_data) {
+            self.fail(queue, &completion);
+        }
+        match flying.flight {
+            Flight::Flush => {
+                self.end_waits_since = self.end_waits_since.max(now);
+                self.flushed(queue, now, !has_failed);
+            }
+            Flight::Mark {
+                kind,
+                place,
+                bytes,
+                sequence,
+            } => {
+                self.end_waits_since = self.end_waits_since.max(now);
+                if let Some(memory) = write::take_apart(completion.request.vectors, true) {
+                    self.give_back(CONTROL_STREAM, memory);
+                }
+                self.members[queue].landed(place, bytes);
+                self.marked(queue, kind, place, sequence);
+            }
+            Flight::Data {
+                filled,
+                place,
+                sequence,
+                payload,
+                is_sole,
+            } => {
+                // As long as they are viewed, the bytes cannot be given back.
+                drop(payload);
+                let written = Written {
+                    filled,
+                    place,
+                    sequence,
+                    is_sole,
+                    has_failed,
+                };
+                self.landed(queue, written, completion);
+            }
+            Flight::Abandoned { stream, is_own } => {
+                if let Some(memory) = write::take_apart(completion.request.vectors, is_own) {
+                    self.give_back(stream, memory);
+                }
+            }
+        }
+    }
+
     /// When a member with nothing to do is to be asked again.
     fn look_at(&self, queue: usize, now: Timestamp) -> Timestamp {
         let mut at = now + LOOK_NS;
@@ -340,15 +438,27 @@ impl<I: Inlet> RecordFeed<I> {
                 at = at.min(due_at);
             }
         }
+        if let Some(retry) = self.retries[queue].front() {
+            at = at.min(retry.at);
+        }
         at
     }
 
-    /// Enters a request that is about to be in flight; the answer is its token.
-    fn enter(&mut self, flight: Flight) -> u64 {
-        let token = self.next_token;
+    /// Enters a request that is about to be in flight, and marks it.
+    fn enter(&mut self, mut request: Request, flight: Flight, now: Timestamp) -> Request {
+        request.token = self.next_token;
         self.next_token += 1;
-        self.in_flight.insert(token, flight);
-        token
+        let flying = Flying {
+            queue: request.target,
+            operation: request.operation,
+            offset_bytes: request.offset_bytes,
+            first_at: now,
+            last_at: now,
+            tries: 1,
+            flight,
+        };
+        self.in_flight.insert(request.token, flying);
+        request
     }
 
     fn take_sequence(&mut self) -> u64 {
@@ -367,22 +477,28 @@ impl<I: Inlet> RecordFeed<I> {
         let request = &completion.request;
         // A short write is the end of the device.
         let errno = completion.error.unwrap_or(Errno(NO_SPACE));
-        self.errors[queue] = Some(RequestError {
+        let error = RequestError {
             target: member.setup.name.clone(),
             operation: request.operation,
             offset_bytes: request.offset_bytes + completion.bytes,
             errno,
-        });
+        };
+        self.errors[queue] = Some(error.to_string());
         // What no flush has confirmed may be gone with it. A flush under way may still confirm its.
         let unflushed = std::mem::take(&mut member.unflushed);
         member.unflushed_since = None;
         for one in unflushed {
             self.lose_written(one);
         }
+        self.end_retries(queue, completion.completed_at);
+        self.end_if_none_is_left(completion.completed_at);
+    }
+
+    /// One that is closed has all that there was, durable, and how it ended.
+    fn end_if_none_is_left(&mut self, now: Timestamp) {
         let is_left = |member: &Member| member.works() || member.state == MemberState::Closed;
-        // One that is closed has all that there was, durable, and how it ended.
         if !self.members.iter().any(is_left) {
-            self.end_without_room(completion.completed_at);
+            self.end_without_room(now);
         }
     }
 
@@ -397,14 +513,10 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// Below this every byte of the stream is on the medium for good, or its loss is.
     pub(super) fn watermark_bytes(&self, stream: usize) -> u64 {
-        let all_started = self
-            .members
-            .iter()
-            .all(|member| !member.works() || member.has_begun());
-        if all_started {
-            self.ledgers[stream].watermark_bytes()
-        } else {
+        if self.members.iter().any(Member::owes_start) {
             0
+        } else {
+            self.ledgers[stream].watermark_bytes()
         }
     }
 
@@ -458,6 +570,11 @@ impl<I: Inlet> RecordFeed<I> {
     /// Whether some member had to be given up.
     pub fn has_failed_members(&self) -> bool {
         self.errors.iter().any(Option::is_some)
+    }
+
+    /// How often members have kept their requests for long.
+    pub fn slowness(&self) -> Vec<Slowness> {
+        self.members.iter().map(|member| member.slowness).collect()
     }
 
     /// From handing over to the write's completion, per stream; taken.

@@ -3,7 +3,7 @@
 //! [`Filling`] is in the hands of the source, in its own thread; [`Filled`] is what it hands over.
 //! Checksums are taken here, while the data is in that CPU's cache.
 
-use sustain_disk::buffer::Buffer;
+use sustain_disk::buffer::{AlignedBytes, Buffer};
 use sustain_disk::clock::{Clock, Timestamp};
 
 use crate::format::{
@@ -18,6 +18,9 @@ pub enum Memory {
     Lent(Buffer),
     /// A buffer of the recorder's own, for marks and accounts.
     Own(Buffer),
+    /// A copy that was made for this append alone, because its own memory cannot be written from or
+    /// is held by a member that does not answer.
+    Copied(AlignedBytes),
     /// Memory of the caller's that is written where it is, in whole blocks, between two buffers of
     /// ours.
     Given {
@@ -62,6 +65,16 @@ pub struct Filled {
 }
 
 impl Filled {
+    /// All that is said of it, without its bytes.
+    pub(super) fn without_memory(&self) -> Filled {
+        Filled {
+            memory: None,
+            checksums: self.checksums.clone(),
+            marks: self.marks.clone(),
+            ..*self
+        }
+    }
+
     /// Where what it accounts for begins: its gap, else its payload.
     pub fn start_bytes(&self) -> u64 {
         let gap_bytes = self.gap.map_or(0, |gap| gap.bytes);

@@ -26,8 +26,8 @@ pub trait Inlet {
     /// The next append, if there is one.
     fn poll(&mut self, now: Timestamp) -> Polled;
 
-    /// Takes memory back whose append is on its member, or lost.
-    fn give_back(&mut self, memory: Memory);
+    /// Takes memory of a stream back whose append is on its member, or lost.
+    fn give_back(&mut self, stream: u16, memory: Memory);
 
     /// The recording takes no more: what is polled from now on is only what was accepted before.
     fn close(&mut self);

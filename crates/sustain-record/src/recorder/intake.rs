@@ -24,6 +24,9 @@ use crate::source::synthetic::Synthetic;
 const READ_BYTES_MAX: usize = 256 * 1024;
 /// An append with less room than this is closed.
 const ROOM_BYTES_MIN: usize = 4096;
+/// Of a pipe in packet mode a read takes a packet, which is at most so long (PIPE_BUF), and what of
+/// it finds no room is gone. Nothing tells such a pipe from others, so no read asks for less.
+const PACKET_BYTES_MAX: usize = 4096;
 /// How often a silent source is left for a look at the user's wishes.
 const LOOK_NS: u64 = 50_000_000;
 
@@ -49,6 +52,9 @@ pub struct IntakeSetup {
     pub bytes_max: Option<u64>,
     /// The stream ends then.
     pub deadline: Option<Timestamp>,
+    /// When the stream is to end, what was read, or lies in a pipe, waits so long for memory before
+    /// it is lost.
+    pub last_wait_ns: u64,
     /// The user's wish to end.
     pub stop: Stop,
 }
@@ -81,6 +87,19 @@ pub struct Intake {
     is_dropping: bool,
     scratch: Vec<u8>,
     framing_error: Option<FramingError>,
+    /// Until when memory is waited for, once the stream is to end.
+    last_wait_until: Option<Timestamp>,
+}
+
+/// Whether there is memory for what is to be read next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// There is.
+    Ready,
+    /// There is none, and what comes is lost.
+    Lost,
+    /// There is none, and the stream is to end before there may be some.
+    Over,
 }
 
 impl Intake {
@@ -96,6 +115,7 @@ impl Intake {
             is_dropping: false,
             scratch: Vec::new(),
             framing_error: None,
+            last_wait_until: None,
             writer,
             setup,
         }
@@ -203,6 +223,7 @@ impl Intake {
     /// What comes later does not count, so a source that never stops ends here, too. Another reader
     /// of the pipe may have taken it before: nothing here waits for more.
     fn drain(&mut self, source: BorrowedFd<'_>) {
+        self.begin_last_wait();
         let is_pipe = fstat(source)
             .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Fifo);
         let mut left = if is_pipe {
@@ -227,13 +248,18 @@ impl Intake {
     /// Reads once, at most so much, into the append under way or, without memory, into none. The
     /// answer is 0 at the end of the source.
     fn read_some(&mut self, source: BorrowedFd<'_>, at_most: usize) -> Result<usize, Errno> {
+        self.commit_if_narrow();
         let kept = self.undecided.len();
-        if !self.has_filling() {
-            let most = self.within_bound(at_most);
-            self.scratch.resize(kept + most, 0);
-            let count = read(source, &mut self.scratch[kept..])?;
-            self.lose(kept + count);
-            return Ok(count);
+        match self.room_to_read() {
+            Room::Ready => {}
+            Room::Over => return Err(Errno::AGAIN),
+            Room::Lost => {
+                let most = self.within_bound(at_most);
+                self.scratch.resize(kept + most, 0);
+                let count = read(source, &mut self.scratch[kept..])?;
+                self.lose(kept + count);
+                return Ok(count);
+            }
         }
         let most = self.within_bound(at_most);
         let Some(filling) = &mut self.filling else {
@@ -249,11 +275,66 @@ impl Intake {
         Ok(count)
     }
 
-    /// Whether there is memory to fill; waits for it if the source may wait.
+    /// Closes an append in which a packet may not find room behind what is undecided.
+    fn commit_if_narrow(&mut self) {
+        let wanted = self.undecided.len() + PACKET_BYTES_MAX;
+        let is_narrow =
+            |filling: &mut Filling| !filling.is_empty() && filling.room_bytes() < wanted;
+        if let Some(filling) = self.filling.take_if(is_narrow) {
+            self.writer.commit(filling);
+        }
+    }
+
+    /// Whether there is memory for what is to be read next. A source that may wait is left for it,
+    /// but no longer than until its stream is to end.
+    fn room_to_read(&mut self) -> Room {
+        while !self.has_filling_within(LOOK_NS) {
+            if self.setup.on_full == OnFull::Drop || self.writer.is_closed() {
+                return Room::Lost;
+            }
+            if self.last_wait_until.is_none() && self.bound_reached().is_some() {
+                return Room::Over;
+            }
+            if self.is_last_wait_over() {
+                return Room::Lost;
+            }
+        }
+        Room::Ready
+    }
+
+    /// Whether there is memory for what has been read; waits for it if the source may wait.
     fn has_filling(&mut self) -> bool {
+        while !self.has_filling_within(LOOK_NS) {
+            if self.setup.on_full == OnFull::Drop || self.writer.is_closed() {
+                return false;
+            }
+            if self.bound_reached().is_some() {
+                self.begin_last_wait();
+            }
+            if self.is_last_wait_over() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The stream is to end: from now on memory is not waited for without a bound.
+    fn begin_last_wait(&mut self) {
+        let now = self.writer.clock().now();
+        self.last_wait_until
+            .get_or_insert(now + self.setup.last_wait_ns);
+    }
+
+    fn is_last_wait_over(&self) -> bool {
+        let now = self.writer.clock().now();
+        self.last_wait_until.is_some_and(|until| now >= until)
+    }
+
+    /// Whether there is memory to fill; a source that may wait is left for it, at most so long.
+    fn has_filling_within(&mut self, wait_ns: u64) -> bool {
         if self.filling.is_none() {
             self.filling = match self.setup.on_full {
-                OnFull::Block => self.writer.lend(),
+                OnFull::Block => self.writer.lend_within(Duration::from_nanos(wait_ns)),
                 OnFull::Drop => self.writer.try_lend(),
             };
             self.filling_since = self.writer.clock().now();
@@ -379,7 +460,11 @@ impl Intake {
 
     /// Makes the next `count` bytes of a synthetic source.
     fn make(&mut self, synthetic: &Synthetic, position_bytes: u64, count: usize) {
-        if !self.has_filling() {
+        let room = self.room_to_read();
+        if room == Room::Over {
+            return;
+        }
+        if room == Room::Lost {
             self.found.clear();
             if let Some(frames) = synthetic.frames() {
                 frames.marks(position_bytes, count, &mut self.found);
@@ -415,6 +500,7 @@ impl Intake {
     }
 
     fn finish(mut self, ending: Ending, read_error: Option<Errno>) -> Taken {
+        self.begin_last_wait();
         let rest = std::mem::take(&mut self.undecided);
         if !rest.is_empty() && self.has_filling() {
             if let Some(filling) = &mut self.filling {

@@ -59,9 +59,15 @@ impl Ledger {
         self.recorded_bytes -= payload_bytes;
     }
 
-    /// The append that begins there is on the medium for good.
-    pub fn durable(&mut self, start_bytes: u64) {
-        self.undurable.remove(&start_bytes);
+    /// The append that begins there is on the medium for good. The answer is whether that is news:
+    /// it may lie on two members.
+    pub fn durable(&mut self, start_bytes: u64) -> bool {
+        self.undurable.remove(&start_bytes).is_some()
+    }
+
+    /// Whether the append that begins there was handed out and is on the medium for good.
+    pub fn has_for_good(&self, start_bytes: u64) -> bool {
+        start_bytes < self.next_offset_bytes && !self.undurable.contains_key(&start_bytes)
     }
 
     /// Below this every byte is durable, or its loss is.

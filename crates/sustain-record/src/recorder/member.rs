@@ -57,9 +57,11 @@ impl MemberSetup {
 pub enum MemberState {
     /// It takes appends.
     Active,
+    /// A request has been under way for long: others take what there is until it has returned.
+    Slow,
     /// It has no room left.
     Full,
-    /// A request failed: it is not written any more.
+    /// A request failed, or never returned: it is not written any more.
     Failed,
     /// Its part is done.
     Closed,
@@ -70,6 +72,7 @@ impl MemberState {
     pub fn name(self) -> &'static str {
         match self {
             MemberState::Active => "active",
+            MemberState::Slow => "slow",
             MemberState::Full => "full",
             MemberState::Failed => "failed",
             MemberState::Closed => "closed",
@@ -94,6 +97,17 @@ pub(super) struct Unflushed {
     pub(super) begun_at: Timestamp,
     pub(super) sequence: u64,
     pub(super) slot_serial: u64,
+    /// Whether nothing else answers for these bytes.
+    pub(super) is_sole: bool,
+}
+
+/// How often a member has kept its requests for long.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Slowness {
+    /// So many times.
+    pub times: u32,
+    /// The longest that a request has been under way then.
+    pub longest_ns: u64,
 }
 
 /// A member while it is recorded on.
@@ -101,6 +115,13 @@ pub(super) struct Unflushed {
 pub(super) struct Member {
     pub(super) setup: MemberSetup,
     pub(super) state: MemberState,
+    /// Whether a request has been under way for so long that others take what there is.
+    pub(super) is_slow: bool,
+    pub(super) slowness: Slowness,
+    /// Its requests are waited for no longer.
+    pub(super) is_given_up: bool,
+    /// It was slow before it had a start: nobody waits for that any more.
+    is_start_waived: bool,
     ring: bool,
     /// Kept free for the last accounts and the end mark.
     reserve_bytes: u32,
@@ -141,6 +162,10 @@ impl Member {
     pub(super) fn new(setup: MemberSetup, streams: usize, ring: bool, reserve: u32) -> Member {
         Member {
             state: MemberState::Active,
+            is_slow: false,
+            slowness: Slowness::default(),
+            is_given_up: false,
+            is_start_waived: false,
             ring,
             reserve_bytes: reserve,
             end_bytes: end_mark_bytes(streams),
@@ -345,14 +370,38 @@ impl Member {
         Some(slots * u64::from(geometry.slot_bytes) + rest)
     }
 
+    /// A request has been under way for so long, or none any more.
+    pub(super) fn note_slow(&mut self, waited_ns: Option<u64>) {
+        if waited_ns.is_some() && !self.is_slow {
+            self.slowness.times += 1;
+            self.is_start_waived |= !self.has_begun();
+        }
+        self.is_slow = waited_ns.is_some();
+        self.slowness.longest_ns = self.slowness.longest_ns.max(waited_ns.unwrap_or(0));
+    }
+
+    /// Whether what is durable waits for its start.
+    pub(super) fn owes_start(&self) -> bool {
+        self.works() && !self.has_begun() && !self.is_start_waived
+    }
+
+    /// Whether it takes an append of `bytes` now or soon.
+    pub(super) fn is_ready_for(&self, bytes: u32) -> bool {
+        self.state == MemberState::Active
+            && !self.is_slow
+            && self.start.is_some()
+            && self.has_room_for_data(bytes)
+    }
+
     /// What the choice of a member for `bytes` depends on.
-    pub(super) fn candidate(&self, bytes: u32) -> Candidate {
+    pub(super) fn candidate(&self, bytes: u32, takes_slow: bool) -> Candidate {
         Candidate {
             in_flight_bytes: self.in_flight_bytes,
             in_flight: self.in_flight,
             rate_bytes_per_s: self.rate.bytes_per_s(),
             filled: self.filled(),
             is_open: self.state == MemberState::Active
+                && (takes_slow || !self.is_slow)
                 && self.start.is_some()
                 && self.has_room_for_data(bytes)
                 && self.may_begin_slot_for(bytes),
@@ -376,6 +425,11 @@ impl Member {
         matches!(self.state, MemberState::Active | MemberState::Full)
     }
 
+    /// Whether its requests, if there are any, are waited for.
+    pub(super) fn may_return(&self) -> bool {
+        self.state != MemberState::Closed && !self.is_given_up
+    }
+
     /// An append is written; a flush is to follow.
     pub(super) fn wrote(&mut self, one: Unflushed, bytes: u32, now: Timestamp) {
         self.unflushed_bytes += u64::from(bytes);
@@ -389,6 +443,11 @@ impl Member {
     pub(super) fn made_durable(&mut self, sequence: u64) {
         self.undurable.remove(&sequence);
         self.newest_durable = self.newest_durable.max(sequence);
+    }
+
+    /// The append of this sequence was never written.
+    pub(super) fn not_written(&mut self, sequence: u64) {
+        self.undurable.remove(&sequence);
     }
 
     /// Appends up to this sequence are durable on it.

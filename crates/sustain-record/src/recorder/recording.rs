@@ -28,39 +28,30 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use crossbeam_channel::{Receiver, Sender};
-use sustain_disk::buffer::{Region, SharedPool};
-use sustain_disk::clock::{WallClock, process_cpu_ns, thread_cpu_ns};
-use sustain_disk::driver::{Driver, DriverSetup, Ending, QueueSetup};
-use sustain_disk::engine::{self, Engine, EngineChoice, Limits, SimulatedEngine};
-use sustain_disk::meter::{BufferCurve, IntervalRule, Latency, Meter, RateGrid};
+use crossbeam_channel::Receiver;
+use sustain_disk::buffer::SharedPool;
+use sustain_disk::clock::WallClock;
+use sustain_disk::driver::Ending;
+use sustain_disk::engine::EngineChoice;
+use sustain_disk::meter::{BufferCurve, Latency, Meter};
 use sustain_disk::units::Size;
 use uuid::Uuid;
 
 use super::board::{Board, Standing};
 use super::channel::{ChannelInlet, Exchange};
-use super::feed::{
-    CONTROL_BYTES, Durability, RecordFeed, RecordSetup, StreamSetup, start_bytes_max,
-};
-use super::member::MemberSetup;
+use super::feed::{CONTROL_BYTES, Durability, Patience, RecordSetup, StreamSetup, start_bytes_max};
+use super::job::{Job, OpenedEngine};
+use super::member::{MemberSetup, Slowness};
 use super::scatter::Window;
 use super::stream_writer::{EDGE_BYTES, StreamWriter};
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, SEAL_BYTES, STREAMS_MAX};
 use crate::store::Store;
 
-/// Requests besides appends that a member may have in flight: a flush, a mark.
-const DUTIES: u32 = 2;
 /// As `measure` has it.
 const DEPTH_MAX: u32 = 4096;
 /// Small buffers, two for each piece of the caller's memory in flight.
 const EDGES: usize = 128;
-/// So much of the buffer is there before the first byte comes; the rest of a larger one would only
-/// make it wait.
-const POPULATED_BYTES_MAX: usize = 512 << 20;
-/// What the recorder thread tells of its members, so often.
-const REPORT_EVERY_NS: u64 = 100_000_000;
-const INTERVAL_NS: u64 = 1_000_000_000;
 
 /// How a recording is made.
 #[derive(Debug, Clone)]
@@ -79,6 +70,8 @@ pub struct RecordOptions {
     pub durability: Durability,
     /// Whether the store's oldest data is overwritten.
     pub ring: bool,
+    /// How long members are waited for.
+    pub patience: Patience,
     /// What is recorded by, as the store will say.
     pub tool: String,
 }
@@ -93,6 +86,7 @@ impl Default for RecordOptions {
             engine: EngineChoice::Auto,
             durability: Durability::default(),
             ring: false,
+            patience: Patience::default(),
             tool: concat!("sustain ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }
@@ -124,6 +118,8 @@ pub struct Recorded {
     pub standing: Standing,
     /// What each member's queue has done.
     pub meters: Vec<Meter>,
+    /// How often each member has kept its requests for long.
+    pub slowness: Vec<Slowness>,
     /// From an append's handing over until it was written, per stream.
     pub written_latency: Vec<Latency>,
     /// From its first byte until it was durable, per stream.
@@ -163,6 +159,16 @@ impl Recorder {
         streams: Vec<StreamSetup>,
         options: RecordOptions,
     ) -> Result<(Recorder, Vec<StreamWriter>), RecordError> {
+        Recorder::start_on(store, streams, options, Job::engine)
+    }
+
+    /// Begins a recording on an engine that is opened in the recorder's thread.
+    pub(super) fn start_on(
+        store: Store,
+        streams: Vec<StreamSetup>,
+        options: RecordOptions,
+        open_engine: impl FnOnce(&Job) -> Result<OpenedEngine, RecordError> + Send + 'static,
+    ) -> Result<(Recorder, Vec<StreamWriter>), RecordError> {
         check(&store, &streams, &options)?;
         let clock = store.clock().clone();
         let wall = WallClock::read(&clock);
@@ -173,7 +179,11 @@ impl Recorder {
         let edges = SharedPool::new(EDGES, EDGE_BYTES)?;
         let exchange = Arc::new(Exchange::new(pool, edges));
         let (messages, received) = crossbeam_channel::unbounded();
-        let (returned, given_back) = crossbeam_channel::unbounded();
+        // Memory goes back to the stream that gave it.
+        let (returned, given_back): (Vec<_>, Vec<_>) = streams
+            .iter()
+            .map(|_| crossbeam_channel::unbounded())
+            .unzip();
         let inlet = ChannelInlet {
             messages: received,
             returned,
@@ -184,24 +194,27 @@ impl Recorder {
         };
         let edge_bytes = EDGE_BYTES.min(bytes_max as usize / 4);
         let given_bytes_max = bytes_max as usize - BLOCK_BYTES - edge_bytes;
-        let writers = streams
-            .iter()
-            .enumerate()
-            .map(|(index, stream)| StreamWriter {
-                stream: index as u16,
-                name: stream.name.clone(),
-                next_offset_bytes: 0,
-                gap: None,
-                clock: clock.clone(),
-                wall,
-                messages: messages.clone(),
-                returned: given_back.clone(),
-                exchange: Arc::clone(&exchange),
-                append_bytes,
-                given_bytes_max: given_bytes_max - SEAL_BYTES,
-                copied_bytes: 0,
-                ending: Ending::Source,
-            });
+        let writers =
+            streams
+                .iter()
+                .zip(given_back)
+                .enumerate()
+                .map(|(index, (stream, returned))| StreamWriter {
+                    stream: index as u16,
+                    name: stream.name.clone(),
+                    next_offset_bytes: 0,
+                    gap: None,
+                    clock: clock.clone(),
+                    wall,
+                    messages: messages.clone(),
+                    returned,
+                    exchange: Arc::clone(&exchange),
+                    append_bytes,
+                    given_bytes_max: given_bytes_max - SEAL_BYTES,
+                    edge_bytes,
+                    copied_bytes: 0,
+                    ending: Ending::Source,
+                });
         let writers = writers.collect();
         let (ready, is_ready) = crossbeam_channel::bounded(1);
         let setup = setup(&store, streams, &options, wall);
@@ -215,7 +228,7 @@ impl Recorder {
         };
         let thread = std::thread::Builder::new()
             .name("sustain-record".to_owned())
-            .spawn(move || job.run(&ready))
+            .spawn(move || job.run(open_engine, &ready))
             .map_err(|error| RecordError::Usage(format!("no thread can be started: {error}")))?;
         await_ready(&is_ready, thread).map(|recorder| (recorder, writers))
     }
@@ -314,7 +327,7 @@ fn append_bytes_max(store: &Store, ring: bool) -> u32 {
 }
 
 /// What an append of a stream that has the bytes takes.
-fn append_bytes(store: &Store, options: &RecordOptions) -> u32 {
+pub(super) fn append_bytes(store: &Store, options: &RecordOptions) -> u32 {
     options
         .append_bytes
         .min(append_bytes_max(store, options.ring))
@@ -355,118 +368,11 @@ fn setup(
             depth: options.depth,
             time_ns: options.window_ns,
         },
+        patience: options.patience,
         wall,
         start: store.clock().now(),
         tool: options.tool.clone(),
     }
-}
-
-/// What runs in the recorder's thread.
-struct Job {
-    store: Store,
-    setup: RecordSetup,
-    inlet: ChannelInlet,
-    exchange: Arc<Exchange>,
-    options: RecordOptions,
-}
-
-impl Job {
-    fn run(mut self, ready: &Sender<Arc<Board>>) -> Result<Recorded, RecordError> {
-        let append_bytes = append_bytes(&self.store, &self.options);
-        let slots_begun = self.store.slots_begun_at_start(self.options.ring);
-        self.exchange.pool.populate(POPULATED_BYTES_MAX)?;
-        let (engine, why) = self.engine()?;
-        self.store.renew_superblocks(&slots_begun)?;
-        self.exchange.set_waker(engine.waker());
-        let name = engine.name();
-        let clock = self.store.clock().clone();
-        let queues = self.queues();
-        // Only now may bytes come: taking and registering memory can take its time.
-        let start = clock.now();
-        self.setup.start = start;
-        let mut feed = RecordFeed::new(self.setup, self.inlet)?;
-        // Whoever waits for it has asked for this recorder.
-        let _ = ready.send(feed.board());
-        let (cpu_before, own_before) = (process_cpu_ns(), thread_cpu_ns());
-        let mut curve = BufferCurve::new(RateGrid::default());
-        let mut driver = Driver::new(engine, clock.clone(), &queues, driver_setup(start));
-        let driven = driver.run(&mut feed, &mut |progress| {
-            for (at_ns, bytes) in &progress.arrivals {
-                curve.complete(*at_ns, *bytes);
-            }
-        });
-        let end = clock.now();
-        feed.inlet_mut().drain();
-        feed.close(end);
-        driven?;
-        let wall_ns = end.since_ns(start).max(1);
-        curve.finish(wall_ns);
-        close_superblocks(&mut self.store, &feed)?;
-        Ok(Recorded {
-            store: self.store.id,
-            recording: feed.setup().recording,
-            started_ns: feed.setup().wall.unix_ns(start),
-            ended: feed.ending().unwrap_or(Ending::Error),
-            standing: feed.board().read(),
-            meters: driver.into_meters(),
-            written_latency: feed.take_written_latency(),
-            durable_latency: feed.take_durable_latency(),
-            buffer_curve: curve,
-            append_bytes,
-            wall_ns,
-            cpu_ns: process_cpu_ns() - cpu_before,
-            cpu_share: (thread_cpu_ns() - own_before) as f64 / wall_ns as f64,
-            engine: (name, why),
-        })
-    }
-
-    fn queues(&self) -> Vec<QueueSetup> {
-        (0..self.store.members.len())
-            .map(|member| QueueSetup {
-                targets: vec![member],
-                depth: self.options.depth + DUTIES,
-            })
-            .collect()
-    }
-
-    fn engine(&self) -> Result<(Box<dyn Engine>, String), RecordError> {
-        let simulated: Vec<_> = self
-            .store
-            .members
-            .iter()
-            .filter_map(|member| member.simulated)
-            .collect();
-        if !simulated.is_empty() {
-            let machines = self.store.machines().to_vec();
-            let engine = SimulatedEngine::new(machines, simulated, self.store.clock().clone());
-            let why = engine.describe();
-            return Ok((Box::new(engine), why));
-        }
-        let members = self.store.members.iter();
-        let files = members
-            .filter_map(|member| member.target.file.clone())
-            .collect();
-        let depth = self.options.depth + DUTIES;
-        let limits = Limits {
-            depth,
-            in_flight_max: depth * self.store.members.len() as u32,
-        };
-        let regions: Vec<Arc<Region>> = self.exchange.pool.regions().to_vec();
-        let clock = self.store.clock();
-        let opened = engine::open(self.options.engine, files, limits, &regions, clock)?;
-        Ok((opened.engine, opened.why))
-    }
-}
-
-/// The hint for the next opening. Of a member that has failed nothing more is asked.
-fn close_superblocks(
-    store: &mut Store,
-    feed: &RecordFeed<ChannelInlet>,
-) -> Result<(), RecordError> {
-    if feed.has_failed_members() {
-        return Ok(());
-    }
-    store.renew_superblocks(&feed.slots_begun())
 }
 
 /// Why a recording ended, as its result and its end mark call it.
@@ -478,11 +384,5 @@ pub(crate) fn ending_name(ending: Ending) -> &'static str {
     }
 }
 
-fn driver_setup(start: sustain_disk::clock::Timestamp) -> DriverSetup {
-    DriverSetup {
-        start,
-        interval: IntervalRule::Time(INTERVAL_NS),
-        report_every_ns: REPORT_EVERY_NS,
-        flush_at_end: false,
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -65,7 +65,7 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> Standing {
                 rate_bytes_per_s: member.rate.bytes_per_s(),
                 free_bytes: member.free_bytes(),
                 slots_end_bytes: member.setup.geometry.slots_end_bytes(),
-                error: error.as_ref().map(ToString::to_string),
+                error: error.clone(),
             })
             .collect(),
         buffer_fill: feed.buffer_fill(),
@@ -82,11 +82,13 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> Standing {
     }
 }
 
-/// A member is full when not even a small append fits any more.
+/// A member is full when not even a small append fits any more, and slow while it does not answer.
 fn shown_state(member: &Member) -> MemberState {
     let smallest = crate::format::append_bytes_for(1, 0);
     if member.state == MemberState::Active && !member.has_room_for_data(smallest) {
         MemberState::Full
+    } else if member.works() && member.is_slow {
+        MemberState::Slow
     } else {
         member.state
     }

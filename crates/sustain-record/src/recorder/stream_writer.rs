@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 use sustain_disk::buffer::{Buffer, StableBytes};
@@ -45,6 +46,8 @@ pub struct StreamWriter {
     pub(super) exchange: Arc<Exchange>,
     pub(super) append_bytes: usize,
     pub(super) given_bytes_max: usize,
+    /// Room behind whole blocks that are given: for their rest, marks and seal.
+    pub(super) edge_bytes: usize,
     pub(super) copied_bytes: u64,
     pub(super) ending: Ending,
 }
@@ -80,6 +83,12 @@ impl StreamWriter {
     /// Memory to fill, if some is free now.
     pub fn try_lend(&self) -> Option<Filling> {
         let buffer = self.exchange.pool.try_take()?;
+        Some(Filling::new(buffer, &self.clock))
+    }
+
+    /// As [`StreamWriter::lend`], but waits no longer than this: none also when none was free.
+    pub fn lend_within(&self, at_most: Duration) -> Option<Filling> {
+        let buffer = self.exchange.pool.take_within(at_most)?;
         Some(Filling::new(buffer, &self.clock))
     }
 
@@ -137,6 +146,11 @@ impl StreamWriter {
         self.given_bytes_max
     }
 
+    /// So many marks fit beside whatever is given at once.
+    pub fn given_marks_max(&self) -> usize {
+        (self.edge_bytes - SEAL_BYTES - (BLOCK_BYTES - 1)) / MARK_BYTES_MAX
+    }
+
     /// Gives memory of the caller's: it is written where it is, without a copy, and comes back by
     /// [`StreamWriter::returned`] when its write is complete. Only what lies behind the last whole
     /// block is copied. `marks` count from its first byte. Waits for room.
@@ -164,9 +178,12 @@ impl StreamWriter {
         }
         let rest_bytes = length % BLOCK_BYTES;
         let marks_bytes_max = marks.len() * MARK_BYTES_MAX;
-        if rest_bytes + marks_bytes_max + SEAL_BYTES > EDGE_BYTES {
-            let count = marks.len();
-            return refused(owner, format!("{count} marks are too many at once"));
+        if rest_bytes + marks_bytes_max + SEAL_BYTES > self.edge_bytes {
+            let (count, most) = (marks.len(), self.given_marks_max());
+            let why = format!(
+                "{count} marks are too many at once: {most} always fit, so give the memory in parts"
+            );
+            return refused(owner, why);
         }
         let Some((head, mut tail)) = self.exchange.edges.take().zip(self.exchange.edges.take())
         else {
@@ -209,7 +226,7 @@ impl StreamWriter {
         Ok(())
     }
 
-    /// Memory that was given and is written, if some has come back.
+    /// Memory that was given to this stream and is written, if some has come back.
     pub fn returned(&self) -> Option<Box<dyn StableBytes>> {
         self.returned.try_recv().ok()
     }
@@ -253,7 +270,13 @@ pub(super) const EDGE_BYTES: usize = 64 * 1024;
 impl Drop for StreamWriter {
     fn drop(&mut self) {
         self.send_last_gap();
-        let _ = self.messages.send(Message::Ended(self.ending));
+        // Whoever panics did not come to the end of its source.
+        let ending = if std::thread::panicking() {
+            Ending::Error
+        } else {
+            self.ending
+        };
+        let _ = self.messages.send(Message::Ended(ending));
         self.exchange.wake();
     }
 }

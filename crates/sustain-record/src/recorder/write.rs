@@ -1,8 +1,12 @@
 //! Turns a filled append into the one write that puts it on a member: descriptor in front, marks and
 //! seal behind, as docs/format.md has it.
 
-use sustain_disk::buffer::Buffer;
+use std::any::Any;
+use std::ops::Range;
+
+use sustain_disk::buffer::{AlignedBytes, Buffer, BufferView};
 use sustain_disk::engine::{Vector, Vectors};
+use sustain_disk::error::Error;
 
 use super::filled::Memory;
 use crate::format::{BLOCK_BYTES, Descriptor, SEAL_BYTES, Seal};
@@ -17,6 +21,14 @@ pub(super) fn compose(memory: Memory, descriptor: &Descriptor, marks: &[u8]) -> 
             let tail = &mut buffer.bytes_mut()[BLOCK_BYTES + payload_bytes..length];
             finish(tail, descriptor, crc, marks);
             Vectors::One(Vector::new(buffer, 0, length))
+        }
+        Memory::Copied(mut bytes) => {
+            let length = descriptor.append_bytes as usize;
+            let payload_bytes = descriptor.payload_bytes as usize;
+            let crc = descriptor.encode_into(&mut bytes[..BLOCK_BYTES]);
+            let tail = &mut bytes[BLOCK_BYTES + payload_bytes..length];
+            finish(tail, descriptor, crc, marks);
+            Vectors::One(Vector::new(lent_out(bytes), 0, length))
         }
         Memory::Given {
             mut head,
@@ -51,8 +63,14 @@ fn finish(tail: &mut [u8], descriptor: &Descriptor, crc: u32, marks: &[u8]) {
 pub(super) fn take_apart(vectors: Vectors, is_own: bool) -> Option<Memory> {
     match vectors {
         Vectors::None => None,
-        Vectors::One(vector) if is_own => Some(Memory::Own(vector.into_buffer())),
-        Vectors::One(vector) => Some(Memory::Lent(vector.into_buffer())),
+        Vectors::One(vector) => match vector.into_buffer().into_foreign() {
+            Ok(owner) => {
+                let owner: Box<dyn Any> = owner;
+                owner.downcast().ok().map(|bytes| Memory::Copied(*bytes))
+            }
+            Err(buffer) if is_own => Some(Memory::Own(buffer)),
+            Err(buffer) => Some(Memory::Lent(buffer)),
+        },
         Vectors::Many(vectors) => {
             let mut buffers = vectors.into_iter().map(Vector::into_buffer);
             match (buffers.next(), buffers.next(), buffers.next()) {
@@ -67,4 +85,59 @@ pub(super) fn take_apart(vectors: Vectors, is_own: bool) -> Option<Memory> {
 pub(super) fn with_payload(mut buffer: Buffer, payload: &[u8]) -> Memory {
     buffer.bytes_mut()[BLOCK_BYTES..BLOCK_BYTES + payload.len()].copy_from_slice(payload);
     Memory::Own(buffer)
+}
+
+/// The payload of a write under way.
+#[derive(Debug)]
+pub(super) struct PayloadView(Vec<(BufferView, Range<usize>)>);
+
+impl PayloadView {
+    /// Of a write with so much payload behind its descriptor.
+    pub(super) fn of(vectors: &Vectors, payload_bytes: u32) -> PayloadView {
+        let (mut skip, mut left) = (BLOCK_BYTES, payload_bytes as usize);
+        let mut parts = Vec::new();
+        for vector in vectors.as_slice() {
+            let start = skip.min(vector.len());
+            let count = left.min(vector.len() - start);
+            skip -= start;
+            left -= count;
+            if count > 0 {
+                parts.push((vector.buffer().view(), start..start + count));
+            }
+        }
+        PayloadView(parts)
+    }
+
+    /// Memory for an append of so many bytes, with this payload in its place.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] when there is none.
+    pub(super) fn copy(&self, append_bytes: u32) -> Result<Memory, Error> {
+        let mut bytes = AlignedBytes::new(append_bytes as usize)?;
+        let mut at = BLOCK_BYTES;
+        for (view, range) in &self.0 {
+            bytes[at..at + range.len()].copy_from_slice(&view.bytes()[range.clone()]);
+            at += range.len();
+        }
+        Ok(Memory::Copied(bytes))
+    }
+}
+
+/// The same write from memory of its own.
+///
+/// # Errors
+/// [`Error::Memory`] when there is none.
+pub(super) fn copied(vectors: &Vectors) -> Result<Vectors, Error> {
+    let length = vectors.len_bytes() as usize;
+    let mut bytes = AlignedBytes::new(length)?;
+    let mut at = 0;
+    for vector in vectors.as_slice() {
+        bytes[at..at + vector.len()].copy_from_slice(vector.bytes());
+        at += vector.len();
+    }
+    Ok(Vectors::One(Vector::new(lent_out(bytes), 0, length)))
+}
+
+fn lent_out(bytes: AlignedBytes) -> Buffer {
+    Buffer::foreign(Box::new(bytes)).expect("an allocation for direct I/O may be written from")
 }

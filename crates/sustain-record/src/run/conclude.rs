@@ -3,11 +3,12 @@
 use jiff::Timestamp as WallTime;
 use sustain_disk::driver::Ending;
 use sustain_disk::meter::{Latency, Meter};
+use sustain_disk::units::Duration;
 use sustain_session::{System, others_deeds};
 
 use super::{RecordPlan, read_error_words};
 use crate::recorder::{
-    LimitedBy, MemberStanding, MemberState, OnFull, Recorded, Taken, ending_name,
+    LimitedBy, MemberStanding, MemberState, OnFull, Recorded, Slowness, Taken, ending_name,
 };
 use crate::result::{
     BufferPointResult, HostResult, LIMITS_FROM_BYTES, LatencyBinResult, LatencyResult,
@@ -235,7 +236,11 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
     let waits = plan.on_full == OnFull::Block && recorded.ended != Ending::Full;
     let gaps = recorded.standing.streams.iter().map(|one| one.gap_bytes);
     let has_lost = waits && gaps.sum::<u64>() > 0;
-    for member in &recorded.standing.members {
+    for (member, slowness) in recorded.standing.members.iter().zip(&recorded.slowness) {
+        if slowness.times > 0 && member.state != MemberState::Failed {
+            let slow_after_ns = plan.options.patience.slow_after_ns;
+            remarks.push(slow_words(&member.name, *slowness, slow_after_ns));
+        }
         if let (MemberState::Failed, Some(error)) = (member.state, &member.error) {
             let lost = if has_lost {
                 "; what was written on it since its last flush is lost, and is a gap"
@@ -249,4 +254,17 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
         remarks.push(FULL.to_owned());
     }
     remarks
+}
+
+/// A member that did not answer for a while, and then did.
+fn slow_words(name: &str, slowness: Slowness, slow_after_ns: u64) -> String {
+    let times = match slowness.times {
+        1 => "once".to_owned(),
+        times => format!("{times} times"),
+    };
+    let (longest, bound) = (Duration(slowness.longest_ns), Duration(slow_after_ns));
+    format!(
+        "{name} kept requests for more than {bound} {times}, the longest for {longest}: the others \
+         took what there was meanwhile, and it was used again when they had returned"
+    )
 }

@@ -1,7 +1,7 @@
 //! An engine around the simulated one that makes trouble as disks do, and that watches the
 //! recorder while it does.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -15,13 +15,19 @@ use sustain_record::recorder::Board;
 
 use crate::draw::Draw;
 use crate::history::History;
-use crate::plan::{CutKind, Faults, Left, StrikeKind};
+use crate::plan::{CutKind, Faults, Left, Shortage, StrikeKind};
 
 const EIO: i32 = 5;
 const ENXIO: i32 = 6;
 const SECTOR: u64 = 512;
+const NEVER: Timestamp = Timestamp(u64::MAX);
 /// No recording here takes so many steps, nor so long.
 const STEPS_MAX: u64 = 400_000;
+
+/// Whether an error says nothing of the member: EAGAIN, ENOMEM, EFAULT.
+fn is_kernels_own(errno: Errno) -> bool {
+    matches!(errno.0, 11 | 12 | 14)
+}
 
 /// What became of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +44,8 @@ pub enum Fate {
 pub struct Watch {
     pub history: Rc<RefCell<History>>,
     pub fate: RefCell<Fate>,
+    /// Requests that the engine still had when it was gone.
+    pub kept: Cell<usize>,
     /// What has struck.
     pub struck: RefCell<Vec<&'static str>>,
 }
@@ -65,6 +73,7 @@ pub struct FaultyEngine {
     snapshot: Option<(usize, Timestamp)>,
     pub kept: Rc<RefCell<Option<Kept>>>,
     steps: u64,
+    in_flight: usize,
 }
 
 /// An old state of a member.
@@ -112,11 +121,38 @@ impl FaultyEngine {
             snapshot: snapshot.map(|(member, at_ns)| (member, start + at_ns)),
             kept: Rc::default(),
             steps: 0,
+            in_flight: 0,
         }
     }
 
     fn struck(&self, what: &'static str) {
         self.watch.struck.borrow_mut().push(what);
+    }
+
+    /// Until when a member keeps its requests, if it does now.
+    fn is_silent_until(&self, member: usize) -> Option<Timestamp> {
+        let now = self.clock.now();
+        let silences = self.faults.silences.iter();
+        let of_member = silences.filter(|silence| silence.member == member);
+        let until = of_member.filter_map(|silence| {
+            let until = silence
+                .until_ns
+                .map_or(NEVER, |until_ns| self.start + until_ns);
+            (now >= self.start + silence.at_ns && now < until).then_some(until)
+        });
+        until.max()
+    }
+
+    /// What the kernel has against a write to this member now.
+    fn shortage(&self, request: &Request) -> Option<i32> {
+        let now = self.clock.now();
+        let is_now = |shortage: &&Shortage| {
+            shortage.member == request.target
+                && now >= self.start + shortage.at_ns
+                && now < self.start + shortage.until_ns
+        };
+        let shortage = self.faults.shortages.iter().find(is_now)?;
+        (request.operation == Operation::Write).then_some(shortage.errno)
     }
 
     fn is_dead(&self, member: usize) -> bool {
@@ -164,6 +200,11 @@ impl FaultyEngine {
         if self.is_dead(request.target) {
             self.struck("member dies");
             self.doomed.push((token, Doom::Error(ENXIO)));
+            return self.answer(request);
+        }
+        if let Some(errno) = self.shortage(&request) {
+            self.struck("kernel cannot take a write");
+            self.doomed.push((token, Doom::Error(errno)));
             return self.answer(request);
         }
         match self.strike(&request) {
@@ -270,12 +311,16 @@ impl FaultyEngine {
         }
     }
 
-    fn hand_over(&self, mut completion: Completion, completions: &mut Vec<Completion>) {
+    fn hand_over(&mut self, mut completion: Completion, completions: &mut Vec<Completion>) {
         completion.completed_at = self.clock.now();
+        self.in_flight -= 1;
         let wanted = completion.request.vectors.len_bytes();
         let is_ok = completion.error.is_none() && completion.bytes == wanted;
         let mut history = self.watch.history.borrow_mut();
-        history.completed(&completion.request, is_ok);
+        match completion.error {
+            Some(errno) if is_kernels_own(errno) => history.refused(&completion.request),
+            _ => history.completed(&completion.request, is_ok),
+        }
         completions.push(completion);
     }
 
@@ -332,7 +377,14 @@ impl Engine for FaultyEngine {
     }
 
     fn submit(&mut self, request: Request) {
+        let standing = self.board.read();
+        self.watch.history.borrow_mut().note_given_up(&standing);
         self.watch.history.borrow_mut().submitted(&request);
+        self.in_flight += 1;
+        if let Some(until) = self.is_silent_until(request.target) {
+            self.struck("member is silent");
+            return self.late_requests.push((until, request));
+        }
         match self.delay() {
             Some(delay_ns) => {
                 self.struck("request is late");
@@ -368,6 +420,11 @@ impl Engine for FaultyEngine {
             let next = next.max(self.clock.now());
             self.inner.wait(Until::CompletionOr(next), &mut fresh)?;
             for completion in std::mem::take(&mut fresh) {
+                if let Some(until) = self.is_silent_until(completion.request.target) {
+                    self.struck("member is silent");
+                    self.late_completions.push((until, completion));
+                    continue;
+                }
                 match self.delay() {
                     Some(delay_ns) => {
                         self.struck("completion is late");
@@ -388,5 +445,11 @@ impl Engine for FaultyEngine {
 
     fn waker(&self) -> Waker {
         self.inner.waker()
+    }
+}
+
+impl Drop for FaultyEngine {
+    fn drop(&mut self) {
+        self.watch.kept.set(self.in_flight);
     }
 }

@@ -10,7 +10,7 @@ use sustain_record::format::{
     BLOCK_BYTES, CONTROL_STREAM, Descriptor, GapReason, Geometry, Kind, PIECE_BYTES, Place,
     Position, is_sealed, marks_are_whole, marks_range, payload_range, verify_payload,
 };
-use sustain_record::recorder::{Standing, UNFLUSHED_SLOTS_MAX};
+use sustain_record::recorder::{MemberState, Standing, UNFLUSHED_SLOTS_MAX};
 use uuid::Uuid;
 
 use crate::inlet::{Facts, StreamFacts};
@@ -56,8 +56,10 @@ pub struct Recorded {
     covered: Vec<Covered>,
     positions: Vec<Position>,
     facts: Facts,
-    /// Members that failed a request.
+    /// Members that failed a request, or were given up.
     pub failed: HashSet<usize>,
+    /// Members that were given up: what was on its way to them is lost with them.
+    given_up: HashSet<usize>,
     /// Bytes that were given up though no member had lost them.
     pub given_up_bytes: u64,
     /// What it said at its end, if it came to one.
@@ -131,6 +133,7 @@ impl History {
             positions: vec![Position::default(); count],
             facts,
             failed: HashSet::new(),
+            given_up: HashSet::new(),
             given_up_bytes: 0,
             result: None,
         });
@@ -140,6 +143,11 @@ impl History {
     pub fn end(&mut self, result: Option<(Standing, Ending)>) {
         let recording = self.recordings.last_mut().unwrap();
         recording.streams = recording.facts.borrow().clone();
+        if let Some((standing, _)) = &result {
+            let members = standing.members.iter().enumerate();
+            let failed = members.filter(|(_, member)| member.state == MemberState::Failed);
+            recording.failed.extend(failed.map(|(index, _)| index));
+        }
         recording.result = result;
     }
 
@@ -176,6 +184,24 @@ impl History {
             );
         }
         self.believed.insert(request.token, (member, is_data));
+    }
+
+    /// What the board says of members, before a request leaves.
+    pub fn note_given_up(&mut self, standing: &Standing) {
+        let recording = self.recordings.last_mut().unwrap();
+        for (index, member) in standing.members.iter().enumerate() {
+            let error = member.error.as_deref().unwrap_or_default();
+            if error.contains("was given up") {
+                recording.given_up.insert(index);
+            }
+        }
+    }
+
+    /// A write comes back untried: it may come again.
+    pub fn refused(&mut self, request: &Request) {
+        self.events += 1;
+        self.believed.remove(&request.token);
+        self.in_flight.remove(&request.token).unwrap();
     }
 
     /// A request comes back to the recorder.
@@ -286,6 +312,16 @@ impl History {
             &descriptor,
             &bytes[marks_range(&descriptor)]
         ));
+        let current = self.recordings.len() - 1;
+        let is_again = |append: &Append| {
+            append.recording == current
+                && append.member == request.target
+                && append.sequence == descriptor.sequence
+                && append.place == descriptor.place
+        };
+        if let Some(again) = self.appends.iter().rposition(is_again) {
+            return again;
+        }
         self.check_order(request.target, &descriptor);
         self.check_room(request.target, &descriptor);
         self.check_positions(&descriptor);
@@ -294,7 +330,11 @@ impl History {
         let gap = descriptor
             .gap
             .map(|gap| (payload.start - gap.bytes..payload.start, gap.reason));
-        if let Some((range, GapReason::NotWritten)) = &gap {
+        let is_first = |append: &Append| append.recording != current || append.gap != gap;
+        if let Some((range, GapReason::NotWritten)) = &gap
+            // A slow member's account is told once more on another one.
+            && self.appends.iter().all(is_first)
+        {
             self.check_given_up(descriptor.stream, range.clone());
         }
         self.appends.push(Append {
@@ -468,9 +508,9 @@ impl History {
         for append in self.appends.iter().filter(|append| {
             append.recording == current
                 && append.stream == stream
-                && append.completed_at.is_some()
                 && append.durable_at.is_none()
-                && recording.failed.contains(&append.member)
+                && ((append.completed_at.is_some() && recording.failed.contains(&append.member))
+                    || recording.given_up.contains(&append.member))
         }) {
             let gap = append
                 .gap

@@ -136,9 +136,9 @@ impl TimetableInlet {
         Rc::clone(&self.facts)
     }
 
-    /// Whether every buffer has come back.
-    pub fn has_all_buffers(&self) -> bool {
-        self.free == self.buffers
+    /// How many buffers have not come back.
+    pub fn missing_buffers(&self) -> usize {
+        self.buffers - self.free
     }
 
     fn take_buffer(&mut self) -> Option<Buffer> {
@@ -358,9 +358,12 @@ impl Inlet for TimetableInlet {
         Polled::Nothing(self.next_at(now))
     }
 
-    fn give_back(&mut self, memory: Memory) {
-        let Memory::Lent(buffer) = memory else {
-            panic!("only lent memory was given");
+    fn give_back(&mut self, _stream: u16, memory: Memory) {
+        let buffer = match memory {
+            Memory::Lent(buffer) => buffer,
+            // The recorder's own, for an append that it had to send elsewhere.
+            Memory::Copied(_) => return,
+            other => panic!("only lent memory was given, and not {other:?}"),
         };
         self.free += 1;
         assert!(self.free <= self.buffers, "more comes back than was lent");

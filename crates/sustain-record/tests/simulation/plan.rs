@@ -1,7 +1,7 @@
 //! What a seed fixes: the store, its disks, the recordings on it and all that goes wrong.
 
 use sustain_disk::driver::Ending;
-use sustain_record::recorder::{Durability, Window};
+use sustain_record::recorder::{Durability, Patience, Window};
 
 use crate::draw::Draw;
 
@@ -9,6 +9,9 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 pub const SECOND_NS: u64 = 1_000_000_000;
 const EIO: i32 = 5;
+const EAGAIN: i32 = 11;
+const ENOMEM: i32 = 12;
+const EFAULT: i32 = 14;
 const ENOSPC: i32 = 28;
 
 /// All of one run.
@@ -43,6 +46,7 @@ pub struct RecordingPlan {
     pub ring: bool,
     pub durability: Durability,
     pub window: Window,
+    pub patience: Patience,
     pub append_bytes: usize,
     pub buffers: usize,
     pub drops: bool,
@@ -82,6 +86,26 @@ pub struct Faults {
     pub strikes: Vec<Strike>,
     /// Members that are gone from a time on.
     pub deaths: Vec<(usize, u64)>,
+    pub silences: Vec<Silence>,
+    pub shortages: Vec<Shortage>,
+}
+
+/// A member that returns no request from a time on.
+#[derive(Debug, Clone, Copy)]
+pub struct Silence {
+    pub member: usize,
+    pub at_ns: u64,
+    /// When all that it has kept returns; never, if none.
+    pub until_ns: Option<u64>,
+}
+
+/// For a time the kernel takes no write to a member, which has no part in that.
+#[derive(Debug, Clone, Copy)]
+pub struct Shortage {
+    pub member: usize,
+    pub at_ns: u64,
+    pub until_ns: u64,
+    pub errno: i32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,6 +187,14 @@ impl Plan {
             let recording = recording(draw, &plan, ring, quiet, is_last, recordings);
             plan.recordings.push(recording);
         }
+        if !quiet {
+            // Draws of its own leave those of older seeds as they were.
+            let mut draw = Draw::new(seed ^ 0x5117_0000_0000_0000);
+            for recording in &mut plan.recordings {
+                silence(&mut draw, count as u64, recording);
+                shortage(&mut draw, count as u64, recording);
+            }
+        }
         plan.afterwards = Afterwards {
             flips: if !quiet && draw.chance(250) {
                 draw.between(1, 6)
@@ -241,6 +273,7 @@ fn recording(
             depth: draw.between(1, 8) as u32,
             time_ns: draw.pick(&[1_000_000, 100_000_000, 100_000_000]),
         },
+        patience: Patience::default(),
         append_bytes: append_bytes as usize,
         buffers: draw.between(1, 24) as usize,
         drops: draw.chance(400),
@@ -367,5 +400,47 @@ fn faults(draw: &mut Draw, plan: &Plan, length_ns: u64, writes: u64) -> Faults {
         delays,
         strikes,
         deaths,
+        ..Faults::default()
     }
+}
+
+/// Members that do not answer, for a while or for ever, and how long they are waited for.
+fn silence(draw: &mut Draw, count: u64, recording: &mut RecordingPlan) {
+    let length_ns = recording.length_ns as f64;
+    if draw.chance(600) {
+        let slow_after_ns = draw.magnitude(length_ns / 50.0, length_ns) as u64;
+        let slow_after_ns = slow_after_ns.clamp(2_000_000, 5 * SECOND_NS);
+        recording.patience = Patience {
+            slow_after_ns,
+            given_up_after_ns: slow_after_ns * draw.between(1, 6),
+        };
+    }
+    if !draw.chance(250) {
+        return;
+    }
+    for _ in 0..draw.between(1, 2) {
+        let at_ns = draw.below(recording.length_ns + recording.length_ns / 4 + 1);
+        let for_ns = draw.magnitude(1e6, length_ns * 2.0) as u64;
+        recording.faults.silences.push(Silence {
+            member: draw.below(count) as usize,
+            at_ns,
+            until_ns: draw.chance(600).then(|| at_ns + for_ns),
+        });
+    }
+    // When no member is left that answers, a source that waits does so until the user ends it.
+    recording.stop_at_ns.get_or_insert(recording.length_ns * 4);
+}
+
+/// Writes that the kernel cannot take for a while.
+fn shortage(draw: &mut Draw, count: u64, recording: &mut RecordingPlan) {
+    if !draw.chance(120) {
+        return;
+    }
+    let at_ns = draw.below(recording.length_ns + 1);
+    recording.faults.shortages.push(Shortage {
+        member: draw.below(count) as usize,
+        at_ns,
+        until_ns: at_ns + draw.magnitude(1e5, 5e9) as u64,
+        errno: draw.pick(&[EAGAIN, ENOMEM, EFAULT]),
+    });
 }

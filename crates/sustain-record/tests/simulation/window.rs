@@ -1,7 +1,7 @@
 //! How much a power cut may take: what is not durable yet is bounded in time and in bytes.
 
 use sustain_disk::driver::Ending;
-use sustain_record::recorder::{Durability, Window};
+use sustain_record::recorder::{Durability, Patience, Window};
 
 use crate::bench::Bench;
 use crate::engine::Fate;
@@ -36,6 +36,7 @@ fn plan(stream_bytes_per_s: u64, length_ns: u64, durability: Durability) -> Plan
             depth: 4,
             time_ns: SECOND_NS / 10,
         },
+        patience: Patience::default(),
         append_bytes: 256 << 10,
         buffers: 16,
         drops: false,

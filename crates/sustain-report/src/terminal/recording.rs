@@ -194,7 +194,8 @@ fn line(standing: &Standing, rates: &RecordRates, full_in_s: Option<f64>) -> Str
         line.push_str(&format!("  full in {}", stretch(left_s)));
     }
     for member in &standing.members {
-        if matches!(member.state, MemberState::Failed | MemberState::Full) {
+        let is_well = matches!(member.state, MemberState::Active | MemberState::Closed);
+        if !is_well {
             line.push_str(&format!("  {} {}", member.name, member.state.name()));
         }
     }

@@ -175,6 +175,66 @@ fn short_requests_do_not_drift() {
     assert_close(load.bytes[0] as f64, 3.3e9, 2e-6);
 }
 
+/// Four disks of 100 MB/s whose requests one processor serves, 0.5 ms each.
+fn one_processor() -> Machine {
+    let mut text = "[limit.bus]\nrate = \"300MB/s\"\nrequest = \"500us\"\n".to_owned();
+    for name in ["a", "b", "c", "d"] {
+        text += &format!(
+            "[[disk]]\nname = \"{name}\"\ncapacity = \"1GB\"\nread = \"100MB/s\"\n\
+             through = [\"bus\"]\n"
+        );
+    }
+    Machine::new(&parsed(&text), 1)
+}
+
+#[test]
+fn who_serves_the_requests_of_all_disks_bounds_their_number() {
+    let mut machine = one_processor();
+    let mut completions = Vec::new();
+    // One disk alone hides 0.5 ms behind 50 kB, which take as long.
+    for number in 0..100 {
+        machine.submit(0, request(0, Write, number * 50_000, 50_000));
+    }
+    machine.advance(S, &mut completions);
+    assert_eq!(completions.last().unwrap().time_ns, 500_000 + 100 * 500_000);
+    completions.clear();
+    // Four disks are served 2000 requests a second together, as few as one alone.
+    for number in 0..100 {
+        for disk in 0..4 {
+            machine.submit(S, request(disk, Write, number * 50_000, 50_000));
+        }
+    }
+    machine.advance(3 * S, &mut completions);
+    assert_eq!(completions.len(), 400);
+    let last_ns = completions.last().unwrap().time_ns - S;
+    assert_eq!(last_ns, 400 * 500_000 + 500_000);
+    completions.clear();
+    // Large ones hide it: the bus is the limit.
+    for number in 0..30 {
+        for disk in 0..4 {
+            machine.submit(4 * S, request(disk, Write, number * MB, MB));
+        }
+    }
+    machine.advance(9 * S, &mut completions);
+    let last_ns = completions.last().unwrap().time_ns - 4 * S;
+    assert!((400 * MS..403 * MS).contains(&last_ns), "{last_ns}");
+}
+
+#[test]
+fn what_was_waiting_to_be_served_is_forgotten_with_the_power() {
+    let mut machine = one_processor();
+    let mut completions = Vec::new();
+    for number in 0..100 {
+        machine.submit(0, request(0, Write, number * 50_000, 50_000));
+    }
+    machine.advance(MS, &mut completions);
+    machine.cut_power();
+    completions.clear();
+    machine.submit(MS, request(1, Write, 0, 50_000));
+    machine.advance(S, &mut completions);
+    assert_eq!(completions[0].time_ns, MS + MS);
+}
+
 #[test]
 fn request_cost_shows_at_depth_1_and_hides_in_a_queue() {
     let mut disk = DiskDescription::new("d", 1_000 * MB, 100e6, 100e6);

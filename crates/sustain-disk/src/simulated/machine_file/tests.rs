@@ -225,6 +225,20 @@ fn a_limit_says_how_it_is_shared() {
 }
 
 #[test]
+fn a_limit_says_what_a_request_costs_there() {
+    let text = |key: &str| {
+        format!(
+            "[[disk]]\nname = \"a\"\ncapacity = \"1GB\"\nread = \"1MB/s\"\nthrough = [\"p\"]\n\
+             [limit.p]\nrate = \"1MB/s\"\n{key}"
+        )
+    };
+    let request_ns = |key: &str| parse(&text(key)).unwrap().limits[0].request_ns;
+    assert_eq!(request_ns(""), 0);
+    assert_eq!(request_ns("request = \"368us\"\n"), 368_000);
+    assert!(message(&text("request = \"fast\"\n")).contains("request"));
+}
+
+#[test]
 fn what_is_without_effect_is_said() {
     let file = parse(
         "[[disk]]\nname='a'\ncapacity='1GB'\nread='5MB/s'\nzones=4\ncache_rate='5MB/s'\n\

@@ -13,7 +13,17 @@ use crate::recorder::inlet::{Inlet, Polled};
 use crate::recorder::ledger::Stretch;
 use crate::recorder::member::{Member, MemberState, Unflushed};
 use crate::recorder::scatter::{Candidate, choose};
-use crate::recorder::write;
+use crate::recorder::write::{self, PayloadView};
+
+/// An append whose write is over.
+pub(super) struct Written {
+    pub(super) filled: Filled,
+    pub(super) place: Place,
+    pub(super) sequence: u64,
+    /// Whether nothing else answers for its bytes.
+    pub(super) is_sole: bool,
+    pub(super) has_failed: bool,
+}
 
 impl<I: Inlet> RecordFeed<I> {
     /// The next append of this member, if one is for it.
@@ -21,9 +31,12 @@ impl<I: Inlet> RecordFeed<I> {
         if let Some(request) = self.account(queue, now) {
             return Some(request);
         }
+        self.drop_what_is_done();
         let bytes = self.pending.front()?.append_bytes();
+        // One that does not answer is given nothing, unless there is no other.
+        let takes_slow = !self.members.iter().any(|member| member.is_ready_for(bytes));
         let candidates = self.members.iter().map(|member| {
-            let candidate = member.candidate(bytes);
+            let candidate = member.candidate(bytes, takes_slow);
             let is_open = candidate.is_open && self.may_append(member);
             Candidate {
                 is_open,
@@ -47,6 +60,19 @@ impl<I: Inlet> RecordFeed<I> {
         }
     }
 
+    /// A copy waits for its turn; meanwhile its append may be on the medium for good.
+    fn drop_what_is_done(&mut self) {
+        let ledgers = &self.ledgers;
+        let is_done =
+            |first: &Filled| ledgers[usize::from(first.stream)].has_for_good(first.start_bytes());
+        while self.pending.front().is_some_and(is_done) {
+            let first = self.pending.pop_front();
+            if let Some((stream, memory)) = first.and_then(|one| Some((one.stream, one.memory?))) {
+                self.inlet.give_back(stream, memory);
+            }
+        }
+    }
+
     /// Ends the recording when no member can ever take an append of `bytes`.
     fn check_room(&mut self, bytes: u32, now: Timestamp) {
         let has_hope = |member: &Member| {
@@ -66,7 +92,8 @@ impl<I: Inlet> RecordFeed<I> {
             Ending::Full
         };
         self.ending = None;
-        self.end(ending);
+        self.is_out_of_room = true;
+        self.end(ending, now);
         while let Some(filled) = self.pending.pop_front() {
             self.give_up(filled);
         }
@@ -76,7 +103,7 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// What comes in when the recording has ended was accepted before: it is lost.
     pub(super) fn give_up_late(&mut self, now: Timestamp) {
-        while !self.is_inlet_empty && matches!(self.ending, Some(Ending::Full | Ending::Error)) {
+        while !self.is_inlet_empty && self.is_out_of_room {
             match self.inlet.poll(now) {
                 Polled::Append(filled) => self.give_up(filled),
                 Polled::Nothing(at) => {
@@ -93,6 +120,10 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// The account of a gap, onto any member that has room for it.
     fn account(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
+        let ledgers = &self.ledgers;
+        self.accounts.retain(|account| {
+            !ledgers[usize::from(account.stream)].has_for_good(account.start_bytes())
+        });
         // Of others, data of their streams that comes before them still waits.
         let is_next = |account: &Filled| {
             let ledger = &self.ledgers[usize::from(account.stream)];
@@ -180,42 +211,51 @@ impl<I: Inlet> RecordFeed<I> {
         // In case it must go to another member.
         filled.checksums = descriptor.checksums;
         self.data_in_flight += 1;
-        let token = self.enter(Flight::Data {
+        let data = Flight::Data {
+            payload: PayloadView::of(&vectors, filled.payload_bytes),
             filled,
             place,
             sequence,
-        });
-        Request {
-            target: queue,
+            is_sole: true,
+        };
+        let request = Request {
             operation: Operation::Write,
             offset_bytes: member_offset(&self.members[queue], place),
             vectors,
             durable: self.setup.durability.each,
-            due_at: None,
-            token,
-        }
+            ..Request::flush(queue)
+        };
+        self.enter(request, data, now)
     }
 
     /// An append's write is over.
-    pub(super) fn landed(
-        &mut self,
-        queue: usize,
-        mut filled: Filled,
-        place: Place,
-        sequence: u64,
-        completion: Completion,
-    ) {
+    pub(super) fn landed(&mut self, queue: usize, written: Written, completion: Completion) {
+        let Written {
+            mut filled,
+            place,
+            sequence,
+            mut is_sole,
+            has_failed,
+        } = written;
         self.data_in_flight -= 1;
         let bytes = filled.append_bytes();
         self.members[queue].landed(place, bytes);
+        if !is_sole && !has_failed && self.members[queue].works() {
+            is_sole = self.take_back_copy(&filled);
+        }
+        if is_sole {
+            let now = completion.completed_at;
+            self.end_waits_since = self.end_waits_since.max(now);
+        }
         let memory = write::take_apart(completion.request.vectors, filled.payload_bytes == 0);
-        if !self.members[queue].works() {
+        if has_failed || !self.members[queue].works() {
+            self.members[queue].not_written(sequence);
             filled.memory = memory;
-            self.send_elsewhere(filled);
+            self.not_landed(queue, filled, is_sole);
             return;
         }
         if let Some(memory) = memory {
-            self.give_back(memory);
+            self.give_back(filled.stream, memory);
         }
         let (submitted_at, now) = (completion.submitted_at, completion.completed_at);
         let start_ns = self.setup.start;
@@ -227,11 +267,13 @@ impl<I: Inlet> RecordFeed<I> {
             u64::from(bytes),
         );
         member.written_bytes += u64::from(filled.payload_bytes);
-        self.written_latency[stream].record(
-            now.since_ns(filled.accepted_at),
-            now.since_ns(start_ns),
-            filled.stream_offset_bytes,
-        );
+        if is_sole {
+            self.written_latency[stream].record(
+                now.since_ns(filled.accepted_at),
+                now.since_ns(start_ns),
+                filled.stream_offset_bytes,
+            );
+        }
         if self.setup.durability.each {
             self.members[queue].made_durable(sequence);
             self.durable(stream, filled.start_bytes(), filled.begun_at, now);
@@ -249,19 +291,38 @@ impl<I: Inlet> RecordFeed<I> {
             begun_at: filled.begun_at,
             sequence,
             slot_serial: place.slot_serial,
+            is_sole,
         };
         self.members[queue].wrote(one, bytes, now);
     }
 
+    /// An append is not on its member: that has failed, or the kernel could not write it.
+    fn not_landed(&mut self, queue: usize, mut filled: Filled, is_sole: bool) {
+        if !is_sole {
+            if let Some(memory) = filled.memory.take() {
+                self.give_back(filled.stream, memory);
+            }
+        } else if self.members[queue].works() && filled.payload_bytes > 0 {
+            // No other member would fare better.
+            self.give_up(filled);
+        } else {
+            self.send_elsewhere(filled);
+        }
+    }
+
     /// Its member has failed, but it is still in memory.
-    fn send_elsewhere(&mut self, filled: Filled) {
-        if filled.payload_bytes == 0 {
+    fn send_elsewhere(&mut self, mut filled: Filled) {
+        if self.has_other(filled.stream, filled.start_bytes()) {
+            if let Some(memory) = filled.memory.take() {
+                self.give_back(filled.stream, memory);
+            }
+        } else if filled.payload_bytes == 0 {
             let mut account = filled;
             if let Some(memory) = account.memory.take() {
-                self.give_back(memory);
+                self.give_back(account.stream, memory);
             }
             self.accounts.push_front(account);
-        } else if matches!(self.ending, Some(Ending::Full | Ending::Error)) {
+        } else if self.is_out_of_room {
             self.give_up(filled);
         } else {
             self.pending.push_front(filled);
@@ -277,7 +338,9 @@ impl<I: Inlet> RecordFeed<I> {
         now: Timestamp,
     ) {
         let watermark_bytes = self.ledgers[stream].watermark_bytes();
-        self.ledgers[stream].durable(start_bytes);
+        if !self.ledgers[stream].durable(start_bytes) {
+            return;
+        }
         self.durable_latency[stream].record(
             now.since_ns(begun_at),
             now.since_ns(self.setup.start),
@@ -288,7 +351,10 @@ impl<I: Inlet> RecordFeed<I> {
     /// Turns an append that no member takes into a gap.
     pub(super) fn give_up(&mut self, mut filled: Filled) {
         if let Some(memory) = filled.memory.take() {
-            self.give_back(memory);
+            self.give_back(filled.stream, memory);
+        }
+        if self.has_other(filled.stream, filled.start_bytes()) {
+            return;
         }
         let stream = usize::from(filled.stream);
         let next_offset_bytes = self.ledgers[stream].next_offset_bytes();
@@ -308,6 +374,9 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// What was written on a member that failed before its flush may be gone.
     pub(super) fn lose_written(&mut self, one: Unflushed) {
+        if !one.is_sole || self.has_other(one.stream, one.start_bytes) {
+            return;
+        }
         let bytes = one.end_bytes - one.start_bytes;
         self.ledgers[usize::from(one.stream)].lose(u64::from(one.payload_bytes));
         self.accounts.push_back(Filled {

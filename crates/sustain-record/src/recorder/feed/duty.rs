@@ -26,11 +26,7 @@ impl<I: Inlet> RecordFeed<I> {
         }
         if self.is_flush_due(queue, now) {
             self.members[queue].begin_flush();
-            let token = self.enter(Flight::Flush);
-            return Some(Request {
-                token,
-                ..Request::flush(queue)
-            });
+            return Some(self.enter(Request::flush(queue), Flight::Flush, now));
         }
         if self.is_end_due(queue) {
             let note = self.end_note();
@@ -158,21 +154,20 @@ impl<I: Inlet> RecordFeed<I> {
         self.members[queue].marking = Some(kind);
         let memory = write::with_payload(buffer, note);
         let vectors = write::compose(memory, &descriptor, &[]);
-        let token = self.enter(Flight::Mark {
-            kind,
-            place,
-            bytes,
-            sequence,
-        });
-        Some(Request {
-            target: queue,
+        let request = Request {
             operation: Operation::Write,
             offset_bytes: member_offset(&self.members[queue], place),
             vectors,
             durable: true,
-            due_at: None,
-            token,
-        })
+            ..Request::flush(queue)
+        };
+        let mark = Flight::Mark {
+            kind,
+            place,
+            bytes,
+            sequence,
+        };
+        Some(self.enter(request, mark, now))
     }
 
     /// A descriptor with what all of them have in common.

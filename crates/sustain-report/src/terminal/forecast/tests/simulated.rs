@@ -15,8 +15,8 @@ use sustain_disk::simulated::{Machine, MachineFile};
 use sustain_disk::target::{Direction, Target, TargetKind};
 use sustain_host::Roots;
 use sustain_record::recorder::{
-    Durability, Filling, Inlet, LimitedBy, MemberSetup, Memory, Polled, RecordFeed, RecordSetup,
-    Standing, StreamSetup, Window,
+    Durability, Filling, Inlet, LimitedBy, MemberSetup, Memory, Patience, Polled, RecordFeed,
+    RecordSetup, Standing, StreamSetup, Window,
 };
 use sustain_record::store::{Mode, Store, create_simulated};
 use sustain_session::SimulatedDisk;
@@ -93,7 +93,7 @@ impl Inlet for Endless {
         }
     }
 
-    fn give_back(&mut self, memory: Memory) {
+    fn give_back(&mut self, _stream: u16, memory: Memory) {
         if let Memory::Lent(buffer) = memory {
             self.pool.give(buffer);
         }
@@ -146,6 +146,7 @@ fn recorded(zones: u32, rate_bytes_per_s: Option<f64>) -> Vec<Standing> {
             depth: DEPTH,
             time_ns: 100_000_000,
         },
+        patience: Patience::default(),
         wall: WallClock::fixed(start, 0),
         start,
         tool: "test".to_owned(),

@@ -1,0 +1,276 @@
+//! Members that keep their requests for long, or for ever. What is under way on such a member is
+//! written to another one as well, from where it lies in memory, and nothing new is given to it until
+//! all of that has returned. The end waits for it, but not for ever.
+//!
+//! So an append may lie on two members. One of the two is *sole*: it answers for the bytes, and
+//! they are lost only with it. The other one may take its place.
+
+use sustain_disk::clock::Timestamp;
+
+use super::{Flight, Flying, RecordFeed};
+use crate::recorder::filled::Filled;
+use crate::recorder::inlet::Inlet;
+use crate::recorder::member::{MemberState, Unflushed};
+
+/// A member is slow when a request on it has been under way for so long: longer than a disk takes
+/// to spin up its heads again, or to go once through its own attempts at a bad sector.
+const SLOW_AFTER_NS: u64 = 5_000_000_000;
+/// At the end, a slow member is given up when nothing has come nearer to the end for so long.
+const GIVEN_UP_AFTER_NS: u64 = 30_000_000_000;
+
+/// How long members are waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// A member is slow when a request on it has been under way for so long: what is there is
+    /// written elsewhere, too.
+    pub slow_after_ns: u64,
+    /// When the sources have ended, a slow member is given up after so long without any progress.
+    pub given_up_after_ns: u64,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience {
+            slow_after_ns: SLOW_AFTER_NS,
+            given_up_after_ns: GIVEN_UP_AFTER_NS,
+        }
+    }
+}
+
+impl<I: Inlet> RecordFeed<I> {
+    /// Looks after members that do not answer.
+    pub(super) fn watch(&mut self, now: Timestamp) {
+        if now < self.watch_at {
+            return;
+        }
+        // Often enough for any patience, and nothing beside the rest of the work.
+        self.watch_at = now + self.setup.patience.slow_after_ns.min(super::LOOK_NS * 2) / 4;
+        for queue in 0..self.members.len() {
+            // One that has failed may still keep requests.
+            if !self.members[queue].may_return() {
+                continue;
+            }
+            let waited_ns = self.waited_ns(queue, now);
+            let slow_ns = waited_ns.filter(|ns| *ns >= self.setup.patience.slow_after_ns);
+            let member = &mut self.members[queue];
+            self.has_changed |= member.is_slow != slow_ns.is_some();
+            member.note_slow(slow_ns);
+            if member.is_slow {
+                self.copy_elsewhere(queue, now);
+            }
+        }
+        let ends = self.ending.is_some();
+        let waited_ns = now.since_ns(self.end_waits_since);
+        if ends && waited_ns >= self.setup.patience.given_up_after_ns {
+            self.give_up_slow(now);
+        }
+    }
+
+    /// How long the oldest of a member's requests has been under way.
+    fn waited_ns(&self, queue: usize, now: Timestamp) -> Option<u64> {
+        let of_queue = self.in_flight.values().filter(|one| one.queue == queue);
+        let oldest = of_queue.map(|one| one.last_at).min()?;
+        Some(now.since_ns(oldest))
+    }
+
+    /// What has been under way for long on this member goes to another one, too, if one has room.
+    fn copy_elsewhere(&mut self, queue: usize, now: Timestamp) {
+        let slow_after_ns = self.setup.patience.slow_after_ns;
+        let (members, ledgers) = (&self.members, &self.ledgers);
+        let (mut copies, mut accounts) = (Vec::new(), Vec::new());
+        for flying in self.in_flight.values_mut() {
+            let Flying {
+                last_at, flight, ..
+            } = flying;
+            let Flight::Data {
+                filled,
+                payload,
+                is_sole,
+                ..
+            } = flight
+            else {
+                continue;
+            };
+            let is_late = now.since_ns(*last_at) >= slow_after_ns;
+            let bytes = filled.append_bytes();
+            let has_room = members.iter().any(|member| member.is_ready_for(bytes));
+            if flying.queue != queue || !*is_sole || !is_late || !has_room {
+                continue;
+            }
+            let mut copy = filled.without_memory();
+            if ledgers[usize::from(copy.stream)].has_for_good(copy.start_bytes()) {
+                // It is itself a copy of what has come through since.
+            } else if copy.payload_bytes == 0 {
+                accounts.push(copy);
+            } else if let Ok(memory) = payload.copy(bytes) {
+                copy.memory = Some(memory);
+                copies.push(copy);
+            } else {
+                continue;
+            }
+            *is_sole = false;
+        }
+        self.has_changed |= !copies.is_empty() || !accounts.is_empty();
+        // In their order, before all that came later.
+        copies
+            .into_iter()
+            .rev()
+            .for_each(|copy| self.pending.push_front(copy));
+        accounts
+            .into_iter()
+            .rev()
+            .for_each(|copy| self.accounts.push_front(copy));
+    }
+
+    /// A late append has landed after all. Whether it answers for its bytes again: its copy is not on
+    /// its way yet, and is not wanted any more.
+    pub(super) fn take_back_copy(&mut self, original: &Filled) -> bool {
+        let start_bytes = original.start_bytes();
+        let is_copy =
+            |one: &Filled| one.stream == original.stream && one.start_bytes() == start_bytes;
+        let waiting = match original.payload_bytes {
+            0 => &mut self.accounts,
+            _ => &mut self.pending,
+        };
+        let index = waiting.iter().position(is_copy);
+        index.is_some_and(|index| waiting.remove(index).is_some())
+    }
+
+    /// Whether bytes that are lost in one place are in another one: durable, written or on their way.
+    /// That one answers for them from now on.
+    pub(super) fn has_other(&mut self, stream: u16, start_bytes: u64) -> bool {
+        let ledger = &self.ledgers[usize::from(stream)];
+        if ledger.has_for_good(start_bytes) {
+            return true;
+        }
+        let is_other = |one: &&mut Unflushed| {
+            one.stream == stream && one.start_bytes == start_bytes && !one.is_sole
+        };
+        for member in self.members.iter_mut().filter(|member| member.works()) {
+            let flushing = member.flushing.iter_mut().flatten();
+            let mut written = member.unflushed.iter_mut().chain(flushing);
+            if let Some(other) = written.find(is_other) {
+                other.is_sole = true;
+                return true;
+            }
+        }
+        for flying in self.in_flight.values_mut() {
+            if !self.members[flying.queue].works() {
+                continue;
+            }
+            if let Flight::Data {
+                filled, is_sole, ..
+            } = &mut flying.flight
+                && !*is_sole
+                && filled.stream == stream
+                && filled.start_bytes() == start_bytes
+            {
+                *is_sole = true;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The end has waited for long enough for members that do not answer.
+    fn give_up_slow(&mut self, now: Timestamp) {
+        let is_waited_for = |queue: &usize| {
+            let member = &self.members[*queue];
+            member.may_return() && member.is_slow
+        };
+        let slow: Vec<usize> = (0..self.members.len()).filter(is_waited_for).collect();
+        for queue in &slow {
+            self.members[*queue].state = MemberState::Failed;
+            self.members[*queue].is_given_up = true;
+        }
+        for queue in &slow {
+            if self.errors[*queue].is_none() {
+                self.errors[*queue] = Some(self.words_of_silence(*queue, now));
+            }
+        }
+        for queue in &slow {
+            self.give_up_member(*queue, now);
+        }
+        if !slow.is_empty() {
+            self.end_waits_since = now;
+            self.has_changed = true;
+            self.end_if_none_is_left(now);
+            self.show(now, true);
+        }
+    }
+
+    /// What is on its way to a member, or lies there and was not flushed, is waited for no longer.
+    fn give_up_member(&mut self, queue: usize, now: Timestamp) {
+        self.end_retries(queue, now);
+        let unflushed = std::mem::take(&mut self.members[queue].unflushed);
+        self.members[queue].unflushed_since = None;
+        let flushing = self.members[queue].flushing.take();
+        self.members[queue].marking = None;
+        let mut lost = Vec::new();
+        for flying in self.in_flight.values_mut() {
+            if flying.queue != queue {
+                continue;
+            }
+            let mut abandoned = Flight::Abandoned {
+                stream: 0,
+                is_own: true,
+            };
+            if let Flight::Data { filled, .. } = &flying.flight {
+                abandoned = Flight::Abandoned {
+                    stream: filled.stream,
+                    is_own: filled.payload_bytes == 0,
+                };
+            }
+            if let Flight::Data {
+                filled, is_sole, ..
+            } = std::mem::replace(&mut flying.flight, abandoned)
+            {
+                self.data_in_flight -= 1;
+                if is_sole {
+                    lost.push(filled);
+                }
+            }
+        }
+        for one in unflushed.into_iter().chain(flushing.into_iter().flatten()) {
+            self.lose_written(one);
+        }
+        for filled in lost {
+            if filled.payload_bytes == 0 {
+                self.accounts.push_front(filled);
+            } else {
+                self.give_up(filled);
+            }
+        }
+    }
+
+    /// Which member, since when, and what it holds.
+    fn words_of_silence(&self, queue: usize, now: Timestamp) -> String {
+        let name = &self.members[queue].setup.name;
+        let of_queue = || self.in_flight.values().filter(|one| one.queue == queue);
+        let Some(oldest) = of_queue().min_by_key(|one| one.last_at) else {
+            return format!("{name} did not answer");
+        };
+        let requests = of_queue().count();
+        let seconds = now.since_s(oldest.last_at);
+        let (operation, offset) = (oldest.operation, oldest.offset_bytes);
+        let only_there: u64 = of_queue()
+            .map(|one| match &one.flight {
+                Flight::Data { filled, .. } => {
+                    let ledger = &self.ledgers[usize::from(filled.stream)];
+                    let is_safe = ledger.has_for_good(filled.start_bytes());
+                    u64::from(filled.payload_bytes) * u64::from(!is_safe)
+                }
+                _ => 0,
+            })
+            .sum();
+        let held = match only_there {
+            0 => "all data among them is durable elsewhere".to_owned(),
+            bytes => format!("{bytes} bytes among them are durable nowhere else"),
+        };
+        format!(
+            "{operation} on {name} at byte {offset} has not returned for {seconds:.0} s, and {name} \
+             was given up: {requests} requests were under way on it, {held}. Look at the kernel log \
+             (dmesg) and its cable; until they return, the kernel keeps {name} locked"
+        )
+    }
+}

@@ -1,0 +1,449 @@
+//! Recordings in their own thread on engines that fail as no disk does: that panic, that cannot take
+//! memory, that never return a request. Nobody may wait for ever, and no byte may go unaccounted.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use sustain_disk::buffer::AlignedBytes;
+use sustain_disk::engine::{Completion, Engine, Operation, Request, Until, Waker};
+use sustain_disk::error::{Errno, Error};
+use sustain_host::Roots;
+use sustain_session::Stop;
+
+use super::*;
+use crate::format::{Mark, MarkKind};
+use crate::reading::part::Part;
+use crate::reading::scope::Scope;
+use crate::reading::stream::{Range, StreamReader};
+use crate::recorder::{Intake, IntakeSetup, MemberState, OnFull};
+use crate::source::framing::Framing;
+use crate::store::{CreatePlan, Mode, create};
+
+const EFAULT: i32 = 14;
+/// Longer than anything here takes: whoever waits so long waits for ever.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What an engine does with a request.
+type Fault = dyn FnMut(&Request) -> Answer + Send;
+
+enum Answer {
+    AsTheDisk,
+    Panics,
+    Fails(i32),
+    /// It comes back when this is set, if ever.
+    Keeps(Arc<AtomicBool>),
+}
+
+/// The engine of a recording, with faults.
+struct Faulty {
+    inner: Box<dyn Engine>,
+    fault: Box<Fault>,
+    failed: VecDeque<(Request, i32)>,
+    kept: Vec<(Request, Arc<AtomicBool>)>,
+}
+
+impl Engine for Faulty {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn describe(&self) -> String {
+        self.inner.describe()
+    }
+
+    fn submit(&mut self, request: Request) {
+        match (self.fault)(&request) {
+            Answer::AsTheDisk => self.inner.submit(request),
+            Answer::Panics => panic!("injected"),
+            Answer::Fails(errno) => self.failed.push_back((request, errno)),
+            Answer::Keeps(until) => self.kept.push((request, until)),
+        }
+    }
+
+    fn wait(&mut self, until: Until, completions: &mut Vec<Completion>) -> Result<(), Error> {
+        for (request, _) in self
+            .kept
+            .extract_if(.., |(_, until)| until.load(Ordering::SeqCst))
+        {
+            self.inner.submit(request);
+        }
+        let until = if self.failed.is_empty() {
+            until
+        } else {
+            Until::Now
+        };
+        self.inner.wait(until, completions)?;
+        for (request, errno) in self.failed.drain(..) {
+            let now = sustain_disk::clock::Clock::Real.now();
+            completions.push(Completion {
+                request,
+                submitted_at: now,
+                completed_at: now,
+                bytes: 0,
+                error: Some(Errno(errno)),
+            });
+        }
+        Ok(())
+    }
+
+    fn waker(&self) -> Waker {
+        self.inner.waker()
+    }
+}
+
+/// A store of files, gone with it.
+struct Place {
+    _directory: tempfile::TempDir,
+    members: Vec<String>,
+}
+
+impl Place {
+    fn new(members: usize, slot_bytes: u32) -> Place {
+        // Not in memory: direct writes are to be tried.
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let name = |index| directory.path().join(format!("m{index}"));
+        let members: Vec<String> = (0..members)
+            .map(|index| name(index).display().to_string())
+            .collect();
+        for name in &members {
+            let file = std::fs::File::create(name).unwrap();
+            file.set_len(40 << 20).unwrap();
+        }
+        let plan = CreatePlan {
+            members: members.clone(),
+            size_bytes: None,
+            slot_bytes,
+            prewrite: false,
+            destroy: members.clone(),
+            dry_run: false,
+        };
+        create(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap();
+        Place {
+            _directory: directory,
+            members,
+        }
+    }
+
+    fn record(
+        &self,
+        streams: &[&str],
+        patience: Patience,
+        fault: impl FnMut(&Request) -> Answer + Send + 'static,
+    ) -> (Recorder, Vec<StreamWriter>) {
+        let store = Store::open(&self.members, Mode::Record, &Roots::default()).unwrap();
+        let options = RecordOptions {
+            buffer_bytes: 4 << 20,
+            append_bytes: 256 << 10,
+            patience,
+            ..RecordOptions::default()
+        };
+        let streams = streams.iter().map(|name| StreamSetup::plain(name));
+        Recorder::start_on(store, streams.collect(), options, move |job| {
+            let (inner, why) = job.engine()?;
+            let engine = Faulty {
+                inner,
+                fault: Box::new(fault),
+                failed: VecDeque::new(),
+                kept: Vec::new(),
+            };
+            Ok((Box::new(engine), why))
+        })
+        .unwrap()
+    }
+
+    /// How many bytes of the newest recording's first stream come back, all of them `fill`.
+    fn whole_bytes(&self, fill: u8) -> u64 {
+        let mut store = Store::open(&self.members, Mode::Read, &Roots::default()).unwrap();
+        let recordings = store.recordings().unwrap();
+        let newest = &recordings[0];
+        let scope = Scope::of(newest, &store.members, store.machines(), store.clock());
+        let reader = StreamReader::open(&scope, 0, &Range::All).unwrap();
+        let mut whole_bytes = 0;
+        for part in reader {
+            if let Part::Data { bytes, .. } = part.unwrap() {
+                assert!(bytes.iter().all(|byte| *byte == fill));
+                whole_bytes += bytes.len() as u64;
+            }
+        }
+        whole_bytes
+    }
+}
+
+/// Appends of data, by their size: starts and ends are smaller.
+fn is_data(request: &Request) -> bool {
+    request.operation == Operation::Write && request.vectors.len_bytes() > 64 << 10
+}
+
+/// Fills appends until so many bytes are offered, or nothing more is taken.
+fn fill(writer: &mut StreamWriter, bytes: u64) {
+    while writer.offered_bytes() < bytes {
+        let Some(mut filling) = writer.lend() else {
+            return;
+        };
+        let left = bytes - writer.offered_bytes();
+        let count = filling.room_bytes().min(left as usize);
+        filling.spare_mut()[..count].fill(7);
+        filling.take(count, &[], writer.now_ns());
+        writer.commit(filling);
+    }
+}
+
+#[test]
+fn after_a_panic_in_the_recorders_thread_nobody_waits_for_it() {
+    let place = Place::new(2, 1 << 20);
+    let mut writes = 0;
+    let (recorder, mut writers) = place.record(&["main"], Patience::default(), move |request| {
+        writes += u32::from(is_data(request));
+        match writes {
+            0..5 => Answer::AsTheDisk,
+            _ => Answer::Panics,
+        }
+    });
+    let board = recorder.board();
+    // Ends only when nothing is lent any more.
+    fill(&mut writers[0], u64::MAX);
+    assert!(writers[0].is_closed());
+    assert!(board.wait_for(|_| false, PATIENCE).is_over);
+    drop(writers);
+    let finish = std::panic::AssertUnwindSafe(|| recorder.finish());
+    assert!(std::panic::catch_unwind(finish).is_err(), "it tells of it");
+}
+
+#[test]
+fn a_source_that_panics_has_not_come_to_its_end() {
+    let place = Place::new(1, 1 << 20);
+    let (recorder, mut writers) =
+        place.record(&["main"], Patience::default(), |_| Answer::AsTheDisk);
+    let mut writer = writers.remove(0);
+    let source = std::thread::spawn(move || {
+        fill(&mut writer, 100_000);
+        panic!("injected");
+    });
+    assert!(source.join().is_err());
+    let recorded = recorder.finish().unwrap();
+    assert_eq!(recorded.ended, Ending::Error);
+    assert_eq!(recorded.standing.streams[0].durable_bytes, 100_000);
+    assert_eq!(recorded.standing.streams[0].gap_bytes, 0);
+}
+
+#[test]
+fn memory_that_cannot_be_written_from_is_copied_and_no_member_fails_for_it() {
+    let place = Place::new(2, 1 << 20);
+    // As the kernel has it of memory that it cannot pin, such as a device's.
+    let (recorder, mut writers) = place.record(&["main"], Patience::default(), |request| {
+        let vectors = request.vectors.as_slice();
+        let is_given = vectors.len() > 1 && vectors[1].buffer().is_foreign();
+        match is_given {
+            true => Answer::Fails(EFAULT),
+            false => Answer::AsTheDisk,
+        }
+    });
+    let mut main = writers.remove(0);
+    let mut addresses = Vec::new();
+    for _ in 0..20 {
+        let mut memory = AlignedBytes::new(300_001).unwrap();
+        memory.fill(7);
+        addresses.push(memory.as_ptr().addr());
+        main.give(Box::new(memory), &[], main.now_ns()).unwrap();
+    }
+    let all = |standing: &Standing| standing.streams[0].durable_bytes >= 20 * 300_001;
+    recorder.board().wait_for(all, PATIENCE);
+    let mut back: Vec<usize> = std::iter::from_fn(|| main.returned())
+        .map(|memory| memory.bytes().as_ptr().addr())
+        .collect();
+    back.sort_unstable();
+    addresses.sort_unstable();
+    assert_eq!(
+        back, addresses,
+        "the caller's memory comes back, and no copy"
+    );
+    drop(main);
+    let recorded = recorder.finish().unwrap();
+    assert_eq!(recorded.ended, Ending::Source);
+    assert_eq!(recorded.standing.streams[0].gap_bytes, 0);
+    let members = recorded.standing.members.iter();
+    assert!(members.clone().all(|member| member.error.is_none()));
+    assert_eq!(place.whole_bytes(7), 20 * 300_001);
+}
+
+#[test]
+fn each_stream_gets_its_own_memory_back() {
+    let place = Place::new(1, 1 << 20);
+    let (recorder, mut writers) = place.record(&["left", "right"], Patience::default(), |_| {
+        Answer::AsTheDisk
+    });
+    for (writer, length) in writers.iter_mut().zip([100_000, 200_000]) {
+        for _ in 0..4 {
+            let memory = AlignedBytes::new(length).unwrap();
+            writer.give(Box::new(memory), &[], writer.now_ns()).unwrap();
+        }
+    }
+    let all = |standing: &Standing| {
+        standing.streams[0].durable_bytes == 400_000 && standing.streams[1].durable_bytes == 800_000
+    };
+    recorder.board().wait_for(all, PATIENCE);
+    for (writer, length) in writers.iter().zip([100_000, 200_000]) {
+        let returned: Vec<usize> = std::iter::from_fn(|| writer.returned())
+            .map(|memory| memory.bytes().len())
+            .collect();
+        assert_eq!(returned, [length; 4]);
+    }
+    drop(writers);
+    recorder.finish().unwrap();
+}
+
+#[test]
+fn as_many_marks_as_are_taken_fit_into_a_slot_of_any_size() {
+    let mut slot_bytes = 64 << 10;
+    while slot_bytes <= 1 << 20 {
+        let place = Place::new(1, slot_bytes);
+        let (recorder, mut writers) =
+            place.record(&["main"], Patience::default(), |_| Answer::AsTheDisk);
+        let mut main = writers.remove(0);
+        let length = main.given_bytes_max();
+        let count = main.given_marks_max();
+        let mark = |index: usize| Mark {
+            // As far apart as they go, and each with a time: as long as marks are.
+            offset_bytes: (index * length / (count + 2)) as u64,
+            kind: MarkKind::EndAndBegin,
+            time_ns: Some(if index.is_multiple_of(2) { 0 } else { i64::MAX }),
+        };
+        let marks: Vec<Mark> = (0..count + 1).map(mark).collect();
+        let memory = || Box::new(AlignedBytes::new(length).unwrap());
+        for _ in 0..3 {
+            main.give(memory(), &marks[..count], main.now_ns()).unwrap();
+        }
+        let many: Vec<Mark> = (0..8 * count).map(|index| mark(index / 8)).collect();
+        let refused = main.give(memory(), &many, 0).unwrap_err();
+        assert!(refused.why.contains("too many at once"), "{}", refused.why);
+        drop(main);
+        let recorded = recorder.finish().unwrap();
+        assert_eq!(recorded.ended, Ending::Source, "slots of {slot_bytes}");
+        assert_eq!(recorded.standing.streams[0].gap_bytes, 0);
+        slot_bytes *= 2;
+    }
+}
+
+/// Long enough to be seen, and short beside the rest.
+const SHORT: Patience = Patience {
+    slow_after_ns: 50_000_000,
+    given_up_after_ns: 200_000_000,
+};
+
+#[test]
+fn a_member_that_never_returns_its_requests_holds_nobody_up() {
+    let place = Place::new(3, 1 << 20);
+    let mut writes = 0;
+    let never = Arc::new(AtomicBool::new(false));
+    let (recorder, mut writers) = place.record(&["main"], SHORT, move |request| {
+        writes += u32::from(is_data(request) && request.target == 1);
+        // From its third append on, flushes included.
+        match writes > 2 && request.target == 1 {
+            true => Answer::Keeps(Arc::clone(&never)),
+            false => Answer::AsTheDisk,
+        }
+    });
+    fill(&mut writers[0], 20 << 20);
+    drop(writers);
+    let recorded = recorder.finish().unwrap();
+    let members = &recorded.standing.members;
+    assert_eq!(members[1].state, MemberState::Failed);
+    let error = members[1].error.as_deref().unwrap();
+    assert!(error.contains("was given up"), "{error}");
+    assert_eq!(recorded.ended, Ending::Source);
+    let stream = &recorded.standing.streams[0];
+    assert_eq!(stream.offered_bytes, 20 << 20);
+    assert_eq!(
+        stream.durable_bytes,
+        20 << 20,
+        "all is durable, or its loss is"
+    );
+    // Only what was written on it and not flushed: the first two.
+    assert!(stream.gap_bytes <= 512 << 10, "{} bytes", stream.gap_bytes);
+}
+
+#[test]
+fn a_member_that_comes_back_is_used_again_and_named() {
+    let place = Place::new(2, 1 << 20);
+    let back = Arc::new(AtomicBool::new(false));
+    let until = Arc::clone(&back);
+    let (recorder, mut writers) = place.record(&["main"], SHORT, move |request| {
+        match request.target == 1 && is_data(request) && !until.load(Ordering::SeqCst) {
+            true => Answer::Keeps(Arc::clone(&until)),
+            false => Answer::AsTheDisk,
+        }
+    });
+    fill(&mut writers[0], 8 << 20);
+    let is_slow = |standing: &Standing| standing.members[1].state == MemberState::Slow;
+    recorder.board().wait_for(is_slow, PATIENCE);
+    // All that it keeps is on the other one by now, and durable.
+    let all = |standing: &Standing| standing.streams[0].durable_bytes == 8 << 20;
+    let standing = recorder.board().wait_for(all, PATIENCE);
+    assert_eq!(standing.members[1].bytes, 0);
+    back.store(true, Ordering::SeqCst);
+    recorder.board().wait_for(
+        |standing| standing.members[1].state == MemberState::Active,
+        PATIENCE,
+    );
+    let before = recorder.board().read().members[1].bytes;
+    fill(&mut writers[0], 28 << 20);
+    drop(writers);
+    let recorded = recorder.finish().unwrap();
+    assert!(recorded.standing.members[1].bytes > before, "used again");
+    assert_eq!(recorded.standing.members[1].error, None);
+    assert_eq!(recorded.slowness[1].times, 1);
+    assert_eq!(recorded.standing.streams[0].gap_bytes, 0);
+    assert_eq!(place.whole_bytes(7), 28 << 20);
+}
+
+#[test]
+fn the_users_wish_to_end_is_heard_while_no_member_returns_anything() {
+    let place = Place::new(2, 1 << 20);
+    let never = Arc::new(AtomicBool::new(false));
+    let (recorder, mut writers) = place.record(&["main"], SHORT, move |request| {
+        match request.operation == Operation::Write && is_data(request) {
+            true => Answer::Keeps(Arc::clone(&never)),
+            false => Answer::AsTheDisk,
+        }
+    });
+    let (source, sink) = rustix::pipe::pipe().unwrap();
+    let stop = Stop::default();
+    let setup = IntakeSetup {
+        framing: Framing::None,
+        on_full: OnFull::Block,
+        linger_ns: 500_000_000,
+        bytes_max: None,
+        deadline: None,
+        last_wait_ns: 100_000_000,
+        stop: stop.clone(),
+    };
+    let intake = Intake::new(writers.remove(0), setup);
+    let reading = std::thread::spawn(move || intake.read_all(&source));
+    // More than the buffer holds, until its reader has gone.
+    let writing = std::thread::spawn(move || while rustix::io::write(&sink, &[7; 4096]).is_ok() {});
+    let is_full = |standing: &Standing| {
+        standing.buffer_fill >= 1.0
+            && standing
+                .members
+                .iter()
+                .all(|one| one.state == MemberState::Slow)
+    };
+    assert!(is_full(&recorder.board().wait_for(is_full, PATIENCE)));
+    stop.interrupt();
+    let taken = reading.join().unwrap();
+    assert_eq!(taken.ending, Ending::Interrupted);
+    writing.join().unwrap();
+    let recorded = recorder.finish().unwrap();
+    let stream = &recorded.standing.streams[0];
+    assert_eq!(stream.offered_bytes, taken.offered_bytes);
+    assert_eq!(
+        stream.gap_bytes, stream.offered_bytes,
+        "no byte came through"
+    );
+    for member in &recorded.standing.members {
+        let error = member.error.as_deref().unwrap();
+        assert!(error.contains("durable nowhere else"), "{error}");
+    }
+}

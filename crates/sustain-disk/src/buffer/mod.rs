@@ -45,9 +45,11 @@ enum Memory {
     Foreign(Box<dyn StableBytes>),
 }
 
-// SAFETY: `pointer` is an address in memory that `memory` keeps. What `memory` holds may be sent,
-// and is reached only by whoever has the last of its Arcs: to take a foreign owner out, or to drop
-// it, which any thread may do with what is Send. Others only read the region it names.
+// SAFETY: through a shared Memory nobody reaches the foreign owner in it, which need not be Sync:
+// others only see that there is one, or read which region it is. Only whoever has the last Arc of it
+// takes the owner out, or drops it, which any thread may do with what is Send.
+unsafe impl Sync for Memory {}
+// SAFETY: `pointer` is an address in memory that `memory` keeps, and `memory` may be sent.
 unsafe impl Send for Buffer {}
 // SAFETY: through a shared Buffer the bytes can only be read, and nobody writes them meanwhile: an
 // own part of a region is written through `&mut` of a Buffer without views only, foreign memory not

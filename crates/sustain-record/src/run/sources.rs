@@ -171,10 +171,10 @@ fn prepare(name: &str, file: OwnedFd) -> Result<Source, RecordError> {
             // A smaller pipe only costs speed.
             let _ = fcntl_setpipe_size(&file, PIPE_BYTES);
         }
-        FileType::RegularFile | FileType::BlockDevice => {
-            if fcntl_getfl(&file).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK)) {
-                let _ = fcntl_setfl(&file, OFlags::empty());
-            }
+        FileType::RegularFile | FileType::BlockDevice
+            if fcntl_getfl(&file).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK)) =>
+        {
+            let _ = fcntl_setfl(&file, OFlags::empty());
         }
         _ => {}
     }

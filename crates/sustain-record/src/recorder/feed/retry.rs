@@ -60,7 +60,7 @@ impl<I: Inlet> RecordFeed<I> {
         flying.last_at = now + wait_ns;
         let mut request = completion.request;
         if completion.error == Some(Errno(EFAULT)) {
-            request = self.from_copy(request);
+            request = self.with_copied_memory(request);
         }
         let at = now + wait_ns;
         self.retries[queue].push_back(Retry { at, request });
@@ -68,7 +68,7 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// The same write from memory of our own, if there is any; what it was given from goes back.
-    fn from_copy(&mut self, mut request: Request) -> Request {
+    fn with_copied_memory(&mut self, mut request: Request) -> Request {
         let Some(flying) = self.in_flight.get_mut(&request.token) else {
             return request;
         };

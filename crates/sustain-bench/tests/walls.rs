@@ -387,6 +387,86 @@ fn two_walls_of_unknown_order_survive_a_change_at_any_instant() {
     assert_eq!(drifted.wrong, 0, "{drifted:?}");
 }
 
+/// Generated machines, some of whose readings are disturbed, and each wall that is reported: how
+/// sure it is said to be, and whether it is right, its kind and limit included.
+fn told_of_disturbed_machines() -> Vec<(f64, bool)> {
+    let mut told = Vec::new();
+    for seed in 0..360 {
+        let mut chance = Chance::new(60_000 + seed);
+        let shape = SHAPES[seed as usize % 5];
+        let count = chance.whole(4, 16);
+        let machine = Machine::generate(&mut chance, shape, Some(count));
+        let noise = [0.003, 0.01, 0.02][seed as usize % 3];
+        let mut bench = Bench::new(&machine, noise, seed);
+        bench.disturbed = [0.0, 0.02, 0.05][seed as usize / 3 % 3];
+        bench.dummy = machine.rates.iter().sum::<f64>() / 5.0;
+        let findings = diagnose(&mut bench, seed % 4 > 0, noise);
+        let shown = visible(&machine);
+        let is_right = |wall: &Wall| {
+            shown.iter().any(|one| {
+                let off = wall.limit_bytes_per_s / one.wall.limit_bytes_per_s - 1.0;
+                one.wall.members == wall.members && off.abs() < 4.0 * noise + 0.02
+            }) && wall.kind == WallKind::Limit
+        };
+        told.extend(
+            findings
+                .walls
+                .iter()
+                .map(|wall| (wall.confidence, is_right(wall))),
+        );
+    }
+    told
+}
+
+#[test]
+fn of_walls_said_with_a_confidence_at_least_that_part_is_right() {
+    let told = told_of_disturbed_machines();
+    for (low, high) in [
+        (0.0, 0.5),
+        (0.5, 0.8),
+        (0.8, 0.9),
+        (0.9, 0.96),
+        (0.96, 1.01),
+    ] {
+        let bin: Vec<_> = told
+            .iter()
+            .filter(|one| one.0 >= low && one.0 < high)
+            .collect();
+        let right = bin.iter().filter(|one| one.1).count();
+        let share = right as f64 / bin.len().max(1) as f64;
+        assert!(
+            bin.len() < 10 || share >= low,
+            "from {low}: {right} of {}",
+            bin.len()
+        );
+    }
+    let sure = told.iter().filter(|one| one.0 >= 0.9);
+    assert!(sure.count() > 200, "most are said with 90 % or more");
+    assert!(told.iter().all(|one| one.0 <= 0.99));
+}
+
+#[test]
+fn one_disturbed_reading_makes_no_collapse_and_no_other_wall() {
+    // Four disks of 5 MB/s on a controller that lets through 11.2 MB/s.
+    let mut machine = Machine::plain(&mut Chance::new(3), 4, Sharing::MaxMin);
+    machine.rates.fill(5e6);
+    machine.limit(0, 4, 11.2 / 5.0);
+    for disturbed in 0..20 {
+        for part in [0.85, 0.93, 1.07] {
+            let mut bench = Bench::new(&machine, 0.003, disturbed);
+            let at = disturbed as usize;
+            bench.drift = Box::new(move |reading| if reading == at { part } else { 1.0 });
+            bench.drifts_with_limits = true;
+            let findings = diagnose(&mut bench, true, 0.003);
+            assert_eq!(members(&findings), [vec![0, 1, 2, 3]], "{at}, {part}");
+            let wall = &findings.walls[0];
+            assert_eq!(wall.kind, WallKind::Limit, "{at}, {part}: {wall:?}");
+            let off = wall.limit_bytes_per_s / 11.2e6 - 1.0;
+            assert!(off.abs() < 0.04, "{at}, {part}: {wall:?}");
+        }
+    }
+}
+
 #[test]
 fn no_drift_is_claimed_where_there_is_none() {
     let machine = sixteen();

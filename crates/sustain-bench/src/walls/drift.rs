@@ -62,9 +62,7 @@ impl Search<'_> {
                 // They slow each other down, or something has changed: one by itself tells.
                 set.truncate(1);
                 reference = self.evidence.alone(set[0]);
-                let now = self.evidence.once(&set, Step::Anchor)?;
-                let change = now / reference - 1.0;
-                if self.is_change(change, 1, 1) {
+                if let Some(change) = self.change_of(&set, reference)? {
                     return Ok(Some(change));
                 }
             } else {
@@ -104,20 +102,32 @@ impl Search<'_> {
 
     fn look_at_anchor(&mut self) -> Result<bool, Stop> {
         let set = self.anchor.set.clone();
-        let mut change = 0.0;
-        for readings in 1..=2 {
-            let sum = self.evidence.once(&set, Step::Anchor)?;
-            self.anchor.drift.anchors += 1;
-            let now = sum / self.anchor.reference - 1.0;
-            change += (now - change) / readings as f64;
-            if !self.is_change(change, readings, set.len()) {
-                self.anchor.last_run = self.evidence.runs_done();
-                self.anchor.has_held = true;
-                return Ok(false);
-            }
-        }
+        let change = self.change_of(&set, self.anchor.reference)?;
+        let Some(change) = change else {
+            self.anchor.last_run = self.evidence.runs_done();
+            self.anchor.has_held = true;
+            return Ok(false);
+        };
         self.follow(change)?;
         Ok(true)
+    }
+
+    /// How far a set is off what it brought once, if that is a change. One reading that is off may
+    /// be disturbed: the next ones decide, until two are off or two are not.
+    fn change_of(&mut self, set: &[usize], reference: f64) -> Result<Option<f64>, Stop> {
+        let (mut off, mut within) = (Vec::new(), 0);
+        while off.len() < 2 {
+            let change = self.evidence.once(set, Step::Anchor)? / reference - 1.0;
+            self.anchor.drift.anchors += 1;
+            if self.is_change(change, 1, set.len()) {
+                off.push(change);
+            } else if off.is_empty() || within == 1 {
+                return Ok(None);
+            } else {
+                within = 1;
+            }
+        }
+        Ok(Some(f64::midpoint(off[0], off[1])))
     }
 
     fn follow(&mut self, change: f64) -> Result<(), Stop> {

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use super::contradict::agreeing;
 use super::model::{Limit, Model, common};
 use super::reading::Reading;
 use super::types::{Ask, Findings, Halt, Measurement, Probe, Step, Wall};
@@ -85,6 +86,12 @@ pub(super) struct Run {
     pub(super) rates: Vec<f64>,
 }
 
+impl Run {
+    pub(super) fn sum(&self) -> f64 {
+        self.rates.iter().sum()
+    }
+}
+
 /// Mean of the readings of one set.
 pub(super) struct Mean {
     pub(super) rates: Vec<f64>,
@@ -107,11 +114,13 @@ pub(super) struct Evidence<'a> {
     places: Vec<usize>,
     pub(super) runs: Vec<Run>,
     by_set: HashMap<Vec<usize>, Vec<usize>>,
-    alone_sum: Vec<f64>,
+    alone: Vec<f64>,
     alone_count: Vec<usize>,
     noise_sum: f64,
     noise_weight: f64,
     count: usize,
+    /// Contradictions between readings that stayed when both were repeated.
+    pub(super) contradictions: usize,
     /// How many subsets are expected in all.
     pub(super) expected: usize,
     runs_max: usize,
@@ -141,7 +150,7 @@ impl<'a> Evidence<'a> {
             probe,
             log,
             unread,
-            alone_sum: vec![0.0; count],
+            alone: vec![0.0; count],
             alone_count: vec![0; count],
             places,
             runs: Vec::new(),
@@ -149,6 +158,7 @@ impl<'a> Evidence<'a> {
             noise_sum: prior * PRIOR_WEIGHT,
             noise_weight: if prior > 0.0 { PRIOR_WEIGHT } else { 0.0 },
             count: 0,
+            contradictions: 0,
             expected: count + 2,
             runs_max: (RUNS_MAX_FACTOR * count as f64 * (count as f64).log2().max(1.0)) as usize,
         }
@@ -180,14 +190,13 @@ impl<'a> Evidence<'a> {
         self.places[position]
     }
 
-    /// Measures a set (sorted positions) once more.
-    pub(super) fn measure(&mut self, set: &[usize], step: Step) -> Result<(), Stop> {
+    /// Measures a set (sorted positions) once more, whatever comes.
+    pub(super) fn read(&mut self, set: &[usize], step: Step) -> Result<(), Stop> {
         debug_assert!(!set.is_empty() && set.is_sorted());
         let rates = self.ask(set, false, step)?;
         self.count += 1;
         let index = self.runs.len();
         if let [position] = set {
-            self.alone_sum[*position] += rates[0];
             self.alone_count[*position] += 1;
         }
         self.by_set.entry(set.to_vec()).or_default().push(index);
@@ -195,6 +204,9 @@ impl<'a> Evidence<'a> {
             set: set.to_vec(),
             rates,
         });
+        if let ([position], Some(mean)) = (set, self.mean(set)) {
+            self.alone[*position] = mean.sum();
+        }
         Ok(())
     }
 
@@ -213,7 +225,7 @@ impl<'a> Evidence<'a> {
     pub(super) fn forget(&mut self) {
         self.runs.clear();
         self.by_set.clear();
-        self.alone_sum.fill(0.0);
+        self.alone.fill(0.0);
         self.alone_count.fill(0);
     }
 
@@ -225,7 +237,7 @@ impl<'a> Evidence<'a> {
             run.rates[0] *= factor;
             self.by_set.entry(run.set.clone()).or_default().push(index);
         }
-        self.alone_sum.iter_mut().for_each(|sum| *sum *= factor);
+        self.alone.iter_mut().for_each(|rate| *rate *= factor);
     }
 
     /// Measures a set together with the dummy: sum of the set, and the dummy's rate.
@@ -302,12 +314,15 @@ impl<'a> Evidence<'a> {
         self.by_set.get(set).map_or(0, Vec::len)
     }
 
-    /// Mean of all readings of this set.
+    /// Mean of the readings of this set that agree: of three or more the disturbed ones do not count.
     pub(super) fn mean(&self, set: &[usize]) -> Option<Mean> {
-        let runs = self.by_set.get(set)?;
+        let runs = agreeing(&self.readings_of(set), self.noise());
+        if runs.is_empty() {
+            return None;
+        }
         let mut rates = vec![0.0; set.len()];
-        for &run in runs {
-            for (sum, rate) in rates.iter_mut().zip(&self.runs[run].rates) {
+        for run in &runs {
+            for (sum, rate) in rates.iter_mut().zip(&run.rates) {
                 *sum += rate / runs.len() as f64;
             }
         }
@@ -323,9 +338,9 @@ impl<'a> Evidence<'a> {
         runs.iter().map(|&run| &self.runs[run]).collect()
     }
 
-    /// A target's own rate: mean of its readings alone.
+    /// A target's own rate: mean of its readings alone, 0 without one.
     pub(super) fn alone(&self, position: usize) -> f64 {
-        self.alone_sum[position] / self.alone_count[position].max(1) as f64
+        self.alone[position]
     }
 
     /// Readings behind that rate.

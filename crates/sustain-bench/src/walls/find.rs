@@ -112,6 +112,7 @@ impl Search<'_> {
             if changes != self.anchor.changes {
                 changes = self.anchor.changes;
                 failures.clear();
+                self.dropped.clear();
                 self.recheck_walls()?;
                 self.evidence.at_least(&all, self.readings, Step::All)?;
                 suspects = vec![all.clone()];
@@ -166,7 +167,7 @@ impl Search<'_> {
             return Ok(false);
         };
         let (mut wall, mut found) = self.wall_of(core)?;
-        if self.check_drift()? {
+        if self.check_drift()? || !found.falls && !self.is_supported(&found.core, &wall)? {
             return Ok(false);
         }
         let same = self
@@ -339,7 +340,7 @@ impl Search<'_> {
         // Far below: a smaller wall inside, not yet known, has taken it.
         let near = (passed - wall.limit_bytes_per_s).abs()
             < 4.0 * deviation + 0.02 * wall.limit_bytes_per_s;
-        near.then_some((passed, deviation.max(f64::MIN_POSITIVE)))
+        (near && self.evidence.counts(run)).then_some((passed, deviation.max(f64::MIN_POSITIVE)))
     }
 
     /// Drops walls that the others explain, and walls that a measured set contradicts.

@@ -2,6 +2,7 @@
 
 use super::evidence::Stop;
 use super::find::NOISE_MAX;
+use super::model::common;
 use super::search::{FLAG, LOSS_MIN, Search};
 use super::types::{
     Findings, Setting, Share, Together, TooNoisy, Wall, WallKind, WallState, WeakestEvidence,
@@ -96,7 +97,7 @@ impl Search<'_> {
             deviation_bytes_per_s: self.known.deviations[index],
             kind,
             state,
-            confidence: 1.0 - (-margin.powi(2) / 2.0).exp(),
+            confidence: (1.0 - (-margin.powi(2) / 2.0).exp()).min(self.confidence_max(index, kind)),
             headroom,
             weakest: WeakestEvidence {
                 member: found.weakest,
@@ -108,6 +109,27 @@ impl Search<'_> {
             prediction: self.prediction(index),
             shares: self.shares(&known.members),
         }
+    }
+
+    /// The most that is said of such a wall, whatever its margins: by how often walls of its place
+    /// and kind were right on generated machines, some of whose readings were disturbed.
+    fn confidence_max(&self, index: usize, kind: WallKind) -> f64 {
+        let walls = &self.known.model.walls;
+        let members = &walls[index].members;
+        let is_nested = walls.iter().enumerate().any(|(other, wall)| {
+            let shared = common(&wall.members, members);
+            other != index && (shared == members.len() || shared == wall.members.len())
+        });
+        let by_order = if self.known.model.crosses(index) {
+            [0.95, 0.65]
+        } else if is_nested {
+            [0.97, 0.85]
+        } else if kind == WallKind::Collapse {
+            [0.95, 0.9]
+        } else {
+            [0.99, 0.97]
+        };
+        by_order[usize::from(!self.order_known)]
     }
 
     /// Who gets what in the runs of all members.

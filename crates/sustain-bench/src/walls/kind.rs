@@ -17,6 +17,9 @@ pub(super) const COLLAPSE: f64 = 0.05;
 /// And by so many standard deviations.
 pub(super) const COLLAPSE_SCORE: f64 = 3.5;
 
+/// Readings of either side before a sum is said to fall: one disturbed among them decides nothing.
+const READINGS: usize = 3;
+
 /// Half the dummy's rate must be so many standard deviations of several walls' sum.
 const BESIDE_SCORE: f64 = 4.5;
 
@@ -99,7 +102,8 @@ impl Search<'_> {
             let part = run.set.len() < core.len() && common(&run.set, core) == run.set.len();
             let more = run.rates.iter().sum::<f64>() - whole.sum();
             let doubt = deviation.hypot(self.deviation(&run.rates, 1));
-            part && more > (COLLAPSE * whole.sum()).max(COLLAPSE_SCORE * doubt)
+            let falls = part && more > (COLLAPSE * whole.sum()).max(COLLAPSE_SCORE * doubt);
+            falls && self.evidence.counts(run)
         })
     }
 
@@ -120,7 +124,7 @@ impl Search<'_> {
             return Ok(None);
         };
         for again in [false, true] {
-            let readings = 2 * self.readings * usize::from(again);
+            let readings = (2 * self.readings).max(READINGS) * usize::from(again);
             self.evidence.at_least(&part, readings, Step::Ladder)?;
             self.evidence.at_least(members, readings, Step::Ladder)?;
             let (Some(most), Some(all)) = (self.evidence.mean(&part), self.evidence.mean(members))

@@ -177,7 +177,8 @@ impl Search<'_> {
             let deviation = self.deviation(&rates, 1).hypot(deviation);
             // If nothing held them back, the sum falls with more of them: a collapse.
             let held = sum < wanted - ABOVE_SCORE * deviation;
-            held && sum > limit * ABOVE + ABOVE_SCORE * deviation
+            let is_above = held && sum > limit * ABOVE + ABOVE_SCORE * deviation;
+            is_above && self.evidence.counts(run)
         })
     }
 
@@ -206,7 +207,7 @@ impl Search<'_> {
         while let Some(mean) = self.evidence.mean(&set) {
             let deviation = self.deviation(&mean.rates, mean.readings);
             let beyond = mean.sum() - (with + 0.5 * gain);
-            if beyond.abs() >= SETTLED * deviation || mean.readings >= REPEATS_MAX {
+            if beyond.abs() >= SETTLED * deviation || self.evidence.readings(&set) >= REPEATS_MAX {
                 return Ok(beyond <= 0.0);
             }
             self.evidence.measure(&set, Step::Members)?;
@@ -291,6 +292,9 @@ impl Search<'_> {
         }
         let out = growth.model.predict(&set);
         self.evidence.at_least(&set, 1, Step::Members)?;
+        if group.len() == 1 && self.repeat_if_between(growth, &set, out)? {
+            return self.test(growth, group);
+        }
         loop {
             let Some(mean) = self.evidence.mean(&set) else {
                 return Ok(Verdict::Mixed);
@@ -303,7 +307,7 @@ impl Search<'_> {
                 .max(0.005 * limit);
             let sum = mean.sum();
             let margin = (limit + gap - sum).abs() / deviation;
-            if margin < SETTLED && mean.readings < REPEATS_MAX {
+            if margin < SETTLED && self.evidence.readings(&set) < REPEATS_MAX {
                 self.evidence.measure(&set, Step::Members)?;
                 continue;
             }

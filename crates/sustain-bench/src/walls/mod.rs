@@ -5,6 +5,7 @@
 //! depth, by slot) differs between machines, but the sum that leaves a saturated limit does not.
 //! docs/method.md has the rules, thresholds, costs, and where it fails.
 
+mod contradict;
 mod drift;
 mod edges;
 mod evidence;

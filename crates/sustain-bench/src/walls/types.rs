@@ -223,7 +223,7 @@ pub struct Wall {
     pub kind: WallKind,
     /// How sure.
     pub state: WallState,
-    /// 0 to 1; from the weakest evidence, not calibrated on real machines.
+    /// 0 to 1; from the weakest evidence, calibrated on generated machines.
     pub confidence: f64,
     /// What the members would bring without it, over what it lets through, minus one.
     pub headroom: f64,

@@ -366,6 +366,10 @@ pub struct Bench<'a> {
     pub readings: usize,
     /// What all disks do meanwhile: their factor at each reading.
     pub drift: Box<dyn Fn(usize) -> f64>,
+    /// The limits go with it.
+    pub drifts_with_limits: bool,
+    /// Part of the readings that something else disturbs: all in them comes slower, seldom faster.
+    pub disturbed: f64,
     /// A disk that dies, and at which reading.
     pub death: Option<(usize, usize)>,
     /// Halts after so many.
@@ -382,6 +386,8 @@ impl<'a> Bench<'a> {
             chance: Chance::new(seed),
             readings: 0,
             drift: Box::new(|_| 1.0),
+            drifts_with_limits: false,
+            disturbed: 0.0,
             death: None,
             readings_max: usize::MAX,
             dummy: 0.0,
@@ -416,10 +422,24 @@ impl Probe for Bench<'_> {
         if self.readings >= self.readings_max {
             return Err(Halt);
         }
-        let factor = (self.drift)(self.readings);
+        let mut factor = 1.0;
+        if self.disturbed > 0.0 && self.chance.unit() < self.disturbed {
+            let is_slower = self.chance.unit() < 0.8;
+            let (low, high) = if is_slower {
+                (0.85, 0.97)
+            } else {
+                (1.02, 1.06)
+            };
+            factor = self.chance.between(low, high);
+        }
+        let drift = (self.drift)(self.readings);
         self.readings += 1;
         let mut machine = self.machine.clone();
-        machine.rates.iter_mut().for_each(|rate| *rate *= factor);
+        if self.drifts_with_limits {
+            factor *= drift;
+        } else {
+            machine.rates.iter_mut().for_each(|rate| *rate *= drift);
+        }
         let mut set = ask.members.to_vec();
         if ask.with_dummy {
             let dummy = machine.rates.len();
@@ -433,7 +453,8 @@ impl Probe for Bench<'_> {
             }
         }
         let rates = machine.allocate(&set);
-        let segments: Vec<Vec<f64>> = rates.iter().map(|&rate| self.segments(rate)).collect();
+        let segment = |&rate: &f64| self.segments(rate * factor);
+        let segments: Vec<Vec<f64>> = rates.iter().map(segment).collect();
         let mut reading = Reading::of_segments(&segments);
         if let Some((disk, at)) = self.death
             && self.readings >= at

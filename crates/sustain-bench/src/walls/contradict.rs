@@ -1,0 +1,179 @@
+//! Readings that cannot both be true are repeated before anything is decided by them: targets bring
+//! together at least what some of them do, and at most what their parts bring by themselves. Called
+//! by `evidence` after each reading. One disturbed reading is then outvoted; what stays after the
+//! repeats is true, as of targets whose sum falls when more take part.
+
+use super::evidence::{Evidence, Mean, Run, Stop};
+use super::members::Growth;
+use super::model::{Limit, common};
+use super::search::Search;
+use super::types::Step;
+
+/// Sums contradict each other beyond this part of them,
+const OFF: f64 = 0.02;
+/// and beyond so many standard deviations of their difference.
+const OFF_SCORE: f64 = 4.5;
+/// Most readings of a set for this.
+const READINGS: usize = 4;
+/// After so many contradictions that stayed, sums fall on this machine, and no more are looked into.
+const STAYED_MAX: usize = 2;
+
+impl Evidence<'_> {
+    /// Measures a set (sorted positions) once more; what contradicts this is measured again.
+    pub(super) fn measure(&mut self, set: &[usize], step: Step) -> Result<(), Stop> {
+        self.read(set, step)?;
+        if set.len() < 2 || self.contradictions >= STAYED_MAX {
+            return Ok(());
+        }
+        let Some(other) = self.contradicted_by(set) else {
+            return Ok(());
+        };
+        // The newer one is doubted first.
+        for doubted in [set, &other[..]] {
+            self.read_until_they_agree(doubted)?;
+            if !self.contradict(set, &other) {
+                return Ok(());
+            }
+        }
+        self.contradictions += 1;
+        Ok(())
+    }
+
+    /// Reads a set until two of its readings agree, as long as that is of use.
+    pub(super) fn read_until_they_agree(&mut self, set: &[usize]) -> Result<(), Stop> {
+        while self.readings(set) < 2
+            || (self.readings(set) < READINGS && self.is_split(&self.readings_of(set)))
+        {
+            self.read(set, Step::Confirm)?;
+        }
+        Ok(())
+    }
+
+    /// Whether fewer than two readings agree with the middle one.
+    pub(super) fn is_split(&self, runs: &[&Run]) -> bool {
+        let noise = self.noise();
+        let sums: Vec<f64> = runs.iter().map(|run| run.sum()).collect();
+        let near = |one: f64, other: f64| (one - other).abs() <= (OFF_SCORE * noise).max(OFF) * one;
+        let agree = |one: &&f64| sums.iter().filter(|other| near(**one, **other)).count() > 1;
+        sums.len() > 1 && sums.iter().filter(agree).count() < 2
+    }
+
+    /// Whether a run is none of the disturbed ones of its set.
+    pub(super) fn counts(&self, run: &Run) -> bool {
+        let runs = agreeing(&self.readings_of(&run.set), self.noise());
+        runs.iter().any(|one| std::ptr::eq(*one, run))
+    }
+
+    /// A set measured earlier whose sum cannot be true beside this one's.
+    fn contradicted_by(&self, set: &[usize]) -> Option<Vec<usize>> {
+        let mut sets: Vec<&Vec<usize>> = self.runs.iter().map(|run| &run.set).collect();
+        sets.sort_unstable();
+        sets.dedup();
+        let found = sets.into_iter().find(|other| self.contradict(set, other));
+        found.cloned()
+    }
+
+    /// Whether one holds the other, and its sum is below the other's or above it by more than the
+    /// rest brings alone.
+    fn contradict(&self, one: &[usize], other: &[usize]) -> bool {
+        let (part, whole) = if one.len() < other.len() {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        if part.len() == whole.len() || common(part, whole) < part.len() {
+            return false;
+        }
+        let (Some(few), Some(many)) = (self.mean(part), self.mean(whole)) else {
+            return false;
+        };
+        let rest = whole.iter().filter(|one| part.binary_search(one).is_err());
+        let rest: f64 = rest.map(|&one| self.alone(one)).sum();
+        let (least, most) = (few.sum(), few.sum() + rest);
+        let doubt = self
+            .sum_deviation(&few)
+            .hypot(self.sum_deviation(&many))
+            .hypot(self.noise() * rest);
+        let off = (least - many.sum()).max(many.sum() - most);
+        off > (OFF * many.sum()).max(OFF_SCORE * doubt)
+    }
+
+    /// Standard deviation of a set's mean sum.
+    fn sum_deviation(&self, mean: &Mean) -> f64 {
+        let squares: f64 = mean.rates.iter().map(|rate| rate.powi(2)).sum();
+        self.noise() * (squares / mean.readings.max(1) as f64).sqrt()
+    }
+}
+
+impl Search<'_> {
+    /// Whether a wall's limit, as its core showed it, is what its members bring. If it is not, one of
+    /// the readings was disturbed: both are repeated, and the wall is looked for again.
+    pub(super) fn is_supported(&mut self, core: &[usize], wall: &Limit) -> Result<bool, Stop> {
+        let limit = wall.limit_bytes_per_s;
+        self.evidence.at_least(&wall.members, 1, Step::Confirm)?;
+        let is_alone = core == wall.members;
+        // The channels of one machine are mostly alike: a limit seen before is no accident.
+        let is_like_another = self.known.model.walls.iter().any(|other| {
+            let off = other.limit_bytes_per_s / limit - 1.0;
+            off.abs() <= OFF && common(&other.members, core) == 0
+        });
+        if is_alone && !is_like_another {
+            self.evidence.read_until_they_agree(core)?;
+        }
+        let Some(mean) = self.evidence.mean(&wall.members) else {
+            return Ok(false);
+        };
+        let doubt = self
+            .deviation(&mean.rates, mean.readings)
+            .hypot(self.deviation_of_sum(core));
+        let is_near = (mean.sum() - limit).abs() <= (OFF * limit).max(OFF_SCORE * doubt);
+        if !is_near && !is_alone {
+            self.evidence.read_until_they_agree(core)?;
+            self.evidence.read_until_they_agree(&wall.members)?;
+        }
+        Ok(is_near)
+    }
+}
+
+impl Search<'_> {
+    /// A core with one target more brings as much as without it, or as much as both bring. If it
+    /// brings something else, one of the readings was disturbed: both are repeated. True if they were.
+    pub(super) fn repeat_if_between(
+        &mut self,
+        growth: &mut Growth,
+        set: &[usize],
+        out: f64,
+    ) -> Result<bool, Stop> {
+        let Some(mean) = self.evidence.mean(set) else {
+            return Ok(false);
+        };
+        let (sum, limit) = (mean.sum(), growth.limit);
+        let doubt = self
+            .deviation(&mean.rates, mean.readings)
+            .hypot(self.deviation_of_sum(&growth.core));
+        let far = |other: f64| (sum - other).abs() > (OFF * limit).max(OFF_SCORE * doubt);
+        let readings = self.evidence.readings_of(set);
+        let is_settled = readings.len() > 1 && !self.evidence.is_split(&readings);
+        if is_settled || !far(limit) || !far(out) || readings.len() >= READINGS {
+            return Ok(false);
+        }
+        self.evidence.read_until_they_agree(set)?;
+        self.evidence.read_until_they_agree(&growth.core)?;
+        let limit = self.evidence.mean(&growth.core).map(|mean| mean.sum());
+        growth.limit = limit.unwrap_or(growth.limit);
+        Ok(true)
+    }
+}
+
+/// The readings that agree with the middle one; of two, both.
+pub(super) fn agreeing<'a>(runs: &[&'a Run], noise: f64) -> Vec<&'a Run> {
+    if runs.len() < 3 {
+        return runs.to_vec();
+    }
+    let mut sums: Vec<f64> = runs.iter().map(|run| run.sum()).collect();
+    sums.sort_by(f64::total_cmp);
+    let middle = sums[(sums.len() - 1) / 2];
+    let near = (OFF_SCORE * noise).max(OFF) * middle;
+    let agree = |run: &&&Run| (run.sum() - middle).abs() <= near;
+    runs.iter().filter(agree).copied().collect()
+}

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::contradict::agreeing;
+use super::find::expected_readings;
 use super::model::{Limit, Model, common};
 use super::reading::Reading;
 use super::types::{Ask, Findings, Halt, Measurement, Probe, Step, Wall};
@@ -159,7 +160,7 @@ impl<'a> Evidence<'a> {
             noise_weight: if prior > 0.0 { PRIOR_WEIGHT } else { 0.0 },
             count: 0,
             contradictions: 0,
-            expected: count + 2,
+            expected: expected_readings(count).0,
             runs_max: (RUNS_MAX_FACTOR * count as f64 * (count as f64).log2().max(1.0)) as usize,
         }
     }

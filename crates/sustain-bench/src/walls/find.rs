@@ -14,10 +14,25 @@ use super::windows::{Covered, FILL};
 pub(super) const NOISE_MAX: f64 = 0.12;
 /// A noise at which one reading of each set suffices.
 const NOISE_SINGLE: f64 = 0.0175;
+/// with so many targets or more; of fewer a single one stands out by more in their sum.
+const MANY: f64 = 16.0;
 /// A run surely fills a wall if it could bring this many times the limit.
 const FULL: f64 = 1.05;
 /// Most readings of each set.
 const READINGS_MAX: f64 = 4.0;
+
+/// How many readings it usually takes where one limit is shared, and where several are, one inside
+/// another: what generated machines took, rounded up.
+#[must_use]
+pub fn expected_readings(targets: usize) -> (usize, usize) {
+    let (one, several) = match targets {
+        0..8 => (4.0, 6.0),
+        8..16 => (3.0, 6.0),
+        _ => (2.5, 4.0),
+    };
+    let of = |each: f64| (each * targets as f64).ceil() as usize;
+    (of(one), of(several))
+}
 
 /// Finds the limits that the targets share.
 ///
@@ -89,7 +104,8 @@ impl Search<'_> {
         if self.evidence.noise() > NOISE_MAX {
             return Ok(());
         }
-        let readings = (self.evidence.noise() / NOISE_SINGLE).powi(2).ceil();
+        let few = (count as f64 / MANY).min(1.0);
+        let readings = (few * (self.evidence.noise() / NOISE_SINGLE).powi(2)).ceil();
         self.readings = readings.clamp(1.0, READINGS_MAX) as usize;
         self.measure_alone()?;
         self.evidence.at_least(&all, self.readings, Step::All)?;

@@ -20,6 +20,8 @@ pub(super) const COLLAPSE_SCORE: f64 = 3.5;
 /// Readings of either side before a sum is said to fall: one disturbed among them decides nothing.
 const READINGS: usize = 3;
 
+/// A limit below this part of one around it is not the tool's.
+const PASSED: f64 = 0.85;
 /// Half the dummy's rate must be so many standard deviations of several walls' sum.
 const BESIDE_SCORE: f64 = 4.5;
 
@@ -32,7 +34,11 @@ impl Search<'_> {
         }
         let (_, paced) = self.evidence.measure_with_dummy(&[])?;
         self.dummy = Some(paced);
-        for (walls, set) in self.side_by_side(paced) {
+        for (mut walls, set) in self.side_by_side(paced) {
+            walls.retain(|&wall| !self.is_passed(wall));
+            if walls.is_empty() {
+                continue;
+            }
             if walls.len() > 1 {
                 let with = self.evidence.measure_with_dummy(&set)?;
                 if with.0 + with.1 > self.known.predict(&set) + paced / 2.0 {
@@ -50,6 +56,18 @@ impl Search<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a wall around this one lets through so much more that this one cannot be the tool's:
+    /// the tool passes that much for the same targets and others.
+    fn is_passed(&self, wall: usize) -> bool {
+        let walls = &self.known.model.walls;
+        let inner = &walls[wall];
+        walls.iter().any(|outer| {
+            outer.members.len() > inner.members.len()
+                && common(&outer.members, &inner.members) == inner.members.len()
+                && inner.limit_bytes_per_s < PASSED * outer.limit_bytes_per_s
+        })
     }
 
     /// What a wall's members and the dummy bring; the median of three if that is not clearly more

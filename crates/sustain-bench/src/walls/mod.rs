@@ -23,7 +23,7 @@ mod siblings;
 mod types;
 mod windows;
 
-pub use find::find;
+pub use find::{expected_readings, find};
 pub use model::{Limit, Model};
 pub use reading::Reading;
 pub use types::{

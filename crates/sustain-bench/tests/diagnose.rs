@@ -14,8 +14,9 @@ use std::path::Path;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use sustain_bench::Stop;
-use sustain_bench::diagnose::result::DiagnoseResult;
+use sustain_bench::diagnose::result::{Advice, DiagnoseResult};
 use sustain_bench::diagnose::{DiagnosePlan, diagnose};
+use sustain_disk::target::Direction;
 use sustain_host::Roots;
 
 /// A limit of a generated machine: the disks below it, and what it lets through in MB/s.
@@ -161,4 +162,144 @@ fn generated_machines_show_their_limits_and_no_others() {
         }
     }
     assert!(wrong.len() <= 1, "{wrong:#?}");
+}
+
+/// A machine file in which these disks pass only these limits any more.
+fn with_cables_moved(file: &str, moved: &[String], kept: &[String]) -> String {
+    let mut disk = String::new();
+    let mut text = String::new();
+    for line in file.lines() {
+        if let Some(name) = line.strip_prefix("name = ") {
+            disk = name.trim().trim_matches('"').to_owned();
+        }
+        if line.starts_with("through") && moved.contains(&disk) {
+            let passed = line.split('"').skip(1).step_by(2);
+            let passed: Vec<&str> = passed
+                .filter(|one| kept.iter().any(|kept| kept == one))
+                .collect();
+            writeln!(text, "through = {passed:?}").unwrap();
+        } else {
+            writeln!(text, "{line}").unwrap();
+        }
+    }
+    text
+}
+
+/// The limits that are passed by all members of a wall and by others too: no other cable avoids them.
+fn limits_around(file: &str, result: &DiagnoseResult, advice: &Advice) -> Vec<String> {
+    let mut through: Vec<(String, Vec<String>)> = Vec::new();
+    for line in file.lines() {
+        if let Some(name) = line.strip_prefix("name = ") {
+            through.push((name.trim().trim_matches('"').to_owned(), Vec::new()));
+        } else if line.starts_with("through") {
+            let passed = line.split('"').skip(1).step_by(2).map(str::to_owned);
+            through.last_mut().unwrap().1 = passed.collect();
+        }
+    }
+    let passes = |limit: &str| -> BTreeSet<&String> {
+        let disks = through.iter();
+        let disks = disks.filter(|(_, passed)| passed.iter().any(|one| one == limit));
+        disks.map(|(disk, _)| disk).collect()
+    };
+    let holds = |wall: &&sustain_bench::diagnose::result::Wall| {
+        let is_member = |one: &String| wall.members.contains(one);
+        advice.move_elsewhere.iter().all(is_member) && wall.members.len() < through.len()
+    };
+    let wall = result
+        .walls
+        .iter()
+        .filter(holds)
+        .max_by_key(|wall| wall.members.len());
+    let members: BTreeSet<&String> = wall.unwrap().members.iter().collect();
+    let all: BTreeSet<String> = through
+        .iter()
+        .flat_map(|(_, passed)| passed.clone())
+        .collect();
+    let around = all.into_iter().filter(|limit| {
+        let disks = passes(limit);
+        disks.len() > members.len() && disks.is_superset(&members)
+    });
+    around.collect()
+}
+
+/// Diagnoses a machine each way that it allows, builds what is advised, and compares. How many pieces
+/// of advice needed other cables.
+fn check_advice(text: &str) -> usize {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("machine.toml");
+    let all_at_once = |text: &str, direction| {
+        std::fs::write(&file, text).unwrap();
+        let plan = DiagnosePlan {
+            time_per_run_ns: 2_000_000_000,
+            direction: Some(direction),
+            ..DiagnosePlan::new(vec![format!("sim:{}", file.display())])
+        };
+        diagnose(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).ok()
+    };
+    let mut moved = 0;
+    for direction in [Direction::Read, Direction::Write] {
+        // A machine may have one direction only, or one disk.
+        let Some(result) = all_at_once(text, direction) else {
+            continue;
+        };
+        for advice in &result.advice {
+            let expected = advice.expected_bytes_per_s;
+            let came = if advice.move_elsewhere.is_empty() {
+                advice.measured_bytes_per_s
+            } else {
+                moved += 1;
+                let around = limits_around(text, &result, advice);
+                let other = with_cables_moved(text, &advice.move_elsewhere, &around);
+                let other = all_at_once(&other, direction).unwrap();
+                Some(other.together.unwrap().rate_bytes_per_s)
+            };
+            let Some(came) = came else { continue };
+            let is_refuted = advice.why.starts_with("tried, it gave only");
+            let is_as_foretold = (came / expected - 1.0).abs() < 0.05;
+            let is_bound = advice.is_at_most && came < expected * 1.05;
+            assert!(
+                is_as_foretold || is_bound || is_refuted,
+                "{came}: {advice:#?}"
+            );
+        }
+    }
+    moved
+}
+
+#[test]
+fn advice_for_each_machine_of_the_collection_gives_what_it_says() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines");
+    let mut files = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            check_advice(&std::fs::read_to_string(path).unwrap());
+            files += 1;
+        }
+    }
+    assert!(files >= 9, "{files}");
+}
+
+#[test]
+fn other_cables_are_promised_no_more_than_the_next_limit_lets_through() {
+    // The bus of four disks binds; the host binds only when some of them no longer pass the bus.
+    let mut text = String::new();
+    for disk in 0..6 {
+        let bus = if disk < 4 { "\"bus\", " } else { "" };
+        writeln!(
+            text,
+            "[[disk]]\nname = \"d{disk}\"\ncapacity = \"1TB\"\nread = \"100MB/s\"\n\
+             through = [{bus}\"host\"]\n"
+        )
+        .unwrap();
+    }
+    text += "[limit.bus]\nrate = \"200MB/s\"\n[limit.host]\nrate = \"450MB/s\"\n";
+    assert_eq!(
+        check_advice(&text),
+        1,
+        "two disks elsewhere bring 50 MB/s, not 200"
+    );
 }

@@ -4,6 +4,8 @@
 
 use sustain_disk::units::Rate;
 
+use super::elsewhere::elsewhere;
+
 /// What is known of the targets when advice is given.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
@@ -13,11 +15,26 @@ pub(super) struct Facts {
     /// Sizes; used for what a span gives over its whole length.
     pub(super) capacity_bytes: Vec<Option<u64>>,
     pub(super) walls: Vec<KnownWall>,
+    /// What several targets pass, whether or not it binds today.
+    pub(super) links: Vec<Link>,
     /// The targets in the order in which they hang.
     pub(super) hang: Vec<usize>,
     /// The fastest subset that was measured, and its sum.
     pub(super) fastest: (Vec<usize>, f64),
     pub(super) record_bytes: u64,
+}
+
+/// Something that several targets pass on their way.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Link {
+    pub(super) name: String,
+    /// Sorted.
+    pub(super) members: Vec<usize>,
+    /// What it carries, where that is known.
+    pub(super) rate_bytes_per_s: Option<f64>,
+    /// It carries just that, as one of a simulated machine does; real links carry less than they
+    /// are said to.
+    pub(super) is_exact: bool,
 }
 
 /// A wall as far as advice needs it.
@@ -42,6 +59,8 @@ pub(super) struct Suggestion {
     pub(super) leave_out: Vec<usize>,
     pub(super) move_elsewhere: Vec<usize>,
     pub(super) expected_bytes_per_s: f64,
+    /// It is no more than that: something on the way may carry less.
+    pub(super) is_at_most: bool,
     pub(super) why: String,
 }
 
@@ -56,7 +75,7 @@ pub(super) enum SuggestedLayout {
 /// A target that adds less than this part of the sum may as well be left out.
 const ADDS_NOTHING: f64 = 0.01;
 /// Another port is worth the trouble from this gain on.
-const WORTH_MOVING: f64 = 0.05;
+pub(super) const WORTH_MOVING: f64 = 0.05;
 /// A stripe that loses less than this to its slowest member loses nothing worth a word.
 const LOSES_NOTHING: f64 = 0.02;
 
@@ -124,6 +143,7 @@ fn independent(facts: &Facts, foretell: &Foretell<'_>) -> Suggestion {
             leave_out,
             move_elsewhere: Vec::new(),
             expected_bytes_per_s,
+            is_at_most: false,
             why,
         }
     };
@@ -131,11 +151,15 @@ fn independent(facts: &Facts, foretell: &Foretell<'_>) -> Suggestion {
     if facts.walls.iter().any(falls) {
         let (members, sum) = &facts.fastest;
         let (order, leave_out) = split(all, |target| members.contains(&target));
-        let why = format!(
-            "all at once get less than fewer do: {} together were the fastest of all that was \
-             measured",
-            facts.list(&order)
-        );
+        let why = if leave_out.is_empty() {
+            "a sum falls when more take part, but no fewer of them brought as much as all"
+                .to_owned()
+        } else {
+            format!(
+                "the sum falls when more take part: of all subsets measured {} brought the most",
+                facts.list(&order)
+            )
+        };
         return suggestion(order, leave_out, *sum, why);
     }
     let sum = foretell(&facts.walls, all);
@@ -225,6 +249,7 @@ fn stripe(facts: &Facts, independent: &Suggestion) -> Suggestion {
         leave_out: Vec::new(),
         move_elsewhere: Vec::new(),
         expected_bytes_per_s,
+        is_at_most: false,
         why,
     }
 }
@@ -254,61 +279,11 @@ fn span(facts: &Facts, independent: &Suggestion) -> Suggestion {
         leave_out: Vec::new(),
         move_elsewhere: Vec::new(),
         expected_bytes_per_s,
+        is_at_most: false,
         why: format!(
             "one after the other meets no shared limit, and promises {} at its slowest; {compared}",
             Rate(slowest)
         ),
-    }
-}
-
-/// Members of the wall that costs most, moved out of it one by one as long as that pays.
-fn elsewhere(facts: &Facts, foretell: &Foretell<'_>, now: f64) -> Option<Suggestion> {
-    let all = &facts.hang;
-    let mut best: Option<(Vec<usize>, f64)> = None;
-    let walls = facts.walls.iter().enumerate();
-    for (index, wall) in walls.filter(|(_, wall)| wall.is_of_places) {
-        let mut walls = facts.walls.clone();
-        let (mut moved, mut sum) = (Vec::new(), now);
-        while moved.len() < wall.members.len() / 2 {
-            let fastest = walls[index].members.iter().copied();
-            let Some(target) =
-                fastest.max_by(|one, other| facts.alone[*one].total_cmp(&facts.alone[*other]))
-            else {
-                break;
-            };
-            leave(&mut walls, &wall.members, target);
-            let gained = foretell(&walls, all);
-            if gained < sum * (1.0 + WORTH_MOVING / 2.0) {
-                break;
-            }
-            moved.push(target);
-            sum = gained;
-        }
-        if sum > best.as_ref().map_or(now, |(_, sum)| *sum) {
-            best = Some((moved, sum));
-        }
-    }
-    let (moved, sum) = best.filter(|(_, sum)| *sum >= now * (1.0 + WORTH_MOVING))?;
-    Some(Suggestion {
-        layout: SuggestedLayout::Independent,
-        order: all.clone(),
-        leave_out: Vec::new(),
-        why: format!(
-            "with {} on another port or disk that has room, the wall binds less: {:.0} % more",
-            facts.list(&moved),
-            (sum / now - 1.0) * 100.0
-        ),
-        move_elsewhere: moved,
-        expected_bytes_per_s: sum,
-    })
-}
-
-/// Takes a target out of a wall and of those inside it.
-fn leave(walls: &mut [KnownWall], outer: &[usize], target: usize) {
-    for wall in walls {
-        if wall.members.iter().all(|member| outer.contains(member)) {
-            wall.members.retain(|member| *member != target);
-        }
     }
 }
 
@@ -343,7 +318,7 @@ fn split(all: &[usize], keep: impl Fn(usize) -> bool) -> (Vec<usize>, Vec<usize>
 }
 
 impl Facts {
-    fn list(&self, targets: &[usize]) -> String {
+    pub(super) fn list(&self, targets: &[usize]) -> String {
         let names: Vec<&str> = targets
             .iter()
             .map(|target| self.names[*target].as_str())
@@ -395,6 +370,7 @@ mod tests {
             alone: alone_mb_per_s.iter().map(|rate| rate * 1e6).collect(),
             capacity_bytes: vec![Some(1_000_000_000_000); count],
             walls,
+            links: Vec::new(),
             hang: (0..count).collect(),
             fastest: ((0..count).collect(), 0.0),
             record_bytes: 1 << 20,

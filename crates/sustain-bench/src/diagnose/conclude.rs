@@ -11,7 +11,7 @@ use super::result::{
     Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Dropped, Host,
     Measurement, NoWall, Order, Prediction, Share, Together, UnexplainedLoss, Wall, Weakest,
 };
-use super::ways::{SIMULATED_LIMIT, Ways, is_place};
+use super::ways::{SIMULATED_LIMIT, Ways, is_place, links};
 use crate::conclude::{engine_name, time_of_day};
 use crate::plan::direction_name;
 use crate::session::{OpenTarget, Session};
@@ -58,6 +58,8 @@ pub(super) fn advised(
     if hang.len() < 2 || !is_known || !findings.complete || findings.too_noisy.is_some() {
         return Vec::new();
     }
+    let mut alive_targets = hang.clone();
+    alive_targets.sort_unstable();
     let counts = |measurement: &&walls::Measurement| !measurement.failed && !measurement.with_dummy;
     let fastest = findings
         .measurements
@@ -79,6 +81,7 @@ pub(super) fn advised(
             .iter()
             .map(|wall| known_wall(wall, &findings.dropped, ways, targets.len()))
             .collect(),
+        links: links(ways, &alive_targets),
         fastest: fastest.map_or((hang.clone(), 0.0), |fastest| {
             (fastest.members.clone(), fastest.sum_bytes_per_s)
         }),
@@ -371,6 +374,7 @@ impl Diagnosed<'_> {
                 leave_out: self.names(&suggestion.leave_out),
                 move_elsewhere: self.names(&suggestion.move_elsewhere),
                 expected_bytes_per_s: suggestion.expected_bytes_per_s,
+                is_at_most: suggestion.is_at_most,
                 measured_bytes_per_s: *measured,
                 why: suggestion.why.clone(),
             }

@@ -4,6 +4,7 @@
 use sustain_disk::units::Rate;
 
 use super::result::{Way, WayHop};
+use super::ways::DEVICE;
 
 /// A hop does not explain a wall that is higher than it by more than the noise of readings.
 const ABOVE_HOP_MAX: f64 = 1.05;
@@ -48,6 +49,13 @@ pub(super) fn explain(members: &[usize], limit_bytes_per_s: f64, ways: &[Way]) -
     let Some(nearest) = own.first() else {
         return shared_with_outsiders(common[0], &outsiders);
     };
+    if nearest.kind == DEVICE {
+        return Explanation::Hop {
+            text: format!("{}: all of them lie on it", nearest.name),
+            hop: (*nearest).clone(),
+            share_of_hop: None,
+        };
+    }
     let carries = |hop: &&&WayHop| {
         hop.rate_bytes_per_s
             .is_some_and(|rate| limit_bytes_per_s <= rate * ABOVE_HOP_MAX)
@@ -175,6 +183,18 @@ mod tests {
         assert!(words(&[0, 1], 400.0, &ways).contains("higher than what port0"));
         let strangers = [way("a", &[("a", 0.0)]), way("b", &[("b", 0.0)])];
         assert!(words(&[0, 1], 100.0, &strangers).starts_with("none: nothing is known"));
+    }
+
+    #[test]
+    fn a_disk_that_they_lie_on_explains_it_whatever_its_port_carries() {
+        let mut ways = [
+            way("a1", &[("vda", 0.0), ("port", 600.0)]),
+            way("a2", &[("vda", 0.0), ("port", 600.0)]),
+            way("b", &[("vdb", 0.0), ("other port", 600.0)]),
+        ];
+        ways.iter_mut()
+            .for_each(|way| way.hops[0].kind = DEVICE.to_owned());
+        assert_eq!(words(&[0, 1], 120.0, &ways), "vda: all of them lie on it");
     }
 
     #[test]

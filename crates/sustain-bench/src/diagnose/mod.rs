@@ -3,6 +3,7 @@
 
 mod advice;
 mod conclude;
+mod elsewhere;
 mod event;
 mod explain;
 mod plan;

@@ -269,6 +269,9 @@ pub struct Advice {
     pub move_elsewhere: Vec<String>,
     /// What that should give.
     pub expected_bytes_per_s: f64,
+    /// Whether it gives that at most, because something on the way may carry less.
+    #[serde(default)]
+    pub is_at_most: bool,
     /// What it gave when it was tried; null if it was not.
     pub measured_bytes_per_s: Option<f64>,
     /// The reason.

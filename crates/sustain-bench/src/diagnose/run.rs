@@ -15,7 +15,7 @@ use super::plan::DiagnosePlan;
 use super::probe::SubsetProbe;
 use super::repeats::Repeats;
 use super::result::DiagnoseResult;
-use super::ways::{Ways, ways};
+use super::ways::{Ways, shared_words, ways};
 use crate::error::MeasureError;
 use crate::faces::of_phase;
 use crate::plan::Plan;
@@ -23,7 +23,7 @@ use crate::run::rehearse;
 use crate::session::{OpenTarget, Session};
 use crate::setup::PhaseSetup;
 use crate::stage::{Begun, Stage, on_stage};
-use crate::walls::{Findings, Setting, find};
+use crate::walls::{Findings, Setting, expected_readings, find};
 
 /// So many targets are measured twice at first: enough to know how much readings differ,
 const REPEATED: usize = 8;
@@ -42,12 +42,19 @@ pub fn rehearse_diagnosis(plan: &DiagnosePlan, roots: &Roots) -> Result<Vec<Stri
         dry_run: true,
         ..measuring
     };
-    let targets = Session::open(&rehearsed, roots)?.targets.len();
+    let session = Session::open(&rehearsed, roots)?;
+    let targets = session.targets.len();
     check_count(targets)?;
-    let seconds = (targets + 1) as f64 * plan.time_per_run_ns as f64 / 1e9;
+    statements.extend(shared_words(&session.targets, roots));
+    let (few, many) = expected_readings(targets);
+    let time = |readings: usize| seconds(readings as f64 * plan.time_per_run_ns as f64);
     statements.push(format!(
-        "would measure each of the {targets} targets alone and all together ({seconds:.0} s), then \
-         the subsets that the answers call for"
+        "would measure each of the {targets} targets alone, all together ({}), and then the subsets \
+         that the answers call for: about {few} readings in all ({}) where one limit is shared, \
+         {many} ({}) where several are",
+        time(targets + 1),
+        time(few),
+        time(many)
     ));
     Ok(statements)
 }
@@ -130,6 +137,16 @@ fn add_dummy(session: &mut Session) -> Result<Option<usize>, MeasureError> {
     Ok(Some(session.targets.len() - 1))
 }
 
+/// As people say how long something takes.
+fn seconds(time_ns: f64) -> String {
+    let seconds = (time_ns / 1e9).round();
+    if seconds < 120.0 {
+        format!("{seconds:.0} s")
+    } else {
+        format!("{:.0} min", seconds / 60.0)
+    }
+}
+
 fn repeated(targets: usize) -> usize {
     if targets < REPEATED {
         targets.min(REPEATED_OF_FEW)
@@ -156,7 +173,8 @@ impl Diagnosis<'_> {
     ) -> Result<DiagnoseResult, MeasureError> {
         let session = &*begun.session;
         observer(DiagnoseEvent::Note(self.announcement()));
-        if let Some(note) = self.mixed_kinds(session) {
+        let shared = shared_words(&session.targets[..self.targets], self.roots);
+        for note in shared.into_iter().chain(self.mixed_kinds(session)) {
             observer(DiagnoseEvent::Note(note));
         }
         let ways = ways(session, self.targets, self.roots);
@@ -219,15 +237,21 @@ impl Diagnosis<'_> {
         }))
     }
 
+    /// What is to come, and how long it takes.
     fn announcement(&self) -> String {
         let repeated = repeated(self.targets);
         // The warm-up, each alone, some again, all together.
-        let runs = 1 + self.targets + repeated + 1;
-        let seconds = runs as f64 * self.plan.time_per_run_ns as f64 / 1e9;
+        let first = 1 + self.targets + repeated + 1;
+        let (few, many) = expected_readings(self.targets);
+        let time = |readings: usize| seconds(readings as f64 * self.plan.time_per_run_ns as f64);
         format!(
-            "{} targets: each alone ({repeated} of them twice) and all together, {seconds:.0} s; \
-             then the subsets that the answers call for, often two to four for each target",
-            self.targets
+            "{} targets: each alone ({repeated} of them twice) and all together, {}; then the subsets \
+             that the answers call for: in all about {} where one limit is shared, about {} where \
+             several are, less where none is",
+            self.targets,
+            time(first),
+            time(few + repeated + 1),
+            time(many + repeated + 1)
         )
     }
 

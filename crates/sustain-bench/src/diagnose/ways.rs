@@ -7,12 +7,14 @@ use sustain_disk::target::{Direction, TargetKind};
 use sustain_host::{
     BlockDevice, DiskPath, FileSystem, HopKind, Roots, layers_under_device, paths_under,
 };
+use sustain_session::{SharedDisk, shared_disks};
 
+use super::advice::Link;
 use super::result::{Way, WayHop};
 use crate::session::{OpenTarget, Session};
 
 /// The kind of a target's own device, and of those that it is built from.
-const DEVICE: &str = "device";
+pub(super) const DEVICE: &str = "device";
 pub(super) const SIMULATED_LIMIT: &str = "simulated_limit";
 
 /// Whether another place of its kind may be free: another port, another controller. The memory and a
@@ -67,12 +69,78 @@ pub(super) fn ways(session: &Session, targets: usize, roots: &Roots) -> Ways {
     }
     // Targets without a place of their own, such as files on one disk, have no order in it.
     let places: Option<Vec<Place>> = places.into_iter().collect();
+    add_shared(&mut ways, targets, roots);
     let order = places.map(|places| {
         let mut order: Vec<usize> = (0..targets.len()).collect();
         order.sort_by(|one, other| places[*one].cmp(&places[*other]));
         order
     });
     Ways { ways, order }
+}
+
+/// Disks that several targets certainly lie on.
+pub(super) fn shared(targets: &[OpenTarget], roots: &Roots) -> Vec<SharedDisk> {
+    let places = targets.iter().map(|one| (&one.target, one.path.as_deref()));
+    shared_disks(places, roots)
+}
+
+/// Says so, before the first reading.
+pub(super) fn shared_words(targets: &[OpenTarget], roots: &Roots) -> Vec<String> {
+    let words = |shared: SharedDisk| {
+        let names = shared.targets.iter();
+        let names: Vec<&str> = names
+            .map(|one| targets[*one].target.name.as_str())
+            .collect();
+        let both = if names.len() == 2 { "both" } else { "all" };
+        let disk = shared.disk.as_deref().unwrap_or("one file system");
+        format!(
+            "{} are {both} on {disk}; they share it for certain",
+            names.join(", ")
+        )
+    };
+    shared(targets, roots).into_iter().map(words).collect()
+}
+
+/// A disk that several lie on is on the way of each, whatever else is known of that way.
+fn add_shared(ways: &mut [Way], targets: &[OpenTarget], roots: &Roots) {
+    for (number, shared) in shared(targets, roots).into_iter().enumerate() {
+        let hop = match shared.disk {
+            Some(disk) => device_hop(&disk),
+            None => WayHop {
+                id: format!("file system {number}"),
+                ..device_hop("their file system")
+            },
+        };
+        for target in shared.targets {
+            add(&mut ways[target].hops, hop.clone());
+        }
+    }
+}
+
+/// What two of these targets or more pass, nearest first, but for disks that they lie on.
+pub(super) fn links(ways: &Ways, targets: &[usize]) -> Vec<Link> {
+    let mut links: Vec<(&str, Link)> = Vec::new();
+    for &target in targets {
+        for hop in ways.ways[target]
+            .hops
+            .iter()
+            .filter(|hop| hop.kind != DEVICE)
+        {
+            if let Some((_, link)) = links.iter_mut().find(|(id, _)| *id == hop.id) {
+                link.members.push(target);
+                continue;
+            }
+            let link = Link {
+                name: hop.name.clone(),
+                members: vec![target],
+                rate_bytes_per_s: hop.rate_bytes_per_s,
+                is_exact: hop.kind == SIMULATED_LIMIT,
+            };
+            links.push((&hop.id, link));
+        }
+    }
+    let links = links.into_iter().map(|(_, link)| link);
+    links.filter(|link| link.members.len() > 1).collect()
 }
 
 /// Sorts targets as they hang: numbers from the host to the slot, then the typed order.
@@ -127,7 +195,7 @@ fn real_way(target: &OpenTarget, roots: &Roots) -> (Vec<WayHop>, Option<Place>) 
     let mut place = None;
     for device in devices_of(target, roots) {
         for layer in layers_under_device(roots, &device).unwrap_or_default() {
-            add(&mut hops, layer_hop(&layer));
+            add(&mut hops, device_hop(layer.name()));
         }
         for path in paths_under(roots, &device).unwrap_or_default() {
             place = place.or_else(|| place_of(target, &device, &path));
@@ -172,10 +240,10 @@ fn place_of(target: &OpenTarget, device: &BlockDevice, path: &DiskPath) -> Optio
     Some(place)
 }
 
-fn layer_hop(layer: &BlockDevice) -> WayHop {
+fn device_hop(name: &str) -> WayHop {
     WayHop {
-        id: format!("device {}", layer.name()),
-        name: layer.name().to_owned(),
+        id: format!("device {name}"),
+        name: name.to_owned(),
         kind: DEVICE.to_owned(),
         rate_bytes_per_s: None,
         formula: None,

@@ -325,6 +325,7 @@ fn advice() -> Vec<Advice> {
         leave_out: names(&[3]),
         move_elsewhere: Vec::new(),
         expected_bytes_per_s: 353.0 * MEGABYTE,
+        is_at_most: false,
         measured_bytes_per_s: Some(350.0 * MEGABYTE),
         why: "/dev/sdd adds nothing".to_owned(),
     };
@@ -334,6 +335,7 @@ fn advice() -> Vec<Advice> {
         order: names(&[0, 2, 4, 1, 3]),
         leave_out: Vec::new(),
         expected_bytes_per_s: 230.0 * MEGABYTE,
+        is_at_most: false,
         why: "in lockstep each goes at 46 MB/s".to_owned(),
         ..independent.clone()
     };

@@ -31,7 +31,12 @@ pub(super) fn advice(facts: &Facts<'_>) -> String {
 }
 
 fn item(facts: &Facts<'_>, advice: &Advice, scale: f64) -> String {
-    let mut bars = vec![("expected", advice.expected_bytes_per_s, "alone".to_owned())];
+    let expected = if advice.is_at_most {
+        "at most"
+    } else {
+        "expected"
+    };
+    let mut bars = vec![(expected, advice.expected_bytes_per_s, "alone".to_owned())];
     if let Some(measured) = advice.measured_bytes_per_s {
         bars.push(("measured", measured, "tried".to_owned()));
     }

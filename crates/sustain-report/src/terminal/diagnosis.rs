@@ -157,7 +157,9 @@ fn rates(result: &DiagnoseResult) -> Vec<String> {
         let one = alone.rate_bytes_per_s.unwrap_or(0.0);
         format!("{} {}", without_controls(&alone.target), rate(one))
     };
-    if alone.len() <= NAMES_MAX {
+    if alone.is_empty() {
+        lines.push("alone: nothing was measured to its end".to_owned());
+    } else if alone.len() <= NAMES_MAX {
         let each: Vec<String> = alone.iter().map(each).collect();
         lines.push(format!("alone: {}", each.join(", ")));
     } else {
@@ -237,10 +239,15 @@ fn kind(wall: &Wall) -> String {
     if let Some(weakest) = &wall.weakest
         && let Some(target) = &weakest.target
     {
+        let what = if wall.members.contains(target) {
+            "belongs to it"
+        } else {
+            "does not belong to it"
+        };
         let target = without_controls(target);
         let _ = write!(
             words,
-            ", weakest for {target} ({:.1} sd)",
+            ", least sure that {target} {what} ({:.1} sd)",
             weakest.margin_sd
         );
     }
@@ -286,7 +293,10 @@ fn advice_line(number: usize, advice: &Advice) -> String {
         _ if !advice.move_elsewhere.is_empty() => "other cables:".to_owned(),
         _ => "independent queues on".to_owned(),
     };
-    let expected = rate(advice.expected_bytes_per_s);
+    let mut expected = rate(advice.expected_bytes_per_s);
+    if advice.is_at_most {
+        expected.insert_str(0, "at most ");
+    }
     let measured = advice
         .measured_bytes_per_s
         .map_or(String::new(), |measured| {

@@ -10,6 +10,8 @@ use super::super::svg::cut;
 
 /// A loss below this is none, whatever the noise.
 const LOSS_MIN: f64 = 0.05;
+/// A loss above this is one, however much readings differ.
+const LOSS_CERTAIN: f64 = 0.2;
 /// The sum of a wall's members reaches its limit if it lacks no more than this.
 const REACHED_WITHIN: f64 = 0.05;
 /// As many standard deviations of one reading are not taken for a loss.
@@ -184,7 +186,9 @@ impl<'a> Facts<'a> {
         reached.sort_by_key(|wall| self.walls[*wall].members.len());
         let standing = |(place, disk): (usize, &Disk<'_>)| {
             let slower = rates[place].zip(disk.alone_bytes_per_s);
-            if slower.is_none_or(|(own, alone)| own >= alone * (1.0 - noise.max(LOSS_MIN))) {
+            if slower.is_none_or(|(own, alone)| {
+                own >= alone * (1.0 - noise.clamp(LOSS_MIN, LOSS_CERTAIN))
+            }) {
                 return Standing::Free;
             }
             let mut holding = reached.iter();

@@ -8,7 +8,7 @@
 
 mod sample;
 
-use sample::diagnosis::{collapse, interrupted, three_walls, without_wall};
+use sample::diagnosis::{collapse, interrupted, three_walls, unexplained, without_wall};
 use sustain_bench::diagnose::result::{DiagnoseResult, Dropped, WayHop};
 use sustain_report::ReportError;
 use sustain_report::html::diagnose_html;
@@ -307,6 +307,30 @@ fn text_from_outside_stays_text() {
 #[test]
 fn the_same_result_gives_the_same_page() {
     assert_eq!(page(three_walls()), page(three_walls()));
+}
+
+#[test]
+fn a_disk_at_half_its_rate_is_not_drawn_as_free_however_much_readings_differ() {
+    let mut noisy = without_wall(3);
+    noisy.noise = 0.2;
+    noisy.no_wall = None;
+    noisy.ended = "too_noisy".to_owned();
+    noisy.measurements[0].rates_bytes_per_s.fill(48e6);
+    noisy.measurements[0].sum_bytes_per_s = 144e6;
+    let page = page(noisy);
+    let bars = part(&page, "Alone against together");
+    assert!(
+        bars.contains("less than alone, and no wall explains it"),
+        "{bars}"
+    );
+    assert!(!bars.contains("as fast as alone"), "{bars}");
+}
+
+#[test]
+fn a_loss_that_no_wall_explains_takes_the_walls_place() {
+    let page = page(unexplained());
+    assert!(page.contains("None was found that explains what is lost"));
+    assert!(!page.contains("no limit that several share lies below"));
 }
 
 #[test]

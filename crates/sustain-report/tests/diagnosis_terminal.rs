@@ -74,6 +74,48 @@ fn a_loss_that_no_wall_explains_is_the_answer() {
 }
 
 #[test]
+fn what_is_least_sure_says_whether_the_target_is_in_the_wall() {
+    let mut result = three_walls();
+    let wall = &mut result.walls[0];
+    let weakest = wall.weakest.as_mut().unwrap();
+    weakest.target = Some(wall.members[0].clone());
+    let text = unwrapped(&diagnosis_text(&result, 100));
+    assert!(
+        text.contains("least sure that /dev/sda belongs to it"),
+        "{text}"
+    );
+    result.walls[0].weakest.as_mut().unwrap().target = Some("/dev/sde".to_owned());
+    let text = unwrapped(&diagnosis_text(&result, 100));
+    assert!(
+        text.contains("least sure that /dev/sde does not belong to it"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_may_be_less_is_said_to_be_expected_at_most() {
+    let mut result = three_walls();
+    result.advice[0].is_at_most = true;
+    let text = unwrapped(&diagnosis_text(&result, 100));
+    assert!(text.contains(": at most 353 MB/s expected"), "{text}");
+}
+
+#[test]
+fn a_diagnosis_that_ended_before_its_first_reading_says_that_nothing_was_measured() {
+    let mut result = interrupted();
+    result
+        .alone
+        .iter_mut()
+        .for_each(|alone| alone.rate_bytes_per_s = None);
+    result.measurements.clear();
+    let text = unwrapped(&diagnosis_text(&result, 100));
+    assert!(
+        text.contains("alone: nothing was measured to its end"),
+        "{text}"
+    );
+}
+
+#[test]
 fn an_interrupted_diagnosis_says_so() {
     assert!(diagnosis_sentence(&interrupted()).contains("interrupted"));
 }

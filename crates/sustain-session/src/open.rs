@@ -10,6 +10,9 @@ use sustain_host::Roots;
 use crate::guard::{Permission, folder_of, inspect};
 use crate::writers::is_written_meanwhile;
 
+/// Whoever waits longer for another run to let go is told.
+const WAIT_TOLD_NS: u64 = 500_000_000;
+
 /// Opens the device, file or directory at `path` as [`open_path`] does; what exists and would be
 /// written must pass the guard first. `name` is what was typed. Nothing is written yet. That someone
 /// else writes to what is only read is told by `notes`; who reads a store knows of that.
@@ -27,6 +30,14 @@ pub fn open_under_guard(
     refuse_missing_device(name, path)?;
     let mut guard = |candidate: &Candidate<'_>| inspect(candidate, permission, roots, notes);
     let target = open_path(name, path, request, &mut guard)?;
+    let waited_ns = target.lock.as_ref().map_or(0, |lock| lock.waited_ns());
+    if waited_ns >= WAIT_TOLD_NS {
+        notes.push(format!(
+            "{name}: another run of sustain had it for another {:.1} s; one that was killed keeps it \
+             until the disk has done what it was asked",
+            waited_ns as f64 / 1e9
+        ));
+    }
     let is_store = matches!(permission, Permission::OwnStore);
     if request.direction == Direction::Read && !is_store && is_written_meanwhile(&target, roots) {
         notes.push(format!(

@@ -10,13 +10,17 @@ use rustix::io::Errno;
 
 use crate::clock::Clock;
 
-/// The kernel keeps the files of a process that was killed for a moment.
-const ATTEMPTS: u32 = 10;
-const PAUSE_NS: u64 = 50_000_000;
+/// The kernel keeps the files of a process that was killed until its requests have ended, which on a
+/// slow disk takes its time.
+pub(super) const PATIENCE_NS: u64 = 2_000_000_000;
+const PAUSE_NS: u64 = 20_000_000;
 
 /// Keeps others that write off a file or device, until the last who shares it is gone.
 #[derive(Debug)]
-pub struct WriteLock(Arc<OwnedFd>);
+pub struct WriteLock {
+    file: Arc<OwnedFd>,
+    waited_ns: u64,
+}
 
 /// Why there is no lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,25 +33,52 @@ pub(super) enum NoLock {
 
 impl WriteLock {
     pub(super) fn take(file: &Arc<OwnedFd>) -> Result<WriteLock, NoLock> {
-        let clock = Clock::Real;
-        for attempt in 1.. {
-            match flock(file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => break,
-                Err(Errno::WOULDBLOCK) if attempt < ATTEMPTS => {
-                    clock.wait_until(clock.now() + PAUSE_NS);
-                }
-                Err(Errno::WOULDBLOCK) => return Err(NoLock::Taken),
-                Err(_) => return Err(NoLock::Unknown),
-            }
+        let locked = patiently(&Clock::Real, PATIENCE_NS, Errno::WOULDBLOCK, || {
+            flock(file, FlockOperation::NonBlockingLockExclusive)
+        });
+        match locked {
+            Ok(((), waited_ns)) => Ok(WriteLock {
+                file: Arc::clone(file),
+                waited_ns,
+            }),
+            Err(Errno::WOULDBLOCK) => Err(NoLock::Taken),
+            Err(_) => Err(NoLock::Unknown),
         }
-        Ok(WriteLock(Arc::clone(file)))
+    }
+
+    /// How long another one had it still.
+    pub fn waited_ns(&self) -> u64 {
+        self.waited_ns
+    }
+
+    pub(super) fn add_waited(&mut self, waited_ns: u64) {
+        self.waited_ns += waited_ns;
+    }
+}
+
+/// Tries again for a while what is refused as `busy`. With what came of it, how long that took.
+pub(super) fn patiently<T>(
+    clock: &Clock,
+    patience_ns: u64,
+    busy: Errno,
+    mut attempt: impl FnMut() -> Result<T, Errno>,
+) -> Result<(T, u64), Errno> {
+    let start = clock.now();
+    loop {
+        let waited_ns = clock.now().since_ns(start);
+        match attempt() {
+            Err(errno) if errno == busy && waited_ns < patience_ns => {
+                clock.wait_until(clock.now() + PAUSE_NS);
+            }
+            other => return other.map(|done| (done, waited_ns)),
+        }
     }
 }
 
 impl Drop for WriteLock {
     fn drop(&mut self) {
         // The file itself may stay open a while longer in the kernel's hands.
-        let _ = flock(&self.0, FlockOperation::Unlock);
+        let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
 
@@ -89,6 +120,30 @@ mod tests {
         assert!(!is_being_written(&second));
         WriteLock::take(&second).unwrap();
         drop(kept);
+    }
+
+    #[test]
+    fn what_a_killed_process_still_holds_is_waited_for_and_no_longer() {
+        for (held_ns, is_got) in [(0, true), (1_900_000_000, true), (2_100_000_000, false)] {
+            let clock = Clock::simulated();
+            let start = clock.now();
+            let taken = patiently(&clock, PATIENCE_NS, Errno::WOULDBLOCK, || {
+                if clock.now().since_ns(start) < held_ns {
+                    return Err(Errno::WOULDBLOCK);
+                }
+                Ok(())
+            });
+            let waited_ns = clock.now().since_ns(start);
+            assert_eq!(taken.is_ok(), is_got, "held for {held_ns} ns");
+            assert!(waited_ns <= PATIENCE_NS + PAUSE_NS);
+            if let Ok(((), told_ns)) = taken {
+                assert_eq!(told_ns, waited_ns);
+            }
+        }
+        let other = patiently(&Clock::simulated(), PATIENCE_NS, Errno::BUSY, || {
+            Err::<(), Errno>(Errno::NOLCK)
+        });
+        assert_eq!(other, Err(Errno::NOLCK));
     }
 
     #[test]

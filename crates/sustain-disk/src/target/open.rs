@@ -11,14 +11,13 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::alignment::{self, Alignment};
-use super::lock::{NoLock, WriteLock};
+use super::lock::{NoLock, PATIENCE_NS, WriteLock, is_being_written, patiently};
 use super::{Candidate, DataPath, Direction, Guard, Target, TargetKind};
 use crate::clock::Clock;
 use crate::error::Error;
 
-/// How often, and after which pause, a claimed device is asked for again.
-const CLAIM_ATTEMPTS: u32 = 20;
-const CLAIM_PAUSE_NS: u64 = 20_000_000;
+/// How long a claimed device is asked for again; a mounted one is refused after that.
+const CLAIM_PATIENCE_NS: u64 = 400_000_000;
 
 /// What is wanted of a path.
 #[derive(Debug, Clone, Copy)]
@@ -140,8 +139,8 @@ fn open_block_device(
     } else {
         OFlags::empty()
     };
-    let file = match open_claimed(path, flags(request) | claim) {
-        Ok(file) => file,
+    let (file, waited_ns) = match open_claimed(path, flags(request) | claim) {
+        Ok(claimed) => claimed,
         Err(Errno::BUSY) if writing => return Err(refused_claim(name, path, guard)),
         Err(errno) => return Err(open_error(name, request, errno)),
     };
@@ -164,22 +163,27 @@ fn open_block_device(
     if writing {
         // The claim keeps others off. The lock is for those who read, and for the programs that
         // leave a locked disk alone (udev): where someone has it for a moment, it goes without.
-        target.lock = lock_of(&target).ok();
+        target.lock = lock_of(&target, waited_ns).ok();
     }
     Ok(target)
 }
 
 /// A claim outlives a process that was killed for a moment: the kernel closes what its io_uring had
-/// open only after it.
-fn open_claimed(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+/// open only after it. As long as the lock of one that writes is there, too, it is waited longer.
+fn open_claimed(path: &Path, flags: OFlags) -> Result<(OwnedFd, u64), Errno> {
     let clock = Clock::Real;
-    for _ in 0..CLAIM_ATTEMPTS {
-        match open(path, flags, Mode::empty()) {
-            Err(Errno::BUSY) => clock.wait_until(clock.now() + CLAIM_PAUSE_NS),
-            other => return other,
-        }
+    let claim = || open(path, flags, Mode::empty());
+    let claimed = patiently(&clock, CLAIM_PATIENCE_NS, Errno::BUSY, claim);
+    let is_locked = || {
+        let seen = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        seen.is_ok_and(is_being_written)
+    };
+    if claimed.as_ref().err() != Some(&Errno::BUSY) || !is_locked() {
+        return claimed;
     }
-    open(path, flags, Mode::empty())
+    let left_ns = PATIENCE_NS - CLAIM_PATIENCE_NS;
+    let (file, waited_ns) = patiently(&clock, left_ns, Errno::BUSY, claim)?;
+    Ok((file, CLAIM_PATIENCE_NS + waited_ns))
 }
 
 /// The device is claimed: lets the guard find out by whom.
@@ -229,7 +233,7 @@ fn open_file(
 /// A file, kept from others that write. Where the file system knows no locks, it goes without: a
 /// store is not recorded to there.
 fn locked(mut target: Target, path: &Path) -> Result<Target, Error> {
-    target.lock = match lock_of(&target) {
+    target.lock = match lock_of(&target, 0) {
         Ok(lock) => Some(lock),
         Err(NoLock::Unknown) => None,
         Err(NoLock::Taken) => {
@@ -242,9 +246,12 @@ fn locked(mut target: Target, path: &Path) -> Result<Target, Error> {
     Ok(target)
 }
 
-fn lock_of(target: &Target) -> Result<Arc<WriteLock>, NoLock> {
+/// The lock on what may have been waited for already.
+fn lock_of(target: &Target, waited_ns: u64) -> Result<Arc<WriteLock>, NoLock> {
     let file = target.file.as_ref().ok_or(NoLock::Unknown)?;
-    WriteLock::take(file).map(Arc::new)
+    let mut lock = WriteLock::take(file)?;
+    lock.add_waited(waited_ns);
+    Ok(Arc::new(lock))
 }
 
 /// Why something that another one writes to is not written, in words that follow its name.

@@ -437,6 +437,11 @@ impl Collector {
         }
     }
 
+    /// Bytes of each target so far.
+    pub(crate) fn bytes(&self) -> Vec<u64> {
+        self.targets.iter().map(|series| series.bytes).collect()
+    }
+
     /// Ends the drivers after a failure.
     pub(crate) fn give_up(&self) {
         self.stop.give_up();

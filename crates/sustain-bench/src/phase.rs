@@ -32,8 +32,9 @@ pub(crate) struct PhaseOutcome {
     pub(crate) started_anew: bool,
 }
 
-/// Called once or more a second while real drivers run; for the system's own figures.
-pub(crate) type Ticker<'a> = dyn FnMut(Timestamp, Timestamp) + 'a;
+/// Called once or more a second while real drivers run, for the system's own figures: with the start,
+/// the time, and the bytes of each target of the phase so far.
+pub(crate) type Ticker<'a> = dyn FnMut(Timestamp, Timestamp, &[u64]) + 'a;
 
 /// Runs a phase to its end.
 pub(crate) fn run(
@@ -229,7 +230,7 @@ fn listen(
             Ok(Message::Ready { .. }) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(finished),
         }
-        tick(start, clock.now());
+        tick(start, clock.now(), &collector.bytes());
     }
 }
 

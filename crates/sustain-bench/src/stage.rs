@@ -7,9 +7,10 @@ use sustain_disk::data::DataKind;
 use sustain_disk::engine::{EngineChoice, Operation};
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
+use sustain_disk::meter::Meter;
 use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_host::{FileSystem, Roots};
-use sustain_session::{Alongside, Idle, Stop, counted_once, devices_under};
+use sustain_session::{Alongside, CountedTarget, Idle, Stop, counted_once, devices_under};
 
 use crate::effect;
 use crate::error::MeasureError;
@@ -165,11 +166,28 @@ impl Stage<'_> {
         }
         let mut started = self.session.clock.now();
         let alongside = &mut *self.alongside;
-        let mut tick = |start: Timestamp, now: Timestamp| {
+        let session = self.session;
+        let name = |target: &usize| session.targets[*target].target.name.as_str();
+        let names: Vec<&str> = setup.targets.iter().map(name).collect();
+        let direction = match setup.operation {
+            Operation::Read => Direction::Read,
+            _ => Direction::Write,
+        };
+        let mut told = vec![0; names.len()];
+        let mut tell = |alongside: &mut Alongside, bytes: &[u64]| {
+            for ((name, told), bytes) in names.iter().zip(&mut told).zip(bytes) {
+                let more = bytes.saturating_sub(std::mem::replace(told, *bytes));
+                alongside.drove(name, direction, more);
+            }
+        };
+        let mut tick = |start: Timestamp, now: Timestamp, bytes: &[u64]| {
             started = start;
+            tell(alongside, bytes);
             alongside.tick(now);
         };
-        let outcome = phase::run(self.session, setup, self.stop, observer, &mut tick)?;
+        let outcome = phase::run(session, setup, self.stop, observer, &mut tick)?;
+        let bytes: Vec<u64> = outcome.meters.iter().map(Meter::bytes).collect();
+        tell(self.alongside, &bytes);
         Ok((outcome, started))
     }
 
@@ -277,7 +295,7 @@ fn lap_bytes(target: &OpenTarget) -> Option<u64> {
 }
 
 /// The devices whose counters see what is driven to the targets just once.
-fn once(session: &Session, roots: &Roots) -> Vec<String> {
+fn once(session: &Session, roots: &Roots) -> Vec<CountedTarget> {
     let places = session.targets.iter();
     let places = places.map(|target| (&target.target, target.path.as_deref()));
     counted_once(places, roots)

@@ -148,7 +148,7 @@ fn others_on_a_disk_are_named_and_who_is_alone_names_nobody() {
     let result = json_of(&beside.stdout);
     let found = others(&result);
     assert!(!found.is_empty(), "{beside:#?}");
-    assert_eq!(found[0]["devices"][0], shared.device.kernel_name());
+    assert_eq!(found[0]["device"], shared.device.kernel_name());
     let rate = number(&found[0]["rate_bytes_per_s"]);
     assert!((3e6..60e6).contains(&rate), "{rate}");
     let said = unwrapped(&beside.stderr);

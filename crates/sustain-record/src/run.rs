@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::error::Errno;
+use sustain_disk::target::Direction;
 use sustain_host::Roots;
 use sustain_session::{Alongside, Stop, check_memory, counted_once, devices_under};
 
@@ -270,11 +271,13 @@ impl Watched<'_> {
         observer: &mut RecordObserver<'_>,
     ) {
         let mut flushes = 0;
+        let mut told = Vec::new();
         loop {
             let standing = self
                 .board
                 .wait_for(|standing| standing.flushes > flushes, STATUS_EVERY);
             flushes = standing.flushes;
+            tell_written(alongside, &standing, &mut told);
             alongside.tick(self.clock.now());
             let standing = Standing {
                 time_s: self.clock.now().since_s(self.start),
@@ -293,6 +296,16 @@ impl Watched<'_> {
                     .wait_until(self.clock.now() + STATUS_EVERY.as_nanos() as u64 / 10);
             }
         }
+    }
+}
+
+/// Tells what the members were given since the last time, for none of that is of others.
+fn tell_written(alongside: &mut Alongside, standing: &Standing, told: &mut Vec<u64>) {
+    told.resize(standing.members.len(), 0);
+    for (member, told) in standing.members.iter().zip(told) {
+        let before = std::mem::replace(told, member.bytes);
+        let more = member.bytes.saturating_sub(before);
+        alongside.drove(&member.name, Direction::Write, more);
     }
 }
 

@@ -4,8 +4,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sustain_disk::clock::{Clock, Timestamp};
+use sustain_disk::target::Direction;
 use sustain_host::{BlockDevice, KernelLog, Roots, Sample, Sampler};
 
+use crate::counted_once::CountedTarget;
 use crate::others::{Others, OthersWatch};
 use crate::stop::Stop;
 
@@ -63,19 +65,18 @@ pub struct Alongside {
 }
 
 impl Alongside {
-    /// Starts to watch the disks given; others are looked for on those of which `counted_once` has
-    /// the names. On a simulated machine there is nothing to watch.
+    /// Starts to watch the disks given; others are looked for on those of `counted_once`. On a simulated machine there is nothing to watch.
     pub fn start(
         roots: &Roots,
         clock: &Clock,
         devices: &[BlockDevice],
-        counted_once: Vec<String>,
+        counted_once: Vec<CountedTarget>,
     ) -> Alongside {
         let names = devices.iter().map(|device| device.name().to_owned());
         let mut names: Vec<String> = names.collect();
-        for name in &counted_once {
-            if !names.contains(name) {
-                names.push(name.clone());
+        for CountedTarget { device, .. } in &counted_once {
+            if !names.contains(device) {
+                names.push(device.clone());
             }
         }
         let mut alongside = Alongside {
@@ -123,6 +124,11 @@ impl Alongside {
             self.samples.push((now, sample));
         }
         self.read_log(now);
+    }
+
+    /// Takes what a target was given, or gave: it is none of others.
+    pub fn drove(&mut self, target: &str, direction: Direction, bytes: u64) {
+        self.others.drove(target, direction, bytes);
     }
 
     /// How fast others use the disks now, if they do.

@@ -10,34 +10,42 @@ use sustain_host::{BlockDevice, FileSystem, Roots, layers_under_device};
 /// (a copy elsewhere, a second copy, a log) is not known, so it cannot be told from others.
 const WRITES_ONCE: [&str; 6] = ["ext2", "ext3", "ext4", "xfs", "vfat", "exfat"];
 
-/// Kernel names of the devices whose counters see each byte that is driven to `targets` just once:
-/// the whole disk of a target or of its file system, or the volume, array or loop device that it is.
-/// What lies beneath these is left out, for there it differs. Empty where it cannot be known.
+/// A target, and the device whose counters see each byte that is driven to it just once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CountedTarget {
+    /// The target's name.
+    pub target: String,
+    /// Kernel name of the device: the whole disk of the target or of its file system, or the volume,
+    /// array or loop device that it is.
+    pub device: String,
+}
+
+/// The targets of which such a device is known. What lies beneath these devices is left out, for there
+/// our bytes come again in other numbers.
 pub fn counted_once<'a>(
     targets: impl IntoIterator<Item = (&'a Target, Option<&'a Path>)>,
     roots: &Roots,
-) -> Vec<String> {
-    let mut tops: Vec<BlockDevice> = Vec::new();
-    for (target, path) in targets {
-        let top = top_of(target, path, roots).map(|top| match &top.whole_disk {
-            Some(disk) => BlockDevice::from_name(roots, &disk.name).unwrap_or(top),
-            None => top,
-        });
-        if let Some(top) = top
-            && tops.iter().all(|known| known.name() != top.name())
-        {
-            tops.push(top);
-        }
-    }
-    let below: Vec<String> = tops
-        .iter()
-        .flat_map(|top| layers_under_device(roots, top).unwrap_or_default())
-        .map(|layer| layer.name().to_owned())
-        .collect();
-    let times = |name: &str| below.iter().filter(|one| *one == name).count();
-    // Each is a layer of its own; one that is a second one's too sees what is driven twice.
-    let once = tops.iter().filter(|top| times(top.name()) < 2);
-    once.map(|top| top.name().to_owned()).collect()
+) -> Vec<CountedTarget> {
+    let top = |(target, path): (&Target, Option<&Path>)| {
+        let top = top_of(target, path, roots)?;
+        let disk = top.whole_disk.as_ref();
+        let disk = disk.and_then(|disk| BlockDevice::from_name(roots, &disk.name).ok());
+        Some((target.name.clone(), disk.unwrap_or(top)))
+    };
+    let tops: Vec<(String, BlockDevice)> = targets.into_iter().filter_map(top).collect();
+    let lies_beneath = |name: &str| {
+        let others = tops.iter().filter(|(_, other)| other.name() != name);
+        let mut layers =
+            others.flat_map(|(_, other)| layers_under_device(roots, other).unwrap_or_default());
+        layers.any(|layer| layer.name() == name)
+    };
+    // What is another one's layer sees twice what is driven to that.
+    let once = tops.iter().filter(|(_, top)| !lies_beneath(top.name()));
+    once.map(|(target, top)| CountedTarget {
+        target: target.clone(),
+        device: top.name().to_owned(),
+    })
+    .collect()
 }
 
 /// The device through which all of a target's bytes go.
@@ -121,10 +129,12 @@ mod tests {
         };
         let once = |numbers: &[(u32, u32)]| {
             let targets: Vec<Target> = numbers.iter().map(|one| device(one.0, one.1)).collect();
-            counted_once(targets.iter().map(|target| (target, None)), &roots)
+            let counted = counted_once(targets.iter().map(|target| (target, None)), &roots);
+            let devices = counted.into_iter().map(|one| one.device);
+            devices.collect::<Vec<_>>()
         };
         assert_eq!(once(&[(300, 0)]), ["sdzz"]);
-        assert_eq!(once(&[(300, 1), (300, 2)]), ["sdzz"]);
+        assert_eq!(once(&[(300, 1), (300, 2)]), ["sdzz", "sdzz"]);
         assert_eq!(once(&[(9, 900)]), ["md900"]);
         // What goes to the array comes again on its disk.
         assert_eq!(once(&[(9, 900), (300, 2)]), ["md900"]);

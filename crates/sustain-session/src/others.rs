@@ -6,8 +6,11 @@ use std::collections::VecDeque;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sustain_disk::clock::Timestamp;
+use sustain_disk::target::Direction;
 use sustain_disk::units::Rate;
 use sustain_host::Sample;
+
+use crate::counted_once::CountedTarget;
 
 /// What others move more slowly is what any system does now and then.
 const RATE_MIN_BYTES_PER_S: f64 = 1e6;
@@ -27,9 +30,8 @@ const STRETCHES_MAX: usize = 32;
 /// A stretch of time in which others read or wrote the disks that were driven.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Others {
-    /// Kernel names of the disks, or of the volumes or loop devices, whose counters told it; of
-    /// several, what others moved on all of them together.
-    pub devices: Vec<String>,
+    /// Kernel name of the disk, or of the volume or loop device, whose counters told it.
+    pub device: String,
     /// Since when, on the run's time axis.
     pub from_s: f64,
     /// Until when.
@@ -60,6 +62,26 @@ impl Moved {
         Moved {
             read_bytes: self.read_bytes + other.read_bytes,
             written_bytes: self.written_bytes + other.written_bytes,
+        }
+    }
+
+    fn in_direction(direction: Direction, bytes: u64) -> Moved {
+        match direction {
+            Direction::Read => Moved {
+                read_bytes: bytes,
+                written_bytes: 0,
+            },
+            Direction::Write => Moved {
+                read_bytes: 0,
+                written_bytes: bytes,
+            },
+        }
+    }
+
+    fn most(self, other: Moved) -> Moved {
+        Moved {
+            read_bytes: self.read_bytes.max(other.read_bytes),
+            written_bytes: self.written_bytes.max(other.written_bytes),
         }
     }
 
@@ -124,21 +146,125 @@ impl Group {
     }
 }
 
-/// Looks for others on disks through whose counters all that is driven passes just once.
+/// Looks for others on the devices whose counters see just once what is driven.
 #[derive(Debug)]
 pub(crate) struct OthersWatch {
-    devices: Vec<String>,
-    /// Of our own bytes, what the disks have not seen yet: it is dirty in memory, or under way.
+    targets: Vec<CountedTarget>,
+    devices: Vec<DeviceWatch>,
+    /// What the kernel counted as our own, on whatever device.
+    own: Moved,
+    /// The most of that which no target had been given: victims, sources that lie on disks, metadata.
+    /// It may have gone to any device.
+    elsewhere: Moved,
+}
+
+impl OthersWatch {
+    pub(crate) fn new(targets: Vec<CountedTarget>) -> OthersWatch {
+        let mut devices: Vec<DeviceWatch> = Vec::new();
+        for target in &targets {
+            if devices.iter().all(|known| known.device != target.device) {
+                devices.push(DeviceWatch::new(&target.device));
+            }
+        }
+        OthersWatch {
+            targets,
+            devices,
+            own: Moved::default(),
+            elsewhere: Moved::default(),
+        }
+    }
+
+    /// Takes what a target was given, or gave.
+    pub(crate) fn drove(&mut self, target: &str, direction: Direction, bytes: u64) {
+        let Some(of_target) = self.targets.iter().find(|known| known.target == target) else {
+            return;
+        };
+        let mut devices = self.devices.iter_mut();
+        if let Some(device) = devices.find(|known| known.device == of_target.device) {
+            let moved = Moved::in_direction(direction, bytes);
+            device.driven = device.driven.plus(moved);
+        }
+    }
+
+    /// Takes what the system says of the time between two moments.
+    pub(crate) fn take(&mut self, from: Timestamp, to: Timestamp, sample: &Sample) {
+        let own = sample.process_read_bytes.zip(sample.process_written_bytes);
+        let Some((read_bytes, written_bytes)) = own else {
+            return;
+        };
+        let own = Moved {
+            read_bytes,
+            written_bytes,
+        };
+        let seen = |device: &str| {
+            let found = sample.devices.iter().find(|known| known.name == device);
+            found.map_or_else(Moved::default, |found| Moved {
+                read_bytes: found.read_bytes,
+                written_bytes: found.written_bytes,
+            })
+        };
+        self.step((from, to), own, seen);
+    }
+
+    fn step(
+        &mut self,
+        (from, to): (Timestamp, Timestamp),
+        own: Moved,
+        seen: impl Fn(&str) -> Moved,
+    ) {
+        self.own = self.own.plus(own);
+        let driven = self.devices.iter().map(|device| device.driven);
+        let driven = driven.fold(Moved::default(), Moved::plus);
+        // A driver tells a little later than the kernel counts, so the most so far is what counts.
+        let elsewhere = self.elsewhere.most(self.own.less(driven));
+        let more = elsewhere.less(self.elsewhere);
+        self.elsewhere = elsewhere;
+        let is_only = self.devices.len() == 1;
+        for device in &mut self.devices {
+            let driven = device.driven.less(device.driven_before);
+            device.driven_before = device.driven;
+            let seen = seen(&device.device);
+            // The kernel also knows what was written over in memory and never reached the disk.
+            let own = if is_only { own } else { driven.plus(more) };
+            device.step((from, to), seen, own);
+        }
+    }
+
+    /// How fast others are now, on all devices together, if they are there.
+    pub(crate) fn rate_now_bytes_per_s(&self) -> Option<f64> {
+        let rates = self.devices.iter().filter_map(DeviceWatch::rate_now);
+        rates.reduce(|sum, rate| sum + rate)
+    }
+
+    /// The stretches found, with times from `start` and in their order; none is kept.
+    pub(crate) fn finish(&mut self, start: Timestamp) -> Vec<Others> {
+        let devices = self.devices.iter_mut();
+        let mut found: Vec<Others> = devices.flat_map(|device| device.finish(start)).collect();
+        found.sort_by(|one, other| one.from_s.total_cmp(&other.from_s));
+        found
+    }
+}
+
+/// Looks for others on one device.
+#[derive(Debug)]
+struct DeviceWatch {
+    device: String,
+    /// What its targets were given in all, and what of it at the last sample.
+    driven: Moved,
+    driven_before: Moved,
+    /// Of our own bytes, what the device has not seen yet: it is dirty in memory, or under way.
     waiting: Moved,
     recent: VecDeque<Stretch>,
     group: Option<Group>,
     found: Vec<Stretch>,
 }
 
-impl OthersWatch {
-    pub(crate) fn new(devices: Vec<String>) -> OthersWatch {
-        OthersWatch {
-            devices,
+impl DeviceWatch {
+    fn new(device: &str) -> DeviceWatch {
+        DeviceWatch {
+            device: device.to_owned(),
+            driven: Moved::default(),
+            driven_before: Moved::default(),
             waiting: Moved::default(),
             recent: VecDeque::new(),
             group: None,
@@ -146,28 +272,7 @@ impl OthersWatch {
         }
     }
 
-    /// Takes what the system says of the time between two moments.
-    pub(crate) fn take(&mut self, from: Timestamp, to: Timestamp, sample: &Sample) {
-        let own = sample.process_read_bytes.zip(sample.process_written_bytes);
-        let Some((read_bytes, written_bytes)) = own.filter(|_| !self.devices.is_empty()) else {
-            return;
-        };
-        let devices = sample.devices.iter();
-        let seen = devices
-            .filter(|device| self.devices.contains(&device.name))
-            .map(|device| Moved {
-                read_bytes: device.read_bytes,
-                written_bytes: device.written_bytes,
-            })
-            .fold(Moved::default(), Moved::plus);
-        let own = Moved {
-            read_bytes,
-            written_bytes,
-        };
-        self.step(from, to, seen, own);
-    }
-
-    fn step(&mut self, from: Timestamp, to: Timestamp, seen: Moved, own: Moved) {
+    fn step(&mut self, (from, to): (Timestamp, Timestamp), seen: Moved, own: Moved) {
         let expected = self.waiting.plus(own);
         self.waiting = expected.less(seen);
         let now = Stretch {
@@ -220,15 +325,13 @@ impl OthersWatch {
         }
     }
 
-    /// How fast others are now, if they are there.
-    pub(crate) fn rate_now_bytes_per_s(&self) -> Option<f64> {
+    fn rate_now(&self) -> Option<f64> {
         self.group.as_ref().filter(|group| group.counts())?;
         let recent = self.recent.iter().copied().reduce(Stretch::joined)?;
         recent.is_shared().then(|| recent.others_bytes_per_s())
     }
 
-    /// The stretches found, with times from `start`; none is kept.
-    pub(crate) fn finish(&mut self, start: Timestamp) -> Vec<Others> {
+    fn finish(&mut self, start: Timestamp) -> Vec<Others> {
         if let Some(group) = self.group.take() {
             self.keep(group);
         }
@@ -236,7 +339,7 @@ impl OthersWatch {
         let found = std::mem::take(&mut self.found).into_iter();
         found
             .map(|stretch| Others {
-                devices: self.devices.clone(),
+                device: self.device.clone(),
                 from_s: stretch.from.since_s(start),
                 to_s: stretch.to.since_s(start),
                 read_bytes: stretch.others.read_bytes,
@@ -248,15 +351,33 @@ impl OthersWatch {
     }
 }
 
-/// The rate of others while they were there.
+/// The rate of others while they were there, on all devices together.
 #[must_use]
 pub fn others_bytes_per_s(others: &[Others]) -> Option<f64> {
-    let seconds: f64 = others.iter().map(|one| one.to_s - one.from_s).sum();
-    let bytes: u64 = others
-        .iter()
-        .map(|one| one.read_bytes + one.written_bytes)
+    let rates = devices_of(others).into_iter();
+    let rates = rates.map(|device| mean(others, device, |one| one.rate_bytes_per_s));
+    rates.reduce(|sum, rate| sum + rate)
+}
+
+/// The devices, each once.
+fn devices_of(others: &[Others]) -> Vec<&str> {
+    let mut devices: Vec<&str> = Vec::new();
+    for one in others {
+        if !devices.contains(&one.device.as_str()) {
+            devices.push(&one.device);
+        }
+    }
+    devices
+}
+
+/// The mean of a rate over the stretches of a device.
+fn mean(others: &[Others], device: &str, rate: fn(&Others) -> f64) -> f64 {
+    let of_device = || others.iter().filter(|one| one.device == device);
+    let seconds: f64 = of_device().map(|one| one.to_s - one.from_s).sum();
+    let bytes: f64 = of_device()
+        .map(|one| rate(one) * (one.to_s - one.from_s))
         .sum();
-    (seconds > 0.0).then(|| bytes as f64 / seconds)
+    bytes / seconds.max(1e-9)
 }
 
 /// What others did, what it means for what was measured, and what to do, in one sentence; `None` if
@@ -273,18 +394,12 @@ pub fn others_words(others: &[Others]) -> Option<String> {
 /// What others did, where, when, and beside what; `None` if nobody was there.
 #[must_use]
 pub fn others_deeds(others: &[Others]) -> Option<String> {
-    let (first, last) = (others.first()?, others.last()?);
-    let seconds: f64 = others.iter().map(|one| one.to_s - one.from_s).sum();
-    let own = others
-        .iter()
-        .map(|one| one.own_rate_bytes_per_s * (one.to_s - one.from_s))
-        .sum::<f64>();
-    let when = match others.len() {
-        1 => format!("from {:.0} s to {:.0} s", first.from_s, first.to_s),
-        stretches => format!(
-            "for {seconds:.0} s, in {stretches} stretches between {:.0} s and {:.0} s",
-            first.from_s, last.to_s
-        ),
+    let first = others.first()?;
+    let last_s = others.iter().map(|one| one.to_s).fold(0.0, f64::max);
+    let devices = devices_of(others);
+    let when = match others {
+        [only] => format!("from {:.0} s to {:.0} s", only.from_s, only.to_s),
+        _ => format!("at times between {:.0} s and {last_s:.0} s", first.from_s),
     };
     let sum = |part: fn(&Others) -> u64| others.iter().map(part).sum::<u64>();
     let (read, written) = (sum(|one| one.read_bytes), sum(|one| one.written_bytes));
@@ -293,11 +408,15 @@ pub fn others_deeds(others: &[Others]) -> Option<String> {
         (true, false) => "read",
         _ => "wrote",
     };
+    let rate = |device: &&str| Rate(mean(others, device, |one| one.rate_bytes_per_s));
+    let places = devices.iter();
+    let places = places.map(|device| format!("{} on {device}", rate(device)));
+    let own = devices.iter();
+    let own = own.map(|device| mean(others, device, |one| one.own_rate_bytes_per_s));
     Some(format!(
-        "others {verb} {} on {} {when}, beside {} of this run's own",
-        Rate(others_bytes_per_s(others)?),
-        first.devices.join(", "),
-        Rate(own / seconds),
+        "others {verb} {} {when}, beside {} of this run's own",
+        places.collect::<Vec<_>>().join(", "),
+        Rate(own.sum()),
     ))
 }
 

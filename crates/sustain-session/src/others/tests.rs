@@ -20,12 +20,19 @@ fn read(bytes: u64) -> Moved {
     }
 }
 
+fn target(target: &str, device: &str) -> CountedTarget {
+    CountedTarget {
+        target: target.to_owned(),
+        device: device.to_owned(),
+    }
+}
+
 /// Sees one interval a second: what the disk saw, what was our own.
 fn watched(intervals: &[(Moved, Moved)]) -> OthersWatch {
-    let mut watch = OthersWatch::new(vec!["sda".to_owned()]);
+    let mut watch = OthersWatch::new(vec![target("/dev/sda1", "sda")]);
     for (second, (seen, own)) in intervals.iter().enumerate() {
         let second = second as u64;
-        watch.step(at(second), at(second + 1), *seen, *own);
+        watch.step((at(second), at(second + 1)), *own, |_| *seen);
     }
     watch
 }
@@ -43,6 +50,7 @@ fn others_are_named_with_their_time_and_their_part() {
     let [others] = found.as_slice() else {
         panic!("{found:?}")
     };
+    assert_eq!(others.device, "sda");
     assert_eq!((others.from_s, others.to_s), (4.0, 8.0));
     assert_eq!((others.read_bytes, others.written_bytes), (0, 360 * MB));
     assert_eq!(others.rate_bytes_per_s, 90e6);
@@ -118,7 +126,7 @@ fn who_writes_in_bursts_is_one_and_who_comes_twice_are_two() {
     assert_eq!(count(&twice), 2);
     assert_eq!(count(&[shared, shared, alone, alone]), 0);
     let words = others_words(&found(&twice)).unwrap();
-    let expected = "for 8 s, in 2 stretches between 0 s and 16 s";
+    let expected = "others wrote 90.0 MB/s on sda at times between 0 s and 16 s";
     assert!(words.contains(expected), "{words}");
 }
 
@@ -149,4 +157,43 @@ fn stretches_are_bounded_and_none_is_lost() {
     let bytes: u64 = found.iter().map(|one| one.written_bytes).sum();
     assert_eq!(bytes, 100 * 3 * 90 * MB);
     assert_eq!(found.last().unwrap().to_s, 993.0);
+}
+
+/// Two targets on disks of their own, each given so many MB a second, told a tenth of a second late;
+/// what each disk saw, what went elsewhere.
+fn two_disks(driven: [u64; 2], seen: [u64; 2], elsewhere: u64) -> Vec<Others> {
+    let targets = [target("a", "sda"), target("b", "sdb")];
+    let mut watch = OthersWatch::new(targets.to_vec());
+    for second in 0..10 {
+        for (name, rate) in ["a", "b"].into_iter().zip(driven) {
+            let told = if second == 0 { rate * 9 / 10 } else { rate };
+            watch.drove(name, Direction::Write, told * MB);
+        }
+        let own = written((driven[0] + driven[1] + elsewhere) * MB);
+        let seen_by = |device: &str| written(seen[usize::from(device == "sdb")] * MB);
+        watch.step((at(second), at(second + 1)), own, seen_by);
+    }
+    watch.finish(at(0))
+}
+
+#[test]
+fn of_several_disks_that_which_others_use_is_named() {
+    assert_eq!(two_disks([500, 500], [500, 500], 0), []);
+    // 3 % of all that is moved, and 6 % of what this disk sees.
+    let found = two_disks([500, 500], [500, 530], 0);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].device, "sdb");
+    let both = two_disks([100, 100], [150, 190], 0);
+    let words = others_words(&both).unwrap();
+    let expected = "others wrote 49.0 MB/s on sda, 89.0 MB/s on sdb at times between 0 s and 10 s";
+    assert!(words.starts_with(expected), "{words}");
+    assert!(others_bytes_per_s(&both).unwrap() > 135e6);
+}
+
+#[test]
+fn what_no_target_was_given_may_be_our_own_on_any_disk() {
+    assert_eq!(two_disks([100, 100], [100, 150], 50), []);
+    assert_eq!(two_disks([100, 100], [150, 100], 50), []);
+    assert_eq!(two_disks([0, 0], [100, 100], 200), []);
+    assert_eq!(two_disks([100, 100], [100, 190], 50).len(), 1);
 }

@@ -27,6 +27,8 @@ const ROOM_BYTES_MIN: usize = 4096;
 /// Of a pipe in packet mode a read takes a packet, which is at most so long (PIPE_BUF), and what of
 /// it finds no room is gone. Nothing tells such a pipe from others, so no read asks for less.
 const PACKET_BYTES_MAX: usize = 4096;
+/// A synthetic source without frames comes in portions of this time, if they are not too large.
+const PORTION_NS: u64 = 5_000_000;
 /// How often a silent source is left for a look at the user's wishes.
 const LOOK_NS: u64 = 50_000_000;
 
@@ -161,7 +163,8 @@ impl Intake {
             let available_bytes = synthetic.available_bytes(now.since_ns(start));
             if available_bytes <= position_bytes {
                 self.commit_if_old();
-                let due_at = start + synthetic.due_ns(position_bytes + 1);
+                let more = self.within_bound(portion_bytes(synthetic)) as u64;
+                let due_at = start + synthetic.due_ns(position_bytes.saturating_add(more));
                 let until = due_at.min(now + LOOK_NS).max(now + 1);
                 self.writer.clock().wait_until(until);
                 continue;
@@ -525,6 +528,16 @@ impl Intake {
     }
 }
 
+/// What is waited for of a synthetic source: the next byte is due before the thread is asleep, and a
+/// thread that is never asleep takes a CPU.
+fn portion_bytes(synthetic: &Synthetic) -> usize {
+    let bytes = synthetic.available_bytes(PORTION_NS);
+    // A frame comes as a whole, however long that takes.
+    let is_framed = synthetic.frames().is_some();
+    let most = if is_framed { 1 } else { READ_BYTES_MAX as u64 };
+    bytes.clamp(1, most) as usize
+}
+
 /// Whether a read gives something, or the end, without waiting.
 pub(crate) fn is_readable_now(source: BorrowedFd<'_>) -> bool {
     let mut polled = [PollFd::new(&source, PollFlags::IN)];
@@ -563,6 +576,15 @@ fn mark_of(found: &FrameMark, time_ns: i64) -> Mark {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_synthetic_source_is_waited_for_in_portions() {
+        let portion = |text: &str| portion_bytes(&Synthetic::new(&text.parse().unwrap(), 1));
+        assert_eq!(portion("test:30MB/s"), 150_000);
+        assert_eq!(portion("test:5GB/s"), READ_BYTES_MAX);
+        assert_eq!(portion("test:10B/s"), 1);
+        assert_eq!(portion("test:30MB/s,frame=10kB"), 1);
+    }
 
     #[test]
     fn a_pipe_that_somebody_else_has_emptied_is_not_read() {

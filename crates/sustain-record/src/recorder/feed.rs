@@ -41,6 +41,8 @@ const LOOK_NS: u64 = 100_000_000;
 /// An append that was accepted so long ago waits for members: a disk that keeps up begins the next
 /// one sooner.
 const WAITS_NS: u64 = 10_000_000;
+/// One that is on its way to a member for so long is held up there, even if nothing waits behind it.
+const HANGS_NS: u64 = 500_000_000;
 /// Time between two entries on the board while nothing is flushed.
 const BOARD_EVERY_NS: u64 = 200_000_000;
 /// What a device that ends early is taken to have said (ENOSPC).
@@ -541,8 +543,14 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// Whether appends wait for members, not only for this thread to look at them.
     pub(super) fn has_backlog(&self, now: Timestamp) -> bool {
+        let is_as_old = |filled: &Filled, age_ns| now.since_ns(filled.accepted_at) >= age_ns;
+        let hangs = |flying: &Flying| match &flying.flight {
+            Flight::Data { filled, .. } => is_as_old(filled, HANGS_NS),
+            Flight::Mark { .. } | Flight::Flush => false,
+        };
         let oldest = self.pending.front();
-        oldest.is_some_and(|filled| now.since_ns(filled.accepted_at) >= WAITS_NS)
+        oldest.is_some_and(|filled| is_as_old(filled, WAITS_NS))
+            || self.in_flight.values().any(hangs)
     }
 
     /// Flushes completed so far.

@@ -10,7 +10,7 @@ use sustain_record::format::{
     BLOCK_BYTES, CONTROL_STREAM, Descriptor, GapReason, Geometry, Kind, PIECE_BYTES, Place,
     Position, is_sealed, marks_are_whole, marks_range, payload_range, verify_payload,
 };
-use sustain_record::recorder::{MemberState, Standing, UNFLUSHED_SLOTS_MAX};
+use sustain_record::recorder::{LimitedBy, MemberState, Standing, UNFLUSHED_SLOTS_MAX};
 use uuid::Uuid;
 
 use crate::inlet::{Facts, StreamFacts};
@@ -53,6 +53,8 @@ pub struct Recorded {
     pub streams: Vec<StreamFacts>,
     /// The watermarks that were shown.
     pub shown: Vec<u64>,
+    /// When and with how many bytes written it was shown, and what was said to hold it.
+    pub limits: Vec<(f64, u64, LimitedBy)>,
     covered: Vec<Covered>,
     positions: Vec<Position>,
     facts: Facts,
@@ -129,6 +131,7 @@ impl History {
             ring,
             streams,
             shown: vec![0; count],
+            limits: Vec::new(),
             covered: vec![Covered::default(); count],
             positions: vec![Position::default(); count],
             facts,
@@ -272,6 +275,11 @@ impl History {
     /// What the recorder shows to everyone.
     pub fn shown(&mut self, standing: &Standing) {
         let recording = self.recordings.last_mut().unwrap();
+        let written_bytes = standing.members.iter().map(|member| member.bytes).sum();
+        let limit = (standing.time_s, written_bytes, standing.limited_by.clone());
+        if recording.limits.last() != Some(&limit) {
+            recording.limits.push(limit);
+        }
         let facts = recording.facts.borrow();
         for (number, stream) in standing.streams.iter().enumerate() {
             let (before, now) = (recording.shown[number], stream.durable_bytes);

@@ -1,7 +1,8 @@
-//! How much a power cut may take: what is not durable yet is bounded in time and in bytes.
+//! How much a power cut may take: what is not durable yet is bounded in time and in bytes. And what is
+//! said to hold a recording meanwhile.
 
 use sustain_disk::driver::Ending;
-use sustain_record::recorder::{Durability, Patience, Window};
+use sustain_record::recorder::{Durability, LimitedBy, Patience, Window};
 
 use crate::bench::Bench;
 use crate::engine::Fate;
@@ -102,4 +103,42 @@ fn what_is_not_durable_on_a_member_is_bounded_in_bytes() {
         most_bytes <= bytes + 2 * in_flight_bytes,
         "{most_bytes} bytes at most"
     );
+}
+
+/// What is said to hold a recording of one stream on one such member, from the first second on until
+/// all is written.
+fn limits_after_a_second(stream_bytes_per_s: u64, member: MemberPlan) -> Vec<LimitedBy> {
+    let mut plan = plan(stream_bytes_per_s, SECOND_NS / 5, Durability::default());
+    plan.members = vec![member];
+    let bytes = plan.recordings[0].streams[0].bytes;
+    let mut bench = Bench::new(&plan);
+    assert_eq!(bench.record(0), Fate::Running);
+    let history = bench.history.borrow();
+    let limits = history.recordings[0].limits.iter();
+    limits
+        .filter(|(time_s, written_bytes, _)| *time_s >= 1.0 && *written_bytes < bytes)
+        .map(|(_, _, limit)| limit.clone())
+        .collect()
+}
+
+#[test]
+fn a_disk_that_hangs_or_hardly_moves_holds_the_recording_and_not_the_source() {
+    let disk = plan(1, SECOND_NS, Durability::default()).members.remove(0);
+    let crawls = MemberPlan {
+        rate_bytes_per_s: 5e3,
+        ..disk.clone()
+    };
+    let hangs = MemberPlan {
+        request_ns: 20 * SECOND_NS,
+        ..disk
+    };
+    for (member, what) in [(crawls, "crawls"), (hangs, "hangs")] {
+        // So little that all of it is on its way to the disk, and so much that some waits behind.
+        for stream_bytes_per_s in [500_000, 20_000_000] {
+            let limits = limits_after_a_second(stream_bytes_per_s, member.clone());
+            assert!(!limits.is_empty(), "nothing is shown while the disk {what}");
+            let is_members = |limit: &LimitedBy| *limit == LimitedBy::Members;
+            assert!(limits.iter().all(is_members), "the disk {what}: {limits:?}");
+        }
+    }
 }

@@ -14,7 +14,9 @@ use sustain_disk::target::Target;
 
 use crate::format::BLOCK_BYTES;
 
-const BUFFER_BYTES: usize = 1 << 20;
+/// Most of what is read here is a block. Of larger buffers the kernel would make huge pages, which take
+/// milliseconds to find where the host of a virtual machine has to find them, too.
+const BUFFER_BYTES: usize = 128 << 10;
 const IN_FLIGHT_PER_MEMBER: usize = 4;
 const IN_FLIGHT_MAX: usize = 64;
 /// How long one wait lasts before the next begins; a disk may take its time.
@@ -90,16 +92,10 @@ impl MemberIo {
             in_flight_max: in_flight_max as u32,
         };
         let clock = Clock::Real;
-        // Not io_uring: it keeps the files, with their claims, for a while after it is closed.
-        let engine = open(
-            EngineChoice::Libaio,
-            Vec::clone(&files),
-            limits,
-            &[],
-            &clock,
-        )
-        .or_else(|_| open(EngineChoice::Threads, files, limits, &[], &clock))?
-        .engine;
+        // Not io_uring: it keeps the files, with their claims, for a while after it is closed. Nor
+        // libaio: closing it takes 30 to 50 ms (the kernel waits until no CPU looks at it any more),
+        // and a recording opens this three times before its first byte.
+        let engine = open(EngineChoice::Threads, files, limits, &[], &clock)?.engine;
         MemberIo::over(engine, clock, targets.len())
     }
 

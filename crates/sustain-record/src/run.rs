@@ -137,9 +137,8 @@ pub fn record(
     if let Some(why) = alongside.unreadable() {
         notes.push(format!("the kernel's log cannot be read: {why}"));
     }
-    // A source that cannot wait may lose what it sends before it is read.
-    let is_urgent =
-        || plan.on_full == OnFull::Drop && sources.iter().any(sources::Source::is_sending);
+    // A source that cannot wait may lose what it sends before it is read, and its pipe is soon full.
+    let is_urgent = || sources.iter().any(sources::Source::is_sending);
     let idle_ns = if plan.watches_idle { IDLE_NS } else { 0 };
     alongside.idle_while(idle_ns, &mut |_| stop.reason().is_none() && !is_urgent());
     let streams: Vec<StreamSetup> = plan.sources.iter().map(stream_of).collect();

@@ -1,6 +1,7 @@
 //! Aligned buffers: mapped once, registered where the engine can, bounded, and owned by a request
 //! until its completion. Also the caller's own memory, written from where it lies.
 
+mod finder;
 mod foreign;
 mod pool;
 mod region;
@@ -10,6 +11,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+pub use finder::Finder;
 pub use foreign::{AlignedBytes, ForeignRefused, StableBytes};
 pub use pool::BufferPool;
 pub use region::Region;

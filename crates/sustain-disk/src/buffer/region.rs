@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
+use super::BUFFER_ALIGNMENT;
 use crate::error::Error;
 
 /// The most that the kernel registers as one buffer.
@@ -49,15 +50,27 @@ impl Region {
         Ok(Region { pointer, length })
     }
 
-    /// Has the kernel find memory for the first `length` bytes now, not when they are first touched.
-    /// Kernels before 5.14 do not know how; there it is found later.
-    pub(super) fn populate(&self, length: usize) -> Result<(), Error> {
-        let length = length.min(self.length);
-        // SAFETY: the range is mapped as long as this value lives, and its content does not change.
+    /// Has the kernel find memory for `length` bytes from `start` on now, not when they are first
+    /// touched. Kernels before 5.14 do not know how; there it is found later.
+    ///
+    /// # Panics
+    /// If that reaches past the end of the region.
+    pub(super) fn populate(&self, start: usize, length: usize) -> Result<(), Error> {
+        assert!(
+            start
+                .checked_add(length)
+                .is_some_and(|end| end <= self.length),
+            "what is found lies within its region"
+        );
+        // The kernel takes whole pages.
+        let before = start % BUFFER_ALIGNMENT;
+        let first = self.at(start - before);
+        // SAFETY: the range is mapped as long as this value lives, and its content does not change,
+        // whoever reads or writes it meanwhile.
         let populated = unsafe {
             madvise(
-                self.pointer.as_ptr().cast(),
-                length,
+                first.as_ptr().cast(),
+                before + length,
                 Advice::LinuxPopulateWrite,
             )
         };

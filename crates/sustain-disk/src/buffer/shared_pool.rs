@@ -1,6 +1,7 @@
 //! Buffers that pass between threads: sources borrow and fill them, a driver's thread gives them
 //! back. It must never lend more than it was made with: this bound is what holds a source back.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -9,20 +10,22 @@ use super::pool::map_buffers;
 use super::region::{REGION_BYTES_MAX, Region};
 use crate::error::Error;
 
-/// What is registered with the kernel, and so taken at once.
-const FIRST_REGION_BYTES: usize = 64 << 20;
+/// What is registered with the kernel, and so taken at once: as much as a virtual machine whose host
+/// has to find it gets within some 15 ms.
+const FIRST_REGION_BYTES: usize = 8 << 20;
 
 /// A bounded pool for many threads; clones are the same pool.
 ///
 /// The buffer given back last is lent first, so that few buffers stay in the CPU's cache. Address
 /// space for all is mapped at once, which costs next to nothing. Memory is taken when it is first
-/// touched, unless [`SharedPool::populate`] is called: a source that waits while the kernel finds and
-/// clears pages does so when the disks have just fallen behind, which is the worst time.
+/// touched, unless [`SharedPool::find`] has found it before: a source that waits while the kernel finds
+/// and clears pages does so when the disks have just fallen behind, which is the worst time. A
+/// [`Finder`](super::Finder) finds it beside the work.
 ///
-/// Registering pins memory, which ordinary users may do with little. So [`SharedPool::regions`] gives
-/// only the first 64 MiB to be registered, and buffers are lent from there as long as one is free.
-/// Those beyond are used only when the disks fall behind; for each request from one of them the
-/// kernel looks up and pins its pages anew, which costs CPU time by the page, and no copy.
+/// Registering pins memory, which must be there for it, and of which ordinary users may pin little. So
+/// [`SharedPool::regions`] gives only the first 8 MiB to be registered, and buffers are lent from there
+/// as long as one is free. For each request from one of the others the kernel looks up and pins its
+/// pages anew, which costs CPU time by the page, little of it where pages are huge, and no copy.
 #[derive(Debug, Clone)]
 pub struct SharedPool(Arc<Pool>);
 
@@ -30,6 +33,8 @@ pub struct SharedPool(Arc<Pool>);
 struct Pool {
     regions: Vec<Arc<Region>>,
     count: usize,
+    /// Bytes from the first one on, in the order of lending, whose memory has been asked for.
+    found_bytes: AtomicUsize,
     state: Mutex<State>,
     given: Condvar,
 }
@@ -70,6 +75,7 @@ impl SharedPool {
         Ok(SharedPool(Arc::new(Pool {
             regions,
             count,
+            found_bytes: AtomicUsize::new(0),
             state: Mutex::new(State {
                 free,
                 waiting: 0,
@@ -79,21 +85,44 @@ impl SharedPool {
         })))
     }
 
-    /// Has the kernel find memory for the first `bytes_max` bytes now. It takes its time: a tenth of
-    /// a second for half a gigabyte, and more where other memory must be freed for it.
+    /// Has the kernel find memory for the next `bytes` now, in the order in which buffers are lent.
+    /// Buffers may be lent, and written to, meanwhile. It takes its time: from a tenth of a millisecond
+    /// for each MiB to two on a virtual machine whose host has to find it, more where other memory must
+    /// be freed.
     ///
     /// # Errors
-    /// [`Error::Memory`] when the kernel has not that much.
-    pub fn populate(&self, bytes_max: usize) -> Result<(), Error> {
-        let mut left_bytes = bytes_max;
+    /// [`Error::Memory`] when the kernel has not that much. What is lent then is found when it is
+    /// touched, if it is.
+    pub fn find(&self, bytes: usize) -> Result<(), Error> {
+        let (mut skip, mut left) = (self.found_bytes(), bytes);
+        self.0.found_bytes.fetch_add(bytes, Ordering::Relaxed);
         for region in &self.0.regions {
-            let bytes = left_bytes.min(region.length());
-            if bytes > 0 {
-                region.populate(bytes)?;
+            let start = skip.min(region.length());
+            let length = left.min(region.length() - start);
+            if length > 0 {
+                region.populate(start, length)?;
             }
-            left_bytes -= bytes;
+            skip -= start;
+            left -= length;
         }
         Ok(())
+    }
+
+    /// Bytes for which memory has been asked, by [`SharedPool::find`].
+    pub fn found_bytes(&self) -> usize {
+        self.0.found_bytes.load(Ordering::Relaxed).min(self.bytes())
+    }
+
+    /// Bytes of all buffers.
+    pub fn bytes(&self) -> usize {
+        self.0.regions.iter().map(|region| region.length()).sum()
+    }
+
+    /// About how many bytes have been found and are not lent.
+    pub fn ready_bytes(&self) -> usize {
+        let buffer_bytes = self.bytes() / self.count().max(1);
+        let lent_bytes = (self.count() - self.free()) * buffer_bytes;
+        self.found_bytes().saturating_sub(lent_bytes)
     }
 
     /// The memory to be registered: the first region, if there is one.
@@ -226,15 +255,15 @@ mod tests {
     }
 
     #[test]
-    fn the_first_64_mib_are_registered_and_are_lent_as_long_as_they_last() {
-        let pool = SharedPool::new(96, 1 << 20).unwrap();
+    fn the_first_8_mib_are_registered_and_are_lent_as_long_as_they_last() {
+        let pool = SharedPool::new(12, 1 << 20).unwrap();
         assert_eq!(pool.regions().len(), 1);
-        assert_eq!(pool.regions()[0].length(), 64 << 20);
+        assert_eq!(pool.regions()[0].length(), 8 << 20);
         let index = |buffer: &Buffer| buffer.region().unwrap().1;
         let mut lent: Vec<Buffer> = std::iter::from_fn(|| pool.try_take()).collect();
-        assert_eq!(lent.len(), 96);
-        assert!(lent[..64].iter().all(|buffer| index(buffer) == 0));
-        assert!(lent[64..].iter().all(|buffer| index(buffer) == 1));
+        assert_eq!(lent.len(), 12);
+        assert!(lent[..8].iter().all(|buffer| index(buffer) == 0));
+        assert!(lent[8..].iter().all(|buffer| index(buffer) == 1));
         // Whatever comes back last, what is registered goes out first.
         pool.give(lent.remove(0));
         pool.give(lent.pop().unwrap());
@@ -242,8 +271,8 @@ mod tests {
     }
 
     #[test]
-    fn populated_memory_is_there_before_it_is_touched() {
-        let pool = SharedPool::new(70, 1 << 20).unwrap();
+    fn memory_that_is_found_is_there_before_it_is_touched() {
+        let pool = SharedPool::new(14, 1 << 20).unwrap();
         let resident = || -> u64 {
             let regions = &pool.0.regions;
             regions
@@ -268,11 +297,25 @@ mod tests {
                 .sum()
         };
         assert_eq!(resident(), 0);
-        pool.populate(66 << 20).unwrap();
+        pool.find(6 << 20).unwrap();
+        pool.find(4 << 20).unwrap();
+        assert_eq!(
+            (pool.found_bytes(), pool.ready_bytes()),
+            (10 << 20, 10 << 20)
+        );
         // Old kernels do nothing; huge pages round it up.
-        let populated = resident();
-        assert!(populated == 0 || populated >= 66 << 20, "{populated} bytes");
-        pool.populate(usize::MAX).unwrap();
+        let found = resident();
+        assert!(found == 0 || found >= 10 << 20, "{found} bytes");
+        let mut lent = pool.take().unwrap();
+        lent.bytes_mut().fill(7);
+        assert_eq!(pool.ready_bytes(), 9 << 20);
+        pool.find(100 << 20).unwrap();
+        assert_eq!((pool.found_bytes(), pool.bytes()), (14 << 20, 14 << 20));
+        assert!(found == 0 || resident() == 14 << 20, "{} bytes", resident());
+        assert!(
+            lent.bytes().iter().all(|byte| *byte == 7),
+            "what is lent stays as it is"
+        );
         assert!(
             pool.try_take()
                 .unwrap()

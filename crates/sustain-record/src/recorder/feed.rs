@@ -546,7 +546,7 @@ impl<I: Inlet> RecordFeed<I> {
         let is_as_old = |filled: &Filled, age_ns| now.since_ns(filled.accepted_at) >= age_ns;
         let hangs = |flying: &Flying| match &flying.flight {
             Flight::Data { filled, .. } => is_as_old(filled, HANGS_NS),
-            Flight::Mark { .. } | Flight::Flush => false,
+            Flight::Mark { .. } | Flight::Flush | Flight::Abandoned { .. } => false,
         };
         let oldest = self.pending.front();
         oldest.is_some_and(|filled| is_as_old(filled, WAITS_NS))

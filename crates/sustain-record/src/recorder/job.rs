@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crossbeam_channel::Sender;
-use sustain_disk::buffer::Region;
+use sustain_disk::buffer::{Finder, Region};
 use sustain_disk::clock::{Timestamp, process_cpu_ns, thread_cpu_ns};
 use sustain_disk::driver::{Driver, DriverSetup, Ending, QueueSetup};
 use sustain_disk::engine::{self, Engine, Limits, SimulatedEngine};
@@ -18,9 +18,6 @@ use crate::store::Store;
 
 /// Requests besides appends that a member may have in flight: a flush, a mark.
 const DUTIES: u32 = 2;
-/// So much of the buffer is there before the first byte comes; the rest of a larger one would only
-/// make it wait.
-const POPULATED_BYTES_MAX: usize = 512 << 20;
 /// What the recorder thread tells of its members, so often.
 const REPORT_EVERY_NS: u64 = 100_000_000;
 const INTERVAL_NS: u64 = 1_000_000_000;
@@ -59,27 +56,32 @@ impl Job {
     ) -> Result<Recorded, RecordError> {
         let append_bytes = append_bytes(&self.store, &self.options);
         let slots_begun = self.store.slots_begun_at_start(self.options.ring);
-        self.exchange.pool.populate(POPULATED_BYTES_MAX)?;
+        // What is registered must be there; the rest is found while bytes come.
+        let registered = self.exchange.pool.regions().iter();
+        let registered_bytes = registered.map(|region| region.length()).sum();
+        self.exchange.pool.find(registered_bytes)?;
         let (engine, why) = open_engine(&self)?;
-        self.store.renew_superblocks(&slots_begun)?;
+        let _finder = Finder::start(self.exchange.pool.clone());
         self.exchange.set_waker(engine.waker());
         let name = engine.name();
         let clock = self.store.clock().clone();
         let queues = self.queues();
-        // Only now may bytes come: taking and registering memory can take its time.
         let start = clock.now();
         self.setup.start = start;
         let mut feed = RecordFeed::new(self.setup, self.inlet)?;
-        // Whoever waits for it has asked for this recorder.
+        // Now bytes may come; whoever waits for it has asked for this recorder. A disk takes its time
+        // for the superblocks, while a source that cannot wait fills the buffer.
         let _ = ready.send(feed.board());
+        let preparing = Closing {
+            exchange: self.exchange,
+            board: feed.board(),
+        };
+        self.store.renew_superblocks(&slots_begun)?;
         let (cpu_before, own_before) = (process_cpu_ns(), thread_cpu_ns());
         let mut curve = BufferCurve::new(RateGrid::default());
         let mut driver = Driver::new(engine, clock.clone(), &queues, driver_setup(start));
         // Before the driver, which waits for what is in flight, it is said that all is over.
-        let closing = Closing {
-            exchange: self.exchange,
-            board: feed.board(),
-        };
+        let closing = preparing;
         let driven = driver.run(&mut feed, &mut |progress| {
             for (at_ns, bytes) in &progress.arrivals {
                 curve.complete(*at_ns, *bytes);

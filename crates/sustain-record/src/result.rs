@@ -186,6 +186,9 @@ pub struct TotalResult {
     pub all_active_bytes_per_s: f64,
     /// CPU time of this process per 10^9 bytes.
     pub cpu_seconds_per_gb: f64,
+    /// CPU time of this process in all, from opening the store to closing it; 0 in results of before.
+    #[serde(default)]
+    pub cpu_seconds: f64,
     /// The longest stall of any member.
     pub worst_stall_ns: u64,
     /// Whether the recorder's own thread was the limit; of a recording of some MB it is not said.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sustain_disk::clock::{Clock, Timestamp};
+use sustain_disk::clock::{Clock, Timestamp, process_cpu_ns};
 use sustain_disk::error::Errno;
 use sustain_disk::target::Direction;
 use sustain_host::Roots;
@@ -98,6 +98,7 @@ pub fn record(
     stop: &Stop,
     observer: &mut RecordObserver<'_>,
 ) -> Result<Option<RecordResult>, RecordError> {
+    let cpu_before_ns = process_cpu_ns();
     let new = members_without_store(plan)?;
     let is_new = !new.is_empty();
     // What cannot be recorded is told before a store is made for it.
@@ -168,6 +169,7 @@ pub fn record(
         host,
         system: alongside.finish(start),
         notes,
+        cpu_ns: process_cpu_ns() - cpu_before_ns,
     };
     Ok(Some(conclude::result(plan, &recorded, &taken, seen)))
 }

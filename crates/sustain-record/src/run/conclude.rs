@@ -31,6 +31,8 @@ pub(super) struct Seen {
     pub(super) system: System,
     /// What the user should know.
     pub(super) notes: Vec<String>,
+    /// CPU time of the process for all of it.
+    pub(super) cpu_ns: u64,
 }
 
 pub(super) fn result(
@@ -44,13 +46,14 @@ pub(super) fn result(
         host,
         system,
         mut notes,
+        cpu_ns,
     } = seen;
     notes.extend(shared(&samples, &system));
     // What was said before it began is not said again.
     let remarks = remarks(plan, recorded, taken).into_iter();
     let remarks: Vec<String> = remarks.filter(|remark| !notes.contains(remark)).collect();
     notes.extend(remarks);
-    let total = total(recorded);
+    let total = total(recorded, cpu_ns);
     let points = recorded.buffer_curve.points();
     RecordResult {
         schema: SCHEMA.to_owned(),
@@ -189,7 +192,7 @@ fn rate(meter: &Meter) -> f64 {
     meter.bytes() as f64 * 1e9 / meter.last_ns().max(1) as f64
 }
 
-fn total(recorded: &Recorded) -> TotalResult {
+fn total(recorded: &Recorded, cpu_ns: u64) -> TotalResult {
     let bytes: u64 = recorded.meters.iter().map(Meter::bytes).sum();
     let wall_clock = bytes as f64 * 1e9 / recorded.wall_ns.max(1) as f64;
     let streams = || recorded.standing.streams.iter();
@@ -202,8 +205,9 @@ fn total(recorded: &Recorded) -> TotalResult {
         // Of marks alone it would be a large number that means nothing.
         cpu_seconds_per_gb: match recorded_bytes {
             0 => 0.0,
-            _ => recorded.cpu_ns as f64 / bytes.max(1) as f64,
+            _ => cpu_ns as f64 / bytes.max(1) as f64,
         },
+        cpu_seconds: cpu_ns as f64 / 1e9,
         worst_stall_ns: recorded
             .meters
             .iter()

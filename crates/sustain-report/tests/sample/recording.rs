@@ -36,6 +36,7 @@ pub fn troubled() -> RecordResult {
             wall_clock_bytes_per_s: 2.98e8,
             all_active_bytes_per_s: 2.98e8,
             cpu_seconds_per_gb: 0.591,
+            cpu_seconds: 7.08,
             worst_stall_ns: 412_000_000,
             tool_limited: false,
             rate_held: false,

@@ -110,6 +110,11 @@ fn what_is_not_durable_on_a_member_is_bounded_in_bytes() {
 fn limits_after_a_second(stream_bytes_per_s: u64, member: MemberPlan) -> Vec<LimitedBy> {
     let mut plan = plan(stream_bytes_per_s, SECOND_NS / 5, Durability::default());
     plan.members = vec![member];
+    // Nobody gives it up meanwhile.
+    plan.recordings[0].patience = Patience {
+        slow_after_ns: 36_000 * SECOND_NS,
+        given_up_after_ns: 36_000 * SECOND_NS,
+    };
     let bytes = plan.recordings[0].streams[0].bytes;
     let mut bench = Bench::new(&plan);
     assert_eq!(bench.record(0), Fate::Running);

@@ -41,6 +41,8 @@ mod plan;
 mod run;
 #[path = "simulation/spans.rs"]
 mod spans;
+#[path = "simulation/waits.rs"]
+mod waits;
 #[path = "simulation/window.rs"]
 mod window;
 

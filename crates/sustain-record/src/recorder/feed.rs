@@ -384,7 +384,11 @@ impl<I: Inlet> RecordFeed<I> {
         }
         match flying.flight {
             Flight::Flush => {
-                self.end_waits_since = self.end_waits_since.max(now);
+                // Of copies only, it brings nothing nearer.
+                let mut flushed = self.members[queue].flushing.iter().flatten();
+                if flushed.any(|one| one.is_sole) {
+                    self.end_waits_since = self.end_waits_since.max(now);
+                }
                 self.flushed(queue, now, !has_failed);
             }
             Flight::Mark {
@@ -578,6 +582,13 @@ impl<I: Inlet> RecordFeed<I> {
     /// Whether some member had to be given up.
     pub fn has_failed_members(&self) -> bool {
         self.errors.iter().any(Option::is_some)
+    }
+
+    /// Members whose requests were waited for no longer.
+    pub fn given_up(&self) -> Vec<usize> {
+        let members = self.members.iter().enumerate();
+        let given_up = members.filter(|(_, member)| member.is_given_up);
+        given_up.map(|(index, _)| index).collect()
     }
 
     /// How often members have kept their requests for long.

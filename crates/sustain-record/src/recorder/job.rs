@@ -92,6 +92,10 @@ impl Job {
         feed.close(end);
         drop(closing);
         driven?;
+        for member in feed.given_up() {
+            // What it has kept may still be written there, so nobody else may.
+            std::mem::forget(self.store.members[member].target.lock.clone());
+        }
         let wall_ns = end.since_ns(start).max(1);
         curve.finish(wall_ns);
         close_superblocks(&mut self.store, &feed)?;

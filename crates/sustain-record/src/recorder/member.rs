@@ -445,11 +445,6 @@ impl Member {
         self.newest_durable = self.newest_durable.max(sequence);
     }
 
-    /// The append of this sequence was never written.
-    pub(super) fn not_written(&mut self, sequence: u64) {
-        self.undurable.remove(&sequence);
-    }
-
     /// Appends up to this sequence are durable on it.
     pub(super) fn flushed_sequence(&self) -> u64 {
         let first = self.undurable.first();

@@ -12,7 +12,7 @@ const MIB: u64 = 1 << 20;
 /// A disk that has nothing against it.
 const RATE_BYTES_PER_S: f64 = 100e6;
 
-fn plan(stream_bytes_per_s: u64, length_ns: u64, durability: Durability) -> Plan {
+pub fn plan(stream_bytes_per_s: u64, length_ns: u64, durability: Durability) -> Plan {
     let member = MemberPlan {
         slots: 16,
         capacity_bytes: 18 * MIB,

@@ -249,7 +249,6 @@ impl<I: Inlet> RecordFeed<I> {
         }
         let memory = write::take_apart(completion.request.vectors, filled.payload_bytes == 0);
         if has_failed || !self.members[queue].works() {
-            self.members[queue].not_written(sequence);
             filled.memory = memory;
             self.not_landed(queue, filled, is_sole);
             return;

@@ -360,6 +360,12 @@ fn a_member_that_never_returns_its_requests_holds_nobody_up() {
         20 << 20,
         "all is durable, or its loss is"
     );
+    let again = Store::open(&place.members, Mode::Record, &Roots::default());
+    let why = again.map(drop).unwrap_err().to_string();
+    assert!(
+        why.contains("another"),
+        "what it has kept may still come: {why}"
+    );
     // Only what was written on it and not flushed: the first two.
     assert!(stream.gap_bytes <= 512 << 10, "{} bytes", stream.gap_bytes);
 }

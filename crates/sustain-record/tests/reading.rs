@@ -224,7 +224,7 @@ fn frames_are_found_by_number_and_by_time() {
         let frames: Vec<Frame> = FrameReader::new(reader)
             .map(|framed| match framed.unwrap() {
                 Framed::Frame(frame) => frame,
-                missing @ Framed::Missing { .. } => panic!("{missing:?}"),
+                lost => panic!("{lost:?}"),
             })
             .collect();
         let numbers: Vec<u64> = frames.iter().map(|frame| frame.number).collect();
@@ -856,4 +856,131 @@ fn the_result_of_a_check_is_written_with_these_keys() {
     assert_eq!(bad["from_byte"], 0);
     assert_eq!(bad["to_byte"], put.descriptor.payload_bytes);
     assert!(bad["why"].is_string());
+}
+
+/// What a range gives: the numbers of whole frames, and those that are told to be lost.
+fn numbers_of(scope: &Scope, range: &Range) -> (Vec<u64>, Vec<u64>) {
+    let reader = StreamReader::open(scope, 0, range).unwrap();
+    let (mut whole, mut lost) = (Vec::new(), Vec::new());
+    for framed in FrameReader::new(reader) {
+        match framed.unwrap() {
+            Framed::Frame(frame) if frame.whole => whole.push(frame.number),
+            Framed::Frame(frame) => lost.push(frame.number),
+            Framed::Missing { numbers, .. } => lost.extend(numbers),
+            Framed::Overwritten { numbers, .. } => lost.extend(numbers.unwrap_or(0..0)),
+        }
+    }
+    (whole, lost)
+}
+
+/// Appends of two frames of 500 bytes each, whose times are `time_ns` of their numbers.
+fn timed(image: &mut Image, appends: u64, time_ns: impl Fn(u64) -> i64) {
+    for number in 0..appends {
+        let marks = [
+            mark(0, MarkKind::Begin, time_ns(2 * number)),
+            mark(500, MarkKind::EndAndBegin, time_ns(2 * number + 1)),
+            mark(1000, MarkKind::End, 0),
+        ];
+        let member = number as usize % image.members.len();
+        image.data(member, 0, &noise(number, 1000), &marks);
+        // A slot holds only a few of them, so that there is something to divide.
+        image.data(member, 1, &noise(number, 60_000), &[]);
+    }
+}
+
+#[test]
+fn a_range_of_frames_tells_of_those_that_are_lost_at_its_edges() {
+    let mut image = Image::new(2, 24, &["length-prefixed", "none"], false);
+    timed(&mut image, 40, |number| STARTED_NS + number as i64);
+    image.end();
+    let of_frames = |put: &&image::Put| put.descriptor.stream == 0;
+    let puts: Vec<_> = image.puts.iter().filter(of_frames).cloned().collect();
+    // Frames 20 to 27, and those of the last append.
+    for index in [10, 11, 12, 13, 39] {
+        let put = &puts[index];
+        image.members[put.member].bytes[put.offset_bytes + 20] ^= 1;
+    }
+    let opened = image.open();
+    let scope = opened.scope();
+    for (from, to) in [
+        (0, 80),
+        (18, 24),
+        (22, 30),
+        (22, 24),
+        (24, 79),
+        (78, 80),
+        (70, 99),
+    ] {
+        let (whole, lost) = numbers_of(&scope, &Range::Frames(from..to));
+        let is_lost = |number: &u64| (20..28).contains(number) || *number >= 78;
+        let (gone, there): (Vec<u64>, Vec<u64>) = (from..to.min(80)).partition(is_lost);
+        assert_eq!((whole, lost), (there, gone), "{from}..{to}");
+        let parts = parts(&scope, 0, &Range::Frames(from..to));
+        let is_data = |part: &&Part| matches!(part, Part::Data { .. });
+        let bytes: u64 = parts.iter().filter(is_data).map(Part::length_bytes).sum();
+        assert_eq!(
+            bytes,
+            500 * (from..to.min(80)).filter(|at| !is_lost(at)).count() as u64
+        );
+        assert_eq!(
+            parts.iter().any(|part| !is_data(&part)),
+            (from..to).any(|at| is_lost(&at))
+        );
+    }
+}
+
+#[test]
+fn a_range_of_time_goes_by_the_clock_of_the_source() {
+    const SECOND_NS: i64 = 1_000_000_000;
+    const YEARS_NS: i64 = 10 * 365 * 86_400 * SECOND_NS;
+    let at = |number: u64| STARTED_NS + number as i64 * 500_000;
+    let clocks: [(&str, &dyn Fn(u64) -> i64); 6] = [
+        ("like ours", &|number| at(number)),
+        ("ahead as TAI is", &|number| at(number) + 37 * SECOND_NS),
+        ("ten years behind", &|number| at(number) - YEARS_NS),
+        ("ten years ahead", &|number| at(number) + YEARS_NS),
+        ("stepping back", &|number| {
+            at(number) - if number < 50 { 0 } else { 20_000_000 }
+        }),
+        ("stepping ahead", &|number| {
+            at(number) + if number < 50 { 0 } else { YEARS_NS }
+        }),
+    ];
+    for (what, clock) in clocks {
+        for is_told in [true, false] {
+            let mut image = Image::new(2, 40, &["length-prefixed", "none"], false);
+            if !is_told {
+                image.drifts = None;
+            }
+            timed(&mut image, 60, clock);
+            image.end();
+            let opened = image.open();
+            let scope = opened.scope();
+            for (from, to) in [(0, 119), (7, 9), (30, 31), (40, 70), (49, 51), (100, 118)] {
+                let (from_ns, to_ns) = (clock(from).min(clock(to)), clock(from).max(clock(to)));
+                let range = Range::Time(from_ns..to_ns);
+                let is_then = |number: &u64| (from_ns..to_ns).contains(&clock(*number));
+                let then: Vec<u64> = (0..120).filter(is_then).collect();
+                let found = numbers_of(&scope, &range);
+                assert_eq!(
+                    found,
+                    (then.clone(), vec![]),
+                    "{what}, {is_told}: {from}..{to}"
+                );
+                let mut bytes = Vec::new();
+                for part in parts(&scope, 0, &range) {
+                    let Part::Data { bytes: more, .. } = part else {
+                        panic!("{what}: {part:?}");
+                    };
+                    bytes.extend_from_slice(&more);
+                }
+                let of_frame =
+                    |number: &u64| image.offered[0][*number as usize * 500..][..500].to_vec();
+                assert!(
+                    bytes == then.iter().flat_map(of_frame).collect::<Vec<u8>>(),
+                    "{what}"
+                );
+            }
+        }
+    }
 }

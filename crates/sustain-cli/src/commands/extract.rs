@@ -35,9 +35,18 @@ struct Given {
     /// Neither a loss nor the user ended it before its end.
     complete: bool,
     written_bytes: u64,
-    /// Of frames: how many were written, and how many are lost.
-    frames: Option<(u64, u64)>,
+    frames: Option<FrameCounts>,
     losses: Losses,
+}
+
+/// What became of the frames that were asked for.
+#[derive(Debug, Clone, Copy, Default)]
+struct FrameCounts {
+    written: u64,
+    /// Damaged or missing.
+    lost: u64,
+    /// Written over by a ring, as far as their numbers are known.
+    overwritten: u64,
 }
 
 /// Whom the work listens to, and who listens to it.
@@ -70,7 +79,9 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
         holes: flags.holes,
     };
     let given = match &destination {
-        Destination::Frames(directory) => frames::give(reader, &selection, directory, &mut work),
+        Destination::Frames(directory) => {
+            frames::give(reader, &selection, &store, directory, &mut work)
+        }
         Destination::StandardOutput | Destination::File(_) => {
             bytes::give(reader, &selection, &store, &destination, &mut work)
         }
@@ -150,8 +161,9 @@ fn document(store: &Store, selection: &Selection<'_>, given: &Given) -> ExtractD
         to_byte: given.to_byte,
         complete: given.complete,
         written_bytes: given.written_bytes,
-        written_frames: given.frames.map(|(written, _)| written),
-        lost_frames: given.frames.map(|(_, lost)| lost),
+        written_frames: given.frames.map(|frames| frames.written),
+        lost_frames: given.frames.map(|frames| frames.lost),
+        overwritten_frames: given.frames.map(|frames| frames.overwritten),
         lost: given.losses.listed().to_vec(),
         lost_unlisted: given.losses.unlisted(),
     }
@@ -167,12 +179,17 @@ fn say_outcome(
     let name = &selection.stream.name;
     given.losses.lines(name).iter().for_each(|line| say(line));
     let bytes = given.written_bytes;
-    if let Some((written, lost)) = given.frames {
-        let lost_words = match lost {
+    if let Some(frames) = given.frames {
+        let words = |count, what| match count {
             0 => String::new(),
-            lost => format!(", {lost} damaged or missing and left out"),
+            count => format!(", {count} {what}"),
         };
-        say(&format!("{written} frames written{lost_words}"));
+        say(&format!(
+            "{} frames written{}{}",
+            frames.written,
+            words(frames.lost, "damaged or missing and left out"),
+            words(frames.overwritten, "written over by the ring")
+        ));
     } else if !given.losses.is_empty() && holes.is_none() {
         say(&format!(
             "sustain: {bytes} bytes before the loss are written, every one as it was recorded. To \
@@ -189,7 +206,7 @@ fn say_outcome(
 }
 
 fn exit(given: &Given, stop: &Stop, holes: Option<HolesFlag>) -> Exit {
-    let lost_frames = given.frames.map_or(0, |(_, lost)| lost);
+    let lost_frames = given.frames.map_or(0, |frames| frames.lost);
     if stop.reason().is_some() && !given.complete {
         Exit::Interrupted
     } else if holes.is_none() && (!given.losses.is_empty() || lost_frames > 0) {

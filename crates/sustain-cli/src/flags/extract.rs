@@ -16,7 +16,9 @@ Examples:
   sustain extract /data1 --holes fill -o image.raw
       Lost bytes become zeros, so that every other byte keeps its place.
 
-Ranges end before their second number. Nothing is written to the members.
+Ranges end before their second number. Times are those that the source gave with its data: where its
+clock is not ours, or was set meanwhile, its own decides, and a range may lie in several stretches.
+What is lost of a range, or written over by a ring, is told. Nothing is written to the members.
 Exit codes: 0 done; 1 bytes are lost and --holes does not say what to do, or the output could not be
 written or was closed before its end; 2 usage, or what was named is no member of a store;
 130 interrupted.";

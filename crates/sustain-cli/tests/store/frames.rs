@@ -328,3 +328,71 @@ fn length_prefixed_frames_are_written_without_their_lengths() {
     assert_eq!(place.read("frames/a_b-000001.bin"), "three");
     assert_eq!(place.read("frames/a_b-000002.bin"), "");
 }
+
+#[test]
+fn frames_that_a_ring_has_written_over_are_told() {
+    let place = Place::new();
+    recorded::create(&place, &["a"], "1MiB");
+    let log: String = (0..40_000)
+        .map(|number| format!("{number:059} of the log\n"))
+        .collect();
+    place.write("log", &log);
+    let flags = [
+        "--from", "log", "--frames", "lines", "--ring", "--buffer", "4MiB",
+    ];
+    place
+        .run(&[&["record", "a"], &flags[..]].concat())
+        .expect(0);
+    let listed = recorded::document(&place, 0, &["list", "a"]);
+    let stream = &listed["recordings"][0]["streams"][0];
+    assert_eq!(stream["frames"], 40_000);
+    let oldest = stream["readable_from_frame"].as_u64().unwrap();
+    assert!(oldest > 20_000, "{stream}");
+    let why = format!(
+        "the ring has written over frames 0 to 2: the oldest frame that is left is number {oldest}"
+    );
+    let range = ["extract", "a", "--from-frame", "0", "--to-frame", "3"];
+    let with = |more: &[&str]| place.run(&[&range[..], more].concat());
+    with(&["-o", "bytes"]).expect(1).says(&why);
+    assert!(!place.path("bytes").exists());
+    let run = with(&["-o", "frames/", "--json", "frames.json"]).expect(1);
+    run.says(&why)
+        .says("0 frames written, 3 written over by the ring");
+    let document = json_of(&place.read("frames.json"));
+    assert_published(&document, "extract");
+    assert_eq!(document["overwritten_frames"], 3);
+    assert_eq!(document["lost"][0]["kind"], "overwritten");
+    with(&["-o", "frames/", "--holes", "skip"])
+        .expect(0)
+        .says(&why);
+    // What is left is given; both commands count the same.
+    let (from, to) = ((oldest - 5).to_string(), (oldest + 5).to_string());
+    let flags = ["--from-frame", &from, "--to-frame", &to, "-o", "some/"];
+    let run = place
+        .run(&[&["extract", "a"], &flags[..]].concat())
+        .expect(1);
+    run.says("5 frames written, 5 written over by the ring");
+    let first = format!("{oldest:059} of the log\n");
+    assert_eq!(place.read(&format!("some/main-{oldest:06}.txt")), first);
+    let run = place.run(&["extract", "a", "-o", "all/"]).expect(0);
+    run.says(&format!("and with them the first {oldest} frames"))
+        .says(&format!("{} frames written", 40_000 - oldest));
+}
+
+#[test]
+fn a_time_in_which_nothing_arrived_is_told() {
+    let place = store_of(Stream::framed("log", "lines", b"one\ntwo\n"), End::InOrder);
+    for output in ["file", "frames/"] {
+        let flags = [
+            "extract",
+            "a",
+            "-o",
+            output,
+            "--to-time",
+            "2001-01-01T00:00:00Z",
+        ];
+        let run = place.run(&flags).expect(2);
+        run.says("nothing of the stream log arrived in that time");
+        assert!(!place.path(output).exists(), "{output}");
+    }
+}

@@ -32,6 +32,8 @@ pub struct ExtractDocument {
     pub written_frames: Option<u64>,
     /// Frames that are damaged or missing; null where the bytes were written.
     pub lost_frames: Option<u64>,
+    /// Frames asked for by number that a ring has written over; null where the bytes were written.
+    pub overwritten_frames: Option<u64>,
     /// What is lost of it, in order.
     pub lost: Vec<Lost>,
     /// How many more lost ranges there are than are listed.
@@ -45,7 +47,8 @@ pub struct Lost {
     pub kind: LostKind,
     /// Its first byte.
     pub from_byte: u64,
-    /// The first byte behind it.
+    /// The first byte behind it; the same where a ring has written over frames that were asked
+    /// for, since nobody knows any more where these lay.
     pub to_byte: u64,
     /// Why, in words.
     pub why: String,

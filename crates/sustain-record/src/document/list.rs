@@ -63,6 +63,8 @@ pub struct ListedStream {
     pub hole_bytes: u64,
     /// Below this byte a ring has written over the stream, at least in part.
     pub readable_from_byte: u64,
+    /// Frames that began below that byte: the oldest frame that may be left has this number.
+    pub readable_from_frame: u64,
     /// When its first byte arrived, RFC 3339; null without any.
     pub first_time: Option<String>,
     /// When its last byte arrived, RFC 3339; null without any.
@@ -114,6 +116,7 @@ impl ListedStream {
             gap_bytes: stream.gap_bytes,
             hole_bytes: stream.hole_bytes,
             readable_from_byte: stream.readable_from_bytes,
+            readable_from_frame: stream.readable_from_frame,
             first_time: stream.first_time_ns.filter(|_| has_bytes).map(time_text),
             last_time: has_bytes.then(|| time_text(stream.last_time_ns)),
         }

@@ -118,6 +118,7 @@ mod tests {
             start: None,
             flushed_sequence: 0,
             first_frame: 0,
+            drifts: Vec::new(),
             positions: vec![Position {
                 next_offset_bytes: payload.len() as u64,
                 ..Position::default()

@@ -10,8 +10,9 @@ use uuid::Uuid;
 use zerocopy::FromBytes;
 use zerocopy::little_endian::U32;
 
-use self::layout::{Fields, MAGIC, PositionFields};
+use self::layout::{DriftFields, Fields, MAGIC, PositionFields};
 use super::checksum::crc32c_without_field;
+use super::drift::Drift;
 use super::geometry::{Geometry, Place};
 use super::{
     BLOCK_BYTES, CONTROL_STREAM, PIECE_BYTES, SEAL_BYTES, SLOT_BYTES_MAX, STREAMS_MAX, VERSION,
@@ -123,6 +124,9 @@ pub struct Descriptor {
     pub positions: Vec<Position>,
     /// One for each 64 KiB of payload, the last one of what is left.
     pub checksums: Vec<u32>,
+    /// One for each stream of the recording, over all its appends up to this one; none where the
+    /// block has no room for them.
+    pub drifts: Vec<Drift>,
 }
 
 /// An append of a kind that only a later version knows: enough to pass over it.
@@ -187,6 +191,12 @@ impl Descriptor {
         let checksums = <[U32]>::mut_from_bytes(checksums).expect("they fit exactly");
         for (to, checksum) in checksums.iter_mut().zip(&self.checksums) {
             to.set(*checksum);
+        }
+        let drifts_bytes = self.drifts.len() * size_of::<DriftFields>();
+        let (drifts, unused) = unused.split_at_mut(drifts_bytes);
+        let drifts = <[DriftFields]>::mut_from_bytes(drifts).expect("they fit exactly");
+        for (to, drift) in drifts.iter_mut().zip(&self.drifts) {
+            *to = drift.into();
         }
         unused.fill(0);
         let crc = crc32c_without_field(block, offset_of!(Fields, crc));
@@ -267,6 +277,10 @@ impl Descriptor {
                     .all(|position| position.settled_offset_bytes <= position.next_offset_bytes),
                 "more of a stream is settled than was handed out",
             ),
+            (
+                self.drifts.is_empty() || self.has_room_for_drifts(),
+                "its drifts do not fit",
+            ),
             (self.recording > 0, "recordings count from 1"),
             (self.is_stream_valid(), "its stream has no position"),
             (
@@ -296,6 +310,15 @@ impl Descriptor {
         checks
             .into_iter()
             .try_for_each(|(is_so, what)| if is_so { Ok(()) } else { Err(what) })
+    }
+
+    /// Whether the block has room for a drift of each stream.
+    pub fn has_room_for_drifts(&self) -> bool {
+        let streams = self.positions.len();
+        let tables_bytes = streams * (size_of::<PositionFields>() + size_of::<DriftFields>())
+            + self.checksums.len() * size_of::<U32>();
+        let is_complete = self.drifts.is_empty() || self.drifts.len() == streams;
+        is_complete && size_of::<Fields>() + tables_bytes <= BLOCK_BYTES
     }
 
     fn content_bytes(&self) -> u64 {

@@ -109,6 +109,8 @@ pub struct MarksWriter {
     last_offset_bytes: u64,
     last_time_ns: Option<i64>,
     frames_begun: u64,
+    /// The earliest and the latest time of a frame.
+    times_ns: Option<(i64, i64)>,
 }
 
 impl MarksWriter {
@@ -136,6 +138,8 @@ impl MarksWriter {
             self.push_varint(zigzag(time_ns.wrapping_sub(before_ns)));
             self.last_time_ns = Some(time_ns);
             self.frames_begun += 1;
+            let (earliest_ns, latest_ns) = self.times_ns.unwrap_or((time_ns, time_ns));
+            self.times_ns = Some((earliest_ns.min(time_ns), latest_ns.max(time_ns)));
         }
     }
 
@@ -152,6 +156,11 @@ impl MarksWriter {
     /// How many frames the marks so far begin.
     pub fn frames_begun(&self) -> u64 {
         self.frames_begun
+    }
+
+    /// The earliest and the latest time at which a frame begins, if one does.
+    pub fn times_ns(&self) -> Option<(i64, i64)> {
+        self.times_ns
     }
 
     /// Starts anew for the next append; the memory is kept.

@@ -6,6 +6,7 @@
 mod append;
 mod checksum;
 mod descriptor;
+mod drift;
 mod geometry;
 mod marks;
 mod notes;
@@ -18,6 +19,7 @@ pub use append::{
 };
 pub use checksum::{PieceChecksums, crc32c};
 pub use descriptor::{Descriptor, DescriptorError, Gap, GapReason, Kind, Position, Skip};
+pub use drift::Drift;
 pub use geometry::{Geometry, GeometryError, Place};
 pub use marks::{
     MARK_BYTES_MAX, Mark, MarkKind, Marks, MarksError, MarksRefused, MarksWriter, check_marks,

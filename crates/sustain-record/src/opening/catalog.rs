@@ -6,7 +6,7 @@ use sustain_disk::driver::Ending;
 use uuid::Uuid;
 
 use super::Chapter;
-use crate::format::{Descriptor, EndNote, Kind, Place, Position, StreamNote};
+use crate::format::{Descriptor, Drift, EndNote, Kind, Place, Position, StreamNote};
 
 /// One recording, as far as the members that are there tell.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,6 +79,10 @@ pub struct StreamSummary {
     pub last_time_ns: i64,
     /// Below this some bytes have been written over in the ring.
     pub readable_from_bytes: u64,
+    /// Frames that have begun below that.
+    pub readable_from_frame: u64,
+    /// How far the times of its source lie from the recorder's clock; none if that is not told.
+    pub drift: Option<Drift>,
 }
 
 impl Recording {
@@ -248,7 +252,21 @@ fn summary(
         first_time_ns: first.map(|append| append.first_time_ns).or(started_ns),
         last_time_ns: last.map_or(last_made_ns.unwrap_or(0), |append| append.last_time_ns),
         readable_from_bytes: before_readable.next_offset_bytes,
+        readable_from_frame: before_readable.frames,
+        drift: drift(chapters, stream),
     }
+}
+
+/// What the last append of each member tells, which have all before them in it.
+fn drift(chapters: &[&Chapter], stream: usize) -> Option<Drift> {
+    let told = chapters
+        .iter()
+        .map(|chapter| chapter.last.drifts.get(stream));
+    let mut all = Drift::NONE;
+    for drift in told {
+        all.add(*drift?);
+    }
+    Some(all)
 }
 
 fn position(descriptor: &Descriptor, stream: usize) -> Position {
@@ -263,6 +281,8 @@ fn before(descriptor: &Descriptor, stream: usize) -> Position {
         let gap_bytes = descriptor.gap.map_or(0, |gap| gap.bytes);
         position.next_offset_bytes = descriptor.stream_offset_bytes - gap_bytes;
         position.gap_bytes = position.gap_bytes.saturating_sub(gap_bytes);
+        let gap_frames = descriptor.gap.map_or(0, |gap| gap.frames);
+        position.frames = descriptor.first_frame.saturating_sub(gap_frames);
     }
     position
 }

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use std::ops::Range as Span;
 
 use super::bytes::SharedBytes;
+use super::choice::{Choice, Side};
+use super::locate::Mark;
 use super::part::Part;
 use super::stream::StreamReader;
 use crate::error::RecordError;
@@ -43,6 +45,15 @@ pub enum Framed {
         /// The first byte behind them.
         before_bytes: u64,
     },
+    /// Frames that a ring has written over. Nothing is before them.
+    Overwritten {
+        /// Their numbers; none where a time was asked for, since nobody knows theirs any more.
+        numbers: Option<Span<u64>>,
+        /// The number of the oldest frame that is left, if it was recorded.
+        oldest: u64,
+        /// Where what is left of the stream begins.
+        before_bytes: u64,
+    },
 }
 
 /// The frames of a stream, in order.
@@ -65,15 +76,25 @@ pub(super) struct Marked {
 #[derive(Debug)]
 struct Joiner {
     framing: Framing,
+    /// Which frames are wanted; none if all are.
+    choice: Option<Choice>,
     open: Option<Open>,
     /// The number of the next frame, once known.
     next_number: Option<u64>,
+    /// Of the last frame whose beginning was met.
+    side: Side,
+    /// Told before the first frame, unless that shows that none of them was wanted.
+    overwritten: Option<Framed>,
+    readable: Mark,
+    /// Whether bytes of no frame belong to what is wanted.
+    counts_unframed: bool,
     ready: VecDeque<Framed>,
     unframed_bytes: u64,
 }
 
 #[derive(Debug)]
 struct Open {
+    is_wanted: bool,
     number: u64,
     time_ns: i64,
     offset_bytes: u64,
@@ -98,12 +119,6 @@ impl Frame {
             Framing::None | Framing::Lines | Framing::Jpeg => 0,
         };
         &self.bytes[skip..]
-    }
-}
-
-impl Marked {
-    pub(super) fn begins_at_or_after(&self, from_ns: i64) -> bool {
-        self.number.is_some_and(|(_, time_ns)| time_ns >= from_ns)
     }
 }
 
@@ -154,9 +169,8 @@ impl FrameReader {
     /// The frames of what a reader gives. Bytes before the first frame that begins there are
     /// passed over.
     pub fn new(parts: StreamReader) -> FrameReader {
-        let next_number = parts.begins_at_start().then_some(0);
         FrameReader {
-            joiner: Joiner::new(parts.framing(), next_number),
+            joiner: Joiner::new(&parts),
             parts,
             is_at_end: false,
         }
@@ -180,40 +194,96 @@ impl Iterator for FrameReader {
             if self.is_at_end {
                 return None;
             }
-            match self.parts.next() {
-                Some(Ok(part)) => {
-                    self.joiner.take(&part);
-                    let end_bytes = part.end_bytes();
-                    if self.parts.is_cut_at(end_bytes) {
-                        self.joiner.cut(end_bytes, ends_frame_at(&part, end_bytes));
-                    }
-                }
+            match self.parts.next_in_window() {
+                Some(Ok(part)) => self.take(&part),
                 Some(Err(error)) => {
                     self.is_at_end = true;
                     return Some(Err(error));
                 }
-                None => {
-                    self.is_at_end = true;
-                    self.joiner
-                        .finish(self.parts.frames(), self.parts.next_bytes());
-                }
+                None => self.finish(),
             }
         }
     }
 }
 
-impl Joiner {
-    fn new(framing: Framing, next_number: Option<u64>) -> Joiner {
-        Joiner {
-            framing,
-            open: None,
-            next_number,
-            ready: VecDeque::new(),
-            unframed_bytes: 0,
+impl FrameReader {
+    fn take(&mut self, part: &Part) {
+        self.joiner.take(part);
+        let end_bytes = part.end_bytes();
+        if self.parts.is_cut_at(end_bytes) {
+            self.joiner.cut(end_bytes, ends_frame_at(part, end_bytes));
+        }
+        let is_behind = self.parts.is_behind_window() && !self.joiner.is_within();
+        if is_behind || self.joiner.is_past() {
+            self.finish();
         }
     }
 
+    fn finish(&mut self) {
+        self.is_at_end = true;
+        let (frames, is_end_of_stream) = self.parts.frames_at_end();
+        self.joiner
+            .finish(frames, is_end_of_stream, self.parts.next_bytes());
+    }
+}
+
+impl Joiner {
+    fn new(parts: &StreamReader) -> Joiner {
+        let (readable, is_overwritten) = parts.readable();
+        let mut joiner = Joiner {
+            framing: parts.framing(),
+            choice: parts.choice().cloned(),
+            open: None,
+            next_number: parts.next_number(),
+            side: Side::Before,
+            overwritten: None,
+            readable,
+            counts_unframed: parts.choice().is_none(),
+            ready: VecDeque::new(),
+            unframed_bytes: 0,
+        };
+        if is_overwritten {
+            joiner.overwrite();
+        }
+        joiner
+    }
+
+    /// Frames before what is left may have been wanted.
+    fn overwrite(&mut self) {
+        let readable = self.readable;
+        let numbers = match &self.choice {
+            Some(Choice::Frames(wanted)) => Some(wanted.start..wanted.end.min(readable.frames)),
+            Some(Choice::Time(_)) => None,
+            None => Some(0..readable.frames),
+        };
+        let overwritten = Framed::Overwritten {
+            numbers,
+            oldest: readable.frames,
+            before_bytes: readable.bytes,
+        };
+        match &self.choice {
+            Some(Choice::Time(_)) => self.overwritten = Some(overwritten),
+            _ => self.ready.push_back(overwritten),
+        }
+    }
+
+    /// Whether a frame is open that is wanted.
+    fn is_within(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.is_wanted)
+    }
+
+    /// Whether no frame that is wanted can follow.
+    fn is_past(&self) -> bool {
+        matches!(self.choice, Some(Choice::Frames(_))) && self.side == Side::Behind
+    }
+
     fn take(&mut self, part: &Part) {
+        let is_all_before =
+            |part: &Part| part.offset_bytes() == 0 && part.end_bytes() == self.readable.bytes;
+        if matches!(part, Part::Overwritten { .. }) && is_all_before(part) && self.choice.is_none()
+        {
+            self.overwrite();
+        }
         let marks = marks_in(part);
         let (start, end) = (part.offset_bytes(), part.end_bytes());
         // Where the marks are not known, nobody knows whether the frame goes on here.
@@ -248,31 +318,26 @@ impl Joiner {
         }
     }
 
-    /// No more parts come.
-    fn finish(&mut self, frames: Option<u64>, end_bytes: u64) {
+    /// No more parts come; `frames` have begun before `end_bytes`, if that is known.
+    fn finish(&mut self, frames: Option<u64>, is_end_of_stream: bool, end_bytes: u64) {
         self.damage();
         self.close();
-        if let (Some(frames), Some(next)) = (frames, self.next_number)
-            && frames > next
-        {
-            self.ready.push_back(Framed::Missing {
-                numbers: next..frames,
-                before_bytes: end_bytes,
-            });
+        let after = self.side.at_end(is_end_of_stream);
+        self.tell_overwritten(after);
+        if let Some(frames) = frames {
+            self.miss(frames, after, end_bytes);
         }
     }
 
     fn begin(&mut self, number: u64, time_ns: i64, offset_bytes: u64) {
-        if let Some(next) = self.next_number
-            && next < number
-        {
-            self.ready.push_back(Framed::Missing {
-                numbers: next..number,
-                before_bytes: offset_bytes,
-            });
-        }
-        self.next_number = Some(number + 1);
+        let choice = self.choice.as_ref();
+        let side = choice.map_or(Side::Inside, |choice| choice.side(number, time_ns));
+        self.tell_overwritten(side);
+        self.miss(number, side, offset_bytes);
+        self.next_number = Some(number.saturating_add(1));
+        self.side = side;
         self.open = Some(Open {
+            is_wanted: side == Side::Inside,
             number,
             time_ns,
             offset_bytes,
@@ -281,17 +346,42 @@ impl Joiner {
         });
     }
 
+    /// If the first frame that is left lies before those that are wanted, none of them was written
+    /// over.
+    fn tell_overwritten(&mut self, side: Side) {
+        let overwritten = self.overwritten.take();
+        self.ready
+            .extend(overwritten.filter(|_| side != Side::Before));
+    }
+
+    /// The next frame that is there, if there is one, has this number: those before it are lost.
+    fn miss(&mut self, number: u64, after: Side, before_bytes: u64) {
+        let Some(next) = self.next_number.filter(|next| *next < number) else {
+            return;
+        };
+        let numbers = match &self.choice {
+            Some(choice) => choice.of_lost(next..number, self.side, after),
+            None => next..number,
+        };
+        if !numbers.is_empty() {
+            self.ready.push_back(Framed::Missing {
+                numbers,
+                before_bytes,
+            });
+        }
+    }
+
     /// The open frame goes on with a range of a part, or loses it.
     fn extend(&mut self, part: &Part, range: Span<u64>) {
         if range.is_empty() {
             return;
         }
         let Some(open) = &mut self.open else {
-            let is_data = matches!(part, Part::Data { .. });
-            self.unframed_bytes += if is_data { range.end - range.start } else { 0 };
+            let counts = matches!(part, Part::Data { .. }) && self.counts_unframed;
+            self.unframed_bytes += if counts { range.end - range.start } else { 0 };
             return;
         };
-        if !open.whole {
+        if !open.whole || !open.is_wanted {
             return;
         }
         let start = part.offset_bytes();
@@ -309,7 +399,11 @@ impl Joiner {
     }
 
     fn close(&mut self) {
-        if let Some(open) = self.open.take() {
+        let Some(open) = self.open.take() else { return };
+        if let Some(choice) = &self.choice {
+            self.counts_unframed = choice.goes_with(Some(open.number), self.side);
+        }
+        if open.is_wanted {
             self.ready.push_back(Framed::Frame(Frame {
                 number: open.number,
                 time_ns: open.time_ns,

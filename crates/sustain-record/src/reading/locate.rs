@@ -14,7 +14,23 @@ pub(super) struct Start {
     pub(super) first_slots: Vec<u64>,
     /// Nothing that is looked for lies below this byte of the stream, and all above it lies in
     /// these slots.
-    pub(super) from_bytes: u64,
+    pub(super) from: Mark,
+}
+
+/// A byte of a stream, and how many of its frames have begun before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Mark {
+    pub(super) bytes: u64,
+    pub(super) frames: u64,
+}
+
+/// What bisection tells of a member.
+struct Divided {
+    /// The last slot that is known to lie before what is looked for, or the first of all.
+    slot: u64,
+    before: Option<Descriptor>,
+    /// The descriptor nearest to it that is known not to.
+    behind: Option<Descriptor>,
 }
 
 /// The last place on each member up to which `is_before` holds, that is, of which nothing is
@@ -30,31 +46,63 @@ pub(super) fn locate(
     let mut io = scope.open_io()?;
     let mut start = Start {
         first_slots: Vec::new(),
-        from_bytes: 0,
+        from: Mark::default(),
     };
     for member in 0..scope.members.len() {
-        let (slot, first) = last_slot_before(scope, &mut io, member, is_before);
-        start.first_slots.push(slot);
-        let position = first
-            .as_ref()
-            .and_then(|first| first.positions.get(usize::from(stream)));
-        if let Some(position) = position {
-            start.from_bytes = start.from_bytes.max(position.next_offset_bytes);
+        let divided = divide(scope, &mut io, member, is_before);
+        start.first_slots.push(divided.slot);
+        if let Some(mark) = divided.before.and_then(|first| mark_in(&first, stream)) {
+            start.from = if mark.bytes > start.from.bytes {
+                mark
+            } else {
+                start.from
+            };
         }
     }
     io.check_engine()?;
     Ok(start)
 }
 
-fn last_slot_before(
+/// The byte of a stream from which on nothing lies in an append for which `is_before` holds; none
+/// if that may be its end. It must hold up to some append of the recording, and for none behind it.
+///
+/// # Errors
+/// As [`locate`].
+pub(super) fn locate_end(
+    scope: &Scope,
+    stream: u16,
+    is_before: &dyn Fn(&Descriptor) -> bool,
+) -> Result<Option<Mark>, RecordError> {
+    let mut io = scope.open_io()?;
+    let mut end: Option<Mark> = None;
+    for member in 0..scope.members.len() {
+        let divided = divide(scope, &mut io, member, is_before);
+        let mark = divided.behind.and_then(|first| mark_in(&first, stream));
+        if let Some(mark) = mark.filter(|mark| end.is_none_or(|end| mark.bytes < end.bytes)) {
+            end = Some(mark);
+        }
+    }
+    io.check_engine()?;
+    Ok(end)
+}
+
+fn mark_in(descriptor: &Descriptor, stream: u16) -> Option<Mark> {
+    let position = descriptor.positions.get(usize::from(stream))?;
+    Some(Mark {
+        bytes: position.next_offset_bytes,
+        frames: position.frames,
+    })
+}
+
+fn divide(
     scope: &Scope,
     io: &mut MemberIo,
     member: usize,
     is_before: &dyn Fn(&Descriptor) -> bool,
-) -> (u64, Option<Descriptor>) {
+) -> Divided {
     let slots = &scope.members[member].slots;
     let (mut low, mut high) = (slots.start, slots.end);
-    let mut best = None;
+    let (mut before, mut behind) = (None, None);
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         let known = (low + 1..=middle)
@@ -63,13 +111,20 @@ fn last_slot_before(
         match known {
             Some((serial, descriptor)) if is_before(&descriptor) => {
                 low = serial;
-                best = Some(descriptor);
+                before = Some(descriptor);
             }
-            Some((serial, _)) => high = serial,
+            Some((serial, descriptor)) => {
+                high = serial;
+                behind = Some(descriptor);
+            }
             None => high = middle,
         }
     }
-    (low, best)
+    Divided {
+        slot: low,
+        before,
+        behind,
+    }
 }
 
 fn probe(scope: &Scope, io: &mut MemberIo, member: usize, serial: u64) -> Option<Descriptor> {

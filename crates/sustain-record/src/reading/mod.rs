@@ -5,6 +5,7 @@
 //! not right.
 
 pub mod bytes;
+mod choice;
 pub mod examine;
 pub mod file;
 pub mod frames;
@@ -17,3 +18,4 @@ pub mod readable;
 pub mod scope;
 pub mod stream;
 pub mod verify;
+mod window;

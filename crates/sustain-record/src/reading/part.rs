@@ -2,6 +2,7 @@
 //! Made by the merge; every reader hands them on. No part ever says less than is known to be lost.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use sustain_disk::error::Errno;
@@ -52,7 +53,8 @@ pub enum Part {
     Overwritten {
         /// Of the first such byte in its stream.
         offset_bytes: u64,
-        /// How many.
+        /// How many; 0 where frames or a time were asked for and nobody knows any more where those
+        /// lay that were written over.
         length_bytes: u64,
     },
     /// The recording has no end mark: whether more than these bytes was offered is not known.
@@ -189,51 +191,47 @@ impl Part {
         if offset_bytes >= end_bytes {
             return None;
         }
-        let room_bytes = end_bytes - offset_bytes;
-        Some(match self {
+        let end_bytes = end_bytes.min(self.end_bytes());
+        Some(self.within(&(offset_bytes..end_bytes)))
+    }
+
+    /// The piece of the part that is this range of the stream, which must lie in it.
+    pub(super) fn within(mut self, range: &Range<u64>) -> Part {
+        let skip = range.start - self.offset_bytes();
+        let length = range.end - range.start;
+        match &mut self {
             Part::Data {
                 offset_bytes,
                 bytes,
-                origin,
-            } => Part::Data {
-                offset_bytes,
-                bytes: bytes.slice(0..room_bytes.min(bytes.len() as u64) as usize),
-                origin,
-            },
+                ..
+            } => {
+                *offset_bytes = range.start;
+                *bytes = bytes.slice(skip as usize..(skip + length) as usize);
+            }
             Part::Gap {
                 offset_bytes,
                 length_bytes,
-                reason,
-                first_time_ns,
-                last_time_ns,
-                frames,
-            } => Part::Gap {
-                offset_bytes,
-                length_bytes: length_bytes.min(room_bytes),
-                reason,
-                first_time_ns,
-                last_time_ns,
-                frames,
-            },
-            Part::Hole {
+                ..
+            }
+            | Part::Hole {
                 offset_bytes,
                 length_bytes,
-                why,
-                origin,
-            } => Part::Hole {
-                offset_bytes,
-                length_bytes: length_bytes.min(room_bytes),
-                why,
-                origin,
-            },
-            Part::Overwritten {
+                ..
+            }
+            | Part::Overwritten {
                 offset_bytes,
                 length_bytes,
-            } => Part::Overwritten {
-                offset_bytes,
-                length_bytes: length_bytes.min(room_bytes),
-            },
-            open @ Part::OpenEnd { .. } => open,
-        })
+            } => (*offset_bytes, *length_bytes) = (range.start, length),
+            Part::OpenEnd { .. } => {}
+        }
+        self
+    }
+
+    /// The part with memory of its own, so that it may be kept for long.
+    pub(super) fn detached(mut self) -> Part {
+        if let Part::Data { bytes, .. } = &mut self {
+            *bytes = bytes.detached();
+        }
+        self
     }
 }

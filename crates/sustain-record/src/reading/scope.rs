@@ -13,9 +13,10 @@ use sustain_disk::error::Error;
 use sustain_disk::target::Target;
 use uuid::Uuid;
 
+use super::locate::Mark;
 use super::merge::Wanted;
 use super::parts::{HOLD_BYTES_MAX, Order};
-use crate::format::Place;
+use crate::format::{Drift, Place};
 use crate::member_io::MemberIo;
 use crate::opening::Recording;
 use crate::source::framing::Framing;
@@ -39,8 +40,13 @@ pub struct Scope {
     /// Whether it is being recorded to: then streams are read as far as they are known and no
     /// farther.
     pub under_way: bool,
-    /// Frames that each stream has begun, if the recording has an end mark.
-    pub frames: Vec<Option<u64>>,
+    /// Frames of each stream that have begun before its readable part, by its number.
+    pub readable_from_frame: Vec<u64>,
+    /// Frames that each stream is known to have begun, by its number.
+    pub known_frames: Vec<u64>,
+    /// How far the times of each stream lie from the recorder's clock, by its number; none where
+    /// that is not told.
+    pub drifts: Vec<Option<Drift>>,
     /// The members that have any of it.
     pub members: Vec<ScopeMember>,
     /// The simulated machines of the members, if they are simulated.
@@ -108,9 +114,12 @@ impl Scope {
                 .clone()
                 .map(|(_, stream)| stream.readable_from_bytes)
                 .collect(),
-            frames: streams
-                .map(|(number, _)| total(number).map(|total| total.frames))
+            readable_from_frame: streams
+                .clone()
+                .map(|(_, stream)| stream.readable_from_frame)
                 .collect(),
+            known_frames: streams.clone().map(|(_, stream)| stream.frames).collect(),
+            drifts: streams.map(|(_, stream)| stream.drift).collect(),
             members: members
                 .iter()
                 .filter_map(|member| {
@@ -154,6 +163,24 @@ impl Scope {
     /// Where a stream ends for its readers, if it is being recorded to.
     pub(super) fn ends_at_bytes(&self, stream: u16) -> Option<u64> {
         self.under_way.then(|| self.known_bytes(stream))
+    }
+
+    /// Where the readable part of a stream begins.
+    pub(super) fn readable(&self, stream: u16) -> Mark {
+        let index = usize::from(stream);
+        Mark {
+            bytes: self.readable_from_bytes.get(index).copied().unwrap_or(0),
+            frames: self.readable_from_frame.get(index).copied().unwrap_or(0),
+        }
+    }
+
+    pub(super) fn known_frames(&self, stream: u16) -> u64 {
+        let known = self.known_frames.get(usize::from(stream));
+        known.copied().unwrap_or(0)
+    }
+
+    pub(super) fn drift(&self, stream: u16) -> Option<Drift> {
+        self.drifts.get(usize::from(stream)).copied().flatten()
     }
 
     pub(super) fn known_bytes(&self, stream: u16) -> u64 {

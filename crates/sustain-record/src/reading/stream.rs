@@ -3,12 +3,13 @@
 
 use std::ops::Range as Span;
 
-use super::frames::{Marked, marks_in};
-use super::locate::{Start, locate};
+use super::choice::{Choice, Chooser};
+use super::locate::{Mark, Start};
 use super::merge::Wanted;
 use super::part::Part;
 use super::parts::{Background, HOLD_BYTES_MAX, Order, Parts};
 use super::scope::Scope;
+use super::window::Window;
 use crate::error::RecordError;
 use crate::source::framing::Framing;
 
@@ -19,23 +20,34 @@ pub enum Range {
     All,
     /// These bytes, counted from the start of the stream.
     Bytes(Span<u64>),
-    /// What arrived from one time up to another, in nanoseconds since 1970. Of a framed stream the
-    /// frames that began to arrive then; of others whole appends, so a little more.
+    /// What arrived from one time up to another, in nanoseconds since 1970, by the times that the
+    /// stream's source gave. Of a framed stream the frames that began to arrive then; of others
+    /// whole appends, so a little more. Where these times step, it may lie in several stretches.
     Time(Span<i64>),
     /// The frames with these numbers, from the first byte of the first to the last byte of the
     /// last. The first frame of a stream is number 0.
     Frames(Span<u64>),
 }
 
-/// The parts of one stream in order. After an error it is at its end.
+/// The parts of one stream in order: what is lost is a part too. Of a range of time, or of frames of
+/// which some are lost, there may be parts between that are not wanted and do not come. After an
+/// error it is at its end.
 pub struct StreamReader {
     parts: Option<Source>,
     end_bytes: u64,
     next_bytes: u64,
     framing: Framing,
-    /// Frames of the whole stream, if this reads up to its end and they are known.
-    frames: Option<u64>,
-    begins_at_start: bool,
+    chooser: Option<Chooser>,
+    choice: Option<Choice>,
+    /// From there on nothing wanted begins, if that is known.
+    window_end: Option<Mark>,
+    /// Frames of the whole stream, as far as they are known.
+    frames: u64,
+    /// What is left of the stream, if a ring has written over what lies before.
+    readable: Mark,
+    /// Frames that have begun before the first part, if that is known.
+    next_number: Option<u64>,
+    is_overwritten: bool,
 }
 
 enum Source {
@@ -67,38 +79,34 @@ impl StreamReader {
                 scope.framings.len()
             )));
         };
-        let span = match range {
-            Range::All => 0..u64::MAX,
-            Range::Bytes(span) => span.clone(),
-            Range::Time(span) => time_span(scope, stream, framing, span)?,
-            Range::Frames(span) => frame_span(scope, stream, span)?,
-        };
-        let readable = scope.wanted(stream, span.start).readable_from_bytes;
-        let first_bytes = span.start.max(readable);
-        let start = if first_bytes == 0 {
-            None
-        } else {
-            let index = usize::from(stream);
-            Some(locate(scope, stream, &|first| {
-                let position = first.positions.get(index);
-                position.is_some_and(|position| position.next_offset_bytes <= first_bytes)
-            })?)
-        };
-        let wanted = scope.wanted(stream, span.start);
-        let order = order(scope, wanted, start, None);
+        let window = Window::of(scope, stream, range)?;
+        let wanted = scope.wanted(stream, window.start_bytes);
+        let order = order(scope, wanted, window.located.clone());
         let parts = if scope.is_simulated() {
             Source::Here(Box::new(Parts::open(scope, &order)?))
         } else {
             Source::Background(Background::start(scope, &order)?)
         };
-        let frames = scope.frames.get(usize::from(stream)).copied().flatten();
+        let frames = scope.known_frames(stream);
+        let is_framed = framing != Framing::None || frames > 0;
+        let readable = scope.readable(stream);
+        let overwritten_before = window.is_overwritten.then_some(readable.bytes);
+        let chooser = window
+            .choice
+            .clone()
+            .map(|choice| Chooser::new(choice, is_framed, window.next_number, overwritten_before));
         Ok(StreamReader {
-            parts: (span.start < span.end).then_some(parts),
-            end_bytes: span.end,
-            next_bytes: span.start,
+            parts: (!window.is_empty()).then_some(parts),
+            end_bytes: window.end_bytes,
+            next_bytes: window.start_bytes,
             framing,
-            frames: frames.filter(|_| span.end == u64::MAX),
-            begins_at_start: first_bytes == 0,
+            chooser,
+            choice: window.choice,
+            window_end: window.end,
+            frames,
+            readable,
+            next_number: window.next_number,
+            is_overwritten: window.is_overwritten,
         })
     }
 
@@ -117,19 +125,39 @@ impl StreamReader {
         offset_bytes == self.end_bytes
     }
 
-    pub(super) fn frames(&self) -> Option<u64> {
-        self.frames
+    /// Which frames are wanted of what [`StreamReader::next_in_window`] gives; none if all are.
+    pub(super) fn choice(&self) -> Option<&Choice> {
+        self.choice.as_ref()
     }
 
-    pub(super) fn begins_at_start(&self) -> bool {
-        self.begins_at_start
+    /// Frames that have begun before what is read next, if nothing was read yet and it is known.
+    pub(super) fn next_number(&self) -> Option<u64> {
+        self.next_number
     }
-}
 
-impl Iterator for StreamReader {
-    type Item = Result<Part, RecordError>;
+    /// Where what a ring has left begins, and whether wanted frames may have lain before.
+    pub(super) fn readable(&self) -> (Mark, bool) {
+        (self.readable, self.is_overwritten)
+    }
 
-    fn next(&mut self) -> Option<Self::Item> {
+    /// Whether no wanted frame begins in what is read next.
+    pub(super) fn is_behind_window(&self) -> bool {
+        self.window_end
+            .is_some_and(|end| self.next_bytes >= end.bytes)
+    }
+
+    /// Frames that have begun before the end of what is wanted, if that is known, and whether the
+    /// stream ends there.
+    pub(super) fn frames_at_end(&self) -> (Option<u64>, bool) {
+        match self.window_end {
+            Some(end) => (Some(end.frames), false),
+            None if self.end_bytes == u64::MAX => (Some(self.frames), true),
+            None => (None, false),
+        }
+    }
+
+    /// The next part, wanted or not.
+    pub(super) fn next_in_window(&mut self) -> Option<Result<Part, RecordError>> {
         let part = match self.parts.as_mut()?.next() {
             Some(Ok((_, part))) => part.before(self.end_bytes),
             Some(Err(error)) => {
@@ -149,7 +177,42 @@ impl Iterator for StreamReader {
     }
 }
 
-fn order(scope: &Scope, wanted: Wanted, start: Option<Start>, reads_ahead: Option<usize>) -> Order {
+impl Iterator for StreamReader {
+    type Item = Result<Part, RecordError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.choice.is_none() {
+            return self.next_in_window();
+        }
+        loop {
+            let is_behind_window = self.is_behind_window();
+            let chooser = self.chooser.as_mut()?;
+            if let Some(part) = chooser.pop() {
+                return Some(Ok(part));
+            }
+            if chooser.is_past() || is_behind_window && !chooser.is_within() {
+                self.parts = None;
+            }
+            match self.next_in_window() {
+                Some(Ok(part)) => self.chooser.as_mut()?.take(&part),
+                Some(Err(error)) => {
+                    self.chooser = None;
+                    return Some(Err(error));
+                }
+                None => {
+                    let (frames, is_end_of_stream) = self.frames_at_end();
+                    let chooser = self.chooser.as_mut()?;
+                    if chooser.is_finished() {
+                        return None;
+                    }
+                    chooser.finish(frames, is_end_of_stream);
+                }
+            }
+        }
+    }
+}
+
+fn order(scope: &Scope, wanted: Wanted, start: Option<Start>) -> Order {
     let from_start = || {
         scope
             .members
@@ -160,137 +223,7 @@ fn order(scope: &Scope, wanted: Wanted, start: Option<Start>, reads_ahead: Optio
     Order {
         wanted: vec![wanted],
         first_slots: start.map_or_else(from_start, |start| start.first_slots),
-        reads_ahead,
+        reads_ahead: None,
         hold_bytes_max: HOLD_BYTES_MAX,
     }
-}
-
-/// The parts from a place that was located, to look for something a little further on.
-fn look(scope: &Scope, stream: u16, start: Start) -> Result<Parts, RecordError> {
-    let wanted = scope.wanted(stream, start.from_bytes);
-    Parts::open(scope, &order(scope, wanted, Some(start), Some(1)))
-}
-
-fn time_span(
-    scope: &Scope,
-    stream: u16,
-    framing: Framing,
-    span: &Span<i64>,
-) -> Result<Span<u64>, RecordError> {
-    let is_framed = framing != Framing::None;
-    let start = offset_at(scope, stream, is_framed, span.start, Edge::Start)?;
-    let end = offset_at(scope, stream, is_framed, span.end, Edge::End)?;
-    Ok(start..end.max(start))
-}
-
-/// Which end of a range is looked for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Edge {
-    Start,
-    End,
-}
-
-/// The first byte that does not lie before a time. What is lost just before it counts as after it
-/// at the start of a range, and as before it at its end: a hole is never left out.
-fn offset_at(
-    scope: &Scope,
-    stream: u16,
-    is_framed: bool,
-    time_ns: i64,
-    edge: Edge,
-) -> Result<u64, RecordError> {
-    let start = locate(scope, stream, &|first| first.made_time_ns < time_ns)?;
-    let mut lost_from = None;
-    for item in look(scope, stream, start)? {
-        let (_, part) = item?;
-        let found = match &part {
-            Part::Data { .. } if is_framed => marks_in(&part).map_or_else(
-                || append_offset(&part, time_ns, edge),
-                |marks| {
-                    let mut begins = marks.into_iter();
-                    let begin = begins.find(|mark| mark.begins_at_or_after(time_ns));
-                    begin.map(|mark| mark.offset_bytes)
-                },
-            ),
-            Part::OpenEnd { .. } => None,
-            _ => append_offset(&part, time_ns, edge),
-        };
-        let is_lost = !matches!(part, Part::Data { .. });
-        if let Some(offset_bytes) = found {
-            let lost = lost_from.filter(|_| edge == Edge::Start);
-            return Ok(lost.unwrap_or(offset_bytes));
-        }
-        lost_from = if is_lost {
-            lost_from.or(Some(part.offset_bytes()))
-        } else {
-            None
-        };
-    }
-    Ok(u64::MAX)
-}
-
-fn append_offset(part: &Part, time_ns: i64, edge: Edge) -> Option<u64> {
-    let (first_ns, last_ns) = match part {
-        Part::Data { origin, .. }
-        | Part::Hole {
-            origin: Some(origin),
-            ..
-        } => (
-            origin.descriptor.first_time_ns,
-            origin.descriptor.last_time_ns,
-        ),
-        Part::Gap {
-            first_time_ns,
-            last_time_ns,
-            ..
-        } => (*first_time_ns, *last_time_ns),
-        Part::Hole { origin: None, .. } | Part::Overwritten { .. } | Part::OpenEnd { .. } => {
-            return None;
-        }
-    };
-    let time = if edge == Edge::Start {
-        last_ns
-    } else {
-        first_ns
-    };
-    (time >= time_ns).then_some(part.offset_bytes())
-}
-
-fn frame_span(scope: &Scope, stream: u16, span: &Span<u64>) -> Result<Span<u64>, RecordError> {
-    if span.is_empty() {
-        return Ok(0..0);
-    }
-    let (start, _) = frame_edges(scope, stream, span.start)?;
-    let (next, end_before) = frame_edges(scope, stream, span.end)?;
-    let end = end_before.unwrap_or(next);
-    Ok(start..end.max(start))
-}
-
-/// Where the first frame of this number or a later one begins, and where the frame before it ends
-/// if its end lies before. Behind the last frame, the end of the stream.
-fn frame_edges(scope: &Scope, stream: u16, number: u64) -> Result<(u64, Option<u64>), RecordError> {
-    let index = usize::from(stream);
-    // One earlier, so that the end of the frame before is met too.
-    let before = number.saturating_sub(1);
-    let start = locate(scope, stream, &|first| {
-        first
-            .positions
-            .get(index)
-            .is_some_and(|position| position.frames <= before)
-    })?;
-    let mut end_before = None;
-    for item in look(scope, stream, start)? {
-        let (_, part) = item?;
-        for mark in marks_in(&part).unwrap_or_default() {
-            let Marked { number: begun, .. } = mark;
-            if begun.is_some_and(|(begun, _)| begun >= number) {
-                return Ok((mark.offset_bytes, end_before));
-            }
-            end_before = match begun {
-                Some(_) => None,
-                None => Some(mark.offset_bytes),
-            };
-        }
-    }
-    Ok((u64::MAX, end_before))
 }

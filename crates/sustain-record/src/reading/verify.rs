@@ -14,7 +14,7 @@ use sustain_disk::units::Size;
 use sustain_session::Stop;
 
 use self::account::{Account, Names};
-pub use self::meanwhile::overwritten_before;
+pub use self::meanwhile::{Left, left_by_now};
 pub(crate) use self::tail::torn_tail;
 use super::parts::Parts;
 use super::readable::readable;

@@ -52,6 +52,8 @@ pub struct Filled {
     pub frames_begun: u64,
     /// The number of the first of them, once it has been handed to a member.
     pub first_frame: Option<u64>,
+    /// The earliest and the latest time at which one of them begins.
+    pub frame_times_ns: Option<(i64, i64)>,
     /// What was lost just before it.
     pub gap: Option<Gap>,
     /// Arrival of its first byte, as nanoseconds since 1970.
@@ -84,6 +86,16 @@ impl Filled {
     /// Where its payload ends in the stream.
     pub fn end_bytes(&self) -> u64 {
         self.stream_offset_bytes + u64::from(self.payload_bytes)
+    }
+
+    /// All times that it gives, in nanoseconds since 1970, in no order.
+    pub fn times_ns(&self) -> impl Iterator<Item = i64> {
+        let of_frames = self.frame_times_ns.into_iter();
+        let of_gap = self.gap.map(|gap| (gap.first_time_ns, gap.last_time_ns));
+        of_frames
+            .chain(of_gap)
+            .flat_map(|(first, last)| [first, last])
+            .chain([self.first_time_ns, self.last_time_ns])
     }
 
     /// What it takes on a member.
@@ -225,6 +237,7 @@ impl Filling {
             checksums: self.checksums.take(),
             frames_begun: self.marks.frames_begun(),
             first_frame: None,
+            frame_times_ns: self.marks.times_ns(),
             marks: self.marks.bytes().to_vec(),
             memory: Some(Memory::Lent(self.buffer)),
             gap,

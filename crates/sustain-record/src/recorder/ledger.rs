@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::format::Position;
+use crate::format::{Drift, Position};
 
 /// The account of one stream.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ledger {
     /// End of what was handed out.
     next_offset_bytes: u64,
@@ -20,6 +20,8 @@ pub struct Ledger {
     recorded_bytes: u64,
     /// Stretches that are not durable: start and end.
     undurable: BTreeMap<u64, u64>,
+    /// Of what was handed out.
+    drift: Drift,
 }
 
 /// One append in a ledger.
@@ -33,6 +35,19 @@ pub struct Stretch {
     pub gap_bytes: u64,
     /// Frames that begin in it.
     pub frames: u64,
+}
+
+impl Default for Ledger {
+    fn default() -> Ledger {
+        Ledger {
+            next_offset_bytes: 0,
+            frames: 0,
+            gap_bytes: 0,
+            recorded_bytes: 0,
+            undurable: BTreeMap::new(),
+            drift: Drift::NONE,
+        }
+    }
 }
 
 impl Ledger {
@@ -95,6 +110,16 @@ impl Ledger {
     /// Frames begun.
     pub fn frames(&self) -> u64 {
         self.frames
+    }
+
+    /// An append that is made at `made_time_ns` gives this time.
+    pub fn add_time(&mut self, time_ns: i64, made_time_ns: i64) {
+        self.drift.add_time(time_ns, made_time_ns);
+    }
+
+    /// How far the times of what was handed out lie from the recorder's clock.
+    pub fn drift(&self) -> Drift {
+        self.drift
     }
 
     /// As a descriptor says it; `member_bytes` is the member's own.

@@ -7,7 +7,7 @@ use sustain_disk::clock::WallClock;
 use super::{Store, superblocks};
 use crate::error::RecordError;
 use crate::format::{
-    BLOCK_BYTES, CONTROL_STREAM, Descriptor, EndNote, Kind, PieceChecksums, Place, Position,
+    BLOCK_BYTES, CONTROL_STREAM, Descriptor, Drift, EndNote, Kind, PieceChecksums, Place, Position,
     SEAL_BYTES, STREAMS_MAX, Seal, StreamTotal, Superblock, TornNote, append_bytes_for, crc32c,
 };
 use crate::member_io::ReadOrder;
@@ -238,7 +238,12 @@ fn end_descriptor(
                 .get(number)
                 .map_or(0, |position| position.member_bytes),
         });
-    Descriptor {
+    let drifts: Option<Vec<Drift>> = recording
+        .streams
+        .iter()
+        .map(|stream| stream.drift)
+        .collect();
+    let mut end = Descriptor {
         kind: Kind::End,
         place,
         append_bytes: append_bytes_for(note.len() as u32, 0),
@@ -257,6 +262,11 @@ fn end_descriptor(
         first_frame: 0,
         positions: positions.collect(),
         checksums: checksums.take(),
+        drifts: drifts.unwrap_or_default(),
         ..last.clone()
+    };
+    if !end.has_room_for_drifts() {
+        end.drifts.clear();
     }
+    end
 }

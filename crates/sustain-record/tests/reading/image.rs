@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 use sustain_disk::clock::Clock;
 use sustain_disk::target::{DataPath, Direction, OpenRequest, open_path};
 use sustain_record::format::{
-    Descriptor, EndNote, Gap, Geometry, Kind, Mark, MarksWriter, PieceChecksums, Place, Position,
-    Seal, StartNote, StreamNote, StreamTotal, Superblock, append_bytes_for, crc32c,
+    Descriptor, Drift, EndNote, Gap, Geometry, Kind, Mark, MarksWriter, PieceChecksums, Place,
+    Position, Seal, StartNote, StreamNote, StreamTotal, Superblock, append_bytes_for, crc32c,
 };
 use sustain_record::opening::{Opening, Recording, merge};
 use sustain_record::reading::scope::Scope;
@@ -47,6 +47,8 @@ pub struct Image {
     pub offered: Vec<Vec<u8>>,
     framings: Vec<&'static str>,
     recorded: Vec<u64>,
+    /// Of the times of each stream; none are told if it is none.
+    pub drifts: Option<Vec<Drift>>,
     recording_id: Uuid,
     sequence: u64,
     pub time_ns: i64,
@@ -113,6 +115,7 @@ impl Image {
             offered: vec![Vec::new(); framings.len()],
             framings: framings.to_vec(),
             recorded: vec![0; framings.len()],
+            drifts: Some(vec![Drift::NONE; framings.len()]),
             recording_id: Uuid::from_u128(42),
             sequence: 1 << 20,
             time_ns: STARTED_NS,
@@ -233,6 +236,13 @@ impl Image {
         }
         let mut checksums = PieceChecksums::new();
         checksums.push(payload);
+        let made_time_ns = self.time_ns - 400_000;
+        if let Some(drifts) = self.drifts.as_mut().filter(|_| kind == Kind::Data) {
+            let of_marks = marks.iter().filter_map(|mark| mark.time_ns);
+            for time_ns in of_marks.chain([first_time_ns, first_time_ns + 500_000]) {
+                drifts[usize::from(stream)].add_time(time_ns, made_time_ns);
+            }
+        }
         let descriptor = Descriptor {
             kind,
             store: on_member.superblock.store,
@@ -250,13 +260,14 @@ impl Image {
             marks_crc: crc32c(marks_bytes),
             first_time_ns,
             last_time_ns: first_time_ns + 500_000,
-            made_time_ns: first_time_ns + 600_000,
+            made_time_ns,
             previous: on_member.previous,
             start: on_member.start,
             flushed_sequence: 0,
             first_frame,
             positions,
             checksums: checksums.take(),
+            drifts: self.drifts.clone().unwrap_or_default(),
         };
         let append = encoded(&descriptor, payload, marks_bytes);
         let offset_bytes = on_member.superblock.geometry.offset_of(place) as usize;

@@ -89,6 +89,7 @@ pub fn descriptor() -> Descriptor {
         start: Some(place(120_000, 0)),
         flushed_sequence: 7 * (1 << 20) + 4300,
         first_frame: 0,
+        drifts: Vec::new(),
         positions: vec![
             Position {
                 next_offset_bytes: 1_000_000,
@@ -128,6 +129,7 @@ pub fn start_descriptor() -> Descriptor {
         start: None,
         flushed_sequence: 0,
         first_frame: 0,
+        drifts: Vec::new(),
         positions: vec![Position::default(); 2],
         checksums: vec![crc32c(&payload)],
         ..descriptor()

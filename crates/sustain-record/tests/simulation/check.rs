@@ -17,7 +17,7 @@ use sustain_session::Stop;
 use uuid::Uuid;
 
 use crate::bench::{Bench, tell};
-use crate::frames::check_frames;
+use crate::frames::{check_frame_ranges, check_frames};
 use crate::history::{Append, History, Recorded};
 use crate::spans::Spans;
 
@@ -232,6 +232,7 @@ impl View<'_> {
             }
             if self.recorded.streams[stream].synthetic.frames().is_some() && draw.chance(400) {
                 check_frames(self, &scope, stream as u16, read);
+                check_frame_ranges(self, &scope, stream as u16, draw);
             }
         }
     }

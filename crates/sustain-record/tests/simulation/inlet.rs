@@ -289,6 +289,7 @@ impl TimetableInlet {
             marks: Vec::new(),
             frames_begun: 0,
             first_frame: None,
+            frame_times_ns: None,
             gap: source.gap.take(),
             first_time_ns: time_ns,
             last_time_ns: time_ns,

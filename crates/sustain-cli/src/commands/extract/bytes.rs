@@ -6,14 +6,14 @@ use std::io::Write;
 
 use anyhow::Context;
 use sustain::record::reading::part::Part;
-use sustain::record::reading::stream::StreamReader;
+use sustain::record::reading::stream::{Range, StreamReader};
 use sustain::record::store::Store;
 
 use super::destination::Destination;
 use super::losses::Losses;
 use super::overwritten::Ring;
 use super::selection::Selection;
-use super::{Given, Work, say};
+use super::{Given, Work, range, say};
 use crate::flags::extract::HolesFlag;
 
 /// Pieces of a stream that are larger are written from where they were read, without a copy.
@@ -41,12 +41,18 @@ pub(super) fn give(
     };
     let given = giving.give(reader, selection, store, work);
     let written_bytes = giving.output.written_bytes;
-    let is_whole = given.as_ref().is_ok_and(|looked| looked.complete);
+    let is_nothing = given
+        .as_ref()
+        .is_ok_and(|looked| looked.is_nothing(selection));
+    let is_whole = given.as_ref().is_ok_and(|looked| looked.complete) && !is_nothing;
     if let (false, 0, Some(new)) = (is_whole, written_bytes, new) {
         // What has not come about leaves nothing behind. If it is gone already, all the better.
         let _ = std::fs::remove_file(new);
     }
     let looked = given?;
+    if is_nothing {
+        return Err(range::nothing_then(selection.stream).into());
+    }
     Ok(Given {
         from_byte: looked.from_byte,
         to_byte: looked.to_byte,
@@ -89,7 +95,7 @@ impl Giving {
                 let is_first = looked.from_byte.is_none() && selection.is_all;
                 if is_first && ring.begins_behind(&part) {
                     looked.left_from_byte = Some(part.end_bytes());
-                } else if !self.give_part(&part, store, work, &mut looked)? {
+                } else if !self.give_part(&part, selection, store, work, &mut looked)? {
                     break 'parts;
                 }
             }
@@ -99,16 +105,33 @@ impl Giving {
         Ok(looked)
     }
 
+    /// Takes note of a loss; whether the part is one.
+    fn take_loss(&mut self, part: &Part, selection: &Selection<'_>, store: &Store) -> bool {
+        if let Part::Overwritten {
+            offset_bytes,
+            length_bytes: 0,
+        } = part
+        {
+            let stream = selection.stream;
+            let oldest = stream.readable_from_frame;
+            let why = range::overwritten_words(&selection.range, stream, oldest);
+            self.losses.take_overwritten(*offset_bytes, why);
+            return true;
+        }
+        self.losses.take(part, store)
+    }
+
     /// Whether more is to come.
     fn give_part(
         &mut self,
         part: &Part,
+        selection: &Selection<'_>,
         store: &Store,
         work: &mut Work<'_>,
         looked: &mut Looked,
     ) -> anyhow::Result<bool> {
         looked.say_left_from();
-        let is_lost = self.losses.take(part, store);
+        let is_lost = self.take_loss(part, selection, store);
         let ends_at_loss = work.holes.is_none() && !self.losses.is_empty();
         // A loss is named to its end.
         let is_behind_loss = ends_at_loss && !is_lost && part.length_bytes() > 0;
@@ -143,6 +166,12 @@ struct Looked {
 }
 
 impl Looked {
+    /// Whether nothing arrived in the time that was asked for.
+    fn is_nothing(&self, selection: &Selection<'_>) -> bool {
+        let has_looked = self.from_byte < self.to_byte;
+        matches!(selection.range, Range::Time(_)) && self.complete && !has_looked
+    }
+
     fn say_left_from(&mut self) {
         if let Some(left_from_byte) = self.left_from_byte.take() {
             say(&format!(

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
+use std::ops::Range as Span;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -11,11 +12,13 @@ use anyhow::Context;
 use sustain::record::reading::frames::{Frame, FrameReader, Framed};
 use sustain::record::reading::stream::{Range, StreamReader};
 use sustain::record::source::framing::Framing;
+use sustain::record::store::Store;
 
 use super::super::say;
 use super::losses::Losses;
+use super::overwritten::Ring;
 use super::selection::Selection;
-use super::{Given, Work};
+use super::{FrameCounts, Given, Work, range};
 
 /// Digits of a frame's number, at least.
 const DIGITS_MIN: usize = 6;
@@ -28,10 +31,12 @@ const LINES_MAX: u64 = 10;
 pub(super) fn give(
     reader: StreamReader,
     selection: &Selection<'_>,
+    store: &Store,
     directory: &Path,
     work: &mut Work<'_>,
 ) -> anyhow::Result<Given> {
-    if !directory.exists() {
+    let is_new = !directory.exists();
+    if is_new {
         std::fs::create_dir(directory)
             .with_context(|| format!("cannot create {}", directory.display()))?;
     }
@@ -42,8 +47,10 @@ pub(super) fn give(
         from_byte: None,
         to_byte: None,
         written_bytes: 0,
-        written: 0,
-        lost: 0,
+        counts: FrameCounts::default(),
+        losses: Losses::default(),
+        ring: Ring::new(store, selection),
+        left_from_frame: None,
     };
     // One that is not whole is judged when it is known whether anything follows it.
     let mut not_whole: Option<Frame> = None;
@@ -55,12 +62,20 @@ pub(super) fn give(
             break;
         }
         if let Some(frame) = not_whole.take() {
-            giving.lose(frame.number..frame.number + 1, "damaged");
+            giving.lose_damaged(&frame);
         }
         match framed? {
             Framed::Frame(frame) if frame.whole => giving.write(&frame)?,
             Framed::Frame(frame) => not_whole = Some(frame),
-            Framed::Missing { numbers, .. } => giving.lose(numbers, "missing"),
+            Framed::Missing {
+                numbers,
+                before_bytes,
+            } => giving.lose(numbers, "missing", before_bytes),
+            Framed::Overwritten {
+                numbers,
+                oldest,
+                before_bytes,
+            } => giving.overwritten(numbers, oldest, before_bytes),
         }
         work.progress
             .update(giving.written_bytes, selection.length_bytes());
@@ -68,16 +83,24 @@ pub(super) fn give(
     if let Some(frame) = not_whole.filter(|_| complete) {
         giving.last(&frame)?;
     }
+    giving.say_left_from();
     if complete {
         giving.say_unframed(frames.unframed_bytes());
+    }
+    if complete && giving.is_nothing() {
+        if is_new {
+            // If something has come into it meanwhile, it stays.
+            let _ = std::fs::remove_dir(directory);
+        }
+        return Err(range::nothing_then(selection.stream).into());
     }
     Ok(Given {
         from_byte: giving.from_byte,
         to_byte: giving.to_byte,
         complete,
         written_bytes: giving.written_bytes,
-        frames: Some((giving.written, giving.lost)),
-        losses: Losses::default(),
+        frames: Some(giving.counts),
+        losses: giving.losses,
     })
 }
 
@@ -88,12 +111,16 @@ struct Giving<'a> {
     from_byte: Option<u64>,
     to_byte: Option<u64>,
     written_bytes: u64,
-    written: u64,
-    lost: u64,
+    counts: FrameCounts,
+    losses: Losses,
+    ring: Ring<'a>,
+    /// Where what is left begins, if the ring has gone on over it meanwhile; until that is said.
+    left_from_frame: Option<u64>,
 }
 
 impl Giving<'_> {
     fn write(&mut self, frame: &Frame) -> anyhow::Result<()> {
+        self.say_left_from();
         let name = format!(
             "{}-{:0digits$}{}",
             file_stem(&self.selection.stream.name),
@@ -103,7 +130,7 @@ impl Giving<'_> {
         );
         let path = self.directory.join(name);
         let cannot = || {
-            let written = self.written;
+            let written = self.counts.written;
             format!(
                 "cannot write {} ({written} frames are written)",
                 path.display()
@@ -116,13 +143,62 @@ impl Giving<'_> {
         self.from_byte.get_or_insert(frame.offset_bytes);
         self.to_byte = Some(frame.offset_bytes + frame.bytes.len() as u64);
         self.written_bytes += frame.body().len() as u64;
-        self.written += 1;
+        self.counts.written += 1;
         Ok(())
     }
 
-    fn lose(&mut self, numbers: std::ops::Range<u64>, what: &str) {
+    /// Whether nothing arrived in the time that was asked for.
+    fn is_nothing(&self) -> bool {
+        let counts = self.counts;
+        matches!(self.selection.range, Range::Time(_))
+            && counts.written + counts.lost == 0
+            && self.losses.is_empty()
+    }
+
+    fn say_left_from(&mut self) {
+        if let Some(left_from_frame) = self.left_from_frame.take() {
+            say(&format!(
+                "note: meanwhile the ring has written over the first {left_from_frame} frames of \
+                 the stream: what is left begins there"
+            ));
+        }
+    }
+
+    /// The ring has written over frames that were asked for.
+    fn overwritten(&mut self, numbers: Option<Span<u64>>, oldest: u64, before_bytes: u64) {
+        let Selection { range, stream, .. } = self.selection;
+        let why = range::overwritten_words(range, stream, oldest);
+        self.losses.take_overwritten(before_bytes, why);
+        self.counts.overwritten += numbers.map_or(0, |numbers| numbers.end - numbers.start);
+    }
+
+    fn lose_damaged(&mut self, frame: &Frame) {
+        self.lose(
+            frame.number..frame.number + 1,
+            "damaged",
+            frame.offset_bytes,
+        );
+    }
+
+    /// Frames are lost; those that the ring has written over meanwhile are no damage.
+    fn lose(&mut self, numbers: Span<u64>, what: &str, before_bytes: u64) {
+        let overwritten = self.ring.overwritten_of(&numbers);
+        if overwritten > 0 {
+            let oldest = self.ring.oldest_frame();
+            if self.selection.is_all && self.counts.written == 0 {
+                // What is left was asked for, and begins later by now.
+                self.left_from_frame = Some(oldest);
+            } else {
+                let gone = numbers.start..numbers.start + overwritten;
+                self.overwritten(Some(gone), oldest, before_bytes);
+            }
+        }
+        let numbers = numbers.start + overwritten..numbers.end;
         let count = numbers.end - numbers.start;
-        if self.lost < LINES_MAX {
+        if count == 0 {
+            return;
+        }
+        if self.counts.lost < LINES_MAX {
             let frames = if count == 1 {
                 format!("frame {} is", numbers.start)
             } else {
@@ -133,7 +209,7 @@ impl Giving<'_> {
                 self.selection.stream.name
             ));
         }
-        self.lost += count;
+        self.counts.lost += count;
     }
 
     /// Nothing of a stream is left out in silence.
@@ -165,7 +241,7 @@ impl Giving<'_> {
         } else if end_bytes >= range_end_bytes {
             "the range"
         } else {
-            self.lose(frame.number..frame.number + 1, "damaged");
+            self.lose_damaged(frame);
             return Ok(());
         };
         // A text may end without a newline, but only its source says that it has ended.

@@ -17,6 +17,16 @@ pub(super) struct Losses {
 }
 
 impl Losses {
+    /// Takes note that a ring has written over what was asked for, before a byte of the stream.
+    pub(super) fn take_overwritten(&mut self, before_byte: u64, why: String) {
+        self.add(Lost {
+            kind: LostKind::Overwritten,
+            from_byte: before_byte,
+            to_byte: before_byte,
+            why,
+        });
+    }
+
     /// Takes note of a part, if it is a loss of bytes. The answer is whether it is.
     pub(super) fn take(&mut self, part: &Part, store: &Store) -> bool {
         let (kind, why) = match part {
@@ -70,6 +80,9 @@ impl Losses {
     /// In words, for a stream of this name.
     pub(super) fn lines(&self, stream: &str) -> Vec<String> {
         let line = |lost: &Lost| {
+            if lost.from_byte == lost.to_byte {
+                return format!("stream {stream}: {}", lost.why);
+            }
             format!(
                 "stream {stream}: bytes {} to {} are lost: {}",
                 lost.from_byte, lost.to_byte, lost.why

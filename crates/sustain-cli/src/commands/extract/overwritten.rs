@@ -1,8 +1,10 @@
 //! What a ring writes over while it is given back, told from damage: as `verify` tells it. It never
 //! makes less of a loss than the members say by now.
 
+use std::ops::Range;
+
 use sustain::record::reading::part::Part;
-use sustain::record::reading::verify::{Checkable, overwritten_before};
+use sustain::record::reading::verify::{Checkable, Left, left_by_now};
 use sustain::record::store::Store;
 
 use super::selection::Selection;
@@ -15,8 +17,8 @@ const PAUSE_NS: u64 = 50_000_000;
 pub(super) struct Ring<'a> {
     store: &'a Store,
     selection: &'a Selection<'a>,
-    /// Below this byte it has written over the stream, as far as is known.
-    overwritten_before: u64,
+    /// Where what it has left of the stream begins, as far as is known.
+    left: Left,
     looks_left: u32,
     has_settled: bool,
 }
@@ -26,7 +28,7 @@ impl<'a> Ring<'a> {
         Ring {
             store,
             selection,
-            overwritten_before: 0,
+            left: Left::default(),
             looks_left: LOOKS_MAX,
             has_settled: false,
         }
@@ -38,8 +40,8 @@ impl<'a> Ring<'a> {
         let Part::Hole { why, origin, .. } = &part else {
             return vec![part];
         };
-        self.look(end_bytes);
-        let before_bytes = self.overwritten_before.clamp(offset_bytes, end_bytes);
+        self.look(|left| left.from_bytes >= end_bytes);
+        let before_bytes = self.left.from_bytes.clamp(offset_bytes, end_bytes);
         let mut parts = Vec::new();
         if before_bytes > offset_bytes {
             parts.push(Part::Overwritten {
@@ -66,7 +68,19 @@ impl<'a> Ring<'a> {
             self.pause();
             self.look_once();
         }
-        part.offset_bytes() < self.overwritten_before
+        part.offset_bytes() < self.left.from_bytes
+    }
+
+    /// How many of lost frames, which are the first of them, were written over meanwhile.
+    pub(super) fn overwritten_of(&mut self, numbers: &Range<u64>) -> u64 {
+        self.look(|left| left.from_frame >= numbers.end);
+        let before = self.left.from_frame.clamp(numbers.start, numbers.end);
+        before - numbers.start
+    }
+
+    /// The number of the oldest frame that may be left.
+    pub(super) fn oldest_frame(&self) -> u64 {
+        self.left.from_frame
     }
 
     fn pause(&self) {
@@ -74,14 +88,14 @@ impl<'a> Ring<'a> {
         clock.wait_until(clock.now() + PAUSE_NS);
     }
 
-    /// Looks how far the ring has come, until that is known up to a byte or it does not go on.
-    fn look(&mut self, end_bytes: u64) {
-        while self.overwritten_before < end_bytes && self.looks_left > 0 {
+    /// Looks how far the ring has come, until that is far enough or it does not go on.
+    fn look(&mut self, is_enough: impl Fn(&Left) -> bool) {
+        while !is_enough(&self.left) && self.looks_left > 0 {
             self.looks_left -= 1;
             if !self.look_once() {
                 return;
             }
-            if self.overwritten_before < end_bytes {
+            if !is_enough(&self.left) {
                 self.pause();
             }
         }
@@ -93,8 +107,12 @@ impl<'a> Ring<'a> {
             recording, number, ..
         } = *self.selection;
         let store = Checkable::of(self.store, std::slice::from_ref(recording));
-        let before_bytes = overwritten_before(store, recording, number);
-        self.overwritten_before = before_bytes.unwrap_or(0).max(self.overwritten_before);
-        before_bytes.is_some()
+        let Some(left) = left_by_now(store, recording, number) else {
+            return false;
+        };
+        if left.from_bytes > self.left.from_bytes {
+            self.left = left;
+        }
+        true
     }
 }

@@ -38,9 +38,13 @@ pub(super) fn of(
     if readable_bytes == 0 {
         return Ok(Range::All);
     }
+    let frames = match stream.readable_from_frame {
+        0 => String::new(),
+        count => format!(", and with them the first {count} frames"),
+    };
     notices.push(format!(
-        "the ring has written over the first {readable_bytes} bytes of the stream: what is left \
-         begins there"
+        "the ring has written over the first {readable_bytes} bytes of the stream{frames}: what \
+         is left begins there"
     ));
     Ok(Range::Bytes(readable_bytes..u64::MAX))
 }
@@ -74,18 +78,51 @@ fn time(stream: &StreamSummary, from: Option<i64>, to: Option<i64>) -> Result<Ra
     if stream.offered_bytes == 0 {
         return Err(UsageError(format!("the stream {} is empty", stream.name)));
     }
-    let first_ns = stream.first_time_ns.unwrap_or(i64::MIN);
-    if start > stream.last_time_ns || end <= first_ns {
-        return Err(UsageError(format!(
-            "nothing of the stream {} arrived in that time: its bytes are from {} to {}",
-            stream.name,
-            stream
-                .first_time_ns
-                .map_or_else(|| "an unknown time".to_owned(), time_text),
-            time_text(stream.last_time_ns)
-        )));
-    }
     Ok(Range::Time(start..end))
+}
+
+/// What to say when nothing of a stream arrived in a time.
+pub(super) fn nothing_then(stream: &StreamSummary) -> UsageError {
+    UsageError(format!(
+        "nothing of the stream {} arrived in that time: its bytes are from {} to {}, by the clock of \
+         its source",
+        stream.name,
+        stream
+            .first_time_ns
+            .map_or_else(|| "an unknown time".to_owned(), time_text),
+        time_text(stream.last_time_ns)
+    ))
+}
+
+/// What of a range of frames or of time a ring has written over, in words: `oldest` is the number of
+/// the oldest frame that may be left.
+pub(super) fn overwritten_words(range: &Range, stream: &StreamSummary, oldest: u64) -> String {
+    let left = if oldest < stream.frames {
+        format!("the oldest frame that is left is number {oldest}")
+    } else {
+        "no frame is left that begins behind them".to_owned()
+    };
+    match range {
+        Range::Frames(span) if span.start < oldest => {
+            let (first, last) = (span.start, span.end.min(oldest) - 1);
+            let frames = if first == last {
+                format!("frame {first}")
+            } else {
+                format!("frames {first} to {last}")
+            };
+            format!("the ring has written over {frames}: {left}")
+        }
+        Range::All | Range::Bytes(_) | Range::Frames(_) => {
+            format!("meanwhile the ring has written over the first {oldest} frames: {left}")
+        }
+        Range::Time(_) => {
+            let oldest = match stream.first_time_ns {
+                Some(first_ns) => format!("what arrived before {}", time_text(first_ns)),
+                None => "the beginning of that time".to_owned(),
+            };
+            format!("the ring has written over {oldest}")
+        }
+    }
 }
 
 fn frames(

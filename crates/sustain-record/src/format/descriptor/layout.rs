@@ -4,7 +4,7 @@ use uuid::Uuid;
 use zerocopy::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::{Descriptor, DescriptorError, Gap, GapReason, Kind, Position, Skip, fits_slot};
+use super::{Descriptor, DescriptorError, Drift, Gap, GapReason, Kind, Position, Skip, fits_slot};
 use crate::format::geometry::Place;
 use crate::format::{BLOCK_BYTES, PIECE_BYTES, SLOT_BYTES_MAX, STREAMS_MAX, VERSION};
 
@@ -50,7 +50,8 @@ pub(super) struct Fields {
     pub(super) parity_group: U64,
     pub(super) parity_role: U16,
     pub(super) first_frame: U64,
-    pub(super) reserved: [u8; 30],
+    pub(super) drift_count: U16,
+    pub(super) reserved: [u8; 28],
 }
 
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -61,6 +62,13 @@ pub(super) struct PositionFields {
     pub(super) frames: U64,
     pub(super) gap_bytes: U64,
     pub(super) member_bytes: U64,
+}
+
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct DriftFields {
+    pub(super) earliest: I64,
+    pub(super) latest: I64,
 }
 
 const _: () = assert!(size_of::<Fields>() == 256);
@@ -107,7 +115,8 @@ impl Fields {
             parity_group: U64::ZERO,
             parity_role: U16::ZERO,
             first_frame: descriptor.first_frame.into(),
-            reserved: [0; 30],
+            drift_count: (descriptor.drifts.len() as u16).into(),
+            reserved: [0; 28],
         }
     }
 
@@ -115,14 +124,23 @@ impl Fields {
     pub(super) fn descriptor(&self, kind: Kind, tables: &[u8]) -> Result<Descriptor, &'static str> {
         let position_count = usize::from(self.position_count.get());
         let checksum_count = usize::from(self.checksum_count.get());
+        // They only make reading faster: what cannot be is none.
+        let drift_count = usize::from(self.drift_count.get());
+        let drift_count = if drift_count == position_count {
+            drift_count
+        } else {
+            0
+        };
         if position_count > STREAMS_MAX || checksum_count > CHECKSUMS_MAX {
             return Err("its tables are too long");
         }
         let (positions, rest) =
             <[PositionFields]>::ref_from_prefix_with_elems(tables, position_count)
                 .map_err(|_| "its tables are too long")?;
-        let (checksums, _) = <[U32]>::ref_from_prefix_with_elems(rest, checksum_count)
+        let (checksums, rest) = <[U32]>::ref_from_prefix_with_elems(rest, checksum_count)
             .map_err(|_| "its tables are too long")?;
+        let drifts = <[DriftFields]>::ref_from_prefix_with_elems(rest, drift_count);
+        let drifts = drifts.map_or(&[][..], |(drifts, _)| drifts);
         Ok(Descriptor {
             kind,
             store: Uuid::from_bytes(self.store),
@@ -147,6 +165,7 @@ impl Fields {
             first_frame: self.first_frame.get(),
             positions: positions.iter().map(Position::from).collect(),
             checksums: checksums.iter().map(|checksum| checksum.get()).collect(),
+            drifts: drifts.iter().map(Drift::from).collect(),
         })
     }
 
@@ -229,6 +248,24 @@ impl From<&PositionFields> for Position {
             frames: fields.frames.get(),
             gap_bytes: fields.gap_bytes.get(),
             member_bytes: fields.member_bytes.get(),
+        }
+    }
+}
+
+impl From<&Drift> for DriftFields {
+    fn from(drift: &Drift) -> DriftFields {
+        DriftFields {
+            earliest: drift.earliest_ns.into(),
+            latest: drift.latest_ns.into(),
+        }
+    }
+}
+
+impl From<&DriftFields> for Drift {
+    fn from(fields: &DriftFields) -> Drift {
+        Drift {
+            earliest_ns: fields.earliest.get(),
+            latest_ns: fields.latest.get(),
         }
     }
 }

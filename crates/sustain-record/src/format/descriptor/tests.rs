@@ -61,6 +61,7 @@ fn descriptor() -> Descriptor {
             },
         ],
         checksums: vec![1, 2, 3, 4],
+        drifts: Vec::new(),
     }
 }
 
@@ -129,7 +130,8 @@ fn the_fields_lie_where_the_format_says() {
         (offset_of!(Fields, parity_group), 208),
         (offset_of!(Fields, parity_role), 216),
         (offset_of!(Fields, first_frame), 218),
-        (offset_of!(Fields, reserved), 226),
+        (offset_of!(Fields, drift_count), 226),
+        (offset_of!(Fields, reserved), 228),
         (offset_of!(PositionFields, next_offset), 0),
         (offset_of!(PositionFields, settled_offset), 8),
         (offset_of!(PositionFields, frames), 16),
@@ -302,7 +304,10 @@ fn a_gap_at_the_end_of_a_stream_needs_no_payload() {
 #[test]
 fn reserved_bytes_are_ignored() {
     assert_eq!(patched(208, &[0xFF; 10]).unwrap().0, descriptor());
-    assert_eq!(patched(226, &[0xFF; 30]).unwrap().0, descriptor());
+    assert_eq!(patched(228, &[0xFF; 28]).unwrap().0, descriptor());
+    // As many drifts as there cannot be are none.
+    assert_eq!(patched(226, &[0xFF; 2]).unwrap().0, descriptor());
+    assert_eq!(patched(226, &[1, 0]).unwrap().0, descriptor());
     assert_eq!(patched(4000, &[0xFF; 96]).unwrap().0, descriptor());
 }
 
@@ -471,7 +476,7 @@ fn any_descriptor() -> impl Strategy<Value = Descriptor> {
                 let kind = [Kind::Data, Kind::Start, Kind::End][usize::from(kind)];
                 let checksum_count = payload_bytes.div_ceil(PIECE_BYTES as u32);
                 let place = with_room(place, payload_bytes);
-                Descriptor {
+                let mut descriptor = Descriptor {
                     kind,
                     store: Uuid::from_u128(ids.0),
                     member: Uuid::from_u128(ids.1),
@@ -500,7 +505,16 @@ fn any_descriptor() -> impl Strategy<Value = Descriptor> {
                     checksums: (0..checksum_count)
                         .map(|at| seed.wrapping_mul(at))
                         .collect(),
+                    drifts: Vec::new(),
+                };
+                if descriptor.has_room_for_drifts() && seed % 2 == 0 {
+                    let drift = Drift {
+                        earliest_ns: ids.3[1],
+                        latest_ns: ids.3[2],
+                    };
+                    descriptor.drifts = vec![drift; descriptor.positions.len()];
                 }
+                descriptor
             },
         )
 }

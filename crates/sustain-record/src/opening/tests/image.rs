@@ -268,6 +268,7 @@ impl Image {
             start: member.start,
             flushed_sequence: 0,
             first_frame: 0,
+            drifts: Vec::new(),
             positions,
             checksums: payload.chunks(PIECE_BYTES).map(crc32c).collect(),
         };

@@ -248,6 +248,7 @@ impl Huge {
             start: None,
             flushed_sequence: 0,
             first_frame: 0,
+            drifts: Vec::new(),
             positions: vec![Position {
                 next_offset_bytes: payload_bytes,
                 settled_offset_bytes: 0,

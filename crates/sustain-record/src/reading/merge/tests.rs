@@ -329,6 +329,7 @@ fn descriptor(sequence: u64) -> Descriptor {
         start: None,
         flushed_sequence: 0,
         first_frame: 0,
+        drifts: Vec::new(),
         positions: Vec::new(),
         checksums: Vec::new(),
     }

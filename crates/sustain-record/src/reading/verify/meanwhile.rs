@@ -31,12 +31,21 @@ pub(super) fn excuse_overwritten(store: Checkable<'_>, result: &mut VerifyResult
     }
 }
 
-/// Below which byte a ring has by now written over a stream of a recording, at least in part; none
-/// if it has written over nothing since these recordings were found, or that cannot be found out.
-pub fn overwritten_before(store: Checkable<'_>, recording: &Recording, stream: u16) -> Option<u64> {
+/// Where what is left of a stream begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Left {
+    /// Below this byte it has been written over, at least in part.
+    pub from_bytes: u64,
+    /// Frames that began below that byte.
+    pub from_frame: u64,
+}
+
+/// Where what a ring has left of a stream of a recording begins by now; none if it has written over
+/// nothing since these recordings were found, or that cannot be found out.
+pub fn left_by_now(store: Checkable<'_>, recording: &Recording, stream: u16) -> Option<Left> {
     let meanwhile = Meanwhile::look(store).ok()?;
     let has_moved = meanwhile.has_moved_in(recording);
-    has_moved.then(|| meanwhile.readable_from_bytes(recording, stream))
+    has_moved.then(|| meanwhile.left(recording, stream))
 }
 
 /// Where the oldest data begins by now.
@@ -114,16 +123,26 @@ impl<'a> Meanwhile<'a> {
         }
     }
 
-    /// Below this byte the stream has been written over, at least in part.
-    fn readable_from_bytes(&self, recording: &Recording, stream: u16) -> u64 {
+    fn left(&self, recording: &Recording, stream: u16) -> Left {
         let mut recordings = self.recordings.iter();
         let now = recordings.find(|now| now.id == recording.id);
         let stream = now.and_then(|now| now.streams.get(usize::from(stream)));
         match stream {
-            Some(stream) => stream.readable_from_bytes,
-            None if self.is_gone(recording) => u64::MAX,
-            None => 0,
+            Some(stream) => Left {
+                from_bytes: stream.readable_from_bytes,
+                from_frame: stream.readable_from_frame,
+            },
+            None if self.is_gone(recording) => Left {
+                from_bytes: u64::MAX,
+                from_frame: u64::MAX,
+            },
+            None => Left::default(),
         }
+    }
+
+    /// Below this byte the stream has been written over, at least in part.
+    fn readable_from_bytes(&self, recording: &Recording, stream: u16) -> u64 {
+        self.left(recording, stream).from_bytes
     }
 
     /// Whether all slots of a recording have been written over.

@@ -190,7 +190,11 @@ impl<I: Inlet> RecordFeed<I> {
         self.members[queue].stream_bytes[usize::from(filled.stream)] +=
             u64::from(filled.payload_bytes);
         let made_time_ns = self.setup.wall.unix_ns(now);
-        let descriptor = Descriptor {
+        let ledger = &mut self.ledgers[usize::from(filled.stream)];
+        filled
+            .times_ns()
+            .for_each(|time_ns| ledger.add_time(time_ns, made_time_ns));
+        let mut descriptor = Descriptor {
             stream: filled.stream,
             gap: filled.gap,
             stream_offset_bytes: filled.stream_offset_bytes,
@@ -203,6 +207,9 @@ impl<I: Inlet> RecordFeed<I> {
             checksums: std::mem::take(&mut filled.checksums),
             ..self.descriptor(queue, place, bytes, sequence, made_time_ns)
         };
+        if !descriptor.has_room_for_drifts() {
+            descriptor.drifts.clear();
+        }
         self.members[queue].previous = Some(place);
         let vectors = match filled.memory.take() {
             Some(memory) => write::compose(memory, &descriptor, &filled.marks),
@@ -387,6 +394,7 @@ impl<I: Inlet> RecordFeed<I> {
             marks: Vec::new(),
             frames_begun: 0,
             first_frame: Some(one.end_frame),
+            frame_times_ns: None,
             gap: Some(Gap {
                 bytes,
                 frames: one.frames,
@@ -420,6 +428,7 @@ fn account_of(filled: &Filled) -> Filled {
         marks: Vec::new(),
         frames_begun: 0,
         first_frame: filled.first_frame.map(|first| first + filled.frames_begun),
+        frame_times_ns: None,
         gap: Some(Gap {
             bytes: earlier.bytes + u64::from(filled.payload_bytes),
             frames: earlier.frames + filled.frames_begun,

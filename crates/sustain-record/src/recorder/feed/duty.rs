@@ -12,6 +12,7 @@ use crate::format::{
 use crate::recorder::ending_name;
 use crate::recorder::filled::Filled;
 use crate::recorder::inlet::Inlet;
+use crate::recorder::ledger::Ledger;
 use crate::recorder::member::{Member, MemberState};
 use crate::recorder::write;
 
@@ -140,7 +141,7 @@ impl<I: Inlet> RecordFeed<I> {
         let now_ns = self.setup.wall.unix_ns(now);
         let own_start = (kind == Kind::Start).then_some(place);
         let member = &self.members[queue];
-        let descriptor = Descriptor {
+        let mut descriptor = Descriptor {
             kind,
             stream: CONTROL_STREAM,
             payload_bytes: note.len() as u32,
@@ -150,6 +151,9 @@ impl<I: Inlet> RecordFeed<I> {
             start: own_start.or(member.start),
             ..self.descriptor(queue, place, bytes, sequence, now_ns)
         };
+        if !descriptor.has_room_for_drifts() {
+            descriptor.drifts.clear();
+        }
         self.members[queue].previous = Some(place);
         self.members[queue].marking = Some(kind);
         let memory = write::with_payload(buffer, note);
@@ -211,6 +215,7 @@ impl<I: Inlet> RecordFeed<I> {
             first_frame: 0,
             positions,
             checksums: Vec::new(),
+            drifts: self.ledgers.iter().map(Ledger::drift).collect(),
         }
     }
 

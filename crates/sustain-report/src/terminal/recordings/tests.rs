@@ -27,6 +27,7 @@ fn stream(name: &str, framing: &str, gap_bytes: u64, hole_bytes: u64) -> ListedS
         gap_bytes,
         hole_bytes,
         readable_from_byte: 0,
+        readable_from_frame: 0,
         first_time: Some("2026-11-21T15:56:57.770334992Z".to_owned()),
         last_time: Some("2026-11-21T16:56:57.775918009Z".to_owned()),
     }

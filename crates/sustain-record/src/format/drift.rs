@@ -1,0 +1,84 @@
+//! How far the times that a stream's source gives lie from the clock of the recorder. It is what
+//! lets a reader find a time by bisection: only the recorder's clock never steps within a recording.
+
+/// The earliest and the latest of all times of a stream, each taken against the recorder's clock at
+/// the moment when its append was made: in nanoseconds, and negative where they lie before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Drift {
+    /// The least of the differences.
+    pub earliest_ns: i64,
+    /// The largest.
+    pub latest_ns: i64,
+}
+
+impl Drift {
+    /// Of a stream without any time so far.
+    pub const NONE: Drift = Drift {
+        earliest_ns: i64::MAX,
+        latest_ns: i64::MIN,
+    };
+
+    /// Of times that may lie anywhere.
+    pub const UNKNOWN: Drift = Drift {
+        earliest_ns: i64::MIN,
+        latest_ns: i64::MAX,
+    };
+
+    /// Takes in a time of an append that was made at `made_time_ns`.
+    pub fn add_time(&mut self, time_ns: i64, made_time_ns: i64) {
+        let difference_ns = time_ns.saturating_sub(made_time_ns);
+        self.add(Drift {
+            earliest_ns: difference_ns,
+            latest_ns: difference_ns,
+        });
+    }
+
+    /// Takes in what another one says of the same stream.
+    pub fn add(&mut self, other: Drift) {
+        self.earliest_ns = self.earliest_ns.min(other.earliest_ns);
+        self.latest_ns = self.latest_ns.max(other.latest_ns);
+    }
+
+    /// An append with anything of this time or a later one was made then at the earliest.
+    pub fn earliest_made_ns(&self, time_ns: i64) -> i64 {
+        // A difference that did not fit says nothing.
+        if self.latest_ns == i64::MAX {
+            i64::MIN
+        } else {
+            time_ns.saturating_sub(self.latest_ns)
+        }
+    }
+
+    /// An append with anything of this time or an earlier one was made then at the latest.
+    pub fn latest_made_ns(&self, time_ns: i64) -> i64 {
+        if self.earliest_ns == i64::MIN {
+            i64::MAX
+        } else {
+            time_ns.saturating_sub(self.earliest_ns)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_append_with_a_time_was_made_within_the_bounds() {
+        let mut drift = Drift::NONE;
+        drift.add_time(1_000, 1_005);
+        drift.add_time(9_000, 1_010);
+        assert_eq!((drift.earliest_ns, drift.latest_ns), (-5, 7_990));
+        assert_eq!(drift.earliest_made_ns(9_000), 1_010);
+        assert_eq!(drift.latest_made_ns(1_000), 1_005);
+    }
+
+    #[test]
+    fn what_is_unknown_bounds_nothing() {
+        assert_eq!(Drift::UNKNOWN.earliest_made_ns(5), i64::MIN);
+        assert_eq!(Drift::UNKNOWN.latest_made_ns(5), i64::MAX);
+        let mut drift = Drift::NONE;
+        drift.add_time(i64::MAX, -1);
+        assert_eq!(drift.earliest_made_ns(0), i64::MIN);
+    }
+}

@@ -1,0 +1,399 @@
+//! Which frames of a stream are wanted, and which parts of it are theirs. Pure.
+//!
+//! The times of a stream are its source's: they may step, and are never taken to be in order. So
+//! each frame is judged by itself, while a window of the stream, outside of which none can be
+//! wanted, goes by. What is lost is wanted if a wanted frame may lie in it.
+
+use std::collections::VecDeque;
+use std::ops::Range as Span;
+
+use super::frames::marks_in;
+use super::part::{HoleReason, Part};
+use crate::format::{MarkKind, marks_range};
+
+/// So much of what belongs to an unknown frame is kept until the next frame begins; behind more of
+/// it, it counts as wanted.
+const HELD_BYTES_MAX: u64 = 64 << 20;
+
+/// Which frames are wanted; of streams without frames, which appends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// With these numbers.
+    Frames(Span<u64>),
+    /// Those that began to arrive in this time, in nanoseconds since 1970.
+    Time(Span<i64>),
+}
+
+/// Where a frame lies against those that are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Before,
+    Inside,
+    Behind,
+}
+
+impl Side {
+    /// What counts as the frame behind the last one: where the stream ends, wanted ones may have
+    /// been lost, unless those before lie behind all that are.
+    pub(super) fn at_end(self, is_end_of_stream: bool) -> Side {
+        if is_end_of_stream && self != Side::Behind {
+            Side::Inside
+        } else {
+            Side::Behind
+        }
+    }
+}
+
+impl Choice {
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Choice::Frames(numbers) => numbers.is_empty(),
+            Choice::Time(times) => times.is_empty(),
+        }
+    }
+
+    pub(super) fn side(&self, number: u64, time_ns: i64) -> Side {
+        match self {
+            Choice::Frames(numbers) => side(number, numbers),
+            Choice::Time(times) => side(time_ns, times),
+        }
+    }
+
+    /// Whether a frame of this number comes behind all that are wanted, as far as numbers tell.
+    fn lies_behind(&self, number: u64) -> bool {
+        matches!(self, Choice::Frames(wanted) if number >= wanted.end)
+    }
+
+    /// Of an append without frames.
+    fn side_of_append(&self, first_ns: i64, last_ns: i64) -> Side {
+        match self {
+            Choice::Time(times) => {
+                let (earliest_ns, latest_ns) = (first_ns.min(last_ns), first_ns.max(last_ns));
+                if latest_ns < times.start {
+                    Side::Before
+                } else if earliest_ns < times.end {
+                    Side::Inside
+                } else {
+                    Side::Behind
+                }
+            }
+            Choice::Frames(_) => Side::Behind,
+        }
+    }
+
+    /// Of frames whose beginnings are lost, those that are or may be wanted. `before` and `after`
+    /// are the frames that they lie between; behind the last one there is none.
+    pub(super) fn of_lost(&self, numbers: Span<u64>, before: Side, after: Side) -> Span<u64> {
+        match self {
+            Choice::Frames(wanted) => {
+                let start = numbers.start.max(wanted.start);
+                start..numbers.end.min(wanted.end).max(start)
+            }
+            Choice::Time(_) if before == after && before != Side::Inside => {
+                numbers.start..numbers.start
+            }
+            Choice::Time(_) => numbers,
+        }
+    }
+
+    /// Whether what follows the end of a frame, and is part of none, goes with it.
+    pub(super) fn goes_with(&self, number: Option<u64>, side: Side) -> bool {
+        side == Side::Inside
+            && match self {
+                // It lies between two that are wanted.
+                Choice::Frames(wanted) => number.is_none_or(|number| number + 1 < wanted.end),
+                Choice::Time(_) => true,
+            }
+    }
+}
+
+fn side<T: PartialOrd>(at: T, wanted: &Span<T>) -> Side {
+    if at < wanted.start {
+        Side::Before
+    } else if at < wanted.end {
+        Side::Inside
+    } else {
+        Side::Behind
+    }
+}
+
+/// Takes the parts of a window in order, and gives those that are wanted.
+#[derive(Debug)]
+pub(super) struct Chooser {
+    choice: Choice,
+    is_framed: bool,
+    /// Of the last frame whose beginning was met.
+    side: Side,
+    number: Option<u64>,
+    /// The number of the next frame, if it is known.
+    next_number: Option<u64>,
+    /// Whether what comes now is wanted.
+    is_wanted: bool,
+    /// Behind a loss: what belongs to nobody knows which frame.
+    held: Option<Held>,
+    /// Where what is left begins, if what lay before it may have been wanted.
+    overwritten_before: Option<u64>,
+    /// What is said of the end, once that has come.
+    end: Option<Part>,
+    is_finished: bool,
+    ready: VecDeque<Part>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    parts: Vec<Part>,
+    bytes: u64,
+}
+
+impl Chooser {
+    /// Of a window before which `next_number` frames have begun, if that is known. Where a ring has
+    /// written over what may have been wanted, what is left begins at `overwritten_before`.
+    pub(super) fn new(
+        choice: Choice,
+        is_framed: bool,
+        next_number: Option<u64>,
+        overwritten_before: Option<u64>,
+    ) -> Chooser {
+        Chooser {
+            choice,
+            is_framed,
+            side: Side::Before,
+            number: None,
+            next_number,
+            is_wanted: false,
+            held: None,
+            overwritten_before,
+            end: None,
+            is_finished: false,
+            ready: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Part> {
+        self.ready.pop_front()
+    }
+
+    /// Whether what comes now is wanted, even behind the window: a frame may be long.
+    pub(super) fn is_within(&self) -> bool {
+        self.is_wanted && self.held.is_none()
+    }
+
+    /// Whether nothing wanted can follow.
+    pub(super) fn is_past(&self) -> bool {
+        matches!(self.choice, Choice::Frames(_)) && self.side == Side::Behind
+    }
+
+    pub(super) fn take(&mut self, part: &Part) {
+        match part {
+            Part::OpenEnd { .. } => self.end = Some(part.clone()),
+            Part::Overwritten { .. } => {}
+            _ if self.is_framed => self.take_framed(part),
+            _ => self.take_append(part),
+        }
+    }
+
+    /// Nothing more comes; `frames` of the stream have begun before the end of the window.
+    pub(super) fn finish(&mut self, frames: Option<u64>, is_end_of_stream: bool) {
+        let after = self.side.at_end(is_end_of_stream);
+        self.tell_overwritten(after);
+        self.settle(frames.filter(|_| self.is_framed), after);
+        self.ready.extend(self.end.take());
+        self.is_finished = true;
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.is_finished
+    }
+
+    fn take_append(&mut self, part: &Part) {
+        let Some((first_ns, last_ns)) = times_of(part) else {
+            self.hold(part, part.offset_bytes()..part.end_bytes());
+            return;
+        };
+        self.begin(None, self.choice.side_of_append(first_ns, last_ns));
+        if self.is_wanted {
+            self.ready.push_back(part.clone());
+        }
+    }
+
+    fn take_framed(&mut self, part: &Part) {
+        let (start, end) = (part.offset_bytes(), part.end_bytes());
+        let has_lost_frames = matches!(part, Part::Gap { frames, .. } if *frames > 0);
+        let Some(marks) = marks_in(part).filter(|_| !has_lost_frames) else {
+            self.hold(part, start..end);
+            return;
+        };
+        // What is wanted and lies together stays one part.
+        let (mut at, mut wanted_from) = (start, start);
+        for mark in marks {
+            let was_wanted = self.is_within();
+            self.hold_on(part, at..mark.offset_bytes);
+            if mark.kind != MarkKind::Begin && self.held.is_none() {
+                self.is_wanted = self.choice.goes_with(self.number, self.side);
+            }
+            if let Some((number, time_ns)) = mark.number {
+                self.begin(Some(number), self.choice.side(number, time_ns));
+            }
+            if was_wanted && !self.is_within() {
+                self.give(part, wanted_from..mark.offset_bytes);
+            }
+            if !was_wanted {
+                wanted_from = mark.offset_bytes;
+            }
+            at = mark.offset_bytes;
+        }
+        self.hold_on(part, at..end);
+        if self.is_within() {
+            self.give(part, wanted_from..end);
+        }
+    }
+
+    fn give(&mut self, part: &Part, range: Span<u64>) {
+        if !range.is_empty() {
+            self.ready.push_back(part.clone().within(&range));
+        }
+    }
+
+    /// Keeps what lies behind a loss until the next frame is known.
+    fn hold_on(&mut self, part: &Part, range: Span<u64>) {
+        if self.held.is_some() && !range.is_empty() {
+            self.hold(part, range);
+        }
+    }
+
+    fn hold(&mut self, part: &Part, range: Span<u64>) {
+        let piece = part.clone().within(&range);
+        let held = self.held.get_or_insert_default();
+        if matches!(piece, Part::Data { .. }) {
+            held.bytes += piece.length_bytes();
+        }
+        held.parts.push(piece.detached());
+        if held.bytes > HELD_BYTES_MAX {
+            held.bytes = 0;
+            self.ready.extend(std::mem::take(&mut held.parts));
+        }
+    }
+
+    fn begin(&mut self, number: Option<u64>, side: Side) {
+        self.tell_overwritten(side);
+        self.settle(number, side);
+        self.side = side;
+        self.number = number;
+        self.next_number = number.map(|number| number.saturating_add(1));
+        self.is_wanted = side == Side::Inside;
+    }
+
+    /// If the first frame that is left lies before those that are wanted, none of them was written
+    /// over.
+    fn tell_overwritten(&mut self, side: Side) {
+        let overwritten = self.overwritten_before.take();
+        if let Some(offset_bytes) = overwritten.filter(|_| side != Side::Before) {
+            self.ready.push_back(Part::Overwritten {
+                offset_bytes,
+                length_bytes: 0,
+            });
+        }
+    }
+
+    /// Gives what of the held parts may be wanted, now that it is known what comes behind them.
+    fn settle(&mut self, number: Option<u64>, after: Side) {
+        let Some(Held { parts, .. }) = self.held.take() else {
+            return;
+        };
+        let lost = self.next_number.zip(number);
+        let lost = lost.map(|(from, to)| from..to.max(from));
+        let may_be_wanted = match &lost {
+            Some(lost) => {
+                let wanted = self.choice.of_lost(lost.clone(), self.side, after);
+                !wanted.is_empty()
+            }
+            None => self.side != after || after == Side::Inside,
+        };
+        if !self.is_wanted && !may_be_wanted {
+            return;
+        }
+        let last = lost.filter(|lost| !lost.is_empty());
+        let last = last.map(|lost| lost.end - 1);
+        let behind_loss = parts
+            .iter()
+            .rposition(is_unknown)
+            .map_or(0, |last| last + 1);
+        let mut why = HoleReason::Missing;
+        for (index, part) in parts.into_iter().enumerate() {
+            if let Part::Hole { why: told, .. } = &part {
+                why = *told;
+            }
+            let is_of_last = index >= behind_loss;
+            if self.is_surely_wanted(last, is_of_last, after) {
+                self.ready.push_back(part);
+            } else if !(is_of_last && last.is_some_and(|last| self.choice.lies_behind(last))) {
+                self.ready.push_back(withheld(part, why));
+            }
+        }
+    }
+
+    /// Whether what is held belongs to wanted frames only. `last` is the last frame that is lost, if
+    /// one is, to which all belongs that is of the last.
+    fn is_surely_wanted(&self, last: Option<u64>, is_of_last: bool, after: Side) -> bool {
+        let Some(last) = last else {
+            return self.is_wanted || self.side == after;
+        };
+        match &self.choice {
+            Choice::Frames(wanted) if is_of_last => wanted.contains(&last),
+            Choice::Frames(wanted) => self.side == Side::Inside && last < wanted.end,
+            Choice::Time(_) => self.side == Side::Inside && after == Side::Inside,
+        }
+    }
+}
+
+/// Whether it is not known where frames begin in a part.
+fn is_unknown(part: &Part) -> bool {
+    !matches!(part, Part::Data { .. }) || marks_in(part).is_none()
+}
+
+/// Whole bytes that may belong to frames that are not wanted, since the marks around them are lost:
+/// they are told with that loss, and not given.
+fn withheld(part: Part, why: HoleReason) -> Part {
+    let Part::Data {
+        offset_bytes,
+        bytes,
+        origin,
+    } = part
+    else {
+        return part;
+    };
+    let of_marks = HoleReason::Damaged {
+        member: origin.member,
+        offset_bytes: origin.offset_bytes + marks_range(&origin.descriptor).start as u64,
+    };
+    Part::Hole {
+        offset_bytes,
+        length_bytes: bytes.len() as u64,
+        why: if origin.marks.is_none() {
+            of_marks
+        } else {
+            why
+        },
+        origin: Some(origin),
+    }
+}
+
+/// When the first and the last byte of what a part comes from arrived.
+fn times_of(part: &Part) -> Option<(i64, i64)> {
+    match part {
+        Part::Data { origin, .. }
+        | Part::Hole {
+            origin: Some(origin),
+            ..
+        } => Some((
+            origin.descriptor.first_time_ns,
+            origin.descriptor.last_time_ns,
+        )),
+        Part::Gap {
+            first_time_ns,
+            last_time_ns,
+            ..
+        } => Some((*first_time_ns, *last_time_ns)),
+        Part::Hole { origin: None, .. } | Part::Overwritten { .. } | Part::OpenEnd { .. } => None,
+    }
+}

@@ -1,0 +1,139 @@
+//! Where in a stream a range lies: a window outside of which nothing of it can be, found by
+//! bisection, and which frames in it are wanted.
+
+use super::choice::Choice;
+use super::locate::{Mark, Start, locate, locate_end};
+use super::scope::Scope;
+use super::stream::Range;
+use crate::error::RecordError;
+use crate::format::Drift;
+
+/// A part of a stream that has all that is wanted of it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Window {
+    pub(super) start_bytes: u64,
+    /// Behind it nothing is given.
+    pub(super) end_bytes: u64,
+    /// Where no wanted frame begins any more, if that is known.
+    pub(super) end: Option<Mark>,
+    /// Where to begin on the members; none for their beginning.
+    pub(super) located: Option<Start>,
+    /// Frames that have begun before it, if that is known.
+    pub(super) next_number: Option<u64>,
+    /// Which frames are wanted; none if all are.
+    pub(super) choice: Option<Choice>,
+    /// Whether a ring may have written over some of what is wanted.
+    pub(super) is_overwritten: bool,
+}
+
+impl Window {
+    pub(super) fn of(scope: &Scope, stream: u16, range: &Range) -> Result<Window, RecordError> {
+        match range {
+            Range::All => Window::of_bytes(scope, stream, 0, u64::MAX),
+            Range::Bytes(span) => Window::of_bytes(scope, stream, span.start, span.end),
+            Range::Frames(span) => {
+                let index = usize::from(stream);
+                let frames = |at: &[crate::format::Position]| at.get(index).map(|at| at.frames);
+                // One earlier, so that the end of the frame before is met too.
+                let before = span.start.saturating_sub(1);
+                let start = locate(scope, stream, &|first| {
+                    frames(&first.positions).is_some_and(|frames| frames <= before)
+                })?;
+                let end = locate_end(scope, stream, &|first| {
+                    frames(&first.positions).is_none_or(|frames| frames <= span.end)
+                })?;
+                let is_overwritten = span.start < scope.readable(stream).frames;
+                let choice = Choice::Frames(span.clone());
+                Ok(Window::of_choice(
+                    scope,
+                    stream,
+                    choice,
+                    start,
+                    end,
+                    is_overwritten,
+                ))
+            }
+            Range::Time(span) => {
+                // Without that, a frame of any time may be anywhere.
+                let drift = scope.drift(stream).unwrap_or(Drift::UNKNOWN);
+                let start = locate(scope, stream, &|first| {
+                    first.made_time_ns < drift.earliest_made_ns(span.start)
+                })?;
+                let end = locate_end(scope, stream, &|first| {
+                    first.made_time_ns <= drift.latest_made_ns(span.end)
+                })?;
+                let readable = scope.readable(stream);
+                let is_overwritten = readable.bytes > 0 && start.from.bytes <= readable.bytes;
+                let choice = Choice::Time(span.clone());
+                Ok(Window::of_choice(
+                    scope,
+                    stream,
+                    choice,
+                    start,
+                    end,
+                    is_overwritten,
+                ))
+            }
+        }
+    }
+
+    fn of_bytes(
+        scope: &Scope,
+        stream: u16,
+        start_bytes: u64,
+        end_bytes: u64,
+    ) -> Result<Window, RecordError> {
+        let readable = scope.readable(stream);
+        let first_bytes = start_bytes.max(readable.bytes);
+        let index = usize::from(stream);
+        let located = if first_bytes == 0 {
+            None
+        } else {
+            Some(locate(scope, stream, &|first| {
+                let position = first.positions.get(index);
+                position.is_some_and(|position| position.next_offset_bytes <= first_bytes)
+            })?)
+        };
+        Ok(Window {
+            start_bytes,
+            end_bytes: end_bytes.max(start_bytes),
+            located,
+            next_number: (first_bytes == readable.bytes).then_some(readable.frames),
+            ..Window::default()
+        })
+    }
+
+    fn of_choice(
+        scope: &Scope,
+        stream: u16,
+        choice: Choice,
+        start: Start,
+        end: Option<Mark>,
+        is_overwritten: bool,
+    ) -> Window {
+        let readable = scope.readable(stream);
+        let from = if readable.bytes > start.from.bytes {
+            readable
+        } else {
+            start.from
+        };
+        let end_bytes = if choice.is_empty() {
+            from.bytes
+        } else {
+            u64::MAX
+        };
+        Window {
+            start_bytes: from.bytes,
+            end_bytes,
+            end,
+            located: Some(start),
+            next_number: Some(from.frames),
+            choice: Some(choice),
+            is_overwritten,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.start_bytes >= self.end_bytes
+    }
+}

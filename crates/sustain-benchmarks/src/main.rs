@@ -30,7 +30,7 @@ use crate::setting::Setting;
 /// What a shell expects of a command ended by SIGINT.
 const EXIT_INTERRUPTED: u8 = 130;
 
-/// Compares sustain with fio and others on this machine; about 72 minutes, with --quick 22.
+/// Compares sustain with fio and others on this machine; about 76 minutes, with --quick 23.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
@@ -49,6 +49,9 @@ struct Arguments {
     /// Also write the tables into this file, each between its markers.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Another build of sustain, with which the groups that can compare ours (record-start).
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
     #[command(subcommand)]
     role: Option<Role>,
 }
@@ -81,7 +84,12 @@ fn failed(error: &anyhow::Error) -> ExitCode {
 }
 
 fn run(arguments: &Arguments, interrupt: &Interrupt) -> anyhow::Result<()> {
-    let setting = Setting::prepare(&arguments.directory, arguments.quick, interrupt.clone())?;
+    let setting = Setting::prepare(
+        &arguments.directory,
+        arguments.quick,
+        arguments.baseline.clone(),
+        interrupt.clone(),
+    )?;
     if let Some(output) = &arguments.output {
         table::check_markers(output)?;
     }

@@ -35,6 +35,10 @@ pub(crate) struct Fed {
     pub(crate) bytes: u64,
     /// From the first byte that the program took to its end.
     pub(crate) elapsed_s: f64,
+    /// From the program's start to when it took its first byte, if the pipe was full by then.
+    pub(crate) first_byte_s: Option<f64>,
+    /// What it took in its first two seconds from then on, if it took so long.
+    pub(crate) early_bytes: Option<u64>,
     pub(crate) used: Used,
 }
 
@@ -79,6 +83,8 @@ pub(crate) fn run_fed(
     Ok(Fed {
         bytes: poured.bytes,
         elapsed_s: ended.at.since_s(poured.first_taken.unwrap_or(start)),
+        first_byte_s: poured.first_taken.map(|taken| taken.since_s(start)),
+        early_bytes: poured.early_bytes,
         used: ended.used,
     })
 }

@@ -30,6 +30,8 @@ pub(crate) struct Effort {
     pub(crate) stream_bytes: u64,
     /// Rounds over all that take it from the pipe.
     pub(crate) stream_rounds: usize,
+    /// Recordings of which only the start is timed.
+    pub(crate) starts: usize,
     /// ABBA pairs of recording through the library and measuring: many and short, since a disk may
     /// change its rate within seconds by more than what is asked about.
     pub(crate) library_pairs: usize,
@@ -51,6 +53,7 @@ const FULL: Effort = Effort {
     sweep_point: "1s",
     stream_bytes: 7680 << 20,
     stream_rounds: 5,
+    starts: 12,
     library_pairs: 30,
     library_run_s: 3,
     record_run_s: 8,
@@ -67,6 +70,7 @@ const QUICK: Effort = Effort {
     sweep_point: "500ms",
     stream_bytes: 1920 << 20,
     stream_rounds: 3,
+    starts: 6,
     library_pairs: 8,
     library_run_s: 3,
     record_run_s: 4,
@@ -82,6 +86,8 @@ pub(crate) struct Setting {
     pub(crate) directory: PathBuf,
     /// The release build of `sustain`.
     pub(crate) sustain: PathBuf,
+    /// Another build of it, to be compared with.
+    pub(crate) baseline: Option<PathBuf>,
     pub(crate) machine: Machine,
     pub(crate) interrupt: Interrupt,
     scratch: TempDir,
@@ -92,6 +98,7 @@ impl Setting {
     pub(crate) fn prepare(
         directory: &Path,
         quick: bool,
+        baseline: Option<PathBuf>,
         interrupt: Interrupt,
     ) -> anyhow::Result<Setting> {
         if cfg!(debug_assertions) {
@@ -110,6 +117,7 @@ impl Setting {
             effort: if quick { QUICK } else { FULL },
             quick,
             sustain: sustain_tool::find()?,
+            baseline,
             machine: Machine::describe(&directory, fio_version)?,
             directory,
             interrupt,

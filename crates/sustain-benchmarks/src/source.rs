@@ -16,6 +16,9 @@ const POOL_BYTES: u64 = 64 << 20;
 /// The largest that an ordinary user may have.
 const PIPE_BYTES: usize = 1 << 20;
 
+/// The first seconds of a stream.
+pub(crate) const EARLY_NS: u64 = 2_000_000_000;
+
 /// How the data comes into the pipe.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Pouring {
@@ -41,6 +44,8 @@ pub(crate) struct Poured {
     /// When the reader took its first byte: then the full pipe took one more. None if it never was
     /// full.
     pub(crate) first_taken: Option<Timestamp>,
+    /// What was taken within [`EARLY_NS`] from then on, if it went on for so long.
+    pub(crate) early_bytes: Option<u64>,
 }
 
 impl Source {
@@ -70,6 +75,7 @@ impl Source {
         let mut poured = Poured {
             bytes: 0,
             first_taken: None,
+            early_bytes: None,
         };
         while poured.bytes < bytes && !interrupt.is_set() {
             let position = poured.bytes % POOL_BYTES;
@@ -85,6 +91,12 @@ impl Source {
             }
             if poured.first_taken.is_none() && poured.bytes > PIPE_BYTES as u64 {
                 poured.first_taken = Some(Clock::Real.now());
+            }
+            if poured.early_bytes.is_none()
+                && let Some(first_taken) = poured.first_taken
+                && Clock::Real.now() >= first_taken + EARLY_NS
+            {
+                poured.early_bytes = Some(poured.bytes - PIPE_BYTES as u64);
             }
         }
         Ok(poured)

@@ -8,11 +8,14 @@ mod many;
 mod null_engine;
 mod record_library;
 mod record_memory;
+mod record_start;
 mod record_stdin;
 mod record_throttled;
 mod small;
 mod sweep;
 mod throttled;
+
+use std::process::{Command, Stdio};
 
 use clap::ValueEnum;
 use sustain::disk::units::Rate;
@@ -44,6 +47,8 @@ pub(crate) enum Group {
     Sweep,
     /// Recording from a pipe, beside what others do with it.
     RecordStdin,
+    /// How soon recording begins, and how fast its first seconds are.
+    RecordStart,
     /// Recording through the library, in lent buffers.
     RecordLibrary,
     /// Recording on four members, one of them slow.
@@ -55,7 +60,7 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    pub(crate) const ALL: [Group; 13] = [
+    pub(crate) const ALL: [Group; 14] = [
         Group::Disk,
         Group::Throttled,
         Group::Cpu,
@@ -65,6 +70,7 @@ impl Group {
         Group::NullEngine,
         Group::Sweep,
         Group::RecordStdin,
+        Group::RecordStart,
         Group::RecordLibrary,
         Group::RecordThrottled,
         Group::RecordMemory,
@@ -82,6 +88,7 @@ impl Group {
             Group::NullEngine => "null-engine",
             Group::Sweep => "sweep",
             Group::RecordStdin => "record-stdin",
+            Group::RecordStart => "record-start",
             Group::RecordLibrary => "record-library",
             Group::RecordThrottled => "record-throttled",
             Group::RecordMemory => "record-memory",
@@ -100,6 +107,7 @@ impl Group {
             Group::NullEngine => null_engine::run(setting),
             Group::Sweep => sweep::run(setting),
             Group::RecordStdin => record_stdin::run(setting),
+            Group::RecordStart => record_start::run(setting),
             Group::RecordLibrary => record_library::run(setting),
             Group::RecordThrottled => record_throttled::run(setting),
             Group::RecordMemory => record_memory::run(setting),
@@ -143,4 +151,11 @@ fn rate_row(what: String, compared: &Compared, goal: Goal) -> Row {
 
 fn rate(bytes_per_s: f64) -> String {
     Rate(bytes_per_s).to_string()
+}
+
+/// Whether a program can be run here.
+fn is_there(program: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null());
+    command.output().is_ok_and(|output| output.status.success())
 }

@@ -3,12 +3,12 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, bail};
 use tempfile::{Builder, TempPath};
 
-use super::{Group, rate, rate_row};
+use super::{Group, is_there, rate, rate_row};
 use crate::pairs::Compared;
 use crate::places::WrittenFile;
 use crate::process;
@@ -121,12 +121,6 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Section> {
         rows: rates.rows(has_mbuffer),
         notes,
     })
-}
-
-fn is_there(program: &str) -> bool {
-    let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null());
-    command.output().is_ok_and(|output| output.status.success())
 }
 
 impl Bench<'_> {

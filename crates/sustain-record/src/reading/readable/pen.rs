@@ -198,23 +198,24 @@ impl Seeker<'_> {
         if !is_missing {
             return;
         }
-        if last.descriptor.recording_id != next.descriptor.recording_id {
+        let is_one = last.descriptor.recording_id == next.descriptor.recording_id;
+        let Some(recording) = self.recording(last.descriptor.recording_id) else {
+            return;
+        };
+        // Without an end mark, on a member that failed or behind a crash, it may never have been
+        // durable.
+        let was_flushed =
+            |extent: Extent| extent.has_end || extent.flushed_sequence > last.descriptor.sequence;
+        let needs_flush = !is_one || !is_crashed(recording);
+        if needs_flush && !recording.per_member[self.member].is_some_and(was_flushed) {
+            return;
+        }
+        if !is_one {
             // It was found when the next recording began. How far the streams came there nobody
-            // tells any more; without an end mark it may never have been durable.
-            let recording = self.recording(last.descriptor.recording_id);
-            let extent = recording.and_then(|recording| recording.per_member[self.member]);
-            let was_flushed = |extent: Extent| {
-                extent.has_end || extent.flushed_sequence > last.descriptor.sequence
-            };
-            if !extent.is_some_and(was_flushed) {
-                return;
-            }
+            // tells any more.
             self.cut(last, next.descriptor.place, next.descriptor.sequence, None);
             return;
         }
-        let Some(recording) = self.recording(next.descriptor.recording_id) else {
-            return;
-        };
         let start = next.descriptor.start;
         let lost_start = start
             .is_some_and(|start| start > last.descriptor.place && start < next.descriptor.place);

@@ -41,8 +41,8 @@ pub struct StreamReader {
     choice: Option<Choice>,
     /// From there on nothing wanted begins, if that is known.
     window_end: Option<Mark>,
-    /// Frames of the whole stream, as far as they are known.
-    frames: u64,
+    /// Frames of the whole stream; none while it is recorded to.
+    frames: Option<u64>,
     /// What is left of the stream, if a ring has written over what lies before.
     readable: Mark,
     /// Frames that have begun before the first part, if that is known.
@@ -103,7 +103,7 @@ impl StreamReader {
             chooser,
             choice: window.choice,
             window_end: window.end,
-            frames,
+            frames: (!scope.under_way).then_some(frames),
             readable,
             next_number: window.next_number,
             is_overwritten: window.is_overwritten,
@@ -151,7 +151,7 @@ impl StreamReader {
     pub(super) fn frames_at_end(&self) -> (Option<u64>, bool) {
         match self.window_end {
             Some(end) => (Some(end.frames), false),
-            None if self.end_bytes == u64::MAX => (Some(self.frames), true),
+            None if self.end_bytes == u64::MAX => (self.frames, true),
             None => (None, false),
         }
     }

@@ -309,6 +309,8 @@ fn positions_before(origin: &Origin) -> Vec<Position> {
     if let Some(own) = own.filter(|_| descriptor.kind == Kind::Data) {
         let gap_bytes = descriptor.gap.map_or(0, |gap| gap.bytes);
         own.next_offset_bytes = descriptor.stream_offset_bytes - gap_bytes;
+        let gap_frames = descriptor.gap.map_or(0, |gap| gap.frames);
+        own.frames = descriptor.first_frame.saturating_sub(gap_frames);
     }
     positions
 }
@@ -323,11 +325,16 @@ impl Cut {
         recording.readable_from_sequence =
             recording.readable_from_sequence.max(Some(self.sequence));
         for (number, stream) in recording.streams.iter_mut().enumerate() {
-            let from_bytes = match &self.positions {
-                Some(positions) => positions.get(number).map_or(0, |one| one.next_offset_bytes),
-                None => stream.offered_bytes,
+            let (from_bytes, from_frame) = match &self.positions {
+                Some(positions) => positions
+                    .get(number)
+                    .map_or((0, 0), |one| (one.next_offset_bytes, one.frames)),
+                None => (stream.offered_bytes, stream.frames),
             };
-            stream.readable_from_bytes = stream.readable_from_bytes.max(from_bytes);
+            if from_bytes > stream.readable_from_bytes {
+                stream.readable_from_bytes = from_bytes;
+                stream.readable_from_frame = from_frame;
+            }
         }
         if let Some(extent) = recording.per_member[self.member].as_mut() {
             extent.first = extent.first.max(self.place);

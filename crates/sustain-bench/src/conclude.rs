@@ -20,10 +20,10 @@ use crate::judge::{Revisits, steady};
 use crate::phase::PhaseOutcome;
 use crate::plan::{self, Plan};
 use crate::position::{places, remark};
-use crate::remarks::{in_memory, long_flush, remarks, undecided, writes_buffered};
+use crate::remarks::{in_memory, long_flush, made_too_slowly, remarks, undecided, writes_buffered};
 use crate::result::{
-    BufferPoint, Host, Interval, LatencyBin, MEASURE_SCHEMA, MeasureResult, Recommendation, Stall,
-    System, TargetResult, Total,
+    BufferPoint, Host, Interval, LatencyBin, MEASURE_SCHEMA, MeasureResult, Recommendation,
+    Rewritten, Stall, System, TargetResult, Total,
 };
 use crate::session::{OpenTarget, Session};
 
@@ -38,6 +38,7 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) session: &'a Session,
     pub(crate) outcome: PhaseOutcome,
     pub(crate) threads: u32,
+    pub(crate) rewritten: Option<Rewritten>,
     pub(crate) recommendation: Option<Recommendation>,
     pub(crate) host: Host,
     pub(crate) system: System,
@@ -53,6 +54,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         session,
         outcome,
         threads,
+        rewritten,
         recommendation,
         host,
         ..
@@ -83,6 +85,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
             .map(|why| format!("whether the rate holds was not decided: {why}")),
     );
     notes.extend(remark(plan));
+    notes.extend(rewritten.as_ref().and_then(made_too_slowly));
     notes.extend(of_what_was_left(plan, session, &outcome).map(|words| {
         format!("the rate together, whether it is steady and the buffer curve are {words}")
     }));
@@ -104,6 +107,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
             curve(&outcome)
         },
         recommendation,
+        rewritten,
         stalls: stalls(session, &outcome),
         system: conclusion.system,
         effect,

@@ -2,6 +2,7 @@
 //! source that does not wait would have met is only known from one. A rate that does not hold is
 //! stepped down until one does, in bounded time: that is what the user asked. Called by the run.
 
+use sustain_disk::data::DataKind;
 use sustain_disk::layout::Layout;
 use sustain_disk::units::{Rate, Size};
 
@@ -37,7 +38,7 @@ impl Stage<'_> {
         &mut self,
         recommended: Recommendation,
         outcome: &PhaseOutcome,
-        threads: u32,
+        like: &PhaseSetup,
         observer: &mut Observer<'_>,
     ) -> Result<Recommendation, MeasureError> {
         // What a bounded run touched is not known as a part of each target that begins at 0.
@@ -59,7 +60,7 @@ impl Stage<'_> {
             if self.stop.reason().is_some() {
                 break;
             }
-            let setup = self.paced(&search, time_ns, threads);
+            let setup = self.paced(&search, time_ns, like);
             let (paced, _) = self.run_phase(&setup, observer)?;
             if self.stop.reason().is_some() {
                 break;
@@ -78,7 +79,21 @@ impl Stage<'_> {
         Ok(search.recommended)
     }
 
-    fn paced(&self, search: &Search, time_ns: u64, threads: u32) -> PhaseSetup {
+    /// A phase that confirms, but for its rate: with bytes that are new for each write where those
+    /// go slower, since a recorder's are.
+    pub(crate) fn confirming(&self, is_slower_rewritten: bool, threads: u32) -> PhaseSetup {
+        let setup = self.setup(threads);
+        if !is_slower_rewritten {
+            return setup;
+        }
+        PhaseSetup {
+            data: DataKind::Rewritten,
+            depth: self.depth_to_rewrite(),
+            ..setup
+        }
+    }
+
+    fn paced(&self, search: &Search, time_ns: u64, like: &PhaseSetup) -> PhaseSetup {
         PhaseSetup {
             phase: Phase::Confirm,
             rate_bytes_per_s: Some(search.recommended.rate_bytes_per_s),
@@ -91,7 +106,7 @@ impl Stage<'_> {
                 Some(_) => vec![0; self.session.targets.len()],
                 None => search.positions_bytes.clone(),
             },
-            ..self.setup(threads)
+            ..like.clone()
         }
     }
 
@@ -123,7 +138,7 @@ impl Stage<'_> {
     }
 
     /// With `--bytes`, what the run has touched: the confirming run goes over it again, no further.
-    fn extent_bytes(&self) -> Option<u64> {
+    pub(crate) fn extent_bytes(&self) -> Option<u64> {
         let unit = match self.plan.layout {
             Layout::Stripe { chunk_bytes } => chunk_bytes.max(self.plan.record_bytes),
             Layout::Independent | Layout::Span => self.plan.record_bytes,
@@ -132,7 +147,7 @@ impl Stage<'_> {
     }
 
     /// Where the run's own streams began.
-    fn starts(&self) -> Vec<u64> {
+    pub(crate) fn starts(&self) -> Vec<u64> {
         let targets = self.session.targets.iter();
         targets
             .map(|target| start_bytes(self.plan, target))
@@ -140,7 +155,7 @@ impl Stage<'_> {
     }
 
     /// Where streams that began at `starts_bytes` stand at the end of a run.
-    fn positions_after(&self, starts_bytes: &[u64], outcome: &PhaseOutcome) -> Vec<u64> {
+    pub(crate) fn positions_after(&self, starts_bytes: &[u64], outcome: &PhaseOutcome) -> Vec<u64> {
         let record = self.plan.record_bytes;
         let moved = |index: usize| outcome.meters[index].bytes();
         let in_stream = |bytes: u64, size: u64| (bytes / record * record) % size.max(record);

@@ -17,6 +17,8 @@ pub enum Phase {
     Flush,
     /// Idle again.
     After,
+    /// Bytes that have lain still and bytes that are new for each write, in turn.
+    Rewrite,
     /// A paced run at the recommended rate.
     Confirm,
 }

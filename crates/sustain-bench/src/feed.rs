@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use sustain_disk::buffer::BufferPool;
-use sustain_disk::clock::Timestamp;
+use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::data::FreshData;
 use sustain_disk::driver::{Ending, Feed, Next};
 use sustain_disk::engine::{Completion, Operation, Request, Vector, Vectors};
@@ -91,6 +91,15 @@ pub struct Lane {
     pub pacer: Option<Arc<Pacer>>,
 }
 
+/// How long a driver was busy making bytes that are new for each write.
+#[derive(Debug)]
+pub struct Making {
+    /// Where time is read.
+    pub clock: Clock,
+    /// So long, with what other programs took of it meanwhile.
+    pub busy_ns: u64,
+}
+
 /// Feeds the queues of one driver.
 #[derive(Debug)]
 pub struct MeasureFeed {
@@ -104,6 +113,8 @@ pub struct MeasureFeed {
     pub pool: BufferPool,
     /// Makes what is written; none for zeros and for reading.
     pub data: Option<FreshData>,
+    /// How long that takes, where every byte is made anew.
+    pub making: Option<Making>,
     /// When no further record is begun.
     pub deadline: Option<Timestamp>,
     /// The user's wish to end.
@@ -188,7 +199,11 @@ impl MeasureFeed {
             .expect("a buffer for each request in the windows");
         let length = piece.length_bytes as usize;
         if let Some(data) = &mut self.data {
+            let began = self.making.as_ref().map(|making| making.clock.now());
             data.renew(&mut buffer.bytes_mut()[..length]);
+            if let (Some(making), Some(began)) = (&mut self.making, began) {
+                making.busy_ns += making.clock.now().since_ns(began);
+            }
         }
         let lane = &mut self.lanes[queue];
         lane.lap_end.begun();

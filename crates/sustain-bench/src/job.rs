@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use crossbeam_channel::{Receiver, Sender};
 use sustain_disk::buffer::BufferPool;
 use sustain_disk::clock::{Timestamp, thread_cpu_ns};
+use sustain_disk::data::DataKind;
 use sustain_disk::driver::{Driver, DriverSetup, Progress, QueueSetup};
 use sustain_disk::engine::{
     self, Engine, EngineChoice, Limits, NvmeEngine, Operation, SimulatedEngine,
@@ -18,7 +19,7 @@ use sustain_disk::target::{DataPath, Passthrough};
 use sustain_session::Stop;
 
 use crate::event::Phase;
-use crate::feed::{Lane, MeasureFeed, PhaseStop};
+use crate::feed::{Lane, Making, MeasureFeed, PhaseStop};
 use crate::lap::{Flushing, LapEnd};
 use crate::pacer::Pacer;
 use crate::session::{OpenTarget, Session};
@@ -103,6 +104,9 @@ impl Job<'_> {
             engine: name,
             why,
             cpu_share: (thread_cpu_ns() - cpu_before) as f64 / wall_ns as f64,
+            making_share: feed
+                .making
+                .map_or(0.0, |making| making.busy_ns as f64 / wall_ns as f64),
             submit_blocked_ns: driver.engine().submit_blocked_ns(),
         };
         send(Message::Finished {
@@ -191,6 +195,10 @@ impl Job<'_> {
             record_bytes: self.setup.record_bytes,
             pool,
             data,
+            making: (is_written && self.setup.data == DataKind::Rewritten).then(|| Making {
+                clock: self.session.clock.clone(),
+                busy_ns: 0,
+            }),
             deadline: None,
             user_stop: self.user_stop.clone(),
             phase_stop: self.phase_stop.clone(),

@@ -30,6 +30,7 @@ pub mod profile;
 mod recommendation;
 mod remarks;
 pub mod result;
+mod rewritten;
 mod room;
 pub mod run;
 mod series;

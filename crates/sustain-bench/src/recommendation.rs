@@ -8,17 +8,19 @@ use crate::judge::{Step, recommend as judge_recommend};
 use crate::phase::PhaseOutcome;
 use crate::plan::Plan;
 use crate::remarks::writes_buffered;
-use crate::result::{Recommendation, Sustained};
+use crate::result::{Recommendation, Rewritten, Sustained};
 use crate::session::Session;
 
 /// A shorter run is no ground for a recommendation.
 const RECOMMEND_NS_MIN: u64 = 1_000_000_000;
 
-/// The rate to record at, not confirmed yet. None if the rate was given, or none can be promised.
+/// The rate to record at, not confirmed yet. None if the rate was given, or none can be promised. Where
+/// new bytes go slower than the run's, so much less is recommended.
 pub(crate) fn recommend(
     plan: &Plan,
     session: &Session,
     outcome: &PhaseOutcome,
+    rewritten: Option<&Rewritten>,
 ) -> Option<Recommendation> {
     let failed = outcome
         .collected
@@ -32,7 +34,9 @@ pub(crate) fn recommend(
     }
     let active = active_steps(plan, outcome);
     let least = worst(&active, WORST_S);
-    let ceiling = ceiling(&sustained_total(plan, session, outcome), least, &active);
+    let slower = rewritten.filter(|found| found.is_slower);
+    let share = slower.map_or(1.0, |found| found.ratio);
+    let ceiling = share * ceiling(&sustained_total(plan, session, outcome), least, &active);
     let points = curve_points(outcome);
     let found = judge_recommend::recommend(&points, ceiling, plan.buffer_bytes as f64)?;
     Some(Recommendation {

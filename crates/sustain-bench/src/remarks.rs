@@ -8,7 +8,7 @@ use sustain_disk::units::{Duration, Rate, Size};
 use crate::active::of_what_was_left;
 use crate::phase::PhaseOutcome;
 use crate::plan::Plan;
-use crate::result::{Host, System, TargetResult, Total};
+use crate::result::{Host, Rewritten, System, TargetResult, Total};
 use crate::session::Session;
 
 /// Rates of several targets are told apart in words from this difference on.
@@ -181,6 +181,17 @@ pub(crate) fn undecided(
     ended_early.then_some(
         "the device ended before the time: use --size to go over it again, or a shorter --time",
     )
+}
+
+/// That new bytes could not be made fast enough to tell whether the targets take them slower.
+pub(crate) fn made_too_slowly(rewritten: &Rewritten) -> Option<String> {
+    rewritten.tool_limited.then(|| {
+        format!(
+            "bytes that are new for each write, as a recorder's are, were made at {} only, which took \
+             a driver's time: whether the targets take them slower than this run's is not known",
+            Rate(rewritten.rate_bytes_per_s)
+        )
+    })
 }
 
 /// A flush after the run that took long: part of the rate was that of a cache.

@@ -30,6 +30,10 @@ pub struct MeasureResult {
     pub buffer_curve: Vec<BufferPoint>,
     /// What one may record with, where the run allows to say so.
     pub recommendation: Option<Recommendation>,
+    /// Whether bytes that are new for each write, as a recorder's are, go as fast; null where that was
+    /// not tried.
+    #[serde(default)]
+    pub rewritten: Option<Rewritten>,
     /// The longest stretches without a completion, longest first.
     pub stalls: Vec<Stall>,
     /// The machine alongside: before, during and after the run.
@@ -295,6 +299,34 @@ pub struct BufferPoint {
     pub rate_bytes_per_s: f64,
     /// Memory that would have ridden out every pause of this run at that rate.
     pub buffer_bytes: u64,
+}
+
+/// What bytes gave that are new for each write, against bytes of which only a few are: in turn, after the
+/// run, on the same targets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rewritten {
+    /// With bytes that are new for each write: the mean of both turns.
+    pub rate_bytes_per_s: f64,
+    /// With bytes that lay still, as in the run.
+    pub fresh_bytes_per_s: f64,
+    /// The first over the second.
+    pub ratio: f64,
+    /// Whether the targets take them slower for certain; then the recommendation is of such bytes.
+    pub is_slower: bool,
+    /// Whether making new bytes took nearly all of a driver's time: this is the CPU's rate then, and
+    /// nothing is known of the targets'.
+    pub tool_limited: bool,
+    /// The turns, in their order.
+    pub runs: Vec<RewrittenRun>,
+}
+
+/// One turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RewrittenRun {
+    /// `fresh` or `rewritten`.
+    pub data: String,
+    /// All targets together.
+    pub rate_bytes_per_s: f64,
 }
 
 /// A rate one may record at, and with which memory.

@@ -1,5 +1,5 @@
-//! A measuring run from beginning to end: open, prewrite, watch idle, measure, flush, watch idle,
-//! confirm.
+//! A measuring run from beginning to end: open, prewrite, watch idle, measure, flush, watch idle, try
+//! bytes that are new for each write, confirm.
 
 use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::target::{DataPath, Direction};
@@ -124,9 +124,14 @@ fn measure_on(
         Some(watch) => watch.run(&mut run, observer)?,
         None => run.measure(observer)?,
     };
-    let recommended = recommend(plan, session, &outcome);
+    let rewritten = run.pair_with_rewritten(&outcome, threads, observer)?;
+    let recommended = recommend(plan, session, &outcome, rewritten.as_ref());
     let recommendation = match recommended {
-        Some(recommended) => Some(run.confirm(recommended, &outcome, threads, observer)?),
+        Some(recommended) => {
+            let is_slower = rewritten.as_ref().is_some_and(|found| found.is_slower);
+            let like = run.confirming(is_slower, threads);
+            Some(run.confirm(recommended, &outcome, &like, observer)?)
+        }
         None => None,
     };
     if let Some(watch) = &mut watch {
@@ -139,6 +144,7 @@ fn measure_on(
         session,
         outcome,
         threads,
+        rewritten,
         recommendation,
         host: begun.host,
         system,

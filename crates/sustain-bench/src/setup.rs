@@ -65,5 +65,7 @@ pub(crate) struct DriverOutcome {
     pub(crate) why: String,
     /// Its thread's CPU time over the wall clock.
     pub(crate) cpu_share: f64,
+    /// Time it spent making bytes that are new for each write, over the wall clock.
+    pub(crate) making_share: f64,
     pub(crate) submit_blocked_ns: u64,
 }

@@ -66,6 +66,7 @@ pub(super) fn run(disks: &[(&str, Vec<Step>)]) -> MeasureResult {
         buffer_curve: Vec::new(),
         recommendation: None,
         stalls: Vec::new(),
+        rewritten: None,
         effect: None,
         system: System::default(),
         notes: Vec::new(),

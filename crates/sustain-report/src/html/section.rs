@@ -198,6 +198,19 @@ fn further_figures(result: &MeasureResult) -> Table {
     if let Some(bytes) = total.backlog_max_bytes {
         table.pair("most that waited to be written", size(bytes));
     }
+    if let Some(found) = &result.rewritten {
+        let verdict = if found.is_slower {
+            "slower"
+        } else {
+            "no difference that shows"
+        };
+        let words = format!(
+            "{} against {}: {verdict}",
+            rate(found.rate_bytes_per_s),
+            rate(found.fresh_bytes_per_s)
+        );
+        table.pair("bytes new for each write, in turn with others", words);
+    }
     if let Some(found) = &result.recommendation {
         paced_runs(&mut table, found);
     }

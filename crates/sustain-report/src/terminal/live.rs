@@ -199,6 +199,7 @@ fn heading(live: &Live) -> String {
         Phase::Measure | Phase::Subset => "measuring",
         Phase::Flush => "flushing what caches still hold",
         Phase::After => "watching the idle machine after",
+        Phase::Rewrite => "trying bytes that are new for each write",
         Phase::Confirm => "confirming at a paced rate",
     };
     let elapsed = stretch(live.elapsed_s);

@@ -33,6 +33,7 @@ pub fn sentence(result: &MeasureResult) -> String {
     }
     clauses.push(answer(result));
     clauses.extend(worst_seconds(result));
+    clauses.extend(rewritten(result));
     clauses.extend(tool_limited(&result.total));
     clauses.extend(burst(&result.total));
     clauses.extend(rates_apart(result));
@@ -222,6 +223,17 @@ fn did_not_hold(found: &Recommendation, verb: &str, buffer: &str) -> String {
             )
         }
     }
+}
+
+/// What new bytes gave, where that is less than the run's own.
+fn rewritten(result: &MeasureResult) -> Option<String> {
+    let found = result.rewritten.as_ref().filter(|found| found.is_slower)?;
+    Some(format!(
+        "with bytes that are new for each write, as a recorder's are: {}, and {} with bytes \
+         that lay still, as in this run",
+        rate(found.rate_bytes_per_s),
+        rate(found.fresh_bytes_per_s)
+    ))
 }
 
 /// What a disk that swings gave at its worst.

@@ -63,6 +63,7 @@ pub fn two_targets() -> MeasureResult {
         }),
         stalls: stalls(),
         system: system(),
+        rewritten: None,
         effect: None,
         notes: vec!["the scratch file was written once before use".to_owned()],
         targets,

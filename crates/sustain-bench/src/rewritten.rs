@@ -1,0 +1,225 @@
+//! Whether a target takes bytes that are new for each write as fast as those that have lain still. The run
+//! touches few bytes of each write, so that the CPU is not what is measured; a source makes every byte
+//! new. A disk whose requests are served through the CPU's caches, as that of a virtual machine often is,
+//! may reward memory that lies still: what it gives then is no recorder's rate. So the two are run
+//! in turn for a moment after the run. Called by the run; decides nothing for simulated machines.
+
+use sustain_disk::data::DataKind;
+use sustain_disk::meter::Meter;
+use sustain_disk::target::{DataPath, Direction, TargetKind};
+
+use crate::collect::rate;
+use crate::error::MeasureError;
+use crate::event::{Observer, Phase};
+use crate::phase::PhaseOutcome;
+use crate::result::{Rewritten, RewrittenRun};
+use crate::setup::PhaseSetup;
+use crate::stage::Stage;
+
+/// An even drift of the disk is the same for both.
+const IN_TURN: [DataKind; 4] = [
+    DataKind::Fresh,
+    DataKind::Rewritten,
+    DataKind::Rewritten,
+    DataKind::Fresh,
+];
+const TURN_NS: u64 = 1_000_000_000;
+/// A shorter run is not worth a trial of four seconds.
+const RUN_NS_MIN: u64 = 10_000_000_000;
+/// So many requests are made ready while others are under way,
+const DEPTH_MIN: u32 = 32;
+/// where they need no more memory than this.
+const WINDOW_BYTES_MAX: u64 = 256 << 20;
+/// A driver that was making bytes for this part of the time had none to hand out: what came of it is the
+/// CPU's rate and no disk's.
+const MAKING_SHARE_MAX: f64 = 0.85;
+/// Less is no difference that four seconds can tell.
+const DIFFERS: f64 = 0.05;
+
+impl Stage<'_> {
+    /// Both kinds of bytes in turn, where that can tell something: after a run that wrote to real disks
+    /// and past the page cache for 10 s or more.
+    pub(crate) fn pair_with_rewritten(
+        &mut self,
+        outcome: &PhaseOutcome,
+        threads: u32,
+        observer: &mut Observer<'_>,
+    ) -> Result<Option<Rewritten>, MeasureError> {
+        if !self.may_differ(outcome) || self.stop.reason().is_some() {
+            return Ok(None);
+        }
+        let starts = self.positions_after(&self.starts(), outcome);
+        let like = PhaseSetup {
+            extent_bytes: self.extent_bytes(),
+            positions_bytes: match self.plan.bytes {
+                Some(_) => vec![0; starts.len()],
+                None => starts,
+            },
+            ..self.setup(threads)
+        };
+        self.in_turn(&like, TURN_NS, observer)
+    }
+
+    fn may_differ(&self, outcome: &PhaseOutcome) -> bool {
+        let (plan, session) = (self.plan, self.session);
+        let is_disk = |kind: &TargetKind| *kind != TargetKind::Null;
+        let mut targets = session.targets.iter();
+        let mut series = outcome.collected.targets.iter();
+        session.direction == Direction::Write
+            && plan.data == DataKind::Fresh
+            && plan.path != DataPath::Buffered
+            && plan.confirm
+            && plan.rate_bytes_per_s.is_none()
+            && !(plan.at.is_some() && plan.bytes.is_some())
+            && outcome.wall_ns >= RUN_NS_MIN
+            && targets.any(|target| target.simulated.is_none() && is_disk(&target.target.kind))
+            && series.all(|series| series.failures.is_empty())
+    }
+
+    /// How many requests are kept in flight where every byte is made anew: while one is, the others
+    /// must keep the disk busy.
+    pub(crate) fn depth_to_rewrite(&self) -> u32 {
+        let depth = self.plan.depth.max(DEPTH_MIN);
+        let targets = self.session.targets.len() as u64;
+        let window_bytes = u64::from(depth) * self.plan.record_bytes * targets;
+        if window_bytes > WINDOW_BYTES_MAX {
+            self.plan.depth
+        } else {
+            depth
+        }
+    }
+
+    fn in_turn(
+        &mut self,
+        like: &PhaseSetup,
+        turn_ns: u64,
+        observer: &mut Observer<'_>,
+    ) -> Result<Option<Rewritten>, MeasureError> {
+        let mut runs = Vec::new();
+        let mut is_tool_limited = false;
+        for data in IN_TURN {
+            let setup = PhaseSetup {
+                phase: Phase::Rewrite,
+                data,
+                depth: self.depth_to_rewrite(),
+                time_ns: Some(turn_ns),
+                bytes: None,
+                wraps: Some(true),
+                until_steady: false,
+                ..like.clone()
+            };
+            let (outcome, _) = self.run_phase(&setup, observer)?;
+            let mut series = outcome.collected.targets.iter();
+            if self.stop.reason().is_some() || series.any(|series| !series.failures.is_empty()) {
+                return Ok(None);
+            }
+            let bytes = outcome.meters.iter().map(Meter::bytes).sum();
+            let last_ns = outcome.meters.iter().map(Meter::last_ns).max().unwrap_or(0);
+            runs.push((data, rate(bytes, last_ns)));
+            let mut drivers = outcome.drivers.iter();
+            is_tool_limited |= data == DataKind::Rewritten
+                && drivers.any(|driver| driver.making_share > MAKING_SHARE_MAX);
+        }
+        Ok(Some(judged(&runs, is_tool_limited)))
+    }
+}
+
+/// What the runs came to.
+fn judged(runs: &[(DataKind, f64)], is_tool_limited: bool) -> Rewritten {
+    let rates = |kind: DataKind| {
+        let of_kind = runs.iter().filter(move |(data, _)| *data == kind);
+        of_kind.map(|(_, rate)| *rate)
+    };
+    let mean = |kind: DataKind| rates(kind).sum::<f64>() / rates(kind).count().max(1) as f64;
+    let (fresh, rewritten) = (mean(DataKind::Fresh), mean(DataKind::Rewritten));
+    let least_fresh = rates(DataKind::Fresh).fold(f64::INFINITY, f64::min);
+    let most_rewritten = rates(DataKind::Rewritten).fold(0.0, f64::max);
+    let ratio = if fresh > 0.0 { rewritten / fresh } else { 1.0 };
+    Rewritten {
+        rate_bytes_per_s: rewritten,
+        fresh_bytes_per_s: fresh,
+        ratio,
+        // Each of both must say so: one turn that something disturbed is no difference.
+        is_slower: ratio < 1.0 - DIFFERS && most_rewritten < least_fresh && !is_tool_limited,
+        tool_limited: is_tool_limited,
+        runs: runs
+            .iter()
+            .map(|(data, rate_bytes_per_s)| RewrittenRun {
+                data: data.name().to_owned(),
+                rate_bytes_per_s: *rate_bytes_per_s,
+            })
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sustain_host::Roots;
+    use sustain_session::Stop;
+
+    use super::*;
+    use crate::event::Event;
+    use crate::plan::Plan;
+    use crate::session::Session;
+    use crate::stage::{Begun, on_stage};
+
+    fn of(rates: [f64; 4]) -> Rewritten {
+        judged(&IN_TURN.into_iter().zip(rates).collect::<Vec<_>>(), false)
+    }
+
+    #[test]
+    fn an_even_drift_is_no_difference_and_one_disturbed_turn_neither() {
+        let drifting = of([100.0, 90.0, 80.0, 70.0]);
+        assert!(!drifting.is_slower, "{drifting:?}");
+        assert!((drifting.ratio - 1.0).abs() < 1e-9);
+        let disturbed = of([100.0, 100.0, 20.0, 100.0]);
+        assert!(!disturbed.is_slower, "{disturbed:?}");
+        assert!(!of([100.0, 97.0, 97.0, 100.0]).is_slower);
+    }
+
+    #[test]
+    fn a_cpu_that_makes_bytes_too_slowly_says_nothing_of_the_disk() {
+        let rates = IN_TURN.into_iter().zip([2464.0, 41.0, 50.0, 3763.0]);
+        let found = judged(&rates.collect::<Vec<_>>(), true);
+        assert!(!found.is_slower && found.tool_limited, "{found:?}");
+    }
+
+    #[test]
+    fn both_kinds_are_written_in_turn() {
+        // No disk, and never tried there by a run: but it takes whatever comes.
+        let plan = Plan::new(vec!["null:".to_owned()]);
+        let (roots, stop) = (Roots::default(), Stop::default());
+        let mut session = Session::open(&plan, &roots).expect("null: opens everywhere");
+        let work = |begun: Begun<'_>, observer: &mut Observer<'_>| {
+            let mut stage = Stage {
+                plan: &plan,
+                session: begun.session,
+                stop: &stop,
+                alongside: begun.alongside,
+            };
+            let like = stage.setup(1);
+            stage.in_turn(&like, 20_000_000, observer)
+        };
+        let found = on_stage(&mut session, &roots, &mut |_: Event| (), work);
+        let found = found.expect("writes go there").expect("none failed");
+        // Nothing there takes time, so nearly all of it goes into making bytes.
+        assert!(found.tool_limited && !found.is_slower, "{found:?}");
+        let order: Vec<&str> = found.runs.iter().map(|run| run.data.as_str()).collect();
+        assert_eq!(order, ["fresh", "rewritten", "rewritten", "fresh"]);
+        assert!(
+            found.runs.iter().all(|run| run.rate_bytes_per_s > 0.0),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_target_that_rewards_memory_which_lies_still_is_found_out() {
+        let found = of([5400.0, 2900.0, 3100.0, 6600.0]);
+        assert!(found.is_slower, "{found:?}");
+        assert!((found.ratio - 0.5).abs() < 1e-9);
+        assert_eq!(
+            (found.rate_bytes_per_s, found.fresh_bytes_per_s),
+            (3000.0, 6000.0)
+        );
+    }
+}

@@ -161,10 +161,11 @@ impl Intake {
             let now = self.writer.clock().now();
             let position_bytes = self.writer.offered_bytes() + self.filled_bytes();
             let available_bytes = synthetic.available_bytes(now.since_ns(start));
-            if available_bytes <= position_bytes {
+            let portion = self.within_bound(portion_bytes(synthetic)) as u64;
+            let wanted_bytes = position_bytes.saturating_add(portion);
+            if available_bytes < wanted_bytes {
                 self.commit_if_old();
-                let more = self.within_bound(portion_bytes(synthetic)) as u64;
-                let due_at = start + synthetic.due_ns(position_bytes.saturating_add(more));
+                let due_at = start + synthetic.due_ns(wanted_bytes);
                 let until = due_at.min(now + LOOK_NS).max(now + 1);
                 self.writer.clock().wait_until(until);
                 continue;

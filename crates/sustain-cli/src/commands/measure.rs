@@ -52,8 +52,9 @@ fn present(
         return outputs.deliver(&text, json, page);
     }
     // Standard output is the log's.
-    outputs.write_files(json, page)?;
+    let saved = outputs.write_files(json, page);
     say(text.trim_end());
+    saved?;
     outputs.say_report();
     Ok(())
 }

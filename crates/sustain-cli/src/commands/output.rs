@@ -53,30 +53,39 @@ impl Outputs<'_> {
         json: impl FnOnce() -> Result<String, ReportError>,
         page: impl FnOnce() -> Result<String, ReportError>,
     ) -> anyhow::Result<()> {
-        self.write_files(json, page)?;
-        if self.json_on_standard_output() {
+        let saved = self.write_files(json, page);
+        let said = if self.json_on_standard_output() {
             say(text.trim_end());
+            Ok(())
         } else {
-            write(Path::new("-"), text)?;
-        }
+            write(Path::new("-"), text)
+        };
+        saved?;
         self.say_report();
-        Ok(())
+        said
     }
 
     /// Writes the documents that were asked for: before any words, for a closed pipe must not cost
-    /// the result of hours.
+    /// the result of hours. One that cannot be written keeps neither the other nor the words back.
+    ///
+    /// # Errors
+    /// What could not be written, and where it lies instead; to be told after the words.
     pub(crate) fn write_files(
         &self,
         json: impl FnOnce() -> Result<String, ReportError>,
         page: impl FnOnce() -> Result<String, ReportError>,
     ) -> anyhow::Result<()> {
-        if let Some(path) = self.json {
-            write(path, &json()?)?;
+        let json = self.json.map(|path| save(path, &json()?));
+        let page = self.report.map(|path| save(path, &page()?));
+        let failed: Vec<String> = [json, page]
+            .into_iter()
+            .flatten()
+            .filter_map(|saved| saved.err().map(|error| format!("{error:#}")))
+            .collect();
+        if failed.is_empty() {
+            return Ok(());
         }
-        if let Some(path) = self.report {
-            write(path, &page()?)?;
-        }
-        Ok(())
+        Err(anyhow::Error::msg(failed.join("; ")))
     }
 
     /// Tells where the pictures are.
@@ -281,6 +290,32 @@ fn check_existing(path: &Path, document: Document) -> Result<(), String> {
     } else {
         Err("it exists and is no report of ours".to_owned())
     }
+}
+
+/// Writes a result, and where that fails, to a file among the temporary ones: what hours have brought
+/// is not lost for want of space.
+fn save(path: &Path, text: &str) -> anyhow::Result<()> {
+    let Err(error) = write(path, text) else {
+        return Ok(());
+    };
+    let ending = if text.starts_with('{') {
+        ".json"
+    } else {
+        ".html"
+    };
+    let elsewhere = tempfile::Builder::new()
+        .prefix("sustain-result-")
+        .suffix(ending)
+        .tempfile()
+        .and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.as_file().sync_all()?;
+            Ok(file.keep().map_err(|error| error.error)?.1)
+        });
+    Err(match elsewhere {
+        Ok(place) => anyhow::anyhow!("{error:#}; it is in {} instead", place.display()),
+        Err(also) => anyhow::anyhow!("{error:#}, nor among the temporary files: {also}"),
+    })
 }
 
 /// Writes a document where [`check`] has looked: a file at once or not at all.

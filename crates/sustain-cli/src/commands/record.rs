@@ -17,7 +17,7 @@ use sustain::record::{
 use sustain::report::terminal::{Forecast, ForecastMember, LiveKind, RecordView, record_summary};
 use sustain::report::{html, json};
 
-use super::output::{self, Document};
+use super::output::{self, Document, Outputs};
 use super::{say, stores};
 use crate::Exit;
 use crate::flags::record::{DurableFlag, OnFullFlag, RecordFlags, SourceSpecArgument};
@@ -255,16 +255,17 @@ fn create(path: &Path) -> Result<File, UsageError> {
 }
 
 fn present(flags: &RecordFlags, result: &RecordResult) -> anyhow::Result<()> {
-    if let Some(path) = &flags.json {
-        output::write(path, &json::write_record(result)?)?;
-    }
-    if let Some(path) = &flags.report {
-        output::write(path, &html::record_html(std::slice::from_ref(result))?)?;
-    }
+    let outputs = Outputs {
+        json: flags.json.as_deref(),
+        report: flags.report.as_deref(),
+    };
+    let saved = outputs.write_files(
+        || json::write_record(result),
+        || html::record_html(std::slice::from_ref(result)),
+    );
     say(&record_summary(result));
-    if let Some(path) = &flags.report {
-        say(&format!("report: {}", path.display()));
-    }
+    saved?;
+    outputs.say_report();
     Ok(())
 }
 

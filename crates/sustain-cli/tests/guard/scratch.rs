@@ -218,3 +218,37 @@ fn space_that_runs_out_on_the_way_is_said_and_nothing_else_is_touched() {
     assert!(ran.stdout.contains("No space is left there"), "{ran:#?}");
     assert_eq!(names_in(&mount), ["holes"]);
 }
+
+#[test]
+fn a_result_that_has_no_room_is_said_and_lies_elsewhere() {
+    if !is_root() {
+        skip("mounting needs root");
+        return;
+    }
+    let place = Place::with_machine(&crate::support::disk("sda", "1GB", "100MB/s", ""));
+    let mount = Mount::new(&place, &["-t", "tmpfs", "-o", "size=8k", "tmpfs"]);
+    std::fs::create_dir(place.path("temporary")).unwrap();
+    let (json, page) = (mount.path("run.json"), mount.path("run.html"));
+    let arguments = [
+        "measure",
+        "sim:machine.toml",
+        "--json",
+        &json,
+        "--report",
+        &page,
+    ];
+    let mut command = place.command(&arguments);
+    command.env("TMPDIR", place.path("temporary"));
+    let ran = crate::support::ran(command.output().unwrap()).expect(1);
+    assert!(ran.stdout.contains("100 MB/s"), "no words: {ran:#?}");
+    let ran = ran.says(&format!("cannot write {json}"));
+    ran.says(&format!("cannot write {page}")).says("instead");
+    let saved = std::fs::read_dir(place.path("temporary")).unwrap();
+    let mut starts: Vec<String> = saved
+        .map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap())
+        .map(|text| text[..9].to_lowercase())
+        .collect();
+    starts.sort();
+    assert_eq!(starts.len(), 2);
+    assert!(starts[0].starts_with("<!doctype") && starts[1].starts_with('{'));
+}

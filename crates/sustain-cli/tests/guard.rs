@@ -447,3 +447,26 @@ fn no_signature_on_a_device_outlives_the_making_of_a_store() {
     assert!(!bytes.windows(8).any(|window| window == b"EFI PART"));
     place.run(&["list", name]).expect(0);
 }
+
+#[test]
+fn loop_devices_over_separate_ranges_of_one_file_are_written_and_overlapping_ones_are_not() {
+    let Some(disk) = Disk::with_flags(8 * MIB, &["--sizelimit", "4194304"]) else {
+        return;
+    };
+    let Some(beside) = Loop::over(&disk.image, &["--offset", "4194304"]) else {
+        return;
+    };
+    let before = disk.bytes();
+    let small = [&destroy(&beside.name)[..], &["--bytes", "1MiB"]].concat();
+    measure(&disk.place, &small).expect(0);
+    let half = 4 * MIB as usize;
+    assert!(disk.bytes()[..half] == before[..half], "bytes below");
+    drop(beside);
+    let Some(across) = Loop::over(&disk.image, &["--offset", "2097152"]) else {
+        return;
+    };
+    assert_refused(&disk, &destroy(disk.name()), &[across.kernel_name()]);
+    assert_refused(&disk, &destroy(&across.name), &[disk.device.kernel_name()]);
+    let both = [disk.name(), &across.name, "--read"];
+    measure(&disk.place, &both).expect(0);
+}

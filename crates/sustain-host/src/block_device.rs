@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -55,6 +56,12 @@ pub enum Relation {
     Partition,
     /// It is the whole disk of which the device is a partition.
     WholeDisk,
+    /// It is a partition of the same disk, and the two overlap.
+    OverlappingPartition,
+    /// It is the same disk by another path, or a part of that.
+    OtherPath,
+    /// It is a loop device over some of the same bytes.
+    SameBacking,
 }
 
 /// A block device and its facts for the report.
@@ -94,6 +101,10 @@ pub struct BlockDevice {
     #[serde(skip)]
     #[schemars(skip)]
     directory: PathBuf,
+    /// Where a partition begins on its disk.
+    #[serde(skip)]
+    #[schemars(skip)]
+    start_bytes: u64,
 }
 
 impl BlockDevice {
@@ -127,7 +138,10 @@ impl BlockDevice {
         BlockDevice::from_directory(roots, directory)
     }
 
-    fn from_directory(roots: &Roots, directory: PathBuf) -> Result<BlockDevice, HostError> {
+    pub(crate) fn from_directory(
+        roots: &Roots,
+        directory: PathBuf,
+    ) -> Result<BlockDevice, HostError> {
         let is_partition = directory.join("partition").exists();
         let disk_directory = match directory.parent() {
             Some(parent) if is_partition => parent.to_owned(),
@@ -168,6 +182,7 @@ impl BlockDevice {
             node,
             whole_disk,
             partitions,
+            start_bytes: start_bytes(&directory),
             directory,
         })
     }
@@ -190,9 +205,24 @@ impl BlockDevice {
         &self.whole_disk.as_ref().unwrap_or(&self.node).name
     }
 
-    /// Every node that shares bytes with this device: itself, its partitions, its whole disk.
-    /// A sibling partition is not among them: it shares nothing.
-    pub fn relatives(&self) -> impl Iterator<Item = (Relation, &Node)> {
+    /// Where sysfs keeps it.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Where sysfs keeps the disk of which it is a partition.
+    pub(crate) fn disk_directory(&self) -> Option<&Path> {
+        self.directory.parent().filter(|_| self.is_partition())
+    }
+
+    /// Its bytes, counted from the start of its disk.
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.start_bytes..self.start_bytes.saturating_add(self.node.size_bytes)
+    }
+
+    /// Itself, its partitions, its whole disk. Others may share bytes with it, too:
+    /// [`relatives_of`](crate::relatives_of).
+    pub(crate) fn relatives(&self) -> impl Iterator<Item = (Relation, &Node)> {
         std::iter::once((Relation::Itself, &self.node))
             .chain(
                 self.partitions
@@ -269,6 +299,11 @@ impl Node {
             holders,
         })
     }
+}
+
+/// A whole disk begins at 0, and says nothing of it.
+fn start_bytes(directory: &Path) -> u64 {
+    number(&directory.join("start")).unwrap_or(0) * SYSFS_SECTOR_BYTES
 }
 
 /// Reads `8:1`.

@@ -68,8 +68,21 @@ impl FakeHost {
     ) -> PathBuf {
         let disk = fs::canonicalize(self.roots.sys.join("block").join(disk)).unwrap();
         let directory = disk.join(name);
+        // Behind those that are there.
+        let siblings = fs::read_dir(&disk)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let end = |sibling: PathBuf| {
+            let number = |file: &str| -> Option<u64> {
+                let text = fs::read_to_string(sibling.join(file)).ok()?;
+                text.trim().parse().ok()
+            };
+            Some(number("start")? + number("size")?)
+        };
+        let start = siblings.filter_map(end).max().unwrap_or(0);
         self.node(&directory, name, major, minor, sectors);
         self.write_under(&directory, "partition", "1\n");
+        self.write_under(&directory, "start", &format!("{start}\n"));
         directory
     }
 

@@ -3,6 +3,7 @@
 //! between. Must never open, claim or change anything itself; whoever opens with O_EXCL and is
 //! turned away says so with `Refusal::Claimed`. Reading a device is never a matter for this file.
 
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
@@ -10,8 +11,9 @@ use rustix::fs::{FileType, Stat, StatVfsMountFlags};
 
 use crate::block_device::{BlockDevice, Node, Relation};
 use crate::error::HostError;
-use crate::in_use::InUse;
+use crate::in_use::{InUse, LoopDevice};
 use crate::refusal::Refusal;
+use crate::relatives::relatives_of;
 use crate::roots::Roots;
 use crate::signature::{Signature, read_signature};
 
@@ -72,6 +74,8 @@ pub struct Inspection {
     pub refusals: Vec<Refusal>,
     /// What lies dormant on it and would be lost.
     pub signature: Option<Signature>,
+    /// The nodes that share bytes with a block device, itself first.
+    pub relatives: Vec<(Relation, Node)>,
     /// Free bytes for an ordinary user in the file system of a file or directory.
     pub free_bytes: Option<u64>,
 }
@@ -80,17 +84,32 @@ impl Inspection {
     /// Whether both share bytes: the same thing under two names, or a disk and its partition.
     #[must_use]
     pub fn overlaps(&self, other: &Inspection) -> bool {
-        let contains = |inspection: &Inspection, identity: Identity| match &inspection.kind {
-            CandidateKind::BlockDevice(device) => device.relatives().any(|(_, node)| {
-                identity
-                    == Identity::Device {
-                        major: node.major,
-                        minor: node.minor,
-                    }
-            }),
-            _ => inspection.identity == identity,
+        let contains = |inspection: &Inspection, identity: Identity| {
+            let mut relatives = inspection.relatives.iter();
+            inspection.identity == identity
+                || relatives.any(|(_, node)| identity == identity_of(node))
         };
         contains(self, other.identity) || contains(other, self.identity)
+    }
+
+    /// Whether both are one disk by two paths.
+    #[must_use]
+    pub fn is_other_path_of(&self, other: &Inspection) -> bool {
+        let CandidateKind::BlockDevice(own) = &self.kind else {
+            return false;
+        };
+        self.relatives.iter().any(|(relation, node)| {
+            *relation == Relation::OtherPath
+                && other.identity == identity_of(node)
+                && node.size_bytes == own.node.size_bytes
+        })
+    }
+}
+
+fn identity_of(node: &Node) -> Identity {
+    Identity::Device {
+        major: node.major,
+        minor: node.minor,
     }
 }
 
@@ -144,10 +163,14 @@ pub fn inspect_stat(roots: &Roots, path: &Path, stat: &Stat) -> Result<Inspectio
         rustix::fs::minor(stat.st_rdev),
     );
     let wrong = |kind, what| (kind, vec![Refusal::WrongKind { what }]);
+    let mut relatives = Vec::new();
     let (kind, refusals) = match FileType::from_raw_mode(stat.st_mode) {
         FileType::BlockDevice => {
             let device = BlockDevice::from_device_number(roots, major, minor)?;
-            let refusals = device_refusals(roots, &InUse::read(roots)?, &device, 0)?;
+            let in_use = InUse::read(roots)?;
+            let refusals = device_refusals(roots, &in_use, &device, 0)?;
+            relatives = relatives_of(roots, &device)?;
+            relatives.extend(loops_beside(roots, &in_use, &device));
             (CandidateKind::BlockDevice(Box::new(device)), refusals)
         }
         FileType::RegularFile => {
@@ -175,6 +198,7 @@ pub fn inspect_stat(roots: &Roots, path: &Path, stat: &Stat) -> Result<Inspectio
         identity,
         refusals,
         signature: None,
+        relatives,
         free_bytes: None,
     })
 }
@@ -186,8 +210,13 @@ pub(crate) fn device_refusals(
     layer: u32,
 ) -> Result<Vec<Refusal>, HostError> {
     let mut refusals = Vec::new();
-    for (relation, node) in device.relatives() {
-        refusals.extend(node_refusals(in_use, relation, node));
+    for (relation, node) in &relatives_of(roots, device)? {
+        // A volume over several paths and these paths: the one holds the others.
+        let is_of_volume = device.slaves.contains(&node.name)
+            || device.node.holders.iter().any(|one| one.name == node.name);
+        if *relation != Relation::OtherPath || !is_of_volume {
+            refusals.extend(node_refusals(in_use, *relation, node));
+        }
     }
     let read_only = device.relatives().find(|(relation, node)| {
         // A partition that is read-only does not keep its disk from being written.
@@ -199,8 +228,7 @@ pub(crate) fn device_refusals(
         });
     }
     if layer < LAYERS_MAX {
-        let disk = device.whole_disk_name();
-        refusals.extend(refusals_below(roots, in_use, disk, layer)?);
+        refusals.extend(refusals_below(roots, in_use, device, layer)?);
     }
     Ok(refusals)
 }
@@ -210,9 +238,10 @@ pub(crate) fn device_refusals(
 fn refusals_below(
     roots: &Roots,
     in_use: &InUse,
-    loop_name: &str,
+    device: &BlockDevice,
     layer: u32,
 ) -> Result<Vec<Refusal>, HostError> {
+    let loop_name = device.whole_disk_name();
     let Some(backing) = in_use.backing_of_loop(loop_name) else {
         return Ok(Vec::new());
     };
@@ -228,11 +257,17 @@ fn refusals_below(
             found.push((format!("the file {}", backing.path.display()), refusal));
         }
     }
-    // That it lies under this very loop device is no reason against this loop device.
+    // That it lies under this very loop device is no reason against this loop device, nor that it
+    // lies under others that stand for other bytes of it.
+    let sharing = in_use.loops_sharing(backing, &part_below(device, backing));
     found.retain(|(_, refusal)| match refusal {
-        Refusal::BacksLoop { loop_device, .. } | Refusal::FileBacksLoop { loop_device } => {
-            loop_device != loop_name
+        Refusal::BacksLoop {
+            loop_device,
+            relation: Relation::Itself,
+            ..
         }
+        | Refusal::FileBacksLoop { loop_device } => sharing.contains(loop_device),
+        Refusal::BacksLoop { loop_device, .. } => loop_device != loop_name,
         _ => true,
     });
     let below = found.into_iter().map(|(below, refusal)| Refusal::Below {
@@ -240,6 +275,27 @@ fn refusals_below(
         refusal: Box::new(refusal),
     });
     Ok(below.collect())
+}
+
+/// The bytes below a loop device that it, or a partition of it, stands for.
+fn part_below(device: &BlockDevice, backing: &LoopDevice) -> Range<u64> {
+    let range = device.range();
+    let start = backing.range.start.saturating_add(range.start);
+    start..start.saturating_add(range.end - range.start)
+}
+
+/// Other loop devices over bytes of this one. One that goes away in this moment shares nothing.
+fn loops_beside(roots: &Roots, in_use: &InUse, device: &BlockDevice) -> Vec<(Relation, Node)> {
+    let Some(backing) = in_use.backing_of_loop(device.whole_disk_name()) else {
+        return Vec::new();
+    };
+    let names = in_use.loops_sharing(backing, &part_below(device, backing));
+    let devices = names
+        .iter()
+        .filter_map(|name| BlockDevice::from_name(roots, name).ok());
+    devices
+        .map(|device| (Relation::SameBacking, device.node))
+        .collect()
 }
 
 fn node_refusals(in_use: &InUse, relation: Relation, node: &Node) -> Vec<Refusal> {

@@ -4,13 +4,14 @@
 //! Mounts in other mount namespaces are not visible here; opening with O_EXCL finds those.
 
 use std::ffi::OsStr;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::block_device::{device_number, sysfs_name};
 use crate::error::HostError;
 use crate::mounts::{Mount, read_mounts, unescape};
-use crate::roots::{Roots, attribute, names_in, read_if_present, read_text};
+use crate::roots::{Roots, attribute, names_in, number, read_if_present, read_text};
 
 /// Inode and the device it lives on: one file, whatever its name.
 pub(crate) type FileIdentity = (u64, u64);
@@ -36,6 +37,8 @@ pub(crate) struct LoopDevice {
     pub(crate) devices: Vec<(u32, u32)>,
     /// The file that it is.
     pub(crate) file: Option<FileIdentity>,
+    /// The bytes of that which it stands for.
+    pub(crate) range: Range<u64>,
 }
 
 /// The tables of one moment.
@@ -116,6 +119,21 @@ impl InUse {
         found.map(|found| found.name.clone()).collect()
     }
 
+    /// Kernel names of other loop devices over bytes that this one stands for, or this part of them.
+    pub(crate) fn loops_sharing(&self, own: &LoopDevice, part: &Range<u64>) -> Vec<String> {
+        self.loops_where(|found| {
+            let same_file = found.file.is_some() && found.file == own.file;
+            let same_device = found
+                .devices
+                .iter()
+                .any(|device| own.devices.contains(device));
+            found.name != own.name
+                && (same_file || same_device)
+                && found.range.start < part.end
+                && part.start < found.range.end
+        })
+    }
+
     /// The loop device with this kernel name, when it is one and in use.
     pub(crate) fn backing_of_loop(&self, name: &str) -> Option<&LoopDevice> {
         self.loops.iter().find(|found| found.name == name)
@@ -182,15 +200,26 @@ fn read_loops(roots: &Roots) -> Result<Vec<LoopDevice>, HostError> {
             // Unlike the tables of procfs, this one escapes nothing.
             let path = Path::new(OsStr::from_bytes(path.strip_suffix(b"\n").unwrap_or(&path)));
             let Resolved { devices, file } = resolve(roots, path);
+            let range = range_of_loop(&block.join(&name));
             loops.push(LoopDevice {
                 name,
                 path: path.to_owned(),
                 devices,
                 file,
+                range,
             });
         }
     }
     Ok(loops)
+}
+
+/// The device says its size, which `sizelimit` has cut already. One that cannot say where it begins
+/// is taken to begin at 0.
+fn range_of_loop(directory: &Path) -> Range<u64> {
+    const SYSFS_SECTOR_BYTES: u64 = 512;
+    let start = number(&directory.join("loop/offset")).unwrap_or(0);
+    let sectors = number(&directory.join("size")).unwrap_or(u64::MAX / SYSFS_SECTOR_BYTES);
+    start..start.saturating_add(sectors.saturating_mul(SYSFS_SECTOR_BYTES))
 }
 
 /// btrfs (`/sys/fs/btrfs/UUID/devices/NAME`) and bcachefs (`/sys/fs/bcachefs/UUID/dev-N/block`)

@@ -79,6 +79,9 @@ fn subject(device: &str, relation: Relation) -> String {
         Relation::Itself => "it".to_owned(),
         Relation::Partition => format!("its partition {device}"),
         Relation::WholeDisk => format!("the whole disk {device}, of which it is a part,"),
+        Relation::OverlappingPartition => format!("the partition {device}, which overlaps it,"),
+        Relation::OtherPath => format!("{device}, the same disk by another path,"),
+        Relation::SameBacking => format!("the loop device {device}, over the same bytes,"),
     }
 }
 

@@ -9,7 +9,7 @@ use sustain_host::{CandidateKind, Inspection, Refusal, Roots};
 
 use crate::error::SessionError;
 use crate::name::TargetName;
-use crate::writers::written_below;
+use crate::writers::{written_below, written_beside};
 
 /// What the user allows to be done to something that exists. Nothing that is in use is written,
 /// whatever is allowed.
@@ -60,6 +60,10 @@ pub fn inspect(
     {
         let (path, why) = (below.display(), being_written(&below));
         return Err(format!("its bytes lie on {path}, and {why}"));
+    }
+    if let Some(beside) = written_beside(&inspection) {
+        let why = being_written(&Path::new("/dev").join(beside));
+        return Err(format!("it shares bytes with {beside}, and {why}"));
     }
     let Permission::Destroy { names, instead } = permission else {
         return Ok(());
@@ -135,6 +139,8 @@ pub fn check_distinct(
         for (earlier, earlier_typed) in &seen {
             let what = if earlier.identity == inspection.identity {
                 "are the same thing"
+            } else if earlier.is_other_path_of(&inspection) {
+                "are one disk by two paths"
             } else if direction == Direction::Write && earlier.overlaps(&inspection) {
                 "share bytes, as a disk and its partition do"
             } else {

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, fstat, major, minor, open};
 use rustix::io::Errno;
 use sustain_disk::target::{Target, TargetKind, is_being_written};
-use sustain_host::{BlockDevice, Roots, layers_under_device};
+use sustain_host::{
+    BlockDevice, Inspection, Node, Relation, Roots, layers_under_device, relatives_of,
+};
 
 /// The file or device below a loop device, however deep below `device`, to which another one writes.
 pub(crate) fn written_below(device: &BlockDevice, roots: &Roots) -> Option<PathBuf> {
@@ -31,11 +33,27 @@ pub(crate) fn is_written_meanwhile(target: &Target, roots: &Roots) -> bool {
     let Ok(device) = BlockDevice::from_device_number(roots, major, minor) else {
         return false;
     };
-    let mut relatives = device.relatives().map(|(_, node)| node);
-    relatives.any(|node| {
-        let path = Path::new("/dev").join(&node.name);
-        node_of(&path, (node.major, node.minor)).is_some_and(is_being_written)
-    }) || written_below(&device, roots).is_some()
+    let relatives = relatives_of(roots, &device).unwrap_or_default();
+    relatives.iter().any(|(_, node)| is_node_written(node))
+        || written_below(&device, roots).is_some()
+}
+
+/// The name of a device to which another one writes and that shares bytes with what `inspection` is
+/// about, other than this itself: an overlapping partition, the same disk by another path. Neither
+/// is kept by the claim.
+pub(crate) fn written_beside(inspection: &Inspection) -> Option<&str> {
+    let mut others = inspection
+        .relatives
+        .iter()
+        .filter(|(relation, _)| *relation != Relation::Itself);
+    others
+        .find(|(_, node)| is_node_written(node))
+        .map(|(_, node)| node.name.as_str())
+}
+
+fn is_node_written(node: &Node) -> bool {
+    let path = Path::new("/dev").join(&node.name);
+    node_of(&path, (node.major, node.minor)).is_some_and(is_being_written)
 }
 
 /// What cannot be opened is taken for free: only root meets loop devices, and for root that is what

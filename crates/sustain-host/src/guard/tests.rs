@@ -303,6 +303,53 @@ fn what_lies_under_a_loop_device_is_guarded_too() {
 }
 
 #[test]
+fn loop_devices_over_separate_bytes_of_one_file_leave_each_other_alone() {
+    let host = host();
+    let image = host.path().join("image");
+    fs::write(&image, b"").unwrap();
+    for (minor, start_bytes) in [(1, 0), (2, 512 * 512), (3, 511 * 512)] {
+        let over = host.disk(&format!("loop90{minor}"), 302, minor, 512);
+        let backing = format!("{}\n", image.display());
+        host.write_under(&over, "loop/backing_file", &backing);
+        host.write_under(&over, "loop/offset", &format!("{start_bytes}\n"));
+    }
+    let inspect_loop = |minor| {
+        let mut stat = stat_of(FileType::BlockDevice, 0);
+        stat.st_rdev = makedev(302, minor);
+        inspect_stat(host.roots(), Path::new("/dev/typed"), &stat).unwrap()
+    };
+    let others = |minor| -> Vec<String> {
+        let refusals = inspect_loop(minor).refusals.into_iter();
+        let words = refusals.map(|refusal| refusal.to_string());
+        words
+            .map(|words| words.split("/dev/").nth(1).unwrap()[..7].to_owned())
+            .collect()
+    };
+    assert_eq!(others(1), ["loop903"]);
+    assert_eq!(others(2), ["loop903"]);
+    assert_eq!(others(3), ["loop901", "loop902"]);
+    let [one, two, across] = [1, 2, 3].map(inspect_loop);
+    assert!(!one.overlaps(&two));
+    assert!(one.overlaps(&across) && across.overlaps(&two));
+}
+
+#[test]
+fn what_is_mounted_closes_what_overlaps_it_and_the_disk_by_another_path() {
+    let host = host();
+    host.write_sys("class/block/sdzz2/start", "100\n");
+    for disk in ["sdzz", "sdzy"] {
+        let number = format!("class/block/{disk}/device/wwid");
+        host.write_sys(&number, "naa.5000c500a1b2c3d4\n");
+    }
+    let line = mount_line("300:1", "/home", "iso9660", "/dev/root");
+    host.write_proc("self/mountinfo", &line);
+    let of = |relation| mounted("sdzz1", relation, "/home");
+    assert_eq!(refusals(&host, 2), [of(Relation::OverlappingPartition)]);
+    assert_eq!(refusals(&host, 16), [of(Relation::OtherPath)]);
+    assert!(inspect_device(&host, 0).is_other_path_of(&inspect_device(&host, 16)));
+}
+
+#[test]
 fn read_only_is_refused_for_the_device_and_for_its_disk() {
     let host = host();
     host.write_sys("class/block/sdzz1/ro", "1\n");

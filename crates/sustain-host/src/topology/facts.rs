@@ -280,7 +280,7 @@ fn lies_on(roots: &Roots, device: &BlockDevice) -> Vec<String> {
 fn in_brief(refusal: &Refusal, itself: &str) -> String {
     let subject = |device: &str, relation: Relation| match relation {
         Relation::Itself => itself.to_owned(),
-        Relation::Partition | Relation::WholeDisk => device.to_owned(),
+        _ => device.to_owned(),
     };
     match refusal {
         Refusal::Mounted {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use sustain_disk::clock::{Clock, Timestamp, process_cpu_ns};
 use sustain_disk::error::Errno;
-use sustain_disk::target::Direction;
+use sustain_disk::target::{Direction, Target};
 use sustain_host::Roots;
 use sustain_session::{Alongside, Stop, check_memory, counted_once, devices_under};
 
@@ -22,7 +22,7 @@ use crate::recorder::{
 use crate::result::{RecordResult, SampleResult};
 use crate::source::SourceSpec;
 use crate::source::framing::Framing;
-use crate::store::{CreateEvent, CreatePlan, Mode, Store, create};
+use crate::store::{CreateEvent, CreatePlan, Mode, OpenMember, Store, create};
 
 /// How often the standing is told when no flush does it.
 const STATUS_EVERY: Duration = Duration::from_millis(200);
@@ -126,10 +126,7 @@ pub fn record(
         rehearse(plan, has_room, observer);
         return Ok(None);
     }
-    let targets = || {
-        let members = store.members.iter();
-        members.map(|member| (&member.target, Some(Path::new(&member.name))))
-    };
+    let targets = || store.members.iter().map(target_of);
     let clock = store.clock().clone();
     let devices = devices_under(targets(), roots);
     let once = counted_once(targets(), roots);
@@ -157,10 +154,10 @@ pub fn record(
     let ended: Vec<_> = intakes.into_iter().map(sources::Running::end).collect();
     let recorded = recorder.finish()?;
     // Its panic is ours, once what had come until then is safe.
-    let taken = ended
+    let taken: Vec<Taken> = ended
         .into_iter()
-        .map(|taken| taken.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-    let taken: Vec<Taken> = taken.collect();
+        .map(|taken| taken.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        .collect();
     observer(RecordEvent::Standing(Box::new(board.read())));
     samples.take(&board.read(), true);
     alongside.idle(idle_ns, stop, &mut |_| ());
@@ -172,6 +169,11 @@ pub fn record(
         cpu_ns: process_cpu_ns() - cpu_before_ns,
     };
     Ok(Some(conclude::result(plan, &recorded, &taken, seen)))
+}
+
+/// What is driven for a member, and the path that it was given by.
+fn target_of(member: &OpenMember) -> (&Target, Option<&Path>) {
+    (&member.target, Some(Path::new(&member.name)))
 }
 
 /// What the user should know before the first byte.

@@ -107,7 +107,7 @@ impl Choice {
     }
 }
 
-fn side<T: PartialOrd>(at: T, wanted: &Span<T>) -> Side {
+fn side<T: PartialOrd + Copy>(at: T, wanted: &Span<T>) -> Side {
     if at < wanted.start {
         Side::Before
     } else if at < wanted.end {

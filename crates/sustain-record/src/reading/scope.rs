@@ -90,8 +90,8 @@ impl Scope {
     ) -> Scope {
         let totals = recording.end.as_ref().map(|end| &end.streams);
         let total = |stream: usize| totals.and_then(|totals| totals.get(stream));
-        let streams = recording.streams.iter().enumerate();
-        let offered_bytes = streams.clone().map(|(number, stream)| {
+        let streams = recording.streams.iter();
+        let offered_bytes = streams.clone().enumerate().map(|(number, stream)| {
             let told = total(number).map(|total| total.offered);
             // An end mark that cannot be read follows all that there was.
             told.or((!recording.open_end).then_some(stream.offered_bytes))
@@ -101,25 +101,22 @@ impl Scope {
             recording_id: recording.id,
             framings: streams
                 .clone()
-                .map(|(_, stream)| stream.framing.as_ref().and_then(framing))
+                .map(|stream| stream.framing.as_ref().and_then(framing))
                 .map(|framing| framing.unwrap_or(Framing::None))
                 .collect(),
             offered_bytes: offered_bytes.collect(),
-            known_bytes: streams
-                .clone()
-                .map(|(_, stream)| stream.offered_bytes)
-                .collect(),
+            known_bytes: streams.clone().map(|stream| stream.offered_bytes).collect(),
             under_way: recording.under_way,
             readable_from_bytes: streams
                 .clone()
-                .map(|(_, stream)| stream.readable_from_bytes)
+                .map(|stream| stream.readable_from_bytes)
                 .collect(),
             readable_from_frame: streams
                 .clone()
-                .map(|(_, stream)| stream.readable_from_frame)
+                .map(|stream| stream.readable_from_frame)
                 .collect(),
-            known_frames: streams.clone().map(|(_, stream)| stream.frames).collect(),
-            drifts: streams.map(|(_, stream)| stream.drift).collect(),
+            known_frames: streams.clone().map(|stream| stream.frames).collect(),
+            drifts: streams.map(|stream| stream.drift).collect(),
             members: members
                 .iter()
                 .filter_map(|member| {

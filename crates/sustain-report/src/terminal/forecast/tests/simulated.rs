@@ -61,7 +61,6 @@ struct Endless {
     clock: Clock,
     rate_bytes_per_s: Option<f64>,
     pool: BufferPool,
-    clock: Clock,
     offset_bytes: u64,
     is_closed: bool,
 }
@@ -156,7 +155,6 @@ fn recorded(zones: u32, rate_bytes_per_s: Option<f64>) -> Vec<Standing> {
         clock: clock.clone(),
         rate_bytes_per_s,
         pool: BufferPool::new(BUFFERS, APPEND_BYTES).unwrap(),
-        clock: clock.clone(),
         offset_bytes: 0,
         is_closed: false,
     };

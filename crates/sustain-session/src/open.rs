@@ -148,6 +148,8 @@ mod tests {
         let target =
             rehearse_under_guard("new", &path, CREATE, OWN, &roots, &mut Vec::new()).unwrap();
         assert!(is_new(&target));
+        // Who needs the lock is not told that the file system has none.
+        assert!(target.lock.is_some());
         assert!(std::fs::read_dir(&directory).unwrap().next().is_none());
         let target = open_under_guard("new", &path, CREATE, OWN, &roots, &mut Vec::new()).unwrap();
         assert!(is_new(&target));

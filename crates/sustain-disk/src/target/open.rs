@@ -310,7 +310,10 @@ fn open_scratch(name: &str, directory: &Path, request: OpenRequest) -> Result<Ta
         }
         Err(errno) => return Err(open_error(name, request, errno)),
     };
-    finish(name, TargetKind::ScratchFile, file, request, None)
+    let mut target = finish(name, TargetKind::ScratchFile, file, request, None)?;
+    // Nobody else can open it. A rehearsal learns by it whether a file there could be locked.
+    target.lock = lock_of(&target, 0).ok();
+    Ok(target)
 }
 
 /// For file systems without O_TMPFILE.

@@ -193,6 +193,27 @@ impl Image {
         self.put(member, Kind::Data, stream, payload, marks, gap);
     }
 
+    /// How far the source's clock was from the recorder's, if descriptors say so.
+    fn add_drifts(&mut self, stream: u16, marks: &[Mark], first_time_ns: i64, made_time_ns: i64) {
+        let times_ns = [first_time_ns, first_time_ns + 500_000];
+        if let Some(drifts) = &mut self.drifts {
+            let of_marks = marks.iter().filter_map(|mark| mark.time_ns);
+            for time_ns in of_marks.chain(times_ns) {
+                drifts[usize::from(stream)].add_time(time_ns, made_time_ns);
+            }
+        }
+    }
+
+    /// How far the streams have come, as a descriptor on this member says it.
+    fn positions_on(&self, member: usize) -> Vec<Position> {
+        let mut positions = self.positions.clone();
+        let member_bytes = &self.members[member].member_bytes;
+        for (position, bytes) in positions.iter_mut().zip(member_bytes) {
+            position.member_bytes = *bytes;
+        }
+        positions
+    }
+
     fn put(
         &mut self,
         member: usize,
@@ -217,7 +238,9 @@ impl Image {
         for position in &mut self.positions {
             position.settled_offset_bytes = position.next_offset_bytes;
         }
+        let made_time_ns = self.time_ns - 400_000;
         if kind == Kind::Data {
+            self.add_drifts(stream, marks, first_time_ns, made_time_ns);
             let position = &mut self.positions[usize::from(stream)];
             stream_offset_bytes = position.next_offset_bytes + gap_bytes;
             position.next_offset_bytes = stream_offset_bytes + payload.len() as u64;
@@ -226,23 +249,13 @@ impl Image {
             position.gap_bytes += gap_bytes;
             self.members[member].member_bytes[usize::from(stream)] += payload.len() as u64;
         }
+        let positions = self.positions_on(member);
         let on_member = &mut self.members[member];
         if kind == Kind::Start {
             on_member.start = Some(place);
         }
-        let mut positions = self.positions.clone();
-        for (position, bytes) in positions.iter_mut().zip(&on_member.member_bytes) {
-            position.member_bytes = *bytes;
-        }
         let mut checksums = PieceChecksums::new();
         checksums.push(payload);
-        let made_time_ns = self.time_ns - 400_000;
-        if let Some(drifts) = self.drifts.as_mut().filter(|_| kind == Kind::Data) {
-            let of_marks = marks.iter().filter_map(|mark| mark.time_ns);
-            for time_ns in of_marks.chain([first_time_ns, first_time_ns + 500_000]) {
-                drifts[usize::from(stream)].add_time(time_ns, made_time_ns);
-            }
-        }
         let descriptor = Descriptor {
             kind,
             store: on_member.superblock.store,

@@ -24,7 +24,9 @@ pub use geometry::{Geometry, GeometryError, Place};
 pub use marks::{
     MARK_BYTES_MAX, Mark, MarkKind, Marks, MarksError, MarksRefused, MarksWriter, check_marks,
 };
-pub use notes::{EndNote, NoteError, PlaceNote, StartNote, StreamNote, StreamTotal, TornNote};
+pub use notes::{
+    EarlierNote, EndNote, NoteError, PlaceNote, StartNote, StreamNote, StreamTotal, TornNote,
+};
 pub use seal::Seal;
 pub use superblock::{Superblock, SuperblockError, newest};
 

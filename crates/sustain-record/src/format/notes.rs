@@ -3,6 +3,7 @@
 //! Keys that are not known are passed over, because later versions add some.
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::geometry::Place;
 
@@ -21,6 +22,42 @@ pub struct StartNote {
     /// The start of the recording before on this member.
     #[serde(default)]
     pub previous_start: Option<PlaceNote>,
+    /// Recordings whose own starts this one may write over while data of theirs is left, oldest
+    /// first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<EarlierNote>,
+}
+
+/// What the start of a recording says of an earlier one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlierNote {
+    /// Its identity.
+    #[serde(with = "hyphenated")]
+    pub id: Uuid,
+    /// Its number in the store.
+    pub number: u32,
+    /// When it began, in nanoseconds since 1970.
+    #[serde(rename = "started")]
+    pub started_ns: i64,
+    /// Whether it was recorded in a ring.
+    pub ring: bool,
+    /// Its streams, in the order of their numbers.
+    pub streams: Vec<StreamNote>,
+}
+
+/// UUIDs as RFC 9562 writes them.
+mod hyphenated {
+    use serde::{Deserialize, Deserializer, Serializer, de};
+    use uuid::Uuid;
+
+    pub(super) fn serialize<S: Serializer>(id: &Uuid, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(id)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Uuid, D::Error> {
+        let text = String::deserialize(from)?;
+        Uuid::parse_str(&text).map_err(de::Error::custom)
+    }
 }
 
 /// What the start of a recording says of one stream.
@@ -155,6 +192,7 @@ mod tests {
                 slot_serial: u64::MAX - 1,
                 slot_offset_bytes: 4096,
             }),
+            earlier: Vec::new(),
         }
     }
 
@@ -172,6 +210,23 @@ mod tests {
             ..start()
         };
         assert!(first.to_json().ends_with(br#""previous_start":null}"#));
+        let told = EarlierNote {
+            id: Uuid::from_u128(0x0123_4567_89AB_CDEF),
+            number: 3,
+            started_ns: 5,
+            ring: false,
+            streams: first.streams.clone(),
+        };
+        let telling = StartNote {
+            earlier: vec![told],
+            ..first
+        };
+        let text = String::from_utf8(telling.to_json()).unwrap();
+        let key = r#""earlier":[{"id":"00000000-0000-0000-0123-456789abcdef","number":3,"#
+            .to_owned()
+            + r#""started":5,"ring":false,"streams":[{"name":"camera","framing":"none"}]}]}"#;
+        assert!(text.ends_with(&key), "{text}");
+        assert_eq!(StartNote::from_json(text.as_bytes()).unwrap(), telling);
         let end = EndNote {
             ended: "stopped".into(),
             streams: vec![StreamTotal {
@@ -264,6 +319,7 @@ mod tests {
                 previous_start: previous.map(|(slot_serial, slot_offset_bytes)| {
                     Place { slot_serial, slot_offset_bytes }.into()
                 }),
+                earlier: Vec::new(),
             };
             prop_assert_eq!(StartNote::from_json(&start.to_json()).unwrap(), start);
             let end = EndNote {

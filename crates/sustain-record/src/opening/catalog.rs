@@ -1,12 +1,14 @@
 //! What the members tell of each recording, merged: its streams, how far they came, what is missing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use sustain_disk::driver::Ending;
 use uuid::Uuid;
 
 use super::Chapter;
-use crate::format::{Descriptor, Drift, EndNote, Kind, Place, Position, StreamNote};
+use crate::format::{
+    Descriptor, Drift, EarlierNote, EndNote, Kind, Place, Position, StartNote, StreamNote,
+};
 
 /// One recording, as far as the members that are there tell.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,7 +17,7 @@ pub struct Recording {
     pub number: u32,
     /// Its identity.
     pub id: Uuid,
-    /// When it began, in nanoseconds since 1970; none if no member's start can be read.
+    /// When it began, in nanoseconds since 1970; none if no start that tells of it can be read.
     pub started_ns: Option<i64>,
     /// Whether old slots were written over when the members were full.
     pub ring: bool,
@@ -55,7 +57,8 @@ pub struct Extent {
 /// One stream of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamSummary {
-    /// As the user calls it; `stream 0` and so on if no member's start can be read.
+    /// As the user calls it; `stream 0` and so on if no start that tells of it can
+    /// be read.
     pub name: String,
     /// How its frames are told apart, if known.
     pub framing: Option<String>,
@@ -127,9 +130,10 @@ pub fn merge(members: &[Option<Vec<Chapter>>]) -> Result<Vec<Recording>, Apart> 
             parts.push((index, chapter));
         }
     }
+    let earlier = earlier_notes(members);
     let newest_first = recordings.values().rev();
     let mut merged: Vec<Recording> = newest_first
-        .map(|parts| recording(parts, members.len()))
+        .map(|parts| recording(parts, members.len(), &earlier))
         .collect();
     for (recording, parts) in merged.iter_mut().zip(recordings.values().rev()) {
         note_written_over(recording, parts, members);
@@ -161,19 +165,65 @@ fn note_written_over(
     }
 }
 
-fn recording(parts: &[(usize, &Chapter)], member_count: usize) -> Recording {
+/// What all starts that can be read tell of recordings before them.
+fn earlier_notes(members: &[Option<Vec<Chapter>>]) -> HashMap<Uuid, &EarlierNote> {
+    let chapters = members.iter().flatten().flatten();
+    chapters
+        .filter_map(|chapter| chapter.start.as_ref())
+        .flat_map(|start| &start.earlier)
+        .map(|note| (note.id, note))
+        .collect()
+}
+
+/// How a recording was begun.
+struct Begun<'a> {
+    started_ns: i64,
+    ring: bool,
+    streams: &'a [StreamNote],
+}
+
+impl<'a> From<&'a StartNote> for Begun<'a> {
+    fn from(start: &'a StartNote) -> Begun<'a> {
+        Begun {
+            started_ns: start.started_ns,
+            ring: start.ring,
+            streams: &start.streams,
+        }
+    }
+}
+
+impl<'a> From<&'a EarlierNote> for Begun<'a> {
+    fn from(note: &'a EarlierNote) -> Begun<'a> {
+        Begun {
+            started_ns: note.started_ns,
+            ring: note.ring,
+            streams: &note.streams,
+        }
+    }
+}
+
+fn recording(
+    parts: &[(usize, &Chapter)],
+    member_count: usize,
+    earlier: &HashMap<Uuid, &EarlierNote>,
+) -> Recording {
     let chapters: Vec<&Chapter> = parts.iter().map(|(_, chapter)| *chapter).collect();
-    let start = chapters.iter().find_map(|chapter| chapter.start.as_ref());
+    let own_start = chapters.iter().find_map(|chapter| chapter.start.as_ref());
+    // A ring that came later may have written over all starts of it, and says what they said.
+    let told_later = || earlier.get(&chapters[0].recording_id).copied();
+    let start = own_start
+        .map(Begun::from)
+        .or_else(|| told_later().map(Begun::from));
     // What lies before the youngest of the oldest appends is on some members, but not on all.
     let readable = chapters
         .iter()
         .filter(|chapter| chapter.is_overwritten)
         .map(|chapter| &chapter.first)
         .max_by_key(|first| first.sequence);
-    let notes = start.map_or(&[][..], |start| &start.streams);
+    let notes = start.as_ref().map_or(&[][..], |start| start.streams);
     let counts = chapters.iter().map(|chapter| chapter.last.positions.len());
     let count = counts.max().unwrap_or(0).max(notes.len());
-    let started_ns = start.map(|start| start.started_ns);
+    let started_ns = start.as_ref().map(|start| start.started_ns);
     let mut per_member = vec![None; member_count];
     for (index, chapter) in parts {
         per_member[*index] = Some(Extent {
@@ -189,7 +239,7 @@ fn recording(parts: &[(usize, &Chapter)], member_count: usize) -> Recording {
         number: chapters[0].recording,
         id: chapters[0].recording_id,
         started_ns,
-        ring: start.is_some_and(|start| start.ring),
+        ring: start.as_ref().is_some_and(|start| start.ring),
         streams: (0..count)
             .map(|stream| summary(&chapters, stream, notes.get(stream), readable, started_ns))
             .collect(),

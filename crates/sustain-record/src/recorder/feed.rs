@@ -17,6 +17,7 @@ use sustain_disk::meter::Latency;
 use uuid::Uuid;
 
 use super::board::Board;
+use super::earlier::Earlier;
 use super::filled::{Filled, Memory};
 use super::inlet::{Inlet, Polled};
 use super::ledger::Ledger;
@@ -32,7 +33,7 @@ mod duty;
 mod retry;
 mod slow;
 
-pub(super) use duty::start_bytes_max;
+pub(super) use duty::{start_bytes_max, start_room_bytes};
 use retry::Retry;
 pub use slow::Patience;
 
@@ -48,7 +49,7 @@ const BOARD_EVERY_NS: u64 = 200_000_000;
 /// What a device that ends early is taken to have said (ENOSPC).
 const NO_SPACE: i32 = 28;
 /// Room for the note of a start or an end.
-pub(super) const CONTROL_BYTES: usize = 64 * 1024;
+const CONTROL_BYTES: usize = 64 * 1024;
 
 /// One stream of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,6 +100,8 @@ pub struct RecordSetup {
     pub first_sequence: u64,
     /// Whether the oldest data of the store is overwritten.
     pub ring: bool,
+    /// What is on the store and may lose its starts, oldest first; nothing unless it is a ring.
+    pub earlier: Vec<Earlier>,
     /// When data becomes durable.
     pub durability: Durability,
     /// How much may be in flight on a member.

@@ -8,6 +8,7 @@
 
 mod board;
 mod channel;
+mod earlier;
 mod feed;
 mod filled;
 mod inlet;
@@ -22,6 +23,7 @@ mod stream_writer;
 mod write;
 
 pub use board::{Board, LimitedBy, MemberStanding, Standing, StreamStanding};
+pub use earlier::Earlier;
 pub use feed::{Durability, Patience, RecordFeed, RecordSetup, StreamSetup};
 pub use filled::{Filled, Filling, Memory};
 pub use inlet::{Inlet, Polled};

@@ -39,7 +39,10 @@ use uuid::Uuid;
 
 use super::board::{Board, Standing};
 use super::channel::{ChannelInlet, Exchange};
-use super::feed::{CONTROL_BYTES, Durability, Patience, RecordSetup, StreamSetup, start_bytes_max};
+use super::earlier::Earlier;
+use super::feed::{
+    Durability, Patience, RecordSetup, StreamSetup, start_bytes_max, start_room_bytes,
+};
 use super::job::{Job, OpenedEngine};
 use super::member::{MemberSetup, Slowness};
 use super::scatter::Window;
@@ -164,7 +167,7 @@ impl Recorder {
 
     /// Begins a recording on an engine that is opened in the recorder's thread.
     pub(super) fn start_on(
-        store: Store,
+        mut store: Store,
         streams: Vec<StreamSetup>,
         options: RecordOptions,
         open_engine: impl FnOnce(&Job) -> Result<OpenedEngine, RecordError> + Send + 'static,
@@ -217,7 +220,7 @@ impl Recorder {
                 });
         let writers = writers.collect();
         let (ready, is_ready) = crossbeam_channel::bounded(1);
-        let setup = setup(&store, streams, &options, wall);
+        let setup = setup(&mut store, streams, &options, wall)?;
         check_start(&setup, store.slot_bytes)?;
         let job = Job {
             setup,
@@ -335,10 +338,7 @@ pub(super) fn append_bytes(store: &Store, options: &RecordOptions) -> u32 {
 
 /// What a start says of the streams must fit where starts are written.
 fn check_start(setup: &RecordSetup, slot_bytes: u32) -> Result<(), RecordError> {
-    let (bytes, most) = (
-        start_bytes_max(setup),
-        (slot_bytes / 2).min(CONTROL_BYTES as u32),
-    );
+    let (bytes, most) = (start_bytes_max(setup), start_room_bytes(slot_bytes));
     if bytes <= most {
         return Ok(());
     }
@@ -350,12 +350,17 @@ fn check_start(setup: &RecordSetup, slot_bytes: u32) -> Result<(), RecordError> 
 }
 
 fn setup(
-    store: &Store,
+    store: &mut Store,
     streams: Vec<StreamSetup>,
     options: &RecordOptions,
     wall: WallClock,
-) -> RecordSetup {
-    RecordSetup {
+) -> Result<RecordSetup, RecordError> {
+    let earlier = if options.ring {
+        Earlier::of_store(store)?
+    } else {
+        Vec::new()
+    };
+    Ok(RecordSetup {
         store: store.id,
         members: MemberSetup::of_store(store),
         streams,
@@ -363,6 +368,7 @@ fn setup(
         recording_id: Uuid::new_v4(),
         first_sequence: store.first_sequence(),
         ring: options.ring,
+        earlier,
         durability: options.durability,
         window: Window {
             depth: options.depth,
@@ -372,7 +378,7 @@ fn setup(
         wall,
         start: store.clock().now(),
         tool: options.tool.clone(),
-    }
+    })
 }
 
 /// Why a recording ended, as its result and its end mark call it.

@@ -137,6 +137,7 @@ impl Image {
             ring: self.is_ring,
             streams: streams.collect(),
             previous_start: None,
+            earlier: Vec::new(),
         };
         self.put(
             member,

@@ -209,6 +209,7 @@ pub fn start() -> StartNote {
             slot_serial: 99_000,
             slot_offset_bytes: 0,
         }),
+        earlier: Vec::new(),
     }
 }
 

@@ -17,7 +17,7 @@ use sustain_disk::target::{Target, TargetKind};
 use sustain_record::format::{BLOCK_BYTES, Geometry, Superblock};
 use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::recorder::{
-    Board, MemberSetup, RecordFeed, RecordSetup, Standing, StreamSetup,
+    Board, Earlier, MemberSetup, RecordFeed, RecordSetup, Standing, StreamSetup,
 };
 use sustain_record::store::{Mode, Store};
 use sustain_session::{SimulatedDisk, Stop};
@@ -167,7 +167,7 @@ impl Bench {
         {
             renewed.expect("superblocks can be renewed");
         }
-        let setup = self.setup(&plan, &store, number);
+        let setup = self.setup(&plan, &mut store, number);
         let inlet = TimetableInlet::new(
             &plan,
             self.plan.seed ^ (number as u64 + 1) << 48,
@@ -199,7 +199,7 @@ impl Bench {
         fate
     }
 
-    fn setup(&mut self, plan: &RecordingPlan, store: &Store, number: usize) -> RecordSetup {
+    fn setup(&mut self, plan: &RecordingPlan, store: &mut Store, number: usize) -> RecordSetup {
         let mut members = MemberSetup::of_store(store);
         // As if every second one went through a page cache.
         for (index, member) in members.iter_mut().enumerate() {
@@ -207,6 +207,11 @@ impl Bench {
         }
         let shares_errors = members.iter().map(|member| member.shares_errors);
         self.history.borrow_mut().shares_errors = shares_errors.collect();
+        let earlier = if plan.ring {
+            Earlier::of_store(store).expect("the recordings can be listed")
+        } else {
+            Vec::new()
+        };
         RecordSetup {
             store: store.id,
             members,
@@ -231,6 +236,7 @@ impl Bench {
             ),
             first_sequence: store.first_sequence(),
             ring: plan.ring,
+            earlier,
             durability: plan.durability,
             window: plan.window,
             patience: plan.patience,

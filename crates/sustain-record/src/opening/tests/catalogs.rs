@@ -2,7 +2,7 @@
 
 use super::image::place;
 use super::*;
-use crate::format::{BLOCK_BYTES, Kind};
+use crate::format::{BLOCK_BYTES, EarlierNote, Kind, StreamNote};
 
 /// Two members with three recordings, each of several slots.
 fn three_recordings() -> Image {
@@ -316,4 +316,40 @@ fn a_recording_without_any_bytes_is_listed() {
     assert_eq!(recordings[0].streams[0].offered_bytes, 0);
     let first = chapters_of(&image.members[0])[0].first.clone();
     assert_eq!(first.kind, Kind::Start);
+}
+
+#[test]
+fn a_later_start_names_the_streams_of_a_recording_that_has_none_left() {
+    let mut image = Image::new(&[16 * MIB, 16 * MIB], SLOT);
+    image.begin(2);
+    let first_starts: Vec<u64> = image
+        .members
+        .iter()
+        .map(|member| member.offset_of(member.start.unwrap()))
+        .collect();
+    image.fill(3, 30_000);
+    image.end();
+    let own = recordings_of(&image).remove(0);
+    let stream = |stream: &StreamSummary| StreamNote {
+        name: stream.name.clone(),
+        framing: stream.framing.clone().unwrap(),
+        source: None,
+    };
+    image.earlier = vec![EarlierNote {
+        id: own.id,
+        number: own.number,
+        started_ns: own.started_ns.unwrap(),
+        ring: own.ring,
+        streams: own.streams.iter().map(stream).collect(),
+    }];
+    image.begin(1);
+    image.fill(2, 30_000);
+    for (member, start) in image.members.iter_mut().zip(first_starts) {
+        member.medium.lose(start);
+    }
+    let told = recordings_of(&image).remove(1);
+    assert_eq!((told.id, told.started_ns), (own.id, own.started_ns));
+    for (told, own) in told.streams.iter().zip(&own.streams) {
+        assert_eq!((&told.name, &told.framing), (&own.name, &own.framing));
+    }
 }

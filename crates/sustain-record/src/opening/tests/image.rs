@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use crate::format::{
-    BLOCK_BYTES, CONTROL_STREAM, Descriptor, EndNote, Geometry, Kind, PIECE_BYTES, Place, Position,
-    Seal, StartNote, StreamNote, StreamTotal, Superblock, append_bytes_for, crc32c,
+    BLOCK_BYTES, CONTROL_STREAM, Descriptor, EarlierNote, EndNote, Geometry, Kind, PIECE_BYTES,
+    Place, Position, Seal, StartNote, StreamNote, StreamTotal, Superblock, append_bytes_for,
+    crc32c,
 };
 
 /// Blocks by their number; those that were never written are zeros.
@@ -92,6 +93,8 @@ pub struct Image {
     pub recording_id: Uuid,
     pub positions: Vec<Position>,
     pub ring: bool,
+    /// What starts tell of earlier recordings.
+    pub earlier: Vec<EarlierNote>,
     pub time_ns: i64,
 }
 
@@ -137,6 +140,7 @@ impl Image {
             recording_id: Uuid::nil(),
             positions: Vec::new(),
             ring: false,
+            earlier: Vec::new(),
             time_ns: 1000,
         }
     }
@@ -176,6 +180,7 @@ impl Image {
             ring: self.ring,
             streams: (0..self.positions.len()).map(stream).collect(),
             previous_start: self.members[member].start.map(Into::into),
+            earlier: self.earlier.clone(),
         };
         self.append(member, Kind::Start, CONTROL_STREAM, &note.to_json());
     }

@@ -4,17 +4,17 @@ use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::{Operation, Request};
 use uuid::Uuid;
 
-use super::{Flight, RecordFeed, RecordSetup};
+use super::{CONTROL_BYTES, Flight, RecordFeed, RecordSetup};
 use crate::format::{
     CONTROL_STREAM, Descriptor, EndNote, Kind, PieceChecksums, Place, PlaceNote, StartNote,
-    StreamNote, StreamTotal, append_bytes_for, crc32c,
+    StreamNote, StreamTotal, append_bytes_for, crc32c, payload_room,
 };
-use crate::recorder::ending_name;
 use crate::recorder::filled::Filled;
 use crate::recorder::inlet::Inlet;
 use crate::recorder::ledger::Ledger;
 use crate::recorder::member::{Member, MemberState};
 use crate::recorder::write;
+use crate::recorder::{earlier, ending_name};
 
 impl<I: Inlet> RecordFeed<I> {
     /// The next write of this member that is not data.
@@ -51,12 +51,23 @@ impl<I: Inlet> RecordFeed<I> {
         if !self.members[queue].begin_slot_for_start() {
             return None;
         }
-        let note = start_note(&self.setup, self.members[queue].setup.previous_start);
+        let mut start = start_note(&self.setup, self.members[queue].setup.previous_start);
+        let room_bytes = payload_room(start_room_bytes(self.slot_bytes()) as usize);
+        earlier::tell_of(&self.setup.earlier, &self.members, &mut start, room_bytes);
+        let note = start.to_json();
         let request = self.mark_request(queue, Kind::Start, &note, now);
         if request.is_none() && !self.members[queue].has_room_for_start(note.len()) {
             self.members[queue].state = MemberState::Full;
         }
         request
+    }
+
+    fn slot_bytes(&self) -> u32 {
+        let geometries = self.members.iter().map(|member| &member.setup.geometry);
+        geometries
+            .map(|geometry| geometry.slot_bytes)
+            .min()
+            .unwrap_or(0)
     }
 
     fn is_flush_due(&self, queue: usize, now: Timestamp) -> bool {
@@ -254,16 +265,21 @@ impl<I: Inlet> RecordFeed<I> {
     }
 }
 
-/// The most that a start takes on a member with this set-up.
+/// What a start may take on a member with such slots.
+pub(in crate::recorder) fn start_room_bytes(slot_bytes: u32) -> u32 {
+    (slot_bytes / 2).min(CONTROL_BYTES as u32)
+}
+
+/// The most that a start takes on a member with this set-up, if it tells of no earlier recordings.
 pub(in crate::recorder) fn start_bytes_max(setup: &RecordSetup) -> u32 {
     let farthest = Place {
         slot_serial: u64::MAX,
         slot_offset_bytes: u32::MAX,
     };
-    append_bytes_for(start_note(setup, Some(farthest)).len() as u32, 0)
+    append_bytes_for(start_note(setup, Some(farthest)).to_json().len() as u32, 0)
 }
 
-fn start_note(setup: &RecordSetup, previous_start: Option<Place>) -> Vec<u8> {
+fn start_note(setup: &RecordSetup, previous_start: Option<Place>) -> StartNote {
     let streams = setup.streams.iter().map(|stream| StreamNote {
         name: stream.name.clone(),
         framing: stream.framing.clone(),
@@ -275,8 +291,8 @@ fn start_note(setup: &RecordSetup, previous_start: Option<Place>) -> Vec<u8> {
         ring: setup.ring,
         streams: streams.collect(),
         previous_start: previous_start.map(PlaceNote::from),
+        earlier: Vec::new(),
     }
-    .to_json()
 }
 
 /// Where a place lies on its member.

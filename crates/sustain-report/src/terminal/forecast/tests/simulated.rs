@@ -141,6 +141,7 @@ fn recorded(zones: u32, rate_bytes_per_s: Option<f64>) -> Vec<Standing> {
         recording_id: store.id,
         first_sequence: store.first_sequence(),
         ring: false,
+        earlier: Vec::new(),
         durability: Durability::default(),
         window: Window {
             depth: DEPTH,

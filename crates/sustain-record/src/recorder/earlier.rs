@@ -1,0 +1,160 @@
+//! What a recording in a ring tells of earlier ones. It goes on over their starts while data of theirs
+//! is still there, and without a start nothing knows the names of their streams.
+
+use crate::error::RecordError;
+use crate::format::{EarlierNote, StartNote, StreamNote};
+use crate::opening::{Recording, StreamSummary};
+use crate::recorder::member::Member;
+use crate::store::Store;
+
+/// Of a slot, starts give this part to earlier recordings at most.
+const SLOT_PARTS: usize = 8;
+
+/// One recording that is on the store already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Earlier {
+    note: EarlierNote,
+    /// The slot of its last append on each member; none where it has nothing.
+    last_slots: Vec<Option<u64>>,
+}
+
+impl Earlier {
+    /// All recordings of a store whose streams are known, oldest first.
+    ///
+    /// # Errors
+    /// [`RecordError::Engine`]. What cannot be read counts as not there.
+    pub fn of_store(store: &mut Store) -> Result<Vec<Earlier>, RecordError> {
+        let newest_first = match store.recordings() {
+            Ok(recordings) => recordings,
+            // Which of two recordings has a number cannot be told; they keep what they have.
+            Err(RecordError::RecordedApart { .. }) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        Ok(newest_first.iter().rev().filter_map(Earlier::of).collect())
+    }
+
+    /// None if nothing is known of it that could be told.
+    fn of(recording: &Recording) -> Option<Earlier> {
+        let streams: Option<Vec<StreamNote>> = recording.streams.iter().map(stream_note).collect();
+        let last_slots = recording.per_member.iter();
+        Some(Earlier {
+            note: EarlierNote {
+                id: recording.id,
+                number: recording.number,
+                started_ns: recording.started_ns?,
+                ring: recording.ring,
+                streams: streams?,
+            },
+            last_slots: last_slots
+                .map(|extent| extent.map(|extent| extent.last.slot_serial))
+                .collect(),
+        })
+    }
+
+    fn is_left(&self, members: &[Member]) -> bool {
+        let mut lasts = members.iter().zip(&self.last_slots);
+        lasts.any(|(member, last)| {
+            let slot_count = member.setup.geometry.slot_count;
+            last.is_some_and(|last| member.slots_begun() <= last.saturating_add(slot_count))
+        })
+    }
+}
+
+fn stream_note(stream: &StreamSummary) -> Option<StreamNote> {
+    Some(StreamNote {
+        name: stream.name.clone(),
+        framing: stream.framing.clone()?,
+        source: None,
+    })
+}
+
+/// Adds to a start what it has room for: the oldest recordings first, because their starts are
+/// written over first. Those of which nothing is left make room for the next ones.
+pub(super) fn tell_of(
+    earlier: &[Earlier],
+    members: &[Member],
+    start: &mut StartNote,
+    note_bytes_max: usize,
+) {
+    let slots = members
+        .iter()
+        .map(|member| member.setup.geometry.slot_bytes);
+    let share_bytes = slots.min().unwrap_or(0) as usize / SLOT_PARTS;
+    let own_bytes = start.to_json().len();
+    let note_bytes_max = note_bytes_max.min(own_bytes + share_bytes);
+    for one in earlier.iter().filter(|one| one.is_left(members)) {
+        start.earlier.push(one.note.clone());
+        if start.to_json().len() > note_bytes_max {
+            start.earlier.pop();
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::format::Geometry;
+    use crate::recorder::member::MemberSetup;
+
+    const SLOT_BYTES: u32 = 64 << 10;
+    const ROOM_BYTES: usize = 28 << 10;
+
+    fn member(next_slot_serial: u64) -> Member {
+        let setup = MemberSetup {
+            name: "sda".to_owned(),
+            uuid: Uuid::nil(),
+            geometry: Geometry::of_member(16 << 20, SLOT_BYTES).unwrap(),
+            next_slot_serial,
+            previous: None,
+            previous_start: None,
+            shares_errors: false,
+        };
+        Member::new(setup, 1, true, 0)
+    }
+
+    /// Recordings of one slot each, with the numbers of their slots.
+    fn recordings(numbers: std::ops::Range<u32>) -> Vec<Earlier> {
+        let recording = |number: u32| Earlier {
+            note: EarlierNote {
+                id: Uuid::from_u128(number.into()),
+                number,
+                started_ns: 0,
+                ring: false,
+                streams: Vec::new(),
+            },
+            last_slots: vec![Some(number.into())],
+        };
+        numbers.map(recording).collect()
+    }
+
+    fn told(next_slot_serial: u64) -> StartNote {
+        let mut start = StartNote {
+            started_ns: 0,
+            tool: String::new(),
+            ring: true,
+            streams: Vec::new(),
+            previous_start: None,
+            earlier: Vec::new(),
+        };
+        let members = [member(next_slot_serial)];
+        tell_of(&recordings(0..200), &members, &mut start, ROOM_BYTES);
+        start
+    }
+
+    #[test]
+    fn a_start_tells_of_the_oldest_recordings_that_are_left_and_of_no_more_than_fit() {
+        let slot_count = member(0).setup.geometry.slot_count;
+        let first = told(200);
+        let count = first.earlier.len();
+        assert!((10..200).contains(&count), "{count}");
+        assert!(first.to_json().len() <= SLOT_BYTES as usize / SLOT_PARTS + 100);
+        assert_eq!(first.earlier[0].number, 0);
+        // The slot of recording 2 was the last one to be begun again.
+        let later = told(slot_count + 3);
+        assert_eq!(later.earlier[0].number, 3);
+        assert!(told(slot_count + 200).earlier.is_empty());
+    }
+}

@@ -299,7 +299,7 @@ fn other_cables_are_promised_no_more_than_the_next_limit_lets_through() {
     text += "[limit.bus]\nrate = \"200MB/s\"\n[limit.host]\nrate = \"450MB/s\"\n";
     assert_eq!(
         check_advice(&text),
-        1,
-        "two disks elsewhere bring 50 MB/s, not 200"
+        2,
+        "in each direction two disks elsewhere bring 50 MB/s, not 200"
     );
 }

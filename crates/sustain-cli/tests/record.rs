@@ -31,6 +31,8 @@ mod kill;
 mod members;
 #[path = "record/misuse.rs"]
 mod misuse;
+#[path = "record/outputs.rs"]
+mod outputs;
 #[path = "record/refused.rs"]
 mod refused;
 #[path = "record/running.rs"]

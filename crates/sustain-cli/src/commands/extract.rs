@@ -93,10 +93,13 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
         other => other?,
     };
     let document = document(&store, &selection, &given);
-    if let Some(path) = &flags.json {
-        output::write(path, &sustain::report::json::write_document(&document)?)?;
-    }
+    let json = || sustain::report::json::write_document(&document);
+    let saved = flags
+        .json
+        .as_deref()
+        .map_or(Ok(()), |path| output::save(path, &json()?));
     say_outcome(&destination, &selection, &given, flags.holes);
+    saved?;
     Ok(exit(&given, &stop, flags.holes))
 }
 

@@ -294,7 +294,10 @@ fn check_existing(path: &Path, document: Document) -> Result<(), String> {
 
 /// Writes a result, and where that fails, to a file among the temporary ones: what hours have brought
 /// is not lost for want of space.
-fn save(path: &Path, text: &str) -> anyhow::Result<()> {
+///
+/// # Errors
+/// What could not be written, and where it lies instead.
+pub(crate) fn save(path: &Path, text: &str) -> anyhow::Result<()> {
     let Err(error) = write(path, text) else {
         return Ok(());
     };

@@ -2,7 +2,7 @@
 //! for.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use sustain::host::Roots;
@@ -43,15 +43,23 @@ pub(crate) fn run(flags: &RecordFlags) -> anyhow::Result<Exit> {
         RecordEvent::Preparing(done, all) => view.preparing(done, all),
         RecordEvent::Standing(standing) => {
             view.update(&standing);
-            status.write(&standing);
+            if let Some(failure) = status.write(&standing) {
+                view.note(&failure);
+            }
         }
     });
     view.finish();
-    let Some(result) = result? else {
+    let Some(mut result) = result? else {
         return Ok(Exit::Done);
     };
+    let has_status_failed = status.failure.is_some();
+    result.notes.extend(status.failure);
     present(flags, &result)?;
-    Ok(exit(&result))
+    Ok(if has_status_failed {
+        Exit::Failed
+    } else {
+        exit(&result)
+    })
 }
 
 /// What a profile says of the members, if one is given.
@@ -214,8 +222,11 @@ fn sources(flags: &RecordFlags) -> Result<Vec<SourcePlan>, UsageError> {
 /// The machine-readable account while it runs.
 struct Status {
     writer: Option<Box<dyn Write>>,
+    name: String,
     written_at_s: f64,
     flushes: u64,
+    /// Why there is no account any more.
+    failure: Option<String>,
 }
 
 impl Status {
@@ -227,23 +238,36 @@ impl Status {
         };
         Ok(Status {
             writer,
+            name: path.map_or_else(String::new, |path| path.display().to_string()),
             written_at_s: f64::NEG_INFINITY,
             flushes: 0,
+            failure: None,
         })
     }
 
-    fn write(&mut self, standing: &Standing) {
+    /// Writes a line if one is due. If that fails, the recording matters more: no more lines come, so
+    /// that half a line stays the last one, and why is told once.
+    fn write(&mut self, standing: &Standing) -> Option<String> {
         let is_due = standing.time_s >= self.written_at_s + STATUS_EVERY_S;
         if !is_due && standing.flushes == self.flushes && !standing.is_over {
-            return;
+            return None;
         }
         self.written_at_s = standing.time_s;
         self.flushes = standing.flushes;
-        if let Some(writer) = &mut self.writer {
-            // One write per line, so that a reader never sees half of one. If it fails, the
-            // recording matters more.
-            let _ = json::status_line(standing).map(|line| writer.write_all(line.as_bytes()));
+        let writer = self.writer.as_mut()?;
+        let line = json::status_line(standing).ok()?;
+        // One write per line, so that a reader never sees half of one.
+        let error = writer.write_all(line.as_bytes()).err()?;
+        self.writer = None;
+        // Whoever read it has had enough, and knows it.
+        if error.kind() != ErrorKind::BrokenPipe {
+            self.failure = Some(format!(
+                "the status in {} cannot be written: {error}; it ends there, and the recording goes \
+                 on without it",
+                self.name
+            ));
         }
+        self.failure.clone()
     }
 }
 

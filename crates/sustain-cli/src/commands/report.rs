@@ -46,7 +46,7 @@ pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
         .collect();
     match &flags.output {
         Some(output) => {
-            output::write(output, &runs.page(&labels)?)?;
+            output::save(output, &runs.page(&labels)?)?;
             say(&format!("report: {}", output.display()));
         }
         None => output::write(Path::new("-"), &runs.words(&labels))?,

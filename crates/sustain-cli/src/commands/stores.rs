@@ -8,7 +8,7 @@ use sustain::host::Roots;
 use sustain::record::store::{FILE_NAME, Mode, Store};
 use sustain::report::json;
 
-use super::output::{self, Document};
+use super::output::{self, Document, Outputs};
 use super::say;
 use crate::request::UsageError;
 
@@ -61,13 +61,10 @@ pub(crate) fn present(
     document: &impl Serialize,
     text: &str,
 ) -> anyhow::Result<()> {
-    // The file first: a closed pipe must not cost the result of hours.
-    if let Some(path) = json {
-        output::write(path, &json::write_document(document)?)?;
-    }
-    if json.is_some_and(output::is_standard_output) {
-        say(text.trim_end());
-        return Ok(());
-    }
-    output::write(Path::new("-"), text)
+    let outputs = Outputs { json, report: None };
+    outputs.deliver(
+        text,
+        || json::write_document(document),
+        || Ok(String::new()),
+    )
 }

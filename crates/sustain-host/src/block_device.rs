@@ -105,6 +105,10 @@ pub struct BlockDevice {
     #[serde(skip)]
     #[schemars(skip)]
     start_bytes: u64,
+    /// Where its first physical block begins, as far as the kernel knows.
+    #[serde(skip)]
+    #[schemars(skip)]
+    alignment_offset_bytes: Option<u64>,
 }
 
 impl BlockDevice {
@@ -183,6 +187,7 @@ impl BlockDevice {
             whole_disk,
             partitions,
             start_bytes: start_bytes(&directory),
+            alignment_offset_bytes: number(&directory.join("alignment_offset")),
             directory,
         })
     }
@@ -213,6 +218,11 @@ impl BlockDevice {
     /// Where sysfs keeps the disk of which it is a partition.
     pub(crate) fn disk_directory(&self) -> Option<&Path> {
         self.directory.parent().filter(|_| self.is_partition())
+    }
+
+    /// Where its first physical block begins, as far as the kernel knows.
+    pub(crate) fn alignment_offset_bytes(&self) -> Option<u64> {
+        self.alignment_offset_bytes
     }
 
     /// Its bytes, counted from the start of its disk.

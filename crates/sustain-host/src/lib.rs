@@ -16,6 +16,7 @@ mod kernel_counters;
 mod kernel_log;
 mod mapper;
 mod mounts;
+mod neighbours;
 mod nvme_generic;
 mod processor_cache;
 mod refusal;

@@ -13,7 +13,9 @@ use sustain_disk::clock::{Clock, Timestamp, process_cpu_ns};
 use sustain_disk::error::Errno;
 use sustain_disk::target::{Direction, Target};
 use sustain_host::Roots;
-use sustain_session::{Alongside, Stop, check_memory, counted_once, devices_under};
+use sustain_session::{
+    Alongside, Stop, check_memory, counted_once, devices_under, neighbour_cautions,
+};
 
 use crate::error::RecordError;
 use crate::recorder::{
@@ -114,6 +116,7 @@ pub fn record(
     notes
         .iter()
         .for_each(|note| observer(RecordEvent::Note(note.clone())));
+    caution(&store, is_new, roots, &mut notes, observer);
     check_memory(
         plan.options.buffer_bytes,
         "the buffer needs",
@@ -189,6 +192,28 @@ fn notes_before(plan: &RecordPlan, store: &Store, is_new: bool, has_room: bool) 
         notes.push(conclude::FULL.to_owned());
     }
     notes
+}
+
+/// The members and where they lie.
+fn places(store: &Store) -> impl Iterator<Item = (&Target, Option<&Path>)> {
+    let members = store.members.iter();
+    members.map(|member| (&member.target, Some(Path::new(&member.name))))
+}
+
+/// Adds what a power cut may do beside a write, and tells it unless making the store has told it.
+fn caution(
+    store: &Store,
+    is_told: bool,
+    roots: &Roots,
+    notes: &mut Vec<String>,
+    observer: &mut RecordObserver<'_>,
+) {
+    for caution in neighbour_cautions(places(store), roots) {
+        if !is_told {
+            observer(RecordEvent::Note(caution.clone()));
+        }
+        notes.push(caution);
+    }
 }
 
 /// Says what would be done.

@@ -6,6 +6,8 @@ use std::path::Path;
 use sustain_disk::target::{Target, TargetKind};
 use sustain_host::{BlockDevice, FileSystem, Roots, disks_under_device};
 
+use crate::guard::folder_of;
+
 /// The block devices under all of `targets`, each once. With each target comes where it lies in the
 /// file system, if it does. Best effort: what cannot be known is left out.
 pub fn devices_under<'a>(
@@ -50,6 +52,41 @@ fn own_device(target: &Target, roots: &Roots) -> Option<BlockDevice> {
         }
         _ => None,
     }
+}
+
+/// What a power cut in the middle of a write may do beside it, of each device that `targets` are or
+/// whose file system they are on, each once. Best effort, as [`devices_under`].
+pub fn neighbour_cautions<'a>(
+    targets: impl IntoIterator<Item = (&'a Target, Option<&'a Path>)>,
+    roots: &Roots,
+) -> Vec<String> {
+    let mut cautions = Vec::new();
+    for (target, path) in targets {
+        let devices = match own_device(target, roots) {
+            Some(device) => vec![device],
+            None => devices_of_file(target, path, roots),
+        };
+        let found = devices.iter().filter_map(BlockDevice::neighbour_caution);
+        for caution in found {
+            if !cautions.contains(&caution) {
+                cautions.push(caution);
+            }
+        }
+    }
+    cautions
+}
+
+/// The devices directly under the file system that a file is on.
+fn devices_of_file(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec<BlockDevice> {
+    let (TargetKind::File | TargetKind::ScratchFile, Some(path)) = (target.kind, path) else {
+        return Vec::new();
+    };
+    // A file that is still to be made lies in its directory.
+    let file_system =
+        FileSystem::of(roots, path).or_else(|_| FileSystem::of(roots, folder_of(path)));
+    let names = file_system.map_or_else(|_| Vec::new(), |found| found.devices);
+    let devices = names.iter().map(|name| BlockDevice::from_name(roots, name));
+    devices.filter_map(Result::ok).collect()
 }
 
 /// What two or more targets certainly have in common.
@@ -191,6 +228,25 @@ mod tests {
         };
         assert_eq!(shared_disks(targets, &roots), [shared]);
         assert!(shared_disks(targets[..2].iter().copied(), &roots).is_empty());
+    }
+
+    #[test]
+    fn what_may_be_harmed_beside_a_write_is_told_of_partitions_and_of_files_on_them() {
+        let (directory, roots) = machine();
+        let disk = roots.sys.join("devices/sdz");
+        std::fs::create_dir_all(disk.join("queue")).unwrap();
+        std::fs::write(disk.join("queue/physical_block_size"), "4096\n").unwrap();
+        std::fs::write(disk.join("sdz1/start"), "63\n").unwrap();
+        let file = on_device((300, 1), TargetKind::File);
+        let [whole, partition] =
+            [0, 1].map(|minor| on_device((300, minor), TargetKind::BlockDevice));
+        let new = directory.path().join("new");
+        for place in [(&partition, None), (&file, Some(new.as_path()))] {
+            let cautions = neighbour_cautions([place, place, (&whole, None)], &roots);
+            assert_eq!(cautions.len(), 1, "{cautions:?}");
+            assert!(cautions[0].starts_with("sdz1 begins off"), "{cautions:?}");
+        }
+        assert!(neighbour_cautions([(&whole, None)], &roots).is_empty());
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod writers;
 
 pub use alongside::{Alongside, Idle, KernelMessage, System};
 pub use counted_once::{CountedTarget, counted_once};
-pub use devices::{SharedDisk, devices_under, shared_disks};
+pub use devices::{SharedDisk, devices_under, neighbour_cautions, shared_disks};
 pub use error::SessionError;
 pub use guard::{Permission, check_destroy, check_distinct, folder_of, inspect};
 pub use machines::{Machines, SimulatedDisk};

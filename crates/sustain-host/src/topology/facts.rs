@@ -65,6 +65,9 @@ pub struct DeviceFacts {
     pub may_be_written: Option<bool>,
     /// Every reason against that.
     pub why_not: Vec<WhyNot>,
+    /// What a power cut in the middle of a write may do to bytes beside it, and what to do about it;
+    /// null where nothing is to be feared of the physical blocks that the device states.
+    pub caution: Option<String>,
 }
 
 /// A disk, and its way up to the memory.
@@ -227,6 +230,7 @@ impl Topology {
             swap: in_use.is_some_and(|in_use| in_use.is_swap_device(number)),
             may_be_written: refusals.as_ref().map(Vec::is_empty),
             why_not: refusals.iter().flatten().map(why_not).collect(),
+            caution: device.neighbour_caution(),
             device,
         }
     }

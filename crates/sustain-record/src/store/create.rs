@@ -13,7 +13,7 @@ use sustain_disk::units::Size;
 use sustain_host::Roots;
 use sustain_session::{
     CreatedFiles, Permission, SimulatedDisk, Stop, check_destroy, folder_of, is_new,
-    open_under_guard, rehearse_under_guard,
+    neighbour_cautions, open_under_guard, rehearse_under_guard,
 };
 use uuid::Uuid;
 
@@ -112,6 +112,9 @@ pub fn create(
     }
     let geometries = divide(plan, &sites, &mut notes)?;
     note_shared_file_systems(&sites, &mut notes);
+    let places = sites.iter();
+    let places = places.map(|site| (&site.target, Some(site.path.as_path())));
+    notes.extend(neighbour_cautions(places, roots));
     notes
         .into_iter()
         .for_each(|note| observer(CreateEvent::Note(note)));

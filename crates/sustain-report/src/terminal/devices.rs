@@ -106,7 +106,9 @@ fn layers_on(document: &DevicesDocument, device: &str, drawn: &mut BTreeSet<Stri
             nodes.push(Node::new(name, &[line]));
             continue;
         }
-        let mut node = Node::new(name, &[layer_line(layer)]);
+        let mut lines = vec![layer_line(layer)];
+        lines.extend(layer.caution.clone());
+        let mut node = Node::new(name, &lines);
         node.children = layers_on(document, name, drawn);
         nodes.push(node);
     }
@@ -170,6 +172,7 @@ fn disk_lines(disk: &DiskFacts) -> Vec<String> {
         lines.push(habits.join(", "));
     }
     lines.push(verdict(&disk.facts));
+    lines.extend(disk.facts.caution.clone());
     lines
 }
 

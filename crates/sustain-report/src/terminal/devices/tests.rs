@@ -201,3 +201,29 @@ fn what_could_not_be_read_is_said() {
          not to be written: what is in use cannot be told
     ");
 }
+
+#[test]
+fn what_a_power_cut_may_harm_is_said_under_the_disk_and_the_partition() {
+    let mut whole = facts("disk", &device("sdz", 1 << 30, &json!({})), &[], &[]);
+    whole["caution"] = "sdz has large blocks".into();
+    let mut part = facts(
+        "partition",
+        &device("sdz1", 1 << 29, &json!({})),
+        &["sdz"],
+        &[],
+    );
+    part["caution"] = "sdz1 begins off them".into();
+    let text = devices_text(&document(&[disk(&whole, &[])], &[part], &[]), 80);
+    let lines: Vec<&str> = text.lines().collect();
+    let line_of = |words: &str| lines.iter().position(|line| line.contains(words)).unwrap();
+    assert_eq!(
+        line_of("sdz has large blocks"),
+        line_of("may be written") + 1,
+        "{text}"
+    );
+    assert_eq!(
+        line_of("sdz1 begins off them"),
+        line_of("sdz1: ") + 1,
+        "{text}"
+    );
+}

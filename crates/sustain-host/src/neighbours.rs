@@ -1,0 +1,149 @@
+//! Media on which a write may harm what lies beside it: where a physical block is larger than what is
+//! written at a time, or begins elsewhere, the disk reads, changes and writes it as a whole. A power cut
+//! in the middle of that may lose bytes that nobody was writing.
+
+use crate::block_device::BlockDevice;
+
+/// What is written at a time, at multiples of it: the block of a store, and of most file systems.
+const WRITTEN_BYTES: u64 = 4096;
+
+impl BlockDevice {
+    /// How many bytes before a write, at most, a power cut in the middle of it may harm, going by the
+    /// physical blocks that the device states; 0 where none can be.
+    #[must_use]
+    pub fn harmed_before_write_bytes(&self) -> u64 {
+        let block_bytes = self.physical_block_size_bytes.unwrap_or(0);
+        if !block_bytes.is_power_of_two() {
+            return 0;
+        }
+        let unit_bytes = block_bytes.min(WRITTEN_BYTES);
+        // Writes begin at multiples of the unit, blocks so far behind these.
+        let off_bytes = self.block_offset_bytes(block_bytes) % unit_bytes;
+        let beyond_bytes = if off_bytes == 0 {
+            unit_bytes
+        } else {
+            off_bytes
+        };
+        block_bytes - beyond_bytes
+    }
+
+    /// What that means and what to do about it, in one sentence; `None` where nothing can be harmed.
+    #[must_use]
+    pub fn neighbour_caution(&self) -> Option<String> {
+        let harmed_bytes = self.harmed_before_write_bytes();
+        let block_bytes = self.physical_block_size_bytes?;
+        if harmed_bytes == 0 {
+            return None;
+        }
+        let name = self.name();
+        let is_off = !self
+            .block_offset_bytes(block_bytes)
+            .is_multiple_of(block_bytes.min(WRITTEN_BYTES));
+        let (why, instead) = match (is_off, self.is_partition()) {
+            (false, _) => (
+                format!(
+                    "has physical blocks of {block_bytes} bytes, more than are written at once"
+                ),
+                "use a device with power-loss protection, or with physical blocks of 4096 bytes",
+            ),
+            (true, true) => (
+                format!("begins off the physical blocks of its disk ({block_bytes} bytes)"),
+                "let the partition begin at a multiple of 1 MiB, or use a device with power-loss \
+                 protection",
+            ),
+            (true, false) => (
+                format!(
+                    "has physical blocks of {block_bytes} bytes that begin elsewhere than its \
+                         blocks do"
+                ),
+                "use a partition that its tools call aligned, or a device with power-loss protection",
+            ),
+        };
+        Some(format!(
+            "{name} {why}: a power cut in the middle of a later write may damage up to \
+             {harmed_bytes} bytes before it that were already acknowledged; {instead}"
+        ))
+    }
+
+    /// Where the first physical block begins that does not begin before the device.
+    fn block_offset_bytes(&self, block_bytes: u64) -> u64 {
+        // What the kernel states of an array goes by its chunks, too, which are whole blocks.
+        match self.alignment_offset_bytes() {
+            Some(offset_bytes) => offset_bytes % block_bytes,
+            None => (block_bytes - self.range().start % block_bytes) % block_bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake_host::FakeHost;
+
+    /// A disk with physical blocks of this size, and a partition from this sector on.
+    fn disk_and_partition(block: &str, start: &str) -> [BlockDevice; 2] {
+        let host = FakeHost::new();
+        let disk = host.disk("sdzz", 300, 0, 1 << 20);
+        host.partition("sdzz", "sdzz1", 300, 1, 2048);
+        host.write_under(&disk, "queue/physical_block_size", block);
+        host.write_under(&disk, "sdzz1/start", start);
+        ["sdzz", "sdzz1"].map(|name| BlockDevice::from_name(host.roots(), name).unwrap())
+    }
+
+    #[test]
+    fn a_write_harms_nothing_where_it_is_of_whole_physical_blocks() {
+        for (block, start) in [("512", "63"), ("4096", "2048"), ("4096", "8"), ("", "63")] {
+            for device in disk_and_partition(block, start) {
+                assert_eq!(device.harmed_before_write_bytes(), 0, "{block} {start}");
+                assert_eq!(device.neighbour_caution(), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_partition_that_begins_off_the_physical_blocks_is_told_of_and_its_disk_is_not() {
+        let [disk, partition] = disk_and_partition("4096", "63");
+        assert_eq!(disk.neighbour_caution(), None);
+        // Sector 63 is the last one of a block, so a write begins behind seven others.
+        assert_eq!(partition.harmed_before_write_bytes(), 7 * 512);
+        let caution = partition.neighbour_caution().unwrap();
+        assert!(caution.contains("up to 3584 bytes before it"), "{caution}");
+        assert!(caution.contains("multiple of 1 MiB"), "{caution}");
+    }
+
+    #[test]
+    fn larger_blocks_harm_what_lies_before_a_write_wherever_they_begin() {
+        for (start, harmed_bytes) in [("2048", 12288), ("8", 12288), ("1", 12800)] {
+            let [_, partition] = disk_and_partition("16384", start);
+            assert_eq!(
+                partition.harmed_before_write_bytes(),
+                harmed_bytes,
+                "{start}"
+            );
+        }
+        let [disk, _] = disk_and_partition("16384", "2048");
+        let caution = disk.neighbour_caution().unwrap();
+        assert!(
+            caution.contains("physical blocks of 16384 bytes"),
+            "{caution}"
+        );
+    }
+
+    #[test]
+    fn what_the_kernel_states_of_the_alignment_counts() {
+        let host = FakeHost::new();
+        let disk = host.disk("sdzz", 300, 0, 1 << 20);
+        host.partition("sdzz", "sdzz1", 300, 1, 2048);
+        host.write_under(&disk, "queue/physical_block_size", "4096");
+        // A disk whose block 7 begins a physical one, for partitions at sector 63.
+        host.write_under(&disk, "alignment_offset", "3584");
+        host.write_under(&disk, "sdzz1/start", "63");
+        host.write_under(&disk, "sdzz1/alignment_offset", "0");
+        let harmed_bytes = |name| {
+            let device = BlockDevice::from_name(host.roots(), name).unwrap();
+            device.harmed_before_write_bytes()
+        };
+        assert_eq!(harmed_bytes("sdzz"), 512);
+        assert_eq!(harmed_bytes("sdzz1"), 0);
+    }
+}

@@ -113,6 +113,8 @@ pub struct Plan {
     pub effect: Option<EffectPlan>,
     /// What may be destroyed, as typed.
     pub destroy: Vec<String>,
+    /// Whether targets that do not exist are made as files.
+    pub new_file: bool,
     /// Say what would be done, and do nothing.
     pub dry_run: bool,
     /// Seed of data and simulated machines.
@@ -168,6 +170,7 @@ impl Plan {
             confirm: true,
             effect: None,
             destroy: Vec::new(),
+            new_file: false,
             dry_run: false,
             seed: 0,
             arguments: Vec::new(),

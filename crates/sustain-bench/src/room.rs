@@ -45,8 +45,12 @@ pub(crate) fn fit(target: &mut OpenTarget, plan: &Plan) -> Result<(), MeasureErr
         }
     }
     if target.size_bytes < record {
+        let longer = match target.target.kind {
+            TargetKind::File if plan.size_bytes.is_none() => ", or --size to make it longer",
+            _ => "",
+        };
         let why = format!(
-            "it has room for {}, less than one record of {}: use a smaller --record-size",
+            "it has room for {}, less than one record of {}: use a smaller --record-size{longer}",
             Size(target.size_bytes),
             Size(record)
         );

@@ -1,5 +1,6 @@
 //! Opens the targets of a run under the guard, and settles which part of each is used.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,11 +11,13 @@ use sustain_disk::layout::Layout;
 use sustain_disk::target::{
     DataPath, Direction, OpenRequest, Passthrough, Target, TargetKind, open_null,
 };
+use sustain_disk::units::Size;
 use sustain_host::Roots;
 use sustain_session::{
-    CreatedFiles, Growing, Machines, Permission, SessionError, TargetName, block_device_of_generic,
-    check_destroy, check_distinct, fit_free_space, has_all_blocks, is_new, open_passthrough,
-    open_under_guard, rehearse_under_guard,
+    CreatedFiles, Fitted, Growing, Machines, Permission, SessionError, TargetName,
+    block_device_of_generic, check_destroy, check_distinct, fit_free_space, folder_of,
+    has_all_blocks, is_new, open_passthrough, open_under_guard, refuse_missing_device,
+    rehearse_under_guard,
 };
 
 use crate::error::MeasureError;
@@ -66,6 +69,60 @@ fn guarded_as(name: TargetName, roots: &Roots) -> TargetName {
         }
         other => other,
     }
+}
+
+/// A name that was mistyped must not become a file of many gigabytes.
+fn refuse_missing(name: &str, path: &Path) -> Result<(), Error> {
+    refuse_missing_device(name, path)?;
+    let found = path.metadata();
+    if !found.is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        return Ok(());
+    }
+    let names_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let why = if path.is_symlink() {
+        "it is a link that leads nowhere; use another name".to_owned()
+    } else if names_directory || !folder_of(path).is_dir() {
+        "its directory does not exist; create it first".to_owned()
+    } else {
+        format!("there is no {}; --new-file makes it", path.display())
+    };
+    Err(Error::target(name, why))
+}
+
+/// That an existing file is made longer, if it is.
+fn lengthened(target: &Target, wanted_bytes: u64) -> Option<String> {
+    let has_bytes = target.capacity_bytes?;
+    (wanted_bytes > has_bytes).then(|| {
+        format!(
+            "{} is made longer, from {} to {}, and stays so",
+            target.name,
+            Size(has_bytes),
+            Size(wanted_bytes)
+        )
+    })
+}
+
+/// What is asked for is used or refused, never less of it.
+fn check_asked(
+    target: &Target,
+    asked_bytes: Option<u64>,
+    fitted: &Fitted,
+    record_bytes: u64,
+) -> Result<(), Error> {
+    let Some(asked_bytes) = asked_bytes else {
+        return Ok(());
+    };
+    if fitted.size_bytes >= asked_bytes - asked_bytes % record_bytes {
+        return Ok(());
+    }
+    let why = format!(
+        "--size asks for {}, and there is room for {} ({} free): use a smaller --size, or free some \
+         space",
+        Size(asked_bytes),
+        Size(fitted.size_bytes),
+        Size(fitted.free_bytes)
+    );
+    Err(Error::target(&target.name, why))
 }
 
 impl Session {
@@ -189,10 +246,13 @@ impl Session {
         roots: &Roots,
     ) -> Result<(), MeasureError> {
         let writing = self.direction == Direction::Write;
+        if writing && !plan.new_file {
+            refuse_missing(name, path)?;
+        }
         let request = OpenRequest {
             direction: self.direction,
             path: plan.path,
-            create: writing,
+            create: writing && plan.new_file,
         };
         let permission = Permission::Destroy {
             names: &plan.destroy,
@@ -259,7 +319,8 @@ impl Session {
         Ok(())
     }
 
-    /// Settles the size of files that are to be made, within the free space.
+    /// Settles the size of files that are written, within the free space: of one that exists no more
+    /// than it has, unless more is asked for.
     fn share_free_space(&mut self, plan: &Plan) -> Result<(), MeasureError> {
         // Of a file that is only written so far, no more is made.
         let wanted = plan.bytes.map_or(SIZE_BYTES_DEFAULT, |bytes| {
@@ -268,7 +329,6 @@ impl Session {
                 .next_multiple_of(plan.record_bytes)
                 .min(SIZE_BYTES_DEFAULT)
         });
-        let wanted_bytes = plan.size_bytes.unwrap_or(wanted);
         let reading = self.direction == Direction::Read;
         let (mut members, mut files) = (Vec::new(), Vec::new());
         for (index, target) in self.targets.iter().enumerate() {
@@ -278,6 +338,10 @@ impl Session {
                 _ => false,
             };
             if let Some(path) = target.path.as_deref().filter(|_| grows) {
+                let has_bytes = target.target.capacity_bytes;
+                let default_bytes = wanted.min(has_bytes.unwrap_or(u64::MAX));
+                let wanted_bytes = plan.size_bytes.unwrap_or(default_bytes);
+                self.notes.extend(lengthened(&target.target, wanted_bytes));
                 members.push(index);
                 files.push(Growing {
                     target: &target.target,
@@ -291,7 +355,8 @@ impl Session {
         for (index, fitted) in members.into_iter().zip(fitted) {
             let target = &mut self.targets[index];
             match (fitted, plan.size_bytes) {
-                (Some(fitted), _) => {
+                (Some(fitted), asked) => {
+                    check_asked(&target.target, asked, &fitted, plan.record_bytes)?;
                     target.size_bytes = fitted.size_bytes;
                     self.notes.push(fitted.note);
                 }

@@ -112,6 +112,7 @@ pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
         confirm: !flags.no_confirm,
         effect: flags.effect.plan(&flags.targets)?,
         destroy: flags.safety.destroy.clone(),
+        new_file: flags.safety.new_file,
         seed: flags.seed,
         arguments: arguments(),
         ..default

@@ -112,7 +112,7 @@ fn files_wrap_and_are_read_from_end_to_end() {
     let wrapping = place.command(&wrapping).spawn().unwrap();
     let buffered = vec![".", "--path", "buffered"];
     let scratch_read = vec![".", "--read"];
-    let new_file = vec!["new-file"];
+    let new_file = vec!["new-file", "--new-file"];
     let runs = run_together(&place, &[buffered, scratch_read, new_file]);
 
     let result = json_of(&ran(wrapping.wait_with_output().unwrap()).expect(0).stdout);
@@ -159,7 +159,7 @@ fn files_wrap_and_are_read_from_end_to_end() {
 fn written_data_differs_everywhere_and_zeros_are_zeros() {
     let place = Place::new();
     place.write("zeros", "");
-    let fresh = vec!["fresh"];
+    let fresh = vec!["fresh", "--new-file"];
     let zeros = vec![
         "zeros",
         "--write",

@@ -232,6 +232,9 @@ fn a_rehearsal_says_what_would_be_done_and_does_nothing() {
         .expect(0)
         .says("would write . (");
     rehearse(&["new-file", "--size", "4MiB"])
+        .expect(2)
+        .says("there is no new-file; --new-file makes it");
+    rehearse(&["new-file", "--new-file", "--size", "4MiB"])
         .expect(0)
         .says("would write new-file");
     rehearse(&["sim:machine.toml"])

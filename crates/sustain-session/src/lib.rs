@@ -24,7 +24,9 @@ pub use error::SessionError;
 pub use guard::{Permission, check_destroy, check_distinct, folder_of, inspect};
 pub use machines::{Machines, SimulatedDisk};
 pub use name::{TargetName, shell_argument};
-pub use open::{CreatedFiles, is_new, open_under_guard, rehearse_under_guard};
+pub use open::{
+    CreatedFiles, is_new, open_under_guard, refuse_missing_device, rehearse_under_guard,
+};
 pub use others::{Others, others_bytes_per_s, others_deeds, others_words};
 pub use passthrough::{block_device_of_generic, open_passthrough};
 pub use room::{Fitted, Growing, check_memory, fit_free_space, has_all_blocks};

@@ -73,7 +73,10 @@ pub fn rehearse_under_guard(
 
 /// A device that is not there must not become a file of that name: it would lie in memory, and in the
 /// device's way when that comes.
-fn refuse_missing_device(name: &str, path: &Path) -> Result<(), Error> {
+///
+/// # Errors
+/// [`Error::Target`], with where the devices are listed.
+pub fn refuse_missing_device(name: &str, path: &Path) -> Result<(), Error> {
     let is_missing = path.symlink_metadata().is_err();
     let folder = folder_of(path).canonicalize().unwrap_or_default();
     let is_for_devices = folder.starts_with("/dev") && !folder.starts_with("/dev/shm");

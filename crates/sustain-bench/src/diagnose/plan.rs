@@ -34,6 +34,8 @@ pub struct DiagnosePlan {
     pub prewrite: bool,
     /// What may be destroyed, as typed.
     pub destroy: Vec<String>,
+    /// Whether targets that do not exist are made as files.
+    pub new_file: bool,
     /// Seed of data and simulated machines.
     pub seed: u64,
     /// The arguments as typed.
@@ -55,6 +57,7 @@ impl DiagnosePlan {
             size_bytes: None,
             prewrite: true,
             destroy: Vec::new(),
+            new_file: false,
             seed: 0,
             arguments: Vec::new(),
         }
@@ -103,6 +106,7 @@ impl DiagnosePlan {
             prewrite: self.prewrite,
             confirm: false,
             destroy: self.destroy.clone(),
+            new_file: self.new_file,
             seed: self.seed,
             arguments: self.arguments.clone(),
             ..Plan::new(self.targets.clone())

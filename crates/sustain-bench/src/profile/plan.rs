@@ -42,6 +42,8 @@ pub struct ProfilePlan {
     pub prewrite: bool,
     /// What may be destroyed, as typed.
     pub destroy: Vec<String>,
+    /// Whether targets that do not exist are made as files.
+    pub new_file: bool,
     /// Seed of data and simulated machines.
     pub seed: u64,
     /// The arguments as typed.
@@ -62,6 +64,7 @@ impl ProfilePlan {
             size_bytes: None,
             prewrite: true,
             destroy: Vec::new(),
+            new_file: false,
             seed: 0,
             arguments: Vec::new(),
         }
@@ -127,6 +130,7 @@ impl ProfilePlan {
             prewrite: self.prewrite,
             confirm: false,
             destroy: self.destroy.clone(),
+            new_file: self.new_file,
             seed: self.seed,
             arguments: self.arguments.clone(),
             ..Plan::new(self.targets.clone())

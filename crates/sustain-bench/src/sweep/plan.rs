@@ -65,6 +65,8 @@ pub struct SweepPlan {
     pub prewrite: bool,
     /// What may be destroyed, as typed.
     pub destroy: Vec<String>,
+    /// Whether targets that do not exist are made as files.
+    pub new_file: bool,
     /// Seed of data, of simulated machines, and of the order of the points.
     pub seed: u64,
     /// What builds arrays, for [`LayoutKind::MdRaid0`].
@@ -92,6 +94,7 @@ impl SweepPlan {
             size_bytes: None,
             prewrite: true,
             destroy: Vec::new(),
+            new_file: false,
             seed: 0,
             mdadm: Mdadm::default(),
             arguments: Vec::new(),
@@ -200,6 +203,7 @@ impl SweepPlan {
             prewrite: self.prewrite,
             confirm: false,
             destroy: self.destroy.clone(),
+            new_file: self.new_file,
             seed: self.seed,
             arguments: self.arguments.clone(),
             ..Plan::new(self.targets.clone())

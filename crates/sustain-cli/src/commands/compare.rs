@@ -120,6 +120,7 @@ fn plan(flags: &CompareFlags, [a, b]: [&String; 2]) -> Result<TrialPlan, UsageEr
         size_bytes: flags.size,
         prewrite: !flags.safety.no_prewrite,
         destroy: flags.safety.destroy.clone(),
+        new_file: flags.safety.new_file,
         seed: flags.seed.unwrap_or(0),
         arguments: arguments(),
     })

@@ -40,6 +40,7 @@ fn plan(flags: &DiagnoseFlags) -> Result<DiagnosePlan, UsageError> {
         size_bytes: flags.size,
         prewrite: !flags.safety.no_prewrite,
         destroy: flags.safety.destroy.clone(),
+        new_file: flags.safety.new_file,
         seed: flags.seed,
         arguments: arguments(),
         ..DiagnosePlan::new(flags.targets.clone())

@@ -48,6 +48,7 @@ fn plan(flags: &ProfileFlags) -> Result<ProfilePlan, UsageError> {
         size_bytes: flags.size,
         prewrite: !flags.safety.no_prewrite,
         destroy: flags.safety.destroy.clone(),
+        new_file: flags.safety.new_file,
         seed: flags.seed,
         arguments: arguments(),
         ..ProfilePlan::new(flags.targets.clone())

@@ -107,6 +107,7 @@ fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
         size_bytes: flags.size,
         prewrite: !flags.safety.no_prewrite,
         destroy: flags.safety.destroy.clone(),
+        new_file: flags.safety.new_file,
         seed: flags.seed,
         arguments: arguments(),
         ..default

@@ -88,6 +88,7 @@ impl CompareFlags {
             ("--seed", self.seed.is_some()),
             ("--no-prewrite", self.safety.no_prewrite),
             ("--destroy", !self.safety.destroy.is_empty()),
+            ("--new-file", self.safety.new_file),
             ("--dry-run", self.safety.dry_run),
         ];
         let mut given = flags.into_iter().filter(|(_, is_given)| *is_given);

@@ -33,8 +33,8 @@ pub(crate) struct DiagnoseFlags {
     pub(crate) time_per_run: u64,
     #[command(flatten)]
     pub(crate) request: RequestFlags,
-    /// Use this much of each target, from its start, again and again [default: 4GiB for new files,
-    /// else the whole target].
+    /// Use this much of each target, from its start, again and again [default: 4GiB at most of
+    /// files, else the whole target].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
     #[command(flatten)]

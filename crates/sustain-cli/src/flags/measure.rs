@@ -52,8 +52,8 @@ pub(crate) struct MeasureFlags {
     /// End as soon as every target is steady.
     #[arg(long)]
     pub(crate) until_steady: bool,
-    /// Use this much of each target and start again at its beginning [default: 4GiB for new
-    /// files, else the whole target, a block device once].
+    /// Use this much of each target and start again at its beginning [default: 4GiB at most
+    /// of files that are written, else the whole target, a block device once].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
     /// Where on each target to begin: a part of what is used of it, as 50%, or a size.

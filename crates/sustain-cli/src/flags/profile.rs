@@ -31,7 +31,7 @@ pub(crate) struct ProfileFlags {
     /// sim:MACHINE.toml[:DISK].
     #[arg(required = true, value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
-    /// Write; the default where nothing can be harmed (directories, new files, sim:). With --read,
+    /// Write; the default where nothing can be harmed (directories, --new-file, sim:). With --read,
     /// both are done.
     #[arg(long)]
     pub(crate) write: bool,
@@ -43,8 +43,8 @@ pub(crate) struct ProfileFlags {
     pub(crate) budget: u64,
     #[command(flatten)]
     pub(crate) request: RequestFlags,
-    /// Look at this much of each target, from its start [default: 4GiB for new files, else the
-    /// whole target].
+    /// Look at this much of each target, from its start [default: 4GiB at most of files, else
+    /// the whole target].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
     #[command(flatten)]

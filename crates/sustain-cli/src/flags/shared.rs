@@ -13,7 +13,8 @@ use crate::request::UsageError;
 /// Which way the data goes, if one way only.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct DirectionFlags {
-    /// Write; the default where nothing can be harmed (directories, new files, null:, sim:).
+    /// Write; the default where nothing can be harmed (directories, --new-file,
+    /// null:, sim:).
     #[arg(long, conflicts_with = "read")]
     pub(crate) write: bool,
     /// Read; the default on block devices and existing files.
@@ -67,6 +68,9 @@ pub(crate) struct SafetyFlags {
     /// What is on this target may be destroyed; as typed, once for each.
     #[arg(long, value_name = "NAME")]
     pub(crate) destroy: Vec<String>,
+    /// Make a file of each target that does not exist; it stays there afterwards.
+    #[arg(long)]
+    pub(crate) new_file: bool,
     /// Say what would be done, written and destroyed, and do nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -38,7 +38,7 @@ pub(crate) struct SweepFlags {
     /// sim:MACHINE.toml[:DISK].
     #[arg(required = true, value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
-    /// Write; the default where nothing can be harmed (directories, new files, null:, sim:). With
+    /// Write; the default where nothing can be harmed (directories, --new-file, null:, sim:). With
     /// --read, both are swept.
     #[arg(long)]
     pub(crate) write: bool,
@@ -97,8 +97,8 @@ pub(crate) struct SweepFlags {
     /// coarse look comes first, then what lies around the best [default: as long as it takes].
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) budget: Option<u64>,
-    /// Use this much of each target, from its start, again and again [default: 4GiB for new files,
-    /// else the whole target].
+    /// Use this much of each target, from its start, again and again [default: 4GiB at most of
+    /// files, else the whole target].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
     #[command(flatten)]

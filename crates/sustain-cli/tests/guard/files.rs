@@ -128,6 +128,9 @@ fn what_is_no_disk_is_refused_by_its_kind() {
 #[test]
 fn a_path_that_leads_nowhere_is_refused_and_nothing_is_made() {
     let place = Place::new();
+    measure(&place, &["no/such/file", "--new-file"])
+        .expect(2)
+        .says("its directory does not exist; create it first");
     measure(&place, &["no/such/file"])
         .expect(2)
         .says("its directory does not exist; create it first");
@@ -138,11 +141,57 @@ fn a_path_that_leads_nowhere_is_refused_and_nothing_is_made() {
         .expect(2)
         .says("names none of the targets");
     symlink("nowhere", place.path("dangling")).unwrap();
-    measure(&place, &["dangling", "--size", "1MiB"])
-        .expect(2)
-        .says("a link that leads nowhere");
+    for flags in [&["dangling"][..], &["dangling", "--new-file"]] {
+        measure(&place, &[flags, &["--size", "1MiB"]].concat())
+            .expect(2)
+            .says("a link that leads nowhere");
+    }
     assert_eq!(place.names(), ["dangling"]);
     assert!(place.path("dangling").is_symlink(), "it is the user's");
+}
+
+#[test]
+fn every_command_refuses_a_name_that_does_not_exist_unless_a_file_is_wanted() {
+    let place = Place::new();
+    let commands: [&[&str]; 5] = [
+        &["measure", "nonexistent"],
+        &["sweep", "nonexistent"],
+        &["profile", "nonexistent"],
+        &["compare", "nonexistent", "--ab", "--depth 1", "--depth 2"],
+        &["diagnose", "nonexistent", "nonexistent-too"],
+    ];
+    for command in commands {
+        let ran = place.run(&[command, &["--write"]].concat()).expect(2);
+        ran.says("there is no nonexistent; --new-file makes it");
+        let rehearsed = [
+            command,
+            &["--write", "--size", "256MiB", "--dry-run", "--new-file"],
+        ];
+        let ran = place.run(&rehearsed.concat()).expect(0);
+        ran.says("nonexistent");
+    }
+    assert!(place.names().is_empty(), "{:?}", place.names());
+}
+
+#[test]
+fn an_existing_file_is_not_made_longer_unless_that_is_asked_for() {
+    let place = Place::new();
+    precious(&place);
+    let length = || std::fs::metadata(place.path("precious")).unwrap().len();
+    let bounds = ["--bytes", "2MiB"];
+    let within = [&destroy("precious")[..], &bounds].concat();
+    let ran = measure(&place, &within).expect(0);
+    assert!(!ran.stderr.contains("longer"), "{ran:#?}");
+    assert_eq!(length(), MIB);
+    measure(&place, &[&within[..], &["--size", "2MiB"]].concat())
+        .expect(0)
+        .says("precious is made longer, from 1 MiB to 2 MiB");
+    assert_eq!(length(), 2 * MIB);
+    place.write("short", "of great value");
+    measure(&place, &destroy("short"))
+        .expect(2)
+        .says("or --size to make it longer");
+    assert_eq!(place.read("short"), "of great value");
 }
 
 #[test]
@@ -156,9 +205,12 @@ fn a_rehearsal_makes_nothing() {
             .unwrap()
     };
     let changed_before = changed();
-    measure(&place, &["new", "--size", "1MiB", "--dry-run"])
-        .expect(0)
-        .says("would write new");
+    measure(
+        &place,
+        &["new", "--new-file", "--size", "1MiB", "--dry-run"],
+    )
+    .expect(0)
+    .says("would write new");
     measure(&place, &[".", "--size", "1MiB", "--dry-run"])
         .expect(0)
         .says("would write .");
@@ -186,7 +238,8 @@ fn where_the_user_may_not_go_nothing_is_made() {
             skip("needs root, and a build directory that others may enter");
             return;
         };
-        let output = command.arg("measure").args(destroy(target)).output();
+        command.args(["measure", "--new-file"]);
+        let output = command.args(destroy(target)).output();
         ran(output.unwrap()).expect(2).says("permission denied");
     }
     assert!(std::fs::read(place.path("precious")).unwrap() == before);
@@ -213,7 +266,7 @@ fn a_read_only_file_system_is_refused_and_may_be_read() {
     let before = std::fs::read(&image).unwrap();
     let file = mount.path("precious");
     for target in [path_text(&mount.point), &file, &mount.path("new")] {
-        let flags = [target, "--write", "--size", "1MiB"];
+        let flags = [target, "--write", "--new-file", "--size", "1MiB"];
         measure(&place, &flags).expect(2).says("read-only");
     }
     measure(&place, &destroy(&file)).expect(2).says("read-only");

@@ -72,6 +72,8 @@ pub struct TrialPlan {
     pub prewrite: bool,
     /// What may be destroyed, as typed.
     pub destroy: Vec<String>,
+    /// Whether targets that do not exist are made as files.
+    pub new_file: bool,
     /// Seed of data and of simulated machines.
     pub seed: u64,
     /// The arguments as typed.
@@ -168,6 +170,7 @@ impl TrialPlan {
             prewrite: self.prewrite,
             confirm: false,
             destroy: self.destroy.clone(),
+            new_file: self.new_file,
             seed: self.seed,
             arguments: self.arguments.clone(),
             ..Plan::new(self.targets.clone())

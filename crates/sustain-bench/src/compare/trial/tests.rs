@@ -61,6 +61,7 @@ impl Machine {
             size_bytes: None,
             prewrite: true,
             destroy: Vec::new(),
+            new_file: false,
             seed,
             arguments: Vec::new(),
         }

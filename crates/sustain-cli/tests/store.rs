@@ -1,5 +1,6 @@
 //! The commands on stores, on files: what they make, what they give back, what they refuse, and
-//! that nothing is harmed by mistake. No test needs root.
+//! that nothing is harmed by mistake. No test needs root, but those
+//! that mount are skipped without.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,6 +14,8 @@ mod create;
 mod extract;
 #[path = "store/frames.rs"]
 mod frames;
+#[path = "store/medium.rs"]
+mod medium;
 #[path = "store/recorded.rs"]
 mod recorded;
 #[path = "store/refused.rs"]

@@ -2,6 +2,7 @@
 
 mod bytes;
 mod destination;
+mod durable;
 mod frames;
 mod losses;
 mod overwritten;

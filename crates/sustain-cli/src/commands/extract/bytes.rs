@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use sustain::record::reading::part::Part;
@@ -13,7 +14,7 @@ use super::destination::Destination;
 use super::losses::Losses;
 use super::overwritten::Ring;
 use super::selection::Selection;
-use super::{Given, Work, range, say};
+use super::{Given, Work, durable, range, say};
 use crate::flags::extract::HolesFlag;
 
 /// Pieces of a stream that are larger are written from where they were read, without a copy.
@@ -33,6 +34,7 @@ pub(super) fn give(
         output: Output {
             file,
             name: destination.name(),
+            new: new.map(Path::to_owned),
             gathered: Vec::with_capacity(GATHER_BYTES),
             written_bytes: 0,
         },
@@ -87,7 +89,7 @@ impl Giving {
                 Ok(part) => part,
                 Err(error) => {
                     // What was read before it belongs to the user.
-                    self.output.flush()?;
+                    self.output.finish()?;
                     return Err(error.into());
                 }
             };
@@ -101,7 +103,7 @@ impl Giving {
             }
         }
         looked.say_left_from();
-        self.output.flush()?;
+        self.output.finish()?;
         Ok(looked)
     }
 
@@ -186,6 +188,8 @@ impl Looked {
 struct Output {
     file: File,
     name: String,
+    /// Where it is, if it was not there before.
+    new: Option<PathBuf>,
     gathered: Vec<u8>,
     written_bytes: u64,
 }
@@ -216,6 +220,13 @@ impl Output {
         self.gathered = gathered;
         self.gathered.clear();
         Ok(())
+    }
+
+    /// Nothing more comes: all of it is to stay.
+    fn finish(&mut self) -> anyhow::Result<()> {
+        self.flush()?;
+        let new = self.new.as_deref();
+        durable::keep_file(&self.file, &self.name, new, self.written_bytes)
     }
 
     fn put(&mut self, bytes: &[u8]) -> anyhow::Result<()> {

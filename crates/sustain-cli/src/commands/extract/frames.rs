@@ -15,6 +15,7 @@ use sustain::record::source::framing::Framing;
 use sustain::record::store::Store;
 
 use super::super::say;
+use super::durable::FileSystem;
 use super::losses::Losses;
 use super::overwritten::Ring;
 use super::selection::Selection;
@@ -40,6 +41,7 @@ pub(super) fn give(
         std::fs::create_dir(directory)
             .with_context(|| format!("cannot create {}", directory.display()))?;
     }
+    let file_system = FileSystem::of(directory)?;
     let mut giving = Giving {
         directory,
         selection,
@@ -83,6 +85,7 @@ pub(super) fn give(
     if let Some(frame) = not_whole.filter(|_| complete) {
         giving.last(&frame)?;
     }
+    file_system.keep(directory, giving.counts.written)?;
     giving.say_left_from();
     if complete {
         giving.say_unframed(frames.unframed_bytes());

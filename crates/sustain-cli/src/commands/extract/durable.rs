@@ -1,0 +1,83 @@
+//! What is told as written is on its medium: a file system may take bytes that it has no room for, or
+//! that its disk refuses, and say so only when it is asked to have them there.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use anyhow::Context;
+
+/// Waits until a file is on its medium, and its name as well if that is new. A pipe or a device of
+/// which nothing is kept has nothing to wait for.
+pub(super) fn keep_file(
+    file: &File,
+    name: &str,
+    new: Option<&Path>,
+    written_bytes: u64,
+) -> anyhow::Result<()> {
+    let is_file = file.metadata().is_ok_and(|found| found.is_file());
+    if !is_file {
+        return Ok(());
+    }
+    file.sync_all().with_context(|| {
+        format!(
+            "{name} took {written_bytes} bytes, but they could not be put on its medium, and some \
+             of them may be lost: give it another place, and look at the kernel log (dmesg)"
+        )
+    })?;
+    let Some(path) = new else {
+        return Ok(());
+    };
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let kept = File::open(directory).and_then(|directory| directory.sync_all());
+    match kept {
+        // Some file systems keep directories by themselves, and some directories may be written
+        // and not read.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::InvalidInput | ErrorKind::PermissionDenied
+            ) =>
+        {
+            Ok(())
+        }
+        other => other.with_context(|| {
+            format!(
+                "{name} is written, but its name could not be put on the medium of {}: it may be \
+                 gone after a power cut",
+                directory.display()
+            )
+        }),
+    }
+}
+
+/// The file system of a directory that gets many small files: to wait for all of them at once takes
+/// a moment, for each by itself many.
+pub(super) struct FileSystem(File);
+
+impl FileSystem {
+    /// Of this directory. Errors of writing are told from here on.
+    pub(super) fn of(directory: &Path) -> anyhow::Result<FileSystem> {
+        let opened = File::open(directory);
+        let file = opened.with_context(|| format!("cannot open {}", directory.display()))?;
+        Ok(FileSystem(file))
+    }
+
+    /// Waits until all that was written is on the medium.
+    pub(super) fn keep(&self, directory: &Path, files: u64) -> anyhow::Result<()> {
+        if files == 0 {
+            return Ok(());
+        }
+        let kept = rustix::fs::syncfs(&self.0).map_err(std::io::Error::from);
+        kept.with_context(|| {
+            format!(
+                "{} took {files} frames, but they could not be put on its medium, and some of them \
+                 may be lost: give them another place, and look at the kernel log (dmesg)",
+                directory.display()
+            )
+        })
+    }
+}

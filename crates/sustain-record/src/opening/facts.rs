@@ -1,12 +1,12 @@
 //! What is known of a member so far, and which range would tell the rest. Each range is asked for
 //! once: what could not be read is known to be nothing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use sustain_disk::error::Errno;
 
 use super::Asked;
-use super::search::{Search, SlotContent};
+use super::search::{NOTHING, Search, SlotContent};
 use crate::format::{BLOCK_BYTES, Descriptor, Place, verify_payload};
 use crate::walk::{Head, Identity};
 
@@ -39,6 +39,9 @@ pub(super) struct Facts {
     /// What begins at an offset of the member.
     heads: HashMap<u64, Option<Head>>,
     searches: HashMap<u64, Search>,
+    /// Of slots that were looked at block by block, by their number: which serials are there. A
+    /// search for another one would read all of it again and find nothing.
+    serials_of_slots: HashMap<u64, BTreeSet<u64>>,
     /// Payloads without damage.
     payloads: HashMap<Place, Option<Vec<u8>>>,
     unreadable_blocks: u64,
@@ -50,6 +53,7 @@ impl Facts {
             identity,
             heads: HashMap::new(),
             searches: HashMap::new(),
+            serials_of_slots: HashMap::new(),
             payloads: HashMap::new(),
             unreadable_blocks: 0,
         }
@@ -57,6 +61,10 @@ impl Facts {
 
     pub(super) fn slot_count(&self) -> u64 {
         self.identity.geometry.slot_count
+    }
+
+    fn slot_of(&self, slot_serial: u64) -> u64 {
+        slot_serial % self.slot_count()
     }
 
     pub(super) fn slot_bytes(&self) -> u32 {
@@ -104,6 +112,10 @@ impl Facts {
         let found = self.searches.get(&slot_serial);
         if let Some(content) = found.and_then(|search| search.content(self.slot_bytes())) {
             return Ok(content);
+        }
+        let known = self.serials_of_slots.get(&self.slot_of(slot_serial));
+        if known.is_some_and(|serials| !serials.contains(&slot_serial)) {
+            return Ok(&NOTHING);
         }
         let fresh = Search::new(slot_serial);
         let (position_bytes, length_bytes) = found.unwrap_or(&fresh).next(self.slot_bytes());
@@ -161,6 +173,11 @@ impl Facts {
                     .entry(*serial)
                     .or_insert_with(|| Search::new(*serial));
                 self.unreadable_blocks += search.learn(&self.identity, need.length_bytes, bytes);
+                let geometry = &self.identity.geometry;
+                if let Some(serials) = search.all_serials(geometry.slot_bytes) {
+                    let slot = *serial % geometry.slot_count;
+                    self.serials_of_slots.insert(slot, serials.clone());
+                }
             }
             What::Payload { descriptor } => {
                 self.unreadable_blocks += u64::from(bytes.is_err());

@@ -1,6 +1,8 @@
 //! One slot searched through for appends, part by part: over what is whole by its length, else block
 //! by block. Of a part that cannot be read as a whole, each block is tried by itself.
 
+use std::collections::BTreeSet;
+
 use sustain_disk::error::Errno;
 
 use crate::format::{BLOCK_BYTES, Descriptor};
@@ -20,6 +22,12 @@ pub(super) struct SlotContent {
     pub(super) max_sequence: Option<u64>,
 }
 
+/// What is in a slot that has nothing of a serial.
+pub(super) static NOTHING: SlotContent = SlotContent {
+    recordings: Vec::new(),
+    max_sequence: None,
+};
+
 #[derive(Debug)]
 pub(super) struct Search {
     cursor: Cursor,
@@ -27,6 +35,10 @@ pub(super) struct Search {
     /// Up to here each block is read by itself.
     by_blocks_until_bytes: u32,
     read_bytes: u64,
+    /// Whether nothing was passed over: each block that can be read has been looked at.
+    has_seen_all: bool,
+    /// Serials of all that begins in these blocks and says that it lies there.
+    serials: BTreeSet<u64>,
 }
 
 impl SlotContent {
@@ -49,12 +61,20 @@ impl Search {
             content: SlotContent::default(),
             by_blocks_until_bytes: 0,
             read_bytes: 0,
+            has_seen_all: true,
+            serials: BTreeSet::new(),
         }
     }
 
     /// What was found, once all of the slot was looked at.
     pub(super) fn content(&self, slot_bytes: u32) -> Option<&SlotContent> {
         (self.cursor.position_bytes() >= slot_bytes).then_some(&self.content)
+    }
+
+    /// Which serials there is anything of in the slot, if all of it was looked at.
+    pub(super) fn all_serials(&self, slot_bytes: u32) -> Option<&BTreeSet<u64>> {
+        let is_over = self.content(slot_bytes).is_some();
+        (is_over && self.has_seen_all).then_some(&self.serials)
     }
 
     /// Where in the slot to go on, and how much to read, in bytes.
@@ -96,9 +116,16 @@ impl Search {
             let Some(block) = bytes.get(position..position + BLOCK_BYTES) else {
                 break;
             };
+            if let Some(head) = identity.head(block)
+                && head.place().slot_offset_bytes == self.cursor.position_bytes()
+            {
+                self.serials.insert(head.place().slot_serial);
+            }
             if let Some(Head::Append(descriptor, _)) = self.cursor.look(identity, block) {
                 self.content.add(*descriptor);
             }
+            let next = start as usize + position + BLOCK_BYTES;
+            self.has_seen_all &= self.cursor.position_bytes() as usize == next;
             self.content.max_sequence = self.cursor.last_sequence();
         }
         0

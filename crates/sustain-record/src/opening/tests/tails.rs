@@ -361,3 +361,30 @@ proptest! {
         prop_assert!(tail.newest_serial <= Some(slots));
     }
 }
+
+#[test]
+fn a_slot_is_not_read_again_for_each_serial_that_would_lie_in_it() {
+    const SLOTS: u64 = 4;
+    let mut image = Image::new(&[MIB / 2], SLOT);
+    image.begin(1);
+    image.fill(2, 10_000);
+    // Nothing links to the recording before, so the boundary between them is searched for, too.
+    image.begin(1);
+    image.put(0, 0, b"the last");
+    let start = image.members[0].start.unwrap();
+    let slot_count = image.members[0].geometry().slot_count;
+    assert!(slot_count <= SLOTS, "{slot_count}");
+    image.members[0].lose_slot_start(start.slot_serial);
+    for slots_begun in [0, 4, 100, 1 << 40] {
+        let member = &mut image.members[0];
+        member.superblock.slots_begun = slots_begun;
+        let mut opening = Opening::new(&member.superblock);
+        let (_, read_bytes) = ask(&mut opening, Opening::chapters, read_of(member));
+        // Each slot once for what is there, once for all that is not, and single blocks.
+        let slots_bytes = 2 * slot_count * u64::from(SLOT);
+        assert!(
+            read_bytes < slots_bytes + (256 << 10),
+            "{slots_begun}: {read_bytes}"
+        );
+    }
+}

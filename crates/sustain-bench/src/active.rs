@@ -40,9 +40,17 @@ impl Active {
                 // The last one was left by the others until it failed.
                 lost.pop();
             }
+            // What fails when another has come to its end already leaves no time in which all that
+            // are left work: then that is the time before.
+            while lost.last().is_some_and(|(_, failed_ns)| {
+                left_ns(&ends, &lost)
+                    .min()
+                    .is_some_and(|end_ns| end_ns <= *failed_ns)
+            }) {
+                lost.pop();
+            }
         }
-        let is_left = |target: &usize| lost.iter().all(|(one, _)| one != target);
-        let left = (0..ends.len()).filter(is_left).map(|target| ends[target]);
+        let left = left_ns(&ends, &lost);
         let to_ns = match plan.layout {
             Layout::Independent | Layout::Stripe { .. } => left.min(),
             // A span has them active in turn.
@@ -54,6 +62,12 @@ impl Active {
             lost,
         }
     }
+}
+
+/// When those of the targets came to their end that had not failed.
+fn left_ns(ends: &[u64], lost: &[(usize, u64)]) -> impl Iterator<Item = u64> {
+    let is_left = |target: &usize| lost.iter().all(|(one, _)| one != target);
+    (0..ends.len()).filter(is_left).map(|target| ends[target])
 }
 
 /// The total while every target was active that had not failed.

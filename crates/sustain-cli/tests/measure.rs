@@ -719,3 +719,18 @@ fn what_remains_after_a_failure_is_judged_on_what_remains() {
     );
     assert!(notes.contains("while all that were left were"), "{notes}");
 }
+
+#[test]
+fn a_failure_after_another_has_come_to_its_end_takes_nothing_from_the_time_before() {
+    let failing = "error = { at = \"1.5GB\", kind = \"eio\", once = false }";
+    let machine = disk("a", "1TB", "100MB/s", failing) + &disk("b", "1.2GB", "100MB/s", "");
+    let place = Place::with_machine(&machine);
+    let result = place.simulate(1, &["--time", "1m"]);
+    assert_valid(&result);
+    let total = &result["total"];
+    // Both gave 200 MB/s for 12 s; then b was full, and only after that a failed.
+    assert_about(&total["all_active_bytes_per_s"], 200e6, 1.0);
+    let sustained = &total["sustained"];
+    assert_about(&sustained["rate_bytes_per_s"], 200e6, 1.0);
+    assert!(number(&sustained["to_s"]) <= 12.1, "{sustained:#}");
+}

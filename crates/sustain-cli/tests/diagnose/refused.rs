@@ -88,7 +88,9 @@ fn a_rehearsal_says_what_would_be_measured_and_makes_nothing() {
     std::fs::create_dir(place.path("a")).unwrap();
     std::fs::create_dir(place.path("b")).unwrap();
     let ran = place.run(&["diagnose", "a", "b", "--dry-run"]).expect(0);
-    ran.says("would write a").says("alone and all together");
+    ran.says("would write a")
+        .says("would measure each of the 2 targets alone, all together")
+        .says("they share it for certain");
     for folder in ["a", "b"] {
         assert_eq!(std::fs::read_dir(place.path(folder)).unwrap().count(), 0);
     }

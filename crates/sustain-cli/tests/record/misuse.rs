@@ -157,7 +157,9 @@ fn a_file_system_that_is_full_is_told_by_extract_and_harms_no_recording() {
         "20ms",
     ];
     let flags = [&source[..], &["--status", &status]].concat();
-    let result = members.record(0, &flags);
+    let result = members.record(1, &flags);
+    assert!(result["notes"].to_string().contains("cannot be written"));
+    assert_eq!(result["ended"], "bytes");
     assert_reads_back(&members, &result, "main");
 
     let output = mount.path("output");

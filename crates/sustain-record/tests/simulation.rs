@@ -49,6 +49,9 @@ mod window;
 /// Seeds that an ordinary run of the tests tries.
 const SEEDS: u64 = 2000;
 
+/// Others that have found what none of those does.
+const SEEDS_THAT_FAILED: [u64; 2] = [2357, 6234];
+
 /// No seed takes nearly so long: whoever does hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -80,6 +83,13 @@ fn seeds_hold_the_promise() {
             results.failures.len(),
             results.count,
         );
+    }
+}
+
+#[test]
+fn seeds_that_once_failed_hold_it_too() {
+    for seed in SEEDS_THAT_FAILED {
+        run(&Plan::of(seed), false);
     }
 }
 

@@ -569,7 +569,7 @@ impl<I: Inlet> RecordFeed<I> {
     /// waits that it is over.
     pub fn close(&mut self, now: Timestamp) {
         self.give_up_late(now);
-        self.account_in_result_only();
+        self.account_in_result_only(now);
         let mut standing = standing::of(self, now);
         standing.is_over = true;
         self.board.write(|entry| *entry = standing);

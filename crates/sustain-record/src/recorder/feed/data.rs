@@ -145,13 +145,15 @@ impl<I: Inlet> RecordFeed<I> {
             member.works() && may_begin && member.has_room_for_account(bytes)
         };
         if !self.members.iter().any(has_hope) {
-            self.account_in_result_only();
+            self.account_in_result_only(now);
         }
         None
     }
 
-    /// No member has room for an account: only the result can give it.
-    pub(super) fn account_in_result_only(&mut self) {
+    /// No member has room for an account: only the result can give it. End marks still tell how many
+    /// frames there were, and so must tell of what time they may be.
+    pub(super) fn account_in_result_only(&mut self, now: Timestamp) {
+        let now_ns = self.setup.wall.unix_ns(now);
         let mut accounts = Vec::from(std::mem::take(&mut self.accounts));
         accounts.sort_by_key(|account| (account.stream, account.start_bytes()));
         for mut account in accounts {
@@ -161,6 +163,9 @@ impl<I: Inlet> RecordFeed<I> {
                 self.accounts.push_back(account);
             } else {
                 self.enter_in_ledger(&mut account);
+                let ledger = &mut self.ledgers[usize::from(account.stream)];
+                let times_ns = account.times_ns();
+                times_ns.for_each(|time_ns| ledger.add_time(time_ns, now_ns));
             }
         }
     }

@@ -1,10 +1,10 @@
 //! Between the sources' threads and the recorder's: filled appends one way, free memory the other.
 
 use std::sync::atomic::{AtomicBool, Ordering, fence};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
-use sustain_disk::buffer::{SharedPool, StableBytes};
+use sustain_disk::buffer::{Buffer, SharedPool, StableBytes};
 use sustain_disk::clock::Timestamp;
 use sustain_disk::driver::Ending;
 use sustain_disk::engine::Waker;
@@ -28,7 +28,9 @@ pub(super) struct Exchange {
     /// Memory for appends.
     pub(super) pool: SharedPool,
     /// Small buffers, for what surrounds memory of the caller's.
-    pub(super) edges: SharedPool,
+    edges: SharedPool,
+    /// Held by the one who takes edges.
+    edges_turn: Mutex<()>,
     /// Whether the recorder takes nothing more.
     pub(super) is_closed: AtomicBool,
     /// Whether the recorder may be asleep.
@@ -41,6 +43,7 @@ impl Exchange {
         Exchange {
             pool,
             edges,
+            edges_turn: Mutex::new(()),
             is_closed: AtomicBool::new(false),
             is_idle: AtomicBool::new(false),
             waker: OnceLock::new(),
@@ -58,6 +61,23 @@ impl Exchange {
         self.is_closed.store(true, Ordering::Release);
         self.pool.close();
         self.edges.close();
+    }
+
+    /// Two edges, once both are free; none when nothing more is taken. One at a time takes them:
+    /// many with one each would wait for each other for ever.
+    pub(super) fn take_edges(&self) -> Option<(Buffer, Buffer)> {
+        let _turn = self.edges_turn.lock().ok()?;
+        let first = self.edges.take()?;
+        let Some(second) = self.edges.take() else {
+            self.edges.give(first);
+            return None;
+        };
+        Some((first, second))
+    }
+
+    /// Takes edges back.
+    pub(super) fn give_edges(&self, edges: [Buffer; 2]) {
+        edges.into_iter().for_each(|edge| self.edges.give(edge));
     }
 
     /// Wakes the recorder if it may be asleep: a system call for each append would be waste.
@@ -133,8 +153,7 @@ impl Inlet for ChannelInlet {
             // The recorder keeps its own, and a copy was made for one append alone.
             Memory::Own(_) | Memory::Copied(_) => {}
             Memory::Given { head, body, tail } => {
-                self.exchange.edges.give(head);
-                self.exchange.edges.give(tail);
+                self.exchange.give_edges([head, tail]);
                 if let Ok(owner) = body.into_foreign() {
                     // Whoever does not want it back any more has dropped the other end.
                     let _ = self.returned[usize::from(stream)].send(owner);
@@ -150,5 +169,39 @@ impl Inlet for ChannelInlet {
     fn buffer_fill(&self) -> f64 {
         let (free, count) = (self.exchange.pool.free(), self.exchange.pool.count());
         1.0 - free as f64 / count.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn writers_that_all_need_two_edges_get_them_one_after_the_other() {
+        const EDGES: usize = 4;
+        const WRITERS: usize = 32;
+        let pool = SharedPool::new(2, 4096).unwrap();
+        let edges = SharedPool::new(EDGES, 4096).unwrap();
+        let exchange = Arc::new(Exchange::new(pool, edges));
+        let (done, is_done) = crossbeam_channel::unbounded();
+        for _ in 0..WRITERS {
+            let (exchange, done) = (Arc::clone(&exchange), done.clone());
+            std::thread::spawn(move || {
+                for _ in 0..200 {
+                    let (head, tail) = exchange.take_edges().unwrap();
+                    std::thread::yield_now();
+                    exchange.give_edges([head, tail]);
+                }
+                done.send(()).unwrap();
+            });
+        }
+        for _ in 0..WRITERS {
+            is_done.recv_timeout(Duration::from_secs(120)).unwrap();
+        }
+        assert_eq!(exchange.edges.free(), EDGES);
+        exchange.close();
+        assert!(exchange.take_edges().is_none());
     }
 }

@@ -185,8 +185,7 @@ impl StreamWriter {
             );
             return refused(owner, why);
         }
-        let Some((head, mut tail)) = self.exchange.edges.take().zip(self.exchange.edges.take())
-        else {
+        let Some((head, mut tail)) = self.exchange.take_edges() else {
             return refused(owner, "the recording is over".to_owned());
         };
         let mut checksums = PieceChecksums::new();
@@ -195,8 +194,7 @@ impl StreamWriter {
         let body = match Buffer::foreign(owner) {
             Ok(body) => body,
             Err(refusal) => {
-                self.exchange.edges.give(head);
-                self.exchange.edges.give(tail);
+                self.exchange.give_edges([head, tail]);
                 let why = refusal.to_string();
                 return refused(refusal.owner, why);
             }

@@ -10,7 +10,7 @@ use sustain_disk::clock::Timestamp;
 use super::{Flight, Flying, RecordFeed};
 use crate::recorder::filled::Filled;
 use crate::recorder::inlet::Inlet;
-use crate::recorder::member::{MemberState, Unflushed};
+use crate::recorder::member::{Member, MemberState, Unflushed};
 
 /// A member is slow when a request on it has been under way for so long: longer than a disk takes
 /// to spin up its heads again, or to go once through its own attempts at a bad sector.
@@ -146,7 +146,9 @@ impl<I: Inlet> RecordFeed<I> {
         let is_other = |one: &&mut Unflushed| {
             one.stream == stream && one.start_bytes == start_bytes && !one.is_sole
         };
-        for member in self.members.iter_mut().filter(|member| member.works()) {
+        // A flush under way on a failed member may still succeed; if not, they are lost with it.
+        let awaited = |member: &&mut Member| !member.is_given_up;
+        for member in self.members.iter_mut().filter(awaited) {
             let flushing = member.flushing.iter_mut().flatten();
             let mut written = member.unflushed.iter_mut().chain(flushing);
             if let Some(other) = written.find(is_other) {

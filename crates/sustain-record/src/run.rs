@@ -24,7 +24,7 @@ use crate::recorder::{
 use crate::result::{RecordResult, SampleResult};
 use crate::source::SourceSpec;
 use crate::source::framing::Framing;
-use crate::store::{CreateEvent, CreatePlan, Mode, OpenMember, Store, create};
+use crate::store::{CreateEvent, CreatePlan, FILE_NAME, Mode, OpenMember, Store, create};
 
 /// How often the standing is told when no flush does it.
 const STATUS_EVERY: Duration = Duration::from_millis(200);
@@ -32,8 +32,6 @@ const STATUS_EVERY: Duration = Duration::from_millis(200);
 const IDLE_NS: u64 = 1_000_000_000;
 /// Samples kept: when there are more, every second one goes, and fewer come.
 const SAMPLES_MAX: usize = 4096;
-/// The name of the store's file in a directory.
-const STORE_FILE: &str = "sustain.store";
 
 /// One source and its stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -239,7 +237,7 @@ fn stream_of(plan: &SourcePlan) -> StreamSetup {
 fn members_without_store(plan: &RecordPlan) -> Result<Vec<String>, RecordError> {
     let lacks_store = |name: &&String| {
         let path = PathBuf::from(name);
-        path.is_dir() && path.join(STORE_FILE).symlink_metadata().is_err()
+        path.is_dir() && path.join(FILE_NAME).symlink_metadata().is_err()
     };
     let new: Vec<String> = plan.members.iter().filter(lacks_store).cloned().collect();
     if !new.is_empty() && new.len() < plan.members.len() {

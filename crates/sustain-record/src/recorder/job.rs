@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::Sender;
 use sustain_disk::buffer::{Finder, Region};
-use sustain_disk::clock::{Timestamp, process_cpu_ns, thread_cpu_ns};
+use sustain_disk::clock::{Timestamp, thread_cpu_ns};
 use sustain_disk::driver::{Driver, DriverSetup, Ending, QueueSetup};
 use sustain_disk::engine::{self, Engine, Limits, SimulatedEngine};
 use sustain_disk::meter::{BufferCurve, IntervalRule, RateGrid};
@@ -76,8 +76,12 @@ impl Job {
             exchange: self.exchange,
             board: feed.board(),
         };
-        self.store.renew_superblocks(&slots_begun)?;
-        let (cpu_before, own_before) = (process_cpu_ns(), thread_cpu_ns());
+        let silent = begin_superblocks(&mut self.store, &self.superblocks, &slots_begun)?;
+        for (member, words) in silent {
+            feed.leave_out(member, words);
+        }
+        let mut locks = HeldLocks::of(&self.store);
+        let own_before = thread_cpu_ns();
         let mut curve = BufferCurve::new(RateGrid::default());
         let mut driver = Driver::new(engine, clock.clone(), &queues, driver_setup(start));
         // Before the driver, which waits for what is in flight, it is said that all is over.
@@ -112,7 +116,6 @@ impl Job {
             buffer_curve: curve,
             append_bytes,
             wall_ns,
-            cpu_ns: process_cpu_ns() - cpu_before,
             cpu_share: (thread_cpu_ns() - own_before) as f64 / wall_ns as f64,
             engine: (name, why),
         })

@@ -133,8 +133,6 @@ pub struct Recorded {
     pub append_bytes: u32,
     /// From the recording's start to the last flush.
     pub wall_ns: u64,
-    /// CPU time of the whole process in that time.
-    pub cpu_ns: u64,
     /// Share of one CPU that the recorder's own thread took.
     pub cpu_share: f64,
     /// The engine, and how it came about.

@@ -381,8 +381,11 @@ impl<I: Inlet> RecordFeed<I> {
             completion.request.operation == Operation::Write && completion.bytes < wanted;
         let has_failed = completion.error.is_some() || is_short;
         let is_unwritten = self.is_kernels_own(queue, &completion);
-        let is_data = matches!(flying.flight, Flight::Data { .. });
-        if has_failed && !(is_unwritten && is_data) {
+        let is_fatal = match flying.flight {
+            Flight::Data { place, .. } if is_unwritten => self.members[queue].left_out(place),
+            _ => true,
+        };
+        if has_failed && is_fatal {
             self.fail(queue, &completion);
         }
         match flying.flight {

@@ -96,7 +96,7 @@ pub(super) struct Unflushed {
     pub(super) last_time_ns: i64,
     pub(super) begun_at: Timestamp,
     pub(super) sequence: u64,
-    pub(super) slot_serial: u64,
+    pub(super) place: Place,
     /// Whether nothing else answers for these bytes.
     pub(super) is_sole: bool,
 }
@@ -156,6 +156,9 @@ pub(super) struct Member {
     newest_durable: u64,
     /// Slots of appends in flight, with how many.
     in_flight_slots: BTreeMap<u64, u32>,
+    /// Slots whose first append the kernel never took, behind the last one that begins with one that
+    /// is durable. To opening they look as if they had not begun.
+    headless_slots: BTreeSet<u64>,
 }
 
 impl Member {
@@ -188,6 +191,7 @@ impl Member {
             undurable: BTreeSet::new(),
             newest_durable: 0,
             in_flight_slots: BTreeMap::new(),
+            headless_slots: BTreeSet::new(),
             setup,
         }
     }
@@ -263,11 +267,12 @@ impl Member {
         UNFLUSHED_SLOTS_MAX.min(self.setup.geometry.slot_count)
     }
 
-    /// The first slot that has content which is not on the medium for good.
+    /// The first slot whose beginning is not on the medium for good, or other content of it.
     fn oldest_unflushed_slot(&self) -> Option<u64> {
         let flushing = self.flushing.as_ref().and(self.flushing_slot);
         let in_flight = self.in_flight_slots.keys().next().copied();
-        let all = [flushing, self.unflushed_slot, in_flight];
+        let headless = self.headless_slots.first().copied();
+        let all = [flushing, self.unflushed_slot, in_flight, headless];
         all.into_iter().flatten().min()
     }
 
@@ -304,6 +309,15 @@ impl Member {
                 self.in_flight_slots.remove(&place.slot_serial);
             }
         }
+    }
+
+    /// The kernel never took the append of this place. Whether the member can take no more for that:
+    /// so many slots in a row begin with none that opening would find nothing behind them.
+    pub(super) fn left_out(&mut self, place: Place) -> bool {
+        if place.slot_offset_bytes == 0 {
+            self.headless_slots.insert(place.slot_serial);
+        }
+        self.headless_slots.len() as u64 >= self.unflushed_slots_max()
     }
 
     /// Whether the start must be written, or in a ring be repeated before an append of
@@ -434,13 +448,17 @@ impl Member {
     pub(super) fn wrote(&mut self, one: Unflushed, bytes: u32, now: Timestamp) {
         self.unflushed_bytes += u64::from(bytes);
         self.unflushed_since.get_or_insert(now);
-        let slot = self.unflushed_slot.get_or_insert(one.slot_serial);
-        *slot = one.slot_serial.min(*slot);
+        let slot_serial = one.place.slot_serial;
+        let slot = self.unflushed_slot.get_or_insert(slot_serial);
+        *slot = slot_serial.min(*slot);
         self.unflushed.push(one);
     }
 
-    /// The append of this sequence is on the medium for good.
-    pub(super) fn made_durable(&mut self, sequence: u64) {
+    /// The append of this sequence, at this place, is on the medium for good.
+    pub(super) fn made_durable(&mut self, sequence: u64, place: Place) {
+        if place.slot_offset_bytes == 0 {
+            self.headless_slots = self.headless_slots.split_off(&place.slot_serial);
+        }
         self.undurable.remove(&sequence);
         self.newest_durable = self.newest_durable.max(sequence);
     }

@@ -431,14 +431,30 @@ impl History {
                 && append.is_promised()
         };
         let newest_start = self.appends.iter().rfind(is_start).map(|start| start.place);
-        for append in self
-            .appends
-            .iter_mut()
-            .filter(|append| append.member == member)
-        {
+        let is_head = |append: &&Append| {
+            append.recording == current
+                && append.member == member
+                && append.place.slot_offset_bytes == 0
+                && append.durable_at.is_some()
+        };
+        let heads = self.appends.iter().filter(is_head);
+        let newest_head = heads.map(|head| head.place.slot_serial).max().unwrap_or(0);
+        let in_flight: HashSet<usize> = self
+            .in_flight
+            .values()
+            .filter_map(|what| match what {
+                Pending::Append(index) => Some(*index),
+                Pending::Flush(_) => None,
+            })
+            .collect();
+        let appends = self.appends.iter_mut().enumerate();
+        for (index, append) in appends.filter(|(_, append)| append.member == member) {
             let place = append.place;
+            // What the kernel never took is no matter once a slot behind it begins for good.
+            let was_never_taken = append.completed_at.is_none() && !in_flight.contains(&index);
             let is_unflushed = append.recording == current
                 && append.durable_at.is_none()
+                && !(was_never_taken && place.slot_serial < newest_head)
                 && !self.recordings[current].failed.contains(&member);
             assert!(
                 !is_unflushed || place.slot_serial + UNFLUSHED_SLOTS_MAX > serial,

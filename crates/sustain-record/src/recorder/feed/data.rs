@@ -286,7 +286,7 @@ impl<I: Inlet> RecordFeed<I> {
             );
         }
         if self.setup.durability.each {
-            self.members[queue].made_durable(sequence);
+            self.members[queue].made_durable(sequence, place);
             self.durable(stream, filled.start_bytes(), filled.begun_at, now);
             return;
         }
@@ -301,7 +301,7 @@ impl<I: Inlet> RecordFeed<I> {
             last_time_ns: filled.last_time_ns,
             begun_at: filled.begun_at,
             sequence,
-            slot_serial: place.slot_serial,
+            place,
             is_sole,
         };
         self.members[queue].wrote(one, bytes, now);

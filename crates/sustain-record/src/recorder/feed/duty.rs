@@ -237,7 +237,7 @@ impl<I: Inlet> RecordFeed<I> {
         if !member.works() {
             return;
         }
-        member.made_durable(sequence);
+        member.made_durable(sequence, place);
         match kind {
             Kind::End => self.close_member(queue),
             Kind::Start | Kind::Data => member.start = Some(place),
@@ -257,7 +257,7 @@ impl<I: Inlet> RecordFeed<I> {
             return;
         }
         for one in flushed {
-            self.members[queue].made_durable(one.sequence);
+            self.members[queue].made_durable(one.sequence, one.place);
             self.durable(usize::from(one.stream), one.start_bytes, one.begun_at, now);
         }
         self.flushes += 1;

@@ -50,6 +50,9 @@ const BOARD_EVERY_NS: u64 = 200_000_000;
 const NO_SPACE: i32 = 28;
 /// Room for the note of a start or an end.
 const CONTROL_BYTES: usize = 64 * 1024;
+/// Buffers of a member for starts, ends and accounts. Each has its own, so one that keeps its requests
+/// takes none away from the others.
+const CONTROLS_PER_MEMBER: usize = 4;
 
 /// One stream of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -176,8 +179,8 @@ pub struct RecordFeed<I: Inlet> {
     data_in_flight: usize,
     next_token: u64,
     next_sequence: u64,
-    /// For starts, ends and accounts.
-    control: BufferPool,
+    /// For starts, ends and accounts, of each member.
+    controls: Vec<BufferPool>,
     ending: Option<Ending>,
     /// Since then nothing was waited for but members, and none of them has brought the end nearer.
     end_waits_since: Timestamp,
@@ -213,7 +216,10 @@ impl<I: Inlet> RecordFeed<I> {
                 Member::new(member.clone(), streams, setup.ring, reserve)
             })
             .collect();
-        let control = BufferPool::new(members.len() * 2 + 2, CONTROL_BYTES)?;
+        let controls = members
+            .iter()
+            .map(|_| BufferPool::new(CONTROLS_PER_MEMBER, CONTROL_BYTES))
+            .collect::<Result<_, Error>>()?;
         let board = Arc::new(Board::new(standing::first(&setup)));
         Ok(RecordFeed {
             errors: members.iter().map(|_| None).collect(),
@@ -233,7 +239,7 @@ impl<I: Inlet> RecordFeed<I> {
             in_flight: BTreeMap::new(),
             data_in_flight: 0,
             next_token: 0,
-            control,
+            controls,
             ending: None,
             is_inlet_empty: false,
             inlet_at: None,
@@ -247,11 +253,6 @@ impl<I: Inlet> RecordFeed<I> {
     /// Where the recording's standing is shown.
     pub fn board(&self) -> Arc<Board> {
         Arc::clone(&self.board)
-    }
-
-    /// The memory of starts, ends and accounts, to be registered.
-    pub fn control(&self) -> &BufferPool {
-        &self.control
     }
 
     /// What fixed it.
@@ -311,9 +312,9 @@ impl<I: Inlet> RecordFeed<I> {
         self.has_changed = true;
     }
 
-    fn give_back(&mut self, stream: u16, memory: Memory) {
+    fn give_back(&mut self, queue: usize, stream: u16, memory: Memory) {
         match memory {
-            Memory::Own(buffer) => self.control.give(buffer),
+            Memory::Own(buffer) => self.controls[queue].give(buffer),
             memory => self.inlet.give_back(stream, memory),
         }
     }
@@ -405,7 +406,7 @@ impl<I: Inlet> RecordFeed<I> {
             } => {
                 self.end_waits_since = self.end_waits_since.max(now);
                 if let Some(memory) = write::take_apart(completion.request.vectors, true) {
-                    self.give_back(CONTROL_STREAM, memory);
+                    self.give_back(queue, CONTROL_STREAM, memory);
                 }
                 self.members[queue].landed(place, bytes);
                 self.marked(queue, kind, place, sequence);
@@ -430,7 +431,7 @@ impl<I: Inlet> RecordFeed<I> {
             }
             Flight::Abandoned { stream, is_own } => {
                 if let Some(memory) = write::take_apart(completion.request.vectors, is_own) {
-                    self.give_back(stream, memory);
+                    self.give_back(queue, stream, memory);
                 }
             }
         }

@@ -1,11 +1,13 @@
 //! How long the recorder waits for members that do not answer, and for a kernel that takes nothing.
 
 use sustain_disk::driver::Ending;
+use sustain_record::format::Geometry;
 use sustain_record::recorder::{Durability, MemberState, Standing};
 
 use crate::bench::Bench;
 use crate::engine::Fate;
-use crate::plan::{Plan, SECOND_NS, Shortage, Silence};
+use crate::plan::{CutKind, Plan, SECOND_NS, Shortage, Silence};
+use crate::run::run;
 use crate::window::plan;
 
 const ENOMEM: i32 = 12;
@@ -76,4 +78,65 @@ fn a_kernel_that_takes_nothing_for_long_costs_appends_and_no_member() {
     assert_eq!(stream.recorded_bytes + stream.gap_bytes, 10_000_000);
     assert_eq!(stream.durable_bytes, 10_000_000, "what is lost is told");
     assert!(0 < stream.gap_bytes && stream.gap_bytes < 10_000_000);
+}
+
+#[test]
+fn a_member_that_never_answers_does_not_keep_the_others_from_telling_what_is_lost() {
+    let durability = Durability {
+        interval_ns: 100 * SECOND_NS,
+        ..Durability::default()
+    };
+    let mut plan = plan(5_000_000, LENGTH_NS, durability);
+    plan.members.push(plan.members[0].clone());
+    let recording = &mut plan.recordings[0];
+    recording.append_bytes = 64 << 10;
+    recording.window.depth = 8;
+    recording.faults.deaths.push((2, SECOND_NS));
+    recording.faults.silences.push(Silence {
+        member: 0,
+        at_ns: SECOND_NS,
+        until_ns: None,
+    });
+    let (standing, ending, took_ns) = recorded(&plan);
+    assert!(took_ns <= LENGTH_NS + WAITED_NS, "{took_ns} ns");
+    assert_eq!(ending, Ending::Source);
+    assert_eq!(standing.members[1].state, MemberState::Closed);
+    let stream = &standing.streams[0];
+    assert_eq!(stream.durable_bytes, stream.offered_bytes);
+    assert_eq!(stream.offered_bytes, 10_000_000, "the other one goes on");
+    // As much as the two had written and not flushed.
+    assert!(stream.gap_bytes < 5_000_000, "{}", stream.gap_bytes);
+}
+
+/// One append fills a slot, and the kernel takes none for the first of two members for minutes.
+fn without_beginnings_of_slots() -> Plan {
+    const LENGTH_NS: u64 = 250 * SECOND_NS;
+    let mut plan = plan(400_000, LENGTH_NS, Durability::default());
+    plan.slot_bytes = 256 << 10;
+    for member in &mut plan.members {
+        member.capacity_bytes = 160 << 20;
+        let geometry = Geometry::of_member(member.capacity_bytes, plan.slot_bytes).unwrap();
+        member.slots = geometry.slot_count;
+    }
+    plan.recordings[0].faults.shortages.push(Shortage {
+        member: 0,
+        at_ns: SECOND_NS,
+        until_ns: 200 * SECOND_NS,
+        errno: ENOMEM,
+    });
+    plan
+}
+
+#[test]
+fn behind_slots_that_never_began_nothing_is_promised_that_opening_would_not_find() {
+    let mut plan = without_beginnings_of_slots();
+    let (standing, ending, _) = recorded(&plan);
+    assert_eq!(ending, Ending::Source);
+    assert_eq!(standing.members[0].state, MemberState::Failed);
+    assert_eq!(standing.members[1].state, MemberState::Closed);
+    let stream = &standing.streams[0];
+    assert_eq!(stream.durable_bytes, stream.offered_bytes);
+    plan.recordings[0].faults.cut = Some((230 * SECOND_NS, CutKind::Power));
+    let met = run(&plan, false);
+    assert!(met.contains("power cut"));
 }

@@ -131,10 +131,15 @@ impl<I: Inlet> RecordFeed<I> {
         };
         let index = self.accounts.iter().position(is_next)?;
         let bytes = self.accounts[index].append_bytes();
+        let takes = |member: &Member| {
+            member.works() && member.start.is_some() && member.has_room_for_account(bytes)
+        };
+        // As of data, one that does not answer is given none, unless there is no other.
+        let others = || self.members.iter().filter(|member| !member.is_slow);
         let member = &self.members[queue];
-        let is_open = member.works() && member.start.is_some() && member.may_begin_slot_for(bytes);
-        if is_open && self.may_append(member) && member.has_room_for_account(bytes) {
-            let buffer = self.control.take()?;
+        let is_open = takes(member) && (!member.is_slow || !others().any(takes));
+        if is_open && self.may_append(member) && member.may_begin_slot_for(bytes) {
+            let buffer = self.controls[queue].take()?;
             let mut account = self.accounts.remove(index)?;
             account.memory = Some(Memory::Own(buffer));
             return Some(self.place(queue, account, now));
@@ -259,14 +264,17 @@ impl<I: Inlet> RecordFeed<I> {
             let now = completion.completed_at;
             self.end_waits_since = self.end_waits_since.max(now);
         }
-        let memory = write::take_apart(completion.request.vectors, filled.payload_bytes == 0);
-        if has_failed || !self.members[queue].works() {
+        let is_account = filled.payload_bytes == 0;
+        let mut memory = write::take_apart(completion.request.vectors, is_account);
+        let has_landed = !has_failed && self.members[queue].works();
+        // That of an account is this member's, wherever the account goes.
+        if let Some(memory) = memory.take_if(|_| is_account || has_landed) {
+            self.give_back(queue, filled.stream, memory);
+        }
+        if !has_landed {
             filled.memory = memory;
             self.not_landed(queue, filled, is_sole);
             return;
-        }
-        if let Some(memory) = memory {
-            self.give_back(filled.stream, memory);
         }
         let (submitted_at, now) = (completion.submitted_at, completion.completed_at);
         let start_ns = self.setup.start;
@@ -310,9 +318,7 @@ impl<I: Inlet> RecordFeed<I> {
     /// An append is not on its member: that has failed, or the kernel could not write it.
     fn not_landed(&mut self, queue: usize, mut filled: Filled, is_sole: bool) {
         if !is_sole {
-            if let Some(memory) = filled.memory.take() {
-                self.give_back(filled.stream, memory);
-            }
+            self.give_back_lent(&mut filled);
         } else if self.members[queue].works() && filled.payload_bytes > 0 {
             // No other member would fare better.
             self.give_up(filled);
@@ -324,19 +330,20 @@ impl<I: Inlet> RecordFeed<I> {
     /// Its member has failed, but it is still in memory.
     fn send_elsewhere(&mut self, mut filled: Filled) {
         if self.has_other(filled.stream, filled.start_bytes()) {
-            if let Some(memory) = filled.memory.take() {
-                self.give_back(filled.stream, memory);
-            }
+            self.give_back_lent(&mut filled);
         } else if filled.payload_bytes == 0 {
-            let mut account = filled;
-            if let Some(memory) = account.memory.take() {
-                self.give_back(account.stream, memory);
-            }
-            self.accounts.push_front(account);
+            self.accounts.push_front(filled);
         } else if self.is_out_of_room {
             self.give_up(filled);
         } else {
             self.pending.push_front(filled);
+        }
+    }
+
+    /// The memory of an append that is on no member goes back to whoever lent it.
+    fn give_back_lent(&mut self, filled: &mut Filled) {
+        if let Some(memory) = filled.memory.take() {
+            self.inlet.give_back(filled.stream, memory);
         }
     }
 
@@ -361,9 +368,7 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// Turns an append that no member takes into a gap.
     pub(super) fn give_up(&mut self, mut filled: Filled) {
-        if let Some(memory) = filled.memory.take() {
-            self.give_back(filled.stream, memory);
-        }
+        self.give_back_lent(&mut filled);
         if self.has_other(filled.stream, filled.start_bytes()) {
             return;
         }

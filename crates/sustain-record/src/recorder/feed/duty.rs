@@ -144,7 +144,7 @@ impl<I: Inlet> RecordFeed<I> {
         if !self.members[queue].has_room_for_mark(bytes) {
             return None;
         }
-        let buffer = self.control.take()?;
+        let buffer = self.controls[queue].take()?;
         let mut checksums = PieceChecksums::new();
         checksums.push(note);
         let sequence = self.take_sequence();

@@ -85,7 +85,7 @@ impl<I: Inlet> RecordFeed<I> {
         let (stream, is_own) = (filled.stream, filled.payload_bytes == 0);
         let given: Vectors = std::mem::replace(&mut request.vectors, copy);
         if let Some(memory) = write::take_apart(given, is_own) {
-            self.give_back(stream, memory);
+            self.give_back(request.target, stream, memory);
         }
         request
     }

@@ -43,6 +43,9 @@ pub enum RecordError {
     /// A member could not be read or written when it had to be.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// No member answered when all were to be written.
+    #[error("{0}")]
+    Silent(String),
     /// The means to drive the members failed.
     #[error(transparent)]
     Engine(Error),
@@ -62,6 +65,7 @@ impl RecordError {
             | RecordError::Incomplete(_) => true,
             RecordError::RecordedApart { .. }
             | RecordError::Request(_)
+            | RecordError::Silent(_)
             | RecordError::Engine(_)
             | RecordError::Interrupted(_) => false,
         }

@@ -14,6 +14,10 @@ use sustain_disk::target::Target;
 
 use crate::format::BLOCK_BYTES;
 
+mod steps;
+
+pub(crate) use steps::{Step, StepsEnd, StepsPatience};
+
 /// Most of what is read here is a block. Of larger buffers the kernel would make huge pages, which take
 /// milliseconds to find where the host of a virtual machine has to find them, too.
 const BUFFER_BYTES: usize = 128 << 10;
@@ -112,7 +116,11 @@ impl MemberIo {
         MemberIo::over(Box::new(engine), clock.clone(), targets.len())
     }
 
-    fn over(engine: Box<dyn Engine>, clock: Clock, count: usize) -> Result<MemberIo, Error> {
+    pub(crate) fn over(
+        engine: Box<dyn Engine>,
+        clock: Clock,
+        count: usize,
+    ) -> Result<MemberIo, Error> {
         let in_flight_max = in_flight_max(count);
         Ok(MemberIo {
             engine,

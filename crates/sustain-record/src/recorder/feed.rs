@@ -591,11 +591,10 @@ impl<I: Inlet> RecordFeed<I> {
         self.errors.iter().any(Option::is_some)
     }
 
-    /// Members whose requests were waited for no longer.
-    pub fn given_up(&self) -> Vec<usize> {
-        let members = self.members.iter().enumerate();
-        let given_up = members.filter(|(_, member)| member.is_given_up);
-        given_up.map(|(index, _)| index).collect()
+    /// Whether requests may be under way on a member: they have not returned, or it was given up.
+    pub fn is_under_way(&self, queue: usize) -> bool {
+        let mut in_flight = self.in_flight.values();
+        self.members[queue].is_given_up || in_flight.any(|one| one.queue == queue)
     }
 
     /// How often members have kept their requests for long.

@@ -8,12 +8,15 @@ use sustain_disk::clock::{Timestamp, thread_cpu_ns};
 use sustain_disk::driver::{Driver, DriverSetup, Ending, QueueSetup};
 use sustain_disk::engine::{self, Engine, Limits, SimulatedEngine};
 use sustain_disk::meter::{BufferCurve, IntervalRule, RateGrid};
+use sustain_disk::target::WriteLock;
 
 use super::board::Board;
 use super::channel::{ChannelInlet, Exchange};
-use super::feed::{RecordFeed, RecordSetup};
+use super::feed::{Patience, RecordFeed, RecordSetup};
+use super::member::MemberState;
 use super::recording::{RecordOptions, Recorded, append_bytes};
 use crate::error::RecordError;
+use crate::member_io::{MemberIo, StepsPatience};
 use crate::store::Store;
 
 /// Requests besides appends that a member may have in flight: a flush, a mark.
@@ -25,6 +28,15 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 /// An engine, and how it came about.
 pub(super) type OpenedEngine = (Box<dyn Engine>, String);
 
+/// What superblocks are written over.
+pub(super) type OpenIo = dyn Fn(&Store) -> Result<MemberIo, RecordError> + Send;
+
+/// How superblocks are written, and how long members are waited for then.
+pub(super) struct SuperblockWriter {
+    pub(super) open_io: Box<OpenIo>,
+    pub(super) patience: Patience,
+}
+
 /// What runs in the recorder's thread.
 pub(super) struct Job {
     pub(super) store: Store,
@@ -32,6 +44,32 @@ pub(super) struct Job {
     pub(super) inlet: ChannelInlet,
     pub(super) exchange: Arc<Exchange>,
     pub(super) options: RecordOptions,
+    pub(super) superblocks: SuperblockWriter,
+}
+
+/// Keeps members locked for as long as the process lives, unless it is known that nothing is under
+/// way on them: also where the engine breaks, or the recorder's thread panics.
+struct HeldLocks(Vec<Option<Arc<WriteLock>>>);
+
+impl HeldLocks {
+    fn of(store: &Store) -> HeldLocks {
+        let members = store.members.iter();
+        HeldLocks(members.map(|member| member.target.lock.clone()).collect())
+    }
+
+    fn release(&mut self, is_under_way: impl Fn(usize) -> bool) {
+        for (member, lock) in self.0.iter_mut().enumerate() {
+            if !is_under_way(member) {
+                *lock = None;
+            }
+        }
+    }
+}
+
+impl Drop for HeldLocks {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(std::mem::forget);
+    }
 }
 
 /// Ends the recording for everyone who waits for it, whichever way its thread is left: whoever fills
@@ -95,14 +133,12 @@ impl Job {
         feed.inlet_mut().drain();
         feed.close(end);
         drop(closing);
+        // What a member has kept may still be written there, so nobody else may.
+        locks.release(|member| feed.is_under_way(member));
         driven?;
-        for member in feed.given_up() {
-            // What it has kept may still be written there, so nobody else may.
-            std::mem::forget(self.store.members[member].target.lock.clone());
-        }
         let wall_ns = end.since_ns(start).max(1);
         curve.finish(wall_ns);
-        close_superblocks(&mut self.store, &feed)?;
+        close_superblocks(&mut self.store, &self.superblocks, &feed)?;
         Ok(Recorded {
             store: self.store.id,
             recording: feed.setup().recording,
@@ -160,15 +196,79 @@ impl Job {
     }
 }
 
+/// Writes superblocks, and says which members did not answer. A simulated member always does, in its
+/// own time.
+fn renew_superblocks(
+    store: &mut Store,
+    open_io: &OpenIo,
+    patience: StepsPatience,
+    slots_begun: &[u64],
+) -> Result<Vec<(usize, String)>, RecordError> {
+    if store.machines().is_empty() {
+        let io = open_io(store)?;
+        return store.renew_superblocks_within(io, slots_begun, patience);
+    }
+    store.renew_superblocks(slots_begun)?;
+    Ok(Vec::new())
+}
+
+/// Before the first write superblocks say that there will be one. The answer has the members on which
+/// they do not, with why: what is written there might not be found after a crash.
+fn begin_superblocks(
+    store: &mut Store,
+    writer: &SuperblockWriter,
+    slots_begun: &[u64],
+) -> Result<Vec<(usize, String)>, RecordError> {
+    let patience = StepsPatience {
+        for_others_ns: writer.patience.slow_after_ns,
+        for_first_ns: writer.patience.given_up_after_ns,
+    };
+    let mut silent = renew_superblocks(store, &*writer.open_io, patience, slots_begun)?;
+    for (member, words) in &mut silent {
+        words.push_str(&format!(
+            " before anything was recorded on it. {}",
+            what_to_do(&store.members[*member].name)
+        ));
+    }
+    if silent.len() == store.members.len() {
+        let all: Vec<String> = silent.into_iter().map(|(_, words)| words).collect();
+        return Err(RecordError::Silent(all.join("; ")));
+    }
+    Ok(silent)
+}
+
 /// The hint for the next opening. Of a member that has failed nothing more is asked.
 fn close_superblocks(
     store: &mut Store,
+    writer: &SuperblockWriter,
     feed: &RecordFeed<ChannelInlet>,
 ) -> Result<(), RecordError> {
     if feed.has_failed_members() {
         return Ok(());
     }
-    store.renew_superblocks(&feed.slots_begun())
+    let patience = StepsPatience {
+        for_others_ns: writer.patience.given_up_after_ns,
+        for_first_ns: writer.patience.given_up_after_ns,
+    };
+    let silent = renew_superblocks(store, &*writer.open_io, patience, &feed.slots_begun())?;
+    for (member, words) in silent {
+        let error = format!(
+            "{words} after all of the recording was durable on it. {}",
+            what_to_do(&store.members[member].name)
+        );
+        feed.board().write(|standing| {
+            standing.members[member].state = MemberState::Failed;
+            standing.members[member].error = Some(error);
+        });
+    }
+    Ok(())
+}
+
+fn what_to_do(name: &str) -> String {
+    format!(
+        "Look at the kernel log (dmesg) and its cable; until the request returns, the kernel keeps \
+         {name} locked"
+    )
 }
 
 fn driver_setup(start: Timestamp) -> DriverSetup {

@@ -43,7 +43,7 @@ use super::earlier::Earlier;
 use super::feed::{
     Durability, Patience, RecordSetup, StreamSetup, start_bytes_max, start_room_bytes,
 };
-use super::job::{Job, OpenedEngine};
+use super::job::{Job, OpenedEngine, SuperblockWriter};
 use super::member::{MemberSetup, Slowness};
 use super::scatter::Window;
 use super::stream_writer::{EDGE_BYTES, StreamWriter};
@@ -160,15 +160,21 @@ impl Recorder {
         streams: Vec<StreamSetup>,
         options: RecordOptions,
     ) -> Result<(Recorder, Vec<StreamWriter>), RecordError> {
-        Recorder::start_on(store, streams, options, Job::engine)
+        let superblocks = SuperblockWriter {
+            open_io: Box::new(Store::io),
+            patience: options.patience,
+        };
+        Recorder::start_on(store, streams, options, Job::engine, superblocks)
     }
 
-    /// Begins a recording on an engine that is opened in the recorder's thread.
+    /// Begins a recording on engines that are opened in the recorder's thread: one for what is
+    /// recorded, one for superblocks.
     pub(super) fn start_on(
         mut store: Store,
         streams: Vec<StreamSetup>,
         options: RecordOptions,
         open_engine: impl FnOnce(&Job) -> Result<OpenedEngine, RecordError> + Send + 'static,
+        superblocks: SuperblockWriter,
     ) -> Result<(Recorder, Vec<StreamWriter>), RecordError> {
         check(&store, &streams, &options)?;
         let clock = store.clock().clone();
@@ -226,6 +232,7 @@ impl Recorder {
             inlet,
             exchange,
             options,
+            superblocks,
         };
         let thread = std::thread::Builder::new()
             .name("sustain-record".to_owned())

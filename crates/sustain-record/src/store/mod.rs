@@ -15,11 +15,12 @@ use std::fmt;
 
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::SharedMachine;
+use sustain_disk::error::RequestError;
 use uuid::Uuid;
 
 use crate::error::RecordError;
 use crate::format::BLOCK_BYTES;
-use crate::member_io::{MemberIo, ReadOrder};
+use crate::member_io::{MemberIo, ReadOrder, Step, StepsEnd, StepsPatience};
 use crate::opening::{Asked, Opening, Recording, Tail, merge};
 
 pub use create::{CreateEvent, CreatePlan, Created, CreatedMember, create, create_simulated};
@@ -137,18 +138,69 @@ impl Store {
     /// # Panics
     /// If there is not one number for each member.
     pub fn renew_superblocks(&mut self, slots_begun: &[u64]) -> Result<(), RecordError> {
-        assert_eq!(slots_begun.len(), self.members.len(), "one for each member");
         let mut io = self.io()?;
-        for (member, slots_begun) in self.members.iter_mut().zip(slots_begun) {
-            member.superblock.generation = member.superblock.generation.saturating_add(1);
-            member.superblock.slots_begun = *slots_begun;
-        }
+        self.set_slots_begun(slots_begun);
         let members: Vec<_> = self
             .members
             .iter()
             .map(|member| (member.name.as_str(), &member.superblock))
             .collect();
         superblocks::write(&mut io, &members)
+    }
+
+    /// As [`Store::renew_superblocks`], over `io`, but waits for no member without end. The answer
+    /// has those that did not answer, with what they were asked; they stay locked for as long as
+    /// the process lives, because what is under way on them may still be written.
+    ///
+    /// # Errors
+    /// As [`Store::renew_superblocks`].
+    pub(crate) fn renew_superblocks_within(
+        &mut self,
+        io: MemberIo,
+        slots_begun: &[u64],
+        patience: StepsPatience,
+    ) -> Result<Vec<(usize, String)>, RecordError> {
+        self.set_slots_begun(slots_begun);
+        let superblocks = self.members.iter().map(|member| &member.superblock);
+        let steps: Vec<Vec<Step>> = superblocks.map(superblocks::steps).collect();
+        let ends = io.take_steps(&steps, patience);
+        let (mut silent, mut failed) = (Vec::new(), None);
+        for (index, member) in self.members.iter().enumerate() {
+            let name = &member.name;
+            match ends.as_ref().map(|ends| ends[index]) {
+                Ok(StepsEnd::Done) => {}
+                Ok(StepsEnd::Failed { step, errno }) => {
+                    let (operation, offset_bytes) = steps[index][step].name();
+                    failed.get_or_insert(RequestError {
+                        target: name.clone(),
+                        operation,
+                        offset_bytes,
+                        errno,
+                    });
+                }
+                Ok(StepsEnd::Silent { step, waited_ns }) => {
+                    let (operation, offset_bytes) = steps[index][step].name();
+                    let seconds = waited_ns as f64 / 1e9;
+                    let what = format!(
+                        "{operation} of the superblock on {name} at byte {offset_bytes} has not \
+                         returned for {seconds:.0} s, and {name} was given up"
+                    );
+                    silent.push((index, what));
+                    std::mem::forget(member.target.lock.clone());
+                }
+                Err(_) => std::mem::forget(member.target.lock.clone()),
+            }
+        }
+        ends?;
+        failed.map_or(Ok(silent), |error| Err(error.into()))
+    }
+
+    fn set_slots_begun(&mut self, slots_begun: &[u64]) {
+        assert_eq!(slots_begun.len(), self.members.len(), "one for each member");
+        for (member, slots_begun) in self.members.iter_mut().zip(slots_begun) {
+            member.superblock.generation = member.superblock.generation.saturating_add(1);
+            member.superblock.slots_begun = *slots_begun;
+        }
     }
 
     /// Single reads and writes of the members, by their index in `members`.

@@ -5,7 +5,7 @@ use sustain_disk::error::{Errno, RequestError};
 
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry, SLOT_BYTES_MIN, Superblock, SuperblockError, newest};
-use crate::member_io::{MemberIo, ReadOrder, WriteOrder};
+use crate::member_io::{MemberIo, ReadOrder, Step, WriteOrder};
 
 /// What a member's superblocks say, and whether the medium refused to be read.
 pub(super) struct Finding {
@@ -82,6 +82,21 @@ pub(super) fn write(io: &mut MemberIo, members: &[(&str, &Superblock)]) -> Resul
         write_blocks(io, &names, &blocks)?;
     }
     Ok(())
+}
+
+/// The same for one member, step by step.
+pub(super) fn steps(superblock: &Superblock) -> Vec<Step> {
+    let offsets = superblock.geometry.superblock_offsets();
+    let write = |copy: u32| Step::Write {
+        offset_bytes: offsets[copy as usize],
+        bytes: superblock.encode(copy),
+    };
+    let (first, second) = ([0, 2].map(write), [1, 3].map(write));
+    let mut steps = Vec::from(first);
+    steps.push(Step::Flush);
+    steps.extend(second);
+    steps.push(Step::Flush);
+    steps
 }
 
 /// Writes blocks to members, given with their place, and flushes all members.

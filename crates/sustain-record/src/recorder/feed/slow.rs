@@ -38,6 +38,13 @@ impl Default for Patience {
 }
 
 impl<I: Inlet> RecordFeed<I> {
+    /// A member did not answer before anything was written on it: the recording does without it.
+    pub fn leave_out(&mut self, queue: usize, words: String) {
+        self.members[queue].state = MemberState::Failed;
+        self.members[queue].is_given_up = true;
+        self.errors[queue] = Some(words);
+    }
+
     /// Looks after members that do not answer.
     pub(super) fn watch(&mut self, now: Timestamp) {
         if now < self.watch_at {

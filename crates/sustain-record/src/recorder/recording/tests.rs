@@ -3,17 +3,20 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sustain_disk::buffer::AlignedBytes;
-use sustain_disk::engine::{Completion, Engine, Operation, Request, Until, Waker};
+use sustain_disk::engine::{
+    self, Completion, Engine, Limits, Operation, Request, TargetFiles, Until, Waker,
+};
 use sustain_disk::error::{Errno, Error};
 use sustain_host::Roots;
 use sustain_session::Stop;
 
 use super::*;
 use crate::format::{Mark, MarkKind};
+use crate::member_io::MemberIo;
 use crate::reading::part::Part;
 use crate::reading::scope::Scope;
 use crate::reading::stream::{Range, StreamReader};
@@ -34,6 +37,8 @@ enum Answer {
     Fails(i32),
     /// It comes back when this is set, if ever.
     Keeps(Arc<AtomicBool>),
+    /// Nothing returns any more, from no member.
+    Breaks,
 }
 
 /// The engine of a recording, with faults.
@@ -42,6 +47,22 @@ struct Faulty {
     fault: Box<Fault>,
     failed: VecDeque<(Request, i32)>,
     kept: Vec<(Request, Arc<AtomicBool>)>,
+    is_broken: bool,
+}
+
+impl Faulty {
+    fn over(
+        inner: Box<dyn Engine>,
+        fault: impl FnMut(&Request) -> Answer + Send + 'static,
+    ) -> Box<dyn Engine> {
+        Box::new(Faulty {
+            inner,
+            fault: Box::new(fault),
+            failed: VecDeque::new(),
+            kept: Vec::new(),
+            is_broken: false,
+        })
+    }
 }
 
 impl Engine for Faulty {
@@ -59,10 +80,20 @@ impl Engine for Faulty {
             Answer::Panics => panic!("injected"),
             Answer::Fails(errno) => self.failed.push_back((request, errno)),
             Answer::Keeps(until) => self.kept.push((request, until)),
+            Answer::Breaks => {
+                let never = Arc::new(AtomicBool::new(false));
+                self.kept.push((request, never));
+                self.is_broken = true;
+            }
         }
     }
 
     fn wait(&mut self, until: Until, completions: &mut Vec<Completion>) -> Result<(), Error> {
+        if self.is_broken {
+            let source = std::io::Error::other("injected");
+            let engine = self.inner.name();
+            return Err(Error::EngineFailed { engine, source });
+        }
         for (request, _) in self
             .kept
             .extract_if(.., |(_, until)| until.load(Ordering::SeqCst))
@@ -132,6 +163,20 @@ impl Place {
         patience: Patience,
         fault: impl FnMut(&Request) -> Answer + Send + 'static,
     ) -> (Recorder, Vec<StreamWriter>) {
+        let superblocks = SuperblockWriter {
+            open_io: Box::new(Store::io),
+            patience: Patience::default(),
+        };
+        self.record_over(streams, patience, fault, superblocks)
+    }
+
+    fn record_over(
+        &self,
+        streams: &[&str],
+        patience: Patience,
+        fault: impl FnMut(&Request) -> Answer + Send + 'static,
+        superblocks: SuperblockWriter,
+    ) -> (Recorder, Vec<StreamWriter>) {
         let store = Store::open(&self.members, Mode::Record, &Roots::default()).unwrap();
         let options = RecordOptions {
             buffer_bytes: 4 << 20,
@@ -140,17 +185,11 @@ impl Place {
             ..RecordOptions::default()
         };
         let streams = streams.iter().map(|name| StreamSetup::plain(name));
-        Recorder::start_on(store, streams.collect(), options, move |job| {
+        let open_engine = move |job: &Job| {
             let (inner, why) = job.engine()?;
-            let engine = Faulty {
-                inner,
-                fault: Box::new(fault),
-                failed: VecDeque::new(),
-                kept: Vec::new(),
-            };
-            Ok((Box::new(engine), why))
-        })
-        .unwrap()
+            Ok((Faulty::over(inner, fault), why))
+        };
+        Recorder::start_on(store, streams.collect(), options, open_engine, superblocks).unwrap()
     }
 
     /// How many bytes of the newest recording's first stream come back, all of them `fill`.
@@ -452,4 +491,114 @@ fn the_users_wish_to_end_is_heard_while_no_member_returns_anything() {
         let error = member.error.as_deref().unwrap();
         assert!(error.contains("durable nowhere else"), "{error}");
     }
+}
+
+/// Superblocks are written over an engine that keeps the requests of a member from the given time of
+/// asking on: the first time is before the recording, the second behind it.
+fn silent_superblocks(member: usize, from: usize) -> SuperblockWriter {
+    let asked = AtomicUsize::new(0);
+    let open_io = move |store: &Store| {
+        let is_silent = asked.fetch_add(1, Ordering::SeqCst) >= from;
+        let members = store.members.iter();
+        let files: TargetFiles = members
+            .filter_map(|member| member.target.file.clone())
+            .collect();
+        let (limits, clock) = (
+            Limits {
+                depth: 4,
+                in_flight_max: 8,
+            },
+            store.clock().clone(),
+        );
+        let opened = engine::open(EngineChoice::Threads, files, limits, &[], &clock)?;
+        let never = Arc::new(AtomicBool::new(false));
+        let engine = Faulty::over(opened.engine, move |request| {
+            match is_silent && request.target == member {
+                true => Answer::Keeps(Arc::clone(&never)),
+                false => Answer::AsTheDisk,
+            }
+        });
+        Ok(MemberIo::over(engine, clock, store.members.len())?)
+    };
+    SuperblockWriter {
+        open_io: Box::new(open_io),
+        // Longer than a busy disk takes for one of the others.
+        patience: Patience {
+            slow_after_ns: 1_000_000_000,
+            given_up_after_ns: 3_000_000_000,
+        },
+    }
+}
+
+#[test]
+fn a_member_that_does_not_answer_before_the_recording_is_left_out_of_it() {
+    let place = Place::new(2, 1 << 20);
+    let superblocks = silent_superblocks(1, 0);
+    let (recorder, mut writers) =
+        place.record_over(&["main"], SHORT, |_| Answer::AsTheDisk, superblocks);
+    fill(&mut writers[0], 8 << 20);
+    drop(writers);
+    let recorded = recorder.finish().unwrap();
+    assert_eq!(recorded.standing.streams[0].durable_bytes, 8 << 20);
+    assert_eq!(recorded.standing.streams[0].gap_bytes, 0);
+    assert_eq!(recorded.standing.members[0].error, None);
+    let left_out = &recorded.standing.members[1];
+    assert_eq!((left_out.state, left_out.bytes), (MemberState::Failed, 0));
+    let error = left_out.error.as_deref().unwrap();
+    assert!(error.contains("before anything was recorded"), "{error}");
+    let again = Store::open(&place.members, Mode::Record, &Roots::default());
+    assert!(again.is_err(), "what it keeps may still be written");
+    assert_eq!(place.whole_bytes(7), 8 << 20);
+}
+
+#[test]
+fn a_recording_that_no_member_answers_before_it_begins_is_over_and_says_so() {
+    let place = Place::new(1, 1 << 20);
+    let superblocks = silent_superblocks(0, 0);
+    let (recorder, mut writers) =
+        place.record_over(&["main"], SHORT, |_| Answer::AsTheDisk, superblocks);
+    // Ends only when nothing is lent any more.
+    fill(&mut writers[0], u64::MAX);
+    drop(writers);
+    let error = recorder.finish().unwrap_err();
+    assert!(matches!(&error, RecordError::Silent(_)), "{error}");
+    assert!(error.to_string().contains(&place.members[0]), "{error}");
+}
+
+#[test]
+fn a_member_that_does_not_answer_behind_the_recording_is_named_and_waited_for_no_longer() {
+    let place = Place::new(2, 1 << 20);
+    let superblocks = silent_superblocks(0, 1);
+    let (recorder, mut writers) =
+        place.record_over(&["main"], SHORT, |_| Answer::AsTheDisk, superblocks);
+    fill(&mut writers[0], 8 << 20);
+    drop(writers);
+    let recorded = recorder.finish().unwrap();
+    assert_eq!(recorded.ended, Ending::Source);
+    assert_eq!(recorded.standing.streams[0].durable_bytes, 8 << 20);
+    assert_eq!(recorded.standing.members[1].error, None);
+    let error = recorded.standing.members[0].error.as_deref().unwrap();
+    assert!(
+        error.contains("all of the recording was durable"),
+        "{error}"
+    );
+    assert_eq!(place.whole_bytes(7), 8 << 20);
+}
+
+#[test]
+fn what_is_under_way_when_the_engine_breaks_keeps_its_member_locked() {
+    let place = Place::new(1, 1 << 20);
+    let mut writes = 0;
+    let (recorder, mut writers) = place.record(&["main"], Patience::default(), move |request| {
+        writes += u32::from(is_data(request));
+        match writes {
+            0..5 => Answer::AsTheDisk,
+            _ => Answer::Breaks,
+        }
+    });
+    fill(&mut writers[0], u64::MAX);
+    drop(writers);
+    assert!(matches!(recorder.finish(), Err(RecordError::Engine(_))));
+    let again = Store::open(&place.members, Mode::Record, &Roots::default());
+    assert!(again.is_err(), "what is under way may still be written");
 }

@@ -1,0 +1,177 @@
+//! Steps that members take each at its own pace. One that does not answer holds up no other, and is
+//! not waited for without end.
+
+use sustain_disk::buffer::{AlignedBytes, Buffer};
+use sustain_disk::clock::Timestamp;
+use sustain_disk::engine::{Completion, Operation, Request, Until, Vector, Vectors};
+use sustain_disk::error::{Errno, Error};
+
+use super::{IO_ERROR, MemberIo};
+
+/// What is done on a member before its next step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Whole blocks go here, from the start of the member.
+    Write {
+        offset_bytes: u64,
+        bytes: Vec<u8>,
+    },
+    Flush,
+}
+
+impl Step {
+    /// What it is called in messages, and where it is.
+    pub(crate) fn name(&self) -> (Operation, u64) {
+        match self {
+            Step::Write { offset_bytes, .. } => (Operation::Write, *offset_bytes),
+            Step::Flush => (Operation::Flush, 0),
+        }
+    }
+}
+
+/// How far a member came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StepsEnd {
+    /// All steps are done.
+    Done,
+    /// This one failed.
+    Failed { step: usize, errno: Errno },
+    /// This one has not returned for so long, and is waited for no longer.
+    Silent { step: usize, waited_ns: u64 },
+}
+
+/// How long members are waited for after any of them has answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StepsPatience {
+    /// Once one of them is done.
+    pub(crate) for_others_ns: u64,
+    /// As long as none is.
+    pub(crate) for_first_ns: u64,
+}
+
+/// Where a member is.
+struct Walker {
+    step: usize,
+    begun_at: Timestamp,
+    end: Option<StepsEnd>,
+}
+
+impl MemberIo {
+    /// Carries out the steps of each member in their order, and says how far each came. With requests
+    /// that have not returned, the engine and their memory are kept for as long as the process lives.
+    ///
+    /// # Errors
+    /// [`Error::EngineFailed`], [`Error::Memory`]. Then anything may still be under way.
+    pub(crate) fn take_steps(
+        mut self,
+        steps: &[Vec<Step>],
+        patience: StepsPatience,
+    ) -> Result<Vec<StepsEnd>, Error> {
+        let mut walkers = Vec::new();
+        let walked = self.walk(steps, patience, &mut walkers);
+        let is_done = |walker: &Walker| walker.end.is_some();
+        if walked.is_err() || !walkers.iter().all(is_done) {
+            let now = self.clock.now();
+            // Closing the engine would wait for what does not return.
+            std::mem::forget(self);
+            walked?;
+            for walker in walkers.iter_mut().filter(|walker| !is_done(walker)) {
+                walker.end = Some(StepsEnd::Silent {
+                    step: walker.step,
+                    waited_ns: now.since_ns(walker.begun_at),
+                });
+            }
+        }
+        Ok(walkers
+            .into_iter()
+            .filter_map(|walker| walker.end)
+            .collect())
+    }
+
+    fn walk(
+        &mut self,
+        steps: &[Vec<Step>],
+        patience: StepsPatience,
+        walkers: &mut Vec<Walker>,
+    ) -> Result<(), Error> {
+        let mut answered_at = self.clock.now();
+        for (member, steps) in steps.iter().enumerate() {
+            walkers.push(Walker {
+                step: 0,
+                begun_at: answered_at,
+                end: None,
+            });
+            self.begin_step(member, steps, &mut walkers[member])?;
+        }
+        let mut completions = Vec::new();
+        while walkers.iter().any(|walker| walker.end.is_none()) {
+            let is_any_done = walkers
+                .iter()
+                .any(|walker| walker.end == Some(StepsEnd::Done));
+            let until = if is_any_done {
+                answered_at + patience.for_others_ns
+            } else {
+                answered_at + patience.for_first_ns
+            };
+            if self.clock.now() >= until {
+                break;
+            }
+            self.engine
+                .wait(Until::CompletionOr(until), &mut completions)?;
+            for completion in completions.drain(..) {
+                answered_at = self.clock.now();
+                let member = completion.request.target;
+                let walker = &mut walkers[member];
+                match error_of(&completion) {
+                    Some(errno) => {
+                        let step = walker.step;
+                        walker.end = Some(StepsEnd::Failed { step, errno });
+                    }
+                    None => {
+                        walker.step += 1;
+                        walker.begun_at = answered_at;
+                        self.begin_step(member, &steps[member], walker)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_step(
+        &mut self,
+        member: usize,
+        steps: &[Step],
+        walker: &mut Walker,
+    ) -> Result<(), Error> {
+        let request = match steps.get(walker.step) {
+            None => {
+                walker.end = Some(StepsEnd::Done);
+                return Ok(());
+            }
+            Some(Step::Flush) => Request::flush(member),
+            Some(Step::Write {
+                offset_bytes,
+                bytes,
+            }) => {
+                let mut memory = AlignedBytes::new(bytes.len())?;
+                memory.copy_from_slice(bytes);
+                let buffer = Buffer::foreign(Box::new(memory));
+                let buffer = buffer.expect("an allocation for direct I/O may be written from");
+                Request {
+                    operation: Operation::Write,
+                    offset_bytes: *offset_bytes,
+                    vectors: Vectors::One(Vector::new(buffer, 0, bytes.len())),
+                    ..Request::flush(member)
+                }
+            }
+        };
+        self.engine.submit(request);
+        Ok(())
+    }
+}
+
+fn error_of(completion: &Completion) -> Option<Errno> {
+    let is_short = completion.bytes < completion.request.vectors.len_bytes();
+    completion.error.or(is_short.then_some(IO_ERROR))
+}

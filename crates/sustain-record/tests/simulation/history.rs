@@ -415,6 +415,27 @@ impl History {
         }
     }
 
+    /// The newest slot of a member that begins with a durable append of this recording.
+    fn newest_durable_head(&self, member: usize) -> u64 {
+        let current = self.recordings.len() - 1;
+        let is_head = |append: &&Append| {
+            append.recording == current
+                && append.member == member
+                && append.place.slot_offset_bytes == 0
+                && append.durable_at.is_some()
+        };
+        let heads = self.appends.iter().filter(is_head);
+        heads.map(|head| head.place.slot_serial).max().unwrap_or(0)
+    }
+
+    fn appends_in_flight(&self) -> HashSet<usize> {
+        let in_flight = self.in_flight.values().filter_map(|what| match what {
+            Pending::Append(index) => Some(*index),
+            Pending::Flush(_) => None,
+        });
+        in_flight.collect()
+    }
+
     /// It lies where nothing lies that must be kept.
     fn check_room(&mut self, member: usize, descriptor: &Descriptor) {
         let geometry = self.geometries[member];
@@ -431,22 +452,8 @@ impl History {
                 && append.is_promised()
         };
         let newest_start = self.appends.iter().rfind(is_start).map(|start| start.place);
-        let is_head = |append: &&Append| {
-            append.recording == current
-                && append.member == member
-                && append.place.slot_offset_bytes == 0
-                && append.durable_at.is_some()
-        };
-        let heads = self.appends.iter().filter(is_head);
-        let newest_head = heads.map(|head| head.place.slot_serial).max().unwrap_or(0);
-        let in_flight: HashSet<usize> = self
-            .in_flight
-            .values()
-            .filter_map(|what| match what {
-                Pending::Append(index) => Some(*index),
-                Pending::Flush(_) => None,
-            })
-            .collect();
+        let newest_head = self.newest_durable_head(member);
+        let in_flight = self.appends_in_flight();
         let appends = self.appends.iter_mut().enumerate();
         for (index, append) in appends.filter(|(_, append)| append.member == member) {
             let place = append.place;

@@ -121,7 +121,7 @@ fn what_came_before_a_silent_time_is_durable_meanwhile() {
 
 #[test]
 fn a_source_that_cannot_wait_is_read_before_the_machine_is_watched() {
-    for (on_full, is_watched) in [("drop", false), ("block", true)] {
+    for on_full in ["drop", "block"] {
         let members = Members::files(&[32 * MIB]);
         let (source, mut sender) = std::io::pipe().unwrap();
         sender.write_all(b"sent already").unwrap();
@@ -133,7 +133,7 @@ fn a_source_that_cannot_wait_is_read_before_the_machine_is_watched() {
         assert_eq!(whole(&stream(&result, "main")["recorded_bytes"]), 12);
         let samples = result["system"]["samples"].as_array().unwrap();
         let is_before = |sample: &Value| number(&sample["time_s"]) <= 0.0;
-        assert_eq!(samples.iter().any(is_before), is_watched, "{on_full}");
+        assert!(!samples.iter().any(is_before), "{on_full}");
     }
 }
 

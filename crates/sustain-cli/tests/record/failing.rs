@@ -192,7 +192,8 @@ fn a_member_without_space_behind_it_fails_alone() {
         return skip("mounting needs root");
     }
     let place = Place::new();
-    let flags = ["-t", "tmpfs", "-o", "size=2m", "tmpfs"];
+    // For what `create` wipes at either end, and a little more.
+    let flags = ["-t", "tmpfs", "-o", "size=12m", "tmpfs"];
     let mount = match Mount::try_new(&place, &flags) {
         Ok(mount) => mount,
         Err(why) => return skip(&why),

@@ -1,6 +1,6 @@
 //! Between the sources' threads and the recorder's: filled appends one way, free memory the other.
 
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
@@ -10,7 +10,7 @@ use sustain_disk::driver::Ending;
 use sustain_disk::engine::Waker;
 
 use super::filled::{Filled, Memory};
-use super::inlet::{Inlet, Polled};
+use super::inlet::{Inlet, Offered, Polled};
 
 /// What a source says.
 #[allow(
@@ -23,6 +23,26 @@ pub(super) enum Message {
     Ended(Ending),
 }
 
+/// What a source has offered so far, as it says itself.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    bytes: AtomicU64,
+    lost_bytes: AtomicU64,
+}
+
+impl Told {
+    /// The source has come to `offset_bytes`.
+    pub(super) fn set_offered(&self, offset_bytes: u64) {
+        // Nothing is ordered by it: it is shown, and no one acts on it.
+        self.bytes.store(offset_bytes, Ordering::Relaxed);
+    }
+
+    /// So many bytes more found no memory.
+    pub(super) fn add_lost(&self, bytes: u64) {
+        self.lost_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
 /// What sources and recorder share.
 pub(super) struct Exchange {
     /// Memory for appends.
@@ -31,6 +51,8 @@ pub(super) struct Exchange {
     edges: SharedPool,
     /// Held by the one who takes edges.
     edges_turn: Mutex<()>,
+    /// Of each stream. What waits in the channel is in it, which the recorder has not seen yet.
+    pub(super) told: Vec<Told>,
     /// Whether the recorder takes nothing more.
     pub(super) is_closed: AtomicBool,
     /// Whether the recorder may be asleep.
@@ -39,11 +61,12 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    pub(super) fn new(pool: SharedPool, edges: SharedPool) -> Exchange {
+    pub(super) fn new(pool: SharedPool, edges: SharedPool, streams: usize) -> Exchange {
         Exchange {
             pool,
             edges,
             edges_turn: Mutex::new(()),
+            told: (0..streams).map(|_| Told::default()).collect(),
             is_closed: AtomicBool::new(false),
             is_idle: AtomicBool::new(false),
             waker: OnceLock::new(),
@@ -166,6 +189,14 @@ impl Inlet for ChannelInlet {
         self.exchange.close();
     }
 
+    fn offered(&self, stream: usize) -> Offered {
+        let told = &self.exchange.told[stream];
+        Offered {
+            bytes: told.bytes.load(Ordering::Relaxed),
+            lost_bytes: told.lost_bytes.load(Ordering::Relaxed),
+        }
+    }
+
     fn buffer_fill(&self) -> f64 {
         let (free, count) = (self.exchange.pool.free(), self.exchange.pool.count());
         1.0 - free as f64 / count.max(1) as f64
@@ -184,7 +215,7 @@ mod tests {
         const WRITERS: usize = 32;
         let pool = SharedPool::new(2, 4096).unwrap();
         let edges = SharedPool::new(EDGES, 4096).unwrap();
-        let exchange = Arc::new(Exchange::new(pool, edges));
+        let exchange = Arc::new(Exchange::new(pool, edges, 1));
         let (done, is_done) = crossbeam_channel::unbounded();
         for _ in 0..WRITERS {
             let (exchange, done) = (Arc::clone(&exchange), done.clone());

@@ -533,7 +533,8 @@ impl<I: Inlet> RecordFeed<I> {
         }
     }
 
-    /// Bytes that were accepted, whatever became of them.
+    /// Bytes that the source has offered, whatever became of them: also those that wait behind the
+    /// appends that were polled.
     pub(super) fn offered_bytes(&self, stream: usize) -> u64 {
         let waiting = self
             .pending
@@ -545,6 +546,14 @@ impl<I: Inlet> RecordFeed<I> {
             .max()
             .unwrap_or(0)
             .max(self.ledgers[stream].next_offset_bytes())
+            .max(self.inlet.offered(stream).bytes)
+    }
+
+    /// Bytes that are known to be lost by now. A source's loss is told with its next append, which
+    /// may wait as long as the buffer takes to drain; so what the source says itself counts too.
+    pub(super) fn gap_bytes(&self, stream: usize) -> u64 {
+        let accounted_bytes = self.ledgers[stream].gap_bytes();
+        accounted_bytes.max(self.inlet.offered(stream).lost_bytes)
     }
 
     /// Share of the buffer that waits for members, from 0 to 1.

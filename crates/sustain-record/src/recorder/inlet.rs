@@ -21,6 +21,15 @@ pub enum Polled {
     Ended(Ending),
 }
 
+/// What a stream's source has offered by now, also what the recorder has not polled yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Offered {
+    /// All of it.
+    pub bytes: u64,
+    /// What of it found no memory and is lost.
+    pub lost_bytes: u64,
+}
+
 /// The sources' side of the recorder.
 pub trait Inlet {
     /// The next append, if there is one.
@@ -31,6 +40,11 @@ pub trait Inlet {
 
     /// The recording takes no more: what is polled from now on is only what was accepted before.
     fn close(&mut self);
+
+    /// What a stream's source has offered by now. An inlet that holds nothing back need not say it.
+    fn offered(&self, _stream: usize) -> Offered {
+        Offered::default()
+    }
 
     /// Share of the buffer that is waiting for members, from 0 to 1.
     fn buffer_fill(&self) -> f64;

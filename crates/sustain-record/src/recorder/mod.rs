@@ -26,7 +26,7 @@ pub use board::{Board, LimitedBy, MemberStanding, Standing, StreamStanding};
 pub use earlier::Earlier;
 pub use feed::{Durability, Patience, RecordFeed, RecordSetup, StreamSetup};
 pub use filled::{Filled, Filling, Memory};
-pub use inlet::{Inlet, Polled};
+pub use inlet::{Inlet, Offered, Polled};
 pub(crate) use intake::is_readable_now;
 pub use intake::{Intake, IntakeSetup, OnFull, Taken};
 pub use member::{MemberSetup, MemberState, Slowness, UNFLUSHED_SLOTS_MAX};

@@ -184,7 +184,7 @@ impl Recorder {
         let count = (options.buffer_bytes / append_bytes as u64).max(2) as usize;
         let pool = SharedPool::new(count, append_bytes)?;
         let edges = SharedPool::new(EDGES, EDGE_BYTES)?;
-        let exchange = Arc::new(Exchange::new(pool, edges));
+        let exchange = Arc::new(Exchange::new(pool, edges, streams.len()));
         let (messages, received) = crossbeam_channel::unbounded();
         // Memory goes back to the stream that gave it.
         let (returned, given_back): (Vec<_>, Vec<_>) = streams

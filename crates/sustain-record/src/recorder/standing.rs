@@ -53,7 +53,7 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> Standing {
                 offered_bytes: feed.offered_bytes(index),
                 recorded_bytes: feed.ledgers[index].recorded_bytes(),
                 durable_bytes: feed.watermark_bytes(index),
-                gap_bytes: feed.ledgers[index].gap_bytes(),
+                gap_bytes: feed.gap_bytes(index),
                 frames: feed.ledgers[index].frames(),
             })
             .collect(),
@@ -100,6 +100,10 @@ const MUCH_SLOWER: f64 = 4.0;
 fn limited_by<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> LimitedBy {
     if !feed.has_backlog(now) {
         return LimitedBy::Source;
+    }
+    let mut members = feed.members.iter();
+    if let Some(member) = members.find(|member| member.works() && member.is_slow) {
+        return LimitedBy::Member(member.setup.name.clone());
     }
     let rates = || {
         feed.members

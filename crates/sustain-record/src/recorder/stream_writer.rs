@@ -10,7 +10,7 @@ use sustain_disk::buffer::{Buffer, StableBytes};
 use sustain_disk::clock::{Clock, WallClock};
 use sustain_disk::driver::Ending;
 
-use super::channel::{Exchange, Message};
+use super::channel::{Exchange, Message, Told};
 use super::filled::{Filled, Filling, Memory};
 use crate::format::{
     BLOCK_BYTES, Gap, GapReason, MARK_BYTES_MAX, Mark, MarksWriter, PieceChecksums, SEAL_BYTES,
@@ -129,6 +129,8 @@ impl StreamWriter {
         }
         let now_ns = self.now_ns();
         self.next_offset_bytes += bytes;
+        self.told().set_offered(self.next_offset_bytes);
+        self.told().add_lost(bytes);
         let gap = self.gap.get_or_insert(Gap {
             bytes: 0,
             frames: 0,
@@ -235,7 +237,12 @@ impl StreamWriter {
         self.ending = ending;
     }
 
+    fn told(&self) -> &Told {
+        &self.exchange.told[usize::from(self.stream)]
+    }
+
     fn send(&self, filled: Filled) {
+        self.told().set_offered(self.next_offset_bytes);
         // The recorder outlives its streams; if it is gone, its end has said why.
         let _ = self.messages.send(Message::Append(filled));
         self.exchange.wake();

@@ -319,13 +319,19 @@ impl View<'_> {
         read.end_bytes = part.end_bytes();
     }
 
+    /// The first sequence of a recording that a reader must find, if any.
+    fn readable_from_of(&self, recording: &Recording) -> Option<u64> {
+        let readable_from = self.readable_from();
+        if self.given.is_untouched {
+            return readable_from;
+        }
+        // What is damaged where a crash may have written over a ring counts as written over.
+        readable_from.max(recording.readable_from_sequence)
+    }
+
     fn check_stream(&self, stream: u16, read: &ReadBack, recording: &Recording) {
         let of = |append: &&Append| append.kind == Kind::Data && append.stream == stream;
-        let mut readable_from = self.readable_from();
-        if !self.given.is_untouched {
-            // What is damaged where a crash may have written over a ring counts as written over.
-            readable_from = readable_from.max(recording.readable_from_sequence);
-        }
+        let readable_from = self.readable_from_of(recording);
         let mut owed = Spans::default();
         let mut owed_gaps = Spans::default();
         for append in self.promised().filter(of) {

@@ -15,7 +15,7 @@ use sustain_host::Roots;
 use sustain_session::Stop;
 
 use super::*;
-use crate::format::{Mark, MarkKind};
+use crate::format::{GapReason, Mark, MarkKind};
 use crate::member_io::MemberIo;
 use crate::reading::part::Part;
 use crate::reading::scope::Scope;
@@ -601,4 +601,37 @@ fn what_is_under_way_when_the_engine_breaks_keeps_its_member_locked() {
     assert!(matches!(recorder.finish(), Err(RecordError::Engine(_))));
     let again = Store::open(&place.members, Mode::Record, &Roots::default());
     assert!(again.is_err(), "what is under way may still be written");
+}
+
+#[test]
+fn what_waits_for_a_disk_that_hangs_is_offered_and_what_found_no_room_is_lost_at_once() {
+    let place = Place::new(1, 1 << 20);
+    let back = Arc::new(AtomicBool::new(false));
+    let until = Arc::clone(&back);
+    let (recorder, mut writers) = place.record(&["main"], SHORT, move |request| {
+        match is_data(request) && !until.load(Ordering::SeqCst) {
+            true => Answer::Keeps(Arc::clone(&until)),
+            false => Answer::AsTheDisk,
+        }
+    });
+    let mut filled_bytes = 0;
+    while let Some(mut filling) = writers[0].lend_within(Duration::from_millis(200)) {
+        let room_bytes = filling.room_bytes();
+        filling.take(room_bytes, &[], 0);
+        filled_bytes += room_bytes as u64;
+        writers[0].commit(filling);
+    }
+    writers[0].skip(1_000_000, 0, GapReason::BufferFull);
+    let is_told = |standing: &Standing| standing.streams[0].gap_bytes == 1_000_000;
+    let standing = recorder.board().wait_for(is_told, PATIENCE);
+    assert_eq!(standing.streams[0].offered_bytes, filled_bytes + 1_000_000);
+    assert_eq!(
+        standing.streams[0].durable_bytes, 0,
+        "nothing has come back"
+    );
+    back.store(true, Ordering::SeqCst);
+    drop(writers);
+    let stream = &recorder.finish().unwrap().standing.streams[0];
+    assert_eq!(stream.gap_bytes, 1_000_000);
+    assert_eq!(stream.recorded_bytes, filled_bytes);
 }

@@ -4,6 +4,7 @@
 
 use sustain_disk::data::DataKind;
 use sustain_disk::layout::Layout;
+use sustain_disk::meter::Meter;
 use sustain_disk::units::{Rate, Size};
 
 use crate::collect::steps;
@@ -23,6 +24,9 @@ const CONFIRM_NS_MAX: u64 = 10_000_000_000;
 /// After a run that did not hold, the next is paced at this part of it at the most. So there are
 /// six runs at the most, a minute in all.
 const STEPS_DOWN: [f64; 5] = [0.95, 0.9, 0.8, 0.65, 0.5];
+
+/// A backlog that ends at more than this part of its largest has not come down again.
+const STILL_GROWS: f64 = 0.9;
 
 /// What is known of the way to a rate that holds.
 struct Search {
@@ -116,9 +120,14 @@ impl Stage<'_> {
         let backlog_max_bytes = collected.backlog_bytes_max.unwrap_or(0.0).ceil() as u64;
         let mut targets = collected.targets.iter();
         let has_failed = targets.any(|series| !series.failures.is_empty());
-        let held = backlog_max_bytes <= self.plan.buffer_bytes && !has_failed;
         let seconds = time_ns as f64 / 1e9;
         let found = &mut search.recommended;
+        let grows = self.grows(found, paced, seconds, backlog_max_bytes);
+        let held = backlog_max_bytes <= self.plan.buffer_bytes && !has_failed && !grows;
+        if held {
+            // What this run needed is needed too.
+            found.buffer_bytes = found.buffer_bytes.max(backlog_max_bytes);
+        }
         found.attempts.push(Attempt {
             rate_bytes_per_s: found.rate_bytes_per_s,
             held,
@@ -135,6 +144,24 @@ impl Stage<'_> {
             search.curves.push(curve_points(paced));
         }
         has_failed
+    }
+
+    /// Whether a paced run ended with a backlog that was as large as it ever was, and larger than all
+    /// that was seen before would explain. More time would fill any buffer then, for all that is known.
+    fn grows(
+        &self,
+        found: &Recommendation,
+        paced: &PhaseOutcome,
+        seconds: f64,
+        backlog_max_bytes: u64,
+    ) -> bool {
+        let moved: u64 = paced.meters.iter().map(Meter::bytes).sum();
+        let left_bytes = found.rate_bytes_per_s * seconds - moved as f64;
+        // What is in flight at the end is no backlog.
+        let streams = paced.meters.len() as u64;
+        let in_flight_bytes = self.plan.record_bytes * u64::from(self.plan.depth) * streams;
+        let explained_bytes = (found.buffer_bytes + in_flight_bytes) as f64;
+        left_bytes > explained_bytes && left_bytes > STILL_GROWS * backlog_max_bytes as f64
     }
 
     /// With `--bytes`, what the run has touched: the confirming run goes over it again, no further.
@@ -201,9 +228,13 @@ impl Search {
             (attempt.rate_bytes_per_s, attempt.backlog_max_bytes)
         });
         Event::Note(format!(
-            "{} did not hold: {} were waiting, {} is the buffer; trying {}",
+            "{} did not hold: {} were waiting{}, {} is the buffer; trying {}",
             Rate(rate),
             Size(backlog),
+            match backlog <= buffer_bytes {
+                true => " at its end and it still grew",
+                false => "",
+            },
             Size(buffer_bytes),
             Rate(self.recommended.rate_bytes_per_s)
         ))

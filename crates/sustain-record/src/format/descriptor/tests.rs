@@ -440,6 +440,18 @@ fn any_positions() -> impl Strategy<Value = Vec<Position>> {
     prop::collection::vec(position, 1..=STREAMS_MAX)
 }
 
+/// With what the sources' clocks were off, if that is told and has room.
+fn with_drifts(mut descriptor: Descriptor, are_told: bool) -> Descriptor {
+    if are_told && descriptor.has_room_for_drifts() {
+        let drift = Drift {
+            earliest_ns: descriptor.last_time_ns,
+            latest_ns: descriptor.made_time_ns,
+        };
+        descriptor.drifts = vec![drift; descriptor.positions.len()];
+    }
+    descriptor
+}
+
 fn any_descriptor() -> impl Strategy<Value = Descriptor> {
     let payload_bytes = prop_oneof![0..10_u32, 0..1_000_000_u32, 15_000_000..16_000_000_u32];
     (
@@ -476,7 +488,7 @@ fn any_descriptor() -> impl Strategy<Value = Descriptor> {
                 let kind = [Kind::Data, Kind::Start, Kind::End][usize::from(kind)];
                 let checksum_count = payload_bytes.div_ceil(PIECE_BYTES as u32);
                 let place = with_room(place, payload_bytes);
-                let mut descriptor = Descriptor {
+                let descriptor = Descriptor {
                     kind,
                     store: Uuid::from_u128(ids.0),
                     member: Uuid::from_u128(ids.1),
@@ -507,14 +519,7 @@ fn any_descriptor() -> impl Strategy<Value = Descriptor> {
                         .collect(),
                     drifts: Vec::new(),
                 };
-                if descriptor.has_room_for_drifts() && seed % 2 == 0 {
-                    let drift = Drift {
-                        earliest_ns: ids.3[1],
-                        latest_ns: ids.3[2],
-                    };
-                    descriptor.drifts = vec![drift; descriptor.positions.len()];
-                }
-                descriptor
+                with_drifts(descriptor, seed % 2 == 0)
             },
         )
 }

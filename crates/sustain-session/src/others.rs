@@ -397,9 +397,11 @@ pub fn others_deeds(others: &[Others]) -> Option<String> {
     let first = others.first()?;
     let last_s = others.iter().map(|one| one.to_s).fold(0.0, f64::max);
     let devices = devices_of(others);
+    // The sample in which they were first seen may have begun just before the run.
+    let from_s = |one: &Others| one.from_s.max(0.0);
     let when = match others {
-        [only] => format!("from {:.0} s to {:.0} s", only.from_s, only.to_s),
-        _ => format!("at times between {:.0} s and {last_s:.0} s", first.from_s),
+        [only] => format!("from {:.0} s to {:.0} s", from_s(only), only.to_s),
+        _ => format!("at times between {:.0} s and {last_s:.0} s", from_s(first)),
     };
     let sum = |part: fn(&Others) -> u64| others.iter().map(part).sum::<u64>();
     let (read, written) = (sum(|one| one.read_bytes), sum(|one| one.written_bytes));

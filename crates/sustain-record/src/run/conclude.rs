@@ -240,6 +240,11 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
     let waits = plan.on_full == OnFull::Block && recorded.ended != Ending::Full;
     let gaps = recorded.standing.streams.iter().map(|one| one.gap_bytes);
     let has_lost = waits && gaps.sum::<u64>() > 0;
+    let members = &recorded.standing.members;
+    let others = match members.iter().any(|one| one.state != MemberState::Failed) {
+        true => "the others went on",
+        false => "no member was left to go on",
+    };
     for (member, slowness) in recorded.standing.members.iter().zip(&recorded.slowness) {
         if slowness.times > 0 && member.state != MemberState::Failed {
             let slow_after_ns = plan.options.patience.slow_after_ns;
@@ -251,7 +256,7 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
             } else {
                 ""
             };
-            remarks.push(format!("{error}; the others went on{lost}"));
+            remarks.push(format!("{error}; {others}{lost}"));
         }
     }
     if recorded.ended == Ending::Full {

@@ -197,3 +197,18 @@ fn what_no_target_was_given_may_be_our_own_on_any_disk() {
     assert_eq!(two_disks([0, 0], [100, 100], 200), []);
     assert_eq!(two_disks([100, 100], [100, 190], 50).len(), 1);
 }
+
+#[test]
+fn a_sample_from_before_the_run_is_no_negative_time() {
+    let others = Others {
+        device: "sda".to_owned(),
+        from_s: -0.4,
+        to_s: 4.0,
+        read_bytes: 0,
+        written_bytes: 40_000_000,
+        rate_bytes_per_s: 1e7,
+        own_rate_bytes_per_s: 5e7,
+    };
+    let deeds = others_deeds(&[others]).unwrap();
+    assert!(deeds.contains("from 0 s to 4 s"), "{deeds}");
+}

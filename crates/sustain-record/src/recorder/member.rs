@@ -29,8 +29,8 @@ pub struct MemberSetup {
     pub previous: Option<Place>,
     /// The start of the recording before, on this member.
     pub previous_start: Option<Place>,
-    /// Whether a durable write of it may be told of another's error: see
-    /// [`Member::may_make_durable`].
+    /// Whether a durable write of it may be told of another's error, so that one has to wait for
+    /// the other.
     pub shares_errors: bool,
 }
 

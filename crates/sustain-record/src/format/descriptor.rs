@@ -312,6 +312,25 @@ impl Descriptor {
             .try_for_each(|(is_so, what)| if is_so { Ok(()) } else { Err(what) })
     }
 
+    /// How far a stream had come before this append was handed out, in the order of sequence. Of one
+    /// that repeats what was handed out before (a copy of what a member kept, an account of what it
+    /// lost), that is how far it had come by then: what lies between the two is in other appends.
+    pub fn position_before(&self, stream: usize) -> Position {
+        let mut position = self.positions.get(stream).copied().unwrap_or_default();
+        let is_own = self.kind == Kind::Data && usize::from(self.stream) == stream;
+        let end_bytes = self
+            .stream_offset_bytes
+            .saturating_add(u64::from(self.payload_bytes));
+        if !is_own || end_bytes < position.next_offset_bytes {
+            return position;
+        }
+        let (gap_bytes, gap_frames) = self.gap.map_or((0, 0), |gap| (gap.bytes, gap.frames));
+        position.next_offset_bytes = self.stream_offset_bytes.saturating_sub(gap_bytes);
+        position.gap_bytes = position.gap_bytes.saturating_sub(gap_bytes);
+        position.frames = self.first_frame.saturating_sub(gap_frames);
+        position
+    }
+
     /// Whether the block has room for a drift of each stream.
     pub fn has_room_for_drifts(&self) -> bool {
         let streams = self.positions.len();

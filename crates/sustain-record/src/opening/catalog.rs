@@ -272,7 +272,8 @@ fn summary(
         furthest.member_bytes = furthest.member_bytes.saturating_add(position.member_bytes);
     }
     let recorded_bytes = recorded_bytes(&furthest);
-    let before_readable = readable.map_or_else(Position::default, |first| before(first, stream));
+    let before_readable =
+        readable.map_or_else(Position::default, |first| first.position_before(stream));
     let is_of_stream = |append: &&Descriptor| usize::from(append.stream) == stream;
     let firsts = chapters
         .iter()
@@ -322,19 +323,6 @@ fn drift(chapters: &[&Chapter], stream: usize) -> Option<Drift> {
 fn position(descriptor: &Descriptor, stream: usize) -> Position {
     let position = descriptor.positions.get(stream);
     position.copied().unwrap_or_default()
-}
-
-/// How far a stream had come before this append.
-fn before(descriptor: &Descriptor, stream: usize) -> Position {
-    let mut position = position(descriptor, stream);
-    if usize::from(descriptor.stream) == stream {
-        let gap_bytes = descriptor.gap.map_or(0, |gap| gap.bytes);
-        position.next_offset_bytes = descriptor.stream_offset_bytes - gap_bytes;
-        position.gap_bytes = position.gap_bytes.saturating_sub(gap_bytes);
-        let gap_frames = descriptor.gap.map_or(0, |gap| gap.frames);
-        position.frames = descriptor.first_frame.saturating_sub(gap_frames);
-    }
-    position
 }
 
 fn recorded_bytes(position: &Position) -> u64 {

@@ -251,6 +251,28 @@ fn a_ring_tells_from_where_on_it_can_be_read() {
 }
 
 #[test]
+fn a_ring_that_begins_with_a_copy_can_be_read_from_where_the_stream_had_come_by_then() {
+    let mut image = Image::new(&[2 * MIB], SLOT);
+    let count = image.members[0].geometry().slot_count;
+    image.ring = true;
+    image.begin(2);
+    let payload = [7; 4000];
+    let original = image.put(0, 0, &payload);
+    // The first append of the second slot is one that a silent member had kept.
+    let append_bytes = original.append_bytes;
+    while image.members[0].next.slot_offset_bytes + append_bytes <= SLOT {
+        image.put(0, 0, &payload);
+    }
+    image.put_again(0, &original, &payload);
+    let handed_out_bytes = image.positions[0].next_offset_bytes;
+    image.fill(count - 1, 4000);
+    let recording = &recordings_of(&image)[0];
+    assert_eq!(recording.per_member[0].unwrap().first, place(1, 0));
+    let stream = &recording.streams[0];
+    assert_eq!(stream.readable_from_bytes, handed_out_bytes);
+}
+
+#[test]
 fn a_start_that_is_repeated_in_a_ring_tells_what_the_first_one_told() {
     let mut image = Image::new(&[4 * MIB], SLOT);
     let count = image.members[0].geometry().slot_count;

@@ -195,6 +195,19 @@ impl Image {
         self.append(member, Kind::Data, stream, payload)
     }
 
+    /// Puts on a member once more what was put on another one, after what came in between.
+    pub fn put_again(&mut self, member: usize, original: &Descriptor, payload: &[u8]) {
+        let stream = usize::from(original.stream);
+        self.members[member].member_bytes[stream] += payload.len() as u64;
+        let copy = Descriptor {
+            stream_offset_bytes: original.stream_offset_bytes,
+            ..self.append(member, Kind::Data, original.stream, payload)
+        };
+        let member = &mut self.members[member];
+        let offset_bytes = member.offset_of(copy.place);
+        member.medium.write(offset_bytes, &encode(&copy, payload));
+    }
+
     /// Puts so much payload on each member in turn that it fills `slots` slots each.
     pub fn fill(&mut self, slots: u64, payload_bytes: usize) {
         let payload = vec![0x5A; payload_bytes];

@@ -241,7 +241,9 @@ impl Seeker<'_> {
         });
         if lost_start || lost_data {
             let descriptor = &next.descriptor;
-            let positions = positions_before(next);
+            let streams = 0..descriptor.positions.len();
+            let positions = streams.map(|stream| descriptor.position_before(stream));
+            let positions = positions.collect();
             self.cut(next, descriptor.place, descriptor.sequence, Some(positions));
         }
     }
@@ -299,20 +301,6 @@ fn was_durable(recording: &Recording, stream: u16, stretch: Range<u64>) -> bool 
     !torn.any(|note| {
         note.stream == stream && note.from_byte <= stretch.end && stretch.start <= note.to_byte
     })
-}
-
-/// How far each stream had come before an append.
-fn positions_before(origin: &Origin) -> Vec<Position> {
-    let descriptor = &origin.descriptor;
-    let mut positions = descriptor.positions.clone();
-    let own = positions.get_mut(usize::from(descriptor.stream));
-    if let Some(own) = own.filter(|_| descriptor.kind == Kind::Data) {
-        let gap_bytes = descriptor.gap.map_or(0, |gap| gap.bytes);
-        own.next_offset_bytes = descriptor.stream_offset_bytes - gap_bytes;
-        let gap_frames = descriptor.gap.map_or(0, |gap| gap.frames);
-        own.frames = descriptor.first_frame.saturating_sub(gap_frames);
-    }
-    positions
 }
 
 impl Cut {

@@ -105,12 +105,12 @@ pub fn record(
     let early = is_new.then(|| sources::open(plan)).transpose()?;
     make_stores(plan, new, roots, stop, observer)?;
     if plan.dry_run && is_new {
-        rehearse(plan, true, observer);
+        rehearse(plan, observer);
         return Ok(None);
     }
     let store = Store::open(&plan.members, Mode::Record, roots)?;
-    let has_room = plan.options.ring || !store.is_full();
-    let mut notes = notes_before(plan, &store, is_new, has_room);
+    store.check_room(plan.options.ring)?;
+    let mut notes = notes_before(plan, &store, is_new);
     notes
         .iter()
         .for_each(|note| observer(RecordEvent::Note(note.clone())));
@@ -124,7 +124,7 @@ pub fn record(
     let sources = early.map_or_else(|| sources::open(plan), Ok)?;
     sources::check_members(plan, &sources, &store)?;
     if plan.dry_run {
-        rehearse(plan, has_room, observer);
+        rehearse(plan, observer);
         return Ok(None);
     }
     let targets = || store.members.iter().map(target_of);
@@ -178,16 +178,13 @@ fn target_of(member: &OpenMember) -> (&Target, Option<&Path>) {
 }
 
 /// What the user should know before the first byte.
-fn notes_before(plan: &RecordPlan, store: &Store, is_new: bool, has_room: bool) -> Vec<String> {
+fn notes_before(plan: &RecordPlan, store: &Store, is_new: bool) -> Vec<String> {
     let mut notes = store.notes.clone();
     if plan.size_bytes.is_some() && !is_new {
         let members = plan.members.join(" and ");
         notes.push(format!(
             "the store on {members} is there already: --size is not used"
         ));
-    }
-    if !has_room {
-        notes.push(conclude::FULL.to_owned());
     }
     notes
 }
@@ -215,12 +212,11 @@ fn caution(
 }
 
 /// Says what would be done.
-fn rehearse(plan: &RecordPlan, has_room: bool, observer: &mut RecordObserver<'_>) {
+fn rehearse(plan: &RecordPlan, observer: &mut RecordObserver<'_>) {
     let members = plan.members.join(", ");
     for source in &plan.sources {
         let (typed, stream) = (&source.typed, &source.stream);
-        let nothing = if has_room { "" } else { "nothing of " };
-        let words = format!("would record {nothing}{typed} as stream {stream} on {members}");
+        let words = format!("would record {typed} as stream {stream} on {members}");
         observer(RecordEvent::Note(words));
     }
 }

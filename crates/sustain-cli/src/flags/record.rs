@@ -25,8 +25,8 @@ sources' pipes at that moment, but nothing that comes later. A member that keeps
 slow: the others take what there is, and what is on its way to it, until it has returned. At the end
 it is waited for until for 30 s nothing has come nearer to the end; then it is given up, by name.
 
-Exit codes: 0 all is recorded; 1 bytes were lost, the store is full or a member failed; 2 usage or
-refused member; 130 on a second Ctrl-C.";
+Exit codes: 0 all is recorded; 1 bytes were lost, the store became full or a member failed; 2 usage,
+a refused member, or a store that was full before; 130 on a second Ctrl-C.";
 
 /// What `--durable` may say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

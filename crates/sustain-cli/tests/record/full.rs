@@ -1,8 +1,11 @@
 //! Stores that are full, buffers that are full, and the bounds of a recording.
 
+use std::io::Seek;
+
 use crate::MIB;
 use crate::check::{assert_accounts, assert_reads_back};
 use crate::members::{Made, Members, stream, whole};
+use crate::running::Running;
 
 const FAST: &[&str] = &[
     "--from",
@@ -55,16 +58,21 @@ fn fill(made: Made) {
     let frames = whole(&listed["recordings"][0]["streams"][0]["frames"]);
     assert!(frames <= whole(&stream(&result, "fast")["frames"]));
 
-    // There is no room for another one, and it harms nothing to try.
-    let again = members.run("record", &["--buffer", "4MiB", "--from", "test:1MB/s"]);
-    assert!([1, 2].contains(&again.code), "{again:#?}");
-    // It is said before anything is lost, and in the result once.
-    let full = "the store is full: record with --ring to overwrite the oldest";
-    assert!(again.stderr.starts_with(full), "{again:#?}");
-    assert_eq!(again.stderr.matches(full).count(), 2, "{again:#?}");
+    // There is no room for another one, and it harms nothing to try: what comes stays with its source.
+    let full = "is full, so nothing was read or recorded: record with --ring to overwrite";
+    let source = members.place.path("source");
+    std::fs::write(&source, "of great value").unwrap();
+    for drop in [&[][..], &["--on-full", "drop"]] {
+        let mut command = members.command("record", &[&["--buffer", "4MiB"], drop].concat());
+        let mut file = std::fs::File::open(&source).unwrap();
+        command.stdin(file.try_clone().unwrap());
+        let ran = Running::start(&mut command).finish().expect(2).says(full);
+        assert!(ran.stdout.is_empty(), "{ran:#?}");
+        assert_eq!(file.stream_position().unwrap(), 0, "{ran:#?}");
+    }
+    assert_eq!(members.list(), listed);
     let rehearsal = ["--buffer", "4MiB", "--from", "test:1MB/s", "--dry-run"];
-    let ran = members.run("record", &rehearsal).expect(0).says(full);
-    ran.says("would record nothing of test:1MB/s");
+    members.run("record", &rehearsal).expect(2).says(full);
     let ring = [&rehearsal[..], &["--ring"]].concat();
     let ran = members.run("record", &ring).expect(0);
     assert!(!ran.stderr.contains(full), "{ran:#?}");

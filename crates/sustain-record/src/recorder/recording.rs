@@ -153,8 +153,8 @@ impl Recorder {
     /// Begins a recording on a store that is open for it; the answer has a writer for each stream.
     ///
     /// # Errors
-    /// [`RecordError::Usage`] for streams or sizes that cannot be, [`RecordError::Engine`] when
-    /// the members cannot be driven.
+    /// [`RecordError::Usage`] for streams or sizes that cannot be and for a store that is full,
+    /// [`RecordError::Engine`] when the members cannot be driven.
     pub fn start(
         store: Store,
         streams: Vec<StreamSetup>,
@@ -282,6 +282,7 @@ fn check(
     streams: &[StreamSetup],
     options: &RecordOptions,
 ) -> Result<(), RecordError> {
+    store.check_room(options.ring)?;
     let usage = |why: String| Err(RecordError::Usage(why));
     if streams.is_empty() || streams.len() > STREAMS_MAX {
         return usage(format!(

@@ -15,8 +15,8 @@ use crate::result::{
     MemberResult, PlanResult, RecordResult, SCHEMA, SampleResult, StreamResult, TotalResult,
 };
 
-/// What to do with a store that has no room left: said before a recording and after it.
-pub(super) const FULL: &str =
+/// What to do with a store that has no room left.
+const FULL: &str =
     "the store is full: record with --ring to overwrite the oldest, or make a larger one";
 /// A recorder thread that used more of its CPU than this was the limit.
 const BUSY_SHARE: f64 = 0.95;
@@ -49,10 +49,7 @@ pub(super) fn result(
         cpu_ns,
     } = seen;
     notes.extend(shared(&samples, &system));
-    // What was said before it began is not said again.
-    let remarks = remarks(plan, recorded, taken).into_iter();
-    let remarks: Vec<String> = remarks.filter(|remark| !notes.contains(remark)).collect();
-    notes.extend(remarks);
+    notes.extend(remarks(plan, recorded, taken));
     let total = total(recorded, cpu_ns);
     let points = recorded.buffer_curve.points();
     RecordResult {

@@ -113,6 +113,20 @@ impl Store {
         members.all(|(member, tail)| is_full(member, tail))
     }
 
+    /// Fails in words if a recording would find no room for its first mark: what came would be lost
+    /// with no account of it on any member.
+    pub(crate) fn check_room(&self, ring: bool) -> Result<(), RecordError> {
+        if ring || !self.is_full() {
+            return Ok(());
+        }
+        let names: Vec<&str> = self.members.iter().map(|one| one.name.as_str()).collect();
+        Err(RecordError::Usage(format!(
+            "the store on {} is full, so nothing was read or recorded: record with --ring to \
+             overwrite its oldest data, or make another store with `sustain create`",
+            names.join(" and ")
+        )))
+    }
+
     /// What the superblocks are to say before the next recording writes anything, for
     /// [`Store::renew_superblocks`]: each member's first slot of it counts as begun. So whoever
     /// opens the store after a crash knows that there may be leftovers, even if none of the

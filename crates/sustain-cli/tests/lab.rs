@@ -298,8 +298,8 @@ fn what_a_recorder_called_durable_is_there_after_a_power_cut() {
         return;
     };
     ran.expect(0);
-    let durable_bytes = last_durable_bytes(&guest.place.read("status"));
-    assert!(durable_bytes > 0, "cut too early");
+    let settled_bytes = last_settled_bytes(&guest.place.read("status"));
+    assert!(settled_bytes > 0, "cut too early");
     // Holes behind what was durable are no surprise: `verify` names them and ends with 1.
     let look = format!(
         "sustain verify {members} --json verified
@@ -312,20 +312,20 @@ fn what_a_recorder_called_durable_is_there_after_a_power_cut() {
     let verified = json_of(&guest.place.read("verified"));
     assert_eq!(verified["bad_unlisted"], 0);
     for bad in verified["bad"].as_array().unwrap() {
-        assert!(bad["from_byte"].as_u64().unwrap() >= durable_bytes, "{bad}");
+        assert!(bad["from_byte"].as_u64().unwrap() >= settled_bytes, "{bad}");
     }
     let listed = json_of(&guest.place.read("listed"));
     let streams = |recording: usize| &listed["recordings"][recording]["streams"][0];
-    assert!(streams(0)["bytes"].as_u64().unwrap() >= durable_bytes);
+    assert!(streams(0)["bytes"].as_u64().unwrap() >= settled_bytes);
     assert_eq!(streams(1)["bytes"], 60_000_000);
     assert_eq!(streams(1)["hole_bytes"], 0);
 }
 
 /// What the last whole line of a status file calls durable.
-fn last_durable_bytes(status: &str) -> u64 {
+fn last_settled_bytes(status: &str) -> u64 {
     let whole = &status[..=status.rfind('\n').unwrap()];
     let line = json_of(whole.lines().last().unwrap());
-    line["streams"][0]["durable_bytes"].as_u64().unwrap()
+    line["streams"][0]["settled_bytes"].as_u64().unwrap()
 }
 
 #[test]

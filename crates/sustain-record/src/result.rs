@@ -110,8 +110,12 @@ pub struct StreamResult {
     pub recorded_bytes: u64,
     /// What was lost before them.
     pub gap_bytes: u64,
-    /// What is on the medium for good, or accounted for there as lost.
+    /// Of `recorded_bytes`, what is on the medium for good.
     pub durable_bytes: u64,
+    /// Below this offset every byte is on the medium for good, or is accounted for there as lost: less
+    /// than `offered_bytes` where not even the account could be written. 0 in results of before.
+    #[serde(default)]
+    pub settled_bytes: u64,
     /// Frames begun.
     pub frames: u64,
     /// Of appends, from being handed over to the write's completion.
@@ -215,7 +219,7 @@ pub struct SampleResult {
     pub buffer_fill: f64,
     /// Per stream: offered so far.
     pub offered_bytes: Vec<u64>,
-    /// Per stream: durable so far.
+    /// Per stream: on the medium for good so far, without what was lost.
     pub durable_bytes: Vec<u64>,
     /// Per stream: lost so far.
     pub gap_bytes: Vec<u64>,

@@ -109,7 +109,7 @@ impl Place {
         for content in parts {
             write(&mut writer, content);
             all += content.len() as u64;
-            let durable = |standing: &Standing| standing.streams[0].durable_bytes >= all;
+            let durable = |standing: &Standing| standing.streams[0].settled_bytes >= all;
             let standing = recorder.board().wait_for(durable, AT_MOST);
             assert!(durable(&standing), "{standing:?}");
         }
@@ -246,7 +246,7 @@ fn what_a_crash_took_behind_the_durable_mark_is_named_and_no_fault() {
         let result = place.verify();
         assert!(result.ok && result.bad.is_empty(), "{result:#?}");
         let stream = &result.recordings[0].streams[0];
-        assert_eq!((stream.durable_bytes, stream.torn_bytes), (200_000, 50_000));
+        assert_eq!((stream.settled_bytes, stream.torn_bytes), (200_000, 50_000));
         assert_eq!(stream.hole_bytes, 50_000);
         let [torn] = result.not_durable.as_slice() else {
             panic!("{result:#?}");

@@ -36,8 +36,10 @@ pub struct StatusStream {
     pub name: String,
     /// Bytes that reached the recorder, lost ones included.
     pub offered_bytes: u64,
-    /// Below this every byte is on the medium for good, or is accounted for there as lost.
+    /// Bytes that are on the medium for good: of the first `settled_bytes`, all that are not lost.
     pub durable_bytes: u64,
+    /// Below this offset every byte is on the medium for good, or is accounted for there as lost.
+    pub settled_bytes: u64,
     /// Bytes lost before the medium.
     pub gap_bytes: u64,
 }
@@ -73,6 +75,7 @@ fn stream(standing: &StreamStanding) -> StatusStream {
         name: standing.name.clone(),
         offered_bytes: standing.offered_bytes,
         durable_bytes: standing.durable_bytes,
+        settled_bytes: standing.settled_bytes,
         gap_bytes: standing.gap_bytes,
     }
 }

@@ -55,7 +55,7 @@ fn record(members: &[String]) -> Result<(), RecordError> {
     }
     let board = recorder.board();
     let standing = board.wait_for(
-        |standing| standing.streams[0].durable_bytes >= BYTES,
+        |standing| standing.streams[0].settled_bytes >= BYTES,
         Duration::from_secs(30),
     );
     println!("durable: {} bytes", standing.streams[0].durable_bytes);

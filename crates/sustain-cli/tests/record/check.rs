@@ -131,7 +131,7 @@ pub fn assert_reads_back(members: &Members, result: &Value, stream: &str) -> Ext
     let extracted = extract(members, whole(&result["recording"]), stream);
     extracted.assert_made_for(stream);
     let told = crate::members::stream(result, stream);
-    assert!(extracted.end() >= whole(&told["durable_bytes"]), "{told:#}");
+    assert!(extracted.end() >= whole(&told["settled_bytes"]), "{told:#}");
     // What a source still offered when its store was full and closed, only the result names.
     let named_bytes = whole(&told["offered_bytes"]) - extracted.end();
     assert!(named_bytes == 0 || result["ended"] == "full", "{told:#}");

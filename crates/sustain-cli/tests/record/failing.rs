@@ -49,7 +49,7 @@ fn last_line(path: &Path) -> Option<Value> {
     whole_lines.lines().last().map(json_of)
 }
 
-/// What it says of a stream's watermark.
+/// How much of a stream it says is durable.
 fn durable_bytes(path: &Path, name: &str) -> u64 {
     last_line(path).map_or(0, |line| whole(&stream(&line, name)["durable_bytes"]))
 }
@@ -71,7 +71,11 @@ fn assert_failed(result: &Value, failed: usize) {
     for stream in result["streams"].as_array().unwrap() {
         // What is lost is accounted for on the others.
         assert_eq!(
-            stream["durable_bytes"], stream["offered_bytes"],
+            stream["settled_bytes"], stream["offered_bytes"],
+            "{stream:#}"
+        );
+        assert_eq!(
+            stream["durable_bytes"], stream["recorded_bytes"],
             "{stream:#}"
         );
     }

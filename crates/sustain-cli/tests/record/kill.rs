@@ -116,9 +116,9 @@ impl Chain {
         let Some(last) = lines.last() else {
             return Promised::new();
         };
-        let durable = |name: &String| whole(&stream(last, name)["durable_bytes"]);
+        let settled = |name: &String| whole(&stream(last, name)["settled_bytes"]);
         let names = self.plan.streams.iter();
-        names.map(|name| (name.clone(), durable(name))).collect()
+        names.map(|name| (name.clone(), settled(name))).collect()
     }
 
     /// Looks at all that is there after a kill.

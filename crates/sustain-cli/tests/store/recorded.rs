@@ -103,7 +103,7 @@ pub fn record(place: &Place, members: &[&str], streams: &[Stream<'_>], end: End)
     let offered: Vec<u64> = writers.iter().map(StreamWriter::offered_bytes).collect();
     let durable = |standing: &Standing| {
         let mut streams = standing.streams.iter().zip(&offered);
-        streams.all(|(stream, offered)| stream.durable_bytes >= *offered)
+        streams.all(|(stream, offered)| stream.settled_bytes >= *offered)
     };
     let standing = recorder.board().wait_for(durable, AT_MOST);
     assert!(durable(&standing), "{standing:?}");

@@ -85,8 +85,8 @@ pub struct CheckedStream {
     pub overwritten_bytes: u64,
     /// Of `hole_bytes`, what is in `not_durable`.
     pub not_durable_bytes: u64,
-    /// Below this every byte was durable, or lost with an account that was, as the members tell.
-    pub durable_bytes: u64,
+    /// Below this offset every byte was durable, or lost with an account that was, as the members tell.
+    pub settled_bytes: u64,
 }
 
 impl VerifyDocument {
@@ -145,7 +145,7 @@ impl CheckedStream {
             hole_bytes: verified.hole_bytes,
             overwritten_bytes: verified.overwritten_bytes,
             not_durable_bytes: verified.torn_bytes,
-            durable_bytes: verified.durable_bytes,
+            settled_bytes: verified.settled_bytes,
         }
     }
 }

@@ -138,7 +138,7 @@ pub struct VerifiedStream {
     /// Of `hole_bytes`, what is in [`VerifyResult::not_durable`].
     pub torn_bytes: u64,
     /// Below this every byte was durable, or a gap whose account was, as the appends say.
-    pub durable_bytes: u64,
+    pub settled_bytes: u64,
 }
 
 /// Checks a store. `observer` is told when it begins and after every few MiB; a wish to stop ends it

@@ -15,8 +15,11 @@ pub struct StreamStanding {
     pub offered_bytes: u64,
     /// Payload handed to members.
     pub recorded_bytes: u64,
-    /// Below this every byte is on the medium for good, or is a gap that is accounted for there.
+    /// Bytes that are on the medium for good: of the first `settled_bytes`, all but the gaps.
     pub durable_bytes: u64,
+    /// The watermark: below this offset every byte is on the medium for good, or is a gap that is
+    /// accounted for there. Whoever waits until nothing more can become of his bytes waits for this.
+    pub settled_bytes: u64,
     /// Bytes lost before the medium.
     pub gap_bytes: u64,
     /// Frames begun.

@@ -533,6 +533,14 @@ impl<I: Inlet> RecordFeed<I> {
         }
     }
 
+    /// Bytes of the stream below that which are on the medium for good.
+    pub(super) fn durable_bytes(&self, stream: usize) -> u64 {
+        match self.watermark_bytes(stream) {
+            0 => 0,
+            _ => self.ledgers[stream].durable_bytes(),
+        }
+    }
+
     /// Bytes that the source has offered, whatever became of them: also those that wait behind the
     /// appends that were polled.
     pub(super) fn offered_bytes(&self, stream: usize) -> u64 {

@@ -18,8 +18,12 @@ pub struct Ledger {
     gap_bytes: u64,
     /// Payload handed out.
     recorded_bytes: u64,
-    /// Stretches that are not durable: start and end.
+    /// How much of each stretch that is not durable is gap, by its start.
     undurable: BTreeMap<u64, u64>,
+    /// The same of stretches that are durable behind one that is not; only where it is any.
+    durable_ahead: BTreeMap<u64, u64>,
+    /// How much of what lies below the watermark is gap.
+    settled_gap_bytes: u64,
     /// Of what was handed out.
     drift: Drift,
 }
@@ -45,6 +49,8 @@ impl Default for Ledger {
             gap_bytes: 0,
             recorded_bytes: 0,
             undurable: BTreeMap::new(),
+            durable_ahead: BTreeMap::new(),
+            settled_gap_bytes: 0,
             drift: Drift::NONE,
         }
     }
@@ -65,19 +71,35 @@ impl Ledger {
         self.gap_bytes += stretch.gap_bytes;
         self.recorded_bytes += stretch.end_bytes - stretch.start_bytes - stretch.gap_bytes;
         self.undurable
-            .insert(stretch.start_bytes, stretch.end_bytes);
+            .insert(stretch.start_bytes, stretch.gap_bytes);
     }
 
-    /// Payload that was handed out could not be written and becomes a gap.
-    pub fn lose(&mut self, payload_bytes: u64) {
+    /// Payload of the append that begins there was handed out, could not be written, and becomes a
+    /// gap.
+    pub fn lose(&mut self, start_bytes: u64, payload_bytes: u64) {
         self.gap_bytes += payload_bytes;
         self.recorded_bytes -= payload_bytes;
+        if let Some(gap_bytes) = self.undurable.get_mut(&start_bytes) {
+            *gap_bytes += payload_bytes;
+        }
     }
 
     /// The append that begins there is on the medium for good. The answer is whether that is news:
     /// it may lie on two members.
     pub fn durable(&mut self, start_bytes: u64) -> bool {
-        self.undurable.remove(&start_bytes).is_some()
+        let Some(gap_bytes) = self.undurable.remove(&start_bytes) else {
+            return false;
+        };
+        if gap_bytes > 0 {
+            self.durable_ahead.insert(start_bytes, gap_bytes);
+        }
+        let watermark_bytes = self.watermark_bytes();
+        while let Some(first) = self.durable_ahead.first_entry()
+            && *first.key() < watermark_bytes
+        {
+            self.settled_gap_bytes += first.remove();
+        }
+        true
     }
 
     /// Whether the append that begins there was handed out and is on the medium for good.
@@ -90,6 +112,11 @@ impl Ledger {
         self.undurable
             .first_key_value()
             .map_or(self.next_offset_bytes, |(start, _)| *start)
+    }
+
+    /// Payload below the watermark: every byte of it is durable.
+    pub fn durable_bytes(&self) -> u64 {
+        self.watermark_bytes() - self.settled_gap_bytes
     }
 
     /// End of what was handed out.
@@ -155,9 +182,10 @@ mod tests {
         hand_out(&mut ledger, 250, 300, 0);
         ledger.durable(100);
         ledger.durable(250);
-        assert_eq!(ledger.watermark_bytes(), 0);
+        assert_eq!((ledger.watermark_bytes(), ledger.durable_bytes()), (0, 0));
         ledger.durable(0);
         assert_eq!(ledger.watermark_bytes(), 300);
+        assert_eq!(ledger.durable_bytes(), 250, "a gap is not durable data");
         assert_eq!((ledger.recorded_bytes(), ledger.gap_bytes()), (250, 50));
     }
 
@@ -165,7 +193,7 @@ mod tests {
     fn what_is_lost_after_being_handed_out_becomes_gap() {
         let mut ledger = Ledger::default();
         hand_out(&mut ledger, 0, 100, 20);
-        ledger.lose(80);
+        ledger.lose(0, 80);
         assert_eq!(
             ledger.watermark_bytes(),
             0,
@@ -173,7 +201,7 @@ mod tests {
         );
         assert_eq!((ledger.recorded_bytes(), ledger.gap_bytes()), (0, 100));
         ledger.durable(0);
-        assert_eq!(ledger.watermark_bytes(), 100);
+        assert_eq!((ledger.watermark_bytes(), ledger.durable_bytes()), (100, 0));
     }
 
     #[test]

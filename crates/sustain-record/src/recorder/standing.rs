@@ -52,7 +52,8 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> Standing {
                 name: stream.name.clone(),
                 offered_bytes: feed.offered_bytes(index),
                 recorded_bytes: feed.ledgers[index].recorded_bytes(),
-                durable_bytes: feed.watermark_bytes(index),
+                durable_bytes: feed.durable_bytes(index),
+                settled_bytes: feed.watermark_bytes(index),
                 gap_bytes: feed.gap_bytes(index),
                 frames: feed.ledgers[index].frames(),
             })

@@ -131,6 +131,7 @@ fn streams(plan: &RecordPlan, recorded: &Recorded) -> Vec<StreamResult> {
             recorded_bytes: standing.recorded_bytes,
             gap_bytes: standing.gap_bytes,
             durable_bytes: standing.durable_bytes,
+            settled_bytes: standing.settled_bytes,
             frames: standing.frames,
             written_latency_ns: latency(written),
             durable_latency_ns: latency(durable),

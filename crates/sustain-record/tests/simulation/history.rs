@@ -282,7 +282,7 @@ impl History {
         }
         let facts = recording.facts.borrow();
         for (number, stream) in standing.streams.iter().enumerate() {
-            let (before, now) = (recording.shown[number], stream.durable_bytes);
+            let (before, now) = (recording.shown[number], stream.settled_bytes);
             assert!(
                 now >= before,
                 "the watermark of stream {number} fell from {before} to {now}"

@@ -28,7 +28,8 @@ pub fn check_result(bench: &Bench, number: usize) {
         check_total(recorded, stream, shown, *ending);
         if has_room {
             assert_eq!(
-                shown.durable_bytes, shown.offered_bytes,
+                (shown.settled_bytes, shown.durable_bytes),
+                (shown.offered_bytes, shown.recorded_bytes),
                 "all is durable at the end: {ending:?}, {standing:?}"
             );
         }

@@ -77,6 +77,7 @@ pub fn standing() -> Standing {
         offered_bytes: 1_500_000_000,
         recorded_bytes: 1_490_000_000,
         durable_bytes: 1_400_000_000,
+        settled_bytes: 1_400_000_000,
         gap_bytes: 0,
         frames: 0,
     };
@@ -166,7 +167,8 @@ fn stream(index: usize) -> StreamResult {
         offered_bytes,
         recorded_bytes: offered_bytes - gap_bytes,
         gap_bytes,
-        durable_bytes: offered_bytes,
+        durable_bytes: offered_bytes - gap_bytes,
+        settled_bytes: offered_bytes,
         frames: 4000,
         written_latency_ns: times(8_100_000, 1_710_000_000),
         durable_latency_ns: times(420_000_000, 2_640_000_000),
@@ -240,6 +242,7 @@ fn sample(second: u32) -> SampleResult {
     let offered = RATE * u64::from(second);
     // A flush may come before or after the moment.
     let late = u64::from(second * 7 % 5) * 6_000_000;
+    let gap_bytes = [lost(0, second), lost(1, second)];
     SampleResult {
         time_s: f64::from(second) + 0.02,
         buffer_fill: if LOST_S.contains(&second) {
@@ -250,8 +253,10 @@ fn sample(second: u32) -> SampleResult {
             0.01
         },
         offered_bytes: vec![offered; 2],
-        durable_bytes: vec![offered.saturating_sub(late); 2],
-        gap_bytes: vec![lost(0, second), lost(1, second)],
+        durable_bytes: gap_bytes
+            .map(|gap_bytes| offered.saturating_sub(late + gap_bytes))
+            .to_vec(),
+        gap_bytes: gap_bytes.to_vec(),
         member_bytes: [0, 1, 2].map(|index| member_bytes(index, second)).to_vec(),
         limited_by: match second {
             FAILED_S => "/dev/sdc",

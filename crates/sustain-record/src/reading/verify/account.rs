@@ -264,7 +264,7 @@ impl<'a> Account<'a> {
             torn.extend(undurable);
         }
         for (stream, durable_bytes) in self.streams.iter_mut().zip(&self.durable_bytes) {
-            stream.durable_bytes = *durable_bytes;
+            stream.settled_bytes = *durable_bytes;
         }
         let torn_unlisted = self.torn_unlisted.finish(&mut self.streams);
         self.unlisted += self.torn_unlisted.count - torn_unlisted;

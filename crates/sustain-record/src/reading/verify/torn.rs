@@ -52,7 +52,7 @@ impl TornUnlisted {
         let mut count = 0;
         for (number, counted) in &self.by_stream {
             let stream = streams.get_mut(usize::from(*number));
-            if let Some(stream) = stream.filter(|one| one.durable_bytes <= counted.from_byte) {
+            if let Some(stream) = stream.filter(|one| one.settled_bytes <= counted.from_byte) {
                 stream.torn_bytes += counted.bytes;
                 count += counted.count;
             }
@@ -167,9 +167,9 @@ mod tests {
             unlisted.add(&Torn { bad, append: None });
         }
         assert_eq!(unlisted.count, 3);
-        for (durable_bytes, count, torn_bytes) in [(1000, 3, 30), (1001, 0, 0)] {
+        for (settled_bytes, count, torn_bytes) in [(1000, 3, 30), (1001, 0, 0)] {
             let mut streams = [VerifiedStream {
-                durable_bytes,
+                settled_bytes,
                 ..VerifiedStream::default()
             }];
             assert_eq!(unlisted.finish(&mut streams), count);

@@ -376,7 +376,7 @@ impl<I: Inlet> RecordFeed<I> {
         let next_offset_bytes = self.ledgers[stream].next_offset_bytes();
         let account = account_of(&filled);
         if account.start_bytes() < next_offset_bytes {
-            self.ledgers[stream].lose(u64::from(filled.payload_bytes));
+            self.ledgers[stream].lose(account.start_bytes(), u64::from(filled.payload_bytes));
         } else if let Some(last) = self.accounts.iter_mut().rev().find(|last| {
             last.stream == account.stream
                 && last.end_bytes() == account.start_bytes()
@@ -394,7 +394,7 @@ impl<I: Inlet> RecordFeed<I> {
             return;
         }
         let bytes = one.end_bytes - one.start_bytes;
-        self.ledgers[usize::from(one.stream)].lose(u64::from(one.payload_bytes));
+        self.ledgers[usize::from(one.stream)].lose(one.start_bytes, u64::from(one.payload_bytes));
         self.accounts.push_back(Filled {
             stream: one.stream,
             stream_offset_bytes: one.end_bytes,

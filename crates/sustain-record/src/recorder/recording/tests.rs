@@ -395,7 +395,7 @@ fn a_member_that_never_returns_its_requests_holds_nobody_up() {
     let stream = &recorded.standing.streams[0];
     assert_eq!(stream.offered_bytes, 20 << 20);
     assert_eq!(
-        stream.durable_bytes,
+        stream.settled_bytes,
         20 << 20,
         "all is durable, or its loss is"
     );
@@ -626,7 +626,7 @@ fn what_waits_for_a_disk_that_hangs_is_offered_and_what_found_no_room_is_lost_at
     let standing = recorder.board().wait_for(is_told, PATIENCE);
     assert_eq!(standing.streams[0].offered_bytes, filled_bytes + 1_000_000);
     assert_eq!(
-        standing.streams[0].durable_bytes, 0,
+        standing.streams[0].settled_bytes, 0,
         "nothing has come back"
     );
     back.store(true, Ordering::SeqCst);

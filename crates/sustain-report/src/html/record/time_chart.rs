@@ -108,20 +108,18 @@ fn draw_rates(
         };
         line_pair(plot, pair);
     };
-    // What is durable counts what is accounted for as lost: that is no rate of the members.
     for (index, stream) in result.streams.iter().enumerate() {
         draw(&stream.name, colour(index), &|at| {
             (
                 count(&at.offered_bytes, index),
-                count(&at.durable_bytes, index).saturating_sub(count(&at.gap_bytes, index)),
+                count(&at.durable_bytes, index),
             )
         });
     }
     if result.streams.len() > 1 {
         draw("together", NEUTRAL, &|at| {
             let sum = |counts: &[u64]| counts.iter().sum::<u64>();
-            let durable = sum(&at.durable_bytes).saturating_sub(sum(&at.gap_bytes));
-            (sum(&at.offered_bytes), durable)
+            (sum(&at.offered_bytes), sum(&at.durable_bytes))
         });
     }
     (most * 1.12).max(1.0)

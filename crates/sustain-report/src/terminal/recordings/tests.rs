@@ -168,7 +168,7 @@ fn verified(bad: Vec<BadRange>) -> VerifyDocument {
                 hole_bytes: 1_000_000,
                 overwritten_bytes: 0,
                 not_durable_bytes: 0,
-                durable_bytes: 18_000_000,
+                settled_bytes: 18_000_000,
             }],
         }],
         members: vec![member(0, true)],

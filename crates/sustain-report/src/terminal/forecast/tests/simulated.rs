@@ -22,13 +22,14 @@ use sustain_record::store::{Mode, Store, create_simulated};
 use sustain_session::SimulatedDisk;
 
 use super::{Forecast, ForecastMember, no_alias};
+use crate::terminal::room::RoomUse;
 
 const APPEND_BYTES: usize = 64 << 10;
 const SLOT_BYTES: u32 = 256 << 10;
 const BUFFERS: usize = 32;
 const DEPTH: u32 = 8;
-/// Of such small appends the descriptor is a sixteenth, which an offered rate does not count.
-const NEAR: f64 = 0.05;
+/// Appends come whole, so over a second a source seems up to a fiftieth faster or slower than it is.
+const NEAR: f64 = 0.03;
 
 /// A disk whose zones, of 8 MB each, give 3 MB/s and 0.4 MB/s less from one to the next.
 fn disk(zones: u32) -> String {
@@ -192,7 +193,9 @@ fn assert_forecast(profile: &ProfileResult, standings: &[Standing]) {
     let end_s = standings.last().unwrap().time_s;
     let offered = |standing: &Standing| standing.streams[0].offered_bytes as f64;
     let mut looks = 0;
+    let mut room = RoomUse::default();
     for (index, now) in standings.iter().enumerate() {
+        room.see(now);
         let before = standings[..index].iter();
         let Some(before) = before.rev().find(|one| now.time_s - one.time_s >= 1.0) else {
             continue;
@@ -201,7 +204,9 @@ fn assert_forecast(profile: &ProfileResult, standings: &[Standing]) {
             break;
         }
         let in_rate = (offered(now) - offered(before)) / (now.time_s - before.time_s);
-        let full_at_s = now.time_s + forecast.coming(now, in_rate, 1.0).unwrap().full_in_s;
+        let room_per_byte = room.per_payload_byte();
+        let coming = forecast.coming(now, in_rate, room_per_byte).unwrap();
+        let full_at_s = now.time_s + coming.full_in_s;
         assert!(
             (full_at_s / end_s - 1.0).abs() < NEAR,
             "at {:.1} s: full at {full_at_s:.1} s is forecast, and it was at {end_s:.1} s",

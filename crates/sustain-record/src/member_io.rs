@@ -1,10 +1,11 @@
 //! Reads, writes and flushes of members one by one or some at a time, over the engine seam: for
 //! superblocks, for opening, for single appends. Streams are moved by a driver, never by this.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use sustain_disk::buffer::{Buffer, BufferPool};
-use sustain_disk::clock::Clock;
+use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::engine::{
     Engine, EngineChoice, Limits, Operation, Request, SharedMachine, SimulatedEngine,
     SimulatedTarget, TargetFiles, Until, Vector, Vectors, open,
@@ -12,6 +13,7 @@ use sustain_disk::engine::{
 use sustain_disk::error::{Errno, Error};
 use sustain_disk::target::Target;
 
+use crate::error::RecordError;
 use crate::format::BLOCK_BYTES;
 
 mod steps;
@@ -25,6 +27,8 @@ const IN_FLIGHT_PER_MEMBER: usize = 4;
 const IN_FLIGHT_MAX: usize = 64;
 /// How long one wait lasts before the next begins; a disk may take its time.
 const WAIT_NS: u64 = 3_600_000_000_000;
+/// A member is given up when none has answered for so long.
+pub(crate) const GIVEN_UP_AFTER_NS: u64 = 30_000_000_000;
 const IO_ERROR: Errno = Errno(rustix::io::Errno::IO.raw_os_error());
 
 /// Blocking access to members, by their index in the list that this was opened with.
@@ -32,14 +36,20 @@ const IO_ERROR: Errno = Errno(rustix::io::Errno::IO.raw_os_error());
 /// A simulated machine serves one engine at a time: nothing else may drive it while a call here
 /// lasts.
 pub struct MemberIo {
-    engine: Box<dyn Engine>,
+    /// None when it was given up with requests that had not returned: it is leaked with their memory,
+    /// because closing it would wait for them.
+    engine: Option<Box<dyn Engine>>,
     clock: Clock,
     pool: BufferPool,
     in_flight_max: usize,
+    /// What the members are called in messages.
+    names: Vec<String>,
     bytes_read: Vec<u64>,
+    /// How long it is waited for any answer; without end, if none.
+    patience_ns: Option<u64>,
     /// Nothing can be done any more.
     is_broken: bool,
-    failure: Option<Error>,
+    failure: Option<RecordError>,
 }
 
 /// A stretch of a member to be read.
@@ -69,6 +79,7 @@ type PartEnd<'a> = dyn FnMut(usize, Result<&[u8], Errno>) + 'a;
 
 /// One request's worth of an order.
 struct Part {
+    operation: Operation,
     order: usize,
     member: usize,
     offset_bytes: u64,
@@ -100,7 +111,8 @@ impl MemberIo {
         // libaio: closing it takes 30 to 50 ms (the kernel waits until no CPU looks at it any more),
         // and a recording opens this three times before its first byte.
         let engine = open(EngineChoice::Threads, files, limits, &[], &clock)?.engine;
-        MemberIo::over(engine, clock, targets.len())
+        let names = targets.iter().map(|target| target.name.clone()).collect();
+        MemberIo::over(engine, clock, names)
     }
 
     /// Opens an engine over disks of simulated machines.
@@ -113,24 +125,36 @@ impl MemberIo {
         clock: &Clock,
     ) -> Result<MemberIo, Error> {
         let engine = SimulatedEngine::new(machines.to_vec(), targets.to_vec(), clock.clone());
-        MemberIo::over(Box::new(engine), clock.clone(), targets.len())
+        let numbers = 1..=targets.len();
+        let names = numbers.map(|number| format!("member {number}")).collect();
+        MemberIo::over(Box::new(engine), clock.clone(), names)
     }
 
+    /// Over an engine whose targets are called so.
     pub(crate) fn over(
         engine: Box<dyn Engine>,
         clock: Clock,
-        count: usize,
+        names: Vec<String>,
     ) -> Result<MemberIo, Error> {
-        let in_flight_max = in_flight_max(count);
+        let in_flight_max = in_flight_max(names.len());
         Ok(MemberIo {
-            engine,
+            engine: Some(engine),
             clock,
             pool: BufferPool::new(in_flight_max, BUFFER_BYTES)?,
             in_flight_max,
-            bytes_read: vec![0; count],
+            bytes_read: vec![0; names.len()],
+            names,
+            patience_ns: None,
             is_broken: false,
             failure: None,
         })
+    }
+
+    /// Waits for members no longer than until none has answered for so long. Whoever writes wants that:
+    /// nothing is lost by beginning again. A reader waits for a bad sector as long as its disk tries.
+    pub(crate) fn given_up_after(mut self, patience_ns: u64) -> MemberIo {
+        self.patience_ns = Some(patience_ns);
+        self
     }
 
     /// Reads a stretch of a member.
@@ -161,18 +185,20 @@ impl MemberIo {
             let before = (order.offset_bytes % BLOCK_BYTES as u64) as usize;
             let length = (before + order.length_bytes).next_multiple_of(BLOCK_BYTES);
             answers.push(Ok(vec![0; length]));
-            cut(
-                index,
-                order.member,
-                order.offset_bytes - before as u64,
+            let whole = Part {
+                operation: Operation::Read,
+                order: index,
+                member: order.member,
+                offset_bytes: order.offset_bytes - before as u64,
+                start: 0,
                 length,
-                &mut parts,
-            );
+            };
+            whole.cut(&mut parts);
         }
         let mut bytes_read = std::mem::take(&mut self.bytes_read);
         self.run(
             &parts,
-            |part, pool| request(Operation::Read, part, take(pool)),
+            |part, pool| part.request(take(pool)),
             |part, done| {
                 bytes_read[part.member] += done.map_or(0, <[u8]>::len) as u64;
                 match (done, &mut answers[part.order]) {
@@ -221,13 +247,15 @@ impl MemberIo {
             let is_whole = order.offset_bytes.is_multiple_of(BLOCK_BYTES as u64)
                 && order.bytes.len().is_multiple_of(BLOCK_BYTES);
             assert!(is_whole, "members are written in whole blocks");
-            cut(
-                index,
-                order.member,
-                order.offset_bytes,
-                order.bytes.len(),
-                &mut parts,
-            );
+            let whole = Part {
+                operation: Operation::Write,
+                order: index,
+                member: order.member,
+                offset_bytes: order.offset_bytes,
+                start: 0,
+                length: order.bytes.len(),
+            };
+            whole.cut(&mut parts);
         }
         let mut answers = vec![Ok(()); orders.len()];
         self.run(
@@ -236,7 +264,7 @@ impl MemberIo {
                 let mut buffer = take(pool);
                 let bytes = &orders[part.order].bytes[part.start..][..part.length];
                 buffer.bytes_mut()[..part.length].copy_from_slice(bytes);
-                request(Operation::Write, part, buffer)
+                part.request(buffer)
             },
             |part, done| {
                 if let Err(errno) = done {
@@ -252,8 +280,15 @@ impl MemberIo {
     pub(crate) fn write_zeros(&mut self, ranges: &[(usize, Range<u64>)]) -> Vec<Result<(), Errno>> {
         let mut parts = Vec::new();
         for (index, (member, range)) in ranges.iter().enumerate() {
-            let length = (range.end - range.start) as usize;
-            cut(index, *member, range.start, length, &mut parts);
+            let whole = Part {
+                operation: Operation::Write,
+                order: index,
+                member: *member,
+                offset_bytes: range.start,
+                start: 0,
+                length: (range.end - range.start) as usize,
+            };
+            whole.cut(&mut parts);
         }
         let mut answers = vec![Ok(()); ranges.len()];
         self.run(
@@ -261,7 +296,7 @@ impl MemberIo {
             |part, pool| {
                 let mut buffer = take(pool);
                 buffer.bytes_mut()[..part.length].fill(0);
-                request(Operation::Write, part, buffer)
+                part.request(buffer)
             },
             |part, done| {
                 if let Err(errno) = done {
@@ -284,6 +319,7 @@ impl MemberIo {
     pub fn flush_all(&mut self, members: &[usize]) -> Vec<Result<(), Errno>> {
         let mut answers = vec![Ok(()); members.len()];
         let part = |(order, member): (usize, &usize)| Part {
+            operation: Operation::Flush,
             order,
             member: *member,
             offset_bytes: 0,
@@ -304,11 +340,12 @@ impl MemberIo {
         self.bytes_read[member]
     }
 
-    /// Whether what failed did so because of the members, and not because the engine broke.
+    /// Whether what failed did so because of the answers of members, and not because the engine broke or
+    /// a member did not answer.
     ///
     /// # Errors
-    /// What broke the engine, once.
-    pub fn check_engine(&mut self) -> Result<(), Error> {
+    /// [`RecordError::Engine`] and [`RecordError::Silent`], once.
+    pub fn check_engine(&mut self) -> Result<(), RecordError> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
@@ -340,21 +377,31 @@ impl MemberIo {
         parts: &[Part],
         begin: &mut dyn FnMut(&Part, &mut BufferPool) -> Request,
         end: &mut PartEnd<'_>,
-    ) -> Result<(), Error> {
-        let (mut submitted, mut complete) = (0, 0);
+    ) -> Result<(), RecordError> {
+        let mut under_way: BTreeMap<usize, Timestamp> = BTreeMap::new();
+        let mut submitted = 0;
         let mut completions = Vec::new();
-        while complete < parts.len() {
-            while submitted < parts.len() && submitted - complete < self.in_flight_max {
+        let mut answered_at = self.clock.now();
+        while submitted < parts.len() || !under_way.is_empty() {
+            let engine = self.engine.as_mut().expect("it is not broken");
+            while submitted < parts.len() && under_way.len() < self.in_flight_max {
                 let mut request = begin(&parts[submitted], &mut self.pool);
                 request.token = submitted as u64;
-                self.engine.submit(request);
+                engine.submit(request);
+                under_way.insert(submitted, self.clock.now());
                 submitted += 1;
             }
-            let until = Until::CompletionOr(self.clock.now() + WAIT_NS);
-            self.engine.wait(until, &mut completions)?;
+            let until = answered_at + self.patience_ns.unwrap_or(WAIT_NS);
+            engine.wait(Until::CompletionOr(until), &mut completions)?;
+            let now = self.clock.now();
+            if !completions.is_empty() || self.patience_ns.is_none() {
+                answered_at = now;
+            } else if now >= until {
+                return Err(self.give_up(parts, &under_way, now));
+            }
             for completion in completions.drain(..) {
-                complete += 1;
                 let index = completion.request.token as usize;
+                under_way.remove(&index);
                 let errno = completion.error;
                 let is_short = completion.bytes < parts[index].length as u64;
                 let errno = errno.or(is_short.then_some(IO_ERROR));
@@ -371,32 +418,55 @@ impl MemberIo {
         }
         Ok(())
     }
+
+    /// Waits no longer for what is under way. Its memory and its files stay with the kernel.
+    fn give_up(
+        &mut self,
+        parts: &[Part],
+        under_way: &BTreeMap<usize, Timestamp>,
+        now: Timestamp,
+    ) -> RecordError {
+        std::mem::forget(self.engine.take());
+        let oldest = under_way.iter().min_by_key(|(_, begun_at)| **begun_at);
+        let (index, begun_at) = oldest.expect("nothing is waited for but requests");
+        let part = &parts[*index];
+        RecordError::Silent(format!(
+            "{} on {name} at byte {} has not returned for {:.0} s, and {name} was given up. Look at \
+             the kernel log (dmesg) and its cable, and begin again; until the request returns, the \
+             kernel keeps {name}, and maybe this process, from ending",
+            part.operation,
+            part.offset_bytes,
+            now.since_s(*begun_at),
+            name = self.names[part.member],
+        ))
+    }
+}
+
+impl Part {
+    /// Cuts a part of any length into requests that fit the buffers.
+    fn cut(&self, parts: &mut Vec<Part>) {
+        for start in (0..self.length).step_by(BUFFER_BYTES) {
+            parts.push(Part {
+                offset_bytes: self.offset_bytes + start as u64,
+                start,
+                length: BUFFER_BYTES.min(self.length - start),
+                ..*self
+            });
+        }
+    }
+
+    fn request(&self, buffer: Buffer) -> Request {
+        Request {
+            operation: self.operation,
+            offset_bytes: self.offset_bytes,
+            vectors: Vectors::One(Vector::new(buffer, 0, self.length)),
+            ..Request::flush(self.member)
+        }
+    }
 }
 
 fn in_flight_max(members: usize) -> usize {
     (members * IN_FLIGHT_PER_MEMBER).clamp(1, IN_FLIGHT_MAX)
-}
-
-/// Cuts an order into requests that fit the buffers.
-fn cut(order: usize, member: usize, offset_bytes: u64, length: usize, parts: &mut Vec<Part>) {
-    for start in (0..length).step_by(BUFFER_BYTES) {
-        parts.push(Part {
-            order,
-            member,
-            offset_bytes: offset_bytes + start as u64,
-            start,
-            length: BUFFER_BYTES.min(length - start),
-        });
-    }
-}
-
-fn request(operation: Operation, part: &Part, buffer: Buffer) -> Request {
-    Request {
-        operation,
-        offset_bytes: part.offset_bytes,
-        vectors: Vectors::One(Vector::new(buffer, 0, part.length)),
-        ..Request::flush(part.member)
-    }
 }
 
 /// A buffer for the next request: there are as many as requests may be in flight.

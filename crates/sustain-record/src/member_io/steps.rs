@@ -116,8 +116,8 @@ impl MemberIo {
             if self.clock.now() >= until {
                 break;
             }
-            self.engine
-                .wait(Until::CompletionOr(until), &mut completions)?;
+            let engine = self.engine.as_mut().expect("it is not broken");
+            engine.wait(Until::CompletionOr(until), &mut completions)?;
             for completion in completions.drain(..) {
                 answered_at = self.clock.now();
                 let member = completion.request.target;
@@ -166,7 +166,8 @@ impl MemberIo {
                 }
             }
         };
-        self.engine.submit(request);
+        let engine = self.engine.as_mut().expect("it is not broken");
+        engine.submit(request);
         Ok(())
     }
 }

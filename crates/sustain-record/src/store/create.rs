@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::candidate::{Candidate, candidates, check_locked};
 use super::prewrite::{Prewritten, prewrite};
 use super::sizes::{divide, note_shared_file_systems};
-use super::{open as opened, superblocks, takes_blocks, wipe};
+use super::{Mode, open as opened, superblocks, takes_blocks, wipe};
 use crate::error::RecordError;
 use crate::format::{Geometry, MEMBERS_MAX, Superblock};
 
@@ -136,9 +136,8 @@ pub fn create(
     }
     prepare_files(plan, &sites, &geometries, stop, observer)?;
     let targets: Vec<_> = sites.iter().map(|site| (&site.target, None)).collect();
-    let real: Vec<&Target> = sites.iter().map(|site| &site.target).collect();
     let is_prewritten = |target: &Target| plan.prewrite && target.kind == TargetKind::File;
-    wipe::wipe(&real, &geometries, &is_prewritten)?;
+    wipe::wipe(&targets, &geometries, &is_prewritten)?;
     let store = found(&targets, &geometries, &is_prewritten, &[], &Clock::Real)?;
     sites.iter().try_for_each(sync_folder)?;
     created.keep();
@@ -321,7 +320,7 @@ fn found(
     machines: &[SharedMachine],
     clock: &Clock,
 ) -> Result<Uuid, RecordError> {
-    let mut io = opened::io_over(targets, machines, clock)?;
+    let mut io = opened::io_over(targets, Mode::Record, machines, clock)?;
     let names: Vec<&str> = targets
         .iter()
         .map(|(target, _)| target.name.as_str())

@@ -66,6 +66,7 @@ pub struct Store {
     pub tails: Vec<Tail>,
     /// What the user should know.
     pub notes: Vec<String>,
+    mode: Mode,
     machines: Vec<SharedMachine>,
     clock: Clock,
     openings: Vec<Opening>,
@@ -222,7 +223,7 @@ impl Store {
     /// # Errors
     /// [`RecordError`] if the system has no engine or memory for it.
     pub fn io(&self) -> Result<MemberIo, RecordError> {
-        open::io(&self.members, &self.machines, &self.clock)
+        open::io(&self.members, self.mode, &self.machines, &self.clock)
     }
 
     /// The simulated machines of the members, if they are simulated.

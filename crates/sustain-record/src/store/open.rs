@@ -14,7 +14,7 @@ use super::candidate::{Candidate, candidates, check_locked};
 use super::{Missing, Mode, OpenMember, Store, superblocks, takes_blocks};
 use crate::error::RecordError;
 use crate::format::{Superblock, SuperblockError};
-use crate::member_io::MemberIo;
+use crate::member_io::{GIVEN_UP_AFTER_NS, MemberIo};
 use crate::opening::Opening;
 
 impl Store {
@@ -89,7 +89,7 @@ impl Store {
         if targets.is_empty() {
             return Err(RecordError::Usage("no member is named".to_owned()));
         }
-        let mut members = read_members(targets, &machines, &clock)?;
+        let mut members = read_members(targets, mode, &machines, &clock)?;
         check_together(&members)?;
         members.sort_by_key(OpenMember::index);
         for member in &members {
@@ -116,6 +116,7 @@ impl Store {
         let mut store = Store {
             id: first.store,
             slot_bytes: first.geometry.slot_bytes,
+            mode,
             openings: members
                 .iter()
                 .map(|member| Opening::new(&member.superblock))
@@ -150,6 +151,7 @@ impl Store {
 /// Single reads and writes of members.
 pub(super) fn io(
     members: &[OpenMember],
+    mode: Mode,
     machines: &[SharedMachine],
     clock: &Clock,
 ) -> Result<MemberIo, RecordError> {
@@ -157,24 +159,29 @@ pub(super) fn io(
         .iter()
         .map(|member| (&member.target, member.simulated))
         .collect();
-    io_over(&targets, machines, clock)
+    io_over(&targets, mode, machines, clock)
 }
 
 /// Single reads and writes of what may become members: either all are simulated, or none is.
 pub(super) fn io_over(
     targets: &[(&Target, Option<SimulatedTarget>)],
+    mode: Mode,
     machines: &[SharedMachine],
     clock: &Clock,
 ) -> Result<MemberIo, RecordError> {
     let simulated: Option<Vec<SimulatedTarget>> =
         targets.iter().map(|(_, simulated)| *simulated).collect();
-    match simulated {
-        Some(simulated) => Ok(MemberIo::open_simulated(machines, &simulated, clock)?),
+    let io = match simulated {
+        Some(simulated) => MemberIo::open_simulated(machines, &simulated, clock)?,
         None => {
             let files: Vec<&Target> = targets.iter().map(|(target, _)| *target).collect();
-            Ok(MemberIo::open(&files)?)
+            MemberIo::open(&files)?
         }
-    }
+    };
+    Ok(match mode {
+        Mode::Read => io,
+        Mode::Record => io.given_up_after(GIVEN_UP_AFTER_NS),
+    })
 }
 
 fn open_candidate(
@@ -233,6 +240,7 @@ fn open_candidate(
 
 fn read_members(
     targets: Vec<(Target, Option<SimulatedTarget>)>,
+    mode: Mode,
     machines: &[SharedMachine],
     clock: &Clock,
 ) -> Result<Vec<OpenMember>, RecordError> {
@@ -240,7 +248,7 @@ fn read_members(
         .iter()
         .map(|(target, simulated)| (target, *simulated))
         .collect();
-    let mut io = io_over(&borrowed, machines, clock)?;
+    let mut io = io_over(&borrowed, mode, machines, clock)?;
     let capacities: Vec<u64> = targets
         .iter()
         .map(|(target, _)| target.capacity_bytes.unwrap_or(0))

@@ -133,3 +133,150 @@ pub(super) fn write_blocks(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use sustain_disk::clock::Clock;
+    use sustain_disk::engine::{
+        Completion, Engine, Request, SharedMachine, SimulatedEngine, SimulatedTarget, Until, Waker,
+    };
+    use sustain_disk::error::Error;
+    use sustain_disk::simulated::{Machine, MachineFile};
+    use uuid::Uuid;
+
+    use super::*;
+
+    const CAPACITY_BYTES: u64 = 4 << 20;
+    const PATIENCE_NS: u64 = 30_000_000_000;
+    const SLOW_NS: u64 = 25_000_000_000;
+
+    /// Two simulated disks: the first takes 25 s for each request, the second may keep what it is
+    /// asked for ever.
+    struct Patchy {
+        inner: SimulatedEngine,
+        /// What the second one keeps.
+        silent: Option<Operation>,
+        kept: Vec<Request>,
+    }
+
+    impl Engine for Patchy {
+        fn name(&self) -> &'static str {
+            self.inner.name()
+        }
+
+        fn describe(&self) -> String {
+            self.inner.describe()
+        }
+
+        fn submit(&mut self, request: Request) {
+            if request.target == 1 && self.silent == Some(request.operation) {
+                self.kept.push(request);
+            } else {
+                self.inner.submit(request);
+            }
+        }
+
+        fn wait(&mut self, until: Until, completions: &mut Vec<Completion>) -> Result<(), Error> {
+            self.inner.wait(until, completions)
+        }
+
+        fn waker(&self) -> Waker {
+            self.inner.waker()
+        }
+    }
+
+    impl Drop for Patchy {
+        fn drop(&mut self) {
+            assert!(self.kept.is_empty(), "closing it would wait for ever");
+        }
+    }
+
+    fn patchy(silent: Option<Operation>) -> (MemberIo, Clock) {
+        let slow_s = SLOW_NS / 1_000_000_000;
+        let disk = |name: &str, request: &str| {
+            format!("[[disk]]\nname = \"{name}\"\ncapacity = \"4MiB\"\nread = \"1GB/s\"\n{request}")
+        };
+        let slow = disk("slow", &format!("request = \"{slow_s}s\"\n"));
+        let file = slow + &disk("silent", "");
+        let file = MachineFile::parse(&file, Path::new("test.toml")).unwrap();
+        let clock = Clock::simulated();
+        let machine = SharedMachine::with_contents(Machine::new(&file, 1), &clock);
+        let targets = [0, 1].map(|disk| SimulatedTarget { machine: 0, disk });
+        let engine = Patchy {
+            inner: SimulatedEngine::new(vec![machine], targets.to_vec(), clock.clone()),
+            silent,
+            kept: Vec::new(),
+        };
+        let names = ["slow", "silent"].map(str::to_owned).to_vec();
+        let io = MemberIo::over(Box::new(engine), clock.clone(), names).unwrap();
+        (io.given_up_after(PATIENCE_NS), clock)
+    }
+
+    fn superblock(index: u16) -> Superblock {
+        let members = vec![Uuid::from_u128(1), Uuid::from_u128(2)];
+        Superblock {
+            store: Uuid::from_u128(3),
+            member: members[usize::from(index)],
+            generation: 1,
+            created_ns: 0,
+            geometry: Geometry::of_member(CAPACITY_BYTES, SLOT_BYTES_MIN).unwrap(),
+            member_index: index,
+            members,
+            is_prewritten: false,
+            slots_begun: 0,
+        }
+    }
+
+    fn write_both(io: &mut MemberIo) -> Result<(), RecordError> {
+        let superblocks = [0, 1].map(superblock);
+        write(
+            io,
+            &[("slow", &superblocks[0]), ("silent", &superblocks[1])],
+        )
+    }
+
+    #[test]
+    fn a_member_that_never_answers_is_given_up_and_named_when_superblocks_are_written() {
+        for silent in [Operation::Write, Operation::Flush] {
+            let (mut io, clock) = patchy(Some(silent));
+            let begun_at = clock.now();
+            let error = write_both(&mut io).unwrap_err();
+            assert!(matches!(error, RecordError::Silent(_)), "{error}");
+            let told = error.to_string();
+            assert!(
+                told.starts_with(&format!("{silent} on silent at byte ")),
+                "{told}"
+            );
+            // The slow one answered meanwhile, one request after the other.
+            let waited_ns = clock.now().since_ns(begun_at);
+            assert!(waited_ns >= PATIENCE_NS + SLOW_NS, "{waited_ns} ns");
+            assert!(waited_ns < PATIENCE_NS + 6 * SLOW_NS, "{waited_ns} ns");
+        }
+    }
+
+    #[test]
+    fn a_member_that_never_answers_is_no_empty_one_when_superblocks_are_read() {
+        let (mut io, _) = patchy(Some(Operation::Read));
+        read(&mut io, &[CAPACITY_BYTES; 2]);
+        let error = io.check_engine().unwrap_err();
+        assert!(
+            error.to_string().starts_with("read on silent at byte "),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_member_that_takes_long_is_waited_for() {
+        let (mut io, clock) = patchy(None);
+        let begun_at = clock.now();
+        write_both(&mut io).unwrap();
+        assert!(clock.now().since_ns(begun_at) > PATIENCE_NS, "it took long");
+        let found = read(&mut io, &[CAPACITY_BYTES; 2]);
+        io.check_engine().unwrap();
+        for (index, finding) in (0..).zip(found) {
+            assert_eq!(finding.superblock, Ok(superblock(index)));
+        }
+    }
+}

@@ -3,13 +3,14 @@
 
 use std::ops::Range;
 
-use sustain_disk::engine::Operation;
+use sustain_disk::clock::Clock;
+use sustain_disk::engine::{Operation, SimulatedTarget};
 use sustain_disk::error::RequestError;
 use sustain_disk::target::{Target, TargetKind};
 
+use super::{Mode, open};
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry};
-use crate::member_io::MemberIo;
 
 /// The signatures that lie farthest from the start are second headers of LUKS, at up to 4 MiB.
 const HEAD_BYTES: u64 = 8 << 20;
@@ -22,14 +23,14 @@ const TAIL_BYTES: u64 = 2 << 20;
 /// # Errors
 /// [`RecordError::Request`] if a member cannot be written; [`RecordError::Engine`].
 pub(super) fn wipe(
-    targets: &[&Target],
+    targets: &[(&Target, Option<SimulatedTarget>)],
     geometries: &[Geometry],
     is_prewritten: &dyn Fn(&Target) -> bool,
 ) -> Result<(), RecordError> {
-    let mut io = MemberIo::open(targets)?;
+    let mut io = open::io_over(targets, Mode::Record, &[], &Clock::Real)?;
     let members = targets.iter().zip(geometries).enumerate();
     let ranges: Vec<(usize, Range<u64>)> = members
-        .flat_map(|(member, (target, geometry))| {
+        .flat_map(|(member, ((target, _), geometry))| {
             let end_bytes = end_bytes(target, geometry);
             let ranges = match is_prewritten(target) {
                 true => vec![
@@ -42,7 +43,7 @@ pub(super) fn wipe(
         })
         .collect();
     let failed = |member: usize, operation, offset_bytes, errno| RequestError {
-        target: targets[member].name.clone(),
+        target: targets[member].0.name.clone(),
         operation,
         offset_bytes,
         errno,

@@ -8,6 +8,7 @@
 use sustain_disk::clock::Timestamp;
 
 use super::{Flight, Flying, RecordFeed};
+use crate::member_io::GIVEN_UP_AFTER_NS;
 use crate::recorder::filled::Filled;
 use crate::recorder::inlet::Inlet;
 use crate::recorder::member::{Member, MemberState, Unflushed};
@@ -15,8 +16,6 @@ use crate::recorder::member::{Member, MemberState, Unflushed};
 /// A member is slow when a request on it has been under way for so long: longer than a disk takes
 /// to spin up its heads again, or to go once through its own attempts at a bad sector.
 const SLOW_AFTER_NS: u64 = 5_000_000_000;
-/// At the end, a slow member is given up when nothing has come nearer to the end for so long.
-const GIVEN_UP_AFTER_NS: u64 = 30_000_000_000;
 
 /// How long members are waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

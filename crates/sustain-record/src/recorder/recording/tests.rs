@@ -518,7 +518,8 @@ fn silent_superblocks(member: usize, from: usize) -> SuperblockWriter {
                 false => Answer::AsTheDisk,
             }
         });
-        Ok(MemberIo::over(engine, clock, store.members.len())?)
+        let names = store.members.iter().map(|member| member.name.clone());
+        Ok(MemberIo::over(engine, clock, names.collect())?)
     };
     SuperblockWriter {
         open_io: Box::new(open_io),

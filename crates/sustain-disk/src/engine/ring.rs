@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use io_uring::types::{Fd, SubmitArgs, Timespec};
-use io_uring::{IoUring, cqueue, opcode, squeue};
+use io_uring::{IoUring, Submitter, cqueue, opcode, squeue};
 
 use super::{Until, Waker, waker};
 use crate::clock::Clock;
@@ -43,7 +43,18 @@ pub(super) fn build<S: squeue::EntryMarker, C: cqueue::EntryMarker>(
                 .to_owned(),
         });
     }
+    allow_workers(&ring.submitter(), entries);
     Ok((ring, mode))
+}
+
+/// What cannot be handed over without waiting, and every flush, goes to worker threads of the kernel's:
+/// by default four for each CPU, for all targets. A target that blocks them (a frozen file system)
+/// would take them all, and the others would wait with it. So there may be one for each request; they
+/// are made only when others block. Kernels before 5.15 know nothing of that.
+fn allow_workers(submitter: &Submitter<'_>, requests: u32) {
+    // For files and disks; 0 leaves those for sockets and the like as they are.
+    let mut workers = [requests, 0];
+    let _ = submitter.register_iowq_max_workers(&mut workers);
 }
 
 /// Hands over what is in the ring and waits as `until` says.

@@ -141,7 +141,7 @@ fn page_has_its_parts_in_order() {
             "Independent queues on sda, sdb, sdc, sde",
             "Leave out sdd: /dev/sdd adds nothing",
             "A stripe with chunks of 1 MiB over",
-            "Other cables: sdc elsewhere",
+            "Other cables: sdc away from port 2",
             "<h2>Notes</h2>",
             "<h2>How steady the disks were</h2>",
             "-2.1 %, more than the noise explains",

@@ -38,8 +38,10 @@ pub(super) struct Link {
 }
 
 /// A wall as far as advice needs it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct KnownWall {
+    /// What it sits at, where that is known.
+    pub(super) place: Option<String>,
     pub(super) members: Vec<usize>,
     pub(super) limit_bytes_per_s: f64,
     /// What all members get at once, where that is less.
@@ -58,6 +60,10 @@ pub(super) struct Suggestion {
     pub(super) order: Vec<usize>,
     pub(super) leave_out: Vec<usize>,
     pub(super) move_elsewhere: Vec<usize>,
+    /// What those that move are to get away from.
+    pub(super) moved_from: Option<String>,
+    /// The limits that are full once they have moved.
+    pub(super) then_limited_by: Vec<KnownWall>,
     pub(super) expected_bytes_per_s: f64,
     /// It is no more than that: something on the way may carry less.
     pub(super) is_at_most: bool,
@@ -142,6 +148,8 @@ fn independent(facts: &Facts, foretell: &Foretell<'_>) -> Suggestion {
             order,
             leave_out,
             move_elsewhere: Vec::new(),
+            moved_from: None,
+            then_limited_by: Vec::new(),
             expected_bytes_per_s,
             is_at_most: false,
             why,
@@ -248,6 +256,8 @@ fn stripe(facts: &Facts, independent: &Suggestion) -> Suggestion {
         order: all,
         leave_out: Vec::new(),
         move_elsewhere: Vec::new(),
+        moved_from: None,
+        then_limited_by: Vec::new(),
         expected_bytes_per_s,
         is_at_most: false,
         why,
@@ -278,6 +288,8 @@ fn span(facts: &Facts, independent: &Suggestion) -> Suggestion {
         order,
         leave_out: Vec::new(),
         move_elsewhere: Vec::new(),
+        moved_from: None,
+        then_limited_by: Vec::new(),
         expected_bytes_per_s,
         is_at_most: false,
         why: format!(
@@ -318,6 +330,12 @@ fn split(all: &[usize], keep: impl Fn(usize) -> bool) -> (Vec<usize>, Vec<usize>
 }
 
 impl Facts {
+    /// What a wall sits at, or whose it is.
+    pub(super) fn place_of(&self, wall: &KnownWall) -> String {
+        let of_members = || format!("the wall of {}", self.list(&wall.members));
+        wall.place.clone().unwrap_or_else(of_members)
+    }
+
     pub(super) fn list(&self, targets: &[usize]) -> String {
         let names: Vec<&str> = targets
             .iter()
@@ -356,6 +374,7 @@ mod tests {
 
     fn wall(members: &[usize], limit_mb_per_s: f64) -> KnownWall {
         KnownWall {
+            place: None,
             members: members.to_vec(),
             limit_bytes_per_s: limit_mb_per_s * 1e6,
             collapses_to_bytes_per_s: None,

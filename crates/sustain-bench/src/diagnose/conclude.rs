@@ -9,7 +9,8 @@ use super::plan::DiagnosePlan;
 use super::remarks;
 use super::result::{
     Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Dropped, Host,
-    Measurement, NoWall, Order, Prediction, Share, Together, UnexplainedLoss, Wall, Weakest,
+    LimitLeft, Measurement, NoWall, Order, Prediction, Share, Together, UnexplainedLoss, Wall,
+    WayHop, Weakest,
 };
 use super::ways::{SIMULATED_LIMIT, Ways, is_place, links};
 use crate::conclude::{engine_name, time_of_day};
@@ -109,20 +110,24 @@ fn rates_alone(findings: &Findings) -> Vec<f64> {
 }
 
 fn known_wall(wall: &walls::Wall, dropped: &[usize], ways: &Ways, targets: usize) -> KnownWall {
-    let is_of_places = wall.kind != WallKind::Tool
-        && match explained(wall, dropped, ways) {
+    let hop = match explained(wall, dropped, ways) {
+        Explanation::Hop { hop, .. } => Some(hop),
+        Explanation::None { .. } => None,
+    };
+    let is_of_places = |hop: &WayHop| {
+        if hop.kind == SIMULATED_LIMIT {
             // What a simulated limit stands for is not said: of one that all pass, perhaps memory.
-            Explanation::Hop { hop, .. } if hop.kind == SIMULATED_LIMIT => {
-                wall.members.len() + dropped.len() < targets
-            }
-            Explanation::Hop { hop, .. } => is_place(&hop),
-            Explanation::None { .. } => false,
-        };
+            wall.members.len() + dropped.len() < targets
+        } else {
+            is_place(hop)
+        }
+    };
     KnownWall {
+        is_of_places: wall.kind != WallKind::Tool && hop.as_ref().is_some_and(is_of_places),
+        place: hop.map(|hop| hop.name),
         members: wall.members.clone(),
         limit_bytes_per_s: wall.limit_bytes_per_s,
         collapses_to_bytes_per_s: wall.at_full_load_bytes_per_s,
-        is_of_places,
     }
 }
 
@@ -361,6 +366,11 @@ impl Diagnosed<'_> {
 
     fn advice(&self) -> Vec<Advice> {
         let advice = self.advice.iter();
+        let left = |limit: &KnownWall| LimitLeft {
+            place: limit.place.clone(),
+            members: self.names(&limit.members),
+            limit_bytes_per_s: limit.limit_bytes_per_s,
+        };
         let named = |(suggestion, measured): &(Suggestion, Option<f64>)| {
             let (layout, chunk_bytes) = match suggestion.layout {
                 SuggestedLayout::Independent => ("independent", None),
@@ -373,6 +383,8 @@ impl Diagnosed<'_> {
                 order: self.names(&suggestion.order),
                 leave_out: self.names(&suggestion.leave_out),
                 move_elsewhere: self.names(&suggestion.move_elsewhere),
+                moved_from: suggestion.moved_from.clone(),
+                then_limited_by: suggestion.then_limited_by.iter().map(left).collect(),
                 expected_bytes_per_s: suggestion.expected_bytes_per_s,
                 is_at_most: suggestion.is_at_most,
                 measured_bytes_per_s: *measured,

@@ -1,6 +1,10 @@
 //! What other cables would bring: members of a wall that costs much, moved to another port. What they
 //! still pass there counts, also where it does not bind today. Pure; `advice` calls it.
 
+use std::cmp::Reverse;
+
+use sustain_disk::units::Rate;
+
 use super::advice::{Facts, Foretell, KnownWall, Link, SuggestedLayout, Suggestion, WORTH_MOVING};
 
 /// A set that fills a link to this part is held back by it.
@@ -28,7 +32,8 @@ pub(super) fn elsewhere(facts: &Facts, foretell: &Foretell<'_>, now: f64) -> Opt
     if sum < now * (1.0 + WORTH_MOVING) {
         return None;
     }
-    let (is_at_most, words) = bound(wall, &moved, facts, foretell);
+    let (is_at_most, caution) = caution(wall, &moved, facts, foretell);
+    let then = then_limited_by(&moved, foretell);
     let gain = (sum / now - 1.0) * 100.0;
     let up_to = if is_at_most { "up to " } else { "" };
     Some(Suggestion {
@@ -36,14 +41,72 @@ pub(super) fn elsewhere(facts: &Facts, foretell: &Foretell<'_>, now: f64) -> Opt
         order: facts.hang.clone(),
         leave_out: Vec::new(),
         why: format!(
-            "with {} on another port or disk that has room, the wall binds less: {up_to}{gain:.0} % \
-             more{words}",
-            facts.list(&moved.targets)
+            "{}; {}; {up_to}{gain:.0} % more{caution}",
+            where_to(wall, &moved.targets, facts),
+            what_is_left(&then, &moved.targets, facts),
         ),
+        moved_from: Some(facts.place_of(wall)),
         move_elsewhere: moved.targets,
+        then_limited_by: then,
         expected_bytes_per_s: sum,
         is_at_most,
     })
+}
+
+/// From where to where: away from the wall, to a place such as those outside it have.
+fn where_to(wall: &KnownWall, moved: &[usize], facts: &Facts) -> String {
+    let outside = facts.hang.iter().copied();
+    let outside: Vec<usize> = outside.filter(|one| !wall.members.contains(one)).collect();
+    let such_as = if outside.is_empty() {
+        String::new()
+    } else {
+        format!(
+            " (as {} {})",
+            facts.list(&outside),
+            if outside.len() == 1 { "is" } else { "are" }
+        )
+    };
+    format!(
+        "move {} from {}, which lets {} through, to a free port that does not pass it{such_as}",
+        facts.list(moved),
+        facts.place_of(wall),
+        Rate(wall.limit_bytes_per_s),
+    )
+}
+
+/// Which limits hold all of them then.
+fn what_is_left(then: &[KnownWall], moved: &[usize], facts: &Facts) -> String {
+    let holds = |limit: &KnownWall| {
+        let (place, members) = (facts.place_of(limit), facts.list(&limit.members));
+        format!(
+            "{place} then holds {members} at {}",
+            Rate(limit.limit_bytes_per_s)
+        )
+    };
+    if then.is_empty() {
+        return format!("no limit that is known then holds {}", facts.list(moved));
+    }
+    then.iter().map(holds).collect::<Vec<_>>().join(", ")
+}
+
+/// The limits that are full once the targets have moved; of those inside another that is full, the
+/// outer one decides.
+fn then_limited_by(moved: &Moved, foretell: &Foretell<'_>) -> Vec<KnownWall> {
+    let mut limits = moved.limits.clone();
+    limits.sort_by_key(|limit| Reverse(limit.members.len()));
+    let mut full: Vec<KnownWall> = Vec::new();
+    for limit in limits {
+        let is_inside = |other: &KnownWall| {
+            let mut members = limit.members.iter();
+            members.all(|member| other.members.contains(member))
+        };
+        let passes = foretell(&moved.limits, &limit.members);
+        let is_full = limit.members.len() > 1 && passes >= FULL * limit.limit_bytes_per_s;
+        if is_full && !full.iter().any(is_inside) {
+            full.push(limit);
+        }
+    }
+    full
 }
 
 fn out_of(wall: &KnownWall, facts: &Facts, foretell: &Foretell<'_>, now: f64) -> Option<Moved> {
@@ -83,6 +146,7 @@ fn as_limit(link: &Link, facts: &Facts, foretell: &Foretell<'_>) -> Option<Known
     let rate = link.rate_bytes_per_s?;
     let passed = foretell(&facts.walls, &link.members);
     (passed <= rate * BELIEVED).then(|| KnownWall {
+        place: Some(link.name.clone()),
         members: link.members.clone(),
         limit_bytes_per_s: rate,
         collapses_to_bytes_per_s: None,
@@ -99,8 +163,8 @@ fn leave(walls: &mut [KnownWall], outer: &[usize], target: usize) {
     }
 }
 
-/// Whether the sum is only the most that can come, and words on what holds it.
-fn bound(
+/// Whether the sum is only the most that can come, and words on why.
+fn caution(
     wall: &KnownWall,
     moved: &Moved,
     facts: &Facts,
@@ -120,12 +184,12 @@ fn bound(
         link.rate_bytes_per_s.is_some_and(fills)
     };
     if let Some(full) = outer.iter().find(is_full) {
-        let carries = if full.is_exact {
-            "is full then"
-        } else {
-            "is full then, and links carry somewhat less than they are said to"
-        };
-        return (!full.is_exact, format!("; {} {carries}", full.name));
+        let less = format!(
+            ": {} is full then, and links carry somewhat less than they are said to",
+            full.name
+        );
+        let words = if full.is_exact { String::new() } else { less };
+        return (!full.is_exact, words);
     }
     let is_unknown = |link: &&&Link| link.rate_bytes_per_s.is_none();
     match outer.iter().find(is_unknown) {
@@ -152,6 +216,7 @@ mod tests {
             alone: vec![100e6; 6],
             capacity_bytes: vec![None; 6],
             walls: vec![KnownWall {
+                place: Some("channel".to_owned()),
                 members: vec![0, 1, 2, 3],
                 limit_bytes_per_s: 200e6,
                 collapses_to_bytes_per_s: None,
@@ -197,7 +262,12 @@ mod tests {
             (moved.expected_bytes_per_s - 450e6).abs() < 1.0,
             "{moved:?}"
         );
-        assert!(!moved.is_at_most && moved.why.ends_with("host is full then"));
+        assert!(!moved.is_at_most);
+        assert_eq!(
+            moved.why,
+            "move d3 from channel, which lets 200 MB/s through, to a free port that does not pass it \
+             (as d4, d5 are); host then holds d0, d1, d2, d3, d4, d5 at 450 MB/s; 12 % more"
+        );
     }
 
     #[test]

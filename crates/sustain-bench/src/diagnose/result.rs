@@ -254,6 +254,17 @@ pub struct Measurement {
     pub dummy_bytes_per_s: Option<f64>,
 }
 
+/// A limit that holds targets once others have moved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LimitLeft {
+    /// What it sits at; null if nothing that is known explains it.
+    pub place: Option<String>,
+    /// Whose sum it holds.
+    pub members: Vec<String>,
+    /// To how much.
+    pub limit_bytes_per_s: f64,
+}
+
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Advice {
@@ -267,6 +278,13 @@ pub struct Advice {
     pub leave_out: Vec<String>,
     /// The targets to hang elsewhere.
     pub move_elsewhere: Vec<String>,
+    /// What those that are to move hang at now, and are to get away from.
+    #[serde(default)]
+    pub moved_from: Option<String>,
+    /// The limits that hold all of them once these have moved; empty if none that is known does, or
+    /// if nothing moves.
+    #[serde(default)]
+    pub then_limited_by: Vec<LimitLeft>,
     /// What that should give.
     pub expected_bytes_per_s: f64,
     /// Whether it gives that at most, because something on the way may carry less.

@@ -286,11 +286,16 @@ fn shares(wall: &Wall) -> Vec<String> {
 }
 
 fn advice_line(number: usize, advice: &Advice) -> String {
-    let order: Vec<&str> = advice.order.iter().map(String::as_str).collect();
+    let targets = if advice.move_elsewhere.is_empty() {
+        &advice.order
+    } else {
+        &advice.move_elsewhere
+    };
+    let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
     let what = match (advice.layout.as_str(), advice.chunk_bytes) {
         ("stripe", Some(chunk_bytes)) => format!("a stripe, chunk {}, of", size(chunk_bytes)),
         ("span", _) => "one after the other (span):".to_owned(),
-        _ if !advice.move_elsewhere.is_empty() => "other cables:".to_owned(),
+        _ if !advice.move_elsewhere.is_empty() => "other cables for".to_owned(),
         _ => "independent queues on".to_owned(),
     };
     let mut expected = rate(advice.expected_bytes_per_s);
@@ -304,7 +309,7 @@ fn advice_line(number: usize, advice: &Advice) -> String {
         });
     format!(
         "  {number}. {what} {}: {expected} expected{measured}; {}",
-        list(&order),
+        list(&targets),
         without_controls(&advice.why)
     )
 }

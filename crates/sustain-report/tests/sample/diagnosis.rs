@@ -324,6 +324,8 @@ fn advice() -> Vec<Advice> {
         order: names(&[0, 1, 2, 4]),
         leave_out: names(&[3]),
         move_elsewhere: Vec::new(),
+        moved_from: None,
+        then_limited_by: Vec::new(),
         expected_bytes_per_s: 353.0 * MEGABYTE,
         is_at_most: false,
         measured_bytes_per_s: Some(350.0 * MEGABYTE),
@@ -342,8 +344,9 @@ fn advice() -> Vec<Advice> {
     let moved = Advice {
         leave_out: Vec::new(),
         move_elsewhere: names(&[2]),
+        moved_from: Some("port 2".to_owned()),
         measured_bytes_per_s: None,
-        why: "with /dev/sdc on another port the wall binds less".to_owned(),
+        why: "move /dev/sdc from port 2 to a free port".to_owned(),
         ..independent.clone()
     };
     vec![independent, stripe, moved]

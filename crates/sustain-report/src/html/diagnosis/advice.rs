@@ -62,9 +62,11 @@ fn what(facts: &Facts<'_>, advice: &Advice) -> String {
         ("stripe", None) => format!("A stripe over {order}"),
         ("span", _) => format!("One after the other (span): {order}"),
         ("independent", _) if !advice.move_elsewhere.is_empty() => {
+            let from = advice.moved_from.as_deref();
             format!(
-                "Other cables: {} elsewhere",
-                facts.list(&advice.move_elsewhere)
+                "Other cables: {} away from {}",
+                facts.list(&advice.move_elsewhere),
+                from.unwrap_or("the wall")
             )
         }
         ("independent", _) => format!("Independent queues on {order}"),

@@ -16,6 +16,8 @@ pub(super) const NOISE_MAX: f64 = 0.12;
 const NOISE_SINGLE: f64 = 0.0175;
 /// with so many targets or more; of fewer a single one stands out by more in their sum.
 const MANY: f64 = 16.0;
+/// Of fewer, a loss that stands out by so many standard deviations may be a wall's.
+const IN_DOUBT: f64 = 1.6;
 /// A run surely fills a wall if it could bring this many times the limit.
 const FULL: f64 = 1.05;
 /// Most readings of each set.
@@ -68,6 +70,7 @@ pub fn find(setting: &Setting, probe: &mut dyn Probe) -> Findings {
             known,
             order_known: setting.order.is_some(),
             readings: 1,
+            readings_in_doubt: 1,
             found: Vec::new(),
             anchor: Anchor::default(),
             predictions: Vec::new(),
@@ -104,9 +107,7 @@ impl Search<'_> {
         if self.evidence.noise() > NOISE_MAX {
             return Ok(());
         }
-        let few = (count as f64 / MANY).min(1.0);
-        let readings = (few * (self.evidence.noise() / NOISE_SINGLE).powi(2)).ceil();
-        self.readings = readings.clamp(1.0, READINGS_MAX) as usize;
+        self.choose_readings(count);
         self.measure_alone()?;
         self.evidence.at_least(&all, self.readings, Step::All)?;
         self.known.refresh(&self.evidence);
@@ -114,6 +115,19 @@ impl Search<'_> {
         self.explain()?;
         self.tell_kinds(setting)?;
         self.try_predictions()
+    }
+
+    /// How often each set is read, by the noise: of many targets every one, so that all losses are
+    /// told from chance at once; of few once, and again only where a loss is in doubt.
+    fn choose_readings(&mut self, count: usize) {
+        let few = (count as f64 / MANY).min(1.0);
+        let readings = (few * (self.evidence.noise() / NOISE_SINGLE).powi(2)).ceil();
+        let readings = readings.clamp(1.0, READINGS_MAX) as usize;
+        if few < 1.0 {
+            self.readings_in_doubt = 2 * readings;
+        } else {
+            self.readings = readings;
+        }
     }
 
     /// Finds walls until each measured set is explained and no window is left.
@@ -134,6 +148,9 @@ impl Search<'_> {
                 suspects = vec![all.clone()];
             }
             self.evidence.expected = self.evidence.runs_done() + self.open_runs(&suspects);
+            for set in &suspects {
+                self.look_again(set)?;
+            }
             if let Some((set, loss)) = self.most_suspect(&mut suspects, &failures) {
                 if finds < 4 * self.evidence.count() && self.explain_one(&set, &loss)? {
                     finds += 1;
@@ -158,6 +175,29 @@ impl Search<'_> {
                 return Ok(());
             }
         }
+    }
+
+    /// Repeats what a loss follows from that may be chance and may be a wall's, until it is clearly
+    /// the one or the other. What is clear at first sight is read once.
+    fn look_again(&mut self, set: &[usize]) -> Result<(), Stop> {
+        while let Some(loss) = self.known.scan(set, &self.evidence, 0.0)
+            && set.len() > 1
+            && (IN_DOUBT..FLAG).contains(&loss.score)
+        {
+            let mut behind: Vec<Vec<usize>> = loss.members.iter().map(|&one| vec![one]).collect();
+            behind.push(set.to_vec());
+            let readings = |part: &Vec<usize>| self.evidence.readings(part);
+            let fewest = behind.iter().map(readings).min().unwrap_or(0);
+            if fewest >= self.readings_in_doubt {
+                return Ok(());
+            }
+            behind.retain(|part| self.evidence.readings(part) == fewest);
+            for part in behind {
+                self.evidence.measure(&part, Step::Confirm)?;
+            }
+            self.known.refresh(&self.evidence);
+        }
+        Ok(())
     }
 
     /// Roughly how many runs are still to come.

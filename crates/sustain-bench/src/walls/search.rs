@@ -45,6 +45,8 @@ pub(super) struct Search<'a> {
     pub(super) order_known: bool,
     /// Readings of each set before it is judged at all.
     pub(super) readings: usize,
+    /// Readings of a set whose loss may be chance, at most.
+    pub(super) readings_in_doubt: usize,
     pub(super) found: Vec<super::members::Found>,
     pub(super) anchor: super::drift::Anchor,
     /// Runs whose losses were looked at.

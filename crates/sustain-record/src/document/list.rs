@@ -56,8 +56,12 @@ pub struct ListedStream {
     pub recorded_bytes: u64,
     /// Frames begun.
     pub frames: u64,
-    /// Bytes lost before they reached a member; what became of them is recorded.
+    /// Bytes that the recorder lost, or gave up with a member that did not write them; what became of
+    /// them is recorded.
     pub gap_bytes: u64,
+    /// Of `gap_bytes`, what may be there all the same, at most: a member had taken so much before it
+    /// was given up. `verify` reads it and tells, `extract` gives what is whole.
+    pub given_up_bytes: u64,
     /// Bytes that were put on members that are not there, or not with all that they had. What is
     /// damaged on the others is found by `verify`.
     pub hole_bytes: u64,
@@ -114,6 +118,7 @@ impl ListedStream {
             recorded_bytes: stream.recorded_bytes,
             frames: stream.frames,
             gap_bytes: stream.gap_bytes,
+            given_up_bytes: stream.given_up_bytes,
             hole_bytes: stream.hole_bytes,
             readable_from_byte: stream.readable_from_bytes,
             readable_from_frame: stream.readable_from_frame,

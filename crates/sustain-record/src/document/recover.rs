@@ -47,8 +47,10 @@ pub struct RecoveredStream {
     pub bytes: u64,
     /// Frames begun.
     pub frames: u64,
-    /// Bytes lost before they reached a member.
+    /// Bytes that the recorder lost, or gave up with a member that did not write them.
     pub gap_bytes: u64,
+    /// Of `gap_bytes`, what may be there all the same, at most, as `list` has it.
+    pub given_up_bytes: u64,
     /// Bytes that should be on members and are not there. What is damaged is found by `verify`.
     pub hole_bytes: u64,
 }
@@ -71,6 +73,7 @@ impl RecoverDocument {
                     bytes: stream.offered_bytes,
                     frames: stream.frames,
                     gap_bytes: stream.gap_bytes,
+                    given_up_bytes: stream.given_up_bytes,
                     hole_bytes: stream.hole_bytes,
                 })
                 .collect(),

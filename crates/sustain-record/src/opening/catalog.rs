@@ -68,6 +68,9 @@ pub struct StreamSummary {
     pub settled_bytes: u64,
     /// Lost before it reached a member.
     pub gap_bytes: u64,
+    /// Of `gap_bytes`, what a member may have all the same: it had taken so much, at most, before it
+    /// was given up. Shows only when it is read.
+    pub given_up_bytes: u64,
     /// Put on members.
     pub recorded_bytes: u64,
     /// Frames begun.
@@ -295,6 +298,10 @@ fn summary(
         offered_bytes: furthest.next_offset_bytes,
         settled_bytes: furthest.settled_offset_bytes,
         gap_bytes: furthest.gap_bytes,
+        given_up_bytes: furthest
+            .member_bytes
+            .saturating_sub(recorded_bytes)
+            .min(furthest.gap_bytes),
         recorded_bytes,
         frames: furthest.frames,
         hole_bytes: recorded_bytes

@@ -162,7 +162,7 @@ fn list_row(recording: &ListedRecording, index: usize, stream: &ListedStream) ->
         } else {
             String::new()
         },
-        lost(stream.gap_bytes),
+        lost_words(stream),
         lost(stream.hole_bytes),
     ]
 }
@@ -188,6 +188,16 @@ fn lost(bytes: u64) -> String {
     }
 }
 
+/// What is lost, as far as the members tell without being read.
+fn lost_words(stream: &ListedStream) -> String {
+    let up_to = if stream.given_up_bytes > 0 {
+        "up to "
+    } else {
+        ""
+    };
+    format!("{up_to}{}", lost(stream.gap_bytes))
+}
+
 fn list_blocks(document: &ListDocument) -> String {
     let mut text = String::new();
     for recording in &document.recordings {
@@ -203,7 +213,7 @@ fn list_blocks(document: &ListDocument) -> String {
                 let _ = writeln!(text, "    frames   {}", stream.frames);
             }
             if stream.gap_bytes > 0 {
-                let _ = writeln!(text, "    lost     {}", size(stream.gap_bytes));
+                let _ = writeln!(text, "    lost     {}", lost_words(stream));
             }
             if stream.hole_bytes > 0 {
                 let _ = writeln!(text, "    missing  {}", size(stream.hole_bytes));
@@ -234,6 +244,14 @@ fn list_remarks(document: &ListDocument) -> Vec<String> {
     }
     if streams().any(|stream| stream.gap_bytes > 0) {
         lines.push("lost: before it reached a member, with its account kept".to_owned());
+    }
+    let given_up_bytes: u64 = streams().map(|stream| stream.given_up_bytes).sum();
+    if given_up_bytes > 0 {
+        lines.push(format!(
+            "lost up to: a member that was given up had taken {} of it, which may be there all the \
+             same; `sustain verify` reads it and tells, and `sustain extract` gives what is whole",
+            size(given_up_bytes)
+        ));
     }
     if streams().any(|stream| stream.hole_bytes > 0) {
         lines.push("missing: was on members, or parts of them, that are not here".to_owned());
@@ -275,13 +293,16 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
         document.not_durable.len().saturating_sub(BAD_SHOWN) as u64 + document.not_durable_unlisted;
     if more > 0 {
         text.push_str(&wrapped(
-            &format!("not durable: {more} more, see --json"),
+            &format!("not durable: {more} more, which --json lists"),
             width,
         ));
     }
     let more = document.bad.len().saturating_sub(BAD_SHOWN) as u64 + document.bad_unlisted;
     if more > 0 {
-        text.push_str(&wrapped(&format!("bad: {more} more, see --json"), width));
+        text.push_str(&wrapped(
+            &format!("bad: {more} more, which --json lists"),
+            width,
+        ));
     }
     for recording in &document.recordings {
         for stream in &recording.streams {
@@ -421,9 +442,14 @@ pub fn recover_text(document: &RecoverDocument, width: usize) -> String {
                 size(stream.bytes)
             );
             if stream.gap_bytes > 0 {
+                let up_to = if stream.given_up_bytes > 0 {
+                    "up to "
+                } else {
+                    ""
+                };
                 let _ = write!(
                     line,
-                    ", {} of it lost before a member",
+                    ", {up_to}{} of it lost before a member",
                     size(stream.gap_bytes)
                 );
             }

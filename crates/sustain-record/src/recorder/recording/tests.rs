@@ -20,6 +20,7 @@ use crate::member_io::MemberIo;
 use crate::reading::part::Part;
 use crate::reading::scope::Scope;
 use crate::reading::stream::{Range, StreamReader};
+use crate::reading::verify::{Checkable, verify};
 use crate::recorder::{Intake, IntakeSetup, MemberState, OnFull};
 use crate::source::framing::Framing;
 use crate::store::{CreatePlan, Mode, create};
@@ -407,6 +408,16 @@ fn a_member_that_never_returns_its_requests_holds_nobody_up() {
     );
     // Only what was written on it and not flushed: the first two.
     assert!(stream.gap_bytes <= 512 << 10, "{} bytes", stream.gap_bytes);
+    assert!(stream.gap_bytes > 0);
+    // They are on it all the same, and whoever lists them without reading says that they may be.
+    let mut store = Store::open(&place.members, Mode::Read, &Roots::default()).unwrap();
+    let listed = store.recordings().unwrap();
+    let checked = Checkable::of(&store, &listed);
+    let checked = verify(checked, &mut |_| {}, &Stop::default()).unwrap();
+    let (listed, checked) = (&listed[0].streams[0], &checked.recordings[0].streams[0]);
+    assert_eq!((checked.recorded, checked.gap_bytes), (20 << 20, 0));
+    assert_eq!(listed.gap_bytes, stream.gap_bytes);
+    assert_eq!(listed.given_up_bytes, stream.gap_bytes);
 }
 
 #[test]

@@ -25,6 +25,7 @@ fn stream(name: &str, framing: &str, gap_bytes: u64, hole_bytes: u64) -> ListedS
         recorded_bytes: 66_800_000_000 - gap_bytes,
         frames: if framing == "none" { 0 } else { 446_123 },
         gap_bytes,
+        given_up_bytes: 0,
         hole_bytes,
         readable_from_byte: 0,
         readable_from_frame: 0,
@@ -122,6 +123,13 @@ fn a_list_explains_what_it_shows_and_nothing_else() {
     assert!(text.contains("open end: "));
     assert!(text.contains("lost: before it reached a member"));
     assert!(text.contains("missing: was on members"));
+    let mut returned = list();
+    returned.recordings[1].streams[0].given_up_bytes = 4_000_000;
+    for width in [40, 120] {
+        assert!(list_text(&returned, width).contains("up to 5 MB"));
+    }
+    let text = list_text(&returned, 200);
+    assert!(text.contains("a member that was given up had taken 4 MB of it"));
     let mut whole = list();
     whole.recordings.truncate(1);
     let text = list_text(&whole, 120);
@@ -222,7 +230,7 @@ fn a_check_shows_some_flaws_and_counts_the_others() {
     document.bad_unlisted = 5;
     let text = verify_text(&document, 200);
     assert_eq!(text.matches("the checksum is wrong").count(), BAD_SHOWN);
-    assert!(text.contains("bad: 35 more, see --json"), "{text}");
+    assert!(text.contains("bad: 35 more, which --json lists"), "{text}");
     assert!(
         text.ends_with("not ok: 24.2 MB checked, 55 bad\n"),
         "{text}"
@@ -327,6 +335,7 @@ fn what_was_found_after_a_crash_is_told_with_what_was_written() {
                 bytes: 20_000_000,
                 frames: 7,
                 gap_bytes: 2_000_000,
+                given_up_bytes: 0,
                 hole_bytes: 1_000_000,
             }],
         }],

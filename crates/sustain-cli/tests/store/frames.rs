@@ -151,6 +151,9 @@ fn a_damaged_frame_is_left_out_and_told() {
     let (written, lost) = (&document["written_frames"], &document["lost_frames"]);
     assert_eq!(written.as_u64().unwrap() + lost.as_u64().unwrap(), 40);
     assert!(lost.as_u64().unwrap() > 0);
+    let ranges = document["lost"].as_array().unwrap();
+    assert!(!ranges.is_empty(), "{document:#}");
+    assert!(ranges.iter().all(|lost| lost["kind"] == "hole"));
     for name in frame_names(&place, "frames") {
         let number: usize = name["cam-".len()..][..6].parse().unwrap();
         assert!(
@@ -168,6 +171,63 @@ fn a_damaged_frame_is_left_out_and_told() {
         .expect(2);
     fill.says("a frame is written whole or not at all");
     assert!(!place.path("fill").exists());
+}
+
+#[test]
+fn every_lost_frame_is_named_or_counted_and_its_bytes_are_listed() {
+    let pictures = pictures(100);
+    let place = store_of(
+        Stream::framed("cam", "jpeg", &pictures.concat()),
+        End::InOrder,
+    );
+    for slot in (1..31).step_by(2) {
+        damage(&place, "a", payload_of_slot(slot));
+    }
+    let range = ["--from-frame", "1", "--to-frame", "99"];
+    let flags = ["extract", "a", "-o", "frames/", "--json", "frames.json"];
+    let ran = place.run(&[&flags[..], &range].concat()).expect(1);
+    let document = json_of(&place.read("frames.json"));
+    assert_published(&document, "extract");
+    let lost = document["lost_frames"].as_u64().unwrap();
+    assert_eq!(document["written_frames"].as_u64().unwrap() + lost, 98);
+    let number = |word: &str| word.parse::<u64>().unwrap();
+    let mut named = 0;
+    for line in ran.stderr.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        named += match words.as_slice() {
+            ["stream", "cam:", "frame", _, "is", "damaged" | "missing"] => 1,
+            [
+                "stream",
+                "cam:",
+                "frames",
+                first,
+                "to",
+                last,
+                "are",
+                "missing",
+            ] => number(last) - number(first) + 1,
+            [
+                "stream",
+                "cam:",
+                more,
+                "more",
+                "frames",
+                "are",
+                "damaged",
+                ..,
+            ] => number(more),
+            _ => 0,
+        };
+    }
+    assert_eq!(named, lost, "{ran:#?}");
+    let ranges = document["lost"].as_array().unwrap();
+    assert_eq!(ranges.len(), 15, "{document:#}");
+    let mut behind = 0;
+    for lost in ranges {
+        let (from, to) = (&lost["from_byte"], &lost["to_byte"]);
+        assert!(behind <= from.as_u64().unwrap() && from.as_u64() < to.as_u64());
+        behind = to.as_u64().unwrap();
+    }
 }
 
 #[test]

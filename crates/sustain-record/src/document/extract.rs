@@ -34,7 +34,8 @@ pub struct ExtractDocument {
     pub lost_frames: Option<u64>,
     /// Frames asked for by number that a ring has written over; null where the bytes were written.
     pub overwritten_frames: Option<u64>,
-    /// What is lost of it, in order.
+    /// What is lost of it, in order; where frames were written, what is lost of the bytes of lost
+    /// frames.
     pub lost: Vec<Lost>,
     /// How many more lost ranges there are than are listed.
     pub lost_unlisted: u64,

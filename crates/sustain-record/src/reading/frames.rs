@@ -16,6 +16,8 @@ use crate::source::framing::Framing;
 /// Larger frames are cut there, and are not whole: read them as bytes.
 pub const FRAME_BYTES_MAX: usize = 1 << 30;
 const LENGTH_PREFIX_BYTES: usize = 4;
+/// More lost stretches than these are not kept for whoever asks for them.
+const LOST_MAX: usize = 10_000;
 
 /// A frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub struct FrameReader {
     parts: StreamReader,
     joiner: Joiner,
     is_at_end: bool,
+    /// What was met and is lost, until it is asked for.
+    lost: Vec<Part>,
 }
 
 /// A mark with its place in the stream.
@@ -173,7 +177,14 @@ impl FrameReader {
             joiner: Joiner::new(&parts),
             parts,
             is_at_end: false,
+            lost: Vec::new(),
         }
+    }
+
+    /// The lost stretches of the stream that were met since this was asked for the last time, in
+    /// order: also those beside the frames that are wanted. Of more than 10,000 the first.
+    pub fn lost(&mut self) -> Vec<Part> {
+        std::mem::take(&mut self.lost)
     }
 
     /// Bytes that were passed over so far: they are there, and belong to no frame that begins in
@@ -209,6 +220,10 @@ impl Iterator for FrameReader {
 impl FrameReader {
     fn take(&mut self, part: &Part) {
         self.joiner.take(part);
+        let is_there = matches!(part, Part::Data { .. } | Part::OpenEnd { .. });
+        if !is_there && part.length_bytes() > 0 && self.lost.len() < LOST_MAX {
+            self.lost.push(part.clone());
+        }
         let end_bytes = part.end_bytes();
         if self.parts.is_cut_at(end_bytes) {
             self.joiner.cut(end_bytes, ends_frame_at(part, end_bytes));

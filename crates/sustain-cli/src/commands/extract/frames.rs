@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use sustain::record::reading::frames::{Frame, FrameReader, Framed};
+use sustain::record::reading::part::Part;
 use sustain::record::reading::stream::{Range, StreamReader};
 use sustain::record::source::framing::Framing;
 use sustain::record::store::Store;
@@ -25,7 +26,7 @@ use super::{FrameCounts, Given, Work, range};
 const DIGITS_MIN: usize = 6;
 /// A file's name has at most 255 bytes; some are for number and extension.
 const NAME_BYTES_MAX: usize = 200;
-/// So many damaged frames are worth a line each.
+/// So many losses of frames are worth a line each.
 const LINES_MAX: u64 = 10;
 
 /// Writes each whole frame of `reader` to a file of its own in `directory`.
@@ -42,49 +43,9 @@ pub(super) fn give(
             .with_context(|| format!("cannot create {}", directory.display()))?;
     }
     let file_system = FileSystem::of(directory)?;
-    let mut giving = Giving {
-        directory,
-        selection,
-        digits: selection.stream.frames.to_string().len().max(DIGITS_MIN),
-        from_byte: None,
-        to_byte: None,
-        written_bytes: 0,
-        counts: FrameCounts::default(),
-        losses: Losses::default(),
-        ring: Ring::new(store, selection),
-        left_from_frame: None,
-    };
-    // One that is not whole is judged when it is known whether anything follows it.
-    let mut not_whole: Option<Frame> = None;
-    let mut complete = true;
+    let mut giving = Giving::new(directory, selection, store);
     let mut frames = FrameReader::new(reader);
-    for framed in frames.by_ref() {
-        if work.stop.reason().is_some() {
-            complete = false;
-            break;
-        }
-        if let Some(frame) = not_whole.take() {
-            giving.lose_damaged(&frame);
-        }
-        match framed? {
-            Framed::Frame(frame) if frame.whole => giving.write(&frame)?,
-            Framed::Frame(frame) => not_whole = Some(frame),
-            Framed::Missing {
-                numbers,
-                before_bytes,
-            } => giving.lose(numbers, "missing", before_bytes),
-            Framed::Overwritten {
-                numbers,
-                oldest,
-                before_bytes,
-            } => giving.overwritten(numbers, oldest, before_bytes),
-        }
-        work.progress
-            .update(giving.written_bytes, selection.length_bytes());
-    }
-    if let Some(frame) = not_whole.filter(|_| complete) {
-        giving.last(&frame)?;
-    }
+    let complete = giving.give(&mut frames, work)?;
     file_system.keep(directory, giving.counts.written)?;
     giving.say_left_from();
     if complete {
@@ -107,6 +68,24 @@ pub(super) fn give(
     })
 }
 
+/// Where what was given to it, or is lost, begins at the latest.
+fn begins_at(framed: &Framed) -> u64 {
+    match framed {
+        Framed::Frame(frame) => frame.offset_bytes,
+        Framed::Missing { before_bytes, .. } | Framed::Overwritten { before_bytes, .. } => {
+            *before_bytes
+        }
+    }
+}
+
+/// Where it ends; of a frame that is not whole, where what is there of it does.
+fn ends_at(framed: &Framed) -> u64 {
+    match framed {
+        Framed::Frame(frame) => frame.offset_bytes + frame.bytes.len() as u64,
+        other => begins_at(other),
+    }
+}
+
 struct Giving<'a> {
     directory: &'a Path,
     selection: &'a Selection<'a>,
@@ -116,12 +95,81 @@ struct Giving<'a> {
     written_bytes: u64,
     counts: FrameCounts,
     losses: Losses,
+    /// What is lost of the stream, as far as it was met and not yet told to be a frame's.
+    met: Vec<Part>,
+    /// Lines that were said of lost frames, and how many frames these name.
+    lines: u64,
+    named: u64,
+    /// Up to here frames were given, or told to be lost.
+    given_to_byte: u64,
+    store: &'a Store,
     ring: Ring<'a>,
     /// Where what is left begins, if the ring has gone on over it meanwhile; until that is said.
     left_from_frame: Option<u64>,
 }
 
-impl Giving<'_> {
+impl<'a> Giving<'a> {
+    fn new(directory: &'a Path, selection: &'a Selection<'a>, store: &'a Store) -> Giving<'a> {
+        Giving {
+            directory,
+            selection,
+            digits: selection.stream.frames.to_string().len().max(DIGITS_MIN),
+            from_byte: None,
+            to_byte: None,
+            written_bytes: 0,
+            counts: FrameCounts::default(),
+            losses: Losses::default(),
+            met: Vec::new(),
+            lines: 0,
+            named: 0,
+            given_to_byte: 0,
+            store,
+            ring: Ring::new(store, selection),
+            left_from_frame: None,
+        }
+    }
+
+    /// Writes or tells of all frames; whether the user let it come to the end.
+    fn give(&mut self, frames: &mut FrameReader, work: &mut Work<'_>) -> anyhow::Result<bool> {
+        // One that is not whole is judged when it is known whether anything follows it.
+        let mut not_whole: Option<Frame> = None;
+        let mut complete = true;
+        while let Some(framed) = frames.next() {
+            self.met.extend(frames.lost());
+            if work.stop.reason().is_some() {
+                complete = false;
+                break;
+            }
+            let framed = framed?;
+            if let Some(frame) = not_whole.take() {
+                self.lose_damaged(&frame, begins_at(&framed));
+            }
+            let given_to_byte = ends_at(&framed);
+            match framed {
+                Framed::Frame(frame) if frame.whole => self.write(&frame)?,
+                Framed::Frame(frame) => not_whole = Some(frame),
+                Framed::Missing {
+                    numbers,
+                    before_bytes,
+                } => self.lose(numbers, "missing", self.given_to_byte..before_bytes),
+                Framed::Overwritten {
+                    numbers,
+                    oldest,
+                    before_bytes,
+                } => self.overwritten(numbers, oldest, before_bytes),
+            }
+            self.given_to_byte = given_to_byte;
+            work.progress
+                .update(self.written_bytes, self.selection.length_bytes());
+        }
+        self.met.extend(frames.lost());
+        if let Some(frame) = not_whole.filter(|_| complete) {
+            self.last(&frame)?;
+        }
+        self.say_unnamed();
+        Ok(complete)
+    }
+
     fn write(&mut self, frame: &Frame) -> anyhow::Result<()> {
         self.say_left_from();
         let name = format!(
@@ -175,16 +223,18 @@ impl Giving<'_> {
         self.counts.overwritten += numbers.map_or(0, |numbers| numbers.end - numbers.start);
     }
 
-    fn lose_damaged(&mut self, frame: &Frame) {
+    /// The next one begins at `next_byte`.
+    fn lose_damaged(&mut self, frame: &Frame, next_byte: u64) {
         self.lose(
             frame.number..frame.number + 1,
             "damaged",
-            frame.offset_bytes,
+            frame.offset_bytes..next_byte,
         );
     }
 
-    /// Frames are lost; those that the ring has written over meanwhile are no damage.
-    fn lose(&mut self, numbers: Span<u64>, what: &str, before_bytes: u64) {
+    /// Frames are lost that lay in `bytes`; those that the ring has written over meanwhile are no
+    /// damage.
+    fn lose(&mut self, numbers: Span<u64>, what: &str, bytes: Span<u64>) {
         let overwritten = self.ring.overwritten_of(&numbers);
         if overwritten > 0 {
             let oldest = self.ring.oldest_frame();
@@ -193,7 +243,7 @@ impl Giving<'_> {
                 self.left_from_frame = Some(oldest);
             } else {
                 let gone = numbers.start..numbers.start + overwritten;
-                self.overwritten(Some(gone), oldest, before_bytes);
+                self.overwritten(Some(gone), oldest, bytes.end);
             }
         }
         let numbers = numbers.start + overwritten..numbers.end;
@@ -201,18 +251,44 @@ impl Giving<'_> {
         if count == 0 {
             return;
         }
-        if self.counts.lost < LINES_MAX {
-            let frames = if count == 1 {
-                format!("frame {} is", numbers.start)
-            } else {
-                format!("frames {} to {} are", numbers.start, numbers.end - 1)
-            };
+        let frames = if count == 1 {
+            format!("frame {} is {what}", numbers.start)
+        } else {
+            format!("frames {} to {} are {what}", numbers.start, numbers.end - 1)
+        };
+        if self.lines < LINES_MAX {
+            say(&format!("stream {}: {frames}", self.selection.stream.name));
+            self.lines += 1;
+            self.named += count;
+        }
+        self.counts.lost += count;
+        self.take_losses(bytes, &frames);
+    }
+
+    /// Lists what is lost of these bytes, in which `frames` lay.
+    fn take_losses(&mut self, bytes: Span<u64>, frames: &str) {
+        let is_of = |part: &Part| part.offset_bytes() < bytes.end && part.end_bytes() > bytes.start;
+        let met = std::mem::take(&mut self.met);
+        for part in met.iter().filter(|part| is_of(part)) {
+            self.losses.take(part, self.store);
+        }
+        // What lies behind may be of the frames that come next.
+        self.met = met;
+        self.met.retain(|part| part.offset_bytes() >= bytes.end);
+        if !self.losses.reaches(bytes.start) {
+            self.losses.take_frames(bytes, frames);
+        }
+    }
+
+    /// How many lost frames had no line of their own.
+    fn say_unnamed(&self) {
+        let unnamed = self.counts.lost - self.named;
+        if unnamed > 0 {
             say(&format!(
-                "stream {}: {frames} {what}",
+                "stream {}: {unnamed} more frames are damaged or missing",
                 self.selection.stream.name
             ));
         }
-        self.counts.lost += count;
     }
 
     /// Nothing of a stream is left out in silence.
@@ -244,7 +320,10 @@ impl Giving<'_> {
         } else if end_bytes >= range_end_bytes {
             "the range"
         } else {
-            self.lose_damaged(frame);
+            self.lose_damaged(
+                frame,
+                end_bytes.max(range_end_bytes.min(stream.offered_bytes)),
+            );
             return Ok(());
         };
         // A text may end without a newline, but only its source says that it has ended.

@@ -1,5 +1,7 @@
 //! What is lost of a stream while it is given back: ranges, and why, in words. Pure.
 
+use std::ops::Range;
+
 use sustain::record::document::{LOST_MAX, Lost, LostKind};
 use sustain::record::format::GapReason;
 use sustain::record::reading::part::{HoleReason, Part};
@@ -25,6 +27,23 @@ impl Losses {
             to_byte: before_byte,
             why,
         });
+    }
+
+    /// Takes note of frames that lay in these bytes. All of these are there: where one frame ends
+    /// and the next begins is lost.
+    pub(super) fn take_frames(&mut self, bytes: Range<u64>, frames: &str) {
+        self.add(Lost {
+            kind: LostKind::Hole,
+            from_byte: bytes.start,
+            to_byte: bytes.end,
+            why: frames.to_owned(),
+        });
+    }
+
+    /// Whether the last loss so far ends at this byte or behind it.
+    pub(super) fn reaches(&self, byte: u64) -> bool {
+        let last = self.listed.last();
+        self.unlisted > 0 || last.is_some_and(|last| last.to_byte >= byte)
     }
 
     /// Takes note of a part, if it is a loss of bytes. The answer is whether it is.

@@ -1,5 +1,6 @@
 //! Files and what is neither file nor device: nothing of the user's is written or made by mistake.
 
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::process::Command;
@@ -123,6 +124,33 @@ fn what_is_no_disk_is_refused_by_its_kind() {
                 .says("name a block device, a file or a directory");
         }
     }
+}
+
+#[test]
+fn what_the_kernel_makes_up_is_no_disk_under_any_name() {
+    let place = Place::new();
+    symlink("/proc/self/mem", place.path("link")).unwrap();
+    let words = "lies on a file system of the kernel's own";
+    for name in [
+        "/proc/self/mem",
+        "link",
+        "/proc/no-such-file",
+        "/sys/no-such",
+    ] {
+        place.run(&["create", name]).expect(2).says(words);
+    }
+    for name in ["/proc/self/mem", "link", "/proc/version"] {
+        for flags in [&[name, "--path", "buffered"][..], &destroy(name)] {
+            measure(&place, flags).expect(2).says(words).says("(proc)");
+        }
+    }
+    // Through such a name an ordinary file is what it is.
+    place.write("file", &"x".repeat(1 << 20));
+    let file = std::fs::File::open(place.path("file")).unwrap();
+    let name = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+    place
+        .run(&["measure", &name, "--bytes", "1MiB", "--path", "buffered"])
+        .expect(0);
 }
 
 #[test]

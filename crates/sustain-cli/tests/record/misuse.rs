@@ -3,6 +3,7 @@
 
 use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
+use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
@@ -11,7 +12,7 @@ use crate::check::{assert_reads_back, extract};
 use crate::devices::{Disk, Mount, Partition, is_root, skip};
 use crate::members::{Members, SMALL};
 use crate::running::{PATIENCE, Running, run};
-use crate::support::Place;
+use crate::support::{Place, Ran};
 
 /// A file system of this size; `None`, with the reason printed, where that cannot be had.
 fn small_file_system(place: &Place, size: &str) -> Option<Mount> {
@@ -22,6 +23,55 @@ fn small_file_system(place: &Place, size: &str) -> Option<Mount> {
     let size = format!("size={size}");
     let mount = Mount::try_new(place, &["-t", "tmpfs", "-o", &size, "tmpfs"]);
     mount.map_err(|why| skip(&why)).ok()
+}
+
+/// Runs a command in a process that begins with one of its first three descriptors closed.
+fn run_closed(members: &Members, command: &str, flags: &[&str], closed: &str) -> Ran {
+    let inner = members.command(command, flags);
+    let mut outer = Command::new("sh");
+    outer
+        .args(["-c", &format!("exec \"$0\" \"$@\" {closed}")])
+        .arg(inner.get_program())
+        .args(inner.get_args())
+        .current_dir(inner.get_current_dir().unwrap())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    Running::start(&mut outer).finish()
+}
+
+#[test]
+fn a_closed_descriptor_is_told_where_it_is_needed_and_changes_nothing_elsewhere() {
+    let members = Members::files(&[2 * MIB]);
+    members.record(0, &["--from", "test:1MB/s", "--bytes", "100kB"]);
+    for command in ["list", "verify", "recover"] {
+        let plain = run_closed(&members, command, &["--json", "-"], "</dev/null");
+        for closed in ["<&-", "2>&-", "<&- 2>&-"] {
+            let ran = run_closed(&members, command, &["--json", "-"], closed).expect(0);
+            assert_eq!(ran.stdout, plain.stdout, "{command} {closed}");
+        }
+        run_closed(&members, command, &[], ">&-").expect(0);
+    }
+    let whole = run_closed(&members, "extract", &["-o", "whole"], "<&- >&- 2>&-").expect(0);
+    assert_eq!(
+        std::fs::metadata(members.place.path("whole"))
+            .unwrap()
+            .len(),
+        100_000
+    );
+    assert_eq!(whole.stderr, "");
+    let closed = run_closed(&members, "record", SMALL, "<&-").expect(2);
+    closed.says("standard input cannot be recorded: it is closed");
+    assert_eq!(members.list()["recordings"].as_array().unwrap().len(), 1);
+    let others = ["--from", "test:1MB/s", "--bytes", "100kB"];
+    run_closed(
+        &members,
+        "record",
+        &[SMALL, &others].concat(),
+        "<&- >&- 2>&-",
+    )
+    .expect(0);
+    members.verify(0);
 }
 
 #[test]

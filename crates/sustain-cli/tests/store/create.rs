@@ -174,8 +174,15 @@ fn sizes_that_cannot_be_are_explained_and_leave_nothing() {
             &["--size", "10MiB", "--slot", "8MiB"],
             "choose a larger one, or a smaller --slot",
         ),
-        (&["--size", "64KiB", "--slot", "64KiB"], "new: "),
-        (&["--size", "0", "--slot", "64KiB"], "new: "),
+        (
+            &["--size", "64KiB", "--slot", "64KiB"],
+            "new: 64 KiB is too small",
+        ),
+        (
+            &["--size", "10"],
+            "new: 10 B is too small: with this slot size",
+        ),
+        (&["--size", "0", "--slot", "64KiB"], "new: 0 B is too small"),
         (&["--size", "1000000TB"], "free, room for a file of"),
         (
             &["--size", "1000000TB", "--dry-run"],

@@ -1,6 +1,7 @@
 //! What is driven: block devices, files, scratch files, `null:` and simulated disks.
 
 mod alignment;
+mod kernel_files;
 mod lock;
 mod open;
 mod passthrough;

@@ -11,6 +11,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::alignment::{self, Alignment};
+use super::kernel_files::kernel_file_system;
 use super::lock::{NoLock, PATIENCE_NS, WriteLock, is_being_written, patiently};
 use super::{Candidate, DataPath, Direction, Guard, Target, TargetKind};
 use crate::clock::Clock;
@@ -45,6 +46,13 @@ pub fn open_path(
     guard: &mut Guard<'_>,
 ) -> Result<Target, Error> {
     let through = request.path == DataPath::Passthrough;
+    if let Some(kind) = kernel_file_system(path) {
+        let why = format!(
+            "it lies on a file system of the kernel's own ({kind}), which keeps nothing on a disk: \
+             name a block device, or a file or directory on a disk"
+        );
+        return Err(Error::target(name, why));
+    }
     let found = match stat(path) {
         Ok(found) => found,
         Err(Errno::NOENT) if request.create && !through => {

@@ -49,7 +49,7 @@ pub struct Geometry {
 pub enum GeometryError {
     /// Two slots and the superblocks do not fit.
     #[error(
-        "It has {}, but with this slot size a member needs at least {}: choose a larger one, or a \
+        "{} is too small: with this slot size a member needs at least {}; choose a larger one, or a \
          smaller --slot", Size(*capacity_bytes), Size(*needed_bytes)
     )]
     TooSmall {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::thread::JoinHandle;
 
 use rustix::fs::{
-    FileType, Mode, OFlags, Stat, fcntl_getfl, fcntl_setfl, fstat, open as open_file,
+    FileType, Mode, OFlags, Stat, fcntl_getfl, fcntl_setfl, fstat, major, minor, open as open_file,
 };
 use rustix::io::Errno;
 use rustix::pipe::fcntl_setpipe_size;
@@ -80,6 +80,7 @@ pub(super) fn open(plan: &RecordPlan) -> Result<Vec<Source>, RecordError> {
             let standard = std::io::stdin().as_fd().try_clone_to_owned();
             let standard =
                 standard.map_err(|error| refused("standard input", &error.to_string()))?;
+            refuse_closed(&standard)?;
             prepare("standard input", standard)
         }
         SourceSpec::Path(path) => open_path(path),
@@ -87,6 +88,22 @@ pub(super) fn open(plan: &RecordPlan) -> Result<Vec<Source>, RecordError> {
     let sources = sources.collect::<Result<Vec<Source>, RecordError>>()?;
     check_pipes(plan, &sources)?;
     Ok(sources)
+}
+
+/// Where a process begins with its standard input closed, the language's runtime opens /dev/null in
+/// its place, for reading and writing: an empty recording would be no answer to that.
+fn refuse_closed(standard: &OwnedFd) -> Result<(), RecordError> {
+    const NULL: (u32, u32) = (1, 3);
+    let is_null = fstat(standard).is_ok_and(|found| {
+        let number = (major(found.st_rdev), minor(found.st_rdev));
+        FileType::from_raw_mode(found.st_mode) == FileType::CharacterDevice && number == NULL
+    });
+    let access = fcntl_getfl(standard).map(|flags| flags & OFlags::RWMODE);
+    if is_null && access == Ok(OFlags::RDWR) {
+        let why = "it is closed: send it data, or name a source with --from";
+        return Err(refused("standard input", why));
+    }
+    Ok(())
 }
 
 /// Refuses sources that are members of this store.

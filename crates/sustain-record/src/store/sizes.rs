@@ -57,11 +57,13 @@ pub(super) fn divide(
             }
         }
     }
+    // Whole blocks are made; what is too small is told as it was asked for.
     sites
         .iter()
         .zip(sizes)
         .map(|(site, size_bytes)| {
             Geometry::of_member(size_bytes, plan.slot_bytes)
+                .or_else(|_| Geometry::of_member(wanted_bytes(plan, site), plan.slot_bytes))
                 .map_err(|error| RecordError::member(site.name, error.to_string()))
         })
         .collect()

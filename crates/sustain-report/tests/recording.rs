@@ -21,7 +21,7 @@ fn a_quiet_recording_is_told_in_three_lines_and_a_sentence() {
     insta::assert_snapshot!(record_summary(&whole()), @"
     stream left: 6000000000 bytes in 4000 frames, all recorded; appends written within 1.71 s, bytes durable within 2.64 s (99.9 %)
     member /dev/sdb: 4.4 GB (100 %) at 110 MB/s, worst stall 20 ms
-    recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e: 0.591 s of CPU time per GB
+    recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e, at 0.591 s of CPU time per GB
     recorded 6 GB in 40.2 s (149 MB/s), nothing lost; durable within 2.64 s (99.9 %); ended with its sources
     ");
 }
@@ -36,7 +36,7 @@ fn trouble_is_told_where_it_was_and_in_the_sentence() {
     member /srv/store: 5.87 GB (49 %) at 147 MB/s, worst stall 31 ms
     kernel: at 12.310 s: nvme nvme0: I/O 215 QID 3 timeout, completion polled
     note: /dev/sdc: write at 3.2 GB: I/O error; the others went on
-    recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e: 0.591 s of CPU time per GB
+    recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e, at 0.591 s of CPU time per GB
     LOST 12.0 MB of 12 GB: recorded 12.0 GB in 40.2 s (298 MB/s); /dev/sdc failed; durable within 2.64 s (99.9 %); data waited for the members 17 % of the time; ended after the time asked for
     ");
 }

@@ -188,8 +188,12 @@ fn say_outcome(
             0 => String::new(),
             count => format!(", {count} {what}"),
         };
+        let directory = match destination {
+            Destination::Frames(directory) => format!("{}: ", directory.display()),
+            Destination::StandardOutput | Destination::File(_) => String::new(),
+        };
         say(&format!(
-            "{} frames written{}{}",
+            "{directory}{} frames written{}{}",
             frames.written,
             words(frames.lost, "damaged or missing and left out"),
             words(frames.overwritten, "written over by the ring")

@@ -191,7 +191,7 @@ fn sources(flags: &RecordFlags) -> Result<Vec<SourcePlan>, UsageError> {
     }
     if names.len() != from.len() {
         return usage(format!(
-            "the sources are {} and the names {}: give --stream NAME after each --from",
+            "sources given: {}, and names of streams: {}. Give one --stream NAME for each --from",
             from.len(),
             names.len()
         ));

@@ -48,7 +48,7 @@ fn sources_that_are_none_are_refused_before_anything_is_written() {
         ),
         (
             &["--from", "test:1MB/s", "--stream", "a", "--stream", "b"],
-            &["the names 2"],
+            &["sources given: 1, and names of streams: 2"],
         ),
         (
             &["--from", "test:1MB/s", "--stream", ""],

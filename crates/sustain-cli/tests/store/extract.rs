@@ -38,7 +38,7 @@ fn the_only_stream_of_the_newest_recording_is_given_by_default() {
     let none = place
         .run(&["extract", "a", "b", "--recording", "7"])
         .expect(2);
-    none.says("there is no recording 7; there is 1, 2");
+    none.says("there is no recording 7; the store has 1, 2");
 }
 
 #[test]

@@ -238,7 +238,7 @@ pub fn record_summary(result: &RecordResult) -> String {
     let mut recording = format!("recording {} of store {}", result.recording, result.store);
     if recorded_bytes(result) >= CPU_FROM_BYTES {
         let cpu_s = result.total.cpu_seconds_per_gb;
-        recording.push_str(&format!(": {cpu_s:.3} s of CPU time per GB"));
+        recording.push_str(&format!(", at {cpu_s:.3} s of CPU time per GB"));
     }
     lines.push(recording);
     lines.push(record_sentence(result));

@@ -111,7 +111,7 @@ fn recording(number: Option<u32>, recordings: &[Recording]) -> Result<&Recording
             .rev()
             .map(|recording| recording.number.to_string());
         UsageError(format!(
-            "there is no recording {number}; there is {}",
+            "there is no recording {number}; the store has {}",
             some_of(&numbers.collect::<Vec<String>>())
         ))
     })

@@ -162,6 +162,38 @@ fn others_on_a_disk_are_named_and_who_is_alone_names_nobody() {
 }
 
 #[test]
+fn settings_compared_in_turn_are_told_to_have_been_beside_others() {
+    let (Some(shared), Some(alone)) = (Disk::new(64 * MIB), Disk::new(64 * MIB)) else {
+        return;
+    };
+    let disks = [&shared, &alone];
+    let throttles = disks.map(|disk| Throttles::writes(disk.name(), 20_000_000));
+    let [Some(beside), Some(by_itself)] = &throttles else {
+        return;
+    };
+    let compare = |disk: &Disk| {
+        let what = ["compare", "--ab", "--depth 2", "--depth 4", disk.name()];
+        let how = ["--write", "--size", "32MiB", "--destroy", disk.name()];
+        let time = ["--time-per-run", "500ms", "--time", "6s"];
+        disk.place.command(&[&what[..], &how, &time].concat())
+    };
+    let other = Other::on(shared.name(), Does::Reads);
+    let commands = vec![
+        beside.around(&compare(&shared)),
+        by_itself.around(&compare(&alone)),
+    ];
+    let ran = together(commands);
+    drop(other);
+    let words = |ran: &Ran| unwrapped(&format!("{} {}", ran.stdout, ran.stderr));
+    let (beside, by_itself) = (words(&ran[0]), words(&ran[1]));
+    assert!(beside.contains("note: others read"), "{beside}");
+    let device = shared.device.kernel_name();
+    assert!(beside.contains(&format!("on {device}")), "{beside}");
+    assert!(by_itself.contains("all together"), "{by_itself}");
+    assert!(!by_itself.contains("others"), "{by_itself}");
+}
+
+#[test]
 fn a_recorder_says_with_whom_its_members_are_shared() {
     let Some(disk) = Disk::new(96 * MIB) else {
         return;

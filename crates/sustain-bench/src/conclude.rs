@@ -45,6 +45,8 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) effect: Option<EffectResult>,
     /// When the run began, in seconds since 1970.
     pub(crate) started_unix_s: i64,
+    /// Whether the user has ended it.
+    pub(crate) interrupted: bool,
 }
 
 /// The result document of a run.
@@ -111,6 +113,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         stalls: stalls(session, &outcome),
         system: conclusion.system,
         effect,
+        interrupted: conclusion.interrupted,
         notes,
     }
 }

@@ -7,6 +7,7 @@
 
 mod active;
 pub mod backlog;
+mod closing_flush;
 mod collect;
 pub mod compare;
 mod conclude;

@@ -33,8 +33,8 @@ pub(crate) struct PhaseOutcome {
 }
 
 /// Called once or more a second while real drivers run, for the system's own figures: with the start,
-/// the time, and the bytes of each target of the phase so far.
-pub(crate) type Ticker<'a> = dyn FnMut(Timestamp, Timestamp, &[u64]) + 'a;
+/// the time, and the bytes of each target of the phase so far. What it answers is told to the user.
+pub(crate) type Ticker<'a> = dyn FnMut(Timestamp, Timestamp, &[u64]) -> Option<String> + 'a;
 
 /// Runs a phase to its end.
 pub(crate) fn run(
@@ -230,7 +230,9 @@ fn listen(
             Ok(Message::Ready { .. }) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(finished),
         }
-        tick(start, clock.now(), &collector.bytes());
+        if let Some(words) = tick(start, clock.now(), &collector.bytes()) {
+            observer(Event::Note(words));
+        }
     }
 }
 

@@ -41,6 +41,9 @@ pub struct MeasureResult {
     /// What the load does to the rest of the system; null without `--effect`.
     #[serde(default)]
     pub effect: Option<EffectResult>,
+    /// Whether the user ended it: the run itself, or what was to follow it.
+    #[serde(default)]
+    pub interrupted: bool,
     /// What a reader must know to read the figures right, in plain words.
     pub notes: Vec<String>,
 }

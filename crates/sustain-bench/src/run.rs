@@ -150,6 +150,7 @@ fn measure_on(
         system,
         effect,
         started_unix_s,
+        interrupted: stop.reason().is_some(),
     }))
 }
 

@@ -12,6 +12,7 @@ use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_host::{FileSystem, Roots};
 use sustain_session::{Alongside, CountedTarget, Idle, Stop, counted_once, devices_under};
 
+use crate::closing_flush::ClosingFlush;
 use crate::effect;
 use crate::error::MeasureError;
 use crate::event::{Event, Live, Observer, Phase};
@@ -180,12 +181,22 @@ impl Stage<'_> {
                 alongside.drove(name, direction, more);
             }
         };
+        let stop = self.stop;
+        let fills_cache = setup.path == DataPath::Buffered && direction == Direction::Write;
+        let mut closing = ClosingFlush::default();
+        let mut closes = None;
         let mut tick = |start: Timestamp, now: Timestamp, bytes: &[u64]| {
             started = start;
             tell(alongside, bytes);
             alongside.tick(now);
+            let waits = fills_cache && stop.reason().is_some();
+            let words = waits.then(|| closing.words(now, alongside.unwritten_bytes()))?;
+            if words.is_some() {
+                closes.get_or_insert_with(|| stop.flush());
+            }
+            words
         };
-        let outcome = phase::run(session, setup, self.stop, observer, &mut tick)?;
+        let outcome = phase::run(session, setup, stop, observer, &mut tick)?;
         let bytes: Vec<u64> = outcome.meters.iter().map(Meter::bytes).collect();
         tell(self.alongside, &bytes);
         Ok((outcome, started))

@@ -24,6 +24,12 @@ pub(crate) fn watch(stop: &Stop) -> anyhow::Result<()> {
                 if index > 0 && stop.is_held() {
                     say("an array still stands: it is stopped first, which takes a moment");
                 } else if index > 0 {
+                    if stop.is_flushing() {
+                        say(
+                            "ended without a result: the process is gone when the flush that is under \
+                             way returns, which the kernel does not call off",
+                        );
+                    }
                     // Scratch files have no name: they go with the process.
                     std::process::exit(EXIT_CODE);
                 }

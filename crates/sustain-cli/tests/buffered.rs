@@ -14,10 +14,14 @@ mod support;
 #[path = "support/throttles.rs"]
 mod throttles;
 
+use std::io::{BufRead, BufReader, Read};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use devices::Disk;
-use support::{assert_valid, json_of, number, ran};
+use support::{assert_valid, json_of, number, ran, unwrapped};
 use throttles::Throttles;
 
 const MIB: u64 = 1 << 20;
@@ -99,4 +103,36 @@ fn what_is_read_again_comes_from_the_device() {
     let result = run(&disk, &throttle, &["--read"]);
     assert!(number(&result["targets"][0]["laps"]) > 1.0, "{result:#}");
     assert_of_the_device(&result);
+}
+
+/// It takes as long as the device needs for what memory has taken.
+#[test]
+fn an_interrupted_run_says_that_it_waits_for_the_page_cache() {
+    let Some(disk) = Disk::new(160 * MIB) else {
+        return;
+    };
+    let name = disk.name();
+    let Some(throttle) = Throttles::writes(name, HELD_TO_BYTES_PER_S) else {
+        return;
+    };
+    let target = ["measure", name, "--write", "--destroy", name];
+    let how = ["--path", "buffered", "--size", "128MiB", "--time", "60s"];
+    let command = disk.place.command(&[&target[..], &how].concat());
+    let mut child = throttle.around(&command).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut words = String::new();
+    while !words.contains("engine ") {
+        assert!(said.read_line(&mut words).unwrap() > 0, "{words}");
+    }
+    // Memory takes all of it in a moment, and the device needs four seconds.
+    std::thread::park_timeout(Duration::from_secs(1));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    said.read_to_string(&mut words).unwrap();
+    let ran = ran(child.wait_with_output().unwrap()).expect(130);
+    let words = unwrapped(&words);
+    let waits = "interrupted: part of what was written is still in the page cache";
+    assert!(words.contains(waits), "{words}");
+    assert!(words.contains("of all programs together"), "{words}");
+    let told = unwrapped(&ran.stdout);
+    assert!(told.contains("interrupted after"), "{told}");
 }

@@ -178,6 +178,9 @@ fn interrupted_short_and_simulated() {
         result.total.seconds = 3.2;
     });
     insta::assert_snapshot!(interrupted, @"interrupted after 3.2 s, this is what was done; records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    let afterwards = said(sample::one_target(), |result| result.interrupted = true);
+    let words = "interrupted when the run itself was over, and without what was to follow; records";
+    assert!(afterwards.starts_with(words), "{afterwards}");
     let short = said(sample::one_target(), |result| {
         result.plan.simulated = true;
         result.total.seconds = 3.2;

@@ -131,6 +131,12 @@ impl Alongside {
         self.others.drove(target, direction, bytes);
     }
 
+    /// What is dirty in the page cache or on its way to a disk, of all programs, by the last sample.
+    pub fn unwritten_bytes(&self) -> Option<u64> {
+        let (_, sample) = self.samples.last()?;
+        Some(sample.memory.dirty_bytes + sample.memory.writeback_bytes)
+    }
+
     /// How fast others use the disks now, if they do.
     pub fn others_bytes_per_s(&self) -> Option<f64> {
         self.others.rate_now_bytes_per_s()

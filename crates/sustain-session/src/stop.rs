@@ -10,9 +10,11 @@ use sustain_disk::driver::Ending;
 pub struct Stop {
     is_wished: Arc<AtomicBool>,
     holds: Arc<AtomicUsize>,
+    flushes: Arc<AtomicUsize>,
 }
 
-/// As long as this lives the process has something to take down that would outlive it.
+/// As long as this lives the process has something to take down that would outlive it, or a flush that
+/// it has to wait for.
 #[derive(Debug)]
 pub struct Hold(Arc<AtomicUsize>);
 
@@ -33,6 +35,17 @@ impl Stop {
     pub fn hold(&self) -> Hold {
         self.holds.fetch_add(1, Ordering::AcqRel);
         Hold(Arc::clone(&self.holds))
+    }
+
+    /// From now on the process has a flush under way that the kernel does not call off.
+    pub fn flush(&self) -> Hold {
+        self.flushes.fetch_add(1, Ordering::AcqRel);
+        Hold(Arc::clone(&self.flushes))
+    }
+
+    /// Whether the kernel keeps a process that ends now until a flush has returned.
+    pub fn is_flushing(&self) -> bool {
+        self.flushes.load(Ordering::Acquire) > 0
     }
 
     /// Whether the process must not end before the work does.
@@ -68,5 +81,9 @@ mod tests {
         assert!(heard.is_held());
         drop(holds);
         assert!(!heard.is_held());
+        let flush = stop.flush();
+        assert!(heard.is_flushing() && !heard.is_held());
+        drop(flush);
+        assert!(!heard.is_flushing());
     }
 }

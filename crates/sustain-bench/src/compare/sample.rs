@@ -69,6 +69,7 @@ pub(super) fn run(disks: &[(&str, Vec<Step>)]) -> MeasureResult {
         rewritten: None,
         effect: None,
         system: System::default(),
+        interrupted: false,
         notes: Vec::new(),
     }
 }

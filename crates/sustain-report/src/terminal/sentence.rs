@@ -68,6 +68,11 @@ fn ending(result: &MeasureResult) -> Option<String> {
             stretch(seconds)
         ));
     }
+    if result.interrupted {
+        return Some(
+            "interrupted when the run itself was over, and without what was to follow".to_owned(),
+        );
+    }
     let short = result.total.bytes > 0 && seconds < SHORT_RUN_S;
     short.then(|| {
         format!(

@@ -65,6 +65,7 @@ pub fn two_targets() -> MeasureResult {
         system: system(),
         rewritten: None,
         effect: None,
+        interrupted: false,
         notes: vec!["the scratch file was written once before use".to_owned()],
         targets,
     }

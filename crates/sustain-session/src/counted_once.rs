@@ -72,52 +72,19 @@ fn top_of(target: &Target, path: Option<&Path>, roots: &Roots) -> Option<BlockDe
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn target(kind: TargetKind) -> Target {
-        Target {
-            name: "one".to_owned(),
-            kind,
-            file: None,
-            capacity_bytes: None,
-            alignment_bytes: 1,
-            device: None,
-            lock: None,
-        }
-    }
+    use crate::sample::{system, target, write};
 
     /// A system with a disk, two partitions on it, and an array over the first of them.
     fn system_with_array() -> (tempfile::TempDir, Roots) {
-        let place = tempfile::tempdir().unwrap();
-        let sys = place.path().join("sys");
-        let write = |path: &str, text: &str| {
-            let path = sys.join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        };
-        let devices = [
+        let (place, roots) = system(&[
             ("sdzz", "300:0"),
             ("sdzz/sdzz1", "300:1"),
             ("sdzz/sdzz2", "300:2"),
             ("md900", "9:900"),
-        ];
-        for directory in ["dev/block", "class/block"] {
-            std::fs::create_dir_all(sys.join(directory)).unwrap();
-        }
-        for (device, number) in devices {
-            let name = device.rsplit('/').next().unwrap();
-            write(&format!("devices/{device}/dev"), number);
-            write(&format!("devices/{device}/size"), "2048");
-            write(&format!("devices/{device}/ro"), "0");
-            let directory = sys.join("devices").join(device);
-            for link in [format!("dev/block/{number}"), format!("class/block/{name}")] {
-                std::os::unix::fs::symlink(&directory, sys.join(link)).unwrap();
-            }
-        }
-        write("devices/sdzz/sdzz1/partition", "1");
-        write("devices/sdzz/sdzz2/partition", "2");
-        write("devices/md900/slaves/sdzz1/partition", "1");
-        let proc = place.path().join("proc");
-        (place, Roots { sys, proc })
+        ]);
+        let slave = "devices/md900/slaves/sdzz1/partition";
+        write(&roots.sys.join(slave), "1");
+        (place, roots)
     }
 
     #[test]

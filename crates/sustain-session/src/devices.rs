@@ -135,18 +135,7 @@ pub fn shared_disks<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn target(kind: TargetKind) -> Target {
-        Target {
-            name: "one".to_owned(),
-            kind,
-            file: None,
-            capacity_bytes: None,
-            alignment_bytes: 1,
-            device: None,
-            lock: None,
-        }
-    }
+    use crate::sample::{system, target, write};
 
     #[test]
     fn targets_that_are_on_no_disk_have_no_devices() {
@@ -171,34 +160,10 @@ mod tests {
 
     /// A machine with the disk `sdz`, its partition `sdz1`, and `sdy`; its root is on `sdz1`.
     fn machine() -> (tempfile::TempDir, Roots) {
-        let directory = tempfile::tempdir().unwrap();
-        let roots = Roots {
-            sys: directory.path().join("sys"),
-            proc: directory.path().join("proc"),
-        };
-        let nodes = [("sdz", 0, false), ("sdz/sdz1", 1, true), ("sdy", 16, false)];
-        for (place, minor, is_partition) in nodes {
-            let node = roots.sys.join("devices").join(place);
-            std::fs::create_dir_all(&node).unwrap();
-            std::fs::write(node.join("dev"), format!("300:{minor}\n")).unwrap();
-            std::fs::write(node.join("size"), "2048\n").unwrap();
-            std::fs::write(node.join("ro"), "0\n").unwrap();
-            if is_partition {
-                std::fs::write(node.join("partition"), "1\n").unwrap();
-            }
-            let name = node.file_name().unwrap().to_str().unwrap().to_owned();
-            for link in [
-                format!("dev/block/300:{minor}"),
-                format!("class/block/{name}"),
-            ] {
-                let link = roots.sys.join(link);
-                std::fs::create_dir_all(link.parent().unwrap()).unwrap();
-                std::os::unix::fs::symlink(&node, link).unwrap();
-            }
-        }
-        std::fs::create_dir_all(roots.proc.join("self")).unwrap();
+        let (directory, roots) =
+            system(&[("sdz", "300:0"), ("sdz/sdz1", "300:1"), ("sdy", "300:16")]);
         let root = "20 1 300:1 / / rw - ext4 /dev/sdz1 rw\n";
-        std::fs::write(roots.proc.join("self/mountinfo"), root).unwrap();
+        write(&roots.proc.join("self/mountinfo"), root);
         (directory, roots)
     }
 

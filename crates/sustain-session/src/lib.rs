@@ -14,6 +14,8 @@ mod open;
 mod others;
 mod passthrough;
 mod room;
+#[cfg(test)]
+mod sample;
 mod stop;
 mod writers;
 

@@ -30,17 +30,26 @@ fn recorded(plan: &Plan) -> (Standing, Ending, u64) {
     (standing, ending, took_ns)
 }
 
+/// The same, held to the documented time: how it stands then.
+fn ended_in_time(plan: &Plan) -> Standing {
+    let (standing, ending, took_ns) = recorded(plan);
+    assert!(took_ns <= LENGTH_NS + WAITED_NS, "{took_ns} ns");
+    assert_eq!(ending, Ending::Source);
+    standing
+}
+
+/// From the first second on it answers nothing any more.
+const NEVER_AGAIN: Silence = Silence {
+    member: 0,
+    at_ns: SECOND_NS,
+    until_ns: None,
+};
+
 #[test]
 fn a_member_that_never_answers_is_given_up_in_the_documented_time() {
     let mut plan = of_two_seconds();
-    plan.recordings[0].faults.silences.push(Silence {
-        member: 0,
-        at_ns: SECOND_NS,
-        until_ns: None,
-    });
-    let (standing, ending, took_ns) = recorded(&plan);
-    assert!(took_ns <= LENGTH_NS + WAITED_NS, "{took_ns} ns");
-    assert_eq!(ending, Ending::Source);
+    plan.recordings[0].faults.silences.push(NEVER_AGAIN);
+    let standing = ended_in_time(&plan);
     assert_eq!(standing.members[0].state, MemberState::Failed);
     let stream = &standing.streams[0];
     assert_eq!(stream.settled_bytes, stream.offered_bytes);
@@ -52,9 +61,7 @@ fn a_member_that_never_answers_is_given_up_in_the_documented_time() {
 fn a_member_throttled_to_almost_nothing_holds_up_neither_data_nor_the_end() {
     let mut plan = of_two_seconds();
     plan.members[0].rate_bytes_per_s = 20e3;
-    let (standing, ending, took_ns) = recorded(&plan);
-    assert!(took_ns <= LENGTH_NS + WAITED_NS, "{took_ns} ns");
-    assert_eq!(ending, Ending::Source);
+    let standing = ended_in_time(&plan);
     let stream = &standing.streams[0];
     assert_eq!((stream.gap_bytes, stream.durable_bytes), (0, 10_000_000));
 }
@@ -93,14 +100,8 @@ fn a_member_that_never_answers_does_not_keep_the_others_from_telling_what_is_los
     recording.append_bytes = 64 << 10;
     recording.window.depth = 8;
     recording.faults.deaths.push((2, SECOND_NS));
-    recording.faults.silences.push(Silence {
-        member: 0,
-        at_ns: SECOND_NS,
-        until_ns: None,
-    });
-    let (standing, ending, took_ns) = recorded(&plan);
-    assert!(took_ns <= LENGTH_NS + WAITED_NS, "{took_ns} ns");
-    assert_eq!(ending, Ending::Source);
+    recording.faults.silences.push(NEVER_AGAIN);
+    let standing = ended_in_time(&plan);
     assert_eq!(standing.members[1].state, MemberState::Closed);
     let stream = &standing.streams[0];
     assert_eq!(stream.settled_bytes, stream.offered_bytes);

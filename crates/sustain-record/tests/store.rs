@@ -725,3 +725,76 @@ fn single_reads_take_any_range_and_name_what_fails() {
         "what was flushed is there"
     );
 }
+
+/// A slot in which a start begins at every block, each of a recording of its own and as long as the
+/// slot has room for, and an end behind it from which all of them can be found.
+fn forge_starts(image: &mut Image) -> u64 {
+    image.begin(1);
+    let template = image.put(0, 0, b"whatever");
+    let member = &mut image.members[0];
+    let geometry = member.superblock.geometry;
+    let count = geometry.slot_bytes / 4096 - 2;
+    let place = |slot_serial, block: u32| image::place(slot_serial, block * 4096);
+    for block in 0..count {
+        let append_bytes = geometry.slot_bytes - block * 4096;
+        let payload_bytes = append_bytes - 4096 - 64;
+        let start = format::Descriptor {
+            kind: format::Kind::Start,
+            stream: format::CONTROL_STREAM,
+            place: place(0, block),
+            append_bytes,
+            sequence: template.sequence + u64::from(block),
+            recording: block + 1,
+            recording_id: uuid::Uuid::from_u128(block.into()),
+            payload_bytes,
+            checksums: vec![0; (payload_bytes as usize).div_ceil(64 << 10)],
+            previous: block.checked_sub(1).map(|before| place(0, before)),
+            start: Some(place(0, block)),
+            positions: vec![format::Position::default()],
+            ..template.clone()
+        };
+        let mut bytes = vec![0; 4096];
+        start.encode_into(&mut bytes);
+        member.medium.write(geometry.offset_of(start.place), &bytes);
+    }
+    let end = format::Descriptor {
+        kind: format::Kind::End,
+        stream: format::CONTROL_STREAM,
+        place: place(1, 0),
+        sequence: template.sequence + u64::from(count),
+        recording: count,
+        recording_id: uuid::Uuid::from_u128((count - 1).into()),
+        previous: Some(place(0, count - 1)),
+        start: Some(place(0, count - 1)),
+        positions: vec![format::Position::default()],
+        ..template
+    };
+    let bytes = image::encode(&end, b"whatever");
+    member.medium.write(geometry.offset_of(end.place), &bytes);
+    member.superblock.slots_begun = 2;
+    geometry.member_bytes
+}
+
+#[test]
+fn a_forged_store_that_would_be_read_over_and_over_is_refused() {
+    let place = Place::new();
+    let names = place.names(&["a"]);
+    make(&CreatePlan {
+        slot_bytes: MIB as u32,
+        size_bytes: Some(5 * MIB),
+        ..plan(names.clone())
+    })
+    .unwrap();
+    let mut image = image_of(&open(&names, Mode::Read).unwrap());
+    let member_bytes = forge_starts(&mut image);
+    put_on_files(&image, &names);
+    let mut store = open(&names, Mode::Read).unwrap();
+    let error = store.recordings().unwrap_err();
+    assert!(matches!(error, RecordError::Member { .. }), "{error}");
+    assert!(error.to_string().contains("round in circles"), "{error}");
+    let read_bytes = store.bytes_read();
+    assert!(
+        read_bytes <= 8 * member_bytes + 17 * MIB,
+        "{read_bytes} were read"
+    );
+}

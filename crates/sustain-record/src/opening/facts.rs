@@ -45,6 +45,7 @@ pub(super) struct Facts {
     /// Payloads without damage.
     payloads: HashMap<Place, Option<Vec<u8>>>,
     unreadable_blocks: u64,
+    learned_bytes: u64,
 }
 
 impl Facts {
@@ -56,7 +57,17 @@ impl Facts {
             serials_of_slots: HashMap::new(),
             payloads: HashMap::new(),
             unreadable_blocks: 0,
+            learned_bytes: 0,
         }
+    }
+
+    /// How much was asked for and answered.
+    pub(super) fn learned_bytes(&self) -> u64 {
+        self.learned_bytes
+    }
+
+    pub(super) fn member_bytes(&self) -> u64 {
+        self.identity.geometry.member_bytes
     }
 
     pub(super) fn slot_count(&self) -> u64 {
@@ -157,6 +168,7 @@ impl Facts {
     }
 
     pub(super) fn learn(&mut self, need: &Need, bytes: Result<&[u8], Errno>) {
+        self.learned_bytes += need.length_bytes as u64;
         match &need.what {
             What::Head => {
                 self.unreadable_blocks += u64::from(bytes.is_err());

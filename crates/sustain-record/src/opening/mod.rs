@@ -19,6 +19,7 @@ pub use facts::Need;
 pub use tail::Tail;
 
 use sustain_disk::error::Errno;
+use sustain_disk::units::Size;
 
 use crate::format::Superblock;
 use crate::walk::Identity;
@@ -27,6 +28,12 @@ use facts::Facts;
 /// How many slots in a row are looked at before none is believed to follow; also how far beyond the
 /// newest slot a crash may have left something.
 pub(crate) const PATIENCE_SLOTS: u64 = 16;
+
+/// Of what a recorder has left, nothing is read more than a few times: what begins somewhere, what a
+/// slot has of one lap or another, a note. So nothing takes more reading than so many times the
+/// member, and some more for small ones, unless it was forged.
+const READ_MEMBERS_MAX: u64 = 8;
+const READ_BYTES_MIN: u64 = 16 << 20;
 
 /// What can be found out, or what must be read before.
 pub type Asked<T> = Result<T, Vec<Need>>;
@@ -83,6 +90,21 @@ impl Opening {
             let chapter = chapters::chapter(&self.facts, &tail, &last)?;
             self.chapters.push(chapter);
         }
+    }
+
+    /// Why nothing more should be read of it, if it leads round in circles.
+    pub fn is_endless(&self) -> Option<String> {
+        let read_bytes = self.facts.learned_bytes();
+        let most_bytes = READ_MEMBERS_MAX.saturating_mul(self.facts.member_bytes());
+        (read_bytes > most_bytes.saturating_add(READ_BYTES_MIN)).then(|| {
+            format!(
+                "finding out what is on it has taken {} of reading, and it holds {}: what lies there \
+                 leads round in circles, which no recorder leaves. Leave it out to read what is on \
+                 others",
+                Size(read_bytes),
+                Size(self.facts.member_bytes())
+            )
+        })
     }
 
     /// Takes the bytes of a range that was needed, or why they could not be read.

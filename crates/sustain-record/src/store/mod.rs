@@ -78,6 +78,7 @@ impl Store {
     ///
     /// # Errors
     /// [`RecordError::RecordedApart`] if parts of the store have recorded by themselves;
+    /// [`RecordError::Member`] for one that would have to be read over and over;
     /// [`RecordError::Engine`]. What cannot be read counts as not there.
     pub fn recordings(&mut self) -> Result<Vec<Recording>, RecordError> {
         let chapters = self.ask(Opening::chapters)?;
@@ -260,6 +261,9 @@ impl Store {
                 if answer.is_some() {
                     continue;
                 }
+                if let Some(why) = self.openings[member].is_endless() {
+                    return Err(RecordError::member(&self.members[member].name, why));
+                }
                 match question(&mut self.openings[member]) {
                     Ok(found) => *answer = Some(found),
                     Err(needs) => {
@@ -277,13 +281,15 @@ impl Store {
             }
             let read = io.read_all(&orders);
             io.check_engine()?;
+            self.bytes_read += read
+                .iter()
+                .flatten()
+                .map(|read| read.len() as u64)
+                .sum::<u64>();
             for ((member, need), bytes) in askers.iter().zip(&read) {
                 self.openings[*member].answer(need, bytes.as_deref().map_err(|errno| *errno));
             }
         }
-        self.bytes_read += (0..self.members.len())
-            .map(|member| io.bytes_read(member))
-            .sum::<u64>();
         Ok(answers.into_iter().flatten().collect())
     }
 }

@@ -120,6 +120,22 @@ fn what_came_before_a_silent_time_is_durable_meanwhile() {
 }
 
 #[test]
+fn the_idle_machine_is_watched_before_a_source_that_is_silent() {
+    let members = Members::files(&[32 * MIB]);
+    let mut command = members.command(
+        "record",
+        &[SMALL, &["--time", "100ms", "--json", "-"]].concat(),
+    );
+    let mut running = Running::start(command.stdin(Stdio::piped()));
+    // Open, and silent: nothing is lost while others on the members' disks are looked for.
+    let _stdin = running.stdin.take();
+    let result = json_of(&running.finish().expect(0).stdout);
+    let samples = result["system"]["samples"].as_array().unwrap();
+    let is_before = |sample: &Value| number(&sample["time_s"]) <= 0.0;
+    assert!(samples.iter().any(is_before), "{:#}", result["system"]);
+}
+
+#[test]
 fn a_source_that_cannot_wait_is_read_before_the_machine_is_watched() {
     for on_full in ["drop", "block"] {
         let members = Members::files(&[32 * MIB]);

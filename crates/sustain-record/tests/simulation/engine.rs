@@ -317,6 +317,7 @@ impl FaultyEngine {
         let wanted = completion.request.vectors.len_bytes();
         let is_ok = completion.error.is_none() && completion.bytes == wanted;
         let mut history = self.watch.history.borrow_mut();
+        history.note_given_up(&self.board.read());
         match completion.error {
             Some(errno) if is_kernels_own(errno) => history.refused(&completion.request),
             _ => history.completed(&completion.request, is_ok),

@@ -60,8 +60,9 @@ pub struct Recorded {
     facts: Facts,
     /// Members that failed a request, or were given up.
     pub failed: HashSet<usize>,
-    /// Members that were given up: what was on its way to them is lost with them.
-    given_up: HashSet<usize>,
+    /// Members that were given up, and when: what was on its way to them is lost with them, and a flush
+    /// that returns later changes nothing.
+    given_up: HashMap<usize, u64>,
     /// Bytes that were given up though no member had lost them.
     pub given_up_bytes: u64,
     /// What it said at its end, if it came to one.
@@ -136,7 +137,7 @@ impl History {
             positions: vec![Position::default(); count],
             facts,
             failed: HashSet::new(),
-            given_up: HashSet::new(),
+            given_up: HashMap::new(),
             given_up_bytes: 0,
             result: None,
         });
@@ -189,13 +190,13 @@ impl History {
         self.believed.insert(request.token, (member, is_data));
     }
 
-    /// What the board says of members, before a request leaves.
+    /// What the board says of members, before a request leaves or comes back.
     pub fn note_given_up(&mut self, standing: &Standing) {
         let recording = self.recordings.last_mut().unwrap();
         for (index, member) in standing.members.iter().enumerate() {
             let error = member.error.as_deref().unwrap_or_default();
             if error.contains("was given up") {
-                recording.given_up.insert(index);
+                recording.given_up.entry(index).or_insert(self.events);
             }
         }
     }
@@ -537,11 +538,13 @@ impl History {
         let recording = &mut self.recordings[current];
         let mut left = range.end - range.start;
         for append in self.appends.iter().filter(|append| {
+            let given_up_at = recording.given_up.get(&append.member);
+            let is_late = |at: u64| given_up_at.is_some_and(|given_up_at| at > *given_up_at);
             append.recording == current
                 && append.stream == stream
-                && append.durable_at.is_none()
+                && append.durable_at.is_none_or(is_late)
                 && ((append.completed_at.is_some() && recording.failed.contains(&append.member))
-                    || recording.given_up.contains(&append.member))
+                    || given_up_at.is_some())
         }) {
             let gap = append
                 .gap

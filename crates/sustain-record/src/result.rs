@@ -171,6 +171,9 @@ pub struct MemberResult {
     pub state: String,
     /// Why it failed.
     pub error: Option<String>,
+    /// Payload of it that was durable and is gone with it, at most: its file was deleted or cut off.
+    #[serde(default)]
+    pub lost_bytes: u64,
     /// Requests in flight at most.
     pub depth_reached: u32,
     /// From submission to completion.

@@ -237,3 +237,52 @@ fn a_member_without_space_behind_it_fails_alone() {
     drop(short);
     drop(mount);
 }
+
+/// A recording on two files, to the second of which something happens.
+fn recorded_while(harm: impl FnOnce(&Path)) -> Value {
+    let members = Members::files(&[64 * MIB; 2]);
+    members.create("256KiB");
+    let flags = [SMALL, STREAMS, &["--status", "status", "--json", "json"]];
+    let mut running = members.start("record", &flags.concat());
+    let status = members.place.path("status");
+    let is_on_it = |line: Value| whole(&line["members"][1]["bytes"]) > 1_000_000;
+    assert!(running.becomes(|| last_line(&status).is_some_and(is_on_it)));
+    harm(&members.place.path(&members.names[1]));
+    let has_failed =
+        || last_line(&status).is_some_and(|line| line["members"][1]["state"] == "failed");
+    assert!(running.becomes(has_failed));
+    let then = durable_bytes(&status, "camera");
+    assert!(running.becomes(|| durable_bytes(&status, "camera") > then + 1_000_000));
+    running.signal(Signal::INT);
+    let ran = running.finish().expect(1);
+    let result = json_of(&members.place.read("json"));
+    assert_eq!(result["ended"], "signal");
+    assert_eq!(result["total"]["rate_held"], false);
+    assert_failed(&result, 1);
+    assert!(whole(&result["members"][1]["lost_bytes"]) > 0);
+    ran.says("LOST up to ").says("the others went on");
+    result["members"][1]["error"].clone()
+}
+
+#[test]
+fn a_file_that_is_deleted_while_it_is_recorded_to_has_failed() {
+    let error = recorded_while(|path| std::fs::remove_file(path).unwrap());
+    let error = error.as_str().unwrap();
+    assert!(
+        error.contains("was deleted while it was recorded to"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_file_that_is_cut_off_while_it_is_recorded_to_has_failed() {
+    let error = recorded_while(|path| {
+        let file = OpenOptions::new().write(true).open(path).unwrap();
+        file.set_len(4 * MIB).unwrap();
+    });
+    let error = error.as_str().unwrap();
+    assert!(
+        error.contains("became shorter while it was recorded to"),
+        "{error}"
+    );
+}

@@ -41,6 +41,8 @@ pub struct MemberStanding {
     pub free_bytes: Option<u64>,
     /// Where its slots end, from its start; what is free lies just before.
     pub slots_end_bytes: u64,
+    /// Payload of it that was durable and is gone with it, at most.
+    pub lost_bytes: u64,
     /// Why it failed, if it did.
     pub error: Option<String>,
 }

@@ -111,6 +111,7 @@ mod tests {
             previous: None,
             previous_start: None,
             shares_errors: false,
+            file: None,
         };
         Member::new(setup, 1, true, 0)
     }

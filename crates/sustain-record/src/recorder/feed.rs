@@ -380,7 +380,10 @@ impl<I: Inlet> RecordFeed<I> {
         let wanted = completion.request.vectors.len_bytes();
         let is_short =
             completion.request.operation == Operation::Write && completion.bytes < wanted;
-        let has_failed = completion.error.is_some() || is_short;
+        // A file that was deleted or cut off takes every write and flush.
+        let is_duty = matches!(flying.flight, Flight::Flush | Flight::Mark { .. });
+        let is_harmed = is_duty && self.is_harmed(queue, now);
+        let has_failed = completion.error.is_some() || is_short || is_harmed;
         let is_unwritten = self.is_kernels_own(queue, &completion);
         let is_fatal = match flying.flight {
             Flight::Data { place, .. } if is_unwritten => self.members[queue].left_out(place),
@@ -482,29 +485,43 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// A member is not written any more.
     fn fail(&mut self, queue: usize, completion: &Completion) {
+        let request = &completion.request;
+        // A short write is the end of the device.
+        let errno = completion.error.unwrap_or(Errno(NO_SPACE));
+        let error = RequestError {
+            target: self.members[queue].setup.name.clone(),
+            operation: request.operation,
+            offset_bytes: request.offset_bytes + completion.bytes,
+            errno,
+        };
+        self.fail_with(queue, error.to_string(), completion.completed_at);
+    }
+
+    /// Whether a member has failed by what became of its file; looks at one that works.
+    fn is_harmed(&mut self, queue: usize, now: Timestamp) -> bool {
+        let member = &mut self.members[queue];
+        if let Some(words) = member.works().then(|| member.harm()).flatten() {
+            self.has_changed = true;
+            self.fail_with(queue, words, now);
+        }
+        self.members[queue].is_harmed
+    }
+
+    fn fail_with(&mut self, queue: usize, words: String, now: Timestamp) {
         let member = &mut self.members[queue];
         if !member.works() {
             return;
         }
         member.state = MemberState::Failed;
-        let request = &completion.request;
-        // A short write is the end of the device.
-        let errno = completion.error.unwrap_or(Errno(NO_SPACE));
-        let error = RequestError {
-            target: member.setup.name.clone(),
-            operation: request.operation,
-            offset_bytes: request.offset_bytes + completion.bytes,
-            errno,
-        };
-        self.errors[queue] = Some(error.to_string());
+        self.errors[queue] = Some(words);
         // What no flush has confirmed may be gone with it. A flush under way may still confirm its.
         let unflushed = std::mem::take(&mut member.unflushed);
         member.unflushed_since = None;
         for one in unflushed {
             self.lose_written(one);
         }
-        self.end_retries(queue, completion.completed_at);
-        self.end_if_none_is_left(completion.completed_at);
+        self.end_retries(queue, now);
+        self.end_if_none_is_left(now);
     }
 
     /// One that is closed has all that there was, durable, and how it ended.

@@ -4,8 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sustain_disk::clock::Timestamp;
+use sustain_disk::units::Size;
 use uuid::Uuid;
 
+use super::member_file::MemberFile;
 use super::scatter::{Candidate, RateEstimate};
 use crate::format::{BLOCK_BYTES, Geometry, Kind, Place, append_bytes_for};
 use crate::store::Store;
@@ -32,6 +34,8 @@ pub struct MemberSetup {
     /// Whether a durable write of it may be told of another's error, so that one has to wait for
     /// the other.
     pub shares_errors: bool,
+    /// The file that it is, if it is one.
+    pub file: Option<MemberFile>,
 }
 
 impl MemberSetup {
@@ -47,6 +51,7 @@ impl MemberSetup {
                 previous: tail.last.as_ref().map(|last| last.place),
                 previous_start: tail.start,
                 shares_errors: member.target.is_cached(),
+                file: MemberFile::of(&member.target, member.superblock.geometry.member_bytes),
             })
             .collect()
     }
@@ -140,6 +145,10 @@ pub(super) struct Member {
     pub(super) stream_bytes: Vec<u64>,
     /// All payload that is written on it.
     pub(super) written_bytes: u64,
+    /// Whether its file was deleted or cut off.
+    pub(super) is_harmed: bool,
+    /// Payload that was durable on it and is gone with it, at most.
+    pub(super) lost_bytes: u64,
     /// Written since the last flush was begun, oldest first.
     pub(super) unflushed: Vec<Unflushed>,
     /// The first slot of what is in `unflushed`; they complete in any order.
@@ -182,6 +191,8 @@ impl Member {
             rate: RateEstimate::new(),
             stream_bytes: vec![0; streams],
             written_bytes: 0,
+            is_harmed: false,
+            lost_bytes: 0,
             unflushed: Vec::new(),
             unflushed_slot: None,
             unflushed_bytes: 0,
@@ -432,6 +443,23 @@ impl Member {
     pub(super) fn may_make_durable(&self, is_each_durable: bool) -> bool {
         let waits_for_data = is_each_durable && self.setup.shares_errors;
         self.flushing.is_none() && self.marking.is_none() && !(waits_for_data && self.in_flight > 0)
+    }
+
+    /// What has become of its file, if that is not whole any more. What is durable there is lost, too.
+    pub(super) fn harm(&mut self) -> Option<String> {
+        let words = self.setup.file.as_ref()?.harm()?;
+        let undurable = self.unflushed.iter().chain(self.flushing.iter().flatten());
+        let undurable_bytes: u64 = undurable.map(|one| u64::from(one.payload_bytes)).sum();
+        let geometry = &self.setup.geometry;
+        let slots_bytes = geometry.slot_count * u64::from(geometry.slot_bytes);
+        let durable_bytes = self.written_bytes.saturating_sub(undurable_bytes);
+        self.is_harmed = true;
+        self.lost_bytes = durable_bytes.min(slots_bytes);
+        let lost = match self.lost_bytes {
+            0 => String::new(),
+            bytes => format!(", up to {} of this recording", Size(bytes)),
+        };
+        Some(format!("{} {words}{lost}", self.setup.name))
     }
 
     /// Whether it still takes writes of any sort.

@@ -29,6 +29,7 @@ pub(super) fn first(setup: &RecordSetup) -> Standing {
                 rate_bytes_per_s: 0.0,
                 free_bytes: None,
                 slots_end_bytes: member.geometry.slots_end_bytes(),
+                lost_bytes: 0,
                 error: None,
             })
             .collect(),
@@ -66,6 +67,7 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> Standing {
                 rate_bytes_per_s: member.rate.bytes_per_s(),
                 free_bytes: member.free_bytes(),
                 slots_end_bytes: member.setup.geometry.slots_end_bytes(),
+                lost_bytes: member.lost_bytes,
                 error: error.clone(),
             })
             .collect(),

@@ -180,6 +180,7 @@ fn member(standing: &MemberStanding, meter: &Meter, all_bytes: u64) -> MemberRes
         rate_bytes_per_s: rate(meter),
         state: standing.state.name().to_owned(),
         error: standing.error.clone(),
+        lost_bytes: standing.lost_bytes,
         depth_reached: meter.depth_reached(),
         latency_ns: latency(meter.latency()),
         worst_stall_ns: meter.stalls().worst_ns(),
@@ -195,7 +196,9 @@ fn total(recorded: &Recorded, cpu_ns: u64) -> TotalResult {
     let wall_clock = bytes as f64 * 1e9 / recorded.wall_ns.max(1) as f64;
     let streams = || recorded.standing.streams.iter();
     let recorded_bytes: u64 = streams().map(|stream| stream.recorded_bytes).sum();
-    let lost = streams().any(|stream| stream.gap_bytes > 0);
+    let mut members = recorded.standing.members.iter();
+    let lost =
+        streams().any(|stream| stream.gap_bytes > 0) || members.any(|member| member.lost_bytes > 0);
     TotalResult {
         sum_bytes_per_s: recorded.meters.iter().map(rate).sum(),
         wall_clock_bytes_per_s: wall_clock,

@@ -176,7 +176,8 @@ pub fn record_line(standing: &Standing, rates: &RecordRates) -> String {
 
 fn line(standing: &Standing, rates: &RecordRates, full_in_s: Option<f64>) -> String {
     let gap_bytes: u64 = standing.streams.iter().map(|one| one.gap_bytes).sum();
-    let lost = match gap_bytes {
+    let with_members: u64 = standing.members.iter().map(|one| one.lost_bytes).sum();
+    let lost = match gap_bytes + with_members {
         0 => "nothing lost".to_owned(),
         bytes => format!("LOST {}", size(bytes)),
     };
@@ -346,9 +347,13 @@ pub fn record_sentence(result: &RecordResult) -> String {
             rate(recorded as f64 / result.seconds.max(1e-9)),
         ),
     };
-    let mut parts = vec![match sum(|one| one.gap_bytes) {
+    // What a member had on it may be less than is left when its file was cut off.
+    let with_members: u64 = result.members.iter().map(|one| one.lost_bytes).sum();
+    let lost = sum(|one| one.gap_bytes) + with_members;
+    let up_to = if with_members > 0 { "up to " } else { "" };
+    let mut parts = vec![match lost {
         0 => format!("{rates}, nothing lost"),
-        lost => format!("LOST {} of {}: {rates}", size(lost), size(offered)),
+        lost => format!("LOST {up_to}{} of {}: {rates}", size(lost), size(offered)),
     }];
     let failed = result.members.iter().filter(|one| one.error.is_some());
     let failed: Vec<&str> = failed.map(|member| member.name.as_str()).collect();

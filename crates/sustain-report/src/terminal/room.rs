@@ -91,6 +91,7 @@ mod tests {
             rate_bytes_per_s: 0.0,
             free_bytes: *free_bytes,
             slots_end_bytes: 1 << 30,
+            lost_bytes: 0,
             error: None,
         };
         Standing {

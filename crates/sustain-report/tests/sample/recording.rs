@@ -88,6 +88,7 @@ pub fn standing() -> Standing {
         rate_bytes_per_s: 1.0e8,
         free_bytes: Some(200_000_000_000),
         slots_end_bytes: 250_000_000_000,
+        lost_bytes: 0,
         error: None,
     };
     Standing {
@@ -200,6 +201,7 @@ fn members() -> Vec<MemberResult> {
             share: bytes[index] as f64 / all as f64,
             rate_bytes_per_s: bytes[index] as f64 / f64::from(seconds),
             state: if failed { "failed" } else { "closed" }.to_owned(),
+            lost_bytes: 0,
             error: failed.then(|| "/dev/sdc: write at 3.2 GB: I/O error".to_owned()),
             depth_reached: 8,
             latency_ns: LatencyResult {

@@ -56,6 +56,7 @@ impl<I: Inlet> RecordFeed<I> {
             if !self.members[queue].may_return() {
                 continue;
             }
+            self.is_harmed(queue, now);
             let waited_ns = self.waited_ns(queue, now);
             let slow_ns = waited_ns.filter(|ns| *ns >= self.setup.patience.slow_after_ns);
             let member = &mut self.members[queue];

@@ -98,6 +98,7 @@ fn member(name: &str, slots_end_bytes: u64, free_bytes: Option<u64>) -> MemberSt
         rate_bytes_per_s: 0.0,
         free_bytes,
         slots_end_bytes,
+        lost_bytes: 0,
         error: None,
     }
 }

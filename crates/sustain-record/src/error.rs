@@ -43,7 +43,7 @@ pub enum RecordError {
     /// A member could not be read or written when it had to be.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// No member answered when all were to be written.
+    /// A member did not answer for so long that it was given up, or none did.
     #[error("{0}")]
     Silent(String),
     /// The means to drive the members failed.

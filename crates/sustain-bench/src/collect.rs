@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use sustain_disk::driver::{Ending, Failure, Progress, TargetProgress};
 use sustain_disk::layout::Layout;
-use sustain_disk::meter::{BufferCurve, BufferPoint, Interval, IntervalRule, RateGrid};
+use sustain_disk::meter::{Beginning, BufferCurve, BufferPoint, Interval, IntervalRule, RateGrid};
 
 use crate::event::{Event, Live, LiveTarget, Observer, Phase};
 use crate::feed::PhaseStop;
@@ -123,7 +123,8 @@ impl Total {
     /// Nothing so far, of a source without an end.
     fn of(rate_bytes_per_s: Option<f64>, record_bytes: u64, active_until_ns: u64) -> Total {
         Total {
-            curve: BufferCurve::new(RateGrid::default()),
+            curve: BufferCurve::new(grid_of(rate_bytes_per_s)),
+            beginning: Beginning::default(),
             rate_bytes_per_s,
             record_bytes: record_bytes as f64,
             source_until_ns: u64::MAX,
@@ -198,7 +199,7 @@ impl Total {
     /// Goes on with the targets that one has left which failed then: only these are left to record on.
     fn lose_target(&mut self, at_ns: u64) {
         if at_ns > self.active_from_ns {
-            self.curve = BufferCurve::new(RateGrid::default());
+            self.curve = BufferCurve::new(grid_of(self.rate_bytes_per_s));
             self.active_from_ns = at_ns;
         }
     }
@@ -213,6 +214,11 @@ impl Total {
             self.close_bin(self.last_ns);
         }
     }
+}
+
+/// The curve of a paced run is wanted around its rate, whatever became of it.
+fn grid_of(rate_bytes_per_s: Option<f64>) -> RateGrid {
+    rate_bytes_per_s.map_or(RateGrid::Learned, RateGrid::Around)
 }
 
 impl Collector {

@@ -12,8 +12,10 @@
 //! 64 rates of one fixed lattice, r = 2^(k/28): dense (2.5 % apart) from half to 1.1 times the
 //! running rate, 10 % apart from a sixteenth to the double, then octaves down to 1/256. The first second, at least 16 completions and at most 16,384 of
 //! different times, is stored to know the running rate, and replayed: nothing is lost. Each time
-//! the run has become twice as long, the rate of its newer half is looked at; if it left the dense
-//! part, the grid moves. Rates that both grids have stay exact. Level and highest level of a new
+//! the run has become twice as long, the rate of its newer half is looked at, without its longest
+//! pause; if it left the dense part, the grid moves. (With that pause, a stall that takes most of the
+//! half would move the grid to next to nothing, and leave out the rates that may be recorded.)
+//! Rates that both grids have stay exact. Level and highest level of a new
 //! rate are convex in r and zero at r = 0, so the chord between its neighbours is an upper bound of
 //! them; above the grid, (r - last) * t more than the last. Such points are marked inexact.
 
@@ -32,6 +34,9 @@ const SPARSE_BELOW: usize = 21;
 const STAY_ABOVE: f64 = 0.6;
 const STAY_BELOW: f64 = 1.05;
 
+/// A half that is nearly all one pause tells no rate.
+const WORKED_SHARE_MIN: f64 = 0.1;
+
 const LEARN_NS: u64 = 1_000_000_000;
 const LEARN_TIMES_MIN: usize = 16;
 const LEARN_TIMES_MAX: usize = 16_384;
@@ -44,7 +49,8 @@ pub enum RateGrid {
     /// Around the rate of the first second.
     #[default]
     Learned,
-    /// Around a rate known before, in bytes per second, such as that of a paced run.
+    /// Around a rate known before, in bytes per second, such as that of a paced run: no slower half
+    /// moves the grid below it.
     Around(f64),
 }
 
@@ -73,16 +79,20 @@ pub struct BufferCurve {
     /// The newer half of the run began here.
     half_ns: u64,
     half_bytes: u64,
+    /// The longest time without a completion in it.
+    half_pause_ns: u64,
     look_ns: u64,
+    /// No grid is placed around a lower rate.
+    centre_bytes_per_s_min: f64,
 }
 
 impl BufferCurve {
     /// A curve that has seen nothing, at the start of the run.
     #[must_use]
     pub fn new(grid: RateGrid) -> Self {
-        let buckets = match grid {
-            RateGrid::Learned => None,
-            RateGrid::Around(rate_bytes_per_s) => Some(Buckets::around(rate_bytes_per_s)),
+        let (buckets, centre_bytes_per_s_min) = match grid {
+            RateGrid::Learned => (None, 0.0),
+            RateGrid::Around(rate) => (Some(Buckets::around(rate)), rate),
         };
         Self {
             buckets,
@@ -92,7 +102,9 @@ impl BufferCurve {
             bytes: 0,
             half_ns: 0,
             half_bytes: 0,
+            half_pause_ns: 0,
             look_ns: LEARN_NS,
+            centre_bytes_per_s_min,
         }
     }
 
@@ -136,6 +148,7 @@ impl BufferCurve {
         } else if self.last_bytes > 0 {
             self.learning.push((self.last_ns, self.last_bytes));
         }
+        self.half_pause_ns = self.half_pause_ns.max(time_ns - self.last_ns);
         self.bytes += self.last_bytes;
         self.last_bytes = 0;
         self.last_ns = time_ns;
@@ -163,6 +176,7 @@ impl BufferCurve {
     fn look_again(&mut self) {
         self.half_ns = self.last_ns;
         self.half_bytes = self.bytes;
+        self.half_pause_ns = 0;
         self.look_ns = 2 * self.last_ns.max(1);
     }
 
@@ -170,8 +184,14 @@ impl BufferCurve {
     #[cold]
     fn look_at_newer_half(&mut self) {
         let seconds = (self.last_ns - self.half_ns) as f64 * SECONDS_PER_NS;
-        let rate = (self.bytes - self.half_bytes) as f64 / seconds;
+        let worked_s = seconds - self.half_pause_ns as f64 * SECONDS_PER_NS;
+        let rate = (self.bytes - self.half_bytes) as f64 / worked_s;
+        let rate = rate.max(self.centre_bytes_per_s_min);
+        let is_pause = worked_s < WORKED_SHARE_MIN * seconds;
         self.look_again();
+        if is_pause {
+            return;
+        }
         if let Some(buckets) = &mut self.buckets
             && rate > 0.0
             && !(STAY_ABOVE..=STAY_BELOW).contains(&(rate / lattice_rate(buckets.centre)))
@@ -492,5 +512,45 @@ mod tests {
             assert!(steps >= 32, "{lattice:?}");
             assert!(lattice.contains(&(centre - 28)) && lattice.contains(&(centre + 4)));
         }
+    }
+
+    /// 100 MB/s in records of 1 MB, but for a stall.
+    fn with_stall(curve: &mut BufferCurve, stall_ms: std::ops::Range<u64>, end_ms: u64) {
+        for at_ms in (10..=end_ms).step_by(10) {
+            if !stall_ms.contains(&at_ms) {
+                curve.complete(at_ms * MS, 1_000_000);
+            }
+        }
+        curve.finish(end_ms * MS);
+    }
+
+    fn needed(curve: &BufferCurve, rate: f64) -> Option<BufferPoint> {
+        let points = curve.points();
+        points
+            .into_iter()
+            .find(|point| point.rate_bytes_per_s >= rate)
+    }
+
+    #[test]
+    fn a_stall_longer_than_all_before_it_leaves_the_rates_that_may_be_recorded() {
+        for grid in [RateGrid::Learned, RateGrid::Around(100e6)] {
+            let mut curve = BufferCurve::new(grid);
+            with_stall(&mut curve, 1500..10_500, 12_000);
+            // Three seconds of 12, and what the run gave in all is in the grid.
+            let point = needed(&curve, 25e6).expect("the run's own rate");
+            assert!(point.buffer_bytes >= point.rate_bytes_per_s * 9.0);
+            assert!(
+                point.buffer_bytes < point.rate_bytes_per_s * 9.1,
+                "{grid:?} {point:?}"
+            );
+        }
+        // A paced run's rate was the question, however little came of it.
+        let mut paced = BufferCurve::new(RateGrid::Around(100e6));
+        with_stall(&mut paced, 1500..10_500, 10_600);
+        let point = needed(&paced, 58e6).expect("rates up to the paced one");
+        assert!(
+            point.exact && point.buffer_bytes < point.rate_bytes_per_s * 9.1,
+            "{point:?}"
+        );
     }
 }

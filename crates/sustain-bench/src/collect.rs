@@ -51,6 +51,8 @@ pub(crate) struct Collected {
     pub(crate) targets: Vec<TargetSeries>,
     /// The total in bins of [`BIN_NS`].
     pub(crate) total: Series,
+    /// The total's first seconds, completion by completion.
+    pub(crate) beginning: Beginning,
     pub(crate) curve: Vec<BufferPoint>,
     /// With a paced source: the most that was waiting.
     pub(crate) backlog_bytes_max: Option<f64>,
@@ -89,6 +91,7 @@ struct Arrivals {
 /// The merged stream of completions.
 struct Total {
     curve: BufferCurve,
+    beginning: Beginning,
     rate_bytes_per_s: Option<f64>,
     record_bytes: f64,
     /// When the source ends, if it does: what comes later is only what was in flight.
@@ -177,6 +180,7 @@ impl Total {
             self.backlog_bytes_max = self.backlog_bytes_max.max(offered - self.completed_bytes);
         }
         self.completed_bytes += bytes as f64;
+        self.beginning.complete(at_ns, bytes);
         self.advance(at_ns);
         self.bin.bytes += bytes;
     }
@@ -477,6 +481,7 @@ impl Collector {
             targets: self.targets,
             total: self.total.bins,
             curve: self.total.curve.points(),
+            beginning: self.total.beginning,
             backlog_bytes_max: paced.then_some(self.total.backlog_bytes_max),
             worst_stall_ns: self.total.worst_stall_ns,
             worst_stall_at_ns: self.total.worst_stall_at_ns,

@@ -165,7 +165,7 @@ fn target_result(
         depth_reached: meter.depth_reached(),
         extents: extents(target),
         sustained,
-        burst: burst_of(&steps),
+        burst: burst_of(&steps, meter.beginning()),
         latency_ns: latency(meter.latency()),
         latency_histogram: meter
             .latency()
@@ -242,7 +242,7 @@ fn total(
         sum_bytes_per_s: targets.iter().map(|target| target.rate_bytes_per_s).sum(),
         wall_clock_bytes_per_s: rate(bytes, last_ns),
         sustained: sustained_total(plan, session, outcome),
-        burst: burst_of(&active)
+        burst: burst_of(&active, &collected.beginning)
             .filter(|_| !writes_buffered(plan, session) && begins_with_run(plan, outcome)),
         intervals: total_intervals(plan, outcome),
         cpu_seconds_per_gb: (!session.clock.is_virtual() && bytes > 0)

@@ -3,14 +3,18 @@
 
 use sustain_disk::driver::Failure;
 use sustain_disk::error::RequestError;
-use sustain_disk::meter::Latency as LatencyMeter;
+use sustain_disk::meter::{Beginning, Latency as LatencyMeter};
 
 use crate::collect::rate;
-use crate::judge::{Step, burst};
+use crate::judge::{Step, burst, knee};
 use crate::result::{Burst, Interval, Latency, TargetError};
 
-pub(crate) fn burst_of(steps: &[Step]) -> Option<Burst> {
-    let found = burst::find(steps)?;
+/// The burst that `steps` show, as exactly as the completions of the first seconds tell it.
+pub(crate) fn burst_of(steps: &[Step], beginning: &Beginning) -> Option<Burst> {
+    let (found, rate_after) = burst::find_with_rate_after(steps)?;
+    let points = beginning.points().iter();
+    let points = points.map(|(at_ns, bytes)| (seconds(*at_ns), *bytes as f64));
+    let found = knee::refined(found, rate_after, &points.collect::<Vec<_>>());
     Some(Burst {
         bytes: found.bytes,
         rate_bytes_per_s: found.rate_bytes_per_s,

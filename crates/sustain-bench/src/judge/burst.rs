@@ -52,6 +52,12 @@ pub struct Burst {
 /// The burst at the beginning of a run, if there is one.
 #[must_use]
 pub fn find(steps: &[Step]) -> Option<Burst> {
+    find_with_rate_after(steps).map(|(burst, _)| burst)
+}
+
+/// The same, with the mean rate of what followed, in bytes per second.
+#[must_use]
+pub fn find_with_rate_after(steps: &[Step]) -> Option<(Burst, f64)> {
     let segments = Curve::new(steps)?.segments();
     find_in(&segments).or_else(|| find_in(&joined(&segments)))
 }
@@ -69,7 +75,7 @@ fn joined(segments: &[Segment]) -> Vec<Segment> {
     segments.chunks(STEPS_JOINED).map(join).collect()
 }
 
-fn find_in(segments: &[Segment]) -> Option<Burst> {
+fn find_in(segments: &[Segment]) -> Option<(Burst, f64)> {
     let (mut full, mut end) = (0, 0);
     for _ in 0..LEVELS_MAX {
         let Some(change) = change(&segments[end..]) else {
@@ -87,12 +93,13 @@ fn find_in(segments: &[Segment]) -> Option<Burst> {
     let rate_after = bytes(after) / seconds(after);
     let absorbed = (bytes(fast) - rate_after * fast_s).max(0.0);
     let at_rate = (absorbed * rate / (rate - rate_after)).min(bytes(fast));
-    Some(Burst {
+    let burst = Burst {
         bytes: at_rate.round() as u64,
         rate_bytes_per_s: rate,
         absorbed_bytes: absorbed.round() as u64,
         until_s: fast[fast.len() - 1].end_s,
-    })
+    };
+    Some((burst, rate_after))
 }
 
 /// The mean, without the last step where that may hold some of what came after. A step ends within a

@@ -1,10 +1,12 @@
 //! Completions into figures: intervals, latency, depth, stalls. One meter per target, owned by its
 //! driver; the same for measuring and for recording.
 
+mod beginning;
 mod buffer_curve;
 mod latency;
 mod stall;
 
+pub use beginning::Beginning;
 pub use buffer_curve::*;
 pub use latency::{Latency, LatencyMax};
 pub use stall::*;
@@ -41,6 +43,7 @@ pub struct Meter {
     rule: IntervalRule,
     current: Interval,
     closed: Vec<Interval>,
+    beginning: Beginning,
     latency: Latency,
     stalls: StallLedger,
     bytes: u64,
@@ -58,6 +61,7 @@ impl Meter {
             rule,
             current: Interval::default(),
             closed: Vec::new(),
+            beginning: Beginning::default(),
             latency: Latency::new(),
             stalls: StallLedger::new(target),
             bytes: 0,
@@ -90,6 +94,7 @@ impl Meter {
             let offset = completion.request.offset_bytes;
             self.close_until(at_ns);
             self.latency.record(latency_ns, at_ns, offset);
+            self.beginning.complete(at_ns, completion.bytes);
             self.stalls.complete(at_ns, offset);
             self.bytes += completion.bytes;
             self.requests += 1;
@@ -171,6 +176,16 @@ impl Meter {
     /// Last completion, from the start.
     pub fn last_ns(&self) -> u64 {
         self.last_ns
+    }
+
+    /// The first seconds, completion by completion.
+    pub fn beginning(&self) -> &Beginning {
+        &self.beginning
+    }
+
+    /// The flush that took longest, if there was one.
+    pub fn longest_flush_ns(&self) -> Option<u64> {
+        self.longest_flush_ns
     }
 
     /// Latencies so far.

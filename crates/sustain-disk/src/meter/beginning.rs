@@ -1,0 +1,72 @@
+//! The first seconds of a run, finer than any interval: what a small cache takes goes within a few of
+//! its completions. Fed with every completion; bounded, and nothing to do after the first seconds.
+
+/// Completions so near to each other are one point.
+const POINT_NS: u64 = 2_000_000;
+/// What lasts longer shows well enough in intervals.
+const UNTIL_NS: u64 = 8_000_000_000;
+
+/// Bytes completed, at the completions of the first seconds.
+#[derive(Debug, Clone, Default)]
+pub struct Beginning {
+    bytes: u64,
+    /// Times from the start of the run, rising, and all bytes until then.
+    points: Vec<(u64, u64)>,
+}
+
+impl Beginning {
+    /// Bytes were completed at `at_ns` from the start of the run.
+    #[inline]
+    pub fn complete(&mut self, at_ns: u64, bytes: u64) {
+        if at_ns < UNTIL_NS {
+            self.take(at_ns, bytes);
+        }
+    }
+
+    fn take(&mut self, at_ns: u64, bytes: u64) {
+        self.bytes += bytes;
+        match self.points.last_mut() {
+            // Threads may report in an order slightly off that of time.
+            Some(last) if at_ns / POINT_NS <= last.0 / POINT_NS => {
+                *last = (last.0.max(at_ns), self.bytes);
+            }
+            _ => self.points.push((at_ns, self.bytes)),
+        }
+    }
+
+    /// The points so far: nanoseconds from the start, and all bytes completed until then.
+    #[must_use]
+    pub fn points(&self) -> &[(u64, u64)] {
+        &self.points
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_point_is_a_completion_with_all_bytes_until_then() {
+        let mut beginning = Beginning::default();
+        for (at_ns, bytes) in [
+            (1_000_000, 5),
+            (1_900_000, 7),
+            (1_800_000, 1),
+            (9_000_000, 2),
+        ] {
+            beginning.complete(at_ns, bytes);
+        }
+        assert_eq!(beginning.points(), [(1_900_000, 13), (9_000_000, 15)]);
+    }
+
+    #[test]
+    fn it_is_bounded() {
+        let mut beginning = Beginning::default();
+        for at_ns in (0..20_000_000_000).step_by(500_000) {
+            beginning.complete(at_ns, 1);
+        }
+        let last = *beginning.points().last().expect("points");
+        assert_eq!(last, (UNTIL_NS - 500_000, UNTIL_NS / 500_000));
+        assert_eq!(beginning.points().len() as u64, UNTIL_NS / POINT_NS);
+    }
+}

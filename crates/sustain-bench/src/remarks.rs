@@ -137,6 +137,11 @@ fn buffered(plan: &Plan, session: &Session, system: &System) -> Option<String> {
                 .unwrap_or(0),
         )
     };
+    let others = if session.clock.is_virtual() || system.others_can_be_told {
+        ""
+    } else {
+        "; whether others used the same disks meanwhile cannot be told here"
+    };
     // A source that does not wait is not held up by a flush at the end of each lap.
     let before = if plan.rate_bytes_per_s.is_some() {
         ""
@@ -145,7 +150,7 @@ fn buffered(plan: &Plan, session: &Session, system: &System) -> Option<String> {
     };
     Some(format!(
         "buffered: {before}the closing flush is inside the time; single intervals are of memory and \
-         disk together; up to {} were dirty and {} in writeback",
+         disk together; up to {} were dirty and {} in writeback{others}",
         most(|memory| memory.dirty_bytes),
         most(|memory| memory.writeback_bytes)
     ))

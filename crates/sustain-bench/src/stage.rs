@@ -165,6 +165,11 @@ impl Stage<'_> {
             // What a copy has just left in memory would be read from there.
             sync_and_forget(self.session);
         }
+        let through_memory =
+            setup.path == DataPath::Buffered && setup.operation == Operation::Write;
+        if through_memory {
+            self.alongside.writes_through_memory();
+        }
         let mut started = self.session.clock.now();
         let alongside = &mut *self.alongside;
         let session = self.session;
@@ -199,6 +204,11 @@ impl Stage<'_> {
         let outcome = phase::run(session, setup, stop, observer, &mut tick)?;
         let bytes: Vec<u64> = outcome.meters.iter().map(Meter::bytes).collect();
         tell(self.alongside, &bytes);
+        let mut targets = outcome.collected.targets.iter();
+        let is_flushed = setup.flush_at_end && targets.all(|series| series.failures.is_empty());
+        if through_memory && is_flushed {
+            self.alongside.flushed();
+        }
         Ok((outcome, started))
     }
 

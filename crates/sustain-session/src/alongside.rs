@@ -28,6 +28,9 @@ pub struct System {
     /// When others used the same disks, in order of time; empty if nobody did, or nobody can know.
     #[serde(default)]
     pub others: Vec<Others>,
+    /// Whether others can be told at all, on one of the disks at least; false for simulated ones.
+    #[serde(default)]
+    pub others_can_be_told: bool,
 }
 
 /// A line of the kernel log, placed on the run's time axis.
@@ -108,9 +111,27 @@ impl Alongside {
         self.unreadable.as_deref()
     }
 
+    /// What is driven from now on goes through memory, and reaches the disks when it likes.
+    pub fn writes_through_memory(&mut self) {
+        self.sample(self.clock.now());
+        self.others.writes_through_memory();
+    }
+
+    /// All that was driven through memory has been flushed: now others can be told from it.
+    pub fn flushed(&mut self) {
+        self.sample(self.clock.now());
+        self.others.flushed();
+    }
+
     /// Takes a sample if one is due.
     pub fn tick(&mut self, now: Timestamp) {
-        if now < self.next_at || self.clock.is_virtual() {
+        if now >= self.next_at {
+            self.sample(now);
+        }
+    }
+
+    fn sample(&mut self, now: Timestamp) {
+        if self.clock.is_virtual() {
             return;
         }
         while self.next_at <= now {
@@ -208,6 +229,7 @@ impl Alongside {
             kernel_messages,
             kernel_log_unreadable: self.unreadable.take(),
             others: self.others.finish(start),
+            others_can_be_told: self.sampler.is_some() && self.others.is_possible(),
         }
     }
 }

@@ -24,6 +24,8 @@ const INTERVALS_MIN: u32 = 3;
 const PAUSE_INTERVALS_MAX: u32 = 5;
 /// What others do now is taken over so many intervals.
 const RECENT_INTERVALS: usize = 3;
+/// A shorter run through memory tells nothing of others: its sum may be a journal's commit.
+const SUM_S_MIN: f64 = 3.0;
 /// Stretches kept; what comes later is added to the last.
 const STRETCHES_MAX: usize = 32;
 
@@ -230,6 +232,26 @@ impl OthersWatch {
         }
     }
 
+    /// From now on our own bytes may lie in memory for as long as they like: what the device sees of them
+    /// says little until [`Self::flushed`].
+    pub(crate) fn writes_through_memory(&mut self) {
+        for device in &mut self.devices {
+            device.begin_sum();
+        }
+    }
+
+    /// All of our own bytes are on the devices by now: what these saw beyond them is of others.
+    pub(crate) fn flushed(&mut self) {
+        for device in &mut self.devices {
+            device.end_sum();
+        }
+    }
+
+    /// Whether there is a device on which others can be told.
+    pub(crate) fn is_possible(&self) -> bool {
+        !self.devices.is_empty()
+    }
+
     /// How fast others are now, on all devices together, if they are there.
     pub(crate) fn rate_now_bytes_per_s(&self) -> Option<f64> {
         let rates = self.devices.iter().filter_map(DeviceWatch::rate_now);
@@ -257,6 +279,20 @@ struct DeviceWatch {
     recent: VecDeque<Stretch>,
     group: Option<Group>,
     found: Vec<Stretch>,
+    /// While our own bytes may lie in memory: what the device saw, and what was our own, since then.
+    sum: Option<Sum>,
+}
+
+/// What a device saw, and what was our own, over a run whose bytes go through memory. While it lasts,
+/// anything that the device sees may be ours; once all is flushed, the rest is not.
+#[derive(Debug, Clone, Copy)]
+struct Sum {
+    /// From the first to the last sample; none before the first.
+    time: Option<(Timestamp, Timestamp)>,
+    seen: Moved,
+    own: Moved,
+    /// How many stretches had been found before.
+    found_before: usize,
 }
 
 impl DeviceWatch {
@@ -269,10 +305,54 @@ impl DeviceWatch {
             recent: VecDeque::new(),
             group: None,
             found: Vec::new(),
+            sum: None,
+        }
+    }
+
+    fn begin_sum(&mut self) {
+        self.sum = Some(Sum {
+            time: None,
+            seen: Moved::default(),
+            own: Moved::default(),
+            found_before: self.found.len(),
+        });
+    }
+
+    /// Keeps what the whole sum shows of others, unless most of it has been found in intervals, whose
+    /// times are finer.
+    fn end_sum(&mut self) {
+        // Where the kernel has counted more of our own than came here, the rest never will.
+        self.waiting = Moved::default();
+        let Some(sum) = self.sum.take() else {
+            return;
+        };
+        let Some((from, to)) = sum.time else {
+            return;
+        };
+        let all = Stretch {
+            from,
+            to,
+            others: sum.seen.less(sum.own),
+            own: sum.own,
+        };
+        let found = self.found[sum.found_before..].iter();
+        let grouped = self.group.filter(Group::counts).map(|group| group.sure);
+        let known: u64 = found.chain(&grouped).map(|one| one.others.bytes()).sum();
+        let is_new = known < all.others.bytes() / 2;
+        if is_new && all.seconds() >= SUM_S_MIN && all.is_shared() {
+            self.group = None;
+            self.found.truncate(sum.found_before);
+            self.found.push(all);
         }
     }
 
     fn step(&mut self, (from, to): (Timestamp, Timestamp), seen: Moved, own: Moved) {
+        if let Some(sum) = &mut self.sum {
+            let since = sum.time.map_or(from, |(since, _)| since);
+            sum.time = Some((since, to));
+            sum.seen = sum.seen.plus(seen);
+            sum.own = sum.own.plus(own);
+        }
         let expected = self.waiting.plus(own);
         self.waiting = expected.less(seen);
         let now = Stretch {

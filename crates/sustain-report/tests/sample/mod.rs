@@ -305,6 +305,7 @@ fn system() -> System {
         }],
         kernel_log_unreadable: None,
         others: Vec::new(),
+        others_can_be_told: true,
     }
 }
 

@@ -212,3 +212,60 @@ fn a_sample_from_before_the_run_is_no_negative_time() {
     let deeds = others_deeds(&[others]).unwrap();
     assert!(deeds.contains("from 0 s to 4 s"), "{deeds}");
 }
+
+/// The same intervals of a run whose bytes go through memory, with a flush at its end.
+fn found_through_memory(intervals: &[(Moved, Moved)]) -> Vec<Others> {
+    let mut watch = OthersWatch::new(vec![target("/dev/sda1", "sda")]);
+    watch.writes_through_memory();
+    for (second, (seen, own)) in intervals.iter().enumerate() {
+        let second = second as u64;
+        watch.step((at(second), at(second + 1)), *own, |_| *seen);
+    }
+    watch.flushed();
+    watch.finish(at(0))
+}
+
+/// Ten seconds in which we make 100 MB/s dirty; the disk takes 60 MB/s for ten seconds and then, in a
+/// closing flush of one second, the rest of ours and of what others wrote.
+fn through_memory(others: u64) -> Vec<(Moved, Moved)> {
+    let mut intervals = vec![(written(60 * MB), written(100 * MB)); 10];
+    intervals.push((written(400 * MB + others), written(0)));
+    intervals
+}
+
+#[test]
+fn others_beside_a_run_through_memory_show_in_its_sum() {
+    let intervals = through_memory(300 * MB);
+    assert_eq!(found(&intervals), [], "one interval is a journal's commit");
+    let found = found_through_memory(&intervals);
+    let [others] = found.as_slice() else {
+        panic!("{found:?}")
+    };
+    assert_eq!((others.from_s, others.to_s), (0.0, 11.0));
+    assert_eq!(others.written_bytes, 300 * MB);
+}
+
+#[test]
+fn a_run_through_memory_that_is_alone_names_nobody() {
+    assert_eq!(found_through_memory(&through_memory(0)), []);
+    // A journal, and what was made dirty twice before it was written once.
+    assert_eq!(found_through_memory(&through_memory(40 * MB)), []);
+    let rewritten = [(written(50 * MB), written(100 * MB)); 10];
+    assert_eq!(found_through_memory(&rewritten), []);
+    // Two seconds tell nothing.
+    assert_eq!(
+        found_through_memory(&[(written(300 * MB), written(100 * MB)); 2]),
+        []
+    );
+}
+
+#[test]
+fn others_that_were_found_by_the_second_are_not_told_twice() {
+    let alone = (written(100 * MB), written(100 * MB));
+    let shared = (written(200 * MB), written(100 * MB));
+    let found = found_through_memory(&[[alone; 4], [shared; 4], [alone; 4]].concat());
+    let [others] = found.as_slice() else {
+        panic!("{found:?}")
+    };
+    assert_eq!((others.from_s, others.to_s), (4.0, 8.0));
+}

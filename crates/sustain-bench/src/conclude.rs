@@ -15,12 +15,13 @@ use crate::backlog;
 use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
 use crate::effect::result::EffectResult;
 use crate::figures::{burst_of, intervals, latency, seconds, target_error};
+use crate::held::{Held, held};
 use crate::judge::places::{Places, even_steps};
 use crate::judge::{Revisits, steady};
 use crate::phase::PhaseOutcome;
 use crate::plan::{self, Plan};
 use crate::position::{places, remark};
-use crate::remarks::{in_memory, long_flush, made_too_slowly, remarks, undecided, writes_buffered};
+use crate::remarks::{in_memory, long_flush, made_too_slowly, remarks, writes_buffered};
 use crate::result::{
     BufferPoint, Host, Interval, LatencyBin, MEASURE_SCHEMA, MeasureResult, Recommendation,
     Rewritten, Stall, System, TargetResult, Total,
@@ -82,10 +83,8 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
     notes.extend(others_words(&conclusion.system.others));
     notes.extend(remarks(plan, session, &outcome, &total, &conclusion.system));
     notes.extend(long_flush(&targets));
-    notes.extend(
-        undecided(plan, session, &targets)
-            .map(|why| format!("whether the rate holds was not decided: {why}")),
-    );
+    let undecided = total.rate_undecided.as_ref();
+    notes.extend(undecided.map(|why| format!("whether the rate holds was not decided: {why}")));
     notes.extend(remark(plan));
     notes.extend(rewritten.as_ref().and_then(made_too_slowly));
     notes.extend(of_what_was_left(plan, session, &outcome).map(|words| {
@@ -225,7 +224,7 @@ fn total(
     let active = active_steps(plan, outcome);
     let active_bytes: u64 = active.iter().map(|step| step.bytes).sum();
     let backlog = collected.backlog_bytes_max.map(|bytes| bytes.ceil() as u64);
-    let failed = targets.iter().any(|target| !target.errors.is_empty());
+    let held = backlog.map(|backlog| held(plan, session, targets, backlog));
     Total {
         bytes,
         seconds: seconds(last_ns),
@@ -250,9 +249,8 @@ fn total(
         worst_stall_ns: collected.worst_stall_ns,
         worst_stall_at_s: seconds(collected.worst_stall_at_ns),
         tool_limited: is_tool_limited(session, outcome),
-        rate_held: backlog.map(|backlog| {
-            backlog <= plan.buffer_bytes && !failed && undecided(plan, session, targets).is_none()
-        }),
+        rate_held: held.and_then(Held::known),
+        rate_undecided: held.and_then(Held::why).map(str::to_owned),
         backlog_max_bytes: backlog,
     }
 }

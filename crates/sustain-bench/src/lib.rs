@@ -20,6 +20,7 @@ mod faces;
 mod feed;
 mod figures;
 mod flush;
+mod held;
 mod job;
 pub mod judge;
 mod lap;

@@ -17,9 +17,6 @@ const RATES_DIFFER: f64 = 0.02;
 /// A shorter flush needs no word.
 const FLUSH_SAID_S: f64 = 0.1;
 
-/// Less of the time that was asked for decides nothing.
-const TIME_SHARE_MIN: f64 = 0.99;
-
 /// All remarks on a run.
 pub(crate) fn remarks(
     plan: &Plan,
@@ -159,33 +156,6 @@ fn buffered(plan: &Plan, session: &Session, system: &System) -> Option<String> {
 /// What completes on the buffered path is in memory; only with the closing flush it is on the disk.
 pub(crate) fn writes_buffered(plan: &Plan, session: &Session) -> bool {
     plan.path == DataPath::Buffered && session.direction == Direction::Write
-}
-
-/// Why a paced run says nothing of the rate that was asked for, if so.
-pub(crate) fn undecided(
-    plan: &Plan,
-    session: &Session,
-    targets: &[TargetResult],
-) -> Option<&'static str> {
-    plan.rate_bytes_per_s?;
-    let rewritten = targets.iter().any(|target| target.laps > 1);
-    if writes_buffered(plan, session) && rewritten {
-        return Some(
-            "what was rewritten in the page cache may never have reached the disk: use a larger \
-             --size, or the direct path",
-        );
-    }
-    let last_s = targets
-        .iter()
-        .map(|target| target.seconds)
-        .fold(0.0, f64::max);
-    let ended_early = targets.iter().any(|target| target.ended == "end_of_device")
-        && plan
-            .time_ns
-            .is_some_and(|time_ns| last_s < time_ns as f64 / 1e9 * TIME_SHARE_MIN);
-    ended_early.then_some(
-        "the device ended before the time: use --size to go over it again, or a shorter --time",
-    )
 }
 
 /// That new bytes could not be made fast enough to tell whether the targets take them slower.

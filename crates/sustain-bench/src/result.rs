@@ -291,6 +291,9 @@ pub struct Total {
     pub tool_limited: bool,
     /// Whether `--rate` was held; null without it.
     pub rate_held: Option<bool>,
+    /// Why this run cannot tell whether `--rate` holds, and what to do instead; null where it can.
+    #[serde(default)]
+    pub rate_undecided: Option<String>,
     /// With `--rate`: the most that was waiting to be written.
     pub backlog_max_bytes: Option<u64>,
 }

@@ -17,7 +17,7 @@ use crate::flags::{Arguments, Command};
 enum Exit {
     /// All went well.
     Done,
-    /// The work failed: I/O errors, or `--rate` not held.
+    /// The work failed: I/O errors, or `--rate` not held, or not shown to hold.
     Failed,
     /// Wrong usage, or a refused target.
     Usage,

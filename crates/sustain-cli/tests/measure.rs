@@ -518,7 +518,7 @@ fn what_lies_in_a_cache_until_the_closing_flush_is_not_called_sustained() {
 fn a_device_that_ends_before_the_time_decides_nothing() {
     let place = Place::with_machine(&disk("a", "1GB", "100MB/s", ""));
     let result = place.simulate(1, &["--rate", "50MB/s", "--time", "2h"]);
-    assert_eq!(result["total"]["rate_held"], false);
+    assert_eq!(result["total"]["rate_held"], Value::Null);
     assert!(result["notes"].to_string().contains("was not decided"));
     let wrapped = ["--rate", "50MB/s", "--time", "2m", "--size", "1GB"];
     assert_eq!(place.simulate(0, &wrapped)["total"]["rate_held"], true);
@@ -613,19 +613,15 @@ fn a_rate_that_does_not_hold_where_the_disk_is_slower_is_stepped_down_until_one_
         "the last: {found:#}"
     );
     assert!(number(&found["attempts"][0]["rate_bytes_per_s"]) > 95e6);
-    // In 10 s, 64 MiB ride out 6.7 MB/s more than the disk gives there.
+    // What it gives there: 6.7 MB/s more would fill 64 MiB just after the ten seconds.
     let rate = number(&found["rate_bytes_per_s"]);
-    assert!((45e6..57e6).contains(&rate), "{found:#}");
+    assert!((47e6..50.1e6).contains(&rate), "{found:#}");
     assert!(number(&found["backlog_max_bytes"]) <= f64::from(64 << 20));
     assert_about(&found["worst_10_s_bytes_per_s"], 50e6, 3.0);
     let said = place
         .run(&["measure", "sim:machine.toml", "--buffer", "64MiB"])
         .expect(0);
-    for words in [
-        "confirmed for 10 s",
-        "MB/s did not hold)",
-        "its worst 10 s gave",
-    ] {
+    for words in ["confirmed for 10 s", "MB/s did not hold)"] {
         assert!(
             said.stdout.contains(words),
             "no {words:?} in {}",

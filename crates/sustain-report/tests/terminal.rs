@@ -132,6 +132,8 @@ fn paced() {
     let result = |held| {
         said(sample::one_target(), |result| {
             result.plan.rate_bytes_per_s = Some(200e6);
+            result.plan.time_s = Some(7200.0);
+            result.total.bytes = 1_440_000_000_000;
             result.total.rate_held = held;
             result.total.backlog_max_bytes = Some(12_600_000);
             result.total.seconds = 7200.0;

@@ -61,6 +61,7 @@ pub(super) fn run(disks: &[(&str, Vec<Step>)]) -> MeasureResult {
             worst_stall_at_s: 0.0,
             tool_limited: false,
             rate_held: None,
+            rate_undecided: None,
             backlog_max_bytes: None,
         },
         buffer_curve: Vec::new(),

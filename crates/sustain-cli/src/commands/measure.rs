@@ -69,10 +69,12 @@ fn exit(result: &MeasureResult, stop: &Stop) -> Exit {
             .iter()
             .flat_map(|effect| &effect.paths)
             .any(|path| path.load.errors > 0);
+    // What this run cannot tell has not been shown to hold.
+    let not_held = result.plan.rate_bytes_per_s.is_some() && result.total.rate_held != Some(true);
     // Also where the run itself was over and only its confirmation was cut short.
     if stop.reason().is_some() {
         Exit::Interrupted
-    } else if failed || result.total.rate_held == Some(false) {
+    } else if failed || not_held {
         Exit::Failed
     } else {
         Exit::Done

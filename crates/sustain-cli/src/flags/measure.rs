@@ -28,8 +28,8 @@ Examples:
       A simulated machine, in a moment.
 
 Sizes take kB, MB, GB (powers of 10) and KiB, MiB, GiB (powers of 2), rates the same with /s.
-Exit codes: 0 done; 1 the work failed, the flush after it too, or --rate was not held; 2 usage or
-refused target;
+Exit codes: 0 done; 1 the work failed, the flush after it too, or --rate was not held or could not be
+decided; 2 usage or refused target;
 130 interrupted, with the result of what was done.";
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::ReportError;
 use crate::format::{latency, rate, size, stretch};
-use crate::terminal::{half_width, sentence};
+use crate::terminal::{half_width, held_words, sentence};
 use sustain_bench::result::{
     Burst, MeasureResult, Recommendation, Sustained, System, TargetResult,
 };
@@ -192,8 +192,8 @@ fn further_figures(result: &MeasureResult) -> Table {
     if let Some(seconds) = total.cpu_seconds_per_gb {
         table.pair("CPU for each GB", format!("{seconds:.3} s"));
     }
-    if let Some(held) = total.rate_held {
-        table.pair("rate held", if held { "yes" } else { "NO" });
+    if result.plan.rate_bytes_per_s.is_some() {
+        table.pair("rate held", held_words(result));
     }
     if let Some(bytes) = total.backlog_max_bytes {
         table.pair("most that waited to be written", size(bytes));

@@ -27,8 +27,8 @@ pub use profile::{ProfileView, profile_answer, profile_text};
 pub use progress::ProgressView;
 pub use recording::{RecordRates, RecordView, record_line, record_sentence, record_summary};
 pub use recordings::{create_text, list_text, recover_text, verify_text};
-pub(crate) use sentence::half_width;
 pub use sentence::sentence;
+pub(crate) use sentence::{half_width, held_words};
 pub use summary::{summary, wrapped};
 pub use sweep::{SweepView, sweep_answer, sweep_text};
 

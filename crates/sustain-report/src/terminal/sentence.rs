@@ -10,6 +10,12 @@ use sustain_bench::result::{MeasureResult, Recommendation, TargetError, TargetRe
 const SHORT_RUN_S: f64 = 10.0;
 /// Rates of several targets that lie further apart than this are all said.
 const RATES_APART: f64 = 0.02;
+/// A paced run's stall is told beside the run's own if it is so many times longer,
+const STALL_LONGER: f64 = 1.5;
+/// and no shorter than this.
+const STALL_SAID_NS: u64 = 100_000_000;
+/// A backlog that ends at more than this part of its largest has not come down again.
+const STILL_GROWS: f64 = 0.9;
 /// A disk that gave less than this part of the recommended rate for 10 s swings.
 const SWINGS_BELOW: f64 = 0.95;
 
@@ -249,15 +255,33 @@ fn worst_seconds(result: &MeasureResult) -> Option<String> {
     swings.then(|| format!("its worst 10 s gave {}", rate(worst)))
 }
 
-fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {
-    let mut targets = result.targets.iter();
-    let failed = targets.find(|target| !target.errors.is_empty());
-    let verdict = match (result.total.rate_held, failed) {
+/// A stretch of time, also one that is a fraction of a second.
+fn long(seconds: f64) -> String {
+    if seconds < 1.0 {
+        return latency((seconds * 1e9) as u64);
+    }
+    stretch(seconds)
+}
+
+/// Whether the rate held that was asked for, and if that is not known, why.
+pub(crate) fn held_words(result: &MeasureResult) -> String {
+    let total = &result.total;
+    match (
+        total.rate_held,
+        result.targets.iter().find(|one| has_failed(one)),
+    ) {
         (Some(true), _) => "yes".to_owned(),
-        (Some(false), Some(failed)) => format!("NO, as {} failed", failed.name),
+        (Some(false), Some(failed)) => format!("NO, as {} failed", without_controls(&failed.name)),
         (Some(false), None) => "NO".to_owned(),
-        (None, _) => "not decided".to_owned(),
-    };
+        (None, _) => match &total.rate_undecided {
+            Some(why) => format!("not decided ({})", without_controls(why)),
+            None => "not decided".to_owned(),
+        },
+    }
+}
+
+fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {
+    let verdict = held_words(result);
     let backlog = result
         .total
         .backlog_max_bytes
@@ -268,11 +292,29 @@ fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {
                 memory(result.plan.buffer_bytes)
             )
         });
+    let seconds = source_seconds(result);
+    let record_bytes = result.plan.record_size_bytes * u64::from(result.plan.depth);
+    let in_flight_bytes = record_bytes.saturating_mul(result.targets.len() as u64) as f64;
+    let left_bytes = rate_bytes_per_s * seconds - result.total.bytes as f64;
+    let most_bytes = result.total.backlog_max_bytes.unwrap_or(0) as f64;
+    let grows = left_bytes > in_flight_bytes && left_bytes > STILL_GROWS * most_bytes;
+    let growing = if grows && result.total.rate_held == Some(true) {
+        " and still growing, so a longer run may not hold it"
+    } else {
+        ""
+    };
     format!(
-        "holds {} for {}: {verdict}{backlog}",
+        "holds {} for {}: {verdict}{backlog}{growing}",
         rate(rate_bytes_per_s),
         stretch(result.total.seconds)
     )
+}
+
+/// How long the source of a paced run went on: what was in flight then came in later, or had come before.
+fn source_seconds(result: &MeasureResult) -> f64 {
+    let ended_by_time = result.targets.iter().all(|target| target.ended == "time");
+    let time_s = result.plan.time_s.filter(|_| ended_by_time);
+    time_s.unwrap_or(result.total.seconds)
 }
 
 fn tool_limited(total: &Total) -> Option<String> {

@@ -49,6 +49,7 @@ pub fn two_targets() -> MeasureResult {
             worst_stall_at_s: 12.3,
             tool_limited: false,
             rate_held: None,
+            rate_undecided: None,
             backlog_max_bytes: None,
         },
         buffer_curve: buffer_curve(),

@@ -248,6 +248,11 @@ fn total(
             .then(|| seconds(outcome.cpu_ns) / (bytes as f64 / 1e9)),
         worst_stall_ns: collected.worst_stall_ns,
         worst_stall_at_s: seconds(collected.worst_stall_at_ns),
+        longest_flush_ns: outcome
+            .meters
+            .iter()
+            .filter_map(Meter::longest_flush_ns)
+            .max(),
         tool_limited: is_tool_limited(session, outcome),
         rate_held: held.and_then(Held::known),
         rate_undecided: held.and_then(Held::why).map(str::to_owned),

@@ -287,6 +287,11 @@ pub struct Total {
     pub worst_stall_ns: u64,
     /// When that began.
     pub worst_stall_at_s: f64,
+    /// Through the page cache, the flush inside the time that took longest, between laps or at the end:
+    /// its target was given nothing meanwhile, which is not counted as a stall. Null where there was
+    /// none.
+    #[serde(default)]
+    pub longest_flush_ns: Option<u64>,
     /// Whether the tool, not the targets, set the rate.
     pub tool_limited: bool,
     /// Whether `--rate` was held; null without it.

@@ -59,6 +59,7 @@ pub(super) fn run(disks: &[(&str, Vec<Step>)]) -> MeasureResult {
             cpu_seconds_per_gb: Some(0.1),
             worst_stall_ns: 0,
             worst_stall_at_s: 0.0,
+            longest_flush_ns: None,
             tool_limited: false,
             rate_held: None,
             rate_undecided: None,

@@ -12,7 +12,7 @@ pub use latency::{Latency, LatencyMax};
 pub use stall::*;
 
 use crate::clock::Timestamp;
-use crate::engine::Completion;
+use crate::engine::{Completion, Operation};
 
 /// When an interval ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +51,7 @@ pub struct Meter {
     in_flight: u32,
     depth_reached: u32,
     last_ns: u64,
+    longest_flush_ns: Option<u64>,
 }
 
 impl Meter {
@@ -69,6 +70,7 @@ impl Meter {
             in_flight: 0,
             depth_reached: 0,
             last_ns: 0,
+            longest_flush_ns: None,
         }
     }
 
@@ -88,6 +90,10 @@ impl Meter {
         let at_ns = completion.completed_at.since_ns(self.start);
         self.in_flight -= 1;
         self.last_ns = self.last_ns.max(at_ns);
+        if completion.request.operation == Operation::Flush {
+            let flush_ns = completion.completed_at.since_ns(completion.submitted_at);
+            self.longest_flush_ns = self.longest_flush_ns.max(Some(flush_ns));
+        }
         if completion.bytes > 0 {
             let from = completion.request.due_at.unwrap_or(completion.submitted_at);
             let latency_ns = completion.completed_at.since_ns(from);

@@ -358,8 +358,31 @@ fn rates_apart(result: &MeasureResult) -> Option<String> {
     ))
 }
 
-/// The longest without any completion, and a longer one that only one target had.
+/// The longest stall, and of a buffered run the longest flush: nothing was written meanwhile either.
 fn worst_stall(result: &MeasureResult) -> Option<String> {
+    let flush = result.total.longest_flush_ns;
+    let flush = flush.map(|flush_ns| format!("the longest flush {}", latency(flush_ns)));
+    let stalls = stall_words(result)
+        .into_iter()
+        .chain(stall_of_paced(result));
+    let clauses: Vec<String> = stalls.chain(flush).collect();
+    (!clauses.is_empty()).then(|| clauses.join(", "))
+}
+
+/// A stall that only a paced run met.
+fn stall_of_paced(result: &MeasureResult) -> Option<String> {
+    let attempts = &result.recommendation.as_ref()?.attempts;
+    let longest_ns = attempts
+        .iter()
+        .map(|attempt| attempt.worst_stall_ns)
+        .max()?;
+    let is_longer = longest_ns as f64 > result.total.worst_stall_ns as f64 * STALL_LONGER;
+    (is_longer && longest_ns >= STALL_SAID_NS)
+        .then(|| format!("{} in a paced run", latency(longest_ns)))
+}
+
+/// The longest without any completion, and a longer one that only one target had.
+fn stall_words(result: &MeasureResult) -> Option<String> {
     let together_ns = result.total.worst_stall_ns;
     let longest = result.stalls.iter().max_by_key(|stall| stall.duration_ns);
     let alone = longest

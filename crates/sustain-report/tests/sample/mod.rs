@@ -47,6 +47,7 @@ pub fn two_targets() -> MeasureResult {
             cpu_seconds_per_gb: Some(0.021),
             worst_stall_ns: 41_200_000,
             worst_stall_at_s: 12.3,
+            longest_flush_ns: None,
             tool_limited: false,
             rate_held: None,
             rate_undecided: None,

@@ -95,7 +95,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
     notes.extend(backlog::not_seen(&facts, &host, &targets));
     let effect = conclusion
         .effect
-        .map(|effect| with_backlog_not_seen(effect, session, &host));
+        .map(|effect| with_backlog_not_seen(effect, session, &host, &targets));
     MeasureResult {
         schema: MEASURE_SCHEMA.to_owned(),
         plan: facts,
@@ -118,12 +118,17 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
 }
 
 /// The effect of the load, and that it did not build up more than memory holds, if so.
-fn with_backlog_not_seen(effect: EffectResult, session: &Session, host: &Host) -> EffectResult {
+fn with_backlog_not_seen(
+    effect: EffectResult,
+    session: &Session,
+    host: &Host,
+    targets: &[TargetResult],
+) -> EffectResult {
     let sizes = session.targets.iter().map(|target| target.size_bytes);
     let size_bytes = sizes.fold(0, u64::saturating_add);
     let writes = session.direction == Direction::Write;
     let mut paths = effect.paths.iter().filter(|_| writes);
-    let why = paths.find_map(|path| backlog::not_in_effect(path, size_bytes, host));
+    let why = paths.find_map(|path| backlog::not_in_effect(path, size_bytes, host, targets));
     let mut unmeasured = effect.unmeasured;
     unmeasured.extend(why);
     EffectResult {

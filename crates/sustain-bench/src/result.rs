@@ -127,6 +127,10 @@ pub struct TargetFileSystem {
     pub target: String,
     /// What is known of its file system.
     pub file_system: sustain_host::FileSystem,
+    /// How large the target may become there, beside the others of this run; null where the file system
+    /// does not say.
+    #[serde(default)]
+    pub room_bytes: Option<u64>,
 }
 
 /// What one target did.

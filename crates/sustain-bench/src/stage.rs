@@ -2,6 +2,8 @@
 //! files written once before, a phase run. Every command that drives disks orders here what happens
 //! when.
 
+use std::path::Path;
+
 use sustain_disk::clock::Timestamp;
 use sustain_disk::data::DataKind;
 use sustain_disk::engine::{EngineChoice, Operation};
@@ -10,7 +12,9 @@ use sustain_disk::layout::Layout;
 use sustain_disk::meter::Meter;
 use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_host::{FileSystem, Roots};
-use sustain_session::{Alongside, CountedTarget, Idle, Stop, counted_once, devices_under};
+use sustain_session::{
+    Alongside, CountedTarget, Growing, Idle, Stop, counted_once, devices_under, fit_free_space,
+};
 
 use crate::closing_flush::ClosingFlush;
 use crate::effect;
@@ -327,22 +331,7 @@ fn host(session: &Session, roots: &Roots) -> Host {
     let places = session.targets.iter();
     let places = places.map(|target| (&target.target, target.path.as_deref()));
     let devices = devices_under(places, roots);
-    let mut file_systems = Vec::new();
-    for target in &session.targets {
-        let is_file = matches!(
-            target.target.kind,
-            TargetKind::File | TargetKind::ScratchFile
-        );
-        if let Some(path) = target.path.as_ref().filter(|_| is_file)
-            && let Ok(file_system) = FileSystem::of(roots, path)
-        {
-            let name = target.target.name.clone();
-            file_systems.push(TargetFileSystem {
-                target: name,
-                file_system,
-            });
-        }
-    }
+    let file_systems = file_systems(session, roots);
     let description = if session.clock.is_virtual() {
         None
     } else {
@@ -353,4 +342,34 @@ fn host(session: &Session, roots: &Roots) -> Host {
         devices,
         file_systems,
     }
+}
+
+/// Where the files among the targets lie, and how large they may become there.
+fn file_systems(session: &Session, roots: &Roots) -> Vec<TargetFileSystem> {
+    let is_file = |target: &&OpenTarget| {
+        matches!(
+            target.target.kind,
+            TargetKind::File | TargetKind::ScratchFile
+        )
+    };
+    let files = session.targets.iter().filter(is_file);
+    let files = files.filter_map(|file| Some((file, file.path.as_deref()?)));
+    let files: Vec<(&OpenTarget, &Path)> = files.collect();
+    let growing = files.iter().map(|(file, path)| Growing {
+        target: &file.target,
+        path,
+        wanted_bytes: u64::MAX,
+        unit_bytes: 1,
+    });
+    let growing: Vec<Growing<'_>> = growing.collect();
+    // A file system without an answer leaves the room unknown, and is measured all the same.
+    let rooms = fit_free_space(&growing).unwrap_or_else(|_| vec![None; files.len()]);
+    let found = files.iter().zip(rooms).filter_map(|((file, path), room)| {
+        Some(TargetFileSystem {
+            target: file.target.name.clone(),
+            file_system: FileSystem::of(roots, path).ok()?,
+            room_bytes: room.map(|fitted| fitted.size_bytes),
+        })
+    });
+    found.collect()
 }

@@ -84,7 +84,7 @@ fn what_is_written_over_in_memory_does_not_count_as_written() {
         "{notes}"
     );
     assert!(
-        notes.contains("shows the disk under a full cache"),
+        notes.contains("there is no room for one here; --path direct shows"),
         "{notes}"
     );
 }

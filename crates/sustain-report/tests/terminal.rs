@@ -94,6 +94,17 @@ fn through_the_page_cache_the_rate_is_that_with_flushes_and_a_full_memory_is_mis
         result.targets[0].kind = "file".to_owned();
         result.targets[0].distinct_bytes = 1500 << 20;
     }), @"writes 1.75 GB/s through the page cache, with all flushes; what may be recorded is told by --path direct; worst stall 41.2 ms; the file of 1500 MiB fits into the memory of 63 GiB, so a backlog larger than memory did not build up: --size 128GiB --time 2m shows the disk under a full cache");
+    // A device too small for that cannot show it, and is not asked to.
+    insta::assert_snapshot!(said(sample::one_target(), |result| {
+        buffered(result);
+        result.targets[0].distinct_bytes = 1500 << 20;
+        result.targets[0].capacity_bytes = Some(64 << 30);
+    }), @"writes 1.75 GB/s through the page cache, with all flushes; what may be recorded is told by --path direct; worst stall 41.2 ms; the 1500 MiB written fit into the memory of 63 GiB, so a backlog larger than memory did not build up: there is no room for one here; --path direct shows what the disk itself takes");
+    insta::assert_snapshot!(said(sample::one_target(), |result| {
+        buffered(result);
+        result.targets[0].distinct_bytes = 1500 << 20;
+        result.targets[0].capacity_bytes = Some(100 << 30);
+    }), @"writes 1.75 GB/s through the page cache, with all flushes; what may be recorded is told by --path direct; worst stall 41.2 ms; the 1500 MiB written fit into the memory of 63 GiB, so a backlog larger than memory did not build up: --size 100GiB --time 1m shows the disk under a full cache");
     // 77 GB were written, and 67 GB are the memory.
     insta::assert_snapshot!(said(sample::one_target(), buffered), @"writes 1.75 GB/s through the page cache, with all flushes; what may be recorded is told by --path direct; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
 }

@@ -5,6 +5,7 @@ use super::without_controls;
 use crate::format::{latency, memory, rate, size, stretch};
 use sustain_bench::backlog::backlog_not_seen;
 use sustain_bench::result::{MeasureResult, Recommendation, TargetError, TargetResult, Total};
+use sustain_bench::rhythm::rhythm_not_seen;
 
 /// Runs shorter than this cannot be judged steady.
 const SHORT_RUN_S: f64 = 10.0;
@@ -44,6 +45,7 @@ pub fn sentence(result: &MeasureResult) -> String {
     clauses.extend(burst(&result.total));
     clauses.extend(rates_apart(result));
     clauses.extend(worst_stall(result));
+    clauses.extend(rhythm_not_seen(result));
     if !no_disk {
         clauses.extend(backlog_not_seen(result).or_else(|| not_seen(result)));
     }
@@ -80,10 +82,15 @@ fn ending(result: &MeasureResult) -> Option<String> {
         );
     }
     let short = result.total.bytes > 0 && seconds < SHORT_RUN_S;
+    let mut targets = result.targets.iter();
+    let again = match targets.all(|target| target.ended == "end_of_device") {
+        true => " (--size goes over the device again and again)",
+        false => "",
+    };
     short.then(|| {
         format!(
-            "only {} long, too short to judge what lasts",
-            stretch(seconds)
+            "only {} long, too short to judge what lasts{again}",
+            long(seconds)
         )
     })
 }
@@ -306,7 +313,7 @@ fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {
     format!(
         "holds {} for {}: {verdict}{backlog}{growing}",
         rate(rate_bytes_per_s),
-        stretch(result.total.seconds)
+        stretch(seconds)
     )
 }
 
@@ -409,40 +416,83 @@ fn stall_words(result: &MeasureResult) -> Option<String> {
     }
 }
 
-/// What the run could not see, by the target that was seen least.
+/// What the run could not see, and what would show it.
 fn not_seen(result: &MeasureResult) -> Option<String> {
-    let moved = result
-        .targets
-        .iter()
-        .filter(|target| target.bytes > 0 && target.kind != "null");
-    let least = moved.min_by_key(|target| (target.distinct_bytes, target.laps))?;
-    let several = result.targets.len() > 1;
-    let each = if several { " each" } else { "" };
-    let alike = |target: &TargetResult| target.distinct_bytes == least.distinct_bytes;
-    let at_least = if result.targets.iter().all(alike) {
-        ""
+    let moved = result.targets.iter();
+    let moved = moved.filter(|target| target.bytes > 0 && target.kind != "null");
+    let moved: Vec<&TargetResult> = moved.collect();
+    let least = least_seen(moved.iter().copied())?;
+    // One that came to its end has nothing beyond.
+    let is_open = |target: &&TargetResult| target.ended != "end_of_device";
+    let open = least_seen(moved.iter().copied().filter(is_open));
+    let each = if result.targets.len() > 1 {
+        " each"
     } else {
-        "at least "
+        ""
     };
-    let seen = format!("{at_least}{}", size(least.distinct_bytes));
-    if least.laps > 1 {
+    let alike = |target: &&TargetResult| target.distinct_bytes == least.distinct_bytes;
+    let are_alike = moved.iter().all(alike);
+    let at_least = if are_alike { "" } else { "at least " };
+    let seen = format!("over {at_least}{}", size(least.distinct_bytes));
+    let Some(open) = open else {
+        return Some(to_the_end(result, &seen, each));
+    };
+    if open.laps > 1 {
         let again = if reads(result) { "reread" } else { "rewritten" };
-        let laps = least.laps;
         return Some(format!(
-            "over {seen}{each} {again} {laps} times, a larger cache would not show: --size"
+            "{seen}{each} {again} {} times, a larger cache would not show: --size",
+            open.laps
         ));
     }
-    if least.kind != "block_device" && least.kind != "simulated" {
-        return Some(format!(
-            "over {seen}{each} once, a larger cache would not show: --size"
-        ));
-    }
-    match least.capacity_bytes {
-        Some(capacity) if capacity > least.distinct_bytes => Some(format!(
-            "over {seen} of {}{each} once, a larger cache and what lies beyond would not show: \
-             --time",
-            size(capacity)
+    let flag = flag_for_more(result, open);
+    let is_disk = open.kind == "block_device" || open.kind == "simulated";
+    match open.capacity_bytes.filter(|_| is_disk) {
+        Some(capacity) if capacity > open.distinct_bytes => {
+            let of = if are_alike {
+                format!(" of {}", size(capacity))
+            } else {
+                String::new()
+            };
+            Some(format!(
+                "{seen}{of}{each} once, a larger cache and what lies beyond would not show: {flag}"
+            ))
+        }
+        Some(_) => Some(format!("{seen}{each} once, end to end")),
+        None => Some(format!(
+            "{seen}{each} once, a larger cache would not show: {flag}"
         )),
-        _ => Some(format!("over {seen}{each} once, end to end")),
+    }
+}
+
+/// Of these, the one of which the least was seen.
+fn least_seen<'a>(targets: impl Iterator<Item = &'a TargetResult>) -> Option<&'a TargetResult> {
+    targets.min_by_key(|target| (target.distinct_bytes, target.laps))
+}
+
+/// Of targets that all came to their end: more of anything would show nothing.
+fn to_the_end(result: &MeasureResult, seen: &str, each: &str) -> String {
+    match &result.plan.at {
+        Some(at) => format!(
+            "{seen}{each} once, from {at} on to {} end; without --at the rest shows",
+            if each.is_empty() { "its" } else { "their" }
+        ),
+        None => format!("{seen}{each} once, end to end"),
+    }
+}
+
+/// What bounded a target that was gone over once.
+fn flag_for_more(result: &MeasureResult, target: &TargetResult) -> &'static str {
+    let record = result.plan.record_size_bytes;
+    let size_bytes = result.plan.size_bytes;
+    let all_of =
+        |size| (..=size).contains(&target.distinct_bytes) && target.distinct_bytes + record > size;
+    if size_bytes.is_some_and(all_of) {
+        return "--size";
+    }
+    match target.ended.as_str() {
+        "bytes" => "--bytes",
+        "steady" => "--time without --until-steady",
+        _ if target.kind == "block_device" || target.kind == "simulated" => "--time",
+        _ => "--size and --time",
     }
 }

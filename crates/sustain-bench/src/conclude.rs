@@ -26,6 +26,7 @@ use crate::result::{
     BufferPoint, Host, Interval, LatencyBin, MEASURE_SCHEMA, MeasureResult, Recommendation,
     Rewritten, Stall, System, TargetResult, Total,
 };
+use crate::rhythm;
 use crate::session::{OpenTarget, Session};
 
 /// Stalls listed in the result.
@@ -79,6 +80,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         })
         .collect();
     let total = total(plan, session, &outcome, &targets);
+    let stalls = stalls(session, &outcome);
     let mut notes = session.notes.clone();
     notes.extend(others_words(&conclusion.system.others));
     notes.extend(remarks(plan, session, &outcome, &total, &conclusion.system));
@@ -91,6 +93,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         format!("the rate together, whether it is steady and the buffer curve are {words}")
     }));
     notes.extend(in_memory(&host));
+    notes.extend(rhythm::not_seen(&total, &stalls, recommendation.as_ref()));
     let facts = plan_facts(plan, session, &outcome, threads, conclusion.started_unix_s);
     notes.extend(backlog::not_seen(&facts, &host, &targets));
     let effect = conclusion
@@ -109,7 +112,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         },
         recommendation,
         rewritten,
-        stalls: stalls(session, &outcome),
+        stalls,
         system: conclusion.system,
         effect,
         interrupted: conclusion.interrupted,

@@ -28,9 +28,14 @@ const STEPS_DOWN: [f64; 5] = [0.95, 0.9, 0.8, 0.65, 0.5];
 /// A backlog that ends at more than this part of its largest has not come down again.
 const STILL_GROWS: f64 = 0.9;
 
+/// A longer stall is a pause, which a buffer rides out; what falls behind without one is too slow.
+const PAUSE_NS_MIN: u64 = 2_500_000_000;
+
 /// What is known of the way to a rate that holds.
 struct Search {
     recommended: Recommendation,
+    /// The least that a paced run got which fell behind to its end without a pause.
+    level_bytes_per_s: f64,
     /// Of the run itself, and of each paced run that did not hold.
     curves: Vec<Vec<CurvePoint>>,
     positions_bytes: Vec<u64>,
@@ -57,6 +62,7 @@ impl Stage<'_> {
             .min(CONFIRM_NS_MAX);
         let mut search = Search {
             recommended,
+            level_bytes_per_s: f64::INFINITY,
             curves: vec![curve_points(outcome)],
             positions_bytes: self.positions_after(&self.starts(), outcome),
         };
@@ -121,6 +127,7 @@ impl Stage<'_> {
         let mut targets = collected.targets.iter();
         let has_failed = targets.any(|series| !series.failures.is_empty());
         let seconds = time_ns as f64 / 1e9;
+        let worst_stall_ns = worst_stall_ns(paced);
         let found = &mut search.recommended;
         let grows = self.grows(found, paced, seconds, backlog_max_bytes);
         let held = backlog_max_bytes <= self.plan.buffer_bytes && !has_failed && !grows;
@@ -133,6 +140,7 @@ impl Stage<'_> {
             held,
             seconds,
             backlog_max_bytes,
+            worst_stall_ns,
         });
         found.confirmed = Some(held);
         found.held_seconds = Some(seconds);
@@ -142,6 +150,14 @@ impl Stage<'_> {
             let seen = [found.worst_10_s_bytes_per_s, least];
             found.worst_10_s_bytes_per_s = seen.into_iter().flatten().reduce(f64::min);
             search.curves.push(curve_points(paced));
+            let moved: u64 = paced.meters.iter().map(Meter::bytes).sum();
+            let left_bytes = found.rate_bytes_per_s * seconds - moved as f64;
+            let fell_behind = left_bytes > STILL_GROWS * backlog_max_bytes as f64;
+            if fell_behind && worst_stall_ns < PAUSE_NS_MIN {
+                // No curve of so few seconds tells what a backlog comes to that only grows.
+                let got = least.unwrap_or(moved as f64 / seconds);
+                search.level_bytes_per_s = search.level_bytes_per_s.min(got);
+            }
         }
         has_failed
     }
@@ -202,11 +218,21 @@ impl Stage<'_> {
     }
 }
 
+/// The longest stall of all targets together, or of one.
+fn worst_stall_ns(paced: &PhaseOutcome) -> u64 {
+    let stalls = paced
+        .meters
+        .iter()
+        .flat_map(|meter| meter.stalls().stalls());
+    let longest_ns = stalls.map(|stall| stall.duration_ns).max().unwrap_or(0);
+    longest_ns.max(paced.collected.worst_stall_ns)
+}
+
 impl Search {
     /// Goes to a lower rate, whose backlog all that was seen so far would have kept within the
     /// buffer. Whether there is one.
     fn step_down(&mut self, step: f64, buffer_bytes: f64) -> bool {
-        let rate_max = self.recommended.rate_bytes_per_s * step;
+        let rate_max = (self.recommended.rate_bytes_per_s * step).min(self.level_bytes_per_s);
         let Some(found) = recommend_by_all(&self.curves, rate_max, buffer_bytes) else {
             return false;
         };

@@ -33,6 +33,7 @@ mod recommendation;
 mod remarks;
 pub mod result;
 mod rewritten;
+pub mod rhythm;
 mod room;
 pub mod run;
 mod series;

@@ -13,6 +13,8 @@ use crate::session::Session;
 
 /// A shorter run is no ground for a recommendation.
 const RECOMMEND_NS_MIN: u64 = 1_000_000_000;
+/// A stretch that a pause takes up to this part of still has a rate of its own.
+const PAUSE_SHARES: f64 = 4.0;
 
 /// The rate to record at, not confirmed yet. None if the rate was given, or none can be promised. Where
 /// new bytes go slower than the run's, so much less is recommended.
@@ -36,7 +38,8 @@ pub(crate) fn recommend(
     let least = worst(&active, WORST_S);
     let slower = rewritten.filter(|found| found.is_slower);
     let share = slower.map_or(1.0, |found| found.ratio);
-    let ceiling = share * ceiling(&sustained_total(plan, session, outcome), least, &active);
+    let sustained = sustained_total(plan, session, outcome);
+    let ceiling = share * ceiling(&sustained, least, &active) * whole_records(plan, &sustained);
     let points = curve_points(outcome);
     let found = judge_recommend::recommend(&points, ceiling, plan.buffer_bytes as f64)?;
     Some(Recommendation {
@@ -57,12 +60,39 @@ fn ceiling(sustained: &Sustained, least: Option<f64>, active: &[Step]) -> f64 {
     if sustained.reached {
         return lower_end;
     }
-    let certain = lower_end.max(least.unwrap_or(0.0));
+    let half_s = active.last().map_or(0.0, |last| last.end_s) / 2.0;
+    // Ten seconds that are mostly one pause tell how long it was, and no rate.
+    let with_pauses_s = (longest_pause_s(active) * PAUSE_SHARES).min(half_s);
+    let with_pauses = Some(with_pauses_s).filter(|long| *long > WORST_S);
+    let with_pauses = with_pauses.and_then(|long_s| worst(active, long_s));
+    let certain = lower_end
+        .max(least.unwrap_or(0.0))
+        .max(with_pauses.unwrap_or(0.0));
     if certain > 0.0 {
         return certain;
     }
-    let half_s = active.last().map_or(0.0, |last| last.end_s) / 2.0;
     worst(active, half_s).unwrap_or(0.0)
+}
+
+/// What of a rate is left if one record more than went in the window judged was counted in it: one that
+/// began just before a completion and ended just after another. It is next to all, but of a few records.
+fn whole_records(plan: &Plan, sustained: &Sustained) -> f64 {
+    let window_s = sustained.to_s.map_or(0.0, |to_s| to_s - sustained.from_s);
+    let records = sustained.rate_bytes_per_s * window_s / plan.record_bytes as f64;
+    1.0 - 1.0 / records.max(1.0)
+}
+
+/// The longest stretch in which nothing completed.
+fn longest_pause_s(active: &[Step]) -> f64 {
+    let mut since_s = 0.0;
+    let mut longest_s: f64 = 0.0;
+    for step in active {
+        if step.bytes > 0 {
+            since_s = step.end_s;
+        }
+        longest_s = longest_s.max(step.end_s - since_s);
+    }
+    longest_s
 }
 
 /// The buffer curve of a run, as the judge takes it.

@@ -298,7 +298,7 @@ pub struct Total {
     pub longest_flush_ns: Option<u64>,
     /// Whether the tool, not the targets, set the rate.
     pub tool_limited: bool,
-    /// Whether `--rate` was held; null without it.
+    /// Whether `--rate` was held; null without it, and where this run cannot tell.
     pub rate_held: Option<bool>,
     /// Why this run cannot tell whether `--rate` holds, and what to do instead; null where it can.
     #[serde(default)]
@@ -377,6 +377,9 @@ pub struct Attempt {
     pub seconds: f64,
     /// The most that was waiting in it.
     pub backlog_max_bytes: u64,
+    /// Its longest time without a completion on a target, or on any, although something was in flight.
+    #[serde(default)]
+    pub worst_stall_ns: u64,
 }
 
 /// A stretch without a completion although requests were in flight.

@@ -1,0 +1,67 @@
+//! Whether a run was long enough to know how often its long stalls come: one that was seen once may come
+//! each minute or each hour, and what may be recorded depends on it. Shared by the notes of a result and
+//! its one sentence; works on the document alone.
+
+use sustain_disk::units::Duration;
+
+use crate::result::{MeasureResult, Recommendation, Stall, Total};
+
+/// Shorter stalls fill no buffer to speak of, however often they come.
+const STALL_NS_MIN: u64 = 1_000_000_000;
+/// Stalls of at least half the longest one are of its kind; so many of them show how often they come.
+const SEEN_MIN: usize = 3;
+/// A run so many times longer than the stall, and than this run, has a good chance to.
+const STALLS_PROPOSED: f64 = 40.0;
+const RUNS_PROPOSED: f64 = 4.0;
+
+/// Says that a long stall was seen too seldom to know how often such come, and how long a run would show
+/// it. None if there was none, or enough of them.
+#[must_use]
+pub fn rhythm_not_seen(result: &MeasureResult) -> Option<String> {
+    not_seen(
+        &result.total,
+        &result.stalls,
+        result.recommendation.as_ref(),
+    )
+}
+
+pub(crate) fn not_seen(
+    total: &Total,
+    stalls: &[Stall],
+    recommendation: Option<&Recommendation>,
+) -> Option<String> {
+    let attempts = recommendation.map_or(&[][..], |found| found.attempts.as_slice());
+    let of_paced = attempts.iter().map(|attempt| attempt.worst_stall_ns);
+    let of_run = stalls.iter().map(|stall| stall.duration_ns);
+    let longest_ns = of_run.chain(of_paced.clone()).max()?;
+    if longest_ns < STALL_NS_MIN {
+        return None;
+    }
+    let is_alike = |duration_ns: u64| duration_ns >= longest_ns / 2;
+    // What the run met and did not list is its ordinary pace: a slow disk's single records.
+    let in_run = stalls.iter().any(|stall| is_alike(stall.duration_ns));
+    if is_alike(total.worst_stall_ns) && !in_run {
+        return None;
+    }
+    // One that several targets had at the same moment is one.
+    let of_target = |name: &str| {
+        let own = stalls.iter().filter(|stall| stall.target == name);
+        own.filter(|stall| is_alike(stall.duration_ns)).count()
+    };
+    let of_run = stalls.iter().map(|stall| of_target(&stall.target)).max();
+    let seen = of_run.unwrap_or(0) + of_paced.filter(|stall_ns| is_alike(*stall_ns)).count();
+    if seen >= SEEN_MIN {
+        return None;
+    }
+    let paced_s: f64 = attempts.iter().map(|attempt| attempt.seconds).sum();
+    let seconds = total.seconds + paced_s;
+    let longest_s = longest_ns as f64 / 1e9;
+    let proposed_s = (STALLS_PROPOSED * longest_s).max(RUNS_PROPOSED * seconds);
+    let times = if seen == 1 { "once" } else { "twice" };
+    Some(format!(
+        "a stall of {} was seen {times} in {seconds:.0} s, too short to know how often such come: --time \
+         {:.0}m",
+        Duration(longest_ns),
+        (proposed_s / 60.0).ceil()
+    ))
+}

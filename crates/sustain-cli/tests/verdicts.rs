@@ -1,0 +1,321 @@
+//! What `sustain measure` says in words, against the truth in the machine file. Time is virtual.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on should stop where it is, and may say why"
+)]
+
+mod support;
+
+use serde_json::Value;
+use support::{Place, assert_about, assert_valid, disk, json_of, number, unwrapped};
+
+/// A run of `sustain measure`: its document, and its sentence as the terminal and the page have it.
+struct Run {
+    result: Value,
+    sentence: String,
+    page: String,
+}
+
+#[track_caller]
+fn measured(place: &Place, code: i32, flags: &[&str]) -> Run {
+    let saved = ["--json", "run.json", "--report", "run.html"];
+    let all = [&["measure", "sim:machine.toml"], flags, &saved].concat();
+    let stdout = unwrapped(&place.run(&all).expect(code).stdout);
+    let result = json_of(&place.read("run.json"));
+    assert_valid(&result);
+    let (_, sentence) = stdout.split_once("simulated; ").unwrap();
+    Run {
+        result,
+        sentence: sentence.to_owned(),
+        page: place.read("run.html"),
+    }
+}
+
+impl Run {
+    #[track_caller]
+    fn says(&self, words: &str) {
+        assert!(
+            self.sentence.contains(words),
+            "no {words:?} in {}",
+            self.sentence
+        );
+    }
+
+    #[track_caller]
+    fn says_nothing_of(&self, words: &str) {
+        assert!(
+            !self.sentence.contains(words),
+            "{words:?} in {}",
+            self.sentence
+        );
+    }
+}
+
+#[test]
+fn whether_a_rate_holds_has_one_of_three_answers_everywhere() {
+    let cache = "cache = \"2GB\"\ncache_rate = \"1GB/s\"";
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", cache));
+    let verdict = |code, rate: &str, path: &str, size: &str| {
+        let time = ["--time", "20s", "--size", size, "--path", path];
+        let run = measured(&place, code, &[&["--rate", rate], &time[..]].concat());
+        let cell = run.page.split("rate held").nth(1).unwrap();
+        let cell = cell.split("</tr>").next().unwrap().to_owned();
+        (run, cell)
+    };
+    let (held, cell) = verdict(0, "50MB/s", "direct", "8GB");
+    assert_eq!(held.result["total"]["rate_held"], true);
+    held.says("holds 50.0 MB/s for 20 s: yes");
+    assert!(cell.contains("yes"), "{cell}");
+    assert_eq!(held.result["total"]["rate_undecided"], Value::Null);
+
+    let (lost, cell) = verdict(1, "400MB/s", "direct", "8GB");
+    assert_eq!(lost.result["total"]["rate_held"], false);
+    lost.says(": NO, backlog");
+    assert!(cell.contains("NO"), "{cell}");
+
+    // 100 MB are gone over ten times in memory.
+    let (open, cell) = verdict(1, "50MB/s", "buffered", "100MB");
+    assert_eq!(open.result["total"]["rate_held"], Value::Null);
+    let why = open.result["total"]["rate_undecided"].as_str().unwrap();
+    assert!(why.contains("may never have reached the disk"), "{why}");
+    open.says("20 s: not decided (what was rewritten in the page cache may never have reached");
+    open.says_nothing_of("NO");
+    assert!(cell.contains("not decided"), "{cell}");
+    assert!(open.result["notes"].to_string().contains("was not decided"));
+
+    // What was no proof of a rate can still show that it does not hold.
+    let (lost, _) = verdict(1, "400MB/s", "buffered", "1GB");
+    assert_eq!(lost.result["total"]["rate_held"], false);
+    assert_eq!(lost.result["total"]["rate_undecided"], Value::Null);
+}
+
+#[test]
+fn the_flushes_of_a_buffered_run_are_told_beside_its_worst_stall() {
+    let cache = "cache = \"2GB\"\ncache_rate = \"1GB/s\"\nvolatile_cache = true";
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", cache));
+    // A lap of 1 GB takes a second, and its flush the rest of the ten that the disk needs.
+    let flags = ["--path", "buffered", "--time", "30s", "--size", "1GB"];
+    let run = measured(&place, 0, &flags);
+    assert_about(&run.result["total"]["longest_flush_ns"], 9e9, 3.0);
+    run.says("the longest flush 8.99 s");
+    // Past the page cache the flush comes after the run, and has its own figure.
+    let direct = measured(&place, 0, &["--time", "20s", "--no-confirm"]);
+    assert_eq!(direct.result["total"]["longest_flush_ns"], Value::Null);
+}
+
+#[test]
+fn what_would_show_more_is_advised_only_where_it_would() {
+    let place = Place::with_machine(&disk("a", "1.0004GB", "100MB/s", ""));
+    let said = |flags: &[&str]| measured(&place, 0, &[flags, &["--no-confirm"]].concat());
+    // The last 400 kB are no whole record.
+    let whole = said(&[]);
+    assert_eq!(whole.result["targets"][0]["ended"], "end_of_device");
+    whole.says("once, end to end");
+    whole.says_nothing_of("--");
+    let last = said(&["--at", "50%"]);
+    last.says("once, from 50 % on to its end; without --at the rest shows");
+    said(&["--time", "5s"]).says("what lies beyond would not show: --time");
+    said(&["--bytes", "100MB"]).says("what lies beyond would not show: --bytes");
+    // Only a larger size goes beyond that one.
+    said(&["--size", "200MB", "--bytes", "200MB"]).says("would not show: --size");
+}
+
+/// A disk of 100 MB/s that stands still for so long, each so often.
+fn pausing(every: &str, length: &str) -> Place {
+    let stall = format!("stall = {{ every = \"{every}\", for = \"{length}\" }}");
+    Place::with_machine(&disk("a", "1TB", "100MB/s", &stall))
+}
+
+#[test]
+fn a_pause_is_no_low_rate_whether_the_run_met_it_or_only_a_paced_one_did() {
+    // What 512 MiB ride out for nine seconds, and one record on either side.
+    let holds = f64::from(512 << 20) / 9.0;
+    let place = pausing("31s", "9s");
+    for time in ["29s", "30s", "60s", "5m"] {
+        let run = measured(&place, 0, &["--time", time]);
+        let found = &run.result["recommendation"];
+        assert_eq!(found["confirmed"], true, "{time}: {found:#}");
+        assert_about(&found["rate_bytes_per_s"], holds, 0.5);
+        assert!(number(&found["rate_bytes_per_s"]) <= holds);
+    }
+    // Whoever saw it once or twice does not know how often it comes, and is told so.
+    for (time, seen) in [("30s", "once in 50 s"), ("60s", "twice in 70 s")] {
+        let run = measured(&place, 0, &["--time", time]);
+        run.says(&format!(
+            "a stall of 9.01 s was seen {seen}, too short to know how often"
+        ));
+        run.says("--time 7m");
+        assert!(
+            run.result["notes"]
+                .to_string()
+                .contains("too short to know how often")
+        );
+    }
+    measured(&place, 0, &["--time", "5m"]).says_nothing_of("how often such come");
+    let short = measured(&place, 0, &["--time", "30s"]);
+    short.says("worst stall 10.5 ms, 9.01 s in a paced run");
+}
+
+#[test]
+fn a_paced_run_that_ends_in_a_pause_counts_the_pause_alone() {
+    // The first paced run, from 30 s on, ends within the pause.
+    for every in ["33s", "36s"] {
+        let place = pausing(every, "5835ms");
+        let run = measured(&place, 0, &[]);
+        let holds = f64::from(512 << 20) / 5.835;
+        assert_about(
+            &run.result["recommendation"]["rate_bytes_per_s"],
+            holds,
+            0.5,
+        );
+    }
+    // The run itself ends in a pause: what was seen allows half of the rate, and the truth 58 MB/s.
+    let run = measured(&pausing("29500ms", "9s"), 0, &[]);
+    let rate = number(&run.result["recommendation"]["rate_bytes_per_s"]);
+    assert!((50e6..60e6).contains(&rate), "{rate}");
+    run.says("was seen once in");
+}
+
+#[test]
+fn the_rate_of_a_small_cache_is_that_of_the_cache() {
+    for (cache, held) in [
+        ("10MB", 10e6),
+        ("16MB", 16e6),
+        ("34MiB", 35.65e6),
+        ("400MB", 400e6),
+    ] {
+        let keys = format!("cache = \"{cache}\"\ncache_rate = \"40MB/s\"");
+        let place = Place::with_machine(&disk("a", "1TB", "4.2MB/s", &keys));
+        let result = measured(&place, 0, &["--time", "2m", "--no-confirm"]).result;
+        for burst in [&result["total"]["burst"], &result["targets"][0]["burst"]] {
+            let rate = number(&burst["rate_bytes_per_s"]);
+            assert!((39.6e6..40.0001e6).contains(&rate), "{cache}: {rate}");
+            let taken = held * 40.0 / 35.8;
+            let wrong = (number(&burst["bytes"]) - taken).abs();
+            assert!(wrong < 2.2 * 1_048_576.0, "{cache}: {burst}");
+        }
+    }
+}
+
+/// A disk of 100 MB/s whose service scatters by 20 % (one standard deviation) from each 2 MiB to the next.
+fn scattering(seed: u64) -> Place {
+    const STRETCH_BYTES: u64 = 2 << 20;
+    const STRETCHES: u64 = 4096;
+    let mut state = seed;
+    let mut uniform = || {
+        // Numerical Recipes' generator; its upper bits are good enough.
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / (1_u64 << 31) as f64
+    };
+    let mut normal = || (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+    let stretch = |index: u64| {
+        let time = (1.0 + 0.2 * normal()).max(0.3);
+        format!(
+            "{{ at = \"{}B\", for = \"{STRETCH_BYTES}B\", to = \"{:.0}B/s\" }}",
+            index * STRETCH_BYTES,
+            100e6 / time
+        )
+    };
+    let stretches: Vec<String> = (0..STRETCHES).map(stretch).collect();
+    let slow = format!("slow = [{}]", stretches.join(", "));
+    let capacity = format!("{}B", STRETCHES * STRETCH_BYTES);
+    Place::with_machine(&disk("a", &capacity, "400MB/s", &slow))
+}
+
+#[test]
+fn a_disk_that_scatters_still_gets_a_rate_that_holds() {
+    for seed in 1..=3 {
+        let place = scattering(seed);
+        let run = measured(&place, 0, &["--time", "20s"]);
+        let found = &run.result["recommendation"];
+        assert_eq!(found["confirmed"], true, "seed {seed}: {found:#}");
+        let attempts = found["attempts"].as_array().unwrap();
+        assert!((1..=6).contains(&attempts.len()), "seed {seed}: {found:#}");
+        let rate = number(&found["rate_bytes_per_s"]);
+        assert!((90e6..=100.5e6).contains(&rate), "seed {seed}: {rate}");
+        // Its interval is that of the scatter, no wider and no tighter than chance makes it.
+        let ci = &run.result["total"]["sustained"]["ci95_bytes_per_s"];
+        let width = number(&ci[1]) - number(&ci[0]);
+        assert!((0.2e6..8e6).contains(&width), "seed {seed}: {ci}");
+        let rate = format!("{rate:.0}B/s");
+        let long = ["--rate", &rate, "--time", "50s"];
+        let held = measured(&place, 0, &long);
+        assert_eq!(held.result["total"]["rate_held"], true, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_disk_that_scatters_and_pauses_still_gets_a_rate_that_holds() {
+    for seed in 11..=12 {
+        let place = scattering(seed);
+        let machine = place.read("machine.toml");
+        let stall = "stall = { every = \"3s\", for = \"400ms\" }\n";
+        place.write("machine.toml", &format!("{machine}{stall}"));
+        let run = measured(&place, 0, &["--time", "20s", "--buffer", "64MB"]);
+        let found = &run.result["recommendation"];
+        assert_eq!(found["confirmed"], true, "seed {seed}: {found:#}");
+        assert!(found["attempts"].as_array().unwrap().len() <= 6);
+        let rate = number(&found["rate_bytes_per_s"]);
+        // Thirteen fifteenths of the time are left.
+        assert!((70e6..=88e6).contains(&rate), "seed {seed}: {rate}");
+        let rate = format!("{rate:.0}B/s");
+        let long = ["--rate", &rate, "--time", "50s", "--buffer", "64MB"];
+        measured(&place, 0, &long).says(": yes");
+    }
+}
+
+#[test]
+fn the_ordinary_pace_of_a_slow_disk_is_no_stall_and_no_more_than_it_gives() {
+    // Each record takes five seconds, whatever is in flight.
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", "request = \"5s\""));
+    let run = measured(&place, 0, &[]);
+    run.says_nothing_of("how often such come");
+    let truth = 1_048_576.0 / 5.0;
+    let rate = number(&run.result["recommendation"]["rate_bytes_per_s"]);
+    assert!((0.8 * truth..=truth).contains(&rate), "{rate} of {truth}");
+    let place = Place::with_machine(&disk("a", "1TB", "100kB/s", ""));
+    let rate = number(&measured(&place, 0, &[]).result["recommendation"]["rate_bytes_per_s"]);
+    assert!((70e3..=100e3).contains(&rate), "{rate}");
+}
+
+#[test]
+fn a_paced_run_tells_how_long_its_source_went_on_and_whether_its_backlog_grew_to_the_end() {
+    let machine = disk("a", "1TB", "1GB/s", "") + &disk("b", "1TB", "1MB/s", "");
+    let place = Place::with_machine(&machine);
+    // The last records take the slow disk another eight seconds.
+    let run = measured(&place, 0, &["--rate", "500MB/s"]);
+    run.says("holds 500 MB/s for 30 s: yes");
+    run.says_nothing_of("still growing");
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", ""));
+    let run = measured(&place, 0, &["--rate", "105MB/s"]);
+    run.says("holds 105 MB/s for 30 s: yes");
+    run.says("and still growing, so a longer run may not hold it");
+    measured(&place, 0, &["--rate", "99MB/s"]).says_nothing_of("still growing");
+}
+
+#[test]
+fn a_device_that_is_gone_over_at_once_is_told_how_to_be_judged() {
+    let place = Place::with_machine(&disk("a", "4MB", "100MB/s", ""));
+    let run = measured(&place, 0, &[]);
+    run.says(" ms long, too short to judge what lasts (--size goes over the device again");
+}
+
+#[test]
+fn a_pause_of_one_of_two_disks_is_a_pause_too() {
+    let stall = |every: &str, length: &str| {
+        format!("stall = {{ every = \"{every}\", for = \"{length}\" }}")
+    };
+    let machine = disk("a", "1TB", "100MB/s", &stall("20s", "2s"))
+        + &disk("b", "1TB", "100MB/s", &stall("31s", "9s"));
+    let place = Place::with_machine(&machine);
+    // Only a paced run meets the nine seconds; 100 MB/s and what the buffer takes go on meanwhile.
+    let run = measured(&place, 0, &[]);
+    let rate = number(&run.result["recommendation"]["rate_bytes_per_s"]);
+    assert!((125e6..160e6).contains(&rate), "{rate}");
+    run.says("9.01 s in a paced run");
+    run.says("a stall of 9.01 s was seen once");
+}

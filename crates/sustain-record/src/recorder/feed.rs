@@ -9,20 +9,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use sustain_disk::buffer::BufferPool;
-use sustain_disk::clock::{Timestamp, WallClock};
+use sustain_disk::clock::Timestamp;
 use sustain_disk::driver::{Ending, Feed, Next};
 use sustain_disk::engine::{Completion, Operation, Request};
-use sustain_disk::error::{Errno, Error, RequestError};
+use sustain_disk::error::Error;
 use sustain_disk::meter::Latency;
-use uuid::Uuid;
 
 use super::board::Board;
-use super::earlier::Earlier;
 use super::filled::{Filled, Memory};
 use super::inlet::{Inlet, Polled};
 use super::ledger::Ledger;
-use super::member::{Member, MemberSetup, MemberState, Slowness, reserve_bytes};
-use super::scatter::Window;
+use super::member::{Member, MemberState, Slowness, reserve_bytes};
 use super::write::PayloadView;
 use super::{standing, write};
 use crate::format::{CONTROL_STREAM, Kind, Place};
@@ -30,11 +27,14 @@ use data::Written;
 
 mod data;
 mod duty;
+mod failing;
 mod retry;
+mod setup;
 mod slow;
 
 pub(super) use duty::{start_bytes_max, start_room_bytes};
 use retry::Retry;
+pub use setup::{Durability, RecordSetup, StreamSetup};
 pub use slow::Patience;
 
 /// How often an idle member is looked at for what is due.
@@ -46,78 +46,11 @@ const WAITS_NS: u64 = 10_000_000;
 const HANGS_NS: u64 = 500_000_000;
 /// Time between two entries on the board while nothing is flushed.
 const BOARD_EVERY_NS: u64 = 200_000_000;
-/// What a device that ends early is taken to have said (ENOSPC).
-const NO_SPACE: i32 = 28;
 /// Room for the note of a start or an end.
 const CONTROL_BYTES: usize = 64 * 1024;
 /// Buffers of a member for starts, ends and accounts. Each has its own, so one that keeps its requests
 /// takes none away from the others.
 const CONTROLS_PER_MEMBER: usize = 4;
-
-/// One stream of a recording.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StreamSetup {
-    /// Its name, unique in the recording.
-    pub name: String,
-    /// How its frames are told apart, as `--frames` calls it.
-    pub framing: String,
-    /// Where it comes from, if that helps to check it later.
-    pub source: Option<String>,
-}
-
-/// When what is written is made durable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Durability {
-    /// Every write is durable when it completes.
-    pub each: bool,
-    /// The oldest byte that is not durable is at most about so old.
-    pub interval_ns: u64,
-    /// A member is flushed when so much on it is not.
-    pub bytes: u64,
-}
-
-impl Default for Durability {
-    fn default() -> Durability {
-        Durability {
-            each: false,
-            interval_ns: 1_000_000_000,
-            bytes: 64 << 20,
-        }
-    }
-}
-
-/// All that fixes a recording before its first byte.
-#[derive(Debug, Clone)]
-pub struct RecordSetup {
-    /// The store.
-    pub store: Uuid,
-    /// Its members, all of them.
-    pub members: Vec<MemberSetup>,
-    /// The streams, at least one.
-    pub streams: Vec<StreamSetup>,
-    /// Number of the recording in the store.
-    pub recording: u32,
-    /// Its UUID.
-    pub recording_id: Uuid,
-    /// The first sequence that it may use.
-    pub first_sequence: u64,
-    /// Whether the oldest data of the store is overwritten.
-    pub ring: bool,
-    /// What is on the store and may lose its starts, oldest first; nothing unless it is a ring.
-    pub earlier: Vec<Earlier>,
-    /// When data becomes durable.
-    pub durability: Durability,
-    /// How much may be in flight on a member.
-    pub window: Window,
-    /// How long members are waited for.
-    pub patience: Patience,
-    /// The time of day.
-    pub wall: WallClock,
-    /// Where times count from.
-    pub start: Timestamp,
-    /// What writes it, for the start note.
-    pub tool: String,
-}
 
 /// A request in flight, or about to be tried again.
 struct Flying {
@@ -481,55 +414,6 @@ impl<I: Inlet> RecordFeed<I> {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         sequence
-    }
-
-    /// A member is not written any more.
-    fn fail(&mut self, queue: usize, completion: &Completion) {
-        let request = &completion.request;
-        // A short write is the end of the device.
-        let errno = completion.error.unwrap_or(Errno(NO_SPACE));
-        let error = RequestError {
-            target: self.members[queue].setup.name.clone(),
-            operation: request.operation,
-            offset_bytes: request.offset_bytes + completion.bytes,
-            errno,
-        };
-        self.fail_with(queue, error.to_string(), completion.completed_at);
-    }
-
-    /// Whether a member has failed by what became of its file; looks at one that works.
-    fn is_harmed(&mut self, queue: usize, now: Timestamp) -> bool {
-        let member = &mut self.members[queue];
-        if let Some(words) = member.works().then(|| member.harm()).flatten() {
-            self.has_changed = true;
-            self.fail_with(queue, words, now);
-        }
-        self.members[queue].is_harmed
-    }
-
-    fn fail_with(&mut self, queue: usize, words: String, now: Timestamp) {
-        let member = &mut self.members[queue];
-        if !member.works() {
-            return;
-        }
-        member.state = MemberState::Failed;
-        self.errors[queue] = Some(words);
-        // What no flush has confirmed may be gone with it. A flush under way may still confirm its.
-        let unflushed = std::mem::take(&mut member.unflushed);
-        member.unflushed_since = None;
-        for one in unflushed {
-            self.lose_written(one);
-        }
-        self.end_retries(queue, now);
-        self.end_if_none_is_left(now);
-    }
-
-    /// One that is closed has all that there was, durable, and how it ended.
-    fn end_if_none_is_left(&mut self, now: Timestamp) {
-        let is_left = |member: &Member| member.works() || member.state == MemberState::Closed;
-        if !self.members.iter().any(is_left) {
-            self.end_without_room(now);
-        }
     }
 
     /// Shows how things stand: at once, or when the last entry is old enough.

@@ -1,0 +1,63 @@
+//! Members that are not written any more: a request failed, or their file was deleted or cut off.
+
+use sustain_disk::clock::Timestamp;
+use sustain_disk::engine::Completion;
+use sustain_disk::error::{Errno, RequestError};
+
+use super::RecordFeed;
+use crate::recorder::inlet::Inlet;
+use crate::recorder::member::{Member, MemberState};
+
+/// What a device that ends early is taken to have said (ENOSPC).
+const NO_SPACE: i32 = 28;
+
+impl<I: Inlet> RecordFeed<I> {
+    /// A member is not written any more.
+    pub(super) fn fail(&mut self, queue: usize, completion: &Completion) {
+        let request = &completion.request;
+        // A short write is the end of the device.
+        let errno = completion.error.unwrap_or(Errno(NO_SPACE));
+        let error = RequestError {
+            target: self.members[queue].setup.name.clone(),
+            operation: request.operation,
+            offset_bytes: request.offset_bytes + completion.bytes,
+            errno,
+        };
+        self.fail_with(queue, error.to_string(), completion.completed_at);
+    }
+
+    /// Whether a member has failed by what became of its file; looks at one that works.
+    pub(super) fn is_harmed(&mut self, queue: usize, now: Timestamp) -> bool {
+        let member = &mut self.members[queue];
+        if let Some(words) = member.works().then(|| member.harm()).flatten() {
+            self.has_changed = true;
+            self.fail_with(queue, words, now);
+        }
+        self.members[queue].is_harmed
+    }
+
+    fn fail_with(&mut self, queue: usize, words: String, now: Timestamp) {
+        let member = &mut self.members[queue];
+        if !member.works() {
+            return;
+        }
+        member.state = MemberState::Failed;
+        self.errors[queue] = Some(words);
+        // What no flush has confirmed may be gone with it. A flush under way may still confirm its.
+        let unflushed = std::mem::take(&mut member.unflushed);
+        member.unflushed_since = None;
+        for one in unflushed {
+            self.lose_written(one);
+        }
+        self.end_retries(queue, now);
+        self.end_if_none_is_left(now);
+    }
+
+    /// One that is closed has all that there was, durable, and how it ended.
+    pub(super) fn end_if_none_is_left(&mut self, now: Timestamp) {
+        let is_left = |member: &Member| member.works() || member.state == MemberState::Closed;
+        if !self.members.iter().any(is_left) {
+            self.end_without_room(now);
+        }
+    }
+}

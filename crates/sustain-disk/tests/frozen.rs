@@ -68,7 +68,8 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         self.thaw();
-        let _ = run(Command::new("umount").arg(&self.place));
+        // A ring that is closed has its files for a moment still; the rest follows when they are closed.
+        let _ = run(Command::new("umount").arg("--lazy").arg(&self.place));
     }
 }
 

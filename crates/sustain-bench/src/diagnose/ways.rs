@@ -191,28 +191,41 @@ fn simulated_way(session: &Session, disk: SimulatedTarget) -> (Vec<WayHop>, Opti
 
 /// The layers of devices under it, then the way of each disk at the bottom.
 fn real_way(target: &OpenTarget, roots: &Roots) -> (Vec<WayHop>, Option<Place>) {
+    let devices = devices_of(target, roots);
     let mut hops: Vec<WayHop> = Vec::new();
     let mut place = None;
-    for device in devices_of(target, roots) {
-        for layer in layers_under_device(roots, &device).unwrap_or_default() {
-            add(&mut hops, device_hop(layer.name()));
+    for device in &devices {
+        for path in paths_under(roots, device).unwrap_or_default() {
+            place = place.or_else(|| place_of(target, device, &path));
         }
-        for path in paths_under(roots, &device).unwrap_or_default() {
-            place = place.or_else(|| place_of(target, &device, &path));
-            // The disk itself is a layer already.
-            for hop in path.hops.iter().skip(1) {
-                let hop = WayHop {
-                    id: hop.id.clone(),
-                    name: hop.name.clone(),
-                    kind: kind_name(hop.kind).to_owned(),
-                    rate_bytes_per_s: hop.rate_bytes_per_s,
-                    formula: hop.formula.clone(),
-                };
-                add(&mut hops, hop);
-            }
+        for hop in hops_under(device, roots) {
+            add(&mut hops, hop);
         }
     }
     (hops, place)
+}
+
+/// What the data of a device passes: the devices that it is built from, then the way of each disk at
+/// the bottom.
+fn hops_under(device: &BlockDevice, roots: &Roots) -> Vec<WayHop> {
+    let mut hops: Vec<WayHop> = Vec::new();
+    for layer in layers_under_device(roots, device).unwrap_or_default() {
+        add(&mut hops, device_hop(layer.name()));
+    }
+    for path in paths_under(roots, device).unwrap_or_default() {
+        // The disk itself is a layer already.
+        for hop in path.hops.iter().skip(1) {
+            let hop = WayHop {
+                id: hop.id.clone(),
+                name: hop.name.clone(),
+                kind: kind_name(hop.kind).to_owned(),
+                rate_bytes_per_s: hop.rate_bytes_per_s,
+                formula: hop.formula.clone(),
+            };
+            add(&mut hops, hop);
+        }
+    }
+    hops
 }
 
 fn devices_of(target: &OpenTarget, roots: &Roots) -> Vec<BlockDevice> {
@@ -255,3 +268,6 @@ fn add(hops: &mut Vec<WayHop>, hop: WayHop) {
         hops.push(hop);
     }
 }
+
+#[cfg(test)]
+mod tests;

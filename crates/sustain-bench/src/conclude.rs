@@ -21,7 +21,9 @@ use crate::judge::{Revisits, steady};
 use crate::phase::PhaseOutcome;
 use crate::plan::{self, Plan};
 use crate::position::{places, remark};
-use crate::remarks::{in_memory, long_flush, made_too_slowly, remarks, writes_buffered};
+use crate::remarks::{
+    in_memory, long_flush, made_too_slowly, others_untold, remarks, writes_buffered,
+};
 use crate::result::{
     BufferPoint, Host, Interval, LatencyBin, MEASURE_SCHEMA, MeasureResult, Recommendation,
     Rewritten, Stall, System, TargetResult, Total,
@@ -83,6 +85,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
     let stalls = stalls(session, &outcome);
     let mut notes = session.notes.clone();
     notes.extend(others_words(&conclusion.system.others));
+    notes.extend(others_untold(&host));
     notes.extend(remarks(plan, session, &outcome, &total, &conclusion.system));
     notes.extend(long_flush(&targets));
     let undecided = total.rate_undecided.as_ref();

@@ -17,6 +17,24 @@ const RATES_DIFFER: f64 = 0.02;
 /// A shorter flush needs no word.
 const FLUSH_SAID_S: f64 = 0.1;
 
+/// File systems that write more than a file's data, by how much is not known.
+const WRITE_MORE: [&str; 3] = ["btrfs", "zfs", "bcachefs"];
+
+/// On which targets' disks others are not looked for, and why.
+pub(crate) fn others_untold(host: &Host) -> Option<String> {
+    let file_systems = host.file_systems.iter();
+    let untold: Vec<_> = file_systems
+        .filter(|one| WRITE_MORE.contains(&one.file_system.kind.as_str()))
+        .collect();
+    let kind = &untold.first()?.file_system.kind;
+    let names: Vec<&str> = untold.iter().map(|one| one.target.as_str()).collect();
+    Some(format!(
+        "others who use the file system of {} cannot be told from this run: {kind} writes more than a \
+         file's data, and how much more is not known",
+        names.join(", ")
+    ))
+}
+
 /// All remarks on a run.
 pub(crate) fn remarks(
     plan: &Plan,

@@ -13,7 +13,7 @@ use sustain_disk::meter::Meter;
 use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_host::{FileSystem, Roots};
 use sustain_session::{
-    Alongside, CountedTarget, Growing, Idle, Stop, counted_once, devices_under, fit_free_space,
+    Alongside, Counted, Growing, Idle, Stop, counted, devices_under, fit_free_space,
 };
 
 use crate::closing_flush::ClosingFlush;
@@ -320,10 +320,10 @@ fn lap_bytes(target: &OpenTarget) -> Option<u64> {
 }
 
 /// The devices whose counters see what is driven to the targets just once.
-fn once(session: &Session, roots: &Roots) -> Vec<CountedTarget> {
+fn once(session: &Session, roots: &Roots) -> Counted {
     let places = session.targets.iter();
     let places = places.map(|target| (&target.target, target.path.as_deref()));
-    counted_once(places, roots)
+    counted(places, roots)
 }
 
 /// The machine, and the disks under the targets.

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use devices::{Disk, Mount, Partition, make_file_system};
+use devices::{Disk, Loop, Mount, Partition, make_file_system};
 use serde_json::Value;
 use support::{Ran, json_of, number, ran, unwrapped};
 use throttles::Throttles;
@@ -110,6 +110,34 @@ fn together(commands: Vec<Command>) -> Vec<Ran> {
         .collect()
 }
 
+/// Two loop devices, each over a partition of another one.
+struct Stacks {
+    shared: Loop,
+    alone: Loop,
+    /// A partition beside that beneath the first.
+    beside: Partition,
+    _beneath: [Partition; 2],
+    disks: [Disk; 2],
+}
+
+impl Stacks {
+    fn new() -> Option<Stacks> {
+        let disks = [Disk::new(64 * MIB)?, Disk::new(64 * MIB)?];
+        let beneath = disks
+            .each_ref()
+            .map(|disk| Partition::add(disk, 1, MIB, 34 * MIB));
+        let beside = Partition::add(&disks[0], 2, 40 * MIB, 16 * MIB);
+        let over = |partition: &Partition| Loop::over(partition.name.as_ref(), &["--direct-io=on"]);
+        Some(Stacks {
+            shared: over(&beneath[0])?,
+            alone: over(&beneath[1])?,
+            beside,
+            _beneath: beneath,
+            disks,
+        })
+    }
+}
+
 fn others(result: &Value) -> &[Value] {
     result["system"]["others"].as_array().unwrap()
 }
@@ -126,6 +154,9 @@ fn others_on_a_disk_are_named_and_who_is_alone_names_nobody() {
     let alone = Partition::add(&parted, 1, MIB, 40 * MIB);
     make_file_system(mounted.name());
     let mount = Mount::new(&mounted.place, &[mounted.name()]);
+    let Some(stacks) = Stacks::new() else {
+        return;
+    };
     let on_device = |name: &str| {
         let target = ["measure", name, "--write", "--destroy", name];
         whole.place.command(&[&target, PACED].concat())
@@ -135,14 +166,17 @@ fn others_on_a_disk_are_named_and_who_is_alone_names_nobody() {
         whole.place.command(&[&target, PACED, flags].concat())
     };
     let other = Other::on(&used.name, Does::Writes);
+    let beneath = Other::on(&stacks.beside.name, Does::Writes);
     let commands = vec![
         on_device(&measured.name),
+        on_device(&stacks.shared.name),
+        on_device(&stacks.alone.name),
         on_device(whole.name()),
         on_device(&alone.name),
         in_directory(&[]),
     ];
     let mut ran = together(commands).into_iter();
-    drop(other);
+    drop((other, beneath));
 
     let beside = ran.next().unwrap().expect(0);
     let result = json_of(&beside.stdout);
@@ -154,6 +188,12 @@ fn others_on_a_disk_are_named_and_who_is_alone_names_nobody() {
     let said = unwrapped(&beside.stderr);
     assert!(said.contains("note: others wrote"), "{said}");
     assert!(said.contains("figures of shared disks"), "{said}");
+
+    let above = ran.next().unwrap().expect(0);
+    let result = json_of(&above.stdout);
+    let found = others(&result);
+    assert!(!found.is_empty(), "{above:#?}");
+    assert_eq!(found[0]["device"], stacks.disks[0].device.kernel_name());
 
     for lone in ran {
         let result = json_of(&lone.expect(0).stdout);

@@ -129,30 +129,38 @@ fn disks_among(layers: Vec<Layer>) -> Vec<BlockDevice> {
     disks.map(|layer| layer.device).collect()
 }
 
+/// Kernel names of what a device directly lies on: the disk of a partition, the device of a loop
+/// device's file, the parts of an array or a volume. Empty for a disk.
+pub fn devices_directly_under(roots: &Roots, device: &BlockDevice) -> Vec<String> {
+    directly_under(roots, device, 0)
+}
+
+fn directly_under(roots: &Roots, device: &BlockDevice, depth: u32) -> Vec<String> {
+    if depth >= LAYERS_MAX {
+        return Vec::new();
+    }
+    if let Some(disk) = &device.whole_disk {
+        return vec![disk.name.clone()];
+    }
+    let Some(file) = &device.loop_backing_file else {
+        return device.slaves.clone();
+    };
+    // The file may be deleted, or named as another mount namespace sees it.
+    if file.starts_with("/dev") {
+        let numbers = resolve(roots, file).devices;
+        return names_of(roots, numbers.into_iter().take(1));
+    }
+    let file_system = FileSystem::of_layer(roots, file, depth + 1);
+    file_system.map_or_else(|_| Vec::new(), |found| found.devices)
+}
+
 fn collect_layers(
     roots: &Roots,
     device: &BlockDevice,
     depth: u32,
     layers: &mut Vec<Layer>,
 ) -> Result<(), HostError> {
-    let mut below = Vec::new();
-    if depth < LAYERS_MAX {
-        if let Some(disk) = &device.whole_disk {
-            below.push(disk.name.clone());
-        } else if let Some(file) = &device.loop_backing_file {
-            // The file may be deleted, or named as another mount namespace sees it.
-            let under = if file.starts_with("/dev") {
-                let numbers = resolve(roots, file).devices;
-                names_of(roots, numbers.into_iter().take(1))
-            } else {
-                let file_system = FileSystem::of_layer(roots, file, depth + 1);
-                file_system.map_or_else(|_| Vec::new(), |found| found.devices)
-            };
-            below.extend(under);
-        } else {
-            below.extend(device.slaves.iter().cloned());
-        }
-    }
+    let below = directly_under(roots, device, depth);
     if layers
         .iter()
         .all(|known| known.device.name() != device.name())

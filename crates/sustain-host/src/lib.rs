@@ -29,7 +29,9 @@ mod topology;
 pub use block_device::{BlockDevice, Holder, Node, Relation};
 pub use description::Description;
 pub use error::HostError;
-pub use file_system::{FileSystem, disks_under_device, free_bytes, layers_under_device};
+pub use file_system::{
+    FileSystem, devices_directly_under, disks_under_device, free_bytes, layers_under_device,
+};
 pub use guard::{CandidateKind, Identity, Inspection, inspect, inspect_stat};
 pub use kernel_counters::KernelCounters;
 pub use kernel_log::{KernelLog, KernelMessage};

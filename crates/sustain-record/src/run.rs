@@ -13,9 +13,7 @@ use sustain_disk::clock::{Clock, Timestamp, process_cpu_ns};
 use sustain_disk::error::Errno;
 use sustain_disk::target::{Direction, Target};
 use sustain_host::Roots;
-use sustain_session::{
-    Alongside, Stop, check_memory, counted_once, devices_under, neighbour_cautions,
-};
+use sustain_session::{Alongside, Stop, check_memory, counted, devices_under, neighbour_cautions};
 
 use crate::error::RecordError;
 use crate::recorder::{
@@ -130,7 +128,7 @@ pub fn record(
     let targets = || store.members.iter().map(target_of);
     let clock = store.clock().clone();
     let devices = devices_under(targets(), roots);
-    let once = counted_once(targets(), roots);
+    let once = counted(targets(), roots);
     let host = host::host(&store, &devices, roots);
     let mut alongside = Alongside::start(roots, &clock, &devices, once);
     if let Some(why) = alongside.unreadable() {

@@ -7,7 +7,7 @@ use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::target::Direction;
 use sustain_host::{BlockDevice, KernelLog, Roots, Sample, Sampler};
 
-use crate::counted_once::CountedTarget;
+use crate::counted_once::Counted;
 use crate::others::{Others, OthersWatch};
 use crate::stop::Stop;
 
@@ -58,6 +58,8 @@ pub struct Alongside {
     clock: Clock,
     sampler: Option<Sampler>,
     sampled_at: Timestamp,
+    /// The devices whose samples are kept.
+    shown: Vec<String>,
     others: OthersWatch,
     log: Option<KernelLog>,
     log_names: Vec<String>,
@@ -68,16 +70,23 @@ pub struct Alongside {
 }
 
 impl Alongside {
-    /// Starts to watch the disks given; others are looked for on those of `counted_once`. On a simulated machine there is nothing to watch.
+    /// Starts to watch the disks given; others are looked for on those of `counted`. On a simulated
+    /// machine there is nothing to watch.
     pub fn start(
         roots: &Roots,
         clock: &Clock,
         devices: &[BlockDevice],
-        counted_once: Vec<CountedTarget>,
+        counted: Counted,
     ) -> Alongside {
         let names = devices.iter().map(|device| device.name().to_owned());
         let mut names: Vec<String> = names.collect();
-        for CountedTarget { device, .. } in &counted_once {
+        for target in &counted.targets {
+            if !names.contains(&target.device) {
+                names.push(target.device.clone());
+            }
+        }
+        let shown = names.clone();
+        for device in counted.devices() {
             if !names.contains(device) {
                 names.push(device.clone());
             }
@@ -86,7 +95,8 @@ impl Alongside {
             clock: clock.clone(),
             sampler: None,
             sampled_at: clock.now(),
-            others: OthersWatch::new(counted_once),
+            shown,
+            others: OthersWatch::new(counted),
             log: None,
             log_names: devices.iter().flat_map(BlockDevice::log_names).collect(),
             next_at: clock.now() + SAMPLE_EVERY_NS,
@@ -138,10 +148,11 @@ impl Alongside {
             self.next_at = self.next_at + SAMPLE_EVERY_NS;
         }
         if let Some(sampler) = &mut self.sampler
-            && let Ok(sample) = sampler.sample(0.0)
+            && let Ok(mut sample) = sampler.sample(0.0)
         {
             self.others.take(self.sampled_at, now, &sample);
             self.sampled_at = now;
+            sample.devices.retain(|one| self.shown.contains(&one.name));
             self.samples.push((now, sample));
         }
         self.read_log(now);
@@ -248,7 +259,7 @@ mod tests {
     #[test]
     fn in_virtual_time_there_is_nothing_to_watch_and_nothing_to_wait_for() {
         let clock = Clock::simulated();
-        let mut alongside = Alongside::start(&nowhere(), &clock, &[], Vec::new());
+        let mut alongside = Alongside::start(&nowhere(), &clock, &[], Counted::default());
         assert_eq!(alongside.unreadable(), None);
         alongside.idle(2_000_000_000, &Stop::default(), &mut |idle| {
             panic!("{idle:?}")
@@ -262,14 +273,14 @@ mod tests {
     fn who_wants_to_end_need_not_wait_out_the_idle_time() {
         let stop = Stop::default();
         stop.interrupt();
-        let mut alongside = Alongside::start(&nowhere(), &Clock::Real, &[], Vec::new());
+        let mut alongside = Alongside::start(&nowhere(), &Clock::Real, &[], Counted::default());
         alongside.idle(u64::MAX / 4, &stop, &mut |idle| panic!("{idle:?}"));
     }
 
     #[test]
     fn times_count_from_the_start_of_the_run_also_before_it() {
         let clock = Clock::simulated();
-        let mut alongside = Alongside::start(&nowhere(), &clock, &[], Vec::new());
+        let mut alongside = Alongside::start(&nowhere(), &clock, &[], Counted::default());
         let line = |text: &str| sustain_host::KernelMessage {
             time_s_since_boot: 0.0,
             level: 3,

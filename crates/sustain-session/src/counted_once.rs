@@ -6,9 +6,11 @@ use std::path::Path;
 use sustain_disk::target::{Target, TargetKind};
 use sustain_host::{BlockDevice, FileSystem, Roots, layers_under_device};
 
+use crate::beneath::{Beneath, beneath};
+
 /// File systems that write a file's data once and little besides. What others write for each record
 /// (a copy elsewhere, a second copy, a log) is not known, so it cannot be told from others.
-const WRITES_ONCE: [&str; 6] = ["ext2", "ext3", "ext4", "xfs", "vfat", "exfat"];
+pub(crate) const WRITES_ONCE: [&str; 6] = ["ext2", "ext3", "ext4", "xfs", "vfat", "exfat"];
 
 /// A target, and the device whose counters see each byte that is driven to it just once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,9 +22,61 @@ pub struct CountedTarget {
     pub device: String,
 }
 
+/// Where others can be told from us.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// The targets of which the device is known that sees their bytes just once.
+    pub targets: Vec<CountedTarget>,
+    /// What lies beneath, where our bytes come again.
+    pub(crate) beneath: Vec<Beneath>,
+}
+
+impl Counted {
+    /// All devices whose counters are needed.
+    pub(crate) fn devices(&self) -> impl Iterator<Item = &String> {
+        let beneath = self.beneath.iter();
+        let beneath = beneath.flat_map(|one| one.seen_on.iter().chain(&one.own_on));
+        self.targets.iter().map(|one| &one.device).chain(beneath)
+    }
+}
+
+/// The devices on which others can be told from these targets.
+pub fn counted<'a>(
+    targets: impl IntoIterator<Item = (&'a Target, Option<&'a Path>)>,
+    roots: &Roots,
+) -> Counted {
+    let places: Vec<_> = targets.into_iter().collect();
+    let targets = counted_once(places.iter().copied(), roots);
+    let once: Vec<&str> = targets.iter().map(|one| one.device.as_str()).collect();
+    let nodes: Vec<BlockDevice> = places
+        .iter()
+        .flat_map(|(target, path)| nodes_of(target, *path, roots))
+        .collect();
+    Counted {
+        beneath: beneath(&nodes, &once, roots),
+        targets,
+    }
+}
+
+/// The devices that a target directly is or lies on.
+fn nodes_of(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec<BlockDevice> {
+    match (target.kind, target.device, path) {
+        (TargetKind::BlockDevice, Some((major, minor)), _) => {
+            let device = BlockDevice::from_device_number(roots, major, minor);
+            device.into_iter().collect()
+        }
+        (TargetKind::File | TargetKind::ScratchFile, _, Some(path)) => {
+            let names = FileSystem::of(roots, path).map_or_else(|_| Vec::new(), |one| one.devices);
+            let devices = names.iter().map(|name| BlockDevice::from_name(roots, name));
+            devices.filter_map(Result::ok).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// The targets of which such a device is known. What lies beneath these devices is left out, for there
 /// our bytes come again in other numbers.
-pub fn counted_once<'a>(
+fn counted_once<'a>(
     targets: impl IntoIterator<Item = (&'a Target, Option<&'a Path>)>,
     roots: &Roots,
 ) -> Vec<CountedTarget> {
@@ -106,5 +160,37 @@ mod tests {
         // What goes to the array comes again on its disk.
         assert_eq!(once(&[(9, 900), (300, 2)]), ["md900"]);
         assert_eq!(once(&[(300, 7)]), [""; 0]);
+    }
+
+    #[test]
+    fn beneath_an_array_its_disks_and_its_parts_are_compared_with_what_it_passed_down() {
+        let (place, roots) = system_with_array();
+        let device = |major, minor| Target {
+            device: Some((major, minor)),
+            ..target(TargetKind::BlockDevice)
+        };
+        let (array, partition) = (device(9, 900), device(300, 2));
+        let names = |names: &[&str]| names.iter().map(|one| (*one).to_owned()).collect();
+        let compared = |seen_on: &[&str], own_on: &[&str]| Beneath {
+            seen_on: names(seen_on),
+            own_on: names(own_on),
+        };
+        let of = |targets: &[&Target]| {
+            let places = targets.iter().map(|target| (*target, None));
+            counted(places, &roots).beneath
+        };
+        // Of an array that keeps copies only the rest of its disks can be told.
+        let disk = compared(&["sdzz"], &["sdzz1"]);
+        assert_eq!(of(&[&array]), [disk.clone()]);
+        let level = place.path().join("sys/devices/md900/md/level");
+        std::fs::create_dir_all(level.parent().unwrap()).unwrap();
+        std::fs::write(level, "linear\n").unwrap();
+        let part = compared(&["sdzz1"], &["md900"]);
+        assert_eq!(of(&[&array]), [disk, part.clone()]);
+        // What goes to a partition beside it is no others'.
+        let both = compared(&["sdzz"], &["sdzz1", "sdzz2"]);
+        assert_eq!(of(&[&array, &partition]), [both, part]);
+        // What is driven to a disk's partition is known without.
+        assert_eq!(of(&[&partition]), []);
     }
 }

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod alongside;
+mod beneath;
 mod counted_once;
 mod devices;
 mod error;
@@ -20,7 +21,7 @@ mod stop;
 mod writers;
 
 pub use alongside::{Alongside, Idle, KernelMessage, System};
-pub use counted_once::{CountedTarget, counted_once};
+pub use counted_once::{Counted, CountedTarget, counted};
 pub use devices::{SharedDisk, devices_under, neighbour_cautions, shared_disks};
 pub use error::SessionError;
 pub use guard::{Permission, check_destroy, check_distinct, folder_of, inspect};

@@ -10,7 +10,8 @@ use sustain_disk::target::Direction;
 use sustain_disk::units::Rate;
 use sustain_host::Sample;
 
-use crate::counted_once::CountedTarget;
+use crate::beneath::Beneath;
+use crate::counted_once::{Counted, CountedTarget};
 
 /// What others move more slowly is what any system does now and then.
 const RATE_MIN_BYTES_PER_S: f64 = 1e6;
@@ -32,7 +33,8 @@ const STRETCHES_MAX: usize = 32;
 /// A stretch of time in which others read or wrote the disks that were driven.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Others {
-    /// Kernel name of the disk, or of the volume or loop device, whose counters told it.
+    /// Kernel name of the disk, or of the volume or loop device, whose counters told it; of several
+    /// parts of an array their names with commas between.
     pub device: String,
     /// Since when, on the run's time axis.
     pub from_s: f64,
@@ -84,6 +86,13 @@ impl Moved {
         Moved {
             read_bytes: self.read_bytes.max(other.read_bytes),
             written_bytes: self.written_bytes.max(other.written_bytes),
+        }
+    }
+
+    fn least(self, other: Moved) -> Moved {
+        Moved {
+            read_bytes: self.read_bytes.min(other.read_bytes),
+            written_bytes: self.written_bytes.min(other.written_bytes),
         }
     }
 
@@ -153,15 +162,25 @@ impl Group {
 pub(crate) struct OthersWatch {
     targets: Vec<CountedTarget>,
     devices: Vec<DeviceWatch>,
+    /// What lies beneath them.
+    beneath: Vec<(Beneath, DeviceWatch)>,
     /// What the kernel counted as our own, on whatever device.
     own: Moved,
     /// The most of that which no target had been given: victims, sources that lie on disks, metadata.
     /// It may have gone to any device.
     elsewhere: Moved,
+    /// What was passed down to what lies beneath, and what of our own neither is that nor was driven.
+    passed: Moved,
+    elsewhere_beneath: Moved,
 }
 
 impl OthersWatch {
-    pub(crate) fn new(targets: Vec<CountedTarget>) -> OthersWatch {
+    pub(crate) fn new(counted: Counted) -> OthersWatch {
+        let Counted { targets, beneath } = counted;
+        let watched = |one: Beneath| {
+            let watch = DeviceWatch::new(&one.seen_on.join(", "));
+            (one, watch)
+        };
         let mut devices: Vec<DeviceWatch> = Vec::new();
         for target in &targets {
             if devices.iter().all(|known| known.device != target.device) {
@@ -171,8 +190,11 @@ impl OthersWatch {
         OthersWatch {
             targets,
             devices,
+            beneath: beneath.into_iter().map(watched).collect(),
             own: Moved::default(),
             elsewhere: Moved::default(),
+            passed: Moved::default(),
+            elsewhere_beneath: Moved::default(),
         }
     }
 
@@ -222,13 +244,48 @@ impl OthersWatch {
         let more = elsewhere.less(self.elsewhere);
         self.elsewhere = elsewhere;
         let is_only = self.devices.len() == 1;
+        let mut passed_by: Vec<(String, Moved)> = Vec::new();
         for device in &mut self.devices {
             let driven = device.driven.less(device.driven_before);
             device.driven_before = device.driven;
             let seen = seen(&device.device);
+            passed_by.push((device.device.clone(), device.passed_down(seen)));
             // The kernel also knows what was written over in memory and never reached the disk.
             let own = if is_only { own } else { driven.plus(more) };
             device.step((from, to), seen, own);
+        }
+        self.step_beneath((from, to), &passed_by, seen);
+    }
+
+    /// The same beneath: what the devices above passed down, and what no target was given, is our own.
+    fn step_beneath(
+        &mut self,
+        between: (Timestamp, Timestamp),
+        passed_by: &[(String, Moved)],
+        seen: impl Fn(&str) -> Moved,
+    ) {
+        let passed = |name: &String| {
+            let known = passed_by.iter().find(|(device, _)| device == name);
+            known.map_or_else(|| seen(name), |(_, passed)| *passed)
+        };
+        let passed_all =
+            |names: &[String]| names.iter().map(passed).fold(Moved::default(), Moved::plus);
+        let ours: Vec<Moved> = self
+            .beneath
+            .iter()
+            .map(|one| passed_all(&one.0.own_on))
+            .collect();
+        // The kernel counts what an array or a volume passes down once more as ours.
+        self.passed = ours.iter().copied().fold(self.passed, Moved::plus);
+        let driven = self.devices.iter().map(|device| device.driven);
+        let known = driven.fold(self.passed, Moved::plus);
+        let elsewhere = self.elsewhere_beneath.most(self.own.less(known));
+        let more = elsewhere.less(self.elsewhere_beneath);
+        self.elsewhere_beneath = elsewhere;
+        for ((compared, watch), ours) in self.beneath.iter_mut().zip(ours) {
+            let each = compared.seen_on.iter().map(|name| seen(name));
+            let seen = each.fold(Moved::default(), Moved::plus);
+            watch.step(between, seen, ours.plus(more));
         }
     }
 
@@ -254,14 +311,17 @@ impl OthersWatch {
 
     /// How fast others are now, on all devices together, if they are there.
     pub(crate) fn rate_now_bytes_per_s(&self) -> Option<f64> {
-        let rates = self.devices.iter().filter_map(DeviceWatch::rate_now);
+        let watches = self.beneath.iter().map(|(_, watch)| watch);
+        let watches = self.devices.iter().chain(watches);
+        let rates = watches.filter_map(DeviceWatch::rate_now);
         rates.reduce(|sum, rate| sum + rate)
     }
 
     /// The stretches found, with times from `start` and in their order; none is kept.
     pub(crate) fn finish(&mut self, start: Timestamp) -> Vec<Others> {
-        let devices = self.devices.iter_mut();
-        let mut found: Vec<Others> = devices.flat_map(|device| device.finish(start)).collect();
+        let beneath = self.beneath.iter_mut().map(|(_, watch)| watch);
+        let watches = self.devices.iter_mut().chain(beneath);
+        let mut found: Vec<Others> = watches.flat_map(|device| device.finish(start)).collect();
         found.sort_by(|one, other| one.from_s.total_cmp(&other.from_s));
         found
     }
@@ -274,6 +334,9 @@ struct DeviceWatch {
     /// What its targets were given in all, and what of it at the last sample.
     driven: Moved,
     driven_before: Moved,
+    /// What it has seen in all, and what of it had been passed down at the last sample.
+    seen: Moved,
+    passed_before: Moved,
     /// Of our own bytes, what the device has not seen yet: it is dirty in memory, or under way.
     waiting: Moved,
     recent: VecDeque<Stretch>,
@@ -301,6 +364,8 @@ impl DeviceWatch {
             device: device.to_owned(),
             driven: Moved::default(),
             driven_before: Moved::default(),
+            seen: Moved::default(),
+            passed_before: Moved::default(),
             waiting: Moved::default(),
             recent: VecDeque::new(),
             group: None,
@@ -344,6 +409,20 @@ impl DeviceWatch {
             self.found.truncate(sum.found_before);
             self.found.push(all);
         }
+    }
+
+    /// What it has passed down since the last sample. Some kernels count twice what goes through the
+    /// device mapper: of such a device no more than it was given.
+    fn passed_down(&mut self, seen: Moved) -> Moved {
+        self.seen = self.seen.plus(seen);
+        let passed = if self.device.starts_with("dm-") {
+            self.seen.least(self.driven)
+        } else {
+            self.seen
+        };
+        let now = passed.less(self.passed_before);
+        self.passed_before = passed;
+        now
     }
 
     fn step(&mut self, (from, to): (Timestamp, Timestamp), seen: Moved, own: Moved) {

@@ -6,6 +6,7 @@ use sustain_session::others_words;
 
 use super::conclude::Diagnosed;
 use crate::collect::TOOL_SHARE;
+use crate::remarks::others_untold;
 use crate::walls::{self, WallKind, WallState};
 
 /// A subset this far below what the walls foretell is not explained by them.
@@ -52,6 +53,7 @@ fn not_seen(diagnosed: &Diagnosed<'_>) -> Option<String> {
 pub(super) fn notes(diagnosed: &Diagnosed<'_>) -> Vec<String> {
     let findings = &diagnosed.findings;
     let mut notes: Vec<String> = others_words(&diagnosed.system.others).into_iter().collect();
+    notes.extend(others_untold(&diagnosed.host));
     if let Some(noisy) = findings.too_noisy {
         notes.push(format!(
             "readings differ by {:.1} % from run to run, and walls can be told up to {:.1} %: \

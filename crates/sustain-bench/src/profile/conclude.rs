@@ -17,6 +17,7 @@ use super::together::{Shared, Spot, least_loss, shared};
 use super::words;
 use crate::conclude::{engine_name, time_of_day};
 use crate::plan::direction_name;
+use crate::remarks::others_untold;
 
 /// A change between the passes below this needs no words.
 const DRIFT_SAID: f64 = 0.05;
@@ -43,6 +44,7 @@ impl Profiled<'_> {
                 .collect(),
             notes: others_words(&system.others)
                 .into_iter()
+                .chain(others_untold(&self.host))
                 .chain(self.notes(is_interrupted))
                 .collect(),
             ended: if is_interrupted {

@@ -19,6 +19,7 @@ use super::result::{
 use super::setting::{Axis, Setting, layout_name};
 use crate::conclude::{engine_name, time_of_day};
 use crate::plan::direction_name;
+use crate::remarks::others_untold;
 
 /// A drift below this needs no words.
 const DRIFT_SAID: f64 = 0.03;
@@ -101,6 +102,7 @@ impl Swept<'_> {
             measurements: self.measurements.clone(),
             notes: others_words(&system.others)
                 .into_iter()
+                .chain(others_untold(&self.host))
                 .chain(self.notes(&drift, is_interrupted))
                 .collect(),
             drift,

@@ -27,9 +27,16 @@ fn target(target: &str, device: &str) -> CountedTarget {
     }
 }
 
+fn watch_of(targets: Vec<CountedTarget>) -> OthersWatch {
+    OthersWatch::new(Counted {
+        targets,
+        beneath: Vec::new(),
+    })
+}
+
 /// Sees one interval a second: what the disk saw, what was our own.
 fn watched(intervals: &[(Moved, Moved)]) -> OthersWatch {
-    let mut watch = OthersWatch::new(vec![target("/dev/sda1", "sda")]);
+    let mut watch = watch_of(vec![target("/dev/sda1", "sda")]);
     for (second, (seen, own)) in intervals.iter().enumerate() {
         let second = second as u64;
         watch.step((at(second), at(second + 1)), *own, |_| *seen);
@@ -163,7 +170,7 @@ fn stretches_are_bounded_and_none_is_lost() {
 /// what each disk saw, what went elsewhere.
 fn two_disks(driven: [u64; 2], seen: [u64; 2], elsewhere: u64) -> Vec<Others> {
     let targets = [target("a", "sda"), target("b", "sdb")];
-    let mut watch = OthersWatch::new(targets.to_vec());
+    let mut watch = watch_of(targets.to_vec());
     for second in 0..10 {
         for (name, rate) in ["a", "b"].into_iter().zip(driven) {
             let told = if second == 0 { rate * 9 / 10 } else { rate };
@@ -215,7 +222,7 @@ fn a_sample_from_before_the_run_is_no_negative_time() {
 
 /// The same intervals of a run whose bytes go through memory, with a flush at its end.
 fn found_through_memory(intervals: &[(Moved, Moved)]) -> Vec<Others> {
-    let mut watch = OthersWatch::new(vec![target("/dev/sda1", "sda")]);
+    let mut watch = watch_of(vec![target("/dev/sda1", "sda")]);
     watch.writes_through_memory();
     for (second, (seen, own)) in intervals.iter().enumerate() {
         let second = second as u64;
@@ -268,4 +275,38 @@ fn others_that_were_found_by_the_second_are_not_told_twice() {
         panic!("{found:?}")
     };
     assert_eq!((others.from_s, others.to_s), (4.0, 8.0));
+}
+
+/// A striped device over two disks that is given 100 MB/s, beside so many more that others write to
+/// `sdb`. The kernel counts all of ours twice, and on this device so many times.
+fn striped(device: &str, counted: u64, of_others: u64) -> Vec<Others> {
+    let names = |names: &[&str]| names.iter().map(|one| (*one).to_owned()).collect();
+    let mut watch = OthersWatch::new(Counted {
+        targets: vec![target("striped", device)],
+        beneath: vec![Beneath {
+            seen_on: names(&["sda", "sdb"]),
+            own_on: names(&[device]),
+        }],
+    });
+    for second in 0..10 {
+        watch.drove("striped", Direction::Write, 100 * MB);
+        let seen = |name: &str| match name {
+            "sda" => written(50 * MB),
+            "sdb" => written((50 + of_others) * MB),
+            _ => written(100 * counted * MB),
+        };
+        watch.step((at(second), at(second + 1)), written(200 * MB), seen);
+    }
+    watch.finish(at(0))
+}
+
+#[test]
+fn others_beneath_an_array_are_what_its_disks_saw_and_it_did_not_pass_down() {
+    for (device, counted) in [("md0", 1), ("dm-0", 1), ("dm-0", 2)] {
+        assert_eq!(striped(device, counted, 0), []);
+        let found = striped(device, counted, 30);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].device, "sda, sdb");
+        assert_eq!(found[0].written_bytes, 300 * MB);
+    }
 }

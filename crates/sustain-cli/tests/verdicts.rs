@@ -269,6 +269,20 @@ fn a_disk_that_scatters_and_pauses_still_gets_a_rate_that_holds() {
 }
 
 #[test]
+fn a_burst_of_milliseconds_has_its_rate_too() {
+    let keys = "cache = \"64MB\"\ncache_rate = \"4GB/s\"";
+    let place = Place::with_machine(&disk("a", "1TB", "500MB/s", keys));
+    for record in ["64KiB", "1MiB"] {
+        let flags = ["--time", "11s", "--record-size", record, "--no-confirm"];
+        let result = measured(&place, 0, &flags).result;
+        let burst = &result["total"]["burst"];
+        let rate = number(&burst["rate_bytes_per_s"]);
+        assert!((3.9e9..4.0001e9).contains(&rate), "{record}: {rate}");
+        assert_about(&burst["bytes"], 64e6 * 4.0 / 3.5, 3.0);
+    }
+}
+
+#[test]
 fn the_ordinary_pace_of_a_slow_disk_is_no_stall_and_no_more_than_it_gives() {
     // Each record takes five seconds, whatever is in flight.
     let place = Place::with_machine(&disk("a", "1TB", "100MB/s", "request = \"5s\""));

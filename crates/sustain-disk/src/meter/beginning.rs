@@ -1,8 +1,9 @@
 //! The first seconds of a run, finer than any interval: what a small cache takes goes within a few of
 //! its completions. Fed with every completion; bounded, and nothing to do after the first seconds.
 
-/// Completions so near to each other are one point.
-const POINT_NS: u64 = 2_000_000;
+/// Completions are one point if the later comes within this part of the time that the first came at: what
+/// is told of a burst is as exact as that, however short it is.
+const POINT_SHARE: u64 = 512;
 /// What lasts longer shows well enough in intervals.
 const UNTIL_NS: u64 = 8_000_000_000;
 
@@ -10,6 +11,8 @@ const UNTIL_NS: u64 = 8_000_000_000;
 #[derive(Debug, Clone, Default)]
 pub struct Beginning {
     bytes: u64,
+    /// When the last point began.
+    point_ns: u64,
     /// Times from the start of the run, rising, and all bytes until then.
     points: Vec<(u64, u64)>,
 }
@@ -27,10 +30,13 @@ impl Beginning {
         self.bytes += bytes;
         match self.points.last_mut() {
             // Threads may report in an order slightly off that of time.
-            Some(last) if at_ns / POINT_NS <= last.0 / POINT_NS => {
+            Some(last) if at_ns <= self.point_ns + self.point_ns / POINT_SHARE => {
                 *last = (last.0.max(at_ns), self.bytes);
             }
-            _ => self.points.push((at_ns, self.bytes)),
+            _ => {
+                self.point_ns = at_ns;
+                self.points.push((at_ns, self.bytes));
+            }
         }
     }
 
@@ -48,15 +54,16 @@ mod tests {
     #[test]
     fn each_point_is_a_completion_with_all_bytes_until_then() {
         let mut beginning = Beginning::default();
-        for (at_ns, bytes) in [
+        let seen = [
             (1_000_000, 5),
-            (1_900_000, 7),
-            (1_800_000, 1),
+            (1_001_000, 7),
+            (1_000_500, 1),
             (9_000_000, 2),
-        ] {
+        ];
+        for (at_ns, bytes) in seen {
             beginning.complete(at_ns, bytes);
         }
-        assert_eq!(beginning.points(), [(1_900_000, 13), (9_000_000, 15)]);
+        assert_eq!(beginning.points(), [(1_001_000, 13), (9_000_000, 15)]);
     }
 
     #[test]
@@ -67,6 +74,6 @@ mod tests {
         }
         let last = *beginning.points().last().expect("points");
         assert_eq!(last, (UNTIL_NS - 500_000, UNTIL_NS / 500_000));
-        assert_eq!(beginning.points().len() as u64, UNTIL_NS / POINT_NS);
+        assert!(beginning.points().len() < 6000);
     }
 }

@@ -181,7 +181,7 @@ mod tests {
         };
         // Of an array that keeps copies only the rest of its disks can be told.
         let disk = compared(&["sdzz"], &["sdzz1"]);
-        assert_eq!(of(&[&array]), [disk.clone()]);
+        assert_eq!(of(&[&array]), std::slice::from_ref(&disk));
         let level = place.path().join("sys/devices/md900/md/level");
         std::fs::create_dir_all(level.parent().unwrap()).unwrap();
         std::fs::write(level, "linear\n").unwrap();

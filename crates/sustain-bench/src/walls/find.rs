@@ -18,6 +18,9 @@ const NOISE_SINGLE: f64 = 0.0175;
 const MANY: f64 = 16.0;
 /// Of fewer, a loss that stands out by so many standard deviations may be a wall's.
 const IN_DOUBT: f64 = 1.6;
+/// With more noise than this every set is read as often as the noise asks for, whatever the number
+/// of targets: repeating only what is in doubt then misses more walls and finds more false ones.
+const NOISE_IN_DOUBT_MAX: f64 = 0.035;
 /// A run surely fills a wall if it could bring this many times the limit.
 const FULL: f64 = 1.05;
 /// Most readings of each set.
@@ -117,13 +120,14 @@ impl Search<'_> {
         self.try_predictions()
     }
 
-    /// How often each set is read, by the noise: of many targets every one, so that all losses are
-    /// told from chance at once; of few once, and again only where a loss is in doubt.
+    /// How often each set is read, by the noise: of many targets, or with much noise, every one, so
+    /// that all losses are told from chance at once; else once, and again only where a loss is in
+    /// doubt.
     fn choose_readings(&mut self, count: usize) {
         let few = (count as f64 / MANY).min(1.0);
         let readings = (few * (self.evidence.noise() / NOISE_SINGLE).powi(2)).ceil();
         let readings = readings.clamp(1.0, READINGS_MAX) as usize;
-        if few < 1.0 {
+        if few < 1.0 && self.evidence.noise() <= NOISE_IN_DOUBT_MAX {
             self.readings_in_doubt = 2 * readings;
         } else {
             self.readings = readings;

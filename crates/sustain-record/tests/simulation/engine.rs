@@ -24,9 +24,10 @@ const NEVER: Timestamp = Timestamp(u64::MAX);
 /// No recording here takes so many steps, nor so long.
 const STEPS_MAX: u64 = 400_000;
 
-/// Whether an error says nothing of the member: EAGAIN, ENOMEM, EFAULT.
-fn is_kernels_own(errno: Errno) -> bool {
-    matches!(errno.0, 11 | 12 | 14)
+/// Whether an error says nothing of the member: EFAULT; EAGAIN and ENOMEM, unless the request may
+/// have been told of the error of another one before it.
+fn is_kernels_own(errno: Errno, may_be_anothers: bool) -> bool {
+    errno.0 == 14 || matches!(errno.0, 11 | 12) && !may_be_anothers
 }
 
 /// What became of the run.
@@ -318,9 +319,11 @@ impl FaultyEngine {
         let is_ok = completion.error.is_none() && completion.bytes == wanted;
         let mut history = self.watch.history.borrow_mut();
         history.note_given_up(&self.board.read());
+        let request = &completion.request;
+        let may_be_anothers = request.durable && history.shares_errors[request.target];
         match completion.error {
-            Some(errno) if is_kernels_own(errno) => history.refused(&completion.request),
-            _ => history.completed(&completion.request, is_ok),
+            Some(errno) if is_kernels_own(errno, may_be_anothers) => history.refused(request),
+            _ => history.completed(request, is_ok),
         }
         completions.push(completion);
     }

@@ -740,6 +740,62 @@ fn what_a_cut_has_left_half_overwritten_in_a_ring_is_no_damage_and_all_else_is()
 }
 
 #[test]
+fn what_a_cut_has_left_half_overwritten_is_read_from_where_it_is_whole() {
+    let mut image = Image::new(2, 24, &["none"], true);
+    for round in 0..72 {
+        if round % 22 == 0 {
+            (0..2).for_each(|member| image.start(member));
+        }
+        let payload = noise(round as u64, 100_000);
+        image.data(0, 0, &payload, &[]);
+        image.copy(1, 0, &payload);
+    }
+    let oldest = image.slots_begun(0) - 24;
+    let readable = image.open().scope().readable_from_bytes[0];
+    for serial in [oldest, oldest + 1] {
+        for what in [9, 5000] {
+            let is_hit = |put: &&image::Put| {
+                let descriptor = &put.descriptor;
+                let is_there = put.member == 0 && descriptor.place.slot_serial == serial;
+                is_there && descriptor.kind == Kind::Data
+            };
+            let put = image.puts.iter().filter(is_hit).nth(1).unwrap().clone();
+            image.members[0].bytes[put.offset_bytes + what] ^= 1;
+            let result = check(&image.open());
+            image.members[0].bytes[put.offset_bytes + what] ^= 1;
+            assert!(result.ok, "byte {what} of slot {serial}: {:?}", result.bad);
+            let stream = &result.recordings[0].streams[0];
+            assert_eq!(
+                stream.overwritten_bytes, readable,
+                "byte {what} of slot {serial}"
+            );
+            assert_eq!((stream.hole_bytes, stream.torn_bytes), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn an_end_mark_that_is_not_whole_where_a_ring_goes_on_costs_nothing() {
+    let mut image = Image::new(2, 2, &["none"], true);
+    image.data(1, 0, &noise(1, 100_000), &[]);
+    image.end();
+    let is_end = |put: &&image::Put| put.member == 0 && put.descriptor.kind == Kind::End;
+    let end = image.puts.iter().find(is_end).unwrap().clone();
+    image.begin_again();
+    image.data(0, 0, &noise(2, 20_000), &[]);
+    let seal = end.descriptor.append_bytes as usize - 60;
+    for what in [9, 4100, seal] {
+        image.members[0].bytes[end.offset_bytes + what] ^= 1;
+        let result = check(&image.open());
+        image.members[0].bytes[end.offset_bytes + what] ^= 1;
+        assert!(result.ok, "byte {what}: {:?}", result.bad);
+        let stream = &result.recordings[0].streams[0];
+        let found = (stream.recorded, stream.overwritten_bytes);
+        assert_eq!(found, (100_000, 0), "byte {what} of the end mark");
+    }
+}
+
+#[test]
 fn a_sector_that_cannot_be_read_costs_its_piece_and_is_named() {
     let image = scattered(true);
     let mut opened = image.open();

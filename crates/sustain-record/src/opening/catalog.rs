@@ -50,6 +50,8 @@ pub struct Extent {
     pub start: Option<Place>,
     /// Whether the newest append is an end mark.
     pub has_end: bool,
+    /// Whether its end mark there may have been half written over in a ring when the power was cut.
+    pub end_is_overwritten: bool,
     /// Appends up to here were durable there when the newest was made.
     pub flushed_sequence: u64,
 }
@@ -235,6 +237,7 @@ fn recording(
             is_overwritten: chapter.is_overwritten,
             start: chapter.last.start,
             has_end: chapter.last.kind == Kind::End,
+            end_is_overwritten: false,
             flushed_sequence: chapter.last.flushed_sequence,
         });
     }

@@ -1,6 +1,7 @@
 //! What of the recordings that were found can be read as one: what was durable at one time of a
 //! recording that goes on, and what a power cut has left of the oldest data of a ring.
 
+mod lost;
 mod pen;
 
 use crate::error::RecordError;
@@ -28,9 +29,9 @@ pub fn readable(store: Checkable<'_>) -> Result<Vec<Recording>, RecordError> {
         recordings: &recordings,
         ..store
     };
-    let cuts = pen::cuts(store)?;
-    for cut in cuts {
-        cut.apply(&mut recordings);
+    let traces = pen::traces(store)?;
+    for trace in traces {
+        trace.apply(&mut recordings);
     }
     Ok(recordings)
 }

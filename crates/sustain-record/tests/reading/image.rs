@@ -38,7 +38,7 @@ pub struct Put {
     pub descriptor: Descriptor,
 }
 
-/// A store with one recording.
+/// A store with one recording, or several one after the other.
 pub struct Image {
     pub members: Vec<Member>,
     pub positions: Vec<Position>,
@@ -49,7 +49,7 @@ pub struct Image {
     recorded: Vec<u64>,
     /// Of the times of each stream; none are told if it is none.
     pub drifts: Option<Vec<Drift>>,
-    recording_id: Uuid,
+    recording: u32,
     sequence: u64,
     pub time_ns: i64,
     is_ring: bool,
@@ -116,13 +116,28 @@ impl Image {
             framings: framings.to_vec(),
             recorded: vec![0; framings.len()],
             drifts: Some(vec![Drift::NONE; framings.len()]),
-            recording_id: Uuid::from_u128(42),
+            recording: 1,
             sequence: 1 << 20,
             time_ns: STARTED_NS,
             is_ring,
         };
         (0..member_count).for_each(|member| image.start(member));
         image
+    }
+
+    /// A further recording of the same streams, in slots of its own.
+    pub fn begin_again(&mut self) {
+        let streams = self.framings.len();
+        self.recording += 1;
+        self.positions = vec![Position::default(); streams];
+        self.offered = vec![Vec::new(); streams];
+        self.recorded = vec![0; streams];
+        for index in 0..self.members.len() {
+            let member = &mut self.members[index];
+            member.next.slot_offset_bytes = SLOT_BYTES;
+            member.member_bytes = vec![0; streams];
+            self.start(index);
+        }
     }
 
     pub fn start(&mut self, member: usize) {
@@ -192,6 +207,12 @@ impl Image {
         offered.extend_from_slice(payload);
         self.recorded[usize::from(stream)] += payload.len() as u64;
         self.put(member, Kind::Data, stream, payload, marks, gap);
+    }
+
+    /// The last append of a stream once more on another member, as where the first one has failed.
+    pub fn copy(&mut self, member: usize, stream: u16, payload: &[u8]) {
+        self.positions[usize::from(stream)].next_offset_bytes -= payload.len() as u64;
+        self.put(member, Kind::Data, stream, payload, &[], None);
     }
 
     /// How far the source's clock was from the recorder's, if descriptors say so.
@@ -264,8 +285,8 @@ impl Image {
             place,
             append_bytes,
             sequence: self.sequence,
-            recording: 1,
-            recording_id: self.recording_id,
+            recording: self.recording,
+            recording_id: Uuid::from_u128(41 + u128::from(self.recording)),
             stream,
             gap,
             stream_offset_bytes,

@@ -1,12 +1,13 @@
 //! What a recorder may have been writing over in a ring when the power was cut: docs/format.md, "The
 //! ring". Appends there that are not whole any more are the crash's work, and none of the medium.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::lost::{Doubt, is_crashed, is_recovered, was_durable};
 use crate::error::RecordError;
 use crate::format::{Kind, Place, Position};
 use crate::member_io::MemberIo;
@@ -17,7 +18,16 @@ use crate::reading::merge::Checked;
 use crate::reading::part::{HoleReason, Origin};
 use crate::reading::scope::open_io;
 use crate::reading::verify::Checkable;
-use crate::store::{OpenMember, Recovered};
+use crate::store::OpenMember;
+
+/// A trace of being written over on one member.
+#[derive(Debug)]
+pub(super) enum Trace {
+    /// A recording begins behind it.
+    Cut(Cut),
+    /// Of the end mark of a recording. It costs nothing of it: any other end mark says the same.
+    End { recording_id: Uuid, member: usize },
+}
 
 /// Where a recording begins by now, as one member tells.
 #[derive(Debug)]
@@ -32,17 +42,24 @@ pub(super) struct Cut {
     positions: Option<Vec<Position>>,
 }
 
-/// What was being written over on members and is not whole any more, by recording.
-pub(super) fn cuts(store: Checkable<'_>) -> Result<Vec<Cut>, RecordError> {
+/// An append that is not whole, or not there: a trace if it is lost by that.
+struct Suspect {
+    trace: Trace,
+    /// What is lost on no other member; none if that is no question.
+    doubt: Option<Doubt>,
+}
+
+/// What was being written over on members and is not whole any more.
+pub(super) fn traces(store: Checkable<'_>) -> Result<Vec<Trace>, RecordError> {
     let windows: Vec<Option<Range<u64>>> = store
         .members
         .iter()
         .map(|member| window(member, store.recordings))
         .collect();
-    let mut cuts = Vec::new();
     if windows.iter().all(Option::is_none) {
-        return Ok(cuts);
+        return Ok(Vec::new());
     }
+    let mut suspects = Vec::new();
     let mut io = open_io(store.members, store.machines, store.clock)?;
     for (target, (member, window)) in store.members.iter().zip(windows).enumerate() {
         if let Some(window) = window {
@@ -52,13 +69,44 @@ pub(super) fn cuts(store: Checkable<'_>) -> Result<Vec<Cut>, RecordError> {
                 window,
                 last: None,
                 start: None,
-                cuts: BTreeMap::new(),
+                suspects: Vec::new(),
             };
-            cuts.extend(cuts_of_member(&mut io, target, member, seeker));
+            suspects.push(suspects_of_member(&mut io, target, member, seeker));
         }
     }
     io.check_engine()?;
-    Ok(cuts)
+    drop(io);
+    let mut traces = Vec::new();
+    for of_member in suspects {
+        confirm(store, of_member, &mut traces)?;
+    }
+    Ok(traces)
+}
+
+/// Of each recording the last append on a member counts of which something is lost.
+fn confirm(
+    store: Checkable<'_>,
+    suspects: Vec<Suspect>,
+    traces: &mut Vec<Trace>,
+) -> Result<(), RecordError> {
+    let mut is_cut = BTreeSet::new();
+    for Suspect { trace, doubt } in suspects.into_iter().rev() {
+        if let Trace::Cut(cut) = &trace {
+            if is_cut.contains(&cut.recording_id) {
+                continue;
+            }
+            let is_lost = match doubt {
+                Some(doubt) => doubt.is_lost(store, cut.recording_id)?,
+                None => true,
+            };
+            if !is_lost {
+                continue;
+            }
+            is_cut.insert(cut.recording_id);
+        }
+        traces.push(trace);
+    }
+    Ok(())
 }
 
 /// The slots of an earlier lap, by their serials, in which a recorder may have been writing when it
@@ -92,12 +140,12 @@ fn window(member: &OpenMember, recordings: &[Recording]) -> Option<Range<u64>> {
     (!window.is_empty()).then_some(window)
 }
 
-fn cuts_of_member(
+fn suspects_of_member(
     io: &mut MemberIo,
     target: usize,
     member: &OpenMember,
     mut seeker: Seeker<'_>,
-) -> Vec<Cut> {
+) -> Vec<Suspect> {
     let identity = member.identity();
     // The first append behind the window tells of the last ones in it.
     for serial in seeker.window.start..=seeker.window.end {
@@ -120,10 +168,10 @@ fn cuts_of_member(
             seeker.take(&append);
         }
     }
-    seeker.cuts.into_values().collect()
+    seeker.suspects
 }
 
-/// Looks for the last append of each recording that is not whole, although it was durable.
+/// Looks for appends that are not whole, although they were durable.
 struct Seeker<'a> {
     recordings: &'a [Recording],
     member: usize,
@@ -131,10 +179,11 @@ struct Seeker<'a> {
     last: Option<Arc<Origin>>,
     /// A start that is not whole: it was durable if a later append names it.
     start: Option<Arc<Origin>>,
-    cuts: BTreeMap<Uuid, Cut>,
+    /// In the order of the appends.
+    suspects: Vec<Suspect>,
 }
 
-impl Seeker<'_> {
+impl<'a> Seeker<'a> {
     fn take(&mut self, append: &Checked) {
         let origin = &append.origin;
         let place = origin.descriptor.place;
@@ -142,7 +191,7 @@ impl Seeker<'_> {
             .start
             .take_if(|start| origin.descriptor.start == Some(start.descriptor.place))
         {
-            self.cut_behind(&start);
+            self.cut_behind(&start, None);
         }
         if let Some(last) = self.last.replace(Arc::clone(origin)) {
             self.look_between(&last, origin);
@@ -150,14 +199,17 @@ impl Seeker<'_> {
         if !self.window.contains(&place.slot_serial) {
             return;
         }
-        if self.has_lost(append) {
-            self.cut_behind(origin);
-        } else if origin.descriptor.kind == Kind::Start && !append.damaged.is_empty() {
-            self.start = Some(Arc::clone(origin));
+        let is_lost = self.has_lost(append);
+        match origin.descriptor.kind {
+            Kind::Data if is_lost => self.cut_behind(origin, Some(Doubt::torn(origin))),
+            Kind::Start if is_lost => self.cut_behind(origin, None),
+            Kind::Start if !append.damaged.is_empty() => self.start = Some(Arc::clone(origin)),
+            Kind::End if is_lost => self.end_lost(origin),
+            Kind::Data | Kind::Start | Kind::End => {}
         }
     }
 
-    /// Whether anything of an append that was durable is not whole.
+    /// Whether anything of an append that may have been durable is not whole.
     fn has_lost(&self, append: &Checked) -> bool {
         let descriptor = &append.origin.descriptor;
         let Some(recording) = self.recording(descriptor.recording_id) else {
@@ -207,15 +259,38 @@ impl Seeker<'_> {
         let was_flushed =
             |extent: Extent| extent.has_end || extent.flushed_sequence > last.descriptor.sequence;
         let needs_flush = !is_one || !is_crashed(recording);
-        if needs_flush && !recording.per_member[self.member].is_some_and(was_flushed) {
-            return;
-        }
+        let may_be_durable =
+            !needs_flush || recording.per_member[self.member].is_some_and(was_flushed);
         if !is_one {
-            // It was found when the next recording began. How far the streams came there nobody
-            // tells any more.
-            self.cut(last, next.descriptor.place, next.descriptor.sequence, None);
-            return;
+            let doubt = self.missing_behind(last, recording);
+            self.end_lost(last);
+            if may_be_durable {
+                // It was found when the next recording began. How far the streams came there
+                // nobody tells any more.
+                let (place, sequence) = (next.descriptor.place, next.descriptor.sequence);
+                self.cut(last, place, sequence, None, Some(doubt));
+            }
+        } else if may_be_durable {
+            self.look_within(recording, last, next);
         }
+    }
+
+    /// What appends that are missing behind the last one of a recording may have had.
+    fn missing_behind(&self, last: &Origin, recording: &Recording) -> Doubt {
+        let streams = (0..).zip(recording.streams.iter().zip(&last.descriptor.positions));
+        let stretches = streams.map(|(stream, (known, position))| {
+            let end_bytes = match recording.open_end {
+                true => known.settled_bytes,
+                false => known.offered_bytes,
+            };
+            (stream, position.settled_offset_bytes..end_bytes)
+        });
+        let stretches = stretches.filter(|(_, bytes)| !bytes.is_empty());
+        Doubt::missing(self.member, stretches.collect())
+    }
+
+    /// What is missing between two appends of one recording.
+    fn look_within(&mut self, recording: &Recording, last: &Origin, next: &Origin) {
         let start = next.descriptor.start;
         let lost_start = start
             .is_some_and(|start| start > last.descriptor.place && start < next.descriptor.place);
@@ -223,8 +298,8 @@ impl Seeker<'_> {
             let position = origin.descriptor.positions.get(stream).copied();
             position.unwrap_or_default()
         };
-        let mut streams = 0..next.descriptor.positions.len();
-        let lost_data = streams.any(|stream| {
+        let mut stretches = Vec::new();
+        for stream in 0..next.descriptor.positions.len() {
             let (before, after) = (position(last, stream), position(next, stream));
             let is_own = usize::from(next.descriptor.stream) == stream;
             let own_bytes = if is_own {
@@ -232,32 +307,35 @@ impl Seeker<'_> {
             } else {
                 0
             };
-            after.member_bytes > before.member_bytes + u64::from(own_bytes)
-                && was_durable(
-                    recording,
-                    stream as u16,
-                    before.next_offset_bytes..after.next_offset_bytes,
-                )
-        });
-        if lost_start || lost_data {
+            let handed_out = before.next_offset_bytes..after.next_offset_bytes;
+            if after.member_bytes > before.member_bytes + u64::from(own_bytes)
+                && was_durable(recording, stream as u16, handed_out)
+            {
+                let bytes = before.settled_offset_bytes..after.next_offset_bytes;
+                stretches.push((stream as u16, bytes));
+            }
+        }
+        if lost_start || !stretches.is_empty() {
+            let doubt = (!lost_start).then(|| Doubt::missing(self.member, stretches));
             let descriptor = &next.descriptor;
             let streams = 0..descriptor.positions.len();
             let positions = streams.map(|stream| descriptor.position_before(stream));
             let positions = positions.collect();
-            self.cut(next, descriptor.place, descriptor.sequence, Some(positions));
+            let (place, sequence) = (descriptor.place, descriptor.sequence);
+            self.cut(next, place, sequence, Some(positions), doubt);
         }
     }
 
-    fn recording(&self, id: Uuid) -> Option<&Recording> {
+    fn recording(&self, id: Uuid) -> Option<&'a Recording> {
         self.recordings.iter().find(|one| one.id == id)
     }
 
-    fn cut_behind(&mut self, origin: &Origin) {
+    fn cut_behind(&mut self, origin: &Origin, doubt: Option<Doubt>) {
         let descriptor = &origin.descriptor;
         let mut place = descriptor.place;
         place.slot_offset_bytes += descriptor.append_bytes;
         let positions = Some(descriptor.positions.clone());
-        self.cut(origin, place, descriptor.sequence + 1, positions);
+        self.cut(origin, place, descriptor.sequence + 1, positions, doubt);
     }
 
     /// The recording of an append begins at a place, with a sequence.
@@ -267,6 +345,7 @@ impl Seeker<'_> {
         place: Place,
         sequence: u64,
         positions: Option<Vec<Position>>,
+        doubt: Option<Doubt>,
     ) {
         let recording_id = origin.descriptor.recording_id;
         let cut = Cut {
@@ -276,36 +355,41 @@ impl Seeker<'_> {
             sequence,
             positions,
         };
-        self.cuts.insert(recording_id, cut);
+        let trace = Trace::Cut(cut);
+        self.suspects.push(Suspect { trace, doubt });
+    }
+
+    /// The end mark of the recording of an append is not whole here, or not there.
+    fn end_lost(&mut self, origin: &Origin) {
+        let trace = Trace::End {
+            recording_id: origin.descriptor.recording_id,
+            member: self.member,
+        };
+        self.suspects.push(Suspect { trace, doubt: None });
     }
 }
 
-fn is_recovered(recording: &Recording) -> bool {
-    let end = recording.end.as_ref();
-    end.is_some_and(|end| end.ended == Recovered::ENDED)
-}
-
-fn is_crashed(recording: &Recording) -> bool {
-    recording.open_end || is_recovered(recording)
-}
-
-/// Whether all of a stretch of a stream was durable, as the appends say, or was found whole when it
-/// was recovered. What was not is no trace of being written over.
-fn was_durable(recording: &Recording, stream: u16, stretch: Range<u64>) -> bool {
-    if recording.open_end {
-        let known = recording.streams.get(usize::from(stream));
-        let settled_bytes = known.map_or(0, |known| known.settled_bytes);
-        return stretch.start < settled_bytes && stretch.end <= settled_bytes;
+impl Trace {
+    /// What lies before a cut counts as written over.
+    pub(super) fn apply(self, recordings: &mut [Recording]) {
+        match self {
+            Trace::Cut(cut) => cut.apply(recordings),
+            Trace::End {
+                recording_id,
+                member,
+            } => {
+                let recording = recordings.iter_mut().find(|one| one.id == recording_id);
+                let extent = recording.and_then(|one| one.per_member[member].as_mut());
+                if let Some(extent) = extent {
+                    extent.end_is_overwritten = true;
+                }
+            }
+        }
     }
-    let mut torn = recording.end.iter().flat_map(|end| &end.torn);
-    !torn.any(|note| {
-        note.stream == stream && note.from_byte <= stretch.end && stretch.start <= note.to_byte
-    })
 }
 
 impl Cut {
-    /// What lies before it counts as written over.
-    pub(super) fn apply(self, recordings: &mut [Recording]) {
+    fn apply(self, recordings: &mut [Recording]) {
         let mut recordings = recordings.iter_mut();
         let Some(recording) = recordings.find(|one| one.id == self.recording_id) else {
             return;

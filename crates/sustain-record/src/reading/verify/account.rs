@@ -140,6 +140,9 @@ impl<'a> Account<'a> {
             return;
         }
         self.note_durable(member, origin);
+        if descriptor.kind == Kind::End && self.end_is_overwritten(index) {
+            return;
+        }
         if descriptor.kind != Kind::Data && !is_whole {
             let why = "what the start or the end says is damaged".to_owned();
             let bad = self.bad_of(Some(index), Some(origin.offset_bytes), None, why);
@@ -200,9 +203,17 @@ impl<'a> Account<'a> {
         }
         self.headless_told.insert(member);
         let (index, _) = self.names.in_scope[member];
+        if self.end_is_overwritten(index) {
+            return;
+        }
         let why = "the end mark is damaged".to_owned();
         let bad = self.bad_of(Some(index), Some(headless.offset_bytes), None, why);
         self.flaw(bad);
+    }
+
+    fn end_is_overwritten(&self, index: usize) -> bool {
+        let extent = self.recording.per_member[index];
+        extent.is_some_and(|extent| extent.end_is_overwritten)
     }
 
     /// What an append says of what was durable when it was made.

@@ -202,14 +202,8 @@ mod tests {
         };
         let found = on_stage(&mut session, &roots, &mut |_: Event| (), work);
         let found = found.expect("writes go there").expect("none failed");
-        // Nothing there takes time, so nearly all of it goes into making bytes.
-        assert!(found.tool_limited && !found.is_slower, "{found:?}");
         let order: Vec<&str> = found.runs.iter().map(|run| run.data.as_str()).collect();
         assert_eq!(order, ["fresh", "rewritten", "rewritten", "fresh"]);
-        assert!(
-            found.runs.iter().all(|run| run.rate_bytes_per_s > 0.0),
-            "{found:?}"
-        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ use sustain_host::{BlockDevice, FileSystem, Roots, devices_directly_under, layer
 use crate::counted_once::WRITES_ONCE;
 
 /// Of arrays and volumes that are no smaller than this part of what they lie on none keeps copies.
-const NO_COPIES_MIN: f64 = 0.9;
+const NO_COPIES_MIN: f64 = 0.999;
 
 /// Devices whose counters are compared with those of others above them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,12 +135,16 @@ fn passes_once(stack: &Stack<'_>, roots: &Roots) -> bool {
         // Volumes on parts that LVM keeps for itself are mirrors, snapshots and the like.
         return !stack.parts.iter().any(is_of_lvm);
     }
+    if uuid.starts_with("CRYPT-") {
+        // With integrity each byte also goes to a journal.
+        return !uuid.starts_with("CRYPT-INTEGRITY") && !uuid.starts_with("CRYPT-SUBDEV");
+    }
     let of_part =
         |part: &String| BlockDevice::from_name(roots, part).map_or(0, |one| one.node.size_bytes);
     let parts_bytes: u64 = stack.parts.iter().map(of_part).sum();
+    // Of the others the kernel does not say what they do; those that keep copies are smaller.
     name.starts_with("dm-")
-        && (stack.parts.len() == 1
-            || stack.device.node.size_bytes as f64 >= NO_COPIES_MIN * parts_bytes as f64)
+        && stack.device.node.size_bytes as f64 >= NO_COPIES_MIN * parts_bytes as f64
 }
 
 fn writes_once(file: &Path, roots: &Roots) -> bool {

@@ -309,22 +309,42 @@ impl OthersWatch {
         !self.devices.is_empty()
     }
 
-    /// How fast others are now, on all devices together, if they are there.
+    /// How fast others are now, on all devices together, if they are there. What is seen beneath may
+    /// be what was seen above: the larger of the two counts.
     pub(crate) fn rate_now_bytes_per_s(&self) -> Option<f64> {
-        let watches = self.beneath.iter().map(|(_, watch)| watch);
-        let watches = self.devices.iter().chain(watches);
-        let rates = watches.filter_map(DeviceWatch::rate_now);
-        rates.reduce(|sum, rate| sum + rate)
+        let above = self.devices.iter().filter_map(DeviceWatch::rate_now);
+        let beneath = self.beneath.iter().map(|(_, watch)| watch);
+        let beneath = beneath.filter_map(DeviceWatch::rate_now);
+        let sums = [
+            above.reduce(|sum, rate| sum + rate),
+            beneath.reduce(|sum, rate| sum + rate),
+        ];
+        sums.into_iter().flatten().reduce(f64::max)
     }
 
     /// The stretches found, with times from `start` and in their order; none is kept.
     pub(crate) fn finish(&mut self, start: Timestamp) -> Vec<Others> {
-        let beneath = self.beneath.iter_mut().map(|(_, watch)| watch);
-        let watches = self.devices.iter_mut().chain(beneath);
-        let mut found: Vec<Others> = watches.flat_map(|device| device.finish(start)).collect();
+        let above = self.devices.iter_mut();
+        let mut found: Vec<Others> = above.flat_map(|device| device.finish(start)).collect();
+        for (compared, watch) in &mut self.beneath {
+            let mut seen = watch.finish(start);
+            seen.retain(|one| !was_seen_above(one, &found, &compared.own_on));
+            found.extend(seen);
+        }
         found.sort_by(|one, other| one.from_s.total_cmp(&other.from_s));
         found
     }
+}
+
+/// Whether most of what was found beneath some devices was found on these devices themselves: others
+/// on a volume are also seen on the disk below it.
+fn was_seen_above(beneath: &Others, found: &[Others], devices: &[String]) -> bool {
+    let bytes = |one: &Others| one.read_bytes + one.written_bytes;
+    let meets = |one: &&Others| {
+        devices.contains(&one.device) && one.from_s < beneath.to_s && beneath.from_s < one.to_s
+    };
+    let above: u64 = found.iter().filter(meets).map(bytes).sum();
+    above >= bytes(beneath) / 2
 }
 
 /// Looks for others on one device.

@@ -310,3 +310,26 @@ fn others_beneath_an_array_are_what_its_disks_saw_and_it_did_not_pass_down() {
         assert_eq!(found[0].written_bytes, 300 * MB);
     }
 }
+
+#[test]
+fn others_on_a_volume_are_not_told_once_more_on_its_disk() {
+    let names = |name: &str| vec![name.to_owned()];
+    let mut watch = OthersWatch::new(Counted {
+        targets: vec![target("mounted", "dm-0")],
+        beneath: vec![Beneath {
+            seen_on: names("sda"),
+            own_on: names("dm-0"),
+        }],
+    });
+    for second in 0..10 {
+        watch.drove("mounted", Direction::Write, 100 * MB);
+        // They write 20 MB/s to the volume, and it passes all on.
+        let seen = |_: &str| written(120 * MB);
+        watch.step((at(second), at(second + 1)), written(100 * MB), seen);
+        if second > 5 {
+            assert_eq!(watch.rate_now_bytes_per_s(), Some(20.0 * MB as f64));
+        }
+    }
+    let found = watch.finish(at(0));
+    assert_eq!(devices_of(&found), ["dm-0"], "{found:?}");
+}

@@ -314,8 +314,12 @@ impl<I: Inlet> RecordFeed<I> {
         let is_short =
             completion.request.operation == Operation::Write && completion.bytes < wanted;
         // A file that was deleted or cut off takes every write and flush.
-        let is_duty = matches!(flying.flight, Flight::Flush | Flight::Mark { .. });
-        let is_harmed = is_duty && self.is_harmed(queue, now);
+        let makes_durable = match flying.flight {
+            Flight::Flush | Flight::Mark { .. } => true,
+            Flight::Data { .. } => self.setup.durability.each,
+            Flight::Abandoned { .. } => false,
+        };
+        let is_harmed = makes_durable && self.is_harmed(queue, now);
         let has_failed = completion.error.is_some() || is_short || is_harmed;
         let is_unwritten = self.is_kernels_own(queue, &completion);
         let is_fatal = match flying.flight {
@@ -490,6 +494,9 @@ impl<I: Inlet> RecordFeed<I> {
     /// After the driver's end: takes the account of what came in too late, and tells everyone who
     /// waits that it is over.
     pub fn close(&mut self, now: Timestamp) {
+        for queue in 0..self.members.len() {
+            self.is_harmed(queue, now);
+        }
         self.give_up_late(now);
         self.account_in_result_only(now);
         let mut standing = standing::of(self, now);

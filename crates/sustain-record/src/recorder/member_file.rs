@@ -4,7 +4,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, StatxFlags, statx};
+use rustix::fs::{AtFlags, StatxFlags, fstat, stat, statx};
 use sustain_disk::target::{Target, TargetKind};
 use sustain_disk::units::Size;
 
@@ -13,7 +13,7 @@ use sustain_disk::units::Size;
 pub struct MemberFile {
     file: Arc<OwnedFd>,
     member_bytes: u64,
-    /// One that had no name from the beginning is not deleted.
+    /// One that had no name from the beginning, and was opened by a descriptor's, is not deleted.
     has_name: bool,
 }
 
@@ -27,8 +27,16 @@ impl MemberFile {
             member_bytes,
             has_name: false,
         };
-        file.has_name = file.links_and_bytes().is_some_and(|(links, _)| links > 0);
+        let is_linked = file.links_and_bytes().is_some_and(|(links, _)| links > 0);
+        // It may have been deleted since it was opened: then what was typed does not lead to it.
+        file.has_name = is_linked || !file.is_at(&target.name);
         Some(file)
+    }
+
+    fn is_at(&self, path: &str) -> bool {
+        let identity = |found: rustix::fs::Stat| (found.st_dev, found.st_ino);
+        let there = stat(path).map(identity);
+        there.is_ok() && there == fstat(&*self.file).map(identity)
     }
 
     /// What has become of it, in words, if it is not whole any more.

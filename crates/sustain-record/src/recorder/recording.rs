@@ -45,6 +45,7 @@ use super::feed::{
 };
 use super::job::{Job, OpenedEngine, SuperblockWriter};
 use super::member::{MemberSetup, Slowness};
+use super::member_file::MemberFile;
 use super::scatter::Window;
 use super::stream_writer::{EDGE_BYTES, StreamWriter};
 use crate::error::RecordError;
@@ -226,6 +227,7 @@ impl Recorder {
         let (ready, is_ready) = crossbeam_channel::bounded(1);
         let setup = setup(&mut store, streams, &options, wall)?;
         check_start(&setup, store.slot_bytes)?;
+        check_files(&setup)?;
         let job = Job {
             setup,
             store,
@@ -353,6 +355,20 @@ fn check_start(setup: &RecordSetup, slot_bytes: u32) -> Result<(), RecordError> 
          {most} here: give them shorter names (--stream), or the store larger slots (sustain \
          create --slot)"
     )))
+}
+
+/// What was deleted or cut off since it was opened would take every byte and keep none.
+fn check_files(setup: &RecordSetup) -> Result<(), RecordError> {
+    let is_harmed = |member: &&MemberSetup| {
+        let harm = member.file.as_ref().and_then(MemberFile::harm);
+        harm.is_some()
+    };
+    let Some(member) = setup.members.iter().find(is_harmed) else {
+        return Ok(());
+    };
+    let why = "it was deleted or cut off since it was opened, and nothing was recorded: name the \
+               members of a store that is there";
+    Err(RecordError::member(&member.name, why))
 }
 
 fn setup(

@@ -26,12 +26,20 @@ impl<I: Inlet> RecordFeed<I> {
         self.fail_with(queue, error.to_string(), completion.completed_at);
     }
 
-    /// Whether a member has failed by what became of its file; looks at one that works.
+    /// Whether a member has failed by what became of its file; looks at one that works, and at one
+    /// that has its end mark: what is on it is to stay.
     pub(super) fn is_harmed(&mut self, queue: usize, now: Timestamp) -> bool {
         let member = &mut self.members[queue];
-        if let Some(words) = member.works().then(|| member.harm()).flatten() {
+        let is_closed = member.state == MemberState::Closed;
+        let is_looked_at = is_closed || member.works();
+        if let Some(words) = is_looked_at.then(|| member.harm()).flatten() {
             self.has_changed = true;
-            self.fail_with(queue, words, now);
+            if is_closed {
+                member.state = MemberState::Failed;
+                self.errors[queue] = Some(words);
+            } else {
+                self.fail_with(queue, words, now);
+            }
         }
         self.members[queue].is_harmed
     }

@@ -52,11 +52,11 @@ impl<I: Inlet> RecordFeed<I> {
         // Often enough for any patience, and nothing beside the rest of the work.
         self.watch_at = now + self.setup.patience.slow_after_ns.min(super::LOOK_NS * 2) / 4;
         for queue in 0..self.members.len() {
+            self.is_harmed(queue, now);
             // One that has failed may still keep requests.
             if !self.members[queue].may_return() {
                 continue;
             }
-            self.is_harmed(queue, now);
             let waited_ns = self.waited_ns(queue, now);
             let slow_ns = waited_ns.filter(|ns| *ns >= self.setup.patience.slow_after_ns);
             let member = &mut self.members[queue];

@@ -25,6 +25,8 @@ use crate::recorder::{Intake, IntakeSetup, MemberState, OnFull};
 use crate::source::framing::Framing;
 use crate::store::{CreatePlan, Mode, create};
 
+mod deleted;
+
 const EFAULT: i32 = 14;
 /// Longer than anything here takes: whoever waits so long waits for ever.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -1,0 +1,117 @@
+//! Members whose file is deleted: what goes to one is lost when the recorder ends, and neither a write
+//! nor a flush says so.
+
+use std::fs::remove_file;
+use std::os::fd::AsRawFd;
+
+use super::*;
+
+fn opened(names: &[String]) -> Store {
+    Store::open(names, Mode::Record, &Roots::default()).unwrap()
+}
+
+fn plain() -> Vec<StreamSetup> {
+    vec![StreamSetup::plain("one")]
+}
+
+#[test]
+fn a_member_that_is_deleted_before_the_first_byte_is_refused() {
+    let place = Place::new(2, 1 << 20);
+    let store = opened(&place.members);
+    remove_file(&place.members[1]).unwrap();
+    let refused = Recorder::start(store, plain(), RecordOptions::default()).map(drop);
+    let error = refused.unwrap_err();
+    assert!(error.is_usage(), "{error}");
+    let told = error.to_string();
+    assert!(told.starts_with(&place.members[1]), "{told}");
+    assert!(told.contains("deleted"), "{told}");
+}
+
+#[test]
+fn a_member_that_never_had_a_name_is_recorded_to() {
+    let place = Place::new(1, 1 << 20);
+    let name = &place.members[0];
+    let file = std::fs::File::open(name).unwrap();
+    remove_file(name).unwrap();
+    let store = opened(&[format!("/proc/self/fd/{}", file.as_raw_fd())]);
+    let (recorder, mut writers) =
+        Recorder::start(store, plain(), RecordOptions::default()).unwrap();
+    fill(&mut writers[0], 1 << 20);
+    drop(writers);
+    let recorded = recorder.finish().unwrap();
+    assert_eq!(recorded.standing.members[0].error, None);
+    assert_eq!(recorded.standing.streams[0].durable_bytes, 1 << 20);
+}
+
+#[test]
+fn a_write_to_a_deleted_file_is_not_durable_where_each_is_to_be() {
+    let place = Place::new(1, 1 << 20);
+    let name = place.members[0].clone();
+    let delete = move |request: &Request| {
+        if is_data(request) {
+            let _ = remove_file(&name);
+        }
+        Answer::AsTheDisk
+    };
+    let options = RecordOptions {
+        durability: Durability {
+            each: true,
+            ..Durability::default()
+        },
+        ..RecordOptions::default()
+    };
+    let superblocks = SuperblockWriter {
+        open_io: Box::new(Store::io),
+        patience: options.patience,
+    };
+    let open_engine = move |job: &Job| {
+        let (inner, why) = job.engine()?;
+        Ok((Faulty::over(inner, delete), why))
+    };
+    let store = opened(&place.members);
+    let (recorder, mut writers) =
+        Recorder::start_on(store, plain(), options, open_engine, superblocks).unwrap();
+    fill(&mut writers[0], 100_000);
+    drop(writers);
+    let recorded = recorder.finish().unwrap();
+    let stream = &recorded.standing.streams[0];
+    assert_eq!((stream.durable_bytes, stream.gap_bytes), (0, 100_000));
+    assert_eq!(recorded.standing.members[0].state, MemberState::Failed);
+}
+
+#[test]
+fn a_member_that_is_deleted_while_another_ends_has_failed() {
+    let place = Place::new(2, 1 << 20);
+    let returns = Arc::new(AtomicBool::new(false));
+    let kept = Arc::clone(&returns);
+    let is_ending = Arc::new(AtomicBool::new(false));
+    let ends = Arc::clone(&is_ending);
+    // Of the second member all is kept once the source has ended.
+    let keep = move |request: &Request| {
+        if request.target == 1 && ends.load(Ordering::SeqCst) {
+            Answer::Keeps(Arc::clone(&kept))
+        } else {
+            Answer::AsTheDisk
+        }
+    };
+    let (recorder, mut writers) = place.record(&["one"], Patience::default(), keep);
+    let board = recorder.board();
+    fill(&mut writers[0], 3 << 20);
+    let durable = |standing: &Standing| standing.streams[0].durable_bytes == 3 << 20;
+    assert!(durable(&board.wait_for(durable, PATIENCE)));
+    is_ending.store(true, Ordering::SeqCst);
+    drop(writers);
+    let has_ended = |standing: &Standing| standing.members[0].state == MemberState::Closed;
+    assert!(has_ended(&board.wait_for(has_ended, PATIENCE)));
+    remove_file(&place.members[0]).unwrap();
+    let has_failed = |standing: &Standing| standing.members[0].state == MemberState::Failed;
+    assert!(has_failed(&board.wait_for(has_failed, PATIENCE)));
+    returns.store(true, Ordering::SeqCst);
+    let standing = recorder.finish().unwrap().standing;
+    let [deleted, other] = &standing.members[..] else {
+        panic!("two members");
+    };
+    assert!(deleted.lost_bytes > 0);
+    assert!(deleted.error.as_ref().unwrap().contains("was deleted"));
+    assert_eq!((other.state, other.lost_bytes), (MemberState::Closed, 0));
+}

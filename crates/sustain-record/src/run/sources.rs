@@ -91,7 +91,7 @@ pub(super) fn open(plan: &RecordPlan) -> Result<Vec<Source>, RecordError> {
 }
 
 /// Where a process begins with its standard input closed, the language's runtime opens /dev/null in
-/// its place, for reading and writing: an empty recording would be no answer to that.
+/// its place, for reading and writing, as some parents do: an empty recording would be no answer.
 fn refuse_closed(standard: &OwnedFd) -> Result<(), RecordError> {
     const NULL: (u32, u32) = (1, 3);
     let is_null = fstat(standard).is_ok_and(|found| {
@@ -100,7 +100,7 @@ fn refuse_closed(standard: &OwnedFd) -> Result<(), RecordError> {
     });
     let access = fcntl_getfl(standard).map(|flags| flags & OFlags::RWMODE);
     if is_null && access == Ok(OFlags::RDWR) {
-        let why = "it is closed: send it data, or name a source with --from";
+        let why = "it is closed, or /dev/null: send it data, or name a source with --from";
         return Err(refused("standard input", why));
     }
     Ok(())

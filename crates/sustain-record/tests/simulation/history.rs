@@ -531,19 +531,21 @@ impl History {
         }
     }
 
-    /// What a failed member had and could not promise may be given up; nothing else while there is
-    /// room and a member that works.
+    /// What a failed member had, or has kept, and could not promise may be given up; nothing else
+    /// while there is room and a member that works.
     fn check_given_up(&mut self, stream: u16, range: Range<u64>) {
         let current = self.recordings.len() - 1;
+        let in_flight = self.appends_in_flight();
         let recording = &mut self.recordings[current];
         let mut left = range.end - range.start;
-        for append in self.appends.iter().filter(|append| {
+        for (_, append) in self.appends.iter().enumerate().filter(|(index, append)| {
+            let has_left = append.completed_at.is_some() || in_flight.contains(index);
             let given_up_at = recording.given_up.get(&append.member);
             let is_late = |at: u64| given_up_at.is_some_and(|given_up_at| at > *given_up_at);
             append.recording == current
                 && append.stream == stream
                 && append.durable_at.is_none_or(is_late)
-                && ((append.completed_at.is_some() && recording.failed.contains(&append.member))
+                && ((has_left && recording.failed.contains(&append.member))
                     || given_up_at.is_some())
         }) {
             let gap = append

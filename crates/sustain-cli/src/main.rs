@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use sustain::record::RecordError;
+use sustain::record::store::on_long_wait;
 
 use crate::flags::{Arguments, Command};
 
@@ -38,6 +39,7 @@ impl From<Exit> for ExitCode {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    on_long_wait(|words| commands::say(&format!("note: {words}")));
     let result = match arguments.command {
         Command::Devices(flags) => commands::devices::run(&flags),
         Command::Measure(flags) => commands::measure::run(&flags),

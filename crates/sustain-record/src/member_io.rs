@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use sustain_disk::buffer::{Buffer, BufferPool};
 use sustain_disk::clock::{Clock, Timestamp};
@@ -27,9 +28,22 @@ const IN_FLIGHT_PER_MEMBER: usize = 4;
 const IN_FLIGHT_MAX: usize = 64;
 /// How long one wait lasts before the next begins; a disk may take its time.
 const WAIT_NS: u64 = 3_600_000_000_000;
-/// A member is given up when none has answered for so long.
+/// A member that writes or flushes is given up when none has answered for so long.
 pub(crate) const GIVEN_UP_AFTER_NS: u64 = 30_000_000_000;
+/// And one that reads after so many times that: over a bad sector a disk, and the kernel's own
+/// attempts, take minutes, and then answer.
+const READS_ARE_GIVEN: u64 = 10;
+/// After so long it is told what is waited for.
+const LONG_WAIT_NS: u64 = 30_000_000_000;
+/// Hears what is waited for.
+static LISTENER: OnceLock<fn(&str)> = OnceLock::new();
 const IO_ERROR: Errno = Errno(rustix::io::Errno::IO.raw_os_error());
+
+/// From now on `listener` hears, in words, of a read that has not returned for long while a store is
+/// opened or recovered. Of several listeners the first stays.
+pub fn on_long_wait(listener: fn(&str)) {
+    let _ = LISTENER.set(listener);
+}
 
 /// Blocking access to members, by their index in the list that this was opened with.
 ///
@@ -45,7 +59,7 @@ pub struct MemberIo {
     /// What the members are called in messages.
     names: Vec<String>,
     bytes_read: Vec<u64>,
-    /// How long it is waited for any answer; without end, if none.
+    /// How long it is waited for any answer but to a read; without end, if none.
     patience_ns: Option<u64>,
     /// Nothing can be done any more.
     is_broken: bool,
@@ -150,8 +164,9 @@ impl MemberIo {
         })
     }
 
-    /// Waits for members no longer than until none has answered for so long. Whoever writes wants that:
-    /// nothing is lost by beginning again. A reader waits for a bad sector as long as its disk tries.
+    /// Waits for members no longer than until none has answered for so long, or for reads ten times as
+    /// long. Whoever writes wants that: nothing is lost by beginning again. Who only reads waits for a
+    /// bad sector as long as its disk tries.
     pub(crate) fn given_up_after(mut self, patience_ns: u64) -> MemberIo {
         self.patience_ns = Some(patience_ns);
         self
@@ -382,6 +397,8 @@ impl MemberIo {
         let mut submitted = 0;
         let mut completions = Vec::new();
         let mut answered_at = self.clock.now();
+        let patience_ns = self.patience_for(parts);
+        let mut is_told = false;
         while submitted < parts.len() || !under_way.is_empty() {
             let engine = self.engine.as_mut().expect("it is not broken");
             while submitted < parts.len() && under_way.len() < self.in_flight_max {
@@ -391,13 +408,23 @@ impl MemberIo {
                 under_way.insert(submitted, self.clock.now());
                 submitted += 1;
             }
-            let until = answered_at + self.patience_ns.unwrap_or(WAIT_NS);
+            let waits_ns = patience_ns.unwrap_or(WAIT_NS);
+            let until = answered_at
+                + if is_told {
+                    waits_ns
+                } else {
+                    LONG_WAIT_NS.min(waits_ns)
+                };
             engine.wait(Until::CompletionOr(until), &mut completions)?;
             let now = self.clock.now();
-            if !completions.is_empty() || self.patience_ns.is_none() {
+            let waited_ns = now.since_ns(answered_at);
+            if !completions.is_empty() {
                 answered_at = now;
-            } else if now >= until {
+            } else if patience_ns.is_some_and(|patience_ns| waited_ns >= patience_ns) {
                 return Err(self.give_up(parts, &under_way, now));
+            } else if waited_ns >= LONG_WAIT_NS && !is_told {
+                is_told = true;
+                self.tell(parts, &under_way, now);
             }
             for completion in completions.drain(..) {
                 let index = completion.request.token as usize;
@@ -427,19 +454,66 @@ impl MemberIo {
         now: Timestamp,
     ) -> RecordError {
         std::mem::forget(self.engine.take());
-        let oldest = under_way.iter().min_by_key(|(_, begun_at)| **begun_at);
-        let (index, begun_at) = oldest.expect("nothing is waited for but requests");
-        let part = &parts[*index];
-        RecordError::Silent(format!(
-            "{} on {name} at byte {} has not returned for {:.0} s, and {name} was given up. Look at \
-             the kernel log (dmesg) and its cable, and begin again; until the request returns, the \
-             kernel keeps {name}, and maybe this process, from ending",
+        let (part, begun_at) = oldest(parts, under_way);
+        let name = &self.names[part.member];
+        let words = words_of_silence(
             part.operation,
+            name,
             part.offset_bytes,
-            now.since_s(*begun_at),
-            name = self.names[part.member],
-        ))
+            now.since_s(begun_at),
+        );
+        RecordError::Silent(words)
     }
+
+    fn patience_for(&self, parts: &[Part]) -> Option<u64> {
+        let is_read = |part: &Part| part.operation == Operation::Read;
+        let times = if parts.iter().all(is_read) {
+            READS_ARE_GIVEN
+        } else {
+            1
+        };
+        self.patience_ns.map(|patience_ns| patience_ns * times)
+    }
+
+    /// Says what is waited for, and until when.
+    fn tell(&self, parts: &[Part], under_way: &BTreeMap<usize, Timestamp>, now: Timestamp) {
+        let Some(listener) = LISTENER.get() else {
+            return;
+        };
+        let (part, begun_at) = oldest(parts, under_way);
+        let until = self.patience_for(parts).map_or_else(
+            || "it is waited for".to_owned(),
+            |patience_ns| format!("it is given up after {} s", patience_ns / 1_000_000_000),
+        );
+        listener(&format!(
+            "{} on {} at byte {} has not returned for {:.0} s: over a bad sector a disk may take \
+             minutes. {until}; the kernel log (dmesg) may tell more",
+            part.operation,
+            self.names[part.member],
+            part.offset_bytes,
+            now.since_s(begun_at),
+        ));
+    }
+}
+
+fn oldest<'a>(parts: &'a [Part], under_way: &BTreeMap<usize, Timestamp>) -> (&'a Part, Timestamp) {
+    let oldest = under_way.iter().min_by_key(|(_, begun_at)| **begun_at);
+    let (index, begun_at) = oldest.expect("nothing is waited for but requests");
+    (&parts[*index], *begun_at)
+}
+
+/// What is told of a member that is given up.
+pub(crate) fn words_of_silence(
+    operation: Operation,
+    name: &str,
+    offset_bytes: u64,
+    seconds: f64,
+) -> String {
+    format!(
+        "{operation} on {name} at byte {offset_bytes} has not returned for {seconds:.0} s, and {name} \
+         was given up. Look at the kernel log (dmesg) and its cable, and begin again; until the \
+         request returns, the kernel keeps {name}, and maybe this process, from ending"
+    )
 }
 
 impl Part {

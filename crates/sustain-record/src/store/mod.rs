@@ -23,6 +23,7 @@ use crate::format::BLOCK_BYTES;
 use crate::member_io::{MemberIo, ReadOrder, Step, StepsEnd, StepsPatience};
 use crate::opening::{Asked, Opening, Recording, Tail, merge};
 
+pub use crate::member_io::on_long_wait;
 pub use create::{CreateEvent, CreatePlan, Created, CreatedMember, create, create_simulated};
 pub use member::OpenMember;
 pub use recover::Recovered;

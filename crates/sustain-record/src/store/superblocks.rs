@@ -135,8 +135,9 @@ pub(super) fn write_blocks(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::path::Path;
+    use std::sync::Mutex;
 
     use sustain_disk::clock::Clock;
     use sustain_disk::engine::{
@@ -147,8 +148,9 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::member_io::on_long_wait;
 
-    const CAPACITY_BYTES: u64 = 4 << 20;
+    pub(in crate::store) const CAPACITY_BYTES: u64 = 4 << 20;
     const PATIENCE_NS: u64 = 30_000_000_000;
     const SLOW_NS: u64 = 25_000_000_000;
 
@@ -194,6 +196,13 @@ mod tests {
     }
 
     fn patchy(silent: Option<Operation>) -> (MemberIo, Clock) {
+        let (engine, clock) = patchy_engine(silent);
+        let names = ["slow", "silent"].map(str::to_owned).to_vec();
+        let io = MemberIo::over(engine, clock.clone(), names).unwrap();
+        (io.given_up_after(PATIENCE_NS), clock)
+    }
+
+    pub(in crate::store) fn patchy_engine(silent: Option<Operation>) -> (Box<dyn Engine>, Clock) {
         let slow_s = SLOW_NS / 1_000_000_000;
         let disk = |name: &str, request: &str| {
             format!("[[disk]]\nname = \"{name}\"\ncapacity = \"4MiB\"\nread = \"1GB/s\"\n{request}")
@@ -209,9 +218,7 @@ mod tests {
             silent,
             kept: Vec::new(),
         };
-        let names = ["slow", "silent"].map(str::to_owned).to_vec();
-        let io = MemberIo::over(Box::new(engine), clock.clone(), names).unwrap();
-        (io.given_up_after(PATIENCE_NS), clock)
+        (Box::new(engine), clock)
     }
 
     fn superblock(index: u16) -> Superblock {
@@ -258,12 +265,21 @@ mod tests {
 
     #[test]
     fn a_member_that_never_answers_is_no_empty_one_when_superblocks_are_read() {
-        let (mut io, _) = patchy(Some(Operation::Read));
+        static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+        on_long_wait(|words| TOLD.lock().unwrap().push(words.to_owned()));
+        let (mut io, clock) = patchy(Some(Operation::Read));
+        let begun_at = clock.now();
         read(&mut io, &[CAPACITY_BYTES; 2]);
         let error = io.check_engine().unwrap_err();
+        let begin = "read on silent at byte ";
+        assert!(error.to_string().starts_with(begin), "{error}");
+        // A disk that tries a bad sector for minutes is waited for, and that is told.
+        let waited_ns = clock.now().since_ns(begun_at);
+        assert!(waited_ns >= 10 * PATIENCE_NS, "{waited_ns} ns");
+        let told = TOLD.lock().unwrap();
         assert!(
-            error.to_string().starts_with("read on silent at byte "),
-            "{error}"
+            told.iter().any(|words| words.starts_with(begin)),
+            "{told:?}"
         );
     }
 

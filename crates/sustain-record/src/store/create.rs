@@ -91,12 +91,12 @@ pub(super) struct Site<'a> {
     pub(super) is_new: bool,
 }
 
-/// Makes a store. If it fails, files that it has made are removed.
+/// Makes a store. If it fails, files that it has made are removed, unless a member does not answer.
 ///
 /// # Errors
 /// [`RecordError::Usage`], [`RecordError::Target`] and [`RecordError::Member`] before anything is
-/// written; [`RecordError::Request`] and [`RecordError::Engine`] if writing fails;
-/// [`RecordError::Interrupted`] if `stop` says so.
+/// written; [`RecordError::Request`], [`RecordError::Silent`] and [`RecordError::Engine`] if writing
+/// fails; [`RecordError::Interrupted`] if `stop` says so.
 pub fn create(
     plan: &CreatePlan,
     roots: &Roots,
@@ -134,17 +134,52 @@ pub fn create(
             members,
         });
     }
-    prepare_files(plan, &sites, &geometries, stop, observer)?;
-    let targets: Vec<_> = sites.iter().map(|site| (&site.target, None)).collect();
-    let is_prewritten = |target: &Target| plan.prewrite && target.kind == TargetKind::File;
-    wipe::wipe(&targets, &geometries, &is_prewritten)?;
-    let store = found(&targets, &geometries, &is_prewritten, &[], &Clock::Real)?;
-    sites.iter().try_for_each(sync_folder)?;
+    let made = make(plan, &sites, &geometries, stop, observer);
+    let store = made.map_err(|error| keep_if_silent(error, &sites, &mut created))?;
     created.keep();
     Ok(Created {
         store: Some(store),
         members,
     })
+}
+
+/// Writes the store.
+fn make(
+    plan: &CreatePlan,
+    sites: &[Site<'_>],
+    geometries: &[Geometry],
+    stop: &Stop,
+    observer: &mut dyn FnMut(CreateEvent),
+) -> Result<Uuid, RecordError> {
+    prepare_files(plan, sites, geometries, stop, observer)?;
+    let targets: Vec<_> = sites.iter().map(|site| (&site.target, None)).collect();
+    let is_prewritten = |target: &Target| plan.prewrite && target.kind == TargetKind::File;
+    wipe::wipe(&targets, geometries, &is_prewritten)?;
+    let store = found(&targets, geometries, &is_prewritten, &[], &Clock::Real)?;
+    sites.iter().try_for_each(sync_folder)?;
+    Ok(store)
+}
+
+/// Removing a file waits for what is under way on it: one that does not answer would be waited for
+/// without end after all. So new files stay then, and that is said.
+fn keep_if_silent(
+    error: RecordError,
+    sites: &[Site<'_>],
+    created: &mut CreatedFiles,
+) -> RecordError {
+    let new = sites.iter().filter(|site| site.is_new);
+    let paths: Vec<String> = new.map(|site| site.path.display().to_string()).collect();
+    match error {
+        RecordError::Silent(words) if !paths.is_empty() => {
+            created.keep();
+            RecordError::Silent(format!(
+                "{words}. What was made stays, for removing it would wait, too: remove {} before \
+                 you begin again",
+                paths.join(" and ")
+            ))
+        }
+        other => other,
+    }
 }
 
 /// Makes a store of disks of simulated machines that keep what is written.
@@ -362,4 +397,43 @@ fn sync_folder(site: &Site<'_>) -> Result<(), RecordError> {
                 format!("its directory cannot be synced: {errno}"),
             )
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_files_stay_where_a_member_does_not_answer_and_go_where_it_fails() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new");
+        let request = OpenRequest {
+            direction: Direction::Write,
+            path: DataPath::Buffered,
+            create: true,
+        };
+        for is_silent in [true, false] {
+            let roots = Roots::default();
+            let own = Permission::OwnStore;
+            let target = open_under_guard("new", &path, request, own, &roots, &mut Vec::new());
+            let site = Site {
+                name: "new",
+                path: path.clone(),
+                target: target.unwrap(),
+                is_new: true,
+            };
+            let mut created = CreatedFiles::default();
+            created.add(&path);
+            let error = match is_silent {
+                true => RecordError::Silent("write on new has not returned".to_owned()),
+                false => RecordError::Interrupted("by the user".to_owned()),
+            };
+            let told = keep_if_silent(error, &[site], &mut created).to_string();
+            drop(created);
+            assert_eq!(path.exists(), is_silent);
+            let names_it = told.contains(&format!("remove {}", path.display()));
+            assert_eq!(names_it, is_silent, "{told}");
+            let _ = std::fs::remove_file(&path);
+        }
+    }
 }

@@ -270,7 +270,9 @@ impl View<'_> {
         let Some((standing, ending)) = &self.recorded.result else {
             return;
         };
-        if !kinds.contains(&Kind::End) {
+        // One that lands on a member that was given up tells of what was so before that.
+        let is_late = |append: &Append| append.kind == Kind::End && self.recorded.is_late(append);
+        if !kinds.contains(&Kind::End) || self.promised().any(is_late) {
             return;
         }
         let number = recording.number;

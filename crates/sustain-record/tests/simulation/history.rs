@@ -69,6 +69,14 @@ pub struct Recorded {
     pub result: Option<(Standing, Ending)>,
 }
 
+impl Recorded {
+    /// Whether an append became durable when its member had been given up.
+    pub fn is_late(&self, append: &Append) -> bool {
+        let given_up_at = self.given_up.get(&append.member);
+        append.durable_at > given_up_at.copied() && given_up_at.is_some()
+    }
+}
+
 /// Bytes of a stream that are durable, or whose loss is.
 #[derive(Debug, Clone, Default)]
 struct Covered {

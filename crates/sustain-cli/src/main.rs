@@ -28,12 +28,7 @@ enum Exit {
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(match exit {
-            Exit::Done => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
-            Exit::Interrupted => 130,
-        })
+        ExitCode::from(exit.code())
     }
 }
 
@@ -79,6 +74,15 @@ fn in_words(error: &anyhow::Error) -> String {
 }
 
 impl Exit {
+    fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Interrupted => 130,
+        }
+    }
+
     fn from_error(error: &anyhow::Error) -> Exit {
         if let Some(error) = error.downcast_ref::<RecordError>() {
             return match error {

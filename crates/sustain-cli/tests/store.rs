@@ -10,6 +10,9 @@
 
 #[path = "store/create.rs"]
 mod create;
+#[allow(dead_code, reason = "it is made for the tests of the guard")]
+#[path = "guard/devices.rs"]
+mod devices;
 #[path = "store/extract.rs"]
 mod extract;
 #[path = "store/frames.rs"]
@@ -20,6 +23,8 @@ mod medium;
 mod recorded;
 #[path = "store/refused.rs"]
 mod refused;
+#[path = "store/standard.rs"]
+mod standard;
 mod support;
 #[path = "store/tell.rs"]
 mod tell;

@@ -16,6 +16,7 @@ mod progress;
 pub(crate) mod record;
 pub(crate) mod recover;
 pub(crate) mod report;
+mod standard_streams;
 mod stores;
 pub(crate) mod sweep;
 pub(crate) mod verify;

@@ -18,7 +18,7 @@ use sustain::report::terminal::{Forecast, ForecastMember, LiveKind, RecordView, 
 use sustain::report::{html, json};
 
 use super::output::{self, Document, Outputs};
-use super::{say, stores};
+use super::{say, standard_streams, stores};
 use crate::Exit;
 use crate::flags::record::{DurableFlag, OnFullFlag, RecordFlags, SourceSpecArgument};
 use crate::interrupt;
@@ -87,6 +87,7 @@ fn forecast(flags: &RecordFlags) -> Result<Option<Forecast>, UsageError> {
 /// Hours of recording must not end at a path that cannot be written, nor a result in the place of
 /// what was recorded, or of what it was recorded from.
 fn check_outputs(flags: &RecordFlags) -> Result<(), UsageError> {
+    standard_streams::check(&flags.members)?;
     let usage = |why: String| Err(UsageError(why));
     let result = [
         ("--json", flags.json.is_some()),

@@ -9,7 +9,7 @@ use sustain::record::store::{FILE_NAME, Mode, Store};
 use sustain::report::json;
 
 use super::output::{self, Document, Outputs};
-use super::say;
+use super::{say, standard_streams};
 use crate::request::UsageError;
 
 /// Opens the store of these members and says what the user should know of it.
@@ -30,8 +30,10 @@ pub(crate) fn open(members: &[String], mode: Mode) -> anyhow::Result<Store> {
     Ok(store)
 }
 
-/// Fails in words unless the result may be written there. It must not take a member's place.
+/// Fails in words unless the result may be written there, and the words on standard output. Neither
+/// may take a member's place.
 pub(crate) fn check_json(json: Option<&Path>, members: &[String]) -> Result<(), UsageError> {
+    standard_streams::check(members)?;
     let Some(path) = json.filter(|path| !output::is_standard_output(path)) else {
         return Ok(());
     };

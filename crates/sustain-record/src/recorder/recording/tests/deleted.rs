@@ -86,12 +86,14 @@ fn a_member_that_is_deleted_while_another_ends_has_failed() {
     let kept = Arc::clone(&returns);
     let is_ending = Arc::new(AtomicBool::new(false));
     let ends = Arc::clone(&is_ending);
-    // Of the second member all is kept once the source has ended.
+    // One end mark follows the other, in any order: the second one is kept.
+    let mut ends_begun = 0;
     let keep = move |request: &Request| {
-        if request.target == 1 && ends.load(Ordering::SeqCst) {
-            Answer::Keeps(Arc::clone(&kept))
-        } else {
-            Answer::AsTheDisk
+        let is_mark = request.operation == Operation::Write && request.durable;
+        ends_begun += u32::from(is_mark && ends.load(Ordering::SeqCst));
+        match ends_begun {
+            2 => Answer::Keeps(Arc::clone(&kept)),
+            _ => Answer::AsTheDisk,
         }
     };
     let (recorder, mut writers) = place.record(&["one"], Patience::default(), keep);
@@ -101,16 +103,19 @@ fn a_member_that_is_deleted_while_another_ends_has_failed() {
     assert!(durable(&board.wait_for(durable, PATIENCE)));
     is_ending.store(true, Ordering::SeqCst);
     drop(writers);
-    let has_ended = |standing: &Standing| standing.members[0].state == MemberState::Closed;
-    assert!(has_ended(&board.wait_for(has_ended, PATIENCE)));
-    remove_file(&place.members[0]).unwrap();
-    let has_failed = |standing: &Standing| standing.members[0].state == MemberState::Failed;
-    assert!(has_failed(&board.wait_for(has_failed, PATIENCE)));
+    let ended = |standing: &Standing| {
+        let mut members = standing.members.iter();
+        members.position(|member| member.state == MemberState::Closed)
+    };
+    let standing = board.wait_for(|standing| ended(standing).is_some(), PATIENCE);
+    let index = ended(&standing).unwrap();
+    remove_file(&place.members[index]).unwrap();
+    let has_failed = |standing: &Standing| standing.members[index].state == MemberState::Failed;
+    let standing = board.wait_for(has_failed, PATIENCE);
+    assert!(has_failed(&standing) && !standing.is_over);
     returns.store(true, Ordering::SeqCst);
     let standing = recorder.finish().unwrap().standing;
-    let [deleted, other] = &standing.members[..] else {
-        panic!("two members");
-    };
+    let (deleted, other) = (&standing.members[index], &standing.members[1 - index]);
     assert!(deleted.lost_bytes > 0);
     assert!(deleted.error.as_ref().unwrap().contains("was deleted"));
     assert_eq!((other.state, other.lost_bytes), (MemberState::Closed, 0));

@@ -13,6 +13,7 @@ use crate::active::{
 };
 use crate::backlog;
 use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
+use crate::common_cause;
 use crate::effect::result::EffectResult;
 use crate::figures::{burst_of, intervals, latency, seconds, target_error};
 use crate::held::{Held, held};
@@ -337,17 +338,21 @@ fn stalls(session: &Session, outcome: &PhaseOutcome) -> Vec<Stall> {
                 .map(|stall| sustain_disk::meter::Stall { target, ..stall }),
         );
     }
-    mark_shared(&mut all);
     all.sort_by_key(|stall| std::cmp::Reverse(stall.duration_ns));
+    mark_shared(&mut all);
+    let run_ns = outcome.meters.iter().map(Meter::last_ns).max().unwrap_or(0);
+    let common = common_cause::of_each(&all, run_ns);
     let name = |target: &usize| session.targets[*target].target.name.clone();
     all.iter()
+        .zip(common)
         .take(STALLS_MAX)
-        .map(|stall| Stall {
+        .map(|(stall, is_common_cause)| Stall {
             target: name(&stall.target),
             start_s: seconds(stall.start_ns),
             duration_ns: stall.duration_ns,
             offset_bytes: stall.offset_bytes,
             shared_with: stall.shared_with.iter().map(name).collect(),
+            is_common_cause,
         })
         .collect()
 }

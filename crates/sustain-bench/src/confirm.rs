@@ -14,7 +14,7 @@ use crate::judge::recommend::{CurvePoint, recommend_by_all};
 use crate::judge::worst::{WORST_S, worst};
 use crate::phase::PhaseOutcome;
 use crate::position::start_bytes;
-use crate::recommendation::curve_points;
+use crate::recommendation::{Room, curve_points, whole_steps};
 use crate::result::{Attempt, Recommendation};
 use crate::setup::PhaseSetup;
 use crate::stage::Stage;
@@ -80,7 +80,7 @@ impl Stage<'_> {
             let Some(step) = step.filter(|_| !is_over) else {
                 break;
             };
-            if !search.step_down(step, self.plan.buffer_bytes as f64) {
+            if !search.step_down(step, &Room::of(self.plan, self.session)) {
                 break;
             }
             observer(search.told(self.plan.buffer_bytes));
@@ -133,7 +133,8 @@ impl Stage<'_> {
         let held = backlog_max_bytes <= self.plan.buffer_bytes && !has_failed && !grows;
         if held {
             // What this run needed is needed too.
-            found.buffer_bytes = found.buffer_bytes.max(backlog_max_bytes);
+            let used_bytes = whole_steps(backlog_max_bytes).min(self.plan.buffer_bytes);
+            found.buffer_bytes = found.buffer_bytes.max(used_bytes);
         }
         found.attempts.push(Attempt {
             rate_bytes_per_s: found.rate_bytes_per_s,
@@ -231,14 +232,14 @@ fn worst_stall_ns(paced: &PhaseOutcome) -> u64 {
 impl Search {
     /// Goes to a lower rate, whose backlog all that was seen so far would have kept within the
     /// buffer. Whether there is one.
-    fn step_down(&mut self, step: f64, buffer_bytes: f64) -> bool {
+    fn step_down(&mut self, step: f64, room: &Room) -> bool {
         let rate_max = (self.recommended.rate_bytes_per_s * step).min(self.level_bytes_per_s);
-        let Some(found) = recommend_by_all(&self.curves, rate_max, buffer_bytes) else {
+        let Some(found) = recommend_by_all(&self.curves, rate_max, room.for_curve_bytes()) else {
             return false;
         };
         self.recommended = Recommendation {
             rate_bytes_per_s: found.rate_bytes_per_s,
-            buffer_bytes: found.buffer_bytes.ceil() as u64,
+            buffer_bytes: room.needed_bytes(found.buffer_bytes),
             confirmed: None,
             held_seconds: None,
             backlog_max_bytes: None,

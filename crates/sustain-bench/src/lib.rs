@@ -9,6 +9,7 @@ mod active;
 pub mod backlog;
 mod closing_flush;
 mod collect;
+mod common_cause;
 pub mod compare;
 mod conclude;
 mod confirm;

@@ -41,16 +41,56 @@ pub(crate) fn recommend(
     let sustained = sustained_total(plan, session, outcome);
     let ceiling = share * ceiling(&sustained, least, &active) * whole_records(plan, &sustained);
     let points = curve_points(outcome);
-    let found = judge_recommend::recommend(&points, ceiling, plan.buffer_bytes as f64)?;
+    let room = Room::of(plan, session);
+    let found = judge_recommend::recommend(&points, ceiling, room.for_curve_bytes())?;
     Some(Recommendation {
         rate_bytes_per_s: found.rate_bytes_per_s,
-        buffer_bytes: found.buffer_bytes.ceil() as u64,
+        buffer_bytes: room.needed_bytes(found.buffer_bytes),
         confirmed: None,
         held_seconds: None,
         backlog_max_bytes: None,
         attempts: Vec::new(),
         worst_10_s_bytes_per_s: least,
     })
+}
+
+/// The buffer of a recorder, and what a source at work needs of it beyond the curve. The curve is of a
+/// stream of single bytes that meets the run's worst pause with nothing waiting; a source has a record
+/// half come by then that cannot be written yet, and one on the way to each target.
+pub(crate) struct Room {
+    buffer_bytes: u64,
+    beyond_curve_bytes: u64,
+}
+
+/// The memory needed is said in whole ones of these, so that what is read off is enough.
+const NEEDED_STEP_BYTES: u64 = 1 << 20;
+
+impl Room {
+    pub(crate) fn of(plan: &Plan, session: &Session) -> Room {
+        let records = 1 + session.targets.len() as u64;
+        let beyond_curve_bytes = plan.record_bytes.saturating_mul(records);
+        Room {
+            buffer_bytes: plan.buffer_bytes,
+            // In a buffer of a few records these are not all at once.
+            beyond_curve_bytes: beyond_curve_bytes.min(plan.buffer_bytes / 2),
+        }
+    }
+
+    /// What is left for the pauses that the curve has.
+    pub(crate) fn for_curve_bytes(&self) -> f64 {
+        (self.buffer_bytes - self.beyond_curve_bytes) as f64
+    }
+
+    /// What is needed where the curve wants so much; never more than there is.
+    pub(crate) fn needed_bytes(&self, curve_bytes: f64) -> u64 {
+        let needed = (curve_bytes.ceil() as u64).saturating_add(self.beyond_curve_bytes);
+        whole_steps(needed).min(self.buffer_bytes)
+    }
+}
+
+/// Rounded up to what is said.
+pub(crate) fn whole_steps(bytes: u64) -> u64 {
+    bytes.div_ceil(NEEDED_STEP_BYTES) * NEEDED_STEP_BYTES
 }
 
 /// No rate above it is recommended. Where no mean can be relied on, what the disks gave at their worst

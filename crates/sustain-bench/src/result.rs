@@ -349,7 +349,8 @@ pub struct RewrittenRun {
 pub struct Recommendation {
     /// The rate.
     pub rate_bytes_per_s: f64,
-    /// The memory it needs.
+    /// The memory it needs to ride out every pause and slow stretch that the run met, with the records on
+    /// their way; and at least what the run that confirmed it used. Mostly more than that.
     pub buffer_bytes: u64,
     /// Whether a run paced at this rate held; null if none was made.
     pub confirmed: Option<bool>,
@@ -393,6 +394,9 @@ pub struct Stall {
     pub duration_ns: u64,
     /// Where the request was that ended it.
     pub offset_bytes: u64,
-    /// Other targets that stalled at the same moment: a shared cause.
+    /// Other targets that stalled at the same moment, be it by a shared cause or by chance.
     pub shared_with: Vec<String>,
+    /// Whether more of these stalls meet than chance explains, so that they have a cause in common.
+    #[serde(default)]
+    pub is_common_cause: bool,
 }

@@ -134,6 +134,7 @@ fn stalls_are_listed_and_those_of_the_same_moment_belong_together() {
     for stall in stalls {
         let other = if stall["target"] == "a" { "b" } else { "a" };
         assert_eq!(stall["shared_with"], serde_json::json!([other]));
+        assert_eq!(stall["is_common_cause"], true);
         // The pause, and the transfer that it met or that had to follow.
         assert_about(&stall["duration_ns"], 305e6, 3.0);
     }
@@ -146,6 +147,45 @@ fn stalls_are_listed_and_those_of_the_same_moment_belong_together() {
     // What such a pause needs at the full rate.
     let needed = &alone["recommendation"]["buffer_bytes"];
     assert!(number(needed) > 0.3 * 90e6, "{needed}");
+}
+
+#[test]
+fn pauses_that_meet_by_chance_are_not_said_to_have_a_cause_in_common() {
+    let often = disk(
+        "a",
+        "10TB",
+        "100MB/s",
+        "stall = { every = \"7s\", for = \"400ms\" }",
+    );
+    let long = disk(
+        "b",
+        "10TB",
+        "100MB/s",
+        "stall = { every = \"11s\", for = \"1500ms\" }",
+    );
+    let place = Place::with_machine(&(often + &long));
+    let result = place.simulate(0, &["--no-confirm", "--time", "280s"]);
+    let stalls = result["stalls"].as_array().unwrap();
+    let met = |stall: &&Value| stall["shared_with"] != serde_json::json!([]);
+    assert!(stalls.iter().filter(met).count() >= 4, "{stalls:?}");
+    let common = stalls.iter().find(|stall| stall["is_common_cause"] == true);
+    assert_eq!(common, None);
+}
+
+#[test]
+fn the_buffer_said_to_be_needed_is_enough() {
+    for (rate, every, long) in [("151MB/s", "39.3s", "2.62s"), ("90MB/s", "17.1s", "1.3s")] {
+        let stall = format!("stall = {{ every = \"{every}\", for = \"{long}\" }}");
+        let place = Place::with_machine(&disk("a", "10TB", rate, &stall));
+        let result = place.simulate(0, &["--time", "100s"]);
+        let found = &result["recommendation"];
+        let bytes = found["buffer_bytes"].as_u64().unwrap();
+        assert_eq!(bytes % (1 << 20), 0, "what is read off is enough");
+        let paced = format!("{}B/s", number(&found["rate_bytes_per_s"]) as u64);
+        let buffer = format!("{}MiB", bytes >> 20);
+        let paced = ["--rate", &paced, "--buffer", &buffer, "--time", "200s"];
+        assert_eq!(place.simulate(0, &paced)["total"]["rate_held"], true);
+    }
 }
 
 #[test]

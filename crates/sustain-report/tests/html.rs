@@ -52,6 +52,28 @@ fn hostile() -> MeasureResult {
 }
 
 #[test]
+fn a_page_says_of_which_targets_the_rate_of_all_is() {
+    let mut result = sample::two_targets();
+    let page = measure_html(&[result.clone()]).unwrap();
+    assert!(page.contains("rate while all were active"));
+    result.targets[1].errors.push(sample::error());
+    let page = measure_html(&[result]).unwrap();
+    assert!(page.contains("rate while all that were left were active"));
+    assert!(!page.contains("rate while all were active"));
+}
+
+#[test]
+fn what_may_be_chance_is_not_called_a_shared_cause() {
+    let mut result = sample::two_targets();
+    for stall in &mut result.stalls {
+        stall.is_common_cause = false;
+    }
+    let page = measure_html(&[result]).unwrap();
+    assert!(page.contains("which may be chance"));
+    assert!(!own_markup(&page).contains("a shared cause"));
+}
+
+#[test]
 fn page_loads_nothing_and_carries_one_plotting_script() {
     let page = measure_html(&[sample::two_targets(), sample::one_target()]).unwrap();
     assert_eq!(page.matches("* plotly.js v").count(), 1);

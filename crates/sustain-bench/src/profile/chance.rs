@@ -113,7 +113,7 @@ pub(super) fn suspects(runs: Vec<Range<usize>>, seen: &[Seen]) -> Vec<Suspect> {
 }
 
 /// The chance of so many or more where so many are expected.
-fn poisson_tail(count: usize, mean: f64) -> f64 {
+pub(crate) fn poisson_tail(count: usize, mean: f64) -> f64 {
     let mut term = (-mean).exp();
     let mut below = 0.0;
     for number in 0..count {

@@ -2,7 +2,7 @@
 //! changes, everything twice; zones, places that fall out of them, and what several targets share.
 //! plan -> curves -> schedule -> samples -> fit -> verdict -> result.
 
-mod chance;
+pub(crate) mod chance;
 mod conclude;
 mod cut;
 mod event;

@@ -23,6 +23,10 @@ const DRIFT_DEVIATIONS: f64 = 4.0;
 /// The part of cases in which an interval may miss.
 const OUTSIDE: f64 = 0.05;
 
+/// An interval that goes so far either way, as a logarithm, tells nothing of a rate: a factor of e^0.5,
+/// from 39 % less to 65 % more. Two readings far apart have such a one.
+const SAYS_NOTHING: f64 = 0.5;
+
 /// One measurement of one point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
@@ -41,7 +45,7 @@ pub struct Estimate {
     pub repeats: usize,
     /// Its rate, under the mean conditions of all rounds.
     pub rate_bytes_per_s: f64,
-    /// The 95 % interval of that; none if nothing is known of its noise.
+    /// The 95 % interval of that; none if nothing is known of its noise, or as good as nothing.
     pub ci95_bytes_per_s: Option<[f64; 2]>,
     /// Standard deviation of its readings as a part of the rate, what the rounds share taken out.
     pub spread: Option<f64>,
@@ -52,7 +56,7 @@ pub struct Estimate {
 pub struct Difference {
     /// -0.05: 5 % slower.
     pub share: f64,
-    /// Its 95 % interval; none if nothing is known of the noise.
+    /// Its 95 % interval; none if nothing is known of the noise, or as good as nothing.
     pub ci95: Option<[f64; 2]>,
     /// Whether the noise explains it, as many comparisons as were made considered; so too where
     /// nothing is known of the noise, and anything may be it.
@@ -60,7 +64,8 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Whether nothing is known of the noise: it was measured once, and so were the others like it.
+    /// Whether nothing is known of the noise: it was measured once, and so were the others like it; or
+    /// the few readings are so far apart that any difference may be it.
     pub fn is_untold(&self) -> bool {
         self.ci95.is_none()
     }
@@ -234,6 +239,7 @@ impl Judgement {
         let half_width = level.noise.map(|noise| {
             t_two_sided(OUTSIDE, whole(noise.degrees)) * (noise.variance / repeats as f64).sqrt()
         });
+        let half_width = half_width.filter(|half| *half <= SAYS_NOTHING);
         let around = |half: f64| [(level.log_rate - half).exp(), (level.log_rate + half).exp()];
         Some(Estimate {
             repeats,
@@ -277,10 +283,13 @@ impl Judgement {
         // Bonferroni: the best was chosen for being above, so each pair is a comparison.
         let pairs = (points.saturating_sub(1) * points / 2).max(1);
         let largest_by_chance = t_two_sided(OUTSIDE / pairs as f64, whole(degrees)) * deviation;
+        let is_noise = log.abs() <= largest_by_chance;
+        // What is beyond all noise is known to differ, however wide the interval.
+        let is_told = !is_noise || half <= SAYS_NOTHING;
         Some(Difference {
             share,
-            ci95: Some([(log - half).exp_m1(), (log + half).exp_m1()]),
-            is_noise: log.abs() <= largest_by_chance,
+            ci95: is_told.then(|| [(log - half).exp_m1(), (log + half).exp_m1()]),
+            is_noise,
         })
     }
 

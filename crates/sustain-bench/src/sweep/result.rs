@@ -84,7 +84,7 @@ pub struct SweepAnswer {
     /// Points whose difference to it the noise explains.
     pub alike: Vec<usize>,
     /// Points that nothing tells from it, since nothing is known of their noise: they were measured
-    /// once, as was all that is like them.
+    /// once, as was all that is like them, or their few readings are so far apart that it says nothing.
     #[serde(default)]
     pub measured_once: Vec<usize>,
     /// Of the points within 2 % of the best: of the least depth, and of these the one with the

@@ -220,6 +220,20 @@ fn what_was_measured_once_is_not_said_to_be_noise() {
 }
 
 #[test]
+fn readings_far_apart_tell_nothing_and_have_no_interval() {
+    let grid = axes(&[MIB], &DEPTHS[..2]).grid(&FACTS);
+    let readings = [(0, 0, 2e7), (0, 1, 2e8), (1, 0, 9e7), (1, 1, 3e8)];
+    let readings = readings.map(|(point, round, rate)| reading(point, round, rate));
+    let answer = answer_to(&grid, &readings);
+    assert_eq!(
+        (answer.best, answer.alike, answer.untold),
+        (1, vec![], vec![0])
+    );
+    let estimate = Judgement::of(&[0, 0], &readings).estimate(1).unwrap();
+    assert_eq!(estimate.ci95_bytes_per_s, None);
+}
+
+#[test]
 fn what_is_slower_by_any_noise_seen_is_slower_even_when_measured_once() {
     let both_paths = Axes {
         paths: vec![DataPath::Direct, DataPath::Buffered],

@@ -79,19 +79,18 @@ pub(super) fn result(
     }
 }
 
-/// Who else used the members' disks, where the sources did not have all they needed.
+/// Who else used the members' disks, and whether the sources had all they needed even so.
 fn shared(samples: &[SampleResult], system: &System) -> Option<String> {
     let source = LimitedBy::Source;
     let is_held = |sample: &SampleResult| {
         sample.limited_by != source.words() || sample.gap_bytes.iter().any(|bytes| *bytes > 0)
     };
-    let deeds = samples
-        .iter()
-        .any(is_held)
-        .then(|| others_deeds(&system.others))??;
-    Some(format!(
-        "{deeds}: the members had so much less for this recording; `pidstat -d 1` says who it is"
-    ))
+    let deeds = others_deeds(&system.others)?;
+    let meaning = match samples.iter().any(is_held) {
+        true => "the members had so much less for this recording",
+        false => "the sources had all they needed even so",
+    };
+    Some(format!("{deeds}: {meaning}; `pidstat -d 1` says who it is"))
 }
 
 fn plan_result(plan: &RecordPlan, recorded: &Recorded) -> PlanResult {

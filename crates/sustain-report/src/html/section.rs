@@ -6,7 +6,7 @@ use super::{
 };
 use crate::ReportError;
 use crate::format::{latency, rate, size, stretch};
-use crate::terminal::{half_width, held_words, sentence};
+use crate::terminal::{cause_words, half_width, held_words, sentence};
 use sustain_bench::result::{
     Burst, MeasureResult, Recommendation, Sustained, System, TargetResult,
 };
@@ -179,7 +179,15 @@ fn further_figures(result: &MeasureResult) -> Table {
         let together = total
             .all_active_bytes_per_s
             .map_or_else(|| "none".to_owned(), rate);
-        table.pair("rate while all were active", together);
+        let all = match result
+            .targets
+            .iter()
+            .any(|target| !target.errors.is_empty())
+        {
+            true => "rate while all that were left were active",
+            false => "rate while all were active",
+        };
+        table.pair(all, together);
         table.pair("sum of each one's rate", rate(total.sum_bytes_per_s));
         table.pair(
             "all bytes over the wall clock",
@@ -250,7 +258,7 @@ fn stalls(result: &MeasureResult) -> String {
     for stall in result.stalls.iter().take(STALLS_SHOWN) {
         let company = match stall.shared_with.as_slice() {
             [] => "no other".to_owned(),
-            others => format!("{}: a shared cause", others.join(", ")),
+            others => format!("{}{}", others.join(", "), cause_words(stall)),
         };
         table.row(vec![
             stall.target.clone(),
@@ -265,7 +273,7 @@ fn stalls(result: &MeasureResult) -> String {
     }
     let more = match result.stalls.len().saturating_sub(STALLS_SHOWN) {
         0 => String::new(),
-        more => format!("<p>{more} shorter ones are in the JSON.</p>\n"),
+        more => format!("<p>{more} more, none longer, are in the JSON.</p>\n"),
     };
     format!("<h2>Stalls, longest first</h2>\n{}{more}", table.markup())
 }

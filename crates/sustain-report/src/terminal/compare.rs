@@ -148,6 +148,9 @@ pub fn compare_text(result: &CompareResult, width: usize) -> String {
         let name = rows[0].target.as_deref().unwrap_or("all together");
         let _ = writeln!(text, "\n{}", without_controls(name));
         text.push_str(&table);
+        if let Some(line) = rate_over(result, rows) {
+            text.push_str(&wrapped(&without_controls(&line), width));
+        }
     }
     text.push('\n');
     let limit = result.limit.iter().flat_map(|limit| &limit.why);
@@ -157,6 +160,15 @@ pub fn compare_text(result: &CompareResult, width: usize) -> String {
         text.push_str(&wrapped(&without_controls(&line), width));
     }
     text
+}
+
+/// Over which bytes the rate is, where it is of a part of a run: so a run that went further has another
+/// one beside each other run.
+fn rate_over(result: &CompareResult, rows: &[ComparedRow]) -> Option<String> {
+    let is_of_part = |row: &&ComparedRow| row.metric == "rate" && row.ci95_ratio.is_some();
+    let row = rows.iter().find(is_of_part)?;
+    let is_of_two_runs = result.trial.is_none();
+    is_of_two_runs.then(|| format!("  rate: {}", row.how))
 }
 
 /// Alike for all: without lesser columns where the terminal is too narrow for them; where it is too

@@ -192,16 +192,31 @@ fn records(result: &MeasureResult, found: &Recommendation) -> String {
     if found.confirmed == Some(false) {
         return did_not_hold(found, verb, &buffer);
     }
-    let needed = if found.buffer_bytes < result.plan.buffer_bytes {
-        format!("{} of it needed, ", memory(found.buffer_bytes))
-    } else {
-        String::new()
+    let used = used_far_less(found);
+    let needed = match (found.buffer_bytes < result.plan.buffer_bytes, &used) {
+        (true, None) => format!("{} of it needed, ", memory(found.buffer_bytes)),
+        (true, Some(_)) => format!(
+            "{} of it needed for the pauses and slow stretches seen, ",
+            memory(found.buffer_bytes)
+        ),
+        (false, _) => String::new(),
     };
     let proof = match found.confirmed {
-        Some(_) => format!("confirmed for {held}{}", stepped_down(found)),
+        Some(_) => format!(
+            "confirmed for {held}{}{}",
+            used.unwrap_or_default(),
+            stepped_down(found)
+        ),
         None => "not confirmed by a paced run".to_owned(),
     };
     format!("{verb}s {speed} with a {buffer} buffer ({needed}{proof})")
+}
+
+/// What the run that confirmed it used, where it met so little of what the run before had met that the
+/// memory said to be needed is no measure of it.
+fn used_far_less(found: &Recommendation) -> Option<String> {
+    let used = found.backlog_max_bytes?;
+    (used < found.buffer_bytes / 2).then(|| format!(", which used {}", memory(used)))
 }
 
 /// That higher rates were tried first.

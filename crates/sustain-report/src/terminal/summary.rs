@@ -191,7 +191,7 @@ fn details(result: &MeasureResult) -> Vec<String> {
     let more = result.stalls.len().saturating_sub(STALLS_SHOWN);
     if more > 0 {
         lines.push(format!(
-            "stall: {more} shorter ones in the JSON and the report"
+            "stall: {more} more, none longer, in the JSON and the report"
         ));
     }
     let messages = &result.system.kernel_messages;
@@ -215,8 +215,9 @@ fn stall_line(stall: &Stall) -> String {
     let shared = match stall.shared_with.as_slice() {
         [] => String::new(),
         others => format!(
-            ", at the same moment as {}: a shared cause",
-            others.join(", ")
+            ", at the same moment as {}{}",
+            others.join(", "),
+            cause_words(stall)
         ),
     };
     format!(
@@ -226,6 +227,14 @@ fn stall_line(stall: &Stall) -> String {
         stall.target,
         size(stall.offset_bytes)
     )
+}
+
+/// What is said of a stall at the same moment as another's: two that have nothing in common meet too.
+pub(crate) fn cause_words(stall: &Stall) -> &'static str {
+    match stall.is_common_cause {
+        true => ": a shared cause",
+        false => ", which may be chance",
+    }
 }
 
 /// The line, broken at spaces to fit so many columns, with a newline at its end; what follows the

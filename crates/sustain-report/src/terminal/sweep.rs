@@ -202,13 +202,25 @@ fn best_line(result: &SweepResult, answer: &SweepAnswer) -> String {
             );
         }
     }
-    match answer.measured_once.len() {
+    let untold = &answer.measured_once;
+    let is_once = untold.iter().all(|point| result.points[*point].repeats < 2);
+    let how = match is_once {
+        true => "measured once",
+        false => "measured too few times for their noise",
+    };
+    match untold.len() {
         0 => {}
-        1 => line.push_str("; one other was measured once, so it cannot be told from noise"),
-        once => {
+        1 => {
+            let how = how.replace("their", "its");
             let _ = write!(
                 line,
-                "; {once} others were measured once, so they cannot be told from noise"
+                "; one other was {how}, so it cannot be told from noise"
+            );
+        }
+        several => {
+            let _ = write!(
+                line,
+                "; {several} others were {how}, so they cannot be told from noise"
             );
         }
     }
@@ -225,7 +237,7 @@ fn cheapest_line(result: &SweepResult, answer: &SweepAnswer) -> String {
         "  cheapest within 2 %: {}, {}, {}",
         cheapest.setting.words,
         rate_with_interval(cheapest),
-        against.map_or(String::new(), against_words)
+        against.map_or(String::new(), |against| against_words(cheapest, against))
     );
     if let (Some(one), Some(other)) = (cheapest.cpu_seconds_per_gb, best.cpu_seconds_per_gb) {
         let _ = write!(line, "; CPU {one:.3} s/GB, the best {other:.3}");
@@ -246,10 +258,10 @@ fn axis_line(result: &SweepResult, axis: &SweepAxis) -> String {
         let found = point.rate_bytes_per_s.map_or(String::new(), rate);
         let against = &value.against_best;
         let mark = match (is_as_good(value), against.is_noise) {
-            (true, _) => "",
-            (false, true) if is_measured_once(against) => " (measured once)",
-            (false, true) => " (or noise)",
-            (false, false) => " (slower)",
+            (true, _) => String::new(),
+            (false, true) if is_untold(against) => format!(" ({})", untold_words(point)),
+            (false, true) => " (or noise)".to_owned(),
+            (false, false) => " (slower)".to_owned(),
         };
         format!("{} {found}{mark}", value.value)
     };
@@ -275,13 +287,21 @@ pub(crate) fn half_width(point: &SweepPoint) -> Option<f64> {
 }
 
 /// Whether nothing is known of the noise, so that the difference may be it.
-fn is_measured_once(against: &AgainstBest) -> bool {
+fn is_untold(against: &AgainstBest) -> bool {
     against.is_noise && against.ci95.is_none()
 }
 
-fn against_words(against: &AgainstBest) -> String {
-    if is_measured_once(against) {
-        return "measured once".to_owned();
+/// Why it is not known whether a point differs.
+fn untold_words(point: &SweepPoint) -> &'static str {
+    match point.repeats {
+        0 | 1 => "measured once",
+        _ => "cannot be told",
+    }
+}
+
+fn against_words(point: &SweepPoint, against: &AgainstBest) -> String {
+    if is_untold(against) {
+        return untold_words(point).to_owned();
     }
     if against.is_noise {
         return "no different".to_owned();
@@ -491,8 +511,8 @@ pub(crate) fn against_cell(
     }
     // No minus before a zero.
     let share = format!("{:+.1} %", (against.share * 1000.0).round() / 10.0 + 0.0);
-    if is_measured_once(against) {
-        return format!("{share} measured once");
+    if is_untold(against) {
+        return format!("{share} {}", untold_words(point));
     }
     if against.is_noise {
         return format!("{share} noise");

@@ -260,6 +260,7 @@ fn stalls() -> Vec<Stall> {
         } else {
             Vec::new()
         },
+        is_common_cause: shared,
     };
     vec![
         stall(0, 12.3, 41_200_000, true),

@@ -256,6 +256,50 @@ fn frames_are_found_by_number_and_by_time() {
     assert!(StreamReader::open(&scope, 2, &Range::All).is_err());
 }
 
+#[test]
+fn an_append_that_the_recorder_gave_up_is_named_and_no_damage() {
+    let gap = |bytes| Gap {
+        bytes,
+        reason: GapReason::NotWritten,
+        frames: 0,
+        first_time_ns: STARTED_NS,
+        last_time_ns: STARTED_NS,
+    };
+    // Its bytes are a gap, are whole elsewhere, are a gap in part only, or nothing tells of them.
+    for (gap_bytes, has_copy, is_given_up) in [
+        (Some(50_000), false, true),
+        (None, true, true),
+        (Some(49_999), false, false),
+        (None, false, false),
+    ] {
+        let mut image = Image::new(2, 12, &["none"], false);
+        image.data(0, 0, &noise(1, 30_000), &[]);
+        let given_up = noise(2, 50_000);
+        image.data(1, 0, &given_up, &[]);
+        let put = image.puts.last().unwrap().clone();
+        if let Some(bytes) = gap_bytes {
+            image.lost_before(0, 0, gap(bytes));
+        }
+        if has_copy {
+            image.copy(0, 0, &given_up);
+        }
+        image.data(0, 0, &noise(3, 40_000), &[]);
+        image.end();
+        let seal = put.offset_bytes + put.descriptor.append_bytes as usize - 64;
+        image.members[1].bytes[seal..][..64].fill(0);
+        let result = check(&image.open());
+        assert_eq!(result.ok, is_given_up, "{:?}", result.bad);
+        let (told, other) = if is_given_up {
+            (&result.not_durable, &result.bad)
+        } else {
+            (&result.bad, &result.not_durable)
+        };
+        assert_eq!((told.len(), other.len()), (1, 0), "{told:?} {other:?}");
+        assert_eq!(told[0].member.as_deref(), Some("m1"));
+        assert_eq!(told[0].why.contains("gave this append up"), is_given_up);
+    }
+}
+
 /// A flipped bit, and whether bytes of a stream are lost by it.
 fn flips(image: &Image) -> Vec<(usize, usize, &'static str, bool)> {
     let mut flips = Vec::new();

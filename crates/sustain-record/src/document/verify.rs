@@ -26,7 +26,8 @@ pub struct VerifyDocument {
     /// How many more there are than are listed.
     pub bad_unlisted: u64,
     /// What no append on the members calls durable, in the same order: a crash took it before
-    /// `recover` came. Where the end is open it may have been damaged since; the members cannot tell.
+    /// `recover` came, or the recorder gave it up with its member. Where the end is open it may have
+    /// been damaged since; the members cannot tell.
     pub not_durable: Vec<BadRange>,
     /// How many more there are than are listed.
     pub not_durable_unlisted: u64,

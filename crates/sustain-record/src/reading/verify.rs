@@ -2,6 +2,7 @@
 //! recording. It repairs nothing, and says nothing good that it has not seen.
 
 mod account;
+mod given_up;
 mod meanwhile;
 mod tail;
 mod torn;
@@ -81,8 +82,9 @@ pub struct VerifyResult {
     pub bad: Vec<Bad>,
     /// How many more there are than are listed.
     pub bad_unlisted: u64,
-    /// What no append calls durable, likewise: a crash took it before `recover` came. Where the end
-    /// is open it may have been damaged since; the members cannot tell.
+    /// What no append calls durable, likewise: a crash took it before `recover` came, or the recorder
+    /// gave it up with its member. Where the end is open it may have been damaged since; the members
+    /// cannot tell.
     pub not_durable: Vec<Bad>,
     /// How many more there are than are listed.
     pub not_durable_unlisted: u64,

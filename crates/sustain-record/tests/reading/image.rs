@@ -215,6 +215,13 @@ impl Image {
         self.put(member, Kind::Data, stream, payload, &[], None);
     }
 
+    /// The account of a gap that ends where the stream has come to, among bytes that were put.
+    pub fn lost_before(&mut self, member: usize, stream: u16, gap: Gap) {
+        self.positions[usize::from(stream)].next_offset_bytes -= gap.bytes;
+        self.recorded[usize::from(stream)] -= gap.bytes;
+        self.put(member, Kind::Data, stream, &[], &[], Some(gap));
+    }
+
     /// How far the source's clock was from the recorder's, if descriptors say so.
     fn add_drifts(&mut self, stream: u16, marks: &[Mark], first_time_ns: i64, made_time_ns: i64) {
         let times_ns = [first_time_ns, first_time_ns + 500_000];

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::given_up::GivenUp;
 use super::torn::{Torn, TornUnlisted, divide, goes_on, is_crashed, is_recovered, since_recovered};
 use super::{BAD_MAX, Bad, VerifiedRecording, VerifiedStream};
 use crate::format::{EndNote, Geometry, Kind, Place, Position};
@@ -59,6 +60,8 @@ pub(super) struct Account<'a> {
     /// What may be torn, unless something durable turns out to be behind it.
     torn: Vec<Torn>,
     torn_unlisted: TornUnlisted,
+    /// What may have been given up by the recorder.
+    given_up: GivenUp,
     /// Appends without a seal, or with damaged marks, that were told already.
     told: Option<(usize, u64)>,
     /// Sequence and length of the end marks that were found.
@@ -121,6 +124,7 @@ impl<'a> Account<'a> {
             durable_bytes: vec![0; recording.streams.len()],
             torn: Vec::new(),
             torn_unlisted: TornUnlisted::default(),
+            given_up: GivenUp::default(),
             told: None,
             ends: Vec::new(),
             headless_told: BTreeSet::new(),
@@ -140,6 +144,7 @@ impl<'a> Account<'a> {
             return;
         }
         self.note_durable(member, origin);
+        self.given_up.found(origin);
         if descriptor.kind == Kind::End && self.end_is_overwritten(index) {
             return;
         }
@@ -267,7 +272,8 @@ impl<'a> Account<'a> {
         if let (true, Some(end)) = (is_complete, &self.recording.end) {
             self.check_totals(end);
         }
-        let mut torn = Vec::new();
+        let (flaws, mut torn) = self.given_up.finish();
+        flaws.into_iter().for_each(|bad| self.flaw(bad));
         for one in std::mem::take(&mut self.torn) {
             let durable_bytes = self.durable_before(&one);
             let (durable, undurable) = divide(one.bad, durable_bytes);
@@ -341,7 +347,11 @@ impl<'a> Account<'a> {
             let lost = Some((number, at, at));
             let place = Some(origin.offset_bytes);
             let bad = self.bad_of(Some(origin.member), place, lost, why.to_owned());
-            self.flaw_or_torn(bad, None);
+            if is_crashed(self.recording) {
+                self.flaw_or_torn(bad, None);
+            } else if let Err(bad) = self.given_up.add(bad, origin, at) {
+                self.flaw(bad);
+            }
         }
     }
 

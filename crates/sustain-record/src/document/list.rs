@@ -59,11 +59,14 @@ pub struct ListedStream {
     /// Bytes that the recorder lost, or gave up with a member that did not write them; what became of
     /// them is recorded.
     pub gap_bytes: u64,
-    /// Of `gap_bytes`, what may be there all the same, at most: a member had taken so much before it
-    /// was given up. `verify` reads it and tells, `extract` gives what is whole.
+    /// Of `gap_bytes`, what may be there all the same, at most: the members were given so much more than
+    /// counts as recorded. A member has it that was given up, or it is copies of what lay on a slow
+    /// one. `verify` reads it and tells, `extract` gives what is whole. 0 while members are missing, for
+    /// then it is not known.
     pub given_up_bytes: u64,
     /// Bytes that were put on members that are not there, or not with all that they had. What is
-    /// damaged on the others is found by `verify`.
+    /// damaged on the others is found by `verify`. At least so much: copies, and what a member has that
+    /// was given up, make up for it in this figure.
     pub hole_bytes: u64,
     /// Below this byte a ring has written over the stream, at least in part.
     pub readable_from_byte: u64,

@@ -70,15 +70,17 @@ pub struct StreamSummary {
     pub settled_bytes: u64,
     /// Lost before it reached a member.
     pub gap_bytes: u64,
-    /// Of `gap_bytes`, what a member may have all the same: it had taken so much, at most, before it
-    /// was given up. Shows only when it is read.
+    /// Of `gap_bytes`, what may be there all the same, at most: the members were given so much more than
+    /// counts as recorded. A member has it that was given up, or it is copies of what lay on a slow
+    /// one; which, shows only when it is read. 0 while members are missing, for then it is not known.
     pub given_up_bytes: u64,
     /// Put on members.
     pub recorded_bytes: u64,
     /// Frames begun.
     pub frames: u64,
     /// Put on members that are not there, or not there with all that they had. What is damaged on
-    /// members that are there shows only when it is read.
+    /// members that are there shows only when it is read. At least so much: copies, and what a member
+    /// has that was given up, make up for it in this figure.
     pub hole_bytes: u64,
     /// When its first byte arrived, in nanoseconds since 1970; the recording's start where the
     /// appends at its beginning do not tell.
@@ -142,6 +144,11 @@ pub fn merge(members: &[Option<Vec<Chapter>>]) -> Result<Vec<Recording>, Apart> 
         .collect();
     for (recording, parts) in merged.iter_mut().zip(recordings.values().rev()) {
         note_written_over(recording, parts, members);
+    }
+    if members.iter().any(Option::is_none) {
+        // What they were given, too, is not known.
+        let streams = merged.iter_mut().flat_map(|one| &mut one.streams);
+        streams.for_each(|stream| stream.given_up_bytes = 0);
     }
     Ok(merged)
 }

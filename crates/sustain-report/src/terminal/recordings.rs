@@ -248,10 +248,19 @@ fn list_remarks(document: &ListDocument) -> Vec<String> {
     let given_up_bytes: u64 = streams().map(|stream| stream.given_up_bytes).sum();
     if given_up_bytes > 0 {
         lines.push(format!(
-            "lost up to: a member that was given up had taken {} of it, which may be there all the \
-             same; `sustain verify` reads it and tells, and `sustain extract` gives what is whole",
+            "lost up to: the members were given {} more than counts as recorded: a member that was \
+             given up has it, so it may be there all the same, or it is copies of what lay on a slow \
+             one; `sustain verify` reads it and tells, and `sustain extract` gives what is whole",
             size(given_up_bytes)
         ));
+    }
+    let is_missing = |member: &ListedMember| !member.is_present();
+    if document.members.iter().any(is_missing) && streams().any(|stream| stream.gap_bytes > 0) {
+        lines.push(
+            "while members are missing it is not known whether one that was given up has some of \
+             what is lost"
+                .to_owned(),
+        );
     }
     if streams().any(|stream| stream.hole_bytes > 0) {
         lines.push("missing: was on members, or parts of them, that are not here".to_owned());

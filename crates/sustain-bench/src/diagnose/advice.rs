@@ -5,6 +5,7 @@
 use sustain_disk::units::Rate;
 
 use super::elsewhere::elsewhere;
+use crate::walls::Unexplained;
 
 /// What is known of the targets when advice is given.
 #[derive(Debug, Clone)]
@@ -113,6 +114,50 @@ pub(super) fn rank(advice: &mut [(Suggestion, Option<f64>)]) {
             .cmp(&is_moved(other))
             .then_with(|| key(other, other_measured).total_cmp(&key(one, measured)))
     });
+}
+
+/// Advice of independent queues that, when tried, gave less than another subset did: that subset, as
+/// it was measured.
+pub(super) fn faster_measured(
+    tried: &Suggestion,
+    measured: f64,
+    resolution: f64,
+    (fastest, most): &(Vec<usize>, f64),
+) -> Option<(Suggestion, Option<f64>)> {
+    let is_less = measured < most * (1.0 - resolution);
+    if tried.layout != SuggestedLayout::Independent || !is_less {
+        return None;
+    }
+    let all: Vec<usize> = [&tried.order[..], &tried.leave_out].concat();
+    let (order, leave_out) = split(&all, |target| fastest.contains(&target));
+    let suggestion = Suggestion {
+        order,
+        leave_out,
+        expected_bytes_per_s: *most,
+        why: "they were the fastest of all that was measured".to_owned(),
+        ..tried.clone()
+    };
+    Some((suggestion, Some(*most)))
+}
+
+/// The advice of independent queues that gave something else than was foretold when it was tried: then
+/// the walls found do not explain all.
+pub(super) fn missed(advice: &[(Suggestion, Option<f64>)], resolution: f64) -> Option<Unexplained> {
+    advice.iter().find_map(|(suggestion, measured)| {
+        let measured_bytes_per_s = (*measured)?;
+        let expected_bytes_per_s = suggestion.expected_bytes_per_s;
+        let off = (measured_bytes_per_s - expected_bytes_per_s).abs();
+        let is_missed = off > expected_bytes_per_s * resolution.max(NOT_HELD);
+        (suggestion.layout == SuggestedLayout::Independent && is_missed).then(|| {
+            let mut members = suggestion.order.clone();
+            members.sort_unstable();
+            Unexplained {
+                members,
+                expected_bytes_per_s,
+                measured_bytes_per_s,
+            }
+        })
+    })
 }
 
 /// What a rate is worth in this layout.

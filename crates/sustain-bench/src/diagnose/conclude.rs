@@ -61,12 +61,6 @@ pub(super) fn advised(
     }
     let mut alive_targets = hang.clone();
     alive_targets.sort_unstable();
-    let counts = |measurement: &&walls::Measurement| !measurement.failed && !measurement.with_dummy;
-    let fastest = findings
-        .measurements
-        .iter()
-        .filter(counts)
-        .max_by(|one, other| one.sum_bytes_per_s.total_cmp(&other.sum_bytes_per_s));
     let facts = Facts {
         names: targets
             .iter()
@@ -83,9 +77,7 @@ pub(super) fn advised(
             .map(|wall| known_wall(wall, &findings.dropped, ways, targets.len()))
             .collect(),
         links: links(ways, &alive_targets),
-        fastest: fastest.map_or((hang.clone(), 0.0), |fastest| {
-            (fastest.members.clone(), fastest.sum_bytes_per_s)
-        }),
+        fastest: fastest(findings).unwrap_or_else(|| (hang.clone(), 0.0)),
         hang,
         record_bytes: plan.record_bytes,
     };
@@ -102,6 +94,15 @@ pub(super) fn advised(
         model.predict(members)
     };
     advise(&facts, &foretell)
+}
+
+/// The subset that brought the most of all that were measured, and its sum.
+pub(super) fn fastest(findings: &Findings) -> Option<(Vec<usize>, f64)> {
+    let counts = |measurement: &&walls::Measurement| !measurement.failed && !measurement.with_dummy;
+    let measurements = findings.measurements.iter().filter(counts);
+    let fastest =
+        measurements.max_by(|one, other| one.sum_bytes_per_s.total_cmp(&other.sum_bytes_per_s))?;
+    Some((fastest.members.clone(), fastest.sum_bytes_per_s))
 }
 
 fn rates_alone(findings: &Findings) -> Vec<f64> {
@@ -150,7 +151,8 @@ pub(super) fn conclude(diagnosed: Diagnosed<'_>) -> DiagnoseResult {
             share_of_sum: together.sum_bytes_per_s / together.sum_alone_bytes_per_s,
         }),
         no_wall: diagnosed.no_wall(),
-        unexplained: findings.unexplained.map(|loss| UnexplainedLoss {
+        unexplained: findings.unexplained.as_ref().map(|loss| UnexplainedLoss {
+            members: diagnosed.names_unless_all(&loss.members),
             expected_bytes_per_s: loss.expected_bytes_per_s,
             measured_bytes_per_s: loss.measured_bytes_per_s,
         }),
@@ -179,6 +181,14 @@ impl Diagnosed<'_> {
 
     pub(super) fn names(&self, targets: &[usize]) -> Vec<String> {
         targets.iter().map(|target| self.name(*target)).collect()
+    }
+
+    pub(super) fn names_unless_all(&self, targets: &[usize]) -> Vec<String> {
+        let alive = self.targets - self.findings.dropped.len();
+        if targets.len() == alive {
+            return Vec::new();
+        }
+        self.names(targets)
     }
 
     fn plan_used(&self) -> DiagnosePlanUsed {

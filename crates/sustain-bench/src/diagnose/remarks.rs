@@ -84,11 +84,17 @@ pub(super) fn notes(diagnosed: &Diagnosed<'_>) -> Vec<String> {
             diagnosed.driver_cpu_share_max * 100.0
         ));
     }
-    if let Some(loss) = findings.unexplained {
+    if let Some(loss) = &findings.unexplained {
+        let names = diagnosed.names_unless_all(&loss.members);
+        let who = if names.is_empty() {
+            "all targets together".to_owned()
+        } else {
+            format!("{} together", names.join(", "))
+        };
         notes.push(format!(
-            "all targets together should bring {} by what was found, and bring {}: readings that \
-             contradict each other, as of targets that change while they are measured; look for \
-             other users of them, let them come to rest, and diagnose again",
+            "{who} should bring {} by what was found, and bring {}: readings that contradict each \
+             other, as of targets that change while they are measured, or limits of a kind that is \
+             not looked for; look for other users of them, let them come to rest, and diagnose again",
             Rate(loss.expected_bytes_per_s),
             Rate(loss.measured_bytes_per_s),
         ));

@@ -32,8 +32,8 @@ pub struct DiagnoseResult {
     pub walls: Vec<Wall>,
     /// Where no wall was found: what could still hide.
     pub no_wall: Option<NoWall>,
-    /// What all targets lose together and no wall of this result explains. Then the answer is not
-    /// complete, and nothing is advised.
+    /// What all targets lose together, or a subset brings otherwise than foretold, and no wall of
+    /// this result explains. Then the answer is not complete.
     pub unexplained: Option<UnexplainedLoss>,
     /// Every subset that was measured, in order.
     pub measurements: Vec<Measurement>,
@@ -228,13 +228,33 @@ pub struct NoWall {
     pub none_below_share: f64,
 }
 
-/// A loss that no wall explains.
+/// A sum that no wall explains.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UnexplainedLoss {
-    /// What all targets together should bring by their rates alone and the walls found.
+    /// The targets at work, where they are not all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<String>,
+    /// What they should bring together by their rates alone and the walls found.
     pub expected_bytes_per_s: f64,
     /// What they bring.
     pub measured_bytes_per_s: f64,
+}
+
+impl UnexplainedLoss {
+    /// Less came than was foretold, not more.
+    #[must_use]
+    pub fn is_loss(&self) -> bool {
+        self.measured_bytes_per_s <= self.expected_bytes_per_s
+    }
+
+    /// Whose sum it is, in words.
+    #[must_use]
+    pub fn who(&self) -> String {
+        if self.members.is_empty() {
+            return "all together".to_owned();
+        }
+        format!("{} together", self.members.join(", "))
+    }
 }
 
 /// One measured subset.

@@ -8,8 +8,8 @@ use sustain_disk::target::{Direction, TargetKind, open_dummy};
 use sustain_host::Roots;
 use sustain_session::{Stop, TargetName, check_distinct};
 
-use super::advice::{SuggestedLayout, Suggestion, rank};
-use super::conclude::{Diagnosed, advised, conclude};
+use super::advice::{SuggestedLayout, Suggestion, faster_measured, missed, rank};
+use super::conclude::{Diagnosed, advised, conclude, fastest};
 use super::event::{DiagnoseEvent, DiagnoseObserver};
 use super::plan::DiagnosePlan;
 use super::probe::SubsetProbe;
@@ -207,8 +207,12 @@ impl Diagnosis<'_> {
         let some: Vec<usize> = (0..repeated(self.targets)).collect();
         // A stop in here is met again in the search, which then concludes from nothing.
         let _ = probe.repeat_some(&some);
-        let findings = find(&self.setting(&ways), &mut probe);
+        let mut findings = find(&self.setting(&ways), &mut probe);
         let advice = self.advise(&findings, &ways, &mut probe);
+        if let Some(missed) = missed(&advice, findings.resolution) {
+            findings.unexplained = Some(missed);
+            findings.complete = false;
+        }
         let SubsetProbe {
             failures,
             error,
@@ -309,10 +313,15 @@ impl Diagnosis<'_> {
     ) -> Vec<(Suggestion, Option<f64>)> {
         let session = probe.stage.session;
         let suggestions = advised(findings, &session.targets[..self.targets], ways, self.plan);
+        let fastest = fastest(findings);
         let mut advice = Vec::new();
         for suggestion in suggestions {
             let measured = self.tried(&suggestion, findings, probe);
+            let better = measured.and_then(|rate| {
+                faster_measured(&suggestion, rate, findings.resolution, fastest.as_ref()?)
+            });
             advice.push((suggestion, measured));
+            advice.extend(better);
         }
         rank(&mut advice);
         advice

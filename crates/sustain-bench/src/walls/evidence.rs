@@ -124,7 +124,7 @@ pub(super) struct Evidence<'a> {
     pub(super) contradictions: usize,
     /// How many subsets are expected in all.
     pub(super) expected: usize,
-    runs_max: usize,
+    pub(super) runs_max: usize,
 }
 
 /// The prior counts as much as this many readings.
@@ -308,6 +308,13 @@ impl<'a> Evidence<'a> {
             failed: died,
         });
         if died { Err(Stop::Died) } else { Ok(done) }
+    }
+
+    /// Allows so many more runs, and gives the most that were allowed before.
+    pub(super) fn allow(&mut self, runs: usize) -> usize {
+        let most = self.runs_max;
+        self.runs_max = most.min(self.count + runs);
+        most
     }
 
     /// How often this set was measured.

@@ -72,6 +72,7 @@ pub fn find(setting: &Setting, probe: &mut dyn Probe) -> Findings {
             evidence,
             known,
             order_known: setting.order.is_some(),
+            only_limits: false,
             readings: 1,
             readings_in_doubt: 1,
             found: Vec::new(),
@@ -117,7 +118,8 @@ impl Search<'_> {
         self.begin_anchor()?;
         self.explain()?;
         self.tell_kinds(setting)?;
-        self.try_predictions()
+        self.try_predictions()?;
+        self.reconsider(setting)
     }
 
     /// How often each set is read, by the noise: of many targets, or with much noise, every one, so
@@ -135,7 +137,7 @@ impl Search<'_> {
     }
 
     /// Finds walls until each measured set is explained and no window is left.
-    fn explain(&mut self) -> Result<(), Stop> {
+    pub(super) fn explain(&mut self) -> Result<(), Stop> {
         let all: Vec<usize> = (0..self.evidence.count()).collect();
         let mut suspects = vec![all.clone()];
         let mut covered = Covered::default();

@@ -27,7 +27,7 @@ impl Search<'_> {
             .collect();
         walls.sort_by_key(|wall| (std::cmp::Reverse(wall.members.len()), wall.members[0]));
         let unexplained = (end.is_ok() && too_noisy.is_none())
-            .then(|| self.unexplained())
+            .then(|| self.unexplained().or_else(|| self.refuted()))
             .flatten();
         let is_answered = too_noisy.is_some() || together.is_some() || self.evidence.count() < 2;
         Findings {

@@ -112,7 +112,7 @@ impl Search<'_> {
     /// Whether the core brings less than a part of it did: then more load is less sum, and a target
     /// that is held back beside it is a member whatever the sum says.
     pub(super) fn falls(&self, core: &[usize]) -> bool {
-        let Some(whole) = self.evidence.mean(core) else {
+        let Some(whole) = self.evidence.mean(core).filter(|_| !self.only_limits) else {
             return false;
         };
         let deviation = self.deviation(&whole.rates, whole.readings);
@@ -128,6 +128,9 @@ impl Search<'_> {
     /// If parts of a wall's members brought clearly more than all of them: the best sum seen.
     /// Both are measured again before it counts.
     pub(super) fn peak(&mut self, members: &[usize]) -> Result<Option<f64>, Stop> {
+        if self.only_limits {
+            return Ok(None);
+        }
         let mut best: Option<(f64, Vec<usize>)> = None;
         for run in &self.evidence.runs {
             if common(&run.set, members) < run.set.len() {

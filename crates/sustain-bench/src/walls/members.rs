@@ -351,7 +351,7 @@ impl Search<'_> {
         let deviation = self
             .deviation(&mean.rates, mean.readings)
             .hypot(self.deviation_of_sum(&growth.core));
-        if fall <= (COLLAPSE * growth.limit).max(COLLAPSE_SCORE * deviation) {
+        if self.only_limits || fall <= (COLLAPSE * growth.limit).max(COLLAPSE_SCORE * deviation) {
             return Ok(());
         }
         growth.limit = growth.limit.min(mean.sum());

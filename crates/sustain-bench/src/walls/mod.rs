@@ -17,6 +17,7 @@ mod model;
 mod predict;
 mod reading;
 mod recheck;
+mod reconsider;
 mod scan;
 mod search;
 mod siblings;

@@ -15,16 +15,37 @@ const OFF_SCORE: f64 = 4.0;
 
 /// A subset by position, predicted, then measured.
 pub(super) struct Tried {
-    set: Vec<usize>,
+    pub(super) set: Vec<usize>,
     least: f64,
     most: f64,
-    measured: f64,
+    pub(super) measured: f64,
     deviation: f64,
+}
+
+impl Tried {
+    /// Of all that the walls allow, what is nearest to what came.
+    pub(super) fn nearest(&self) -> f64 {
+        self.measured.clamp(self.least, self.most)
+    }
+
+    /// How far it came from what the walls allow.
+    pub(super) fn off(&self) -> f64 {
+        (self.measured - self.nearest()).abs()
+    }
+
+    pub(super) fn is_missed(&self) -> bool {
+        self.off() > (OFF_SCORE * self.deviation).max(OFF * self.most)
+    }
 }
 
 impl Search<'_> {
     /// Measures subsets, few enough, that each wall is tried by one.
     pub(super) fn try_predictions(&mut self) -> Result<(), Stop> {
+        for wall in 0..self.known.model.walls.len() {
+            if let Some(set) = self.without_idle(wall) {
+                self.try_prediction(set)?;
+            }
+        }
         for wall in 0..self.known.model.walls.len() {
             if self.tried(wall).is_some() {
                 continue;
@@ -32,24 +53,40 @@ impl Search<'_> {
             let Some(set) = self.next_prediction(wall) else {
                 continue;
             };
-            let (one, other) = (self.known.predict(&set), self.known.model.least(&set));
-            self.evidence.measure(&set, Step::Predict)?;
-            let (measured, deviation) = self.known.total(&set, &self.evidence).map_or(
-                (one, f64::INFINITY),
-                |(_, deviation)| {
-                    let mean = self.evidence.mean(&set);
-                    (mean.map_or(0.0, |mean| mean.sum()), deviation)
-                },
-            );
-            self.predictions.push(Tried {
-                set,
-                least: one.min(other),
-                most: one.max(other),
-                measured,
-                deviation,
-            });
+            self.try_prediction(set)?;
         }
         Ok(())
+    }
+
+    fn try_prediction(&mut self, set: Vec<usize>) -> Result<(), Stop> {
+        self.evidence.measure(&set, Step::Predict)?;
+        let mut tried = self.compared(set);
+        if tried.is_missed() {
+            // One disturbed reading refutes nothing.
+            self.evidence.read_until_they_agree(&tried.set)?;
+            tried = self.compared(tried.set);
+        }
+        self.predictions.push(tried);
+        Ok(())
+    }
+
+    /// What a set brought beside what the walls foretell.
+    fn compared(&self, set: Vec<usize>) -> Tried {
+        let (one, other) = (self.known.predict(&set), self.known.model.least(&set));
+        let (measured, deviation) = self.known.total(&set, &self.evidence).map_or(
+            (one, f64::INFINITY),
+            |(_, deviation)| {
+                let mean = self.evidence.mean(&set);
+                (mean.map_or(0.0, |mean| mean.sum()), deviation)
+            },
+        );
+        Tried {
+            set,
+            least: one.min(other),
+            most: one.max(other),
+            measured,
+            deviation,
+        }
     }
 
     /// A new subset that tries this wall, and beside it others that still want trying.
@@ -111,10 +148,36 @@ impl Search<'_> {
         candidates
     }
 
+    /// The members without those between others that lose nothing beside all: they may be no members,
+    /// and then the rest brings less than the limit. `None` if there are none, or the rest does not
+    /// fill the wall.
+    fn without_idle(&self, wall: usize) -> Option<Vec<usize>> {
+        let members = &self.known.model.walls[wall].members;
+        let (first, last) = (members[0], members[members.len() - 1]);
+        let mut rest = members.clone();
+        // Beside members that are held back, a faster one that is not is least likely one of them.
+        let rate = |member: usize| self.evidence.alone(member);
+        let mut by_rate = members.clone();
+        by_rate.sort_by(|&one, &other| rate(other).total_cmp(&rate(one)));
+        for member in by_rate {
+            let is_between = member != first && member != last;
+            if is_between && !self.throttled(members, &[member]) {
+                let fewer: Vec<usize> = rest.iter().copied().filter(|one| *one != member).collect();
+                if self.tries(&fewer, wall) {
+                    rest = fewer;
+                }
+            }
+        }
+        (rest.len() < members.len() && self.evidence.readings(&rest) == 0).then_some(rest)
+    }
+
+    /// What tries this wall; of several one that missed.
     fn tried(&self, wall: usize) -> Option<&Tried> {
-        self.predictions
-            .iter()
-            .find(|tried| self.tries(&tried.set, wall))
+        let tries = |tried: &&Tried| self.tries(&tried.set, wall);
+        let tried = || self.predictions.iter().filter(tries);
+        tried()
+            .find(|tried| tried.is_missed())
+            .or_else(|| tried().next())
     }
 
     /// What was predicted for a wall and came.
@@ -129,9 +192,6 @@ impl Search<'_> {
 
     /// Whether a prediction for a wall failed.
     pub(super) fn failed(&self, wall: usize) -> bool {
-        self.tried(wall).is_some_and(|tried| {
-            let slack = (OFF_SCORE * tried.deviation).max(OFF * tried.most);
-            tried.measured > tried.most + slack || tried.measured < tried.least - slack
-        })
+        self.tried(wall).is_some_and(Tried::is_missed)
     }
 }

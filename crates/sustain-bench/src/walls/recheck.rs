@@ -63,6 +63,7 @@ impl Search<'_> {
         let (loss, deviation) = self.known.total(&all, &self.evidence)?;
         let least = (FLAG * deviation).max(LOSS_MIN * self.known.predict(&all));
         (all.len() > 1 && loss > least).then(|| Unexplained {
+            members: self.evidence.targets(&all),
             expected_bytes_per_s: mean.sum() + loss,
             measured_bytes_per_s: mean.sum(),
         })

@@ -43,6 +43,8 @@ pub(super) struct Search<'a> {
     pub(super) known: Known,
     /// Positions follow the order in which the targets hang.
     pub(super) order_known: bool,
+    /// No sum is taken to fall: limits alone are to explain what is measured.
+    pub(super) only_limits: bool,
     /// Readings of each set before it is judged at all.
     pub(super) readings: usize,
     /// Readings of a set whose loss may be chance, at most.

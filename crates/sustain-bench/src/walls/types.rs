@@ -120,9 +120,12 @@ pub struct Measurement {
     pub failed: bool,
 }
 
-/// What all targets together lose beyond what the walls found explain.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A set that brings something else than the walls found explain: all targets together, or one that
+/// tried a prediction.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Unexplained {
+    /// Targets, sorted.
+    pub members: Vec<usize>,
     /// Sum that the walls found, or the rates alone, let expect.
     pub expected_bytes_per_s: f64,
     /// Sum as measured.
@@ -260,7 +263,7 @@ pub struct Findings {
     pub noise: f64,
     /// Too noisy to say: no wall is claimed.
     pub too_noisy: Option<TooNoisy>,
-    /// A loss of all targets together that no wall found explains, though all was tried.
+    /// What no wall found explains, though all was tried.
     pub unexplained: Option<Unexplained>,
     /// Everything planned was measured, and the walls found explain what all bring.
     pub complete: bool,

@@ -183,9 +183,11 @@ fn rates(result: &DiagnoseResult) -> Vec<String> {
     }
     if let Some(loss) = &result.unexplained {
         lines.push(format!(
-            "not explained: {} of the {} that all together should bring",
-            rate(loss.expected_bytes_per_s - loss.measured_bytes_per_s),
-            rate(loss.expected_bytes_per_s)
+            "not explained: {} {} the {} that {} should bring",
+            rate((loss.expected_bytes_per_s - loss.measured_bytes_per_s).abs()),
+            if loss.is_loss() { "of" } else { "beyond" },
+            rate(loss.expected_bytes_per_s),
+            loss.who()
         ));
     }
     lines
@@ -333,8 +335,10 @@ pub fn diagnosis_sentence(result: &DiagnoseResult) -> String {
             " beside these"
         };
         clauses.push(format!(
-            "all together lose {} that no wall{beside} explains: the answer is not complete",
-            rate(loss.expected_bytes_per_s - loss.measured_bytes_per_s)
+            "{} {} {} that no wall{beside} explains: the answer is not complete",
+            loss.who(),
+            if loss.is_loss() { "lose" } else { "gain" },
+            rate((loss.expected_bytes_per_s - loss.measured_bytes_per_s).abs())
         ));
     }
     if let Some(none) = &result.no_wall {

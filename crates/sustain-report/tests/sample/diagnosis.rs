@@ -65,6 +65,7 @@ pub fn unexplained() -> DiagnoseResult {
     });
     result.no_wall = None;
     result.unexplained = Some(UnexplainedLoss {
+        members: Vec::new(),
         expected_bytes_per_s: 500.0 * MEGABYTE,
         measured_bytes_per_s: 400.0 * MEGABYTE,
     });

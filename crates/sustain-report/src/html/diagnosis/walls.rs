@@ -32,8 +32,9 @@ pub(super) fn walls(facts: &Facts<'_>) -> String {
 fn no_wall(facts: &Facts<'_>) -> String {
     if let Some(loss) = &facts.result.unexplained {
         let words = format!(
-            "None was found that explains what is lost: all together should bring {} and bring {}. \
+            "None was found that explains what is lost: {} should bring {} and bring {}. \
              So the answer is not complete.",
+            loss.who(),
             rate(loss.expected_bytes_per_s),
             rate(loss.measured_bytes_per_s)
         );

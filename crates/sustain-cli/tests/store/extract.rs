@@ -4,13 +4,16 @@ use std::fs::File;
 use std::io::Read;
 use std::process::Stdio;
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::create::interrupt;
+use crate::devices::becomes;
 use crate::recorded::{
     self, End, Offered, Stream, assert_published, content, damage, extract, payload_of_slot,
 };
-use crate::support::{Place, json_of};
+use crate::support::{Place, json_of, ran};
 
 /// A store of two members with one recording of this.
 fn store_of(streams: &[Stream<'_>]) -> Place {
@@ -344,4 +347,32 @@ fn an_interruption_is_no_success() {
         std::thread::yield_now();
     }
     assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn the_first_signal_ends_an_extract_to_a_pipe_that_nobody_reads() {
+    let content = content(100_000);
+    let place = store_of(&[Stream::plain("main", &content)]);
+    let mode = Mode::from_bits_truncate(0o600);
+    mknodat(CWD, place.path("pipe"), FileType::Fifo, mode, 0).unwrap();
+    let arguments = ["extract", "a", "b", "-o", "pipe"];
+    let running = place.command(&arguments).spawn().unwrap();
+    let pid = Pid::from_child(&running);
+    let status = format!("/proc/{}/status", running.id());
+    // It catches the signal from shortly before it opens the pipe on.
+    let catches = |status: String| {
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        caught.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & (1 << 14) != 0)
+    };
+    assert!(becomes(|| catches(
+        std::fs::read_to_string(&status).unwrap()
+    )));
+    kill_process(pid, Signal::TERM).unwrap();
+    ran(running.wait_with_output().unwrap())
+        .expect(130)
+        .says("before it had a reader");
+    // With one it is given what there is.
+    let running = place.command(&arguments).spawn().unwrap();
+    assert!(std::fs::read(place.path("pipe")).unwrap() == content);
+    ran(running.wait_with_output().unwrap()).expect(0);
 }

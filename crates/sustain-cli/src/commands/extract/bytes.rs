@@ -29,7 +29,7 @@ pub(super) fn give(
     destination: &Destination,
     work: &mut Work<'_>,
 ) -> anyhow::Result<Given> {
-    let (file, new) = destination.open()?;
+    let (file, new) = destination.open(work.stop)?;
     let mut giving = Giving {
         output: Output {
             file,

@@ -3,14 +3,17 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context;
-use rustix::fs::{major, minor};
+use rustix::fs::{Mode, OFlags, fcntl_setfl, major, minor, open};
+use rustix::io::Errno;
 use std::os::unix::fs::MetadataExt;
 use sustain::record::source::framing::Framing;
+use sustain::record::{RecordError, Stop};
 
 use super::super::output;
 use super::frames;
@@ -58,7 +61,10 @@ impl Destination {
     }
 
     /// Opens what bytes go to. The path is given back if it is a new file.
-    pub(super) fn open(&self) -> anyhow::Result<(File, Option<&Path>)> {
+    ///
+    /// # Errors
+    /// [`RecordError::Interrupted`] if the user ends it before a pipe has a reader.
+    pub(super) fn open(&self, stop: &Stop) -> anyhow::Result<(File, Option<&Path>)> {
         let path = match self {
             Destination::File(path) | Destination::Frames(path) => path,
             Destination::StandardOutput => {
@@ -72,11 +78,8 @@ impl Destination {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 // Looked at again: it may have come meanwhile.
                 check_file(path).map_err(|why| UsageError(format!("{}: {why}", cannot())))?;
-                let file = File::options()
-                    .write(true)
-                    .open(path)
-                    .with_context(cannot)?;
-                Ok((file, None))
+                let file = open_existing(path, stop).with_context(cannot)?;
+                Ok((file.into(), None))
             }
             Err(error) => Err(error).with_context(cannot),
         }
@@ -87,6 +90,26 @@ impl Destination {
         match self {
             Destination::StandardOutput => "standard output".to_owned(),
             Destination::File(path) | Destination::Frames(path) => path.display().to_string(),
+        }
+    }
+}
+
+/// Opening a pipe waits for its reader: here by asking again, so that the user can end it.
+fn open_existing(path: &Path, stop: &Stop) -> anyhow::Result<OwnedFd> {
+    const ASK_AGAIN: Duration = Duration::from_millis(20);
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    loop {
+        match open(path, flags, Mode::empty()) {
+            Ok(file) => {
+                fcntl_setfl(&file, OFlags::empty())?;
+                return Ok(file);
+            }
+            Err(Errno::NXIO) if stop.reason().is_none() => std::thread::sleep(ASK_AGAIN),
+            Err(Errno::NXIO) => {
+                let what = "ended before it had a reader".to_owned();
+                return Err(RecordError::Interrupted(what).into());
+            }
+            Err(errno) => return Err(errno.into()),
         }
     }
 }

@@ -217,6 +217,7 @@ fn a_slow_stream_is_forecast_by_the_room_that_it_takes() {
     now.members.truncate(1);
     for half in 0..=40_u32 {
         now.time_s = f64::from(half) / 2.0;
+        now.streams[0].offered_bytes = 1_000_000_000_000 + u64::from(half) * 500;
         // 500 bytes in two blocks.
         now.members[0].bytes = u64::from(half) * 500;
         now.members[0].free_bytes = Some((1 << 20) - u64::from(half) * 8192);
@@ -235,10 +236,20 @@ fn a_recording_that_no_member_takes_any_more_gets_full_at_no_time() {
         member.state = MemberState::Closed;
     }
     let rates = RecordRates {
+        in_bytes_per_s: 19e6,
         room_bytes_per_s: 19.1e6,
         ..RecordRates::default()
     };
     let line = record_line(&standing, &rates);
+    assert!(!line.contains("full in"), "{line}");
+    // Nor where the sources have ended and members are written to still.
+    standing.members[0].state = MemberState::Active;
+    assert!(record_line(&standing, &rates).contains("full in"));
+    let ended = RecordRates {
+        in_bytes_per_s: 0.0,
+        ..rates
+    };
+    let line = record_line(&standing, &ended);
     assert!(!line.contains("full in"), "{line}");
 }
 

@@ -82,12 +82,14 @@ pub(crate) enum HolesFlag {
 
 /// Nanoseconds since 1970.
 fn parse_time(text: &str) -> Result<i64, String> {
-    let time = text.parse::<jiff::Timestamp>().ok();
-    time.and_then(|time| i64::try_from(time.as_nanosecond()).ok())
-        .ok_or_else(|| {
-            "write it with its zone, as 2026-03-01T10:00:00Z or 2026-03-01T11:00:00.5+01:00"
-                .to_owned()
-        })
+    let time = text.parse::<jiff::Timestamp>().map_err(|_| {
+        "write it with its zone, as 2026-03-01T10:00:00Z or 2026-03-01T11:00:00.5+01:00".to_owned()
+    })?;
+    i64::try_from(time.as_nanosecond()).map_err(|_| {
+        "nothing recorded has such a time: times go from 1677-09-22 to 2262-04-11; leave the flag \
+         out for all that there is on that side"
+            .to_owned()
+    })
 }
 
 #[cfg(test)]
@@ -99,14 +101,15 @@ mod tests {
         assert_eq!(parse_time("1970-01-01T00:00:01.5Z"), Ok(1_500_000_000));
         assert_eq!(parse_time("1970-01-01T01:00:00+01:00"), Ok(0));
         assert_eq!(parse_time("1969-12-31T23:59:59.999999999Z"), Ok(-1));
-        for text in [
-            "",
-            "10:00",
-            "1970-01-01T00:00:01",
-            "yesterday",
-            "9999-01-01T00:00:00Z",
-        ] {
+        for text in ["", "10:00", "1970-01-01T00:00:01", "yesterday"] {
             assert!(parse_time(text).unwrap_err().contains("zone"), "{text}");
+        }
+        for text in ["2300-01-01T00:00:00Z", "1600-01-01T00:00:00Z"] {
+            let told = parse_time(text).unwrap_err();
+            assert!(
+                told.contains("to 2262-04-11") && !told.contains("zone"),
+                "{told}"
+            );
         }
     }
 }

@@ -191,7 +191,8 @@ fn line(standing: &Standing, rates: &RecordRates, full_in_s: Option<f64>) -> Str
         limit_now(standing),
         latency(standing.longest_write_ns),
     );
-    if let Some(left_s) = full_in_s {
+    // Where nothing comes in, what was used up a moment ago tells nothing of what will be.
+    if let Some(left_s) = full_in_s.filter(|_| rates.in_bytes_per_s > 0.0) {
         line.push_str(&format!("  full in {}", stretch(left_s)));
     }
     for member in &standing.members {

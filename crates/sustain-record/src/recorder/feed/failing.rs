@@ -23,7 +23,7 @@ impl<I: Inlet> RecordFeed<I> {
             offset_bytes: request.offset_bytes + completion.bytes,
             errno,
         };
-        self.fail_with(queue, error.to_string(), completion.completed_at);
+        self.fail_with(queue, failure_words(&error), completion.completed_at);
     }
 
     /// Whether a member has failed by what became of its file; looks at one that works, and at one
@@ -67,5 +67,46 @@ impl<I: Inlet> RecordFeed<I> {
         if !self.members.iter().any(is_left) {
             self.end_without_room(now);
         }
+    }
+}
+
+/// The store is there, so no `--size` helps where what lies under it is full.
+fn failure_words(error: &RequestError) -> String {
+    if error.errno.0 != NO_SPACE {
+        return error.to_string();
+    }
+    let RequestError {
+        target,
+        operation,
+        offset_bytes,
+        errno,
+    } = error;
+    format!(
+        "{operation} on {target} at byte {offset_bytes} failed: {errno}. No space is left under this \
+         member: free some there before it is recorded to again"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use sustain_disk::engine::Operation;
+
+    use super::*;
+
+    #[test]
+    fn a_member_without_space_is_not_told_to_be_made_smaller() {
+        let error = |errno| RequestError {
+            target: "a".to_owned(),
+            operation: Operation::Write,
+            offset_bytes: 4096,
+            errno: Errno(errno),
+        };
+        let told = failure_words(&error(NO_SPACE));
+        assert!(
+            told.contains("a at byte 4096") && told.contains("free some"),
+            "{told}"
+        );
+        assert!(!told.contains("--size"), "{told}");
+        assert_eq!(failure_words(&error(5)), error(5).to_string());
     }
 }

@@ -110,8 +110,7 @@ pub struct StreamResult {
     pub recorded_bytes: u64,
     /// What was lost before them.
     pub gap_bytes: u64,
-    /// Of `recorded_bytes`, what came to be on the medium for good. What was lost from there, with a
-    /// file that was deleted or cut off, is not taken out: its member's `lost_bytes` tell of it.
+    /// Of `recorded_bytes`, what is on the medium for good, without the `lost_bytes` of members.
     pub durable_bytes: u64,
     /// Below this offset every byte is on the medium for good, or is accounted for there as lost: less
     /// than `offered_bytes` where not even the account could be written. 0 in results of before.

@@ -15,9 +15,8 @@ pub struct StreamStanding {
     pub offered_bytes: u64,
     /// Payload handed to members.
     pub recorded_bytes: u64,
-    /// Bytes that came to be on the medium for good: of the first `settled_bytes`, all but the gaps.
-    /// What was lost from there, with a file that was deleted or cut off, is not taken out: its
-    /// member's `lost_bytes` tell of it.
+    /// Bytes that are on the medium for good: of the first `settled_bytes`, all but the gaps and what
+    /// was lost from there with a file that was deleted or cut off (its member's `lost_bytes`).
     pub durable_bytes: u64,
     /// The watermark: below this offset every byte is on the medium for good, or is a gap that is
     /// accounted for there. Whoever waits until nothing more can become of his bytes waits for this.

@@ -143,12 +143,16 @@ pub(super) struct Member {
     pub(super) rate: RateEstimate,
     /// Payload per stream that it was given in this recording.
     pub(super) stream_bytes: Vec<u64>,
+    /// Of each stream, the payload on it that is durable.
+    pub(super) durable_stream_bytes: Vec<u64>,
     /// All payload that is written on it.
     pub(super) written_bytes: u64,
     /// Whether its file was deleted or cut off.
     pub(super) is_harmed: bool,
     /// Payload that was durable on it and is gone with it, at most.
     pub(super) lost_bytes: u64,
+    /// The same by stream.
+    pub(super) lost_stream_bytes: Vec<u64>,
     /// Written since the last flush was begun, oldest first.
     pub(super) unflushed: Vec<Unflushed>,
     /// The first slot of what is in `unflushed`; they complete in any order.
@@ -190,9 +194,11 @@ impl Member {
             in_flight_bytes: 0,
             rate: RateEstimate::new(),
             stream_bytes: vec![0; streams],
+            durable_stream_bytes: vec![0; streams],
             written_bytes: 0,
             is_harmed: false,
             lost_bytes: 0,
+            lost_stream_bytes: vec![0; streams],
             unflushed: Vec::new(),
             unflushed_slot: None,
             unflushed_bytes: 0,
@@ -448,13 +454,18 @@ impl Member {
     /// What has become of its file, if that is not whole any more. What is durable there is lost, too.
     pub(super) fn harm(&mut self) -> Option<String> {
         let words = self.setup.file.as_ref()?.harm()?;
-        let undurable = self.unflushed.iter().chain(self.flushing.iter().flatten());
-        let undurable_bytes: u64 = undurable.map(|one| u64::from(one.payload_bytes)).sum();
+        let mut durable_bytes = self.durable_stream_bytes.clone();
         let geometry = &self.setup.geometry;
         let slots_bytes = geometry.slot_count * u64::from(geometry.slot_bytes);
-        let durable_bytes = self.written_bytes.saturating_sub(undurable_bytes);
         self.is_harmed = true;
-        self.lost_bytes = durable_bytes.min(slots_bytes);
+        // Of a ring the rest was written over before.
+        let mut left_bytes = slots_bytes;
+        for durable in &mut durable_bytes {
+            *durable = left_bytes.min(*durable);
+            left_bytes -= *durable;
+        }
+        self.lost_bytes = durable_bytes.iter().sum();
+        self.lost_stream_bytes = durable_bytes;
         let lost = match self.lost_bytes {
             0 => String::new(),
             bytes => format!(", up to {} of this recording", Size(bytes)),

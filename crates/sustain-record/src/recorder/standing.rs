@@ -53,7 +53,7 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> Standing {
                 name: stream.name.clone(),
                 offered_bytes: feed.offered_bytes(index),
                 recorded_bytes: feed.ledgers[index].recorded_bytes(),
-                durable_bytes: feed.durable_bytes(index),
+                durable_bytes: durable_bytes(feed, index),
                 settled_bytes: feed.watermark_bytes(index),
                 gap_bytes: feed.gap_bytes(index),
                 frames: feed.ledgers[index].frames(),
@@ -83,6 +83,13 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> Standing {
         flushes: feed.flushes(),
         is_over: false,
     }
+}
+
+/// What was durable on a file that is gone is so no more.
+fn durable_bytes<I: Inlet>(feed: &RecordFeed<I>, stream: usize) -> u64 {
+    let members = feed.members.iter();
+    let lost_bytes: u64 = members.map(|member| member.lost_stream_bytes[stream]).sum();
+    feed.durable_bytes(stream).saturating_sub(lost_bytes)
 }
 
 /// A member is full when not even a small append fits any more, and slow while it does not answer.

@@ -294,7 +294,9 @@ impl<I: Inlet> RecordFeed<I> {
             );
         }
         if self.setup.durability.each {
-            self.members[queue].made_durable(sequence, place);
+            let member = &mut self.members[queue];
+            member.made_durable(sequence, place);
+            member.durable_stream_bytes[stream] += u64::from(filled.payload_bytes);
             self.durable(stream, filled.start_bytes(), filled.begun_at, now);
             return;
         }

@@ -257,7 +257,9 @@ impl<I: Inlet> RecordFeed<I> {
             return;
         }
         for one in flushed {
-            self.members[queue].made_durable(one.sequence, one.place);
+            let member = &mut self.members[queue];
+            member.made_durable(one.sequence, one.place);
+            member.durable_stream_bytes[usize::from(one.stream)] += u64::from(one.payload_bytes);
             self.durable(usize::from(one.stream), one.start_bytes, one.begun_at, now);
         }
         self.flushes += 1;

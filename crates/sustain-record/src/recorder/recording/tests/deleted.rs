@@ -117,6 +117,8 @@ fn a_member_that_is_deleted_while_another_ends_has_failed() {
     let standing = recorder.finish().unwrap().standing;
     let (deleted, other) = (&standing.members[index], &standing.members[1 - index]);
     assert!(deleted.lost_bytes > 0);
+    let stream = &standing.streams[0];
+    assert_eq!(stream.durable_bytes, (3 << 20) - deleted.lost_bytes);
     assert!(deleted.error.as_ref().unwrap().contains("was deleted"));
     assert_eq!((other.state, other.lost_bytes), (MemberState::Closed, 0));
 }

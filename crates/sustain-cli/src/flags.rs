@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// What disks sustain, and with which buffer one may record at which rate.
+/// Measure the rate that disks sustain, find what limits them, and record streams onto them.
 #[derive(Debug, Parser)]
 #[command(name = "sustain", version, max_term_width = 100)]
 #[command(after_help = "Example:\n  sustain measure . --report sustain.html")]
@@ -31,33 +31,33 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// The disks, how they hang together, at which rates, and whether they may be written.
+    /// Show the disks, how they are connected, at which rates, and whether they may be written.
     Devices(devices::DevicesFlags),
-    /// Measure the rate that disks sustain, and what one may record on them.
+    /// Measure the rate that disks sustain, and the rate at which one may record on them.
     Measure(Box<measure::MeasureFlags>),
-    /// Find the limits that disks share: why N disks are not N times one.
+    /// Find the limits that disks share: why N disks are not N times as fast as one.
     Diagnose(Box<diagnose::DiagnoseFlags>),
-    /// Measure the rate at each position: zones, bad spots, what can be promised.
+    /// Measure the rate at each position of a disk: zones, bad spots, and the least rate.
     Profile(profile::ProfileFlags),
-    /// Compare ways to use disks: which engine, record size, depth, layout is best.
+    /// Compare settings: which engine, record size, depth and layout are best.
     Sweep(Box<sweep::SweepFlags>),
-    /// Whether two measurements differ, or only the noise does.
+    /// Tell whether two measurements differ by more than noise.
     Compare(Box<compare::CompareFlags>),
-    /// Make a store of disks, partitions and files, to record on.
+    /// Make a store of disks, partitions or files to record on.
     Create(create::CreateFlags),
-    /// Record streams on the members of a store.
+    /// Record streams onto a store.
     Record(Box<record::RecordFlags>),
-    /// What is recorded on a store.
+    /// List the recordings of a store.
     List(list::ListFlags),
-    /// Give a stream back: its bytes, or its frames as files.
+    /// Read a recorded stream back: its bytes, or its frames as files.
     Extract(Box<extract::ExtractFlags>),
-    /// Read all of a store and account for every byte.
+    /// Read everything in a store and account for every byte.
     Verify(verify::VerifyFlags),
-    /// Write down after a crash what is there.
+    /// Note on the members, after a crash, where a recording ended.
     Recover(recover::RecoverFlags),
-    /// Draw saved results anew.
+    /// Show saved results again, or draw them as an HTML report.
     Report(ReportFlags),
-    /// Print what a shell needs to complete commands, flags and files.
+    /// Print a completion script for a shell.
     Completions(generated::CompletionsFlags),
     /// Write the manual pages.
     Man(generated::ManFlags),
@@ -68,18 +68,19 @@ Examples:
   sustain report monday.json tuesday.json -o week.html
       Measurements side by side, with pictures.
   sustain report sweep.json
-      What the sweep said at its end, once more.
+      The text that the sweep printed at its end.
 
-Exit codes: 0 done; 1 it could not be written; 2 usage, or a file that is no result.";
+Exit codes: 0 done; 1 the report could not be written; 2 usage error, or a file that is not a
+result.";
 
 #[derive(Debug, Args)]
 #[command(after_help = REPORT_EXAMPLES)]
 pub(crate) struct ReportFlags {
-    /// Results that --json of measure, record, diagnose, sweep, profile or compare wrote; of one
-    /// kind.
+    /// Results written by --json of measure, record, diagnose, sweep, profile or compare; all of
+    /// the same command.
     #[arg(required = true, value_name = "RUN.json")]
     pub(crate) runs: Vec<PathBuf>,
-    /// The report to write, with pictures [default: none, the words alone are printed].
+    /// The HTML report to write [default: none; the text alone is printed].
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -9,43 +9,46 @@ use super::shared::{DirectionFlags, OutputFlags, SafetyFlags};
 const EXAMPLES: &str = "\
 Examples:
   sustain compare monday.json friday.json
-      Do these two measurements differ, by how much, and what does the noise explain?
+      Do these two measurements differ by more than noise, and by how much?
   sustain measure /dev/sdb --read --size 40GB --json tonight.json
   sustain compare new.json tonight.json --fail-if-slower 5%
-      Each night, against new.json that the same command made when the disk was new: exit code 1 once
-      the disk fails, or is slower by more than that. With --size both lie on the same tracks. The
-      intervals know the noise within a run only: allow more than runs differ from night to night.
+      Each night, compared with new.json, which the same command wrote when the disk was new. The
+      exit code is 1 once the disk fails, or is slower by more than 5 %. With --size both runs
+      use the same part of the disk. Only the noise within a run is known, so allow for more than
+      runs differ from night to night.
   sustain compare --ab '--depth 8' '--depth 32' /data
-      Two settings in turn on a scratch file there, until their difference is known.
+      Two settings in turn, on a scratch file, until their difference is known.
   sustain compare --ab '--engine io_uring' '--engine threads --depth 4' /dev/sdb --read --time 10m
       The same on a disk, read only.
 
-A and B of saved runs must be the same work: direction, record size, depth, path, layout, chunk,
---rate, --data, --size, targets. Engine, machine, kernel, disk and version may differ, and are said
-to. A rate is compared with its 95 % interval, which knows that neighbouring seconds are alike; what
-has no interval is shown and not judged.
+Saved runs can be compared if they did the same work: direction, record size, depth, I/O path,
+layout, chunk, --rate, --data, --size and targets. Engine, machine, kernel, disk and version may
+differ; the differences are named. Rates are compared by their 95 % confidence intervals, which
+allow for neighbouring seconds being alike. What has no interval is shown and not judged.
 
-A setting of --ab may have --record-size, --depth, --engine, --path, --threads, --layout, --chunk
-and --data, as in `sustain measure`; '' is measure's own. Runs go in the order ABBA BAAB; the
-intervals hold at all looks, so the end may come as soon as one says enough. Ctrl-C concludes from
-what was measured until then.
+A setting of --ab takes --record-size, --depth, --engine, --path, --threads, --layout, --chunk and
+--data, as in `sustain measure`; '' stands for the defaults. Runs go in the order ABBA BAAB. The
+intervals are valid however often they are looked at, so measuring ends as soon as one is narrow
+enough. Ctrl-C ends it early; the answer then rests on what was measured.
 
-With --fail-if-slower, 1 is returned only where even the upper end of an interval is below the
-limit; where the runs are too short or too noisy to tell, that is said and 0 is returned.
-Exit codes: 0 compared; 1 slower than --fail-if-slower allows, or the work of --ab failed; 2 usage,
-a refused target, or not the same work; 130 interrupted, with the result of what was done.";
+With --fail-if-slower the exit code is 1 only if even the upper end of an interval is below the
+limit. If the runs are too short or too noisy to tell, that is said, and the exit code is 0.
+Exit codes: 0 compared; 1 slower than --fail-if-slower allows, or requests of --ab failed; 2 usage
+error, a refused target, or runs of different work; 130 interrupted, with the result of what was
+done.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[command(override_usage = "sustain compare [OPTIONS] A.json B.json\n       \
                             sustain compare [OPTIONS] --ab 'FLAGS A' 'FLAGS B' TARGET...")]
 pub(crate) struct CompareFlags {
-    /// Two results that `sustain measure --json` wrote, A and B; with --ab the targets, as of
+    /// Two results of `sustain measure --json`, A and B; with --ab the targets, as for
     /// `sustain measure`.
     #[arg(required = true, value_name = "A.json B.json|TARGET")]
     pub(crate) inputs: Vec<String>,
-    /// Exit with 1 if B is slower than A by more than this part, all targets together or any of
-    /// them, beyond what the noise explains, or if requests of B failed and A's did not.
+    /// Exit with 1 if B is slower than A by more than this percentage and by more than noise
+    /// explains, for all targets together or for any of them, or if requests of B failed and those
+    /// of A did not.
     #[arg(long, value_name = "PERCENT", value_parser = parse_limit, allow_hyphen_values = true)]
     pub(crate) fail_if_slower: Option<f64>,
     /// Measure two settings in turn instead of reading saved runs.
@@ -53,20 +56,20 @@ pub(crate) struct CompareFlags {
     pub(crate) ab: Option<Vec<String>>,
     #[command(flatten)]
     pub(crate) direction: DirectionFlags,
-    /// With --ab: how long each run is; longer runs scatter less [default: 3s].
+    /// With --ab: length of each run. Longer runs have less noise [default: 3s].
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) time_per_run: Option<u64>,
-    /// With --ab: all that measuring may take, once files are written [default: 5m].
+    /// With --ab: the time that measuring may take, after files are prewritten [default: 5m].
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) time: Option<u64>,
-    /// With --ab: end also once the difference can be no more than this [default: 1%].
+    /// With --ab: end also when the difference cannot be more than this [default: 1%].
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, allow_hyphen_values = true)]
     pub(crate) alike: Option<f64>,
-    /// With --ab: use this much of each target, from its start, again and again [default: 4GiB for
-    /// new files, else the whole target].
+    /// With --ab: use only this much of each target, from its start, again and again [default: 4GiB
+    /// of new files, else the whole target].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
-    /// With --ab: seed of data and simulated machines [default: 0].
+    /// With --ab: seed for the data and for simulated machines [default: 0].
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
@@ -114,7 +117,7 @@ fn parse_percent(text: &str) -> Result<f64, String> {
     let part = number.and_then(|number| number.parse::<f64>().ok());
     part.filter(|percent| (0.0..100.0).contains(percent))
         .map(|percent| percent / 100.0)
-        .ok_or_else(|| format!("{text:?} is no part from 0% to 100%: 5% or 0.5%"))
+        .ok_or_else(|| format!("{text:?} is not a percentage from 0% to 100%, such as 5% or 0.5%"))
 }
 
 /// The part by which B may be slower. Nothing at all would be exceeded by every difference that

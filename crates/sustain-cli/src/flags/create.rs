@@ -8,39 +8,39 @@ use sustain::disk::units::parse_size;
 const EXAMPLES: &str = "\
 Examples:
   sustain create /data1 /data2 --size 100GiB
-      A file in each directory, together one store.
+      One store of two files, one in each directory.
   sustain create /dev/sdb1 /dev/sdc1 --destroy /dev/sdb1 --destroy /dev/sdc1
-      Whole partitions; everything on them is lost.
+      One store of two partitions. Everything on them is lost.
   sustain create /data1 --dry-run
-      Only says what would be made and destroyed.
+      Only says what would be created and destroyed.
 
 Sizes take kB, MB, GB (powers of 10) and KiB, MiB, GiB (powers of 2).
-Exit codes: 0 the store is made; 1 it could not be written; 2 usage or refused member; 130
-interrupted, and new files are removed.";
+Exit codes: 0 the store is ready; 1 it could not be written; 2 usage error or refused member;
+130 interrupted, and new files are removed.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CreateFlags {
-    /// Block devices, partitions, files; of a directory the file sustain.store in it.
+    /// Block devices, partitions or files. A directory stands for the file sustain.store in it.
     #[arg(required = true, value_name = "MEMBER")]
     pub(crate) members: Vec<String>,
-    /// Size of each file; devices are used as a whole [default: 10GiB for new files, else what
+    /// Size of each file; devices are used whole [default: 10GiB for new files, else the size that
     /// they have].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
-    /// Size of the slots that members are divided into: a power of two from 64KiB to 16MiB.
+    /// Size of the slots into which members are divided: a power of two from 64KiB to 16MiB.
     #[arg(long, value_name = "SIZE", default_value = "8MiB", value_parser = parse_size)]
     pub(crate) slot: u64,
-    /// Do not write files once beforehand: the first recording is slower then.
+    /// Do not write files once from end to end. The first recording is slower then.
     #[arg(long)]
     pub(crate) no_prewrite: bool,
-    /// What is on this member may be destroyed; as typed, once for each.
+    /// Allow the content of this member to be destroyed. Type the name as above, once per member.
     #[arg(long, value_name = "NAME")]
     pub(crate) destroy: Vec<String>,
-    /// Say what would be made, written and destroyed, and do nothing.
+    /// Only say what would be created, written and destroyed.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Write the result as JSON; - is standard output.
+    /// Write the result as JSON to this file; - is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }

@@ -7,23 +7,23 @@ use clap::Args;
 const EXAMPLES: &str = "\
 Examples:
   sustain devices
-      All disks: how they hang together, at which rates, and whether they may be written.
+      All disks: how they are connected, at which rates, and whether they may be written.
   sustain devices /dev/md0 /data
       Only the disks under these.
   sustain devices --json devices.json
-      The same for programs.
+      The same as JSON.
 
-Nothing is opened or written; no rights are needed. What the system does not tell is left open.
-Exit codes: 0 done; 2 usage, or what was named is no device.";
+Nothing is opened or written, and no privileges are needed. What the system does not reveal is
+left out. Exit codes: 0 done; 2 usage error, or something that is not a device.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DevicesFlags {
-    /// Only the disks under these: block devices, partitions, RAID, volumes, or anything that lies
-    /// on a file system; all disks if none is named.
+    /// Only the disks under these: block devices, partitions, arrays, volumes, or files and
+    /// directories; all disks if none is named.
     #[arg(value_name = "DEVICE")]
     pub(crate) devices: Vec<String>,
-    /// Write the devices as JSON; - is standard output.
+    /// Write the devices as JSON to this file; - is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }

@@ -8,16 +8,16 @@ use super::shared::{DirectionFlags, OutputFlags, RequestFlags, SafetyFlags};
 const EXAMPLES: &str = "\
 Examples:
   sustain diagnose /dev/sdb /dev/sdc /dev/sdd /dev/sde
-      Reads four disks alone, together and in the subsets that the answers call for.
+      Reads four disks alone, all together, and in the combinations that the answers call for.
   sustain diagnose /data1 /data2 --write --report walls.html
-      Writes scratch files on two file systems; the answer with pictures.
+      Writes scratch files on two file systems; the answer also as an HTML report.
   sustain diagnose sim:machines/demo.toml
-      A simulated machine with four disks, in a moment.
+      A simulated machine with four disks; takes a moment.
 
 A wall is a limit that two or more targets share: a port, an expander, a controller, a link, the
-memory, or this program itself. Ctrl-C concludes from what was measured until then.
-Exit codes: 0 done; 1 the work failed, or the readings differ too much to tell anything; 2 usage or
-refused target; 130 interrupted, with the result of what was done.";
+memory, or this program itself. Ctrl-C ends the measurement early; the answer then rests on what
+was measured. Exit codes: 0 done; 1 requests failed, or the readings differ too much to tell
+anything; 2 usage error or refused target; 130 interrupted, with the result of what was done.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -28,20 +28,20 @@ pub(crate) struct DiagnoseFlags {
     pub(crate) targets: Vec<String>,
     #[command(flatten)]
     pub(crate) direction: DirectionFlags,
-    /// How long each subset is measured; longer runs scatter less.
+    /// How long each combination of targets is measured. Longer runs have less noise.
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse_duration)]
     pub(crate) time_per_run: u64,
     #[command(flatten)]
     pub(crate) request: RequestFlags,
-    /// Use this much of each target, from its start, again and again [default: 4GiB at most of
-    /// files, else the whole target].
+    /// Use only this much of each target, from its start, again and again [default: at most 4GiB
+    /// of files, else the whole target].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
     #[command(flatten)]
     pub(crate) safety: SafetyFlags,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
-    /// Seed of data and simulated machines.
+    /// Seed for the data and for simulated machines.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
 }

@@ -9,10 +9,10 @@ use crate::request::UsageError;
 
 #[derive(Debug, Args)]
 pub(crate) struct EffectFlags {
-    /// Watch what this load does to the rest of the system: small writes elsewhere, timers,
-    /// datagrams, memory; before, during and after it. With =both the load runs a second time by
-    /// the other path, and the report shows direct against buffered. Takes 10 s more, or as long
-    /// again with =both.
+    /// Measure what this load does to the rest of the system: probe workloads (small writes
+    /// elsewhere, timers, datagrams, memory) are watched before, during and after it. This takes
+    /// 10 s more. With =both the load runs a second time by the other I/O path, and the report
+    /// compares direct with buffered; this takes twice as long.
     #[arg(
         long,
         value_enum,
@@ -22,17 +22,17 @@ pub(crate) struct EffectFlags {
         default_missing_value = "own"
     )]
     pub(crate) effect: Option<EffectFlag>,
-    /// With --effect: where the small writes go [default: a file system that the load is not on,
-    /// of those that $HOME, /var/tmp, /tmp and this directory lie on].
+    /// With --effect: the directory for the small writes of the probe [default: one of $HOME,
+    /// /var/tmp, /tmp and this directory whose file system the load is not on].
     #[arg(long, value_name = "DIR", requires = "effect")]
     pub(crate) victim: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EffectFlag {
-    /// By the path that --path says
+    /// By the I/O path that --path names
     Own,
-    /// By that path, then by the other
+    /// By that I/O path, then by the other one
     Both,
 }
 

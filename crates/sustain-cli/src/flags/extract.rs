@@ -10,18 +10,19 @@ Examples:
   sustain extract /data1 /data2 -o camera.mjpg
       The only stream of the newest recording.
   sustain extract /data1 --recording 3 --stream left --from-frame 100 --to-frame 200 -o frames/
-      A hundred frames, a file each.
+      A hundred frames, one file for each.
   sustain extract /data1 --from-time 2026-03-01T10:00:00Z --to-time 2026-03-01T10:05:00Z | player
-      Five minutes, to another program.
+      Five minutes of a stream, passed to another program.
   sustain extract /data1 --holes fill -o image.raw
       Lost bytes become zeros, so that every other byte keeps its place.
 
-Ranges end before their second number. Times are those that the source gave with its data: where its
-clock is not ours, or was set meanwhile, its own decides, and a range may lie in several stretches.
-What is lost of a range, or written over by a ring, is told. Nothing is written to the members.
-Exit codes: 0 done; 1 bytes are lost and --holes does not say what to do, or the output could not be
-written or was closed before its end; 2 usage, or what was named is no member of a store;
-130 interrupted.";
+The end of a range is exclusive. Times are those that the source gave with its data. If the clock
+of the source differs from this machine's, or was set during the recording, the clock of the
+source decides, and a time range may consist of several parts of the stream. What is lost in a
+range, or was overwritten by a ring, is named. Nothing is written to the members. Exit codes: 0
+done; 1 bytes are lost and --holes does not say what to do, or the output could not be written or
+was closed before its end; 2 usage error, or something that is not a member of a store; 130
+interrupted.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -35,39 +36,40 @@ pub(crate) struct ExtractFlags {
     /// The stream's name [default: the only one].
     #[arg(long, value_name = "NAME")]
     pub(crate) stream: Option<String>,
-    /// The first byte of the stream, lost ones counted [default: 0].
+    /// Start of the byte range; lost bytes count too [default: 0].
     #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with_all = [
         "from_time", "to_time", "from_frame", "to_frame",
     ])]
     pub(crate) from_byte: Option<u64>,
-    /// The first byte that is not wanted any more [default: the end].
+    /// End of the byte range, exclusive [default: the end of the stream].
     #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with_all = [
         "from_time", "to_time", "from_frame", "to_frame",
     ])]
     pub(crate) to_byte: Option<u64>,
-    /// What arrived from this time on, such as 2026-03-01T10:00:00Z or 2026-03-01T11:00:00+01:00.
+    /// Start of the time range, such as 2026-03-01T10:00:00Z or 2026-03-01T11:00:00+01:00.
     #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = [
         "from_frame", "to_frame",
     ])]
     pub(crate) from_time: Option<i64>,
-    /// What arrived before this time.
+    /// End of the time range, exclusive.
     #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = [
         "from_frame", "to_frame",
     ])]
     pub(crate) to_time: Option<i64>,
-    /// The first frame; frames count from 0.
+    /// Start of the frame range; frames are counted from 0.
     #[arg(long, value_name = "N")]
     pub(crate) from_frame: Option<u64>,
-    /// The first frame that is not wanted any more.
+    /// End of the frame range, exclusive.
     #[arg(long, value_name = "N")]
     pub(crate) to_frame: Option<u64>,
-    /// In the place of lost bytes: zeros, or nothing.
+    /// What to write in place of lost bytes: zeros (fill), or nothing (skip).
     #[arg(long, value_enum)]
     pub(crate) holes: Option<HolesFlag>,
-    /// A new file; a directory for a file per frame; - is standard output [default: -].
+    /// The file to create, or a directory for one file per frame; - is standard output [default:
+    /// -].
     #[arg(short, long, value_name = "FILE|DIR/")]
     pub(crate) output: Option<PathBuf>,
-    /// Write what was given back and what is lost as JSON; - is standard output.
+    /// Write what was extracted and what is lost as JSON to this file; - is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }
@@ -76,7 +78,7 @@ pub(crate) struct ExtractFlags {
 pub(crate) enum HolesFlag {
     /// Zeros of the same length.
     Fill,
-    /// Nothing: what follows moves up.
+    /// Nothing: what follows moves forward.
     Skip,
 }
 

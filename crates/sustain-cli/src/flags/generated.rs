@@ -8,20 +8,20 @@ use clap_complete::Shell;
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   source <(sustain completions bash)
-      For this shell only.
+      For this shell alone.
   sustain completions bash > ~/.local/share/bash-completion/completions/sustain
-      For every bash to come.
+      For every new bash.
   sustain completions zsh > ~/.zfunc/_sustain
-      With a line fpath+=~/.zfunc before compinit in ~/.zshrc.
+      Needs a line fpath+=~/.zfunc before compinit in ~/.zshrc.
   sustain completions fish > ~/.config/fish/completions/sustain.fish
-      For every fish to come.
+      For every new fish.
 
-Exit codes: 0 done; 1 it could not be written; 2 usage.";
+Exit codes: 0 done; 1 it could not be written; 2 usage error.";
 
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETIONS_EXAMPLES)]
 pub(crate) struct CompletionsFlags {
-    /// The shell that is to complete commands, flags and files.
+    /// The shell to complete commands, flags and files in.
     #[arg(value_enum, value_name = "SHELL")]
     pub(crate) shell: Shell,
 }
@@ -29,17 +29,17 @@ pub(crate) struct CompletionsFlags {
 const MAN_EXAMPLES: &str = "\
 Examples:
   sustain man | man -l -
-      Reads the page of sustain, before anything is installed.
+      Shows the page of sustain before anything is installed.
   sustain man ~/.local/share/man/man1
-      Installs all pages; from then on: man sustain-measure.
+      Installs all pages; then `man sustain-measure` works.
 
-Exit codes: 0 done; 1 it could not be written; 2 usage.";
+Exit codes: 0 done; 1 it could not be written; 2 usage error.";
 
 #[derive(Debug, Args)]
 #[command(after_help = MAN_EXAMPLES)]
 pub(crate) struct ManFlags {
-    /// Where to write sustain.1 and a page for each command; made if it is not there [default:
-    /// sustain.1 alone, on standard output].
+    /// The directory for sustain.1 and a page for each command; created if it does not exist
+    /// [default: none; sustain.1 alone goes to standard output].
     #[arg(value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     pub(crate) directory: Option<PathBuf>,
 }

@@ -7,12 +7,12 @@ use clap::Args;
 const EXAMPLES: &str = "\
 Examples:
   sustain list /data1 /data2
-      What is recorded there, and how much of it is lost.
+      The recordings of this store, and how much of each is lost.
   sustain list /dev/sdb1 --json list.json
-      One member is enough; what lies on the others counts as missing.
+      One member is enough. What lies on the others is listed as missing.
 
-Nothing is written to the members. Exit codes: 0 done; 1 a member could not be read; 2 usage, or
-what was named is no member of a store.";
+Nothing is written to the members. Exit codes: 0 done; 1 a member could not be read; 2 usage
+error, or something that is not a member of a store.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -20,7 +20,7 @@ pub(crate) struct ListFlags {
     /// Members of one store, in any order: block devices, files, or directories that hold one.
     #[arg(required = true, value_name = "MEMBER")]
     pub(crate) members: Vec<String>,
-    /// Write the list as JSON; - is standard output.
+    /// Write the list as JSON to this file; - is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }

@@ -13,30 +13,30 @@ use super::shared::{DirectionFlags, OutputFlags, RequestFlags, SafetyFlags};
 const EXAMPLES: &str = "\
 Examples:
   sustain measure . --report sustain.html
-      A scratch file here; what this disk sustains, with pictures.
+      What the disk under this directory sustains, by a scratch file, with a report.
   sustain measure /data1 /data2 --rate 200MB/s --time 2h
-      Does it hold? Exit code 0 if so, 1 if not.
+      Do the disks take 200 MB/s for two hours? Exit code 0 if so, 1 if not.
   sustain measure /dev/sdb /dev/sdc --read
-      Two disks at once, read only.
+      Reads two disks at once.
   sustain measure /dev/sdb --write --destroy /dev/sdb
-      Writes to the raw disk; everything on it is lost.
+      Writes to the raw disk. Everything on it is lost.
   sustain measure /dev/sdb --at 95% --profile profile.json
-      Near the end of a disk; what sustain profile found there is no fall of the rate.
+      Near the end of a disk. The lower rate that sustain profile found there does not count as
+      a fall.
   sustain measure /data --effect=both --victim /home --report effect.html
-      What recording on /data does to everything else, direct against buffered.
+      What writing to /data does to other programs, direct compared with buffered.
   sustain measure sim:machines/demo.toml
-      A simulated machine, in a moment.
+      A simulated machine; takes a moment.
 
-Sizes take kB, MB, GB (powers of 10) and KiB, MiB, GiB (powers of 2), rates the same with /s.
-Exit codes: 0 done; 1 the work failed, the flush after it too, or --rate was not held or could not be
-decided; 2 usage or refused target;
-130 interrupted, with the result of what was done.";
+Sizes take kB, MB, GB (powers of 10) and KiB, MiB, GiB (powers of 2); rates take the same with /s.
+Exit codes: 0 done; 1 requests or the closing flush failed, or --rate was not held or could not be
+decided; 2 usage error or refused target; 130 interrupted, with the result of what was done.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct MeasureFlags {
     /// Block device, partition, file, directory (a scratch file in it), null:, or
-    /// sim:MACHINE.toml[:DISK].
+    /// sim:MACHINE.toml[:DISK] for a simulated machine.
     #[arg(required = true, value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
     #[command(flatten)]
@@ -46,45 +46,45 @@ pub(crate) struct MeasureFlags {
     /// End after this time [default: 30s, or 10m with --until-steady, or none with --bytes].
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) time: Option<u64>,
-    /// End after these bytes on each target, in whole records.
+    /// End after this many bytes on each target, in whole records.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) bytes: Option<u64>,
-    /// End as soon as every target is steady.
+    /// End as soon as the rate of every target is steady.
     #[arg(long)]
     pub(crate) until_steady: bool,
-    /// Use this much of each target and start again at its beginning [default: 4GiB at most
-    /// of files that are written, else the whole target, a block device once].
+    /// Use only this much of each target, and start again at its beginning [default: at most 4GiB
+    /// of files that are written, else the whole target; a block device once].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
-    /// Where on each target to begin: a part of what is used of it, as 50%, or a size.
+    /// Where to begin on each target: a percentage of the part that is used, or an offset.
     #[arg(long, value_name = "PERCENT|SIZE", value_parser = parse_at)]
     pub(crate) at: Option<At>,
-    /// What sustain profile --json wrote of these targets: whether the rate is steady is judged with
-    /// the effect of the position taken out.
+    /// A result of sustain profile --json for these targets: the rate is then judged with the
+    /// effect of the position removed.
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
-    /// A source of this rate over all targets: does it hold?
+    /// Pace the run as a source of this rate, over all targets together, and tell whether it held.
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     pub(crate) rate: Option<f64>,
-    /// The memory that a recorder would have.
+    /// The buffer of the recorder that the answer is for.
     #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = parse_size)]
     pub(crate) buffer: u64,
-    /// Length of an interval, in time or in bytes.
+    /// Length of the intervals in the result, in time or in bytes.
     #[arg(long, value_name = "TIME|SIZE", default_value = "1s")]
     pub(crate) interval: String,
-    /// Leave out the paced run at the recommended rate.
+    /// Do not confirm the recommended rate by a paced run.
     #[arg(long)]
     pub(crate) no_confirm: bool,
     #[command(flatten)]
     pub(crate) effect: EffectFlags,
-    /// Print a line per interval as the 1998 disk writing test did; one per 20 MiB.
+    /// Print a line for each 20 MiB, as the disk writing test of 1998 did.
     #[arg(long, value_enum)]
     pub(crate) log: Option<LogFlag>,
     #[command(flatten)]
     pub(crate) safety: SafetyFlags,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
-    /// Seed of data and simulated machines.
+    /// Seed for the data and for simulated machines.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
 }
@@ -94,18 +94,18 @@ pub(crate) struct MeasureFlags {
 pub(crate) struct SettingFlags {
     #[command(flatten)]
     pub(crate) request: RequestFlags,
-    /// Drivers, each a thread with targets of its own [default: as many as the work needs].
+    /// Number of threads that drive the targets [default: as many as the work needs].
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<u32>,
-    /// How several targets are used: each for itself, in chunks over all (RAID 0), or one after
-    /// the other.
+    /// How several targets are used: each with its own queue, in chunks over all of them as RAID 0,
+    /// or one after the other.
     #[arg(long, value_enum, default_value_t = LayoutFlag::Independent)]
     pub(crate) layout: LayoutFlag,
-    /// Bytes on one target before the next takes over; with --layout stripe [default: 1MiB].
+    /// With --layout stripe: bytes on one target before the next takes over [default: 1MiB].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) chunk: Option<u64>,
-    /// Bytes that nothing can shrink, a few of them new for each write; every byte new, as from a
-    /// source, at the price of CPU time (rewritten); or zeros for the curious.
+    /// The bytes to write: incompressible, changed a little for each write (fresh); incompressible,
+    /// every byte new for each write, which costs CPU time (rewritten); or zeros (zero).
     #[arg(long, value_enum, default_value_t = DataFlag::Fresh)]
     pub(crate) data: DataFlag,
 }

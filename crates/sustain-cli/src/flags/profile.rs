@@ -8,21 +8,22 @@ use super::shared::{OutputFlags, RequestFlags, SafetyFlags};
 const EXAMPLES: &str = "\
 Examples:
   sustain profile /dev/sdb
-      Reads samples all over a disk: its zones, bad spots, the mean and the least rate.
+      Reads samples all over a disk: zones, bad spots, the mean and the least rate.
   sustain profile /dev/sdb /dev/sdc --budget 10m --report profile.html --json profile.json
-      Two disks, each alone and both at once: where a limit that they share binds. With a picture.
+      Two disks, each alone and both at once: where a limit that they share binds.
   sustain profile /dev/sdb --write --destroy /dev/sdb
-      Writes the samples; what lies there is lost.
+      Writes the samples. What was there is lost.
   sustain profile sim:machines/demo.toml --budget 30m
-      A simulated machine with four disks, in a moment.
+      A simulated machine with four disks; takes a moment.
 
-A place is visited twice, a third time if it was slow in either, and up to six times as long as
-chance may explain that it was slow in all. Slow in every visit, beyond chance, is a bad spot;
-slow in most, or in all but no more than chance explains, is uncertain; slow in fewer is a passing
-disturbance. Ctrl-C concludes from what was measured until then.
-`sustain measure --profile FILE` and `sustain record --profile FILE` take what --json wrote.
-Exit codes: 0 done; 1 requests failed; 2 usage or refused target; 130 interrupted, with the result
-of what was done.";
+Each place is visited twice, a third time if it was slow in either visit, and up to six times as
+long as chance may explain that it was slow in all. A place that was slow in every visit, more
+often than chance explains, is a bad spot. A place that was slow in most visits, or in all but no
+more often than chance explains, is uncertain. Anything else was a passing disturbance. Ctrl-C
+ends the measurement early; the result then covers what was measured.
+`sustain measure --profile FILE` and `sustain record --profile FILE` use the file that --json
+wrote. Exit codes: 0 done; 1 requests failed; 2 usage error or refused target; 130 interrupted,
+with the result of what was done.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -31,19 +32,20 @@ pub(crate) struct ProfileFlags {
     /// sim:MACHINE.toml[:DISK].
     #[arg(required = true, value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
-    /// Write; the default where nothing can be harmed (directories, --new-file, sim:). With --read,
-    /// both are done.
+    /// Write. The default where nothing can be harmed: directories, --new-file, sim:. Together with
+    /// --read, both are done.
     #[arg(long)]
     pub(crate) write: bool,
-    /// Read; the default on block devices and existing files.
+    /// Read. The default on block devices and existing files.
     #[arg(long)]
     pub(crate) read: bool,
-    /// All that measuring may take, once files are written; more time finds narrower zones.
+    /// The time that measuring may take, after files are prewritten. More time finds narrower
+    /// zones.
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_duration)]
     pub(crate) budget: u64,
     #[command(flatten)]
     pub(crate) request: RequestFlags,
-    /// Look at this much of each target, from its start [default: 4GiB at most of files, else
+    /// Use only this much of each target, from its start [default: at most 4GiB of files, else
     /// the whole target].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
@@ -51,7 +53,7 @@ pub(crate) struct ProfileFlags {
     pub(crate) safety: SafetyFlags,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
-    /// Seed of data and simulated machines.
+    /// Seed for the data and for simulated machines.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
 }

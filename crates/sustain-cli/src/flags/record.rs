@@ -12,21 +12,22 @@ use super::EngineFlag;
 const EXAMPLES: &str = "\
 Examples:
   camera | sustain record /dev/sdb1 /dev/sdc1 --frames jpeg
-      Standard input into a stream named main, over both disks.
+      Standard input becomes a stream named main, spread over both disks.
   sustain record store/ --from /run/left.fifo --stream left --from /run/right.fifo --stream right
-      Two streams at once; a directory gets a store of its own, if it has none.
+      Two streams at once. A store is created in the directory if it has none.
   sustain record /dev/sdb1 --ring --on-full drop --status status.json
-      For ever, over the oldest data; what must be lost is lost by name.
+      Runs for ever and overwrites the oldest data. What the disk cannot take becomes a named gap.
   sustain record store/ --from test:500MB/s,frame=1MB..2MB --time 60s
-      A trial with a source that checks itself.
+      A trial with a synthetic source whose bytes can be checked.
 
-The first Ctrl-C ends the recording in order: all that was read is written, and what lies in the
-sources' pipes at that moment, but nothing that comes later. A member that keeps a request for 5 s is
-slow: the others take what there is, and what is on its way to it, until it has returned. At the end
-it is waited for until for 30 s nothing has come nearer to the end; then it is given up, by name.
+The first Ctrl-C ends the recording in order: everything read so far is written, and so is what
+lies in the pipes of the sources at that moment. A member that keeps a request for 5 s counts as
+slow: until it answers, the other members take its share, and a copy of what is in flight to it.
+At the end the recorder waits for slow members until nothing has completed for 30 s, then gives
+them up by name.
 
-Exit codes: 0 all is recorded; 1 bytes were lost, the store became full or a member failed; 2 usage,
-a refused member, or a store that was full before; 130 on a second Ctrl-C.";
+Exit codes: 0 everything is recorded; 1 bytes were lost, the store became full or a member failed;
+2 usage error, a refused member, or a store that was full from the start; 130 on a second Ctrl-C.";
 
 /// What `--durable` may say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,64 +52,68 @@ fn parse_durable(text: &str) -> Result<DurableFlag, String> {
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RecordFlags {
-    /// The members of a store, in any order; or a directory, which gets a store if it has none.
+    /// The members of a store, in any order; or a directory, in which a store is created if it has
+    /// none.
     #[arg(required = true, value_name = "MEMBER")]
     pub(crate) members: Vec<String>,
-    /// Where a stream comes from: - (standard input), a file, a FIFO, or
-    /// test:RATE[,frame=SIZE..SIZE]; once for each stream [default: -].
+    /// The source of a stream: - for standard input, a file, a FIFO, or
+    /// test:RATE[,frame=SIZE..SIZE] for a synthetic source; once for each stream [default: -].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) from: Vec<SourceSpecArgument>,
-    /// The stream's name, once for each --from, in the same order [default: main].
+    /// The name of a stream, once for each --from, in the same order [default: main].
     #[arg(long, value_name = "NAME")]
     pub(crate) stream: Vec<String>,
-    /// How frames are told apart: none, lines, length-prefixed (4 bytes, little-endian, then the
-    /// body; length-prefixed-be: big-endian) or jpeg; once for all streams, or once for each.
+    /// How frames are told apart: none, lines, length-prefixed (4 bytes of length, little-endian,
+    /// before each frame; length-prefixed-be is big-endian) or jpeg. Once for all streams, or once
+    /// for each.
     #[arg(long, value_name = "FRAMING")]
     pub(crate) frames: Vec<Framing>,
     /// Overwrite the store's oldest data when it is full.
     #[arg(long)]
     pub(crate) ring: bool,
-    /// When the buffer is full: let the source wait, or lose what comes. With drop the machine is
-    /// not watched beforehand (see --json) if a source is sending already.
+    /// What to do when the buffer is full: let the source wait (block), or lose what comes as a
+    /// named gap (drop).
     #[arg(long, value_enum, default_value_t = OnFullFlag::Block)]
     pub(crate) on_full: OnFullFlag,
-    /// Memory between sources and members.
+    /// Memory for bytes that the members have not taken yet.
     #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = parse_size)]
     pub(crate) buffer: u64,
-    /// What is older than this is on the medium for good; each: every write is.
+    /// The maximum age of data that is not yet durable; each makes every write durable.
     #[arg(long, value_name = "TIME|each", default_value = "1s", value_parser = parse_durable)]
     pub(crate) durable: DurableFlag,
-    /// Appends kept in flight on each member.
+    /// Number of appends kept in flight on each member.
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) depth: u32,
-    /// How requests are issued; auto takes the best that this system allows.
+    /// How requests are issued. auto takes the best engine that this system allows.
     #[arg(long, value_enum, default_value_t = EngineFlag::Auto)]
     pub(crate) engine: EngineFlag,
     /// End after this time.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) time: Option<u64>,
-    /// End each stream after so many bytes.
+    /// End each stream after this many bytes.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) bytes: Option<u64>,
-    /// Size of a store that is made in a directory [default: 10GiB].
+    /// Size of a store that is created in a directory [default: 10GiB].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
-    /// What sustain profile --write --json wrote of all members: the forecast knows then what their
-    /// inner zones give, and warns if that is less than the sources offer.
+    /// A result of sustain profile --write --json for all members. The forecast then knows the rate
+    /// of their inner zones, and warns if it is less than the sources offer.
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
-    /// Write how it stands, as a line of JSON a second and at each flush; - is standard error.
+    /// Write the status to this file, a line of JSON each second and at each flush; - is standard
+    /// error.
     #[arg(long, value_name = "FILE")]
     pub(crate) status: Option<PathBuf>,
-    /// Write the result as JSON; - is standard output. For it the idle machine is watched for a
-    /// second before the first byte and a second after the last.
+    /// Write the result as JSON to this file; - is standard output. The idle machine is then
+    /// watched for a second before the first byte, unless a source is sending already, and a
+    /// second after the last.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Write a report with pictures: one file that opens offline. The machine is watched as for
-    /// --json.
+    /// Write an HTML report with charts: one file that opens offline. The idle machine is watched
+    /// as for --json.
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Say what would be done, and do nothing.
+    /// Only say what would be done.
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

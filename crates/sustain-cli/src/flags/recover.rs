@@ -7,12 +7,12 @@ use clap::Args;
 const EXAMPLES: &str = "\
 Examples:
   sustain recover /data1 /data2
-      After a crash: says what is there, and writes down that the recording has ended.
+      After a crash: says what is there, and notes on the members that the recording has ended.
 
-It is never needed: list, extract and verify find the same without it, and the next recording begins
-behind what is there. It saves them the search for the end. No recorded byte is changed.
-Exit codes: 0 done; 1 a member could not be read or written; 2 usage, a refused member, or not all
-members of the store.";
+It is never required: list, extract and verify find the same bytes without it, and the next
+recording begins after them. It saves them the search for the end, and lets verify recognise
+later damage. No recorded byte is changed. Exit codes: 0 done; 1 a member could not be read or
+written; 2 usage error, a refused member, or some members of the store were not named.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -20,7 +20,7 @@ pub(crate) struct RecoverFlags {
     /// All members of one store, in any order: block devices, files, or directories that hold one.
     #[arg(required = true, value_name = "MEMBER")]
     pub(crate) members: Vec<String>,
-    /// Write the result as JSON; - is standard output.
+    /// Write the result as JSON to this file; - is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }

@@ -13,11 +13,10 @@ use crate::request::UsageError;
 /// Which way the data goes, if one way only.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct DirectionFlags {
-    /// Write; the default where nothing can be harmed (directories, --new-file,
-    /// null:, sim:).
+    /// Write. The default where nothing can be harmed: directories, --new-file, null:, sim:.
     #[arg(long, conflicts_with = "read")]
     pub(crate) write: bool,
-    /// Read; the default on block devices and existing files.
+    /// Read. The default on block devices and existing files.
     #[arg(long)]
     pub(crate) read: bool,
 }
@@ -47,14 +46,14 @@ pub(crate) struct RequestFlags {
     /// Bytes per request.
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = parse_size)]
     pub(crate) record_size: u64,
-    /// Requests kept in flight on each target.
+    /// Number of requests kept in flight on each target.
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) depth: u32,
-    /// How requests are issued; auto takes the best that this system allows.
+    /// How requests are issued. auto takes the best engine that this system allows.
     #[arg(long, value_enum, default_value_t = EngineFlag::Auto)]
     pub(crate) engine: EngineFlag,
-    /// Past the page cache (direct), through it (buffered), or, to measure, by NVMe commands past
-    /// the block layer too (passthrough).
+    /// The I/O path: past the page cache (direct), through it (buffered), or past the block layer
+    /// too, by NVMe commands (passthrough; measure and sweep only).
     #[arg(long, value_enum, default_value_t = PathFlag::Direct)]
     pub(crate) path: PathFlag,
 }
@@ -62,16 +61,16 @@ pub(crate) struct RequestFlags {
 /// What may be done to the targets.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SafetyFlags {
-    /// Do not write files once before the clock starts.
+    /// Do not write files once from end to end before the run.
     #[arg(long)]
     pub(crate) no_prewrite: bool,
-    /// What is on this target may be destroyed; as typed, once for each.
+    /// Allow the content of this target to be destroyed. Type the name as above, once per target.
     #[arg(long, value_name = "NAME")]
     pub(crate) destroy: Vec<String>,
-    /// Make a file of each target that does not exist; it stays there afterwards.
+    /// Create a file for each target that does not exist. It stays there afterwards.
     #[arg(long)]
     pub(crate) new_file: bool,
-    /// Say what would be done, written and destroyed, and do nothing.
+    /// Only say what would be done, written and destroyed.
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -79,10 +78,10 @@ pub(crate) struct SafetyFlags {
 /// Where the result goes, besides the words.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OutputFlags {
-    /// Write the result as JSON; - is standard output.
+    /// Write the result as JSON to this file; - is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Write a report with pictures: one file that opens offline.
+    /// Write an HTML report with charts: one file that opens offline.
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 }

@@ -43,7 +43,7 @@ impl Sub<u64> for Timestamp {
     }
 }
 
-/// Where the time comes from. Clones show the same time.
+/// The source of the time. All clones show the same time.
 #[derive(Debug, Clone)]
 pub enum Clock {
     /// The kernel's monotonic clock.
@@ -81,7 +81,7 @@ impl Clock {
             Clock::Real => {
                 let mut now = self.now();
                 while now < until {
-                    // An interrupted sleep is simply slept again from the time it is then.
+                    // A sleep that was interrupted is resumed until the same moment.
                     let _: NanosleepRelativeResult = nanosleep(&timespec(until.since_ns(now)));
                     now = self.now();
                 }

@@ -1,4 +1,4 @@
-//! What is written: bytes that no compressing or deduplicating device can shrink.
+//! The data that is written: bytes that no compressing or deduplicating device can shrink.
 //!
 //! Every buffer is filled with random bytes once, before the clock starts. For each write only
 //! eight bytes of each 4 KiB block are changed, to a number never used before in the run. So each
@@ -12,23 +12,23 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 /// The unit in which devices deduplicate and compress at the finest.
 const BLOCK_BYTES: usize = 4096;
 
-/// What is new in each block, at its beginning.
+/// The bytes that are new in each block, at its beginning.
 const STAMP_BYTES: usize = 8;
 
-/// What is written.
+/// The kind of data that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataKind {
-    /// Bytes that nothing can shrink; a few of them new for each write.
+    /// Incompressible bytes, a few of them new for each write.
     Fresh,
-    /// Bytes that nothing can shrink, every one of them new for each write, as a source's are. It
-    /// takes CPU time, and shows what a disk gives that reads memory through the CPU's caches.
+    /// Incompressible bytes, every one of them new for each write, as a source's are. This takes
+    /// CPU time, and shows the rate of a disk that reads memory through the CPU's caches.
     Rewritten,
     /// Zeros.
     Zero,
 }
 
 impl DataKind {
-    /// As it is typed.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             DataKind::Fresh => "fresh",
@@ -37,7 +37,7 @@ impl DataKind {
         }
     }
 
-    /// What makes it, of that seed; zeros need nobody.
+    /// The generator of this data, with that seed; zeros need none.
     pub fn source(self, seed: u64) -> Option<FreshData> {
         let rewrites = self == DataKind::Rewritten;
         (self != DataKind::Zero).then(|| FreshData {
@@ -74,7 +74,7 @@ impl FreshData {
         self.random.fill_bytes(bytes);
     }
 
-    /// Makes a filled buffer ready for the next write, with as much new as its kind asks for.
+    /// Prepares a filled buffer for the next write, with as many new bytes as its kind needs.
     #[inline]
     pub fn renew(&mut self, bytes: &mut [u8]) {
         if self.rewrites {

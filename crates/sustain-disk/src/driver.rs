@@ -1,7 +1,7 @@
-//! The owner of one engine, its targets' queues and meters; it shares nothing with other drivers.
+//! Owns one engine with its targets' queues and meters; it shares nothing with other drivers.
 //!
-//! A [`Feed`] says what is to be done next; measuring and recording differ only in that. A
-//! completion on a queue refills that queue at once, whatever the others do.
+//! A [`Feed`] says what is done next; measuring and recording differ only in that. A completion on
+//! a queue refills that queue at once, whatever the others do.
 
 use std::collections::VecDeque;
 
@@ -10,18 +10,18 @@ use crate::engine::{Completion, Engine, Operation, Request, Until};
 use crate::error::{Errno, Error};
 use crate::meter::{Interval, IntervalRule, Meter};
 
-/// What a feed wants of a queue that has room.
+/// The answer of a feed for a queue that has space.
 #[derive(Debug)]
 pub enum Next {
-    /// This request.
+    /// Submit this request.
     Request(Request),
-    /// Nothing before the given time, or before [`Feed::has_news`]: ask again then.
+    /// Nothing is due before the given time, or before [`Feed::has_news`]: ask again then.
     WaitUntil(Timestamp),
-    /// Nothing any more.
+    /// Nothing is left to do.
     Done(Ending),
 }
 
-/// Why a target's run ended.
+/// The reason why a target's run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// Its time was over.
@@ -36,14 +36,14 @@ pub enum Ending {
     Interrupted,
     /// A request failed.
     Error,
-    /// There was no room left.
+    /// There was no space left.
     Full,
     /// The source had no more.
     Source,
 }
 
 impl Ending {
-    /// As the result document calls it.
+    /// The name in the result document.
     pub fn name(self) -> &'static str {
         match self {
             Ending::Time => "time",
@@ -60,24 +60,27 @@ impl Ending {
 
 /// Says what queues do next and takes their memory back.
 pub trait Feed {
-    /// The next request for `queue`, which has room for it. Its memory is the feed's until here.
+    /// The next request for `queue`, which has space for it. The memory belongs to the feed until
+    /// then.
     fn next(&mut self, queue: usize, now: Timestamp) -> Next;
 
-    /// A request is done; its memory is the feed's again.
+    /// A request is done; its memory belongs to the feed again.
     fn complete(&mut self, queue: usize, completion: Completion);
 
-    /// Whether a request that has failed ends its queue. If not, the feed has its own way with it.
+    /// Whether a request that has failed ends its queue. If not, the feed handles the failure
+    /// itself.
     fn ends_queue(&self, _completion: &Completion) -> bool {
         true
     }
 
-    /// Whether what is in flight on a queue is waited for no longer, and nothing more is asked of it.
+    /// Whether requests in flight on a queue are no longer waited for, and nothing more is asked of
+    /// it.
     fn is_given_up(&self, _queue: usize) -> bool {
         false
     }
 
-    /// Whether queues that wait should be asked before their time: something came in from outside,
-    /// or what one queue completed concerns the others.
+    /// Whether waiting queues should be asked before their time: something came in from outside, or
+    /// a completion on one queue concerns the others.
     fn has_news(&mut self, _now: Timestamp) -> bool {
         false
     }
@@ -86,35 +89,35 @@ pub trait Feed {
 /// One bounded window of requests in flight, on one target or, in lockstep, on several.
 #[derive(Debug, Clone)]
 pub struct QueueSetup {
-    /// Which targets it serves.
+    /// The targets that it serves.
     pub targets: Vec<usize>,
-    /// How many requests it keeps in flight.
+    /// The number of requests that it keeps in flight.
     pub depth: u32,
 }
 
 /// A request that failed: when, and the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// From the start.
+    /// Time from the start.
     pub at_ns: u64,
     /// Index of the target.
     pub target: usize,
-    /// What was tried.
+    /// The operation that was tried.
     pub operation: Operation,
-    /// Where.
+    /// Its offset.
     pub offset_bytes: u64,
-    /// Why.
+    /// The reason.
     pub errno: Errno,
 }
 
-/// What a driver tells the views, about ten times a second.
+/// The report that a driver sends about ten times a second.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
-    /// From the start.
+    /// Time from the start.
     pub at_ns: u64,
     /// One entry per target of this driver.
     pub targets: Vec<TargetProgress>,
-    /// Completions since the last report on all targets: time from the start and bytes; a flush
+    /// Completions on all targets since the last report: time from the start, and bytes; a flush
     /// has none.
     pub arrivals: Vec<(u64, u64)>,
     /// Requests that failed since the last report.
@@ -146,27 +149,27 @@ struct Queue {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum QueueState {
-    /// May be asked for more at any time.
+    /// The queue may be asked for more at any time.
     Open,
-    /// To be asked at this time.
+    /// The queue is to be asked at this time.
     Waiting(Timestamp),
-    /// No more requests; what is in flight comes in.
+    /// No more requests are submitted, and those in flight complete.
     Draining(Ending),
-    /// The closing flushes are under way.
+    /// The closing flushes are in flight.
     Flushing(Ending),
     Closed(Ending),
 }
 
-/// How a driver runs.
+/// The settings of a driver.
 #[derive(Debug, Clone, Copy)]
 pub struct DriverSetup {
-    /// Where times count from.
+    /// The moment from which times count.
     pub start: Timestamp,
-    /// When intervals end.
+    /// The rule for when intervals end.
     pub interval: IntervalRule,
     /// Time between reports to the views.
     pub report_every_ns: u64,
-    /// Whether each target is flushed at its end, inside the time: for the buffered path.
+    /// Whether each target is flushed at its end, inside the time, as buffered I/O needs it.
     pub flush_at_end: bool,
 }
 
@@ -179,7 +182,7 @@ pub struct Driver {
     /// Queue of each target.
     queue_of: Vec<usize>,
     meters: Vec<Meter>,
-    /// Queues with room that are to be asked.
+    /// Queues with space that are to be asked.
     ready: VecDeque<usize>,
     first_to_wake: usize,
     arrivals: Vec<(u64, u64)>,
@@ -191,7 +194,7 @@ impl Driver {
     /// A driver over the engine's targets, each of which belongs to one queue.
     ///
     /// # Panics
-    /// If a target is in no queue or in two.
+    /// Panics if a target is in no queue or in two.
     pub fn new(
         engine: Box<dyn Engine>,
         clock: Clock,
@@ -236,7 +239,7 @@ impl Driver {
         }
     }
 
-    /// Runs until all queues are closed, telling `report` about it.
+    /// Runs until all queues are closed, and reports to `report`.
     ///
     /// # Errors
     /// [`Error::EngineFailed`] if the engine itself breaks. Failed requests close their queue only
@@ -274,10 +277,11 @@ impl Driver {
         &self.meters
     }
 
-    /// What each target has done, for keeps.
+    /// What each target has done, as values to keep.
     ///
-    /// An engine with requests that were given up is not dropped, because that would wait for them:
-    /// it keeps their memory, and their targets open, for as long as the process lives.
+    /// An engine with requests that are no longer waited for is not dropped, because that would
+    /// wait for them: it keeps their memory, and their targets open, for as long as the process
+    /// lives.
     pub fn into_meters(self) -> Vec<Meter> {
         let is_waited_for = self.queues.iter().all(|queue| queue.in_flight == 0);
         if !is_waited_for {
@@ -286,7 +290,7 @@ impl Driver {
         self.meters
     }
 
-    /// The engine, for what it says of itself.
+    /// The engine, for its description of itself.
     pub fn engine(&self) -> &dyn Engine {
         self.engine.as_ref()
     }
@@ -354,8 +358,8 @@ impl Driver {
         }
     }
 
-    /// Notes bytes for the buffer curve; what was seen complete together is one entry.
-    /// A flush is an entry of no bytes: until then nothing of it may be on the medium.
+    /// Notes bytes for the buffer curve; requests seen complete together are one entry. A flush is
+    /// an entry of no bytes: until then, none of it may be on the medium.
     fn arrived(&mut self, completion: &Completion) {
         let at_ns = completion.completed_at.since_ns(self.setup.start);
         if completion.request.operation == Operation::Flush {
@@ -382,14 +386,14 @@ impl Driver {
             errno,
         });
         let queue = &mut self.queues[self.queue_of[request.target]];
-        // One that was given up stays closed, whatever comes back.
+        // A queue that is no longer waited for stays closed, whatever completes.
         if !matches!(queue.state, QueueState::Closed(_)) {
             queue.state = QueueState::Draining(Ending::Error);
         }
     }
 
-    /// Queues whose time has come are asked again: before those that just completed something, and
-    /// each time another one first. A paced source would else give all it has to a few.
+    /// Asks queues again whose time has come: before those that just completed something, and each
+    /// time starting with another one. Otherwise a paced source would give all it has to a few.
     fn wake_waiting(&mut self, feed: &mut impl Feed) {
         let now = self.clock.now();
         let has_news = feed.has_news(now);
@@ -409,7 +413,7 @@ impl Driver {
         }
     }
 
-    /// When something must be done even if nothing completes.
+    /// The time at which something must be done even if nothing completes.
     fn next_time(&self) -> Timestamp {
         self.queues
             .iter()

@@ -1,20 +1,21 @@
-//! What can go wrong while driving disks: kind + target + offset + operation + source, in words
-//! that say what to do next.
+//! The errors of driving disks: kind, target, offset, operation and source, in words that say what
+//! to do next.
 
 use std::fmt;
 
 use crate::engine::Operation;
 use crate::nvme::status::Status;
 
-/// The error number of a failed system call; or, above all these, what an NVMe drive answered.
+/// The error number of a failed system call; numbers above all of these are statuses of NVMe
+/// drives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Errno(pub i32);
 
-/// What an NVMe drive answered begins here.
+/// The first number for a status of an NVMe drive.
 const NVME: i32 = 1 << 16;
 
 impl Errno {
-    /// A status that an NVMe drive answered with.
+    /// Makes the number for a status of an NVMe drive.
     pub(crate) fn of_nvme(status: u16) -> Errno {
         Errno(NVME | i32::from(status))
     }
@@ -23,7 +24,7 @@ impl Errno {
         (self.0 >= NVME).then_some(Status(self.0 as u16))
     }
 
-    /// The number, if it is the kernel's.
+    /// The number, if it is one of the kernel.
     pub fn of_kernel(self) -> Option<i32> {
         (self.0 < NVME).then_some(self.0)
     }
@@ -43,9 +44,9 @@ impl fmt::Display for Errno {
 pub struct RequestError {
     /// The target's name.
     pub target: String,
-    /// What was tried.
+    /// The operation that was tried.
     pub operation: Operation,
-    /// Where, in bytes from the start of the target.
+    /// The offset, in bytes from the start of the target.
     pub offset_bytes: u64,
     /// Why it failed.
     pub errno: Errno,
@@ -84,7 +85,7 @@ fn advice(errno: Errno) -> Option<&'static str> {
         return Some(status.advice());
     }
     match errno.0 {
-        // Drivers differ in what they make of a medium error.
+        // Drivers report a medium error by different numbers.
         libc::EIO | libc::ENODATA | libc::EILSEQ | libc::EREMOTEIO => Some(
             "The device could not do it: look at the kernel log (dmesg) and the disk's own \
              error counters (smartctl -x)",
@@ -99,13 +100,13 @@ fn advice(errno: Errno) -> Option<&'static str> {
         }
         libc::ENODEV | libc::ENXIO => Some("The device is gone: check its cable and power"),
         libc::EROFS | libc::EPERM => Some("It may not be written: check that it is not read-only"),
-        libc::EFBIG => Some("The file may not grow so far: use a smaller --size"),
+        libc::EFBIG => Some("The file cannot grow that far: use a smaller --size"),
         libc::EDQUOT => Some("The disk quota is used up: free some space, or choose another place"),
         _ => None,
     }
 }
 
-/// Why an engine or a target could not be had.
+/// The reason why an engine or a target could not be opened or used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// This kernel, container or limit refuses the engine.
@@ -113,7 +114,7 @@ pub enum Error {
     EngineRefused {
         /// The engine's name.
         engine: &'static str,
-        /// Which version, sysctl, limit or rule refuses it, and the way on.
+        /// The version, sysctl, limit or rule that refuses it, and what to do.
         why: String,
     },
     /// The engine broke while in use.
@@ -121,7 +122,7 @@ pub enum Error {
     EngineFailed {
         /// The engine's name.
         engine: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: std::io::Error,
     },
     /// A target could not be opened or is not fit for the work.
@@ -129,7 +130,7 @@ pub enum Error {
     Target {
         /// The target's name.
         target: String,
-        /// What is wrong and what to do next.
+        /// The error, and what to do next.
         why: String,
     },
     /// The guard refuses that a target is written.
@@ -137,23 +138,24 @@ pub enum Error {
     Refused {
         /// The target's name.
         target: String,
-        /// The reason, and the way on.
+        /// The reason, and what to do.
         why: String,
     },
     /// No memory for the buffers.
     #[error(
-        "cannot get {bytes} bytes of memory for buffers: {source}. Use a smaller --record-size or --depth"
+        "cannot get {bytes} bytes of memory for buffers: {source}. Use a smaller --record-size or \
+         --depth"
     )]
     Memory {
-        /// What was asked for.
+        /// The bytes that were asked for.
         bytes: usize,
-        /// What the kernel said.
+        /// The kernel's error.
         source: std::io::Error,
     },
 }
 
 impl Error {
-    /// A target that is not fit for the work.
+    /// Makes an error for a target that is not fit for the work.
     pub fn target(target: &str, why: impl Into<String>) -> Error {
         Error::Target {
             target: target.to_owned(),

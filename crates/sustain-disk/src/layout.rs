@@ -1,5 +1,4 @@
-//! Which target and offset take the next record. Measuring and recording share it, so that what
-//! is measured is what is recorded.
+//! Decides which target and offset take the next record.
 
 /// How several targets are used together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,9 +19,9 @@ pub enum Layout {
 pub struct Piece {
     /// Index among the members of the queue.
     pub member: usize,
-    /// Where on that member.
+    /// Offset on that member.
     pub offset_bytes: u64,
-    /// How much.
+    /// Length.
     pub length_bytes: u64,
 }
 
@@ -60,11 +59,11 @@ impl Placement {
         }
     }
 
-    /// Appends where `length_bytes` at `position_bytes` of the stream lie, in stream order; what
-    /// is contiguous on a member is one piece, as a RAID driver would merge it.
+    /// Appends the pieces where `length_bytes` at `position_bytes` of the stream are, in stream
+    /// order; a part that is contiguous on a member is one piece, as a RAID driver would merge it.
     ///
     /// # Panics
-    /// If the range reaches past the end of the stream.
+    /// Panics if the range reaches past the end of the stream.
     pub fn pieces(&self, position_bytes: u64, length_bytes: u64, pieces: &mut Vec<Piece>) {
         let end = position_bytes
             .checked_add(length_bytes)

@@ -1,8 +1,8 @@
 //! Drives disks: target -> layout -> queue -> engine -> completion -> meter.
 //!
-//! The lowest crate of the house: it knows no other. All unsafe code of the project is here, in
+//! This crate knows no other one of the project. All unsafe code of the project is here, in
 //! [`buffer`], [`engine`] and [`target`]. Measuring and recording both drive disks through
-//! [`driver::Driver`], so that what is measured is what is recorded.
+//! [`driver::Driver`], so that the same path is measured as is recorded on.
 
 pub mod buffer;
 pub mod clock;

@@ -1,5 +1,6 @@
-//! NVMe commands as Linux takes them past its block layer (linux/nvme_ioctl.h), what a drive says of
-//! a namespace, and what it answers. Used by the passthrough target and its engine; touches nothing.
+//! The data structures of NVMe commands as Linux takes them past its block layer
+//! (linux/nvme_ioctl.h), a drive's description of a namespace, and the statuses that it returns.
+//! The passthrough target and its engine use them; nothing is touched here.
 
 pub(crate) mod status;
 
@@ -44,7 +45,7 @@ pub(crate) struct Command {
 /// The memory of a command.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Memory {
-    /// Of the bytes, or of a list of `iovec`.
+    /// The address of the bytes, or of a list of `iovec`.
     pub(crate) address: u64,
     /// Bytes, or entries of the list.
     pub(crate) length: u32,
@@ -151,20 +152,20 @@ fn put<const N: usize>(bytes: &mut [u8], from: usize, fields: impl Iterator<Item
     }
 }
 
-/// How a namespace is formatted.
+/// The format of a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Format {
     /// Blocks of the namespace.
     pub(crate) blocks: u64,
     /// Data of a block.
     pub(crate) block_bytes: u64,
-    /// What a block carries besides, such as checksums.
+    /// Bytes that a block carries in addition, such as checksums.
     pub(crate) metadata_bytes: u16,
 }
 
 impl Format {
-    /// Reads the answer to an identify command (NVM Command Set Specification 1.0, 4.1.5.1). None if
-    /// its format cannot be.
+    /// Parses the answer to an identify command (NVM Command Set Specification 1.0, 4.1.5.1).
+    /// `None` if its format is impossible.
     pub(crate) fn parse(answer: &[u8; IDENTIFY_BYTES]) -> Option<Format> {
         let number = |from: usize, bytes: usize| {
             let field = answer[from..from + bytes].iter().rev();

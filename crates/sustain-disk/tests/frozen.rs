@@ -1,5 +1,5 @@
-//! A target that takes no requests holds up no other: two file systems, one of them frozen, below one
-//! io_uring. Needs root, loop devices, mkfs.ext4 and fsfreeze.
+//! A target that takes no requests holds up no other: two file systems, one of them frozen, below
+//! one io_uring. Needs root, loop devices, mkfs.ext4 and fsfreeze.
 
 #![allow(
     clippy::unwrap_used,
@@ -68,7 +68,8 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         self.thaw();
-        // A ring that is closed has its files for a moment still; the rest follows when they are closed.
+        // A ring that is closed has its files for a moment still; the rest follows when they are
+        // closed.
         let _ = run(Command::new("umount").arg("--lazy").arg(&self.place));
     }
 }

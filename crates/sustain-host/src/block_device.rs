@@ -1,6 +1,7 @@
-//! What sysfs says of one block device: its place among disk and partitions, its holders, its size
-//! and habits. Called by the guard, by the sampler's owner and for the report.
-//! Goes by device number only, never by the path typed: a by-id link is the device it points to.
+//! What sysfs reports about one block device: its place among disk and partitions, its holders, its
+//! size and its properties. Called by the guard, by the owner of the sampler and for the report. It
+//! goes by device number only, never by the path typed: a by-id link stands for the device it
+//! points to.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +25,7 @@ pub struct Holder {
     pub name: String,
     /// The name the device mapper knows it by: `vg-home`.
     pub mapper_name: Option<String>,
-    /// Who made it there; for what is said to people, so no document has it.
+    /// The program that made it; this is only used in messages and is in no document.
     #[serde(skip)]
     pub mapper_maker: Option<MapperMaker>,
 }
@@ -40,13 +41,13 @@ pub struct Node {
     pub minor: u32,
     /// Size in bytes.
     pub size_bytes: u64,
-    /// Whether the kernel lets nobody write to it.
+    /// Whether the kernel refuses all writes to it.
     pub read_only: bool,
-    /// What is built directly on this node.
+    /// The devices that are built directly on this node.
     pub holders: Vec<Holder>,
 }
 
-/// How a node stands to the device that was asked about.
+/// The relation of a node to the device that was asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Relation {
@@ -81,9 +82,9 @@ pub struct BlockDevice {
     pub loop_backing_file: Option<PathBuf>,
     /// Smallest unit that can be addressed.
     pub logical_block_size_bytes: Option<u64>,
-    /// Smallest unit the medium writes without reading first.
+    /// Smallest unit that the medium writes without reading first.
     pub physical_block_size_bytes: Option<u64>,
-    /// Whether the kernel takes it for a turning disk.
+    /// Whether the kernel takes it for a rotating disk.
     pub rotational: Option<bool>,
     /// The I/O scheduler in force.
     pub scheduler: Option<String>,
@@ -95,13 +96,13 @@ pub struct BlockDevice {
     pub model: Option<String>,
     /// Serial number.
     pub serial: Option<String>,
-    /// The memory node it hangs on, where the machine has several.
+    /// The memory node it is attached to, if the machine has several.
     pub numa_node: Option<u32>,
-    /// Where sysfs keeps it; a fact of this boot, not of the report.
+    /// Its directory in sysfs; this is a fact of this boot and not of the report.
     #[serde(skip)]
     #[schemars(skip)]
     directory: PathBuf,
-    /// Where a partition begins on its disk.
+    /// The first byte of a partition on its disk.
     #[serde(skip)]
     #[schemars(skip)]
     start_bytes: u64,
@@ -115,8 +116,8 @@ impl BlockDevice {
     /// Looks up the device with this number.
     ///
     /// # Errors
-    /// `HostError::NoSuchDevice` when sysfs does not have it; `HostError::Read` or
-    /// `HostError::Malformed` when what must be known to guard it cannot be learned.
+    /// `HostError::NoSuchDevice` if sysfs does not have it; `HostError::Read` or
+    /// `HostError::Malformed` if a fact that is needed to guard it cannot be read.
     pub fn from_device_number(
         roots: &Roots,
         major: u32,
@@ -210,12 +211,12 @@ impl BlockDevice {
         &self.whole_disk.as_ref().unwrap_or(&self.node).name
     }
 
-    /// Where sysfs keeps it.
+    /// Its directory in sysfs.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Where sysfs keeps the disk of which it is a partition.
+    /// The sysfs directory of the disk of which it is a partition.
     pub(crate) fn disk_directory(&self) -> Option<&Path> {
         self.directory.parent().filter(|_| self.is_partition())
     }
@@ -230,8 +231,8 @@ impl BlockDevice {
         self.start_bytes..self.start_bytes.saturating_add(self.node.size_bytes)
     }
 
-    /// Itself, its partitions, its whole disk. Others may share bytes with it, too:
-    /// [`relatives_of`](crate::relatives_of).
+    /// The device itself, its partitions, and its whole disk. Other devices may share bytes with
+    /// it, too: [`relatives_of`](crate::relatives_of).
     pub(crate) fn relatives(&self) -> impl Iterator<Item = (Relation, &Node)> {
         std::iter::once((Relation::Itself, &self.node))
             .chain(
@@ -311,7 +312,7 @@ impl Node {
     }
 }
 
-/// A whole disk begins at 0, and says nothing of it.
+/// A whole disk begins at 0, and sysfs has no entry for that.
 fn start_bytes(directory: &Path) -> u64 {
     number(&directory.join("start")).unwrap_or(0) * SYSFS_SECTOR_BYTES
 }

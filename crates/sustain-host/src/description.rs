@@ -1,6 +1,6 @@
-//! The machine in a few words, so that a result can be compared and repeated elsewhere.
-//! Read once per run for the result document. Must never state what names its owner: no host name,
-//! no addresses.
+//! A short description of the machine, so that a result can be compared and repeated elsewhere. It
+//! is read once per run for the result document. It must never contain what names its owner: no
+//! host name, no addresses.
 
 use std::path::Path;
 

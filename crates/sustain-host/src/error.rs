@@ -1,10 +1,10 @@
-//! The errors of this crate. Each says what could not be learned and what to do next.
-//! Returned to the caller, who prints them; a refusal to write is not an error but a `Refusal`.
+//! The errors of this crate. Each says which fact could not be read and what to do next. They are
+//! returned to the caller, who prints them; a refusal to write is not an error but a `Refusal`.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why the host could not be asked.
+/// The reason why a fact about the host could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// A file of sysfs or procfs, or a path given by the user, could not be read.
@@ -15,12 +15,12 @@ pub enum HostError {
     Read {
         /// The file or directory.
         path: PathBuf,
-        /// What the kernel answered.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A file was read but does not say what it should.
+    /// A file was read but does not have the expected content.
     #[error(
-        "{} does not read as expected ({why}); please report this with its content",
+        "{} has content that was not expected ({why}); please report this with that content",
         path.display()
     )]
     Malformed {
@@ -29,7 +29,7 @@ pub enum HostError {
         /// What was wrong with it.
         why: String,
     },
-    /// A block device is open, but sysfs knows nothing of it.
+    /// A block device is open, but sysfs does not have it.
     #[error(
         "no block device {major}:{minor} in {}; a container may hide it: run on the host, or \
          mount sysfs",
@@ -53,7 +53,7 @@ pub enum HostError {
         path: PathBuf,
         /// What was tried.
         operation: &'static str,
-        /// What the kernel answered.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The kernel log could not be opened.
@@ -62,7 +62,7 @@ pub enum HostError {
          shown: run as root, or see sysctl kernel.dmesg_restrict and the mode of /dev/kmsg"
     )]
     KernelLog {
-        /// What the kernel answered.
+        /// The kernel's error.
         source: io::Error,
     },
 }

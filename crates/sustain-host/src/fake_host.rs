@@ -1,6 +1,6 @@
 //! A made-up host for unit tests: sysfs and procfs trees in a temporary directory, laid out as the
-//! kernel does. Only for tests of this crate; names and numbers are chosen so that no real device
-//! has them.
+//! kernel does it. It is only for tests of this crate; names and numbers are chosen so that no real
+//! device has them.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -68,7 +68,7 @@ impl FakeHost {
     ) -> PathBuf {
         let disk = fs::canonicalize(self.roots.sys.join("block").join(disk)).unwrap();
         let directory = disk.join(name);
-        // Behind those that are there.
+        // It is placed after those that exist.
         let siblings = fs::read_dir(&disk)
             .unwrap()
             .map(|entry| entry.unwrap().path());

@@ -1,7 +1,7 @@
-//! Which file system a path is on, how much is free there, and which disks lie under it, so that
-//! their counters and log lines can be followed while a file is driven.
-//! Called by the measuring program and for the report. The disks are best effort: an empty list
-//! means "not known". The guard must not rely on it.
+//! The file system that a path is on: its kind, its free space, and the disks under it, so that
+//! their counters and log lines can be followed while a file is driven. Called by the measuring
+//! program and for the report. The disks are best effort: an empty list means "not known". The
+//! guard must not rely on it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ impl FileSystem {
         })
     }
 
-    /// The disks at the bottom, each once: what the devices are built from in the end.
+    /// The disks at the bottom, each once, from which the devices are built.
     ///
     /// # Errors
     /// A `HostError` when sysfs cannot be read.
@@ -90,8 +90,8 @@ pub fn free_bytes(path: &Path) -> Result<Option<u64>, HostError> {
     Ok(counts.then(|| status.f_bavail.saturating_mul(status.f_frsize)))
 }
 
-/// The disks that a device is built from in the end: a partition's disk, the disks under LVM,
-/// RAID, encryption or a loop device; itself when it is a disk.
+/// The disks from which a device is built in the end: a partition's disk, or the disks under LVM,
+/// RAID, encryption or a loop device; the device itself if it is a disk.
 ///
 /// # Errors
 /// A `HostError` when sysfs cannot be read.
@@ -104,8 +104,8 @@ pub fn disks_under_device(
     Ok(disks_among(layers))
 }
 
-/// All that a device is built from, itself first: partitions, LVM, RAID, encryption, loop devices,
-/// and at the bottom the disks.
+/// All devices from which a device is built, itself first: partitions, LVM, RAID, encryption, loop
+/// devices, and at the bottom the disks.
 ///
 /// # Errors
 /// A `HostError` when sysfs cannot be read.
@@ -120,7 +120,7 @@ pub fn layers_under_device(
 
 struct Layer {
     device: BlockDevice,
-    /// Nothing is known below it.
+    /// Whether nothing is known below it.
     is_disk: bool,
 }
 
@@ -129,8 +129,8 @@ fn disks_among(layers: Vec<Layer>) -> Vec<BlockDevice> {
     disks.map(|layer| layer.device).collect()
 }
 
-/// Kernel names of what a device directly lies on: the disk of a partition, the device of a loop
-/// device's file, the parts of an array or a volume. Empty for a disk.
+/// Kernel names of the devices directly under a device: the disk of a partition, the device of a
+/// loop device's file, the parts of an array or a volume. Empty for a disk.
 pub fn devices_directly_under(roots: &Roots, device: &BlockDevice) -> Vec<String> {
     directly_under(roots, device, 0)
 }

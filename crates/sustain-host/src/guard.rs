@@ -1,7 +1,8 @@
-//! May this be written? Facts and verdict on one candidate, before a byte of it is touched.
-//! Called with the very descriptor that will be written through, so that nothing can be swapped in
-//! between. Must never open, claim or change anything itself; whoever opens with O_EXCL and is
-//! turned away says so with `Refusal::Claimed`. Reading a device is never a matter for this file.
+//! Decides whether something may be written: facts and verdict on one candidate, before a byte of
+//! it is touched. Called with the very descriptor that will be written through, so that nothing can
+//! be swapped in between. It must never open, claim or change anything itself; a caller that opens
+//! with O_EXCL and is turned away reports `Refusal::Claimed`. Reading a device is never decided
+//! here.
 
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -66,13 +67,13 @@ pub enum Identity {
 pub struct Inspection {
     /// The path as typed.
     pub path: PathBuf,
-    /// What it is.
+    /// Its kind.
     pub kind: CandidateKind,
     /// The same for every name of the same thing.
     pub identity: Identity,
     /// Every reason not to write it; empty when it may be written.
     pub refusals: Vec<Refusal>,
-    /// What lies dormant on it and would be lost.
+    /// The dormant content that would be lost.
     pub signature: Option<Signature>,
     /// The nodes that share bytes with a block device, itself first.
     pub relatives: Vec<(Relation, Node)>,
@@ -211,7 +212,7 @@ pub(crate) fn device_refusals(
 ) -> Result<Vec<Refusal>, HostError> {
     let mut refusals = Vec::new();
     for (relation, node) in &relatives_of(roots, device)? {
-        // A volume over several paths and these paths: the one holds the others.
+        // A volume over several paths is compared with these paths: the volume contains them.
         let is_of_volume = device.slaves.contains(&node.name)
             || device.node.holders.iter().any(|one| one.name == node.name);
         if *relation != Relation::OtherPath || !is_of_volume {
@@ -219,7 +220,7 @@ pub(crate) fn device_refusals(
         }
     }
     let read_only = device.relatives().find(|(relation, node)| {
-        // A partition that is read-only does not keep its disk from being written.
+        // A read-only partition does not keep its disk from being written.
         node.read_only && *relation != Relation::Partition
     });
     if let Some((_, node)) = read_only {
@@ -233,8 +234,8 @@ pub(crate) fn device_refusals(
     Ok(refusals)
 }
 
-/// The device mapper and md claim what they are built on, so that nobody else can use it; a loop
-/// device does not. What is written to it lands below all the same.
+/// The device mapper and md claim the devices they are built on, so that nobody else can use these;
+/// a loop device does not. Data written to a loop device is nevertheless written below it.
 fn refusals_below(
     roots: &Roots,
     in_use: &InUse,
@@ -257,8 +258,8 @@ fn refusals_below(
             found.push((format!("the file {}", backing.path.display()), refusal));
         }
     }
-    // That it lies under this very loop device is no reason against this loop device, nor that it
-    // lies under others that stand for other bytes of it.
+    // The device below may lie under this very loop device, and under others that stand for other
+    // bytes of it; neither is a reason against this loop device.
     let sharing = in_use.loops_sharing(backing, &part_below(device, backing));
     found.retain(|(_, refusal)| match refusal {
         Refusal::BacksLoop {
@@ -284,7 +285,8 @@ fn part_below(device: &BlockDevice, backing: &LoopDevice) -> Range<u64> {
     start..start.saturating_add(range.end - range.start)
 }
 
-/// Other loop devices over bytes of this one. One that goes away in this moment shares nothing.
+/// Other loop devices over bytes of this one. A loop device that disappears at this moment shares
+/// nothing.
 fn loops_beside(roots: &Roots, in_use: &InUse, device: &BlockDevice) -> Vec<(Relation, Node)> {
     let Some(backing) = in_use.backing_of_loop(device.whole_disk_name()) else {
         return Vec::new();

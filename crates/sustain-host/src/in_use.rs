@@ -1,7 +1,7 @@
-//! What of this host's block devices and files is in use: mounts, swap areas, loop devices.
-//! Called by the guard, which turns it into refusals; `FileSystem` asks which devices a mount
-//! spans. Reads everything anew for each verdict.
-//! Mounts in other mount namespaces are not visible here; opening with O_EXCL finds those.
+//! Finds which of this host's block devices and files are in use: mounts, swap areas, loop devices.
+//! Called by the guard, which turns them into refusals; `FileSystem` asks which devices a mount
+//! spans. Everything is read anew for each verdict. Mounts in other mount namespaces are not
+//! visible here; opening with O_EXCL finds those.
 
 use std::ffi::OsStr;
 use std::ops::Range;
@@ -31,13 +31,13 @@ pub(crate) struct MultiDevice {
 /// A loop device in use.
 pub(crate) struct LoopDevice {
     name: String,
-    /// What lies under it, as the kernel shows it.
+    /// The path under it, as the kernel shows it.
     pub(crate) path: PathBuf,
     /// The block devices that this path may be.
     pub(crate) devices: Vec<(u32, u32)>,
     /// The file that it is.
     pub(crate) file: Option<FileIdentity>,
-    /// The bytes of that which it stands for.
+    /// The range of bytes that it stands for.
     pub(crate) range: Range<u64>,
 }
 
@@ -51,7 +51,8 @@ pub(crate) struct InUse {
 
 impl InUse {
     /// # Errors
-    /// Any table that is there but cannot be read is an error: what is not known is not free.
+    /// A table that exists but cannot be read is an error, because what is not known must not count
+    /// as free.
     pub(crate) fn read(roots: &Roots) -> Result<InUse, HostError> {
         let resolve_mount = |mount: Mount| {
             // Other sources are words ("tmpfs"), remote, or a FUSE program's business: asking for
@@ -84,7 +85,8 @@ impl InUse {
         let mut mount_points: Vec<PathBuf> = Vec::new();
         for (mount, resolved) in &self.mounts {
             let own = mount.device == device;
-            // btrfs and others have an anonymous number of their own: there the source tells.
+            // btrfs and others have an anonymous number of their own; for these the source is
+            // compared.
             let by_source = resolved
                 .devices
                 .iter()
@@ -119,7 +121,8 @@ impl InUse {
         found.map(|found| found.name.clone()).collect()
     }
 
-    /// Kernel names of other loop devices over bytes that this one stands for, or this part of them.
+    /// Kernel names of other loop devices over bytes that this one stands for, or this part of
+    /// them.
     pub(crate) fn loops_sharing(&self, own: &LoopDevice, part: &Range<u64>) -> Vec<String> {
         self.loops_where(|found| {
             let same_file = found.file.is_some() && found.file == own.file;
@@ -190,7 +193,7 @@ fn read_swap(roots: &Roots) -> Result<Vec<Resolved>, HostError> {
 fn read_loops(roots: &Roots) -> Result<Vec<LoopDevice>, HostError> {
     let block = roots.sys.join("block");
     if !block.is_dir() {
-        // An empty answer here would free every loop device's file.
+        // An empty answer here would make every loop device's file look free.
         read_text(&block)?;
     }
     let mut loops = Vec::new();
@@ -213,8 +216,8 @@ fn read_loops(roots: &Roots) -> Result<Vec<LoopDevice>, HostError> {
     Ok(loops)
 }
 
-/// The device says its size, which `sizelimit` has cut already. One that cannot say where it begins
-/// is taken to begin at 0.
+/// The device reports its size, from which `sizelimit` is already subtracted. A device that cannot
+/// report where it begins is taken to begin at 0.
 fn range_of_loop(directory: &Path) -> Range<u64> {
     const SYSFS_SECTOR_BYTES: u64 = 512;
     let start = number(&directory.join("loop/offset")).unwrap_or(0);

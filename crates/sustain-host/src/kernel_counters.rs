@@ -1,6 +1,6 @@
-//! Kernel counters that show what a load does to others: memory reclaimed, packets dropped, time
-//! that tasks waited. Read at the ends of a stretch; the difference is what happened in it.
-//! A counter that this kernel or container does not have is none, never zero.
+//! Kernel counters that show what a load does to other programs: memory reclaimed, packets dropped,
+//! time that tasks waited. They are read at the ends of a stretch, and the difference is what
+//! happened in it. A counter that this kernel or container does not have is `None`, never zero.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::roots::{Roots, read_text};
 
-/// Counters of the whole machine (of packets: of this network namespace).
+/// Counters of the whole machine; those of packets are for this network namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelCounters {
     /// Pages that programs looked at because they had to free memory before they got any
@@ -43,7 +43,7 @@ pub struct KernelCounters {
 }
 
 impl KernelCounters {
-    /// Reads what there is; nothing here is an error, what cannot be read is none.
+    /// Reads all counters that exist. There is no error: a counter that cannot be read is `None`.
     pub fn read(roots: &Roots) -> KernelCounters {
         let text = |name: &str| read_text(&roots.proc.join(name)).unwrap_or_default();
         let vmstat = text("vmstat");
@@ -69,7 +69,7 @@ impl KernelCounters {
         }
     }
 
-    /// What was counted since `before`; a counter that one of both lacks stays none.
+    /// The counts since `before`; a counter that is missing in one of the two stays `None`.
     #[must_use]
     pub fn since(&self, before: &KernelCounters) -> KernelCounters {
         let of = |counter: fn(&KernelCounters) -> Option<u64>| {
@@ -112,8 +112,8 @@ fn over_zones(vmstat: &str, counter: &str) -> Option<u64> {
         .reduce(u64::saturating_add)
 }
 
-/// Dropped and squeezed, over all processors. A line each, hexadecimal: processed, dropped,
-/// time_squeeze, ...
+/// Packets dropped and turns squeezed, over all processors. Each has a line of hexadecimal fields:
+/// processed, dropped, time_squeeze, ...
 fn softnet(text: &str) -> Option<(u64, u64)> {
     let of_processor = |line: &str| {
         let mut fields = line.split_whitespace();

@@ -1,6 +1,6 @@
-//! Lines of the kernel log about given devices: errors, timeouts, resets.
-//! The measuring program opens it before a run and polls once a second. Never blocks, never shows
-//! what was logged before it was opened, and says so when lines were lost.
+//! Reads lines of the kernel log about given devices: errors, timeouts, resets. The measuring
+//! program opens the log before a run and polls it once a second. Polling never blocks, never shows
+//! what was logged before the log was opened, and says so when lines were lost.
 
 use std::os::fd::OwnedFd;
 
@@ -11,10 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::HostError;
 
-/// One read gives one record, and fails when that does not fit; the kernel keeps them below this.
+/// One read returns one record, and fails if that does not fit; the kernel keeps records below this
+/// size.
 const RECORD_BYTES_MAX: usize = 16 * 1024;
-/// A bound on one poll, so that a flood of messages cannot hold the caller; the rest comes with
-/// the next.
+/// A bound on one poll, so that a flood of messages cannot hold up the caller; the rest comes with
+/// the next poll.
 const RECORDS_PER_POLL_MAX: usize = 10_000;
 /// syslog's "warning", under which lost lines are reported.
 const LEVEL_WARNING: u8 = 4;
@@ -22,7 +23,7 @@ const LEVEL_WARNING: u8 = 4;
 /// One line of the kernel log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelMessage {
-    /// When, by the kernel log's own clock. It starts at boot, is not corrected by NTP, and may
+    /// The time by the kernel log's own clock. It starts at boot, is not corrected by NTP, and may
     /// drift from the monotonic clock by some ten parts per million.
     pub time_s_since_boot: f64,
     /// syslog level: 0 emergency, 3 error, 4 warning, 6 information, 7 debugging.
@@ -47,10 +48,10 @@ struct Record {
 }
 
 impl KernelLog {
-    /// Opens the log behind its last line.
+    /// Opens the log after its last line.
     ///
     /// # Errors
-    /// `HostError::KernelLog` where this user or container may not read it.
+    /// `HostError::KernelLog` if this user or container may not read it.
     pub fn open() -> Result<KernelLog, HostError> {
         let failed = |errno: Errno| HostError::KernelLog {
             source: errno.into(),
@@ -93,7 +94,8 @@ fn drain(
                 continue;
             }
             Err(Errno::INTR) => continue,
-            // AGAIN: nothing more for now. Anything else will not get better within this poll.
+            // AGAIN means that there is nothing more for now. Any other error will not go away
+            // within this poll.
             Err(_) => break,
         };
         let Some(record) = parse_record(&buffer[..count]) else {

@@ -1,7 +1,7 @@
-//! What the host says: the facts that decide whether a disk may be written, what lies dormant on
-//! it, how the system fares during a run, and what the kernel logs meanwhile.
-//! Called by the measuring program and the faces. It only ever reads: it never writes to a device,
-//! never mounts, stops or configures anything, and knows no other crate of the project.
+//! Reads facts about the host: those that decide whether a disk may be written, what dormant
+//! content it has, how the system fares during a run, and what the kernel logs at that time. Called
+//! by the measuring program and the command line. It only reads: it never writes to a device, never
+//! mounts, stops or configures anything, and knows no other crate of the project.
 #![forbid(unsafe_code)]
 
 mod block_device;

@@ -1,7 +1,8 @@
-//! Who made a volume of the device mapper, and the command that takes it away: the volumes' own
-//! programs, which know what hangs together. Pure; called by `block_device` and `refusal`.
+//! Finds the program that made a volume of the device mapper, and the command that removes the
+//! volume. The command is one of that program, which knows what belongs together. Pure; called by
+//! `block_device` and `refusal`.
 
-/// The program that made a volume, as the beginning of its UUID says.
+/// The program that made a volume, by the beginning of the volume's UUID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapperMaker {
     /// LVM: `LVM-` and the UUIDs of volume group and logical volume.
@@ -13,7 +14,7 @@ pub enum MapperMaker {
 }
 
 impl MapperMaker {
-    /// By the volume's UUID, as sysfs has it in `dm/uuid`.
+    /// Finds the maker by the volume's UUID, as sysfs has it in `dm/uuid`.
     pub(crate) fn of_uuid(uuid: &str) -> Option<MapperMaker> {
         match uuid.split_once('-')?.0 {
             "LVM" => Some(MapperMaker::Lvm),
@@ -24,15 +25,15 @@ impl MapperMaker {
     }
 }
 
-/// What LVM calls a volume, by the device mapper's name of it.
+/// LVM's name of a volume, from the device mapper's name of it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LvmName {
     pub(crate) group: String,
-    /// None of a part that LVM keeps below volumes, which cannot be named.
+    /// `None` for a part that LVM keeps below volumes, which cannot be named.
     pub(crate) volume: Option<String>,
 }
 
-/// Such parts have these in their names, which LVM keeps for itself (lvm(8), reserved names).
+/// Names of such parts contain one of these, which LVM reserves (lvm(8), reserved names).
 const LVM_INTERNAL: [&str; 11] = [
     "_cdata", "_cmeta", "_corig", "_cvol", "_mimage", "_mlog", "_rimage", "_rmeta", "_tdata",
     "_tmeta", "_vdata",

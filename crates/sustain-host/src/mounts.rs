@@ -1,6 +1,6 @@
-//! The mount table of this process, `/proc/self/mountinfo` (proc(5)).
-//! Called by the guard and by `FileSystem`. A line it cannot read is an error, never skipped: a
-//! mount overlooked is a disk destroyed.
+//! The mount table of this process, `/proc/self/mountinfo` (proc(5)). Called by the guard and by
+//! `FileSystem`. A line that cannot be parsed is an error and is never skipped: a mount overlooked
+//! is a disk destroyed.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,10 +14,10 @@ use crate::roots::Roots;
 /// One mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// Device number of the file system; major 0 where it is not one device's own.
+    /// Device number of the file system; major 0 if it has no device of its own.
     pub(crate) device: (u32, u32),
     pub(crate) mount_point: PathBuf,
-    /// The mount's options, then the file system's, each once.
+    /// The options of the mount, then those of the file system, each once.
     pub(crate) options: Vec<String>,
     /// `ext4`, `btrfs`, `overlay`.
     pub(crate) kind: String,

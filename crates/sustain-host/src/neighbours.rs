@@ -1,15 +1,16 @@
-//! Media on which a write may harm what lies beside it: where a physical block is larger than what is
-//! written at a time, or begins elsewhere, the disk reads, changes and writes it as a whole. A power cut
-//! in the middle of that may lose bytes that nobody was writing.
+//! Media on which a write may harm neighbouring bytes: if a physical block is larger than what is
+//! written at a time, or begins elsewhere, the disk reads, changes and writes it as a whole. A
+//! power cut in the middle of that may lose bytes that nobody was writing.
 
 use crate::block_device::BlockDevice;
 
-/// What is written at a time, at multiples of it: the block of a store, and of most file systems.
+/// The size that is written at a time, at multiples of it: the block of a store, and of most file
+/// systems.
 const WRITTEN_BYTES: u64 = 4096;
 
 impl BlockDevice {
-    /// How many bytes before a write, at most, a power cut in the middle of it may harm, going by the
-    /// physical blocks that the device states; 0 where none can be.
+    /// The number of bytes before a write that a power cut in the middle of it may harm at most, by
+    /// the physical blocks that the device reports; 0 if none can be harmed.
     #[must_use]
     pub fn harmed_before_write_bytes(&self) -> u64 {
         let block_bytes = self.physical_block_size_bytes.unwrap_or(0);
@@ -17,7 +18,7 @@ impl BlockDevice {
             return 0;
         }
         let unit_bytes = block_bytes.min(WRITTEN_BYTES);
-        // Writes begin at multiples of the unit, blocks so far behind these.
+        // Writes begin at multiples of the unit, and blocks begin this far after these.
         let off_bytes = self.block_offset_bytes(block_bytes) % unit_bytes;
         let beyond_bytes = if off_bytes == 0 {
             unit_bytes
@@ -27,7 +28,8 @@ impl BlockDevice {
         block_bytes - beyond_bytes
     }
 
-    /// What that means and what to do about it, in one sentence; `None` where nothing can be harmed.
+    /// Says in one sentence what that means and what to do about it; `None` if nothing can be
+    /// harmed.
     #[must_use]
     pub fn neighbour_caution(&self) -> Option<String> {
         let harmed_bytes = self.harmed_before_write_bytes();
@@ -47,16 +49,20 @@ impl BlockDevice {
                 "use a device with power-loss protection, or with physical blocks of 4096 bytes",
             ),
             (true, true) => (
-                format!("begins off the physical blocks of its disk ({block_bytes} bytes)"),
+                format!(
+                    "does not begin at a boundary of its disk's physical blocks ({block_bytes} \
+                     bytes)"
+                ),
                 "let the partition begin at a multiple of 1 MiB, or use a device with power-loss \
                  protection",
             ),
             (true, false) => (
                 format!(
-                    "has physical blocks of {block_bytes} bytes that begin elsewhere than its \
-                         blocks do"
+                    "has physical blocks of {block_bytes} bytes that are not aligned with its \
+                     logical blocks"
                 ),
-                "use a partition that its tools call aligned, or a device with power-loss protection",
+                "use a partition that partitioning tools report as aligned, or a device with \
+                 power-loss protection",
             ),
         };
         Some(format!(
@@ -65,9 +71,10 @@ impl BlockDevice {
         ))
     }
 
-    /// Where the first physical block begins that does not begin before the device.
+    /// The offset of the first physical block that does not begin before the device.
     fn block_offset_bytes(&self, block_bytes: u64) -> u64 {
-        // What the kernel states of an array goes by its chunks, too, which are whole blocks.
+        // The value that the kernel reports for an array also depends on its chunks, which are
+        // whole blocks.
         match self.alignment_offset_bytes() {
             Some(offset_bytes) => offset_bytes % block_bytes,
             None => (block_bytes - self.range().start % block_bytes) % block_bytes,

@@ -1,6 +1,6 @@
-//! The generic character device (`ng0n1`) that belongs to an NVMe namespace's block device
-//! (`nvme0n1`), and the other way round. Called by whoever passes commands through. It only looks:
-//! whether the namespace may be written is the guard's matter, who sees the block device.
+//! Finds the generic character device (`ng0n1`) that belongs to an NVMe namespace's block device
+//! (`nvme0n1`), and the other way round. Called by whoever uses passthrough. It only looks: the
+//! guard, which sees the block device, decides whether the namespace may be written.
 
 use std::fmt;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::roots::{Roots, attribute, names_in, number};
 
 /// Where the kernel lists these devices.
 const CLASS: &str = "class/nvme-generic";
-/// What is taken for granted of a queue that does not state its limits.
+/// The size that is assumed to be safe for a queue that does not report its limits.
 const COMMAND_BYTES_SAFE: u64 = 128 << 10;
 
 /// A namespace's character device.
@@ -24,22 +24,22 @@ pub struct NvmeGeneric {
     pub major: u32,
     /// Minor device number.
     pub minor: u32,
-    /// Bytes that one command may move, however the memory is scattered: what the drive (MDTS), the
-    /// bus and the list of pages let pass.
+    /// The largest number of bytes that one command may move, however the memory is scattered, as
+    /// the drive (MDTS), the bus and the list of pages allow it.
     pub command_bytes_max: u64,
 }
 
-/// Why a block device has none.
+/// The reason why a block device has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoNvmeGeneric {
-    /// It is driven by something else.
+    /// It is driven by another kind of driver.
     OtherDriver {
         /// Kernel name of the device.
         device: String,
         /// What it is: `virtio`, `a loop device`.
         what: String,
     },
-    /// It is a part of a namespace, and commands know no partitions.
+    /// It is a part of a namespace, and NVMe commands do not know partitions.
     Partition {
         /// Kernel name of the namespace.
         disk: String,
@@ -60,27 +60,27 @@ impl fmt::Display for NoNvmeGeneric {
             ),
             NoNvmeGeneric::Partition { disk } => write!(
                 formatter,
-                "passthrough needs a whole NVMe namespace, and this is a partition: commands know \
-                 no partitions; name /dev/{disk}"
+                "passthrough needs a whole NVMe namespace, and this is a partition, which NVMe \
+                 commands do not know: name /dev/{disk}"
             ),
             NoNvmeGeneric::Missing { disk } => write!(
                 formatter,
-                "the kernel has made no generic device for /dev/{disk}: Linux 5.13 and later do, \
-                 for formats that they know"
+                "the kernel has made no generic device for /dev/{disk}: Linux 5.13 and later make \
+                 one for the formats that they support"
             ),
         }
     }
 }
 
 impl NvmeGeneric {
-    /// Finds that of the block device with this number.
+    /// Finds the character device of the block device with this number.
     ///
-    /// Both lie in the same directory of sysfs, the controller's or, of a namespace with several
-    /// paths, the subsystem's, and end in the namespace's number. What comes before need not be the
-    /// same in both names.
+    /// Both are in the same directory of sysfs, that of the controller or, for a namespace with
+    /// several paths, that of the subsystem; and both names end in the namespace's number. What
+    /// comes before that need not be the same in both names.
     ///
     /// # Errors
-    /// `HostError` if sysfs cannot be read; within, why there is none.
+    /// `HostError` if sysfs cannot be read; the inner error says why there is none.
     pub fn of(
         roots: &Roots,
         major: u32,
@@ -116,8 +116,8 @@ impl NvmeGeneric {
         Ok(Err(NoNvmeGeneric::Missing { disk }))
     }
 
-    /// Kernel name of the block device to which the character device with this number belongs; none
-    /// if it is no generic device of a namespace.
+    /// Kernel name of the block device to which the character device with this number belongs;
+    /// `None` if it is not the generic device of a namespace.
     ///
     /// # Errors
     /// `HostError` if sysfs cannot be read.
@@ -152,7 +152,7 @@ fn resolve(link: &Path) -> Result<std::path::PathBuf, HostError> {
     })
 }
 
-/// The namespace's number in `nvme0n1` or `ng0n1`. A hidden path (`nvme0c1n1`) is none.
+/// The namespace's number in `nvme0n1` or `ng0n1`. A hidden path (`nvme0c1n1`) has none.
 fn namespace_of(name: &str, prefix: &str) -> Option<u32> {
     let (controller, namespace) = name.strip_prefix(prefix)?.split_once('n')?;
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -161,7 +161,7 @@ fn namespace_of(name: &str, prefix: &str) -> Option<u32> {
         .flatten()
 }
 
-/// What is not NVMe, in a word or two.
+/// Names a device that is not NVMe, in a word or two.
 fn what_it_is(disk: &str, directory: &Path) -> String {
     let by_name = [
         ("loop", "a loop device"),
@@ -184,7 +184,7 @@ fn what_it_is(disk: &str, directory: &Path) -> String {
 }
 
 /// In the worst case each page of the memory is a segment of its own, and the first and the last
-/// are not whole.
+/// page are used only partly.
 fn command_bytes_max(queue: &Path) -> u64 {
     let page = rustix::param::page_size() as u64;
     let stated = number(&queue.join("max_hw_sectors_kb")).map(|kib| kib.saturating_mul(1024));

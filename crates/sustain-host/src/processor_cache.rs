@@ -1,14 +1,15 @@
-//! How large the processors' last-level caches are in all, so that a test of memory can go past
-//! them. Called before such a test; for show only, so what sysfs does not say is none.
+//! The total size of the processors' last-level caches, so that a test of memory can use more than
+//! that. Called before such a test. It is for information only, so a value that sysfs does not have
+//! is `None`.
 
 use std::collections::BTreeMap;
 
 use crate::roots::{Roots, attribute, names_in};
 
-/// Bytes of the last-level caches of all processors together; none where sysfs has no caches.
+/// Bytes of the last-level caches of all processors together; `None` if sysfs has no caches.
 pub fn last_level_cache_bytes(roots: &Roots) -> Option<u64> {
     let processors = roots.sys.join("devices/system/cpu");
-    // A cache is told from others by its level and the processors that share it.
+    // A cache is identified by its level and the processors that share it.
     let mut caches: BTreeMap<(u32, String), u64> = BTreeMap::new();
     for processor in names_in(&processors).ok()? {
         let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
@@ -31,7 +32,7 @@ pub fn last_level_cache_bytes(roots: &Roots) -> Option<u64> {
     Some(of_last.map(|(_, size)| *size).sum())
 }
 
-/// `32768K` as sysfs has it.
+/// Parses `32768K`, as in sysfs.
 fn size_bytes(text: &str) -> Option<u64> {
     let (digits, unit_bytes) = match text.as_bytes().last()? {
         b'K' => (&text[..text.len() - 1], 1 << 10),

@@ -1,5 +1,5 @@
-//! The reasons not to write to something, each in plain words that say what to do next.
-//! Made by the guard; `Refusal::Claimed` by whoever opens. Decides nothing.
+//! The reasons not to write to something, each in plain words that say what to do next. The guard
+//! makes them, and whoever opens makes `Refusal::Claimed`. Nothing is decided here.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 use crate::block_device::{Holder, Relation};
 use crate::mapper::{LvmName, MapperMaker, lvm_name};
 
-/// Why the candidate must not be written, even when the user named it for destruction.
+/// The reason why the candidate must not be written, even if the user named it for destruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It, a partition of it, or its whole disk is mounted.
     Mounted {
         /// Kernel name of what is mounted.
         device: String,
-        /// How that stands to the candidate.
+        /// The relation of that device to the candidate.
         relation: Relation,
-        /// Where; empty when the place is not visible from here.
+        /// The mount points; empty if the place is not visible from here.
         mount_points: Vec<PathBuf>,
     },
     /// It, a partition of it, or its whole disk is active swap.
     SwapDevice {
         /// Kernel name of the swap device.
         device: String,
-        /// How that stands to the candidate.
+        /// The relation of that device to the candidate.
         relation: Relation,
     },
     /// The file is an active swap file.
@@ -32,16 +32,16 @@ pub enum Refusal {
     Held {
         /// Kernel name of what is held.
         device: String,
-        /// How that stands to the candidate.
+        /// The relation of that device to the candidate.
         relation: Relation,
-        /// Who holds it.
+        /// The devices that are built on it.
         holders: Vec<Holder>,
     },
     /// A loop device uses it, a partition of it, or its whole disk.
     BacksLoop {
         /// Kernel name of what the loop device uses.
         device: String,
-        /// How that stands to the candidate.
+        /// The relation of that device to the candidate.
         relation: Relation,
         /// Kernel name of the loop device.
         loop_device: String,
@@ -58,16 +58,17 @@ pub enum Refusal {
     },
     /// The file system is mounted read-only.
     ReadOnlyFileSystem,
-    /// Opening it with O_EXCL failed: the kernel or a program has claimed it. Made by who opens.
+    /// Opening it with O_EXCL failed: the kernel or a program has claimed it. Whoever opens makes
+    /// this.
     Claimed,
-    /// It is a loop device, and what lies under it must not be written.
+    /// It is a loop device, and the file or device under it must not be written.
     Below {
         /// What lies under it: a kernel name, or the path of a file.
         below: String,
         /// Why that must not be written.
         refusal: Box<Refusal>,
     },
-    /// It is nothing that could be driven.
+    /// It is of a kind that cannot be driven.
     WrongKind {
         /// What it is, with its article.
         what: &'static str,
@@ -85,7 +86,7 @@ fn subject(device: &str, relation: Relation) -> String {
     }
 }
 
-/// Follows the path as typed and a colon.
+/// The text follows the path as typed and a colon.
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -115,27 +116,27 @@ impl fmt::Display for Refusal {
                 loop_device,
             } => write!(
                 formatter,
-                "{} lies under the loop device {loop_device}: detach that first \
-                 (losetup -d /dev/{loop_device}), or name /dev/{loop_device} instead",
+                "{} backs the loop device {loop_device}: detach that first (losetup -d \
+                 /dev/{loop_device}), or name /dev/{loop_device} instead",
                 subject(device, *relation)
             ),
             Refusal::FileBacksLoop { loop_device } => write!(
                 formatter,
-                "it is the file under the loop device {loop_device}: detach that first \
-                 (losetup -d /dev/{loop_device}), or name /dev/{loop_device} instead"
+                "it is the file behind the loop device {loop_device}: detach that first (losetup \
+                 -d /dev/{loop_device}), or name /dev/{loop_device} instead"
             ),
             Refusal::ReadOnly { device } => write!(
                 formatter,
-                "{device} is set read-only: take off its write protection \
-                 (blockdev --setrw /dev/{device}), or choose another target"
+                "{device} is set read-only: remove its write protection (blockdev --setrw \
+                 /dev/{device}), or choose another target"
             ),
             Refusal::ReadOnlyFileSystem => formatter.write_str(
                 "its file system is mounted read-only: mount it writable (mount -o remount,rw), or \
                  choose another target",
             ),
             Refusal::Claimed => formatter.write_str(
-                "a program or the kernel has claimed it for itself alone (opening it with O_EXCL \
-                 says busy): see who with lsblk and fuser -v, and end that first",
+                "a program or the kernel has claimed it for exclusive use (opening it with O_EXCL \
+                 fails as busy): find out which with lsblk and fuser -v, and end that first",
             ),
             Refusal::Below { below, refusal } => write!(
                 formatter,
@@ -177,7 +178,7 @@ fn mounted_text(
     }
 }
 
-/// A path as it can be pasted into a shell; control characters of its maker stay harmless.
+/// A path as it can be pasted into a shell; control characters in it are made harmless.
 fn shell_word(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
@@ -196,7 +197,7 @@ fn held_text(formatter: &mut fmt::Formatter<'_>, subject: &str, holders: &[Holde
     let mut ways_on: Vec<String> = Vec::new();
     for holder in holders {
         let way_on = way_on(holder, holders);
-        // One command takes all volumes of a group away.
+        // One command removes all volumes of a group.
         if !ways_on.contains(&way_on) {
             ways_on.push(way_on);
         }
@@ -217,7 +218,7 @@ fn holder_text(holder: &Holder) -> String {
     }
 }
 
-/// What takes a holder away, by the program that made it.
+/// The command that removes a holder, by the program that made it.
 fn way_on(holder: &Holder, holders: &[Holder]) -> String {
     let name = &holder.name;
     let Some(mapper) = &holder.mapper_name else {
@@ -231,7 +232,7 @@ fn way_on(holder: &Holder, holders: &[Holder]) -> String {
     match holder.mapper_maker {
         Some(MapperMaker::Cryptsetup) => format!("cryptsetup close {word}"),
         Some(MapperMaker::Multipath) => format!(
-            "multipath -f {word}; it is that disk by all its ways: to measure it so, name \
+            "multipath -f {word}; to measure the disk by all its paths instead, name \
              /dev/mapper/{word}"
         ),
         Some(MapperMaker::Lvm) => lvm_way_on(mapper, holders),
@@ -239,7 +240,7 @@ fn way_on(holder: &Holder, holders: &[Holder]) -> String {
     }
 }
 
-/// The volume alone if that is all; else its whole group.
+/// The volume alone if that is all; otherwise its whole group.
 fn lvm_way_on(mapper: &str, holders: &[Holder]) -> String {
     let Some(LvmName { group, volume }) = lvm_name(mapper) else {
         return format!("dmsetup remove {}", shell_word(Path::new(mapper)));

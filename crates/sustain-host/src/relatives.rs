@@ -1,6 +1,6 @@
-//! Which devices share bytes with one: its disk and its partitions, partitions of its disk that
-//! overlap it (hybrid images have such), and the same disk by another path. The guard asks; what is
-//! written to one of them is written to the other.
+//! Finds the devices that share bytes with one: its disk and its partitions, partitions of its disk
+//! that overlap it (hybrid images have such), and the same disk by another path. The guard calls
+//! it, because data written to one of them is written to the other.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,15 @@ use crate::error::HostError;
 use crate::mapper::MapperMaker;
 use crate::roots::{Roots, attribute, names_in};
 
-/// Numbers that makers of USB bridges and the like put where a number of its own belongs.
+/// Serial numbers shorter than this are placeholders that makers of USB bridges and the like use
+/// instead of a number of the disk's own.
 const SERIAL_LENGTH_MIN: usize = 6;
 
-/// Every node that shares bytes with `device`, itself first. A sibling partition that lies beside it
-/// is not among them: it shares nothing.
+/// Every node that shares bytes with `device`, itself first. A sibling partition beside it is not
+/// among them, because it shares nothing.
 ///
 /// # Errors
-/// A `HostError` when sysfs cannot be read: what is not known is not free.
+/// A `HostError` if sysfs cannot be read, because what is not known must not count as free.
 pub fn relatives_of(
     roots: &Roots,
     device: &BlockDevice,
@@ -50,12 +51,12 @@ fn other_paths(roots: &Roots, device: &BlockDevice) -> Result<Vec<BlockDevice>, 
     };
     let mut found = Vec::new();
     for name in names_in(&roots.sys.join("block"))? {
-        // The single paths of an NVMe drive stand beside it, and cannot be opened.
+        // The single paths of an NVMe drive are listed beside it, and cannot be opened.
         let is_hidden = attribute(&roots.sys.join("block").join(&name).join("hidden"));
         if is_hidden.is_some_and(|flag| flag != "0") {
             continue;
         }
-        // One that goes away in this moment shares nothing any more.
+        // A device that disappears at this moment no longer shares anything.
         let Ok(other) = BlockDevice::from_name(roots, &name) else {
             continue;
         };
@@ -78,11 +79,12 @@ fn overlapping(roots: &Roots, disk: &Path, range: &Range<u64>) -> Result<Vec<Nod
     Ok(found)
 }
 
-/// What tells a disk from all others in the world, whatever path it hangs on; with its size, so that
-/// makers who give one number twice do less harm. `None` where nothing is told that can be relied on.
+/// An identity that tells a disk from all others in the world, whatever path it is connected by; it
+/// includes the size, so that makers who give one number twice do less harm. `None` if nothing
+/// reliable is reported.
 ///
 /// Numbers that are registered (NAA, EUI-64, NGUID, UUID) count; a serial number counts together
-/// with the model. Neither counts behind USB, where bridges give the same ones again and again.
+/// with the model. Neither counts behind USB, because bridges report the same ones again and again.
 pub(crate) fn disk_identity(roots: &Roots, device: &BlockDevice) -> Option<String> {
     let directory = identified_by(roots, device)?;
     let is_usb = directory
@@ -105,7 +107,7 @@ pub(crate) fn disk_identity(roots: &Roots, device: &BlockDevice) -> Option<Strin
     Some(format!("{number} {}", disk.size_bytes))
 }
 
-/// The disk whose number counts: of a volume over several paths one of these.
+/// The disk whose number counts: for a volume over several paths, one of these.
 fn identified_by(roots: &Roots, device: &BlockDevice) -> Option<PathBuf> {
     let disk = device.disk_directory().unwrap_or(device.directory());
     let uuid = attribute(&disk.join("dm/uuid"));
@@ -119,7 +121,7 @@ fn identified_by(roots: &Roots, device: &BlockDevice) -> Option<PathBuf> {
     Some(path.directory().to_owned())
 }
 
-/// Whether a serial number looks like one: not short, not one character again and again.
+/// Whether a serial number looks like one: it is not short, and not one character again and again.
 fn is_unique(serial: &str) -> bool {
     let first = serial.chars().next();
     serial.len() >= SERIAL_LENGTH_MIN && serial.chars().any(|c| Some(c) != first)

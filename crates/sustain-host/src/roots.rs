@@ -1,6 +1,6 @@
-//! Where sysfs and procfs are, and the few ways to read a small file of theirs.
-//! Everything in this crate reads them through here, so that tests can show it a made-up host.
-//! Must never cache: the facts behind a guard are asked anew each time.
+//! The mount points of sysfs and procfs, and the few functions that read their small files.
+//! Everything in this crate reads them through here, so that tests can show it a made-up host. It
+//! must never cache: the facts behind a guard are read anew each time.
 
 use std::fs;
 use std::io::{self, Read};
@@ -11,9 +11,9 @@ use crate::error::HostError;
 /// The mount points of sysfs and procfs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roots {
-    /// Where sysfs is, usually `/sys`.
+    /// The mount point of sysfs, usually `/sys`.
     pub sys: PathBuf,
-    /// Where procfs is, usually `/proc`.
+    /// The mount point of procfs, usually `/proc`.
     pub proc: PathBuf,
 }
 
@@ -40,14 +40,14 @@ pub(crate) fn read_text(path: &Path) -> Result<String, HostError> {
     }
 }
 
-/// Reads a file whose absence is an answer: `None` when it is not there.
+/// Reads a file whose absence is an answer: `None` if it does not exist.
 ///
 /// # Errors
-/// `HostError::Read` when the file is there but cannot be read.
+/// `HostError::Read` if the file exists but cannot be read.
 pub(crate) fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>, HostError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
-        // ENXIO and ENODEV: the attribute of a device that has just gone.
+        // ENXIO and ENODEV mean that the device has just disappeared.
         Err(error) if is_absent(&error) => Ok(None),
         Err(source) => Err(HostError::Read {
             path: path.to_owned(),
@@ -64,7 +64,7 @@ fn is_absent(error: &io::Error) -> bool {
             .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-/// A trimmed, non-empty attribute that is only for show; any failure counts as "not stated".
+/// A trimmed, non-empty attribute that is only for information; any failure counts as "not stated".
 pub(crate) fn attribute(path: &Path) -> Option<String> {
     let bytes = fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes);
@@ -72,7 +72,7 @@ pub(crate) fn attribute(path: &Path) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// A decimal attribute that is only for show; any failure counts as "not stated".
+/// A decimal attribute that is only for information; any failure counts as "not stated".
 pub(crate) fn number(path: &Path) -> Option<u64> {
     attribute(path)?.parse().ok()
 }
@@ -80,7 +80,7 @@ pub(crate) fn number(path: &Path) -> Option<u64> {
 /// Names in a directory, sorted; an absent directory has none.
 ///
 /// # Errors
-/// `HostError::Read` when the directory is there but cannot be listed.
+/// `HostError::Read` if the directory exists but cannot be listed.
 pub(crate) fn names_in(path: &Path) -> Result<Vec<String>, HostError> {
     let failed = |source| HostError::Read {
         path: path.to_owned(),

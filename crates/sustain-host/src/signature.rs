@@ -1,6 +1,7 @@
-//! What lies dormant on a disk or in a file: file systems, partition tables, parts of arrays.
-//! Called by the guard, which shows it before anything is destroyed. Only reads, only the first
-//! 256 KiB and the last 128 KiB; knows the common formats, not their validity.
+//! Finds the dormant content of a disk or a file: file systems, partition tables, parts of arrays.
+//! Called by the guard, which shows it before anything is destroyed. It only reads, and only the
+//! first 256 KiB and the last 128 KiB; it knows the common formats, but does not check that they
+//! are valid.
 
 use std::fmt;
 use std::os::fd::BorrowedFd;
@@ -18,10 +19,10 @@ mod formats;
 const READ_BLOCK_BYTES: u64 = 64 * 1024;
 /// Memory alignment, enough for O_DIRECT on every driver.
 const MEMORY_ALIGNMENT_BYTES: usize = 4096;
-/// The last thing looked for at the head is the uberblock array of ZFS, which ends here.
+/// The last format looked for at the head is the uberblock array of ZFS, which ends here.
 const HEAD_BYTES: u64 = 4 * READ_BLOCK_BYTES;
 
-/// What was recognised.
+/// The kind of content that was recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)] // each name says it
@@ -58,14 +59,14 @@ pub enum SignatureKind {
     SustainStore,
     GptPartitionTable,
     MbrPartitionTable,
-    /// Not zeroed, and none of the others.
+    /// Content that is not zero and is none of the others.
     Unknown,
 }
 
 /// A dormant signature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Signature {
-    /// What it is.
+    /// The kind of content.
     pub kind: SignatureKind,
     /// The name its owner gave it.
     pub label: Option<String>,
@@ -116,7 +117,7 @@ impl fmt::Display for Signature {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.kind.words())?;
         match &self.label {
-            // Escaped: the label is the disk's word, and goes to a terminal.
+            // The label is escaped, because it comes from the disk and goes to a terminal.
             Some(label) => write!(formatter, " labelled \"{}\"", label.escape_debug()),
             None => Ok(()),
         }
@@ -127,7 +128,7 @@ impl fmt::Display for Signature {
 /// head and tail are all zero.
 ///
 /// # Errors
-/// What pread(2) answers.
+/// The errors of pread(2).
 pub fn read_signature(
     descriptor: BorrowedFd<'_>,
     size_bytes: u64,
@@ -143,7 +144,7 @@ pub fn read_signature(
     }))
 }
 
-/// The last whole 64 KiB block but one: there lies the md superblock of version 0.90.
+/// The last whole 64 KiB block but one, where the md superblock of version 0.90 is.
 fn tail_start_bytes(size_bytes: u64) -> u64 {
     (size_bytes / READ_BLOCK_BYTES).saturating_sub(1) * READ_BLOCK_BYTES
 }

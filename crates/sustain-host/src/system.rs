@@ -1,6 +1,7 @@
-//! The system beside a run: processors, our own threads, dirty memory, the disks' own counters and
-//! temperatures. The measuring program takes one sample a second and gives it its own time.
-//! Keeps no clock and sleeps nowhere; must not disturb the disks it watches.
+//! Samples the system during a run: processors, the threads of this process, dirty memory, the
+//! disks' own counters and temperatures. The measuring program takes one sample a second and gives
+//! it its own time. This module keeps no clock and never sleeps, and must not disturb the disks
+//! that it watches.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -46,11 +47,11 @@ pub struct MemorySample {
     pub writeback_bytes: u64,
     /// In the page cache.
     pub cached_bytes: u64,
-    /// What programs could still have without swapping.
+    /// Memory that programs could still have without swapping.
     pub available_bytes: u64,
 }
 
-/// One of our own threads.
+/// One thread of this process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadSample {
     /// The thread's name, of which the kernel keeps 15 bytes.
@@ -83,23 +84,23 @@ pub struct Sample {
     pub time_s: f64,
     /// `None` when no clock tick passed since the last sample.
     pub cpu: Option<CpuShares>,
-    /// Our own process in user mode, processor seconds since the last sample.
+    /// Processor time of this process in user mode since the last sample, in seconds.
     pub process_user_cpu_s: f64,
-    /// Our own process in the kernel, processor seconds since the last sample.
+    /// Processor time of this process in the kernel since the last sample, in seconds.
     pub process_system_cpu_s: f64,
-    /// What our own process had read from storage since the last sample, on all devices together;
-    /// `None` where the kernel does not count it. NVMe commands past the block layer do not count.
+    /// Bytes that this process read from storage since the last sample, on all devices together;
+    /// `None` if the kernel does not count them. NVMe passthrough is not counted.
     #[serde(default)]
     pub process_read_bytes: Option<u64>,
-    /// Likewise what it wrote; through the page cache when it is put there, not when it is written
-    /// back.
+    /// Bytes that it wrote, in the same way; buffered data is counted when it is put into the page
+    /// cache, not when it is written back.
     #[serde(default)]
     pub process_written_bytes: Option<u64>,
-    /// Our own threads that now live; empty unless asked for.
+    /// The threads of this process that now live; empty unless asked for.
     pub threads: Vec<ThreadSample>,
     /// Memory.
     pub memory: MemorySample,
-    /// The devices asked for, as far as the kernel still knows them.
+    /// The requested devices, as far as the kernel still knows them.
     pub devices: Vec<DeviceSample>,
 }
 
@@ -119,7 +120,7 @@ struct Watched {
     temperature_path: Option<PathBuf>,
 }
 
-/// Everything that counts upwards, in the kernel's units.
+/// All rising counters, in the kernel's units.
 #[derive(Debug, Default)]
 struct Counters {
     /// user, system, iowait, idle, irq, steal
@@ -141,10 +142,10 @@ struct DeviceCounters {
 
 impl Sampler {
     /// Starts counting now. `device_names` are kernel names (`sda`, `nvme0n1p2`); `with_threads`
-    /// adds our own threads one by one.
+    /// adds the threads of this process one by one.
     ///
     /// # Errors
-    /// `HostError::Read` or `HostError::Malformed` when procfs is not as expected.
+    /// `HostError::Read` or `HostError::Malformed` if procfs is not as expected.
     pub fn start(
         roots: Roots,
         device_names: &[String],
@@ -168,7 +169,7 @@ impl Sampler {
         })
     }
 
-    /// What happened since the last call, or since the start. `time_s` is the caller's time and is
+    /// The sample since the last call, or since the start. `time_s` is the caller's time and is
     /// only passed on.
     ///
     /// # Errors
@@ -180,7 +181,7 @@ impl Sampler {
         let now = &self.last;
         let mut threads: Vec<ThreadSample> = Vec::new();
         for (id, (name, ticks)) in &now.threads {
-            // A thread that was not there is new: all its time is since the last sample.
+            // A thread that was not there before is new: all its time is since the last sample.
             let before = last.threads.get(id).map_or(0, |(_, ticks)| *ticks);
             let cpu_s = seconds(ticks.saturating_sub(before));
             threads.push(ThreadSample {
@@ -277,7 +278,8 @@ impl Counters {
                 counters.devices.insert(disk.name, device);
             }
         }
-        // After the disks' counters: what they have seen of ours has then been counted here, too.
+        // This is read after the disks' counters, so that the bytes of this process that the disks
+        // have seen are counted here, too.
         counters.process_bytes = process_bytes(roots);
         Ok(counters)
     }
@@ -333,7 +335,7 @@ fn process_stat(path: &Path) -> Result<(String, (u64, u64)), HostError> {
     Ok((stat.comm, (stat.utime, stat.stime)))
 }
 
-/// What our own process has read and written so far; not every kernel counts it.
+/// The bytes that this process has read and written so far; not every kernel counts them.
 fn process_bytes(roots: &Roots) -> Option<(u64, u64)> {
     let text = read_text(&roots.proc.join("self/io")).ok()?;
     let field = |name: &str| {
@@ -372,8 +374,8 @@ fn read_memory(roots: &Roots) -> Result<MemorySample, HostError> {
     })
 }
 
-/// A field of `/proc/meminfo`, which counts in KiB. Read by hand, for the procfs crate refuses the
-/// whole table where a container leaves lines out.
+/// A field of `/proc/meminfo`, which counts in KiB. It is parsed by hand, because the procfs crate
+/// refuses the whole table if a container leaves lines out.
 pub(crate) fn meminfo_bytes(text: &str, field: &str) -> Option<u64> {
     let mut fields = text.lines().filter_map(|line| line.split_once(':'));
     let (_, value) = fields.find(|(name, _)| *name == field)?;
@@ -381,8 +383,8 @@ pub(crate) fn meminfo_bytes(text: &str, field: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The first sensor of the disk: `drivetemp` for SATA, the controller's own for NVMe. It hangs
-/// below the device, or in older kernels one directory further down.
+/// The first temperature sensor of the disk: `drivetemp` for SATA, the controller's own for NVMe.
+/// It is below the device, or in older kernels one directory further down.
 fn temperature_path(roots: &Roots, name: &str) -> Option<PathBuf> {
     let directory = roots.sys.join("class/block").join(sysfs_name(name));
     let directory = fs::canonicalize(directory).ok()?;

@@ -1,5 +1,6 @@
-//! The system alongside a run, once a second: CPU, memory, the targets' disks, the kernel log.
-//! A little before, during and a little after, so that the run's own effect can be seen.
+//! The monitor of the system during a run. Once a second it samples CPU, memory, the targets' disks
+//! and the kernel log. It begins a little before the run and ends a little after it, so that the
+//! effect of the run itself can be seen.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,22 +14,24 @@ use crate::stop::Stop;
 
 /// Time between two samples.
 const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
-/// How finely an idle wait looks for Ctrl-C.
+/// How often an idle wait checks for Ctrl-C.
 const LOOK_NS: u64 = 50_000_000;
 
-/// The machine alongside the run.
+/// What the monitor saw of the machine during the run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct System {
     /// About one a second; negative times are before the run.
     pub samples: Vec<Sample>,
     /// Kernel log lines about the targets.
     pub kernel_messages: Vec<KernelMessage>,
-    /// Why the kernel log could not be read, if so.
+    /// The reason why the kernel log could not be read, if it could not.
     pub kernel_log_unreadable: Option<String>,
-    /// When others used the same disks, in order of time; empty if nobody did, or nobody can know.
+    /// Stretches in which other programs used the same disks, in order of time; empty if none did,
+    /// or if that cannot be known.
     #[serde(default)]
     pub others: Vec<Others>,
-    /// Whether others can be told at all, on one of the disks at least; false for simulated ones.
+    /// Whether foreign I/O can be detected at all, on one of the disks at least; false for
+    /// simulated ones.
     #[serde(default)]
     pub others_can_be_told: bool,
 }
@@ -36,7 +39,7 @@ pub struct System {
 /// A line of the kernel log, placed on the run's time axis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelMessage {
-    /// When.
+    /// When it was logged.
     pub at_s: f64,
     /// syslog level, 0 (emergency) to 7 (debug).
     pub level: u8,
@@ -44,12 +47,12 @@ pub struct KernelMessage {
     pub text: String,
 }
 
-/// How far an idle wait has come.
+/// The progress of an idle wait.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Idle {
-    /// Since its start.
+    /// Time since its start.
     pub elapsed_s: f64,
-    /// Until its end.
+    /// Time until its end.
     pub remaining_s: f64,
 }
 
@@ -70,8 +73,8 @@ pub struct Alongside {
 }
 
 impl Alongside {
-    /// Starts to watch the disks given; others are looked for on those of `counted`. On a simulated
-    /// machine there is nothing to watch.
+    /// Starts to watch the given disks. Foreign I/O is looked for on the devices of `counted`. On a
+    /// simulated machine there is nothing to watch.
     pub fn start(
         roots: &Roots,
         clock: &Clock,
@@ -116,18 +119,20 @@ impl Alongside {
         alongside
     }
 
-    /// Why the kernel log could not be read, if so.
+    /// The reason why the kernel log could not be read, if it could not.
     pub fn unreadable(&self) -> Option<&str> {
         self.unreadable.as_deref()
     }
 
-    /// What is driven from now on goes through memory, and reaches the disks when it likes.
+    /// Notes that what is driven from now on goes through memory and reaches the disks at any later
+    /// time.
     pub fn writes_through_memory(&mut self) {
         self.sample(self.clock.now());
         self.others.writes_through_memory();
     }
 
-    /// All that was driven through memory has been flushed: now others can be told from it.
+    /// Notes that everything driven through memory has been flushed, so that foreign I/O can be
+    /// told from it.
     pub fn flushed(&mut self) {
         self.sample(self.clock.now());
         self.others.flushed();
@@ -158,18 +163,19 @@ impl Alongside {
         self.read_log(now);
     }
 
-    /// Takes what a target was given, or gave: it is none of others.
+    /// Notes bytes that were driven to or from a target, because these are not foreign I/O.
     pub fn drove(&mut self, target: &str, direction: Direction, bytes: u64) {
         self.others.drove(target, direction, bytes);
     }
 
-    /// What is dirty in the page cache or on its way to a disk, of all programs, by the last sample.
+    /// Bytes that are dirty in the page cache or on their way to a disk, for all programs, by the
+    /// last sample.
     pub fn unwritten_bytes(&self) -> Option<u64> {
         let (_, sample) = self.samples.last()?;
         Some(sample.memory.dirty_bytes + sample.memory.writeback_bytes)
     }
 
-    /// How fast others use the disks now, if they do.
+    /// The rate at which other programs use the disks now, if they do.
     pub fn others_bytes_per_s(&self) -> Option<f64> {
         self.others.rate_now_bytes_per_s()
     }
@@ -182,7 +188,7 @@ impl Alongside {
         }
     }
 
-    /// Watches an idle system for so long, or until `stop`; `tell` hears of it about 20 times a
+    /// Watches an idle system for this long, or until `stop`; `tell` is called about 20 times a
     /// second. In virtual time there is nothing to wait for.
     pub fn idle(&mut self, for_ns: u64, stop: &Stop, tell: &mut dyn FnMut(Idle)) {
         self.idle_while(for_ns, &mut |idle| {
@@ -194,8 +200,8 @@ impl Alongside {
         });
     }
 
-    /// Watches an idle system for so long, or until `goes_on`, asked about 20 times a second, says
-    /// no. In virtual time there is nothing to wait for.
+    /// Watches an idle system for this long, or until `goes_on`, called about 20 times a second,
+    /// returns false. In virtual time there is nothing to wait for.
     pub fn idle_while(&mut self, for_ns: u64, goes_on: &mut dyn FnMut(Idle) -> bool) {
         if self.clock.is_virtual() {
             return;
@@ -218,7 +224,7 @@ impl Alongside {
 
     /// Hands over what was seen, with times from `start`; none of it is kept.
     pub fn finish(&mut self, start: Timestamp) -> System {
-        // What came since the last look.
+        // Lines that came since the last sample.
         self.read_log(self.clock.now());
         let samples = std::mem::take(&mut self.samples)
             .into_iter()

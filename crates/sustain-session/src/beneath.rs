@@ -1,6 +1,7 @@
-//! Where others can be told beneath the devices that are driven: on a disk beside the partitions that
-//! we use, and on what arrays, volumes and loop devices lie on. There our bytes come again, and what
-//! the devices above passed down is our part of what is seen. Called by `counted_once`.
+//! Detects foreign I/O beneath the devices that are driven: on a disk beside the partitions in use,
+//! and on the devices under arrays, volumes and loop devices. The bytes of this process appear
+//! there again; the part of the traffic that the devices above passed down is its own. Called by
+//! `counted_once`.
 
 use std::path::Path;
 
@@ -14,14 +15,14 @@ const NO_COPIES_MIN: f64 = 0.999;
 /// Devices whose counters are compared with those of others above them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Beneath {
-    /// What has seen our bytes, and perhaps others'.
+    /// The devices that have seen the bytes of this process, and perhaps foreign I/O.
     pub(crate) seen_on: Vec<String>,
-    /// All that they have seen came through these, if nobody else is there.
+    /// Everything that those have seen came through these, if there is no foreign I/O.
     pub(crate) own_on: Vec<String>,
 }
 
-/// What can be compared beneath these targets. Disks of `counted` are left out: what is driven to
-/// them is known.
+/// The devices beneath these targets that can be compared. Disks of `counted` are left out, because
+/// what is driven to them is known.
 pub(crate) fn beneath(targets: &[BlockDevice], counted: &[&str], roots: &Roots) -> Vec<Beneath> {
     let mut layers: Vec<BlockDevice> = Vec::new();
     for layer in targets
@@ -52,14 +53,14 @@ pub(crate) fn beneath(targets: &[BlockDevice], counted: &[&str], roots: &Roots) 
     found
 }
 
-/// An array, a volume or a loop device, and what it directly lies on.
+/// An array, a volume or a loop device, and the devices directly under it.
 struct Stack<'a> {
     device: &'a BlockDevice,
     parts: Vec<String>,
 }
 
-/// Disks of which we use partitions only: the rest of what they see is of others, however often our
-/// own bytes come.
+/// Disks of which only partitions are in use: the rest of their traffic is foreign I/O, however
+/// often the bytes of this process appear.
 fn beside_partitions(layers: &[BlockDevice], stacks: &[Stack<'_>]) -> Vec<Beneath> {
     let partitions_of = |disk: &BlockDevice| -> Vec<String> {
         let of_disk = |layer: &&BlockDevice| {
@@ -84,8 +85,8 @@ fn beside_partitions(layers: &[BlockDevice], stacks: &[Stack<'_>]) -> Vec<Beneat
         .collect()
 }
 
-/// What lies under arrays, volumes and loop devices that pass each byte down just once. Those that
-/// share a part are taken together.
+/// The devices under arrays, volumes and loop devices that pass each byte down exactly once. Those
+/// that share a part are taken together.
 fn under_stacks(stacks: &[Stack<'_>], roots: &Roots) -> Vec<Beneath> {
     let mut left: Vec<&Stack<'_>> = stacks.iter().collect();
     let mut found = Vec::new();
@@ -113,8 +114,8 @@ fn under_stacks(stacks: &[Stack<'_>], roots: &Roots) -> Vec<Beneath> {
     found
 }
 
-/// Whether each byte that goes to or comes from a device moves once through what it lies on, and
-/// little besides. Mirrors, parity, snapshots and thin volumes move more, and how much is not known.
+/// Whether each byte that goes to or comes from a device moves once through the devices under it,
+/// and little besides. Mirrors, parity, snapshots and thin volumes move more, in an unknown amount.
 fn passes_once(stack: &Stack<'_>, roots: &Roots) -> bool {
     let name = stack.device.name();
     let of_sysfs = |device: &str, path: &str| {

@@ -1,5 +1,5 @@
-//! The devices whose counters see just once what is driven to the targets: where others can be told
-//! from us.
+//! Finds the devices whose counters see each byte that is driven to the targets exactly once, so
+//! that I/O of other programs can be told from that of this process.
 
 use std::path::Path;
 
@@ -8,26 +8,27 @@ use sustain_host::{BlockDevice, FileSystem, Roots, layers_under_device};
 
 use crate::beneath::{Beneath, beneath};
 
-/// File systems that write a file's data once and little besides. What others write for each record
-/// (a copy elsewhere, a second copy, a log) is not known, so it cannot be told from others.
+/// File systems that write a file's data once and little else. It is not known what other file
+/// systems write for each record (a copy elsewhere, a second copy, a log), so foreign I/O cannot be
+/// told from it.
 pub(crate) const WRITES_ONCE: [&str; 6] = ["ext2", "ext3", "ext4", "xfs", "vfat", "exfat"];
 
-/// A target, and the device whose counters see each byte that is driven to it just once.
+/// A target, and the device whose counters see each byte that is driven to it exactly once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountedTarget {
     /// The target's name.
     pub target: String,
-    /// Kernel name of the device: the whole disk of the target or of its file system, or the volume,
-    /// array or loop device that it is.
+    /// Kernel name of the device: the whole disk of the target or of its file system, or the
+    /// volume, array or loop device that it is.
     pub device: String,
 }
 
-/// Where others can be told from us.
+/// The devices on which foreign I/O can be told from that of this process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// The targets of which the device is known that sees their bytes just once.
+    /// The targets whose bytes a known device sees exactly once.
     pub targets: Vec<CountedTarget>,
-    /// What lies beneath, where our bytes come again.
+    /// The devices beneath, where the same bytes appear again.
     pub(crate) beneath: Vec<Beneath>,
 }
 
@@ -40,7 +41,7 @@ impl Counted {
     }
 }
 
-/// The devices on which others can be told from these targets.
+/// The devices on which foreign I/O can be told from that of these targets.
 pub fn counted<'a>(
     targets: impl IntoIterator<Item = (&'a Target, Option<&'a Path>)>,
     roots: &Roots,
@@ -58,7 +59,7 @@ pub fn counted<'a>(
     }
 }
 
-/// The devices that a target directly is or lies on.
+/// The devices that a target is or directly lies on.
 fn nodes_of(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec<BlockDevice> {
     match (target.kind, target.device, path) {
         (TargetKind::BlockDevice, Some((major, minor)), _) => {
@@ -74,8 +75,8 @@ fn nodes_of(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec<BlockDev
     }
 }
 
-/// The targets of which such a device is known. What lies beneath these devices is left out, for there
-/// our bytes come again in other numbers.
+/// The targets for which such a device is known. Devices that lie beneath another one of these are
+/// left out, because this process's bytes appear there again in other amounts.
 fn counted_once<'a>(
     targets: impl IntoIterator<Item = (&'a Target, Option<&'a Path>)>,
     roots: &Roots,
@@ -93,7 +94,7 @@ fn counted_once<'a>(
             others.flat_map(|(_, other)| layers_under_device(roots, other).unwrap_or_default());
         layers.any(|layer| layer.name() == name)
     };
-    // What is another one's layer sees twice what is driven to that.
+    // A device beneath another one sees the bytes of both.
     let once = tops.iter().filter(|(_, top)| !lies_beneath(top.name()));
     once.map(|(target, top)| CountedTarget {
         target: target.clone(),
@@ -157,7 +158,7 @@ mod tests {
         assert_eq!(once(&[(300, 0)]), ["sdzz"]);
         assert_eq!(once(&[(300, 1), (300, 2)]), ["sdzz", "sdzz"]);
         assert_eq!(once(&[(9, 900)]), ["md900"]);
-        // What goes to the array comes again on its disk.
+        // Bytes written to the array appear again on its disk.
         assert_eq!(once(&[(9, 900), (300, 2)]), ["md900"]);
         assert_eq!(once(&[(300, 7)]), [""; 0]);
     }
@@ -179,7 +180,7 @@ mod tests {
             let places = targets.iter().map(|target| (*target, None));
             counted(places, &roots).beneath
         };
-        // Of an array that keeps copies only the rest of its disks can be told.
+        // For an array that keeps copies, only the rest of its disks can be judged.
         let disk = compared(&["sdzz"], &["sdzz1"]);
         assert_eq!(of(&[&array]), std::slice::from_ref(&disk));
         let level = place.path().join("sys/devices/md900/md/level");
@@ -187,10 +188,10 @@ mod tests {
         std::fs::write(level, "linear\n").unwrap();
         let part = compared(&["sdzz1"], &["md900"]);
         assert_eq!(of(&[&array]), [disk, part.clone()]);
-        // What goes to a partition beside it is no others'.
+        // Bytes driven to a partition beside it are not foreign I/O.
         let both = compared(&["sdzz"], &["sdzz1", "sdzz2"]);
         assert_eq!(of(&[&array, &partition]), [both, part]);
-        // What is driven to a disk's partition is known without.
+        // Bytes driven to a disk's partition are known without it.
         assert_eq!(of(&[&partition]), []);
     }
 }

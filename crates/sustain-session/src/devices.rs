@@ -8,8 +8,8 @@ use sustain_host::{BlockDevice, FileSystem, Roots, disks_under_device};
 
 use crate::guard::folder_of;
 
-/// The block devices under all of `targets`, each once. With each target comes where it lies in the
-/// file system, if it does. Best effort: what cannot be known is left out.
+/// The block devices under all of `targets`, each once. Each target comes with its path in the file
+/// system, if it has one. Best effort: devices that cannot be found are left out.
 pub fn devices_under<'a>(
     targets: impl IntoIterator<Item = (&'a Target, Option<&'a Path>)>,
     roots: &Roots,
@@ -31,7 +31,7 @@ fn devices_under_one(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec
     devices
 }
 
-/// The disks at the bottom of a target; empty where they are not known.
+/// The disks at the bottom of a target; empty if they are not known.
 fn disks_under_one(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec<BlockDevice> {
     if let Some(device) = own_device(target, roots) {
         return disks_under_device(roots, &device).unwrap_or_default();
@@ -54,8 +54,9 @@ fn own_device(target: &Target, roots: &Roots) -> Option<BlockDevice> {
     }
 }
 
-/// What a power cut in the middle of a write may do beside it, of each device that `targets` are or
-/// whose file system they are on, each once. Best effort, as [`devices_under`].
+/// Cautions about what a power cut in the middle of a write may do to neighbouring bytes, for each
+/// device that one of `targets` is or whose file system it is on, each once. Best effort, as
+/// [`devices_under`].
 pub fn neighbour_cautions<'a>(
     targets: impl IntoIterator<Item = (&'a Target, Option<&'a Path>)>,
     roots: &Roots,
@@ -81,7 +82,7 @@ fn devices_of_file(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec<B
     let (TargetKind::File | TargetKind::ScratchFile, Some(path)) = (target.kind, path) else {
         return Vec::new();
     };
-    // A file that is still to be made lies in its directory.
+    // A file that does not exist yet lies in its directory.
     let file_system =
         FileSystem::of(roots, path).or_else(|_| FileSystem::of(roots, folder_of(path)));
     let names = file_system.map_or_else(|_| Vec::new(), |found| found.devices);
@@ -89,19 +90,19 @@ fn devices_of_file(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec<B
     devices.filter_map(Result::ok).collect()
 }
 
-/// What two or more targets certainly have in common.
+/// A disk or file system that two or more targets certainly share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedDisk {
     /// Their places in the order given.
     pub targets: Vec<usize>,
-    /// Kernel name of the disk that lies under all of them (`sda`); none where they are on one file
-    /// system of which the disks are not known.
+    /// Kernel name of the disk that lies under all of them (`sda`); `None` if they are on one file
+    /// system whose disks are not known.
     pub disk: Option<String>,
 }
 
-/// Which of `targets` certainly share one disk: because it lies under all of them, whatever is in
-/// between, or because they are on one file system. With each target comes where it lies in the file
-/// system, if it does. Targets that are not named together may share a disk all the same.
+/// Groups of `targets` that certainly share one disk: because it lies under all of them, whatever
+/// is in between, or because they are on one file system. Each target comes with its path in the
+/// file system, if it has one. Targets that are not named together may share a disk nevertheless.
 pub fn shared_disks<'a>(
     targets: impl IntoIterator<Item = (&'a Target, Option<&'a Path>)>,
     roots: &Roots,
@@ -209,7 +210,10 @@ mod tests {
         for place in [(&partition, None), (&file, Some(new.as_path()))] {
             let cautions = neighbour_cautions([place, place, (&whole, None)], &roots);
             assert_eq!(cautions.len(), 1, "{cautions:?}");
-            assert!(cautions[0].starts_with("sdz1 begins off"), "{cautions:?}");
+            assert!(
+                cautions[0].starts_with("sdz1 does not begin at a boundary"),
+                "{cautions:?}"
+            );
         }
         assert!(neighbour_cautions([(&whole, None)], &roots).is_empty());
     }

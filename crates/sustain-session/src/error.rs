@@ -1,12 +1,13 @@
-//! Why targets could not be had.
+//! The errors of opening targets.
 
-/// What is at fault: the demand, a target, or a machine file. The face's exit code depends on it.
+/// The error kind: the request, a target, or a machine file is at fault. The exit code of the
+/// command depends on it.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// What was asked makes no sense; nothing was touched.
+    /// The request makes no sense; nothing was touched.
     #[error("{0}")]
     Usage(String),
-    /// A target was refused or cannot be used, or the means to drive it cannot be had.
+    /// A target was refused or cannot be used, or the engine to drive it cannot be opened.
     #[error(transparent)]
     Disk(#[from] sustain_disk::error::Error),
     /// A machine file is wrong.

@@ -1,5 +1,5 @@
-//! What may be written: the host's facts on a candidate, what the user allows, and targets that are
-//! one and the same. Reading is never refused here.
+//! Decides what may be written, from the host's facts about a candidate, from what the user allows,
+//! and by finding targets that are the same thing. Reading is never refused here.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,27 +11,27 @@ use crate::error::SessionError;
 use crate::name::TargetName;
 use crate::writers::{written_below, written_beside};
 
-/// What the user allows to be done to something that exists. Nothing that is in use is written,
-/// whatever is allowed.
+/// What the user allows to be done to something that exists. A device that is in use is never
+/// written, whatever is allowed.
 #[derive(Debug, Clone, Copy)]
 pub enum Permission<'a> {
-    /// What is on it is lost, if its name is among these.
+    /// Its content is lost, if its name is among these.
     Destroy {
         /// What `--destroy` names, as typed.
         names: &'a [String],
-        /// The way on for who wants to keep it: "use --read".
+        /// The advice for a user who wants to keep it: "use --read".
         instead: &'static str,
     },
-    /// It is a store and goes on being one. That it is one, the caller must make sure of before
-    /// writing anything, through the descriptor that is written through.
+    /// It is a store and remains one. The caller must make sure that it is one before writing
+    /// anything, through the same descriptor that is written through.
     OwnStore,
 }
 
-/// The guard's word on something that exists and would be written. What the user should know of it
-/// is added to `notes`.
+/// The guard's decision on something that exists and would be written. Notes for the user are added
+/// to `notes`.
 ///
 /// # Errors
-/// Why it must not be written, in words that follow its name, with the way on.
+/// Why it must not be written, in words that follow its name, with what to do next.
 pub fn inspect(
     candidate: &Candidate<'_>,
     permission: Permission<'_>,
@@ -59,7 +59,7 @@ pub fn inspect(
         && let Some(below) = written_below(device, roots)
     {
         let (path, why) = (below.display(), being_written(&below));
-        return Err(format!("its bytes lie on {path}, and {why}"));
+        return Err(format!("its bytes are on {path}, and {why}"));
     }
     if let Some(beside) = written_beside(&inspection) {
         let why = being_written(&Path::new("/dev").join(beside));
@@ -86,24 +86,25 @@ pub fn inspect(
     Ok(())
 }
 
-/// `--destroy` of something that is no target is a slip that could cost data next time.
+/// Refuses `--destroy` with a name that is not a target, because such a slip could cost data the
+/// next time.
 ///
 /// # Errors
-/// [`SessionError::Usage`], naming the first such.
+/// [`SessionError::Usage`], naming the first such name.
 pub fn check_destroy(names: &[String], targets: &[String]) -> Result<(), SessionError> {
     for name in names {
         if !targets.contains(name) {
             return Err(SessionError::Usage(format!(
-                "--destroy {name} names none of the targets; give it exactly as the target is \
-                 typed"
+                "--destroy {name} names none of the targets; write it exactly as the target is \
+                 written"
             )));
         }
     }
     Ok(())
 }
 
-/// The same thing under two names would be used against itself. A disk and its partition may be
-/// read together; written, each would destroy what the other wrote.
+/// Refuses the same thing under two names, because it would be used against itself. A disk and its
+/// partition may be read together; if they were written, each would destroy what the other wrote.
 ///
 /// `typed` and `names` are the same targets, as typed and as understood. Simulated disks are told
 /// apart when they are opened.
@@ -157,7 +158,7 @@ fn not_distinct(earlier: &str, typed: &str, what: &str) -> SessionError {
     SessionError::Usage(format!("{earlier} and {typed} {what}: leave one out"))
 }
 
-/// Where a file of this path lies.
+/// The directory in which a file of this path lies.
 pub fn folder_of(path: &Path) -> &Path {
     path.parent()
         .filter(|folder| !folder.as_os_str().is_empty())

@@ -1,5 +1,6 @@
-//! Targets opened under the guard, and the system watched alongside: what measuring and recording
-//! share above the disks and the host. It decides neither what is written nor what follows from it.
+//! Opens targets under the guard and monitors the system: the part that measuring and recording
+//! share, above the disks and the host. It decides neither what is written nor what follows from
+//! it.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Simulated machines as targets: `sim:FILE` names all disks of a machine, `sim:FILE:DISK` one of
-//! them. One machine for each file, however many of its disks are named.
+//! Simulated machines as targets: `sim:FILE` names all disks of a machine, and `sim:FILE:DISK` one
+//! of them. There is one machine for each file, however many of its disks are named.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,8 @@ pub struct Machines {
 }
 
 impl Machines {
-    /// No machines yet. They will keep to `clock`, and each draws from `seed` in its own way.
+    /// No machines yet. They will use `clock`, and each draws random numbers from `seed` in its own
+    /// way.
     pub fn new(clock: &Clock, seed: u64) -> Machines {
         Machines {
             clock: clock.clone(),
@@ -41,8 +42,8 @@ impl Machines {
         }
     }
 
-    /// Opens one disk of the machine described in `file`, or all of them. What its description
-    /// warns of is added to `notes`.
+    /// Opens one disk of the machine described in `file`, or all of them. Warnings of the
+    /// description are added to `notes`.
     ///
     /// # Errors
     /// [`SessionError::Machine`] for a file that cannot be read or is wrong, or has no such disk;
@@ -53,7 +54,8 @@ impl Machines {
         disk: Option<&str>,
         notes: &mut Vec<String>,
     ) -> Result<Vec<SimulatedDisk>, SessionError> {
-        // One machine under any name; what cannot be found is told when it is read.
+        // A machine is the same one under any name; a file that cannot be found is reported when it
+        // is read.
         let file = &file.canonicalize().unwrap_or_else(|_| file.to_owned());
         if !self.files.contains_key(file) {
             let description = MachineFile::read(file)?;
@@ -93,8 +95,9 @@ impl Machines {
         Ok(disks)
     }
 
-    /// Begins a new run on each machine: its disks' rates are drawn anew, as one measurement of
-    /// the same disks differs from the next. Without it all that is done with them is one run.
+    /// Begins a new run on each machine: the rates of its disks are drawn anew, as one measurement
+    /// of the same disks differs from the next. Without this call, everything that is done with
+    /// them is one run.
     pub fn begin_run(&self) {
         for machine in &self.shared {
             machine.begin_run();
@@ -104,7 +107,7 @@ impl Machines {
     /// The description of the machine that a disk belongs to.
     ///
     /// # Panics
-    /// If the disk was not opened here.
+    /// Panics if the disk was not opened here.
     pub fn file_of(&self, disk: SimulatedTarget) -> &MachineFile {
         let mut files = self.files.values();
         let found = files.find(|(index, _)| *index == disk.machine);

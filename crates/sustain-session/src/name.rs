@@ -1,4 +1,4 @@
-//! What the name of a target means, as typed; nothing here touches a disk.
+//! Parses the name of a target, as typed; nothing here touches a disk.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use sustain_disk::simulated;
 
 use crate::error::SessionError;
 
-/// What a target's name means.
+/// The meaning of a target's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TargetName {
     /// Something in the file system.
@@ -18,7 +18,7 @@ pub enum TargetName {
     Simulated {
         /// Its file.
         machine: PathBuf,
-        /// The disk's name; none means all.
+        /// The disk's name; `None` means all disks.
         disk: Option<String>,
     },
 }
@@ -27,7 +27,7 @@ impl TargetName {
     /// Reads a name.
     ///
     /// # Errors
-    /// [`SessionError::Usage`] for a malformed `sim:` name, and for none at all.
+    /// [`SessionError::Usage`] for a malformed `sim:` name, and for an empty name.
     pub fn parse(name: &str) -> Result<TargetName, SessionError> {
         if name == "null:" {
             return Ok(TargetName::Null);
@@ -59,7 +59,7 @@ impl TargetName {
     }
 }
 
-/// One argument as a shell takes it back: commands that are said can be pasted.
+/// Quotes an argument for a shell, so that printed commands can be pasted.
 pub fn shell_argument(argument: &str) -> String {
     let harmless = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
     if !argument.is_empty() && argument.chars().all(harmless) {

@@ -1,5 +1,5 @@
-//! Opens files and devices under the guard, rehearses that without making a file, and takes files
-//! back that were made for work that then did not come about.
+//! Opens files and devices under the guard, rehearses that without creating a file, and removes
+//! files that were created for work that then did not take place.
 
 use std::path::{Path, PathBuf};
 
@@ -10,12 +10,13 @@ use sustain_host::Roots;
 use crate::guard::{Permission, folder_of, inspect};
 use crate::writers::is_written_meanwhile;
 
-/// Whoever waits longer for another run to let go is told.
+/// If another run holds the target for longer than this, the user is told.
 const WAIT_TOLD_NS: u64 = 500_000_000;
 
-/// Opens the device, file or directory at `path` as [`open_path`] does; what exists and would be
-/// written must pass the guard first. `name` is what was typed. Nothing is written yet. That someone
-/// else writes to what is only read is told by `notes`; who reads a store knows of that.
+/// Opens the device, file or directory at `path` as [`open_path`] does; something that exists and
+/// would be written must pass the guard first. `name` is the target as typed. Nothing is written
+/// yet. If another program writes to a target that is only read, `notes` says so, except for a
+/// store, whose reader knows it.
 ///
 /// # Errors
 /// [`Error::Refused`] with the guard's reason, [`Error::Target`] for all else.
@@ -33,22 +34,22 @@ pub fn open_under_guard(
     let waited_ns = target.lock.as_ref().map_or(0, |lock| lock.waited_ns());
     if waited_ns >= WAIT_TOLD_NS {
         notes.push(format!(
-            "{name}: another run of sustain had it for another {:.1} s; one that was killed keeps it \
-             until the disk has done what it was asked",
+            "{name}: another run of sustain held it for {:.1} s more; a run that was killed \
+             holds it until the disk has completed its last requests",
             waited_ns as f64 / 1e9
         ));
     }
     let is_store = matches!(permission, Permission::OwnStore);
     if request.direction == Direction::Read && !is_store && is_written_meanwhile(&target, roots) {
         notes.push(format!(
-            "{name} is being recorded to, or measured, by another run of sustain meanwhile: that \
-             takes its part of the rate, and what is read here takes from that one's"
+            "{name} is being recorded to, or measured, by another run of sustain at the same time: \
+             each of the two takes a part of the rate from the other"
         ));
     }
     Ok(target)
 }
 
-/// As [`open_under_guard`], and makes no file: a nameless one in its place tells the same.
+/// Works as [`open_under_guard`], but creates no file: an unnamed one in its place shows the same.
 ///
 /// # Errors
 /// As [`open_under_guard`].
@@ -71,40 +72,40 @@ pub fn rehearse_under_guard(
     Ok(target)
 }
 
-/// A device that is not there must not become a file of that name: it would lie in memory, and in the
-/// device's way when that comes.
+/// Refuses a device that does not exist, because it must not become a file of that name: the file
+/// would lie in memory, and would be in the way when the device appears.
 ///
 /// # Errors
-/// [`Error::Target`], with where the devices are listed.
+/// [`Error::Target`], saying where the devices are listed.
 pub fn refuse_missing_device(name: &str, path: &Path) -> Result<(), Error> {
     let is_missing = path.symlink_metadata().is_err();
     let folder = folder_of(path).canonicalize().unwrap_or_default();
     let is_for_devices = folder.starts_with("/dev") && !folder.starts_with("/dev/shm");
     if is_missing && is_for_devices {
-        let why = "there is no such device: `sustain devices` lists those that are there";
+        let why = "there is no such device: `sustain devices` lists the existing ones";
         return Err(Error::target(name, why));
     }
     Ok(())
 }
 
-/// Whether opening it made it, or would have outside a rehearsal: only a file that was not there
-/// has no size yet.
+/// Whether opening the target created it, or would have outside a rehearsal: only a file that did
+/// not exist has no size yet.
 pub fn is_new(target: &Target) -> bool {
     target.kind == TargetKind::File && target.capacity_bytes.is_none()
 }
 
-/// Files of our own that did not exist before. They go with this value unless they are kept: work
-/// that does not come about leaves nothing behind.
+/// Files of this run that did not exist before. They are removed when this value is dropped, unless
+/// they are kept: work that does not take place leaves nothing behind.
 #[derive(Debug, Default)]
 pub struct CreatedFiles(Vec<PathBuf>);
 
 impl CreatedFiles {
-    /// Takes charge of a file that was just made.
+    /// Takes responsibility for a file that was just created.
     pub fn add(&mut self, path: &Path) {
         self.0.push(path.to_owned());
     }
 
-    /// The work has come about: the files stay.
+    /// Keeps the files, because the work has taken place.
     pub fn keep(&mut self) {
         self.0.clear();
     }
@@ -113,7 +114,8 @@ impl CreatedFiles {
 impl Drop for CreatedFiles {
     fn drop(&mut self) {
         for path in &self.0 {
-            // It is our own and holds nothing of value; if it is gone already, all the better.
+            // The file is the run's own and holds nothing of value; if it is gone already, there is
+            // nothing to do.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -151,7 +153,7 @@ mod tests {
         let target =
             rehearse_under_guard("new", &path, CREATE, OWN, &roots, &mut Vec::new()).unwrap();
         assert!(is_new(&target));
-        // Who needs the lock is not told that the file system has none.
+        // A target that needs the lock is not told that the file system has none.
         assert!(target.lock.is_some());
         assert!(std::fs::read_dir(&directory).unwrap().next().is_none());
         let target = open_under_guard("new", &path, CREATE, OWN, &roots, &mut Vec::new()).unwrap();

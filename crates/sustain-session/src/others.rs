@@ -1,5 +1,5 @@
-//! Whether others used the disks meanwhile: what the disks' own counters saw, less what this process
-//! moved. Pure; the system alongside feeds it once a second.
+//! Detects foreign I/O: the traffic that the disks' own counters saw, less what this process moved.
+//! Pure; the monitor calls it once a second.
 
 use std::collections::VecDeque;
 
@@ -13,40 +13,44 @@ use sustain_host::Sample;
 use crate::beneath::Beneath;
 use crate::counted_once::{Counted, CountedTarget};
 
-/// What others move more slowly is what any system does now and then.
+/// Slower foreign I/O is ignored, because any system has that now and then.
 const RATE_MIN_BYTES_PER_S: f64 = 1e6;
-/// Up to this part of our own bytes may be a file system's metadata and journal, written for us.
+/// Up to this part of this process's bytes may be metadata and journal of a file system, written
+/// for this process.
 const SHARE_OF_OWN_MIN: f64 = 0.05;
-/// Who moves less than this in an interval has nothing that others could be in the way of.
+/// If this process moves less than this in an interval, foreign I/O cannot be in its way.
 const OWN_MIN_BYTES_PER_S: f64 = 64e3;
-/// So many intervals at least must show others: one or two are a journal's commit.
+/// At least this many intervals must show foreign I/O, because one or two may be the commit of a
+/// journal.
 const INTERVALS_MIN: u32 = 3;
-/// Others who pause for no longer are the same others: the kernel writes back every five seconds.
+/// Foreign I/O that pauses for no longer than this counts as one stretch, because the kernel writes
+/// back every five seconds.
 const PAUSE_INTERVALS_MAX: u32 = 5;
-/// What others do now is taken over so many intervals.
+/// The current rate of foreign I/O is the mean over this many intervals.
 const RECENT_INTERVALS: usize = 3;
-/// A shorter run through memory tells nothing of others: its sum may be a journal's commit.
+/// A shorter run through memory says nothing about foreign I/O: its sum may be the commit of a
+/// journal.
 const SUM_S_MIN: f64 = 3.0;
-/// Stretches kept; what comes later is added to the last.
+/// Number of stretches that are kept; later ones are added to the last.
 const STRETCHES_MAX: usize = 32;
 
-/// A stretch of time in which others read or wrote the disks that were driven.
+/// A stretch of time in which other programs read or wrote the disks that were driven.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Others {
-    /// Kernel name of the disk, or of the volume or loop device, whose counters told it; of several
-    /// parts of an array their names with commas between.
+    /// Kernel name of the disk, or of the volume or loop device, whose counters showed it; for
+    /// several parts of an array, their names separated by commas.
     pub device: String,
-    /// Since when, on the run's time axis.
+    /// Start, on the run's time axis.
     pub from_s: f64,
-    /// Until when.
+    /// End, on the run's time axis.
     pub to_s: f64,
-    /// Bytes that others read.
+    /// Bytes that other programs read.
     pub read_bytes: u64,
-    /// Bytes that others wrote.
+    /// Bytes that other programs wrote.
     pub written_bytes: u64,
-    /// Both over the time.
+    /// Both, over that time.
     pub rate_bytes_per_s: f64,
-    /// What this process moved meanwhile.
+    /// The rate of this process in that time.
     pub own_rate_bytes_per_s: f64,
 }
 
@@ -104,7 +108,7 @@ impl Moved {
     }
 }
 
-/// What was moved between two moments.
+/// The bytes that were moved between two moments.
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
     from: Timestamp,
@@ -131,7 +135,7 @@ impl Stretch {
         self.others.bytes() as f64 / self.seconds()
     }
 
-    /// Whether others moved more than a file system may have written for us.
+    /// Whether other programs moved more than a file system may have written for this process.
     fn is_shared(self) -> bool {
         let others = self.others.bytes() as f64;
         others > self.own.bytes() as f64 * SHARE_OF_OWN_MIN
@@ -140,12 +144,12 @@ impl Stretch {
     }
 }
 
-/// Intervals that show others, with short pauses between.
+/// Intervals that show foreign I/O, with short pauses between them.
 #[derive(Debug, Clone, Copy)]
 struct Group {
-    /// From its first to its last interval that shows others.
+    /// From the first to the last interval that shows foreign I/O.
     sure: Stretch,
-    /// The same with the pause since.
+    /// The same, including the pause since then.
     with_pause: Stretch,
     intervals: u32,
     pause: u32,
@@ -157,19 +161,20 @@ impl Group {
     }
 }
 
-/// Looks for others on the devices whose counters see just once what is driven.
+/// Looks for foreign I/O on the devices whose counters see each driven byte exactly once.
 #[derive(Debug)]
 pub(crate) struct OthersWatch {
     targets: Vec<CountedTarget>,
     devices: Vec<DeviceWatch>,
-    /// What lies beneath them.
+    /// The devices beneath them.
     beneath: Vec<(Beneath, DeviceWatch)>,
-    /// What the kernel counted as our own, on whatever device.
+    /// The bytes that the kernel counted for this process, on any device.
     own: Moved,
-    /// The most of that which no target had been given: victims, sources that lie on disks, metadata.
-    /// It may have gone to any device.
+    /// The largest part of these so far that no target had been given: probe workloads, sources on
+    /// disks, metadata. It may have gone to any device.
     elsewhere: Moved,
-    /// What was passed down to what lies beneath, and what of our own neither is that nor was driven.
+    /// The bytes that were passed down to the devices beneath, and those of this process that
+    /// neither were passed down nor driven.
     passed: Moved,
     elsewhere_beneath: Moved,
 }
@@ -198,7 +203,7 @@ impl OthersWatch {
         }
     }
 
-    /// Takes what a target was given, or gave.
+    /// Notes bytes that were driven to or from a target.
     pub(crate) fn drove(&mut self, target: &str, direction: Direction, bytes: u64) {
         let Some(of_target) = self.targets.iter().find(|known| known.target == target) else {
             return;
@@ -210,7 +215,7 @@ impl OthersWatch {
         }
     }
 
-    /// Takes what the system says of the time between two moments.
+    /// Takes a sample of the time between two moments.
     pub(crate) fn take(&mut self, from: Timestamp, to: Timestamp, sample: &Sample) {
         let own = sample.process_read_bytes.zip(sample.process_written_bytes);
         let Some((read_bytes, written_bytes)) = own else {
@@ -239,7 +244,8 @@ impl OthersWatch {
         self.own = self.own.plus(own);
         let driven = self.devices.iter().map(|device| device.driven);
         let driven = driven.fold(Moved::default(), Moved::plus);
-        // A driver tells a little later than the kernel counts, so the most so far is what counts.
+        // A driver reports a little later than the kernel counts, so the largest value so far
+        // counts.
         let elsewhere = self.elsewhere.most(self.own.less(driven));
         let more = elsewhere.less(self.elsewhere);
         self.elsewhere = elsewhere;
@@ -250,14 +256,16 @@ impl OthersWatch {
             device.driven_before = device.driven;
             let seen = seen(&device.device);
             passed_by.push((device.device.clone(), device.passed_down(seen)));
-            // The kernel also knows what was written over in memory and never reached the disk.
+            // The kernel also counts data that was overwritten in memory and never reached the
+            // disk.
             let own = if is_only { own } else { driven.plus(more) };
             device.step((from, to), seen, own);
         }
         self.step_beneath((from, to), &passed_by, seen);
     }
 
-    /// The same beneath: what the devices above passed down, and what no target was given, is our own.
+    /// The same step for the devices beneath: bytes that the devices above passed down, and bytes
+    /// that no target had been given, belong to this process.
     fn step_beneath(
         &mut self,
         between: (Timestamp, Timestamp),
@@ -275,7 +283,8 @@ impl OthersWatch {
             .iter()
             .map(|one| passed_all(&one.0.own_on))
             .collect();
-        // The kernel counts what an array or a volume passes down once more as ours.
+        // The kernel counts the bytes that an array or a volume passes down once more for this
+        // process.
         self.passed = ours.iter().copied().fold(self.passed, Moved::plus);
         let driven = self.devices.iter().map(|device| device.driven);
         let known = driven.fold(self.passed, Moved::plus);
@@ -289,28 +298,29 @@ impl OthersWatch {
         }
     }
 
-    /// From now on our own bytes may lie in memory for as long as they like: what the device sees of them
-    /// says little until [`Self::flushed`].
+    /// Notes that from now on bytes of this process may stay in memory for any time: the traffic of
+    /// the device says little until [`Self::flushed`].
     pub(crate) fn writes_through_memory(&mut self) {
         for device in &mut self.devices {
             device.begin_sum();
         }
     }
 
-    /// All of our own bytes are on the devices by now: what these saw beyond them is of others.
+    /// Notes that all bytes of this process are on the devices by now: any further traffic is
+    /// foreign I/O.
     pub(crate) fn flushed(&mut self) {
         for device in &mut self.devices {
             device.end_sum();
         }
     }
 
-    /// Whether there is a device on which others can be told.
+    /// Whether there is a device on which foreign I/O can be detected.
     pub(crate) fn is_possible(&self) -> bool {
         !self.devices.is_empty()
     }
 
-    /// How fast others are now, on all devices together, if they are there. What is seen beneath may
-    /// be what was seen above: the larger of the two counts.
+    /// How fast others are now, on all devices together, if they are there. What is seen beneath
+    /// may be what was seen above: the larger of the two counts.
     pub(crate) fn rate_now_bytes_per_s(&self) -> Option<f64> {
         let above = self.devices.iter().filter_map(DeviceWatch::rate_now);
         let beneath = self.beneath.iter().map(|(_, watch)| watch);
@@ -322,7 +332,7 @@ impl OthersWatch {
         sums.into_iter().flatten().reduce(f64::max)
     }
 
-    /// The stretches found, with times from `start` and in their order; none is kept.
+    /// The stretches found, in order, with times from `start`; none is kept.
     pub(crate) fn finish(&mut self, start: Timestamp) -> Vec<Others> {
         let above = self.devices.iter_mut();
         let mut found: Vec<Others> = above.flat_map(|device| device.finish(start)).collect();
@@ -336,8 +346,8 @@ impl OthersWatch {
     }
 }
 
-/// Whether most of what was found beneath some devices was found on these devices themselves: others
-/// on a volume are also seen on the disk below it.
+/// Whether most of what was found beneath some devices was found on these devices themselves:
+/// others on a volume are also seen on the disk below it.
 fn was_seen_above(beneath: &Others, found: &[Others], devices: &[String]) -> bool {
     let bytes = |one: &Others| one.read_bytes + one.written_bytes;
     let meets = |one: &&Others| {
@@ -351,30 +361,33 @@ fn was_seen_above(beneath: &Others, found: &[Others], devices: &[String]) -> boo
 #[derive(Debug)]
 struct DeviceWatch {
     device: String,
-    /// What its targets were given in all, and what of it at the last sample.
+    /// The bytes that its targets were given in all, and those up to the last sample.
     driven: Moved,
     driven_before: Moved,
-    /// What it has seen in all, and what of it had been passed down at the last sample.
+    /// The bytes that it has seen in all, and those that had been passed down at the last sample.
     seen: Moved,
     passed_before: Moved,
-    /// Of our own bytes, what the device has not seen yet: it is dirty in memory, or under way.
+    /// The bytes of this process that the device has not seen yet, because they are dirty in memory
+    /// or in flight.
     waiting: Moved,
     recent: VecDeque<Stretch>,
     group: Option<Group>,
     found: Vec<Stretch>,
-    /// While our own bytes may lie in memory: what the device saw, and what was our own, since then.
+    /// While bytes of this process may be in memory: the traffic of the device and that of this
+    /// process, since then.
     sum: Option<Sum>,
 }
 
-/// What a device saw, and what was our own, over a run whose bytes go through memory. While it lasts,
-/// anything that the device sees may be ours; once all is flushed, the rest is not.
+/// The traffic of a device and that of this process over a run whose bytes go through memory. While
+/// it lasts, anything that the device sees may come from this process; after everything is flushed,
+/// the rest does not.
 #[derive(Debug, Clone, Copy)]
 struct Sum {
-    /// From the first to the last sample; none before the first.
+    /// From the first to the last sample; `None` before the first.
     time: Option<(Timestamp, Timestamp)>,
     seen: Moved,
     own: Moved,
-    /// How many stretches had been found before.
+    /// The number of stretches that had been found before.
     found_before: usize,
 }
 
@@ -403,10 +416,11 @@ impl DeviceWatch {
         });
     }
 
-    /// Keeps what the whole sum shows of others, unless most of it has been found in intervals, whose
-    /// times are finer.
+    /// Keeps the foreign I/O that the whole sum shows, unless most of it was found in intervals,
+    /// whose times are finer.
     fn end_sum(&mut self) {
-        // Where the kernel has counted more of our own than came here, the rest never will.
+        // If the kernel has counted more bytes of this process than came here, the rest will never
+        // come.
         self.waiting = Moved::default();
         let Some(sum) = self.sum.take() else {
             return;
@@ -431,8 +445,8 @@ impl DeviceWatch {
         }
     }
 
-    /// What it has passed down since the last sample. Some kernels count twice what goes through the
-    /// device mapper: of such a device no more than it was given.
+    /// The bytes that it has passed down since the last sample. Some kernels count twice what goes
+    /// through the device mapper; such a device counts as passing down no more than it was given.
     fn passed_down(&mut self, seen: Moved) -> Moved {
         self.seen = self.seen.plus(seen);
         let passed = if self.device.starts_with("dm-") {
@@ -530,7 +544,7 @@ impl DeviceWatch {
     }
 }
 
-/// The rate of others while they were there, on all devices together.
+/// The rate of foreign I/O while there was any, on all devices together.
 #[must_use]
 pub fn others_bytes_per_s(others: &[Others]) -> Option<f64> {
     let rates = devices_of(others).into_iter();
@@ -559,18 +573,19 @@ fn mean(others: &[Others], device: &str, rate: fn(&Others) -> f64) -> f64 {
     bytes / seconds.max(1e-9)
 }
 
-/// What others did, what it means for what was measured, and what to do, in one sentence; `None` if
-/// nobody was there.
+/// Says in one sentence what other programs did, what it means for the measurement, and what to do;
+/// `None` if there was no foreign I/O.
 #[must_use]
 pub fn others_words(others: &[Others]) -> Option<String> {
     Some(format!(
-        "{}: these are the figures of shared disks, and alone they may be faster; see who it is \
-         (`pidstat -d 1` says it) and run again without them",
+        "{}: these are the figures of shared disks, which may be faster alone; find the programs \
+         (`pidstat -d 1` shows them) and run again without them",
         others_deeds(others)?
     ))
 }
 
-/// What others did, where, when, and beside what; `None` if nobody was there.
+/// Says what other programs did, where, when, and beside which load of this run; `None` if there
+/// was no foreign I/O.
 #[must_use]
 pub fn others_deeds(others: &[Others]) -> Option<String> {
     let first = others.first()?;
@@ -595,7 +610,7 @@ pub fn others_deeds(others: &[Others]) -> Option<String> {
     let own = devices.iter();
     let own = own.map(|device| mean(others, device, |one| one.own_rate_bytes_per_s));
     Some(format!(
-        "others {verb} {} {when}, beside {} of this run's own",
+        "other programs {verb} {} {when}, beside the {} of this run itself",
         places.collect::<Vec<_>>().join(", "),
         Rate(own.sum()),
     ))

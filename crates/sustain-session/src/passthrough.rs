@@ -1,6 +1,5 @@
-//! The way past the block layer to a target that was opened under the guard: which device it goes
-//! by, as the host knows it. It opens nothing whose block device the guard has not seen, except to
-//! read.
+//! Opens NVMe passthrough to a target that was opened under the guard, on the device that the host
+//! names for it. It opens nothing whose block device the guard has not seen, except to read.
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +9,10 @@ use sustain_disk::target::{Direction, Passthrough, PassthroughPlace, Target, Tar
 use sustain_host::{NvmeGeneric, Roots};
 
 /// Opens the generic character device of the NVMe namespace that `target` is, for the direction in
-/// which that was opened. Its claim lasts as long as what is returned.
+/// which the target was opened. Its claim lasts as long as the returned value.
 ///
 /// # Errors
-/// [`Error::Target`] where there is none, or none that may be used, saying why.
+/// [`Error::Target`] if there is none, or none that may be used, saying why.
 pub fn open_passthrough(
     target: &Target,
     direction: Direction,
@@ -21,7 +20,7 @@ pub fn open_passthrough(
 ) -> Result<Passthrough, Error> {
     let fail = |why: String| Error::target(&target.name, why);
     let (Some((major, minor)), TargetKind::BlockDevice) = (target.device, target.kind) else {
-        let why = "passthrough needs an NVMe namespace, and this is no disk: name the drive \
+        let why = "passthrough needs an NVMe namespace, and this is not a disk: name the drive \
                    (/dev/nvme0n1)";
         return Err(fail(why.to_owned()));
     };
@@ -36,8 +35,8 @@ pub fn open_passthrough(
     Passthrough::open(target, &place, direction)
 }
 
-/// The block device to which an NVMe namespace's generic character device belongs: that is what the
-/// guard knows, and under which name the namespace is claimed. None for all other paths.
+/// The block device that belongs to an NVMe namespace's generic character device. The guard knows
+/// the block device, and the namespace is claimed under its name. `None` for all other paths.
 pub fn block_device_of_generic(path: &Path, roots: &Roots) -> Option<PathBuf> {
     let found = stat(path).ok()?;
     if FileType::from_raw_mode(found.st_mode) != FileType::CharacterDevice {
@@ -58,7 +57,12 @@ mod tests {
     fn what_is_no_disk_has_no_passthrough() {
         let target = open_null("null:").unwrap();
         let refused = open_passthrough(&target, Direction::Write, &Roots::default());
-        assert!(refused.unwrap_err().to_string().contains("this is no disk"));
+        assert!(
+            refused
+                .unwrap_err()
+                .to_string()
+                .contains("this is not a disk")
+        );
         let request = OpenRequest {
             direction: Direction::Write,
             path: DataPath::Buffered,

@@ -1,4 +1,4 @@
-//! What fits: the free space for files that are to grow, the memory for buffers.
+//! Checks capacity: the free space for files that will grow, and the memory for buffers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,35 +14,36 @@ use crate::guard::folder_of;
 /// Files leave this part of the free space alone.
 const FREE_SHARE_KEPT: u64 = 20;
 
-/// A file that is to grow as it is written.
+/// A file that will grow as it is written.
 #[derive(Debug, Clone, Copy)]
 pub struct Growing<'a> {
     /// The file, or the scratch file.
     pub target: &'a Target,
-    /// Its path; of a scratch file its directory.
+    /// Its path; for a scratch file, its directory.
     pub path: &'a Path,
-    /// How large it is to become.
+    /// The size that it should reach.
     pub wanted_bytes: u64,
-    /// It shrinks by whole units of this, and is refused if not even one fits.
+    /// The file is shrunk by whole units of this, and refused if not even one fits.
     pub unit_bytes: u64,
 }
 
-/// What there is room for.
+/// The space that a file can have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fitted {
-    /// How large the file may become: what was wanted, or less, in whole units.
+    /// The size that the file may reach: the wanted size, or less, in whole units.
     pub size_bytes: u64,
-    /// What is free on its file system.
+    /// The free space on its file system.
     pub free_bytes: u64,
-    /// What is free and what will be written, for the user.
+    /// A note for the user: what is free, and what will be written.
     pub note: String,
 }
 
-/// Fits files into what is free on their file systems; those on one share it evenly. The answers
-/// come in the order of `files`, none for a file system that does not say what is free.
+/// Fits files into the free space of their file systems; files on the same one share it evenly. The
+/// answers are in the order of `files`; `None` for a file system that does not report its free
+/// space.
 ///
 /// # Errors
-/// [`SessionError::Disk`] where there is no room for one unit, or no looking at what is free.
+/// [`SessionError::Disk`] if there is no space for one unit, or if the free space cannot be read.
 pub fn fit_free_space(files: &[Growing<'_>]) -> Result<Vec<Option<Fitted>>, SessionError> {
     let mut file_systems: BTreeMap<Option<(u32, u32)>, Vec<usize>> = BTreeMap::new();
     for (index, file) in files.iter().enumerate() {
@@ -70,7 +71,7 @@ pub fn fit_free_space(files: &[Growing<'_>]) -> Result<Vec<Option<Fitted>>, Sess
     Ok(fitted)
 }
 
-/// Shrinks a file that is to grow to what is usable for it, and says so in words that are true
+/// Shrinks a file that will grow to the space that it can use, and says so in words that are true
 /// before anything is written, in a rehearsal too.
 fn fit_one(file: &Growing<'_>, free: u64, usable: u64) -> Result<Fitted, Error> {
     let (name, wanted, unit) = (&file.target.name, file.wanted_bytes, file.unit_bytes);
@@ -81,18 +82,18 @@ fn fit_one(file: &Growing<'_>, free: u64, usable: u64) -> Result<Fitted, Error> 
     }
     let size_bytes = wanted.min(allowed) / unit * unit;
     let sort = match file.target.kind {
-        TargetKind::ScratchFile => "a nameless scratch file, gone afterwards,",
+        TargetKind::ScratchFile => "an unnamed scratch file, deleted at the end,",
         _ => "a file",
     };
     let size = Size(size_bytes);
     let note = if wanted > allowed {
         format!(
-            "{name}: only {} free, room for {sort} of {size} instead of {}",
+            "{name}: only {} free, space for {sort} of {size} instead of {}",
             Size(free),
             Size(wanted)
         )
     } else {
-        format!("{name}: {} free, room for {sort} of {size}", Size(free))
+        format!("{name}: {} free, space for {sort} of {size}", Size(free))
     };
     Ok(Fitted {
         size_bytes,
@@ -101,22 +102,22 @@ fn fit_one(file: &Growing<'_>, free: u64, usable: u64) -> Result<Fitted, Error> 
     })
 }
 
-/// Whether an existing file has blocks for all its bytes; a hole is read from nowhere. True for all
-/// that is no file.
+/// Whether an existing file has blocks for all its bytes; reading a hole touches no disk. True for
+/// everything that is not a file.
 pub fn has_all_blocks(target: &Target) -> bool {
     const STAT_BLOCK_BYTES: u64 = 512;
     let (TargetKind::File, Some(file)) = (target.kind, &target.file) else {
         return true;
     };
-    // A file that cannot be looked at any more will say so when it is used.
+    // A file that can no longer be examined will report its error when it is used.
     rustix::fs::fstat(file).is_ok_and(|found| {
         (found.st_blocks as u64).saturating_mul(STAT_BLOCK_BYTES) >= found.st_size as u64
     })
 }
 
-/// Buffers that do not fit into memory would bring down the machine rather than the run. `what`
-/// is what needs them, with that verb, and `instead` is the way on: "4 streams need" and "use a
-/// smaller --buffer".
+/// Refuses buffers that do not fit into memory, because they would bring down the machine rather
+/// than the run. `what` names what needs them, with that verb, and `instead` says what to do: "4
+/// streams need" and "use a smaller --buffer".
 ///
 /// # Errors
 /// [`SessionError::Usage`] if they need more than half of the machine's memory.
@@ -126,7 +127,7 @@ pub fn check_memory(
     instead: &str,
     roots: &Roots,
 ) -> Result<(), SessionError> {
-    // Where the machine does not say what it has, the kernel will.
+    // If the machine does not report its memory, the kernel will refuse what is too much.
     let Ok(description) = sustain_host::Description::read(roots) else {
         return Ok(());
     };

@@ -1,4 +1,5 @@
-//! What the tests of this crate share: targets that nothing is behind, and a system of made-up devices.
+//! Helpers that the tests of this crate share: targets with nothing behind them, and a system of
+//! made-up devices.
 
 use std::path::Path;
 
@@ -18,8 +19,8 @@ pub(crate) fn target(kind: TargetKind) -> Target {
     }
 }
 
-/// A system with these devices below `sys`: of each the path, as `sdz/sdz1` for a partition, and the
-/// number. It lives as long as the directory.
+/// A system with these devices below `sys`: of each the path, as `sdz/sdz1` for a partition, and
+/// the number. It lives as long as the directory.
 pub(crate) fn system(devices: &[(&str, &str)]) -> (tempfile::TempDir, Roots) {
     let directory = tempfile::tempdir().unwrap();
     let roots = Roots {

@@ -1,11 +1,11 @@
-//! The user's wish to end, from whichever thread hears it to every driver.
+//! The user's request to end, passed from whichever thread receives it to every driver.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use sustain_disk::driver::Ending;
 
-/// Ends the work from outside: Ctrl-C. Clones are one and the same wish.
+/// Ends the work from outside, on Ctrl-C. All clones are the same request.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     is_wished: Arc<AtomicBool>,
@@ -13,31 +13,31 @@ pub struct Stop {
     flushes: Arc<AtomicUsize>,
 }
 
-/// As long as this lives the process has something to take down that would outlive it, or a flush that
-/// it has to wait for.
+/// As long as this value lives, the process has something to remove that would outlive it, or a
+/// flush that it has to wait for.
 #[derive(Debug)]
 pub struct Hold(Arc<AtomicUsize>);
 
 impl Stop {
-    /// The user wants the result of what was done so far. It cannot be taken back.
+    /// Requests the result of what was done so far. The request cannot be taken back.
     pub fn interrupt(&self) {
         self.is_wished.store(true, Ordering::Release);
     }
 
-    /// Why to stop, if so.
+    /// The reason to stop, if there is one.
     pub fn reason(&self) -> Option<Ending> {
         self.is_wished
             .load(Ordering::Acquire)
             .then_some(Ending::Interrupted)
     }
 
-    /// From now on even an impatient user has to wait until the work ends by itself.
+    /// From now on, even an impatient user has to wait until the work ends by itself.
     pub fn hold(&self) -> Hold {
         self.holds.fetch_add(1, Ordering::AcqRel);
         Hold(Arc::clone(&self.holds))
     }
 
-    /// From now on the process has a flush under way that the kernel does not call off.
+    /// From now on, the process has a flush in flight that the kernel does not cancel.
     pub fn flush(&self) -> Hold {
         self.flushes.fetch_add(1, Ordering::AcqRel);
         Hold(Arc::clone(&self.flushes))

@@ -1,6 +1,6 @@
-//! Who else writes to what a target's bytes lie on. Recorders and measurements lock what they write,
-//! and claim it if it is a device; a loop device stands over such a thing without a lock or a claim of
-//! its own. Nothing is changed here.
+//! Finds out whether another program writes to the bytes of a target. Recordings and measurements
+//! lock the files that they write, and claim the devices; a loop device over such a file or device
+//! has no lock or claim of its own. Nothing is changed here.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use sustain_host::{
     BlockDevice, Inspection, Node, Relation, Roots, layers_under_device, relatives_of,
 };
 
-/// The file or device below a loop device, however deep below `device`, to which another one writes.
+/// The file or device below a loop device, at any depth below `device`, to which another program
+/// writes.
 pub(crate) fn written_below(device: &BlockDevice, roots: &Roots) -> Option<PathBuf> {
     let layers = layers_under_device(roots, device).unwrap_or_default();
     let backings = layers
@@ -21,8 +22,8 @@ pub(crate) fn written_below(device: &BlockDevice, roots: &Roots) -> Option<PathB
     backings.into_iter().find(|path| is_written(path))
 }
 
-/// Whether another one writes to what is being read: to it, to a part of it or the whole of which it
-/// is a part, or to what lies below it.
+/// Whether another program writes to what is being read: to it, to a part of it, to the whole that
+/// it is a part of, or to what lies below it.
 pub(crate) fn is_written_meanwhile(target: &Target, roots: &Roots) -> bool {
     if target.file.as_ref().is_some_and(is_being_written) {
         return true;
@@ -38,9 +39,9 @@ pub(crate) fn is_written_meanwhile(target: &Target, roots: &Roots) -> bool {
         || written_below(&device, roots).is_some()
 }
 
-/// The name of a device to which another one writes and that shares bytes with what `inspection` is
-/// about, other than this itself: an overlapping partition, the same disk by another path. Neither
-/// is kept by the claim.
+/// The name of a device other than this one to which another program writes and that shares bytes
+/// with what `inspection` is about: an overlapping partition, or the same disk by another path. The
+/// claim prevents neither.
 pub(crate) fn written_beside(inspection: &Inspection) -> Option<&str> {
     let mut others = inspection
         .relatives
@@ -56,8 +57,8 @@ fn is_node_written(node: &Node) -> bool {
     node_of(&path, (node.major, node.minor)).is_some_and(is_being_written)
 }
 
-/// What cannot be opened is taken for free: only root meets loop devices, and for root that is what
-/// is gone, or out of sight in another mount namespace.
+/// A device that cannot be opened counts as free: only root meets loop devices, and for root such a
+/// device is gone, or out of sight in another mount namespace.
 fn is_written(path: &Path) -> bool {
     let Some(file) = opened(path, OFlags::empty()).ok() else {
         return false;
@@ -67,7 +68,7 @@ fn is_written(path: &Path) -> bool {
     };
     match FileType::from_raw_mode(found.st_mode) {
         FileType::RegularFile => is_being_written(&file),
-        // To claim it for a moment tells whether another one has.
+        // Claiming it for a moment shows whether another program has claimed it.
         FileType::BlockDevice => opened(path, OFlags::EXCL).is_err_and(|why| why == Errno::BUSY),
         _ => false,
     }

@@ -1,12 +1,12 @@
-//! Finds the memory of a pool beside the work: gently while what is ready is enough, faster when a
-//! backlog eats it up. It must never hold the work up: whoever needs memory that was not found yet gets
-//! it from the kernel at its first touch.
+//! Has the kernel supply the memory of a pool beside the work: gently while enough is ready, faster
+//! when a backlog uses it up. It must never hold up the work: a thread that needs memory that was
+//! not supplied yet gets it from the kernel at its first touch.
 //!
-//! Finding takes CPU time (the kernel clears pages, and the host of a virtual machine finds them first)
-//! and memory bandwidth, which a recording at full rate has none to spare of. All at once in the first
-//! seconds it cost a sixth of their rate; the same work in slices, with rests that are long as long as
-//! nothing needs it, costs next to nothing then. A thread of low priority would not do: it could lose
-//! its CPU while it holds the lock of the address space.
+//! Finding takes CPU time (the kernel clears pages, and the host of a virtual machine finds them
+//! first) and memory bandwidth, which a recording at full rate has none to spare of. All at once in
+//! the first seconds it cost a sixth of their rate; the same work in slices, with rests that are
+//! long as long as nothing needs it, costs next to nothing then. A thread of low priority would not
+//! do: it could lose its CPU while it holds the lock of the address space.
 
 use std::time::Duration;
 
@@ -15,18 +15,19 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use super::SharedPool;
 use crate::clock::{Clock, Timestamp};
 
-/// Found at once: a huge page.
+/// The amount that is supplied at once: a huge page.
 const SLICE_BYTES: usize = 2 << 20;
-/// As long as so much is found and not lent, nothing is urgent.
+/// As long as this much is supplied and not lent, nothing is urgent.
 const READY_BYTES: usize = 64 << 20;
-/// Found by and by even if nothing needs it; the rest of a larger pool only ahead of a backlog.
+/// This much is supplied in time even if nothing needs it; the rest of a larger pool only ahead of
+/// a backlog.
 const GENTLE_BYTES: usize = 512 << 20;
 /// The rest after a slice if nothing is urgent: 20 MB/s then, one or two percent of a CPU.
 const REST_NS_MAX: u64 = 100_000_000;
-/// How often a rest is broken off for a look at what is ready.
+/// How often a rest is interrupted to check what is ready.
 const LOOK_NS: u64 = 10_000_000;
 
-/// A thread that finds the memory of a pool; it ends with this.
+/// A thread that has the memory of a pool supplied; it ends when this value is dropped.
 #[derive(Debug)]
 pub struct Finder {
     /// Dropping it ends the thread.
@@ -35,7 +36,7 @@ pub struct Finder {
 }
 
 impl Finder {
-    /// Begins to find what is not found yet. Without a thread to spare nothing is found ahead.
+    /// Starts the thread. If there is no thread to spare, nothing is supplied ahead.
     pub fn start(pool: SharedPool) -> Finder {
         let (stop, stopped) = bounded(0);
         let thread = std::thread::Builder::new()
@@ -52,18 +53,18 @@ impl Drop for Finder {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // It has nothing to tell; a panic of its own has been printed.
+            // Its result carries nothing; a panic has been printed already.
             let _ = thread.join();
         }
     }
 }
 
-/// Finds slice by slice until all is found, the kernel has no more, or it is to stop.
+/// Supplies slice by slice until everything is supplied, the kernel has no more, or it should stop.
 fn find_all(pool: &SharedPool, stopped: &Receiver<()>) {
     let clock = Clock::Real;
     while pool.found_bytes() < pool.bytes() {
         let begun_at = clock.now();
-        // What is missing is met by whoever needs it.
+        // A thread that needs the missing memory will meet the error.
         if pool.find(SLICE_BYTES).is_err() {
             return;
         }
@@ -75,7 +76,8 @@ fn find_all(pool: &SharedPool, stopped: &Receiver<()>) {
     }
 }
 
-/// Rests as long as how things stand allows, looking at that again and again; whether to go on.
+/// Rests as long as the state of the pool allows, and checks that state again and again; returns
+/// whether to go on.
 fn rest(
     pool: &SharedPool,
     stopped: &Receiver<()>,
@@ -97,8 +99,8 @@ fn rest(
     }
 }
 
-/// How long to rest after a slice that took `slice_ns`; none if nothing more is to be found as things
-/// stand. Never less than the slice took: half of a CPU is for the work.
+/// How long to rest after a slice that took `slice_ns`; `None` if no more is to be supplied for
+/// now. It is never less than the slice took, so that half of a CPU remains for the work.
 fn rest_ns(ready_bytes: usize, found_bytes: usize, slice_ns: u64) -> Option<u64> {
     if ready_bytes >= READY_BYTES {
         return (found_bytes < GENTLE_BYTES).then_some(REST_NS_MAX);

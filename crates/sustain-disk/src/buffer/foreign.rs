@@ -1,6 +1,6 @@
-//! Memory of the caller's own, given to be written without copying and handed back at completion;
-//! and an aligned allocation for callers that have none. The contract of [`StableBytes`] is what
-//! keeps this sound: nothing here may write to memory that it was only lent.
+//! The caller's own memory, given to be written without copying and handed back at completion; and
+//! an aligned allocation for callers that have none. The contract of [`StableBytes`] keeps this
+//! sound: nothing here may write to memory that was only lent.
 
 use std::any::Any;
 use std::fmt;
@@ -16,9 +16,9 @@ use crate::error::Error;
 /// `Any` lets the owner come back as what it was: `let any: Box<dyn Any> = owner;`.
 ///
 /// # Safety
-/// As long as a value is only moved, shared and read, [`StableBytes::bytes`] gives the same address
-/// and the same length each time, moving the value included, and nothing writes to these bytes.
-/// They may be written through `&mut` of the value only.
+/// As long as a value is only moved, shared and read, [`StableBytes::bytes`] returns the same
+/// address and the same length each time, moving the value included, and nothing writes to these
+/// bytes. They may be written only through `&mut` of the value.
 pub unsafe trait StableBytes: Any + Send {
     /// The bytes.
     fn bytes(&self) -> &[u8];
@@ -67,10 +67,10 @@ impl AlignedBytes {
     /// Maps `length` bytes, all zero, at a multiple of [`BUFFER_ALIGNMENT`].
     ///
     /// # Errors
-    /// [`Error::Memory`] when the kernel has not that much.
+    /// [`Error::Memory`] if the kernel does not have that much.
     ///
     /// # Panics
-    /// If `length` is 0.
+    /// Panics if `length` is 0.
     pub fn new(length: usize) -> Result<AlignedBytes, Error> {
         assert!(length > 0, "an allocation holds at least one byte");
         let mapped = length
@@ -111,17 +111,17 @@ impl fmt::Debug for AlignedBytes {
     }
 }
 
-/// Memory that cannot be written from directly, with its owner, who gets it back.
+/// Memory that cannot be written from directly, with its owner, so that the caller gets it back.
 #[derive(thiserror::Error)]
 #[error(
-    "memory given to be written directly must begin at a multiple of {BUFFER_ALIGNMENT} bytes and \
-     hold at least one; this holds {length} and begins {over} behind such a multiple: allocate it \
-     with AlignedBytes, or copy it into a buffer of a pool",
+    "memory for direct I/O must begin at a multiple of {BUFFER_ALIGNMENT} bytes and hold at least \
+     one byte; this holds {length} and begins {over} bytes after such a multiple: allocate it with \
+     AlignedBytes, or copy it into a buffer of a pool",
     length = .owner.bytes().len(),
     over = .owner.bytes().as_ptr().addr() % BUFFER_ALIGNMENT
 )]
 pub struct ForeignRefused {
-    /// What was given.
+    /// The value that was given.
     pub owner: Box<dyn StableBytes>,
 }
 

@@ -1,5 +1,5 @@
-//! Aligned buffers: mapped once, registered where the engine can, bounded, and owned by a request
-//! until its completion. Also the caller's own memory, written from where it lies.
+//! Aligned buffers: mapped once, registered if the engine can, bounded, and owned by a request
+//! until its completion. The caller's own memory can also be written from where it is.
 
 mod finder;
 mod foreign;
@@ -30,9 +30,10 @@ pub struct Buffer {
     memory: Arc<Memory>,
 }
 
-/// The bytes of a buffer, to be read while a request has it: a write in flight only reads them, too.
+/// The bytes of a buffer, to be read while a request has it: a write in flight only reads them,
+/// too.
 ///
-/// While there is a view, its buffer can be neither filled nor taken back by whoever gave it.
+/// While there is a view, the buffer cannot be filled, and its giver cannot take it back.
 pub struct BufferView {
     /// First byte, in memory that `_memory` keeps.
     pointer: NonNull<u8>,
@@ -43,13 +44,13 @@ pub struct BufferView {
 enum Memory {
     /// A part of a region, this buffer's alone.
     Own { region: Arc<Region>, index: u16 },
-    /// Lent: others may read it at the same time, so it is never written.
+    /// Memory that was lent: others may read it at the same time, so it is never written.
     Foreign(Box<dyn StableBytes>),
 }
 
 // SAFETY: through a shared Memory nobody reaches the foreign owner in it, which need not be Sync:
-// others only see that there is one, or read which region it is. Only whoever has the last Arc of it
-// takes the owner out, or drops it, which any thread may do with what is Send.
+// others only see that there is one, or read which region it is. Only whoever has the last Arc of
+// it takes the owner out, or drops it, which any thread may do with what is Send.
 unsafe impl Sync for Memory {}
 // SAFETY: `pointer` is an address in memory that `memory` keeps, and `memory` may be sent.
 unsafe impl Send for Buffer {}
@@ -66,9 +67,9 @@ unsafe impl Sync for BufferView {}
 impl BufferView {
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the range lies in memory that this view keeps, is initialised, and is not written:
-        // its Buffer hands out no `&mut` and is in no read as long as there is a view, and foreign
-        // memory is stable by the contract of StableBytes.
+        // SAFETY: the range lies in memory that this view keeps, is initialised, and is not
+        // written: its Buffer hands out no `&mut` and is in no read as long as there is a view, and
+        // foreign memory is stable by the contract of StableBytes.
         unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.length) }
     }
 }
@@ -80,11 +81,11 @@ impl fmt::Debug for BufferView {
 }
 
 impl Buffer {
-    /// The caller's own memory, to be written from without copying. Whoever gets the buffer back at
-    /// completion takes it out again with [`Buffer::into_foreign`].
+    /// The caller's own memory, to be written from without copying. The owner of the buffer after
+    /// completion takes the memory out again with [`Buffer::into_foreign`].
     ///
-    /// Such a buffer is for writing to a target only: engines panic when a read names it, because
-    /// others may look at that memory meanwhile.
+    /// Such a buffer is for writing to a target only: engines panic if a read names it, because
+    /// others may look at that memory at the same time.
     ///
     /// # Errors
     /// [`ForeignRefused`], with the memory, if it does not begin at a multiple of
@@ -103,10 +104,10 @@ impl Buffer {
         })
     }
 
-    /// The caller's memory, back from where it was lent.
+    /// Returns the caller's memory from where it was lent.
     ///
     /// # Errors
-    /// The buffer itself, if it belongs to a pool, or if there is a view of it.
+    /// Returns the buffer itself if it belongs to a pool, or if there is a view of it.
     pub fn into_foreign(self) -> Result<Box<dyn StableBytes>, Buffer> {
         let Buffer {
             pointer,
@@ -180,7 +181,8 @@ impl Buffer {
     /// The bytes, to be filled.
     ///
     /// # Panics
-    /// If the memory is foreign, or there is a view of it: others may read it at the same time.
+    /// Panics if the memory is foreign, or if there is a view of it, because others may read it at
+    /// the same time.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         assert!(
             !self.is_foreign(),
@@ -200,7 +202,7 @@ impl Buffer {
         self.pointer.as_ptr()
     }
 
-    /// The region and its index in the pool: what an engine compares with what it registered.
+    /// The region and its index in the pool, which an engine compares with what it registered.
     /// Foreign memory is in none.
     pub(crate) fn region(&self) -> Option<(&Arc<Region>, u16)> {
         match &*self.memory {

@@ -18,10 +18,10 @@ impl BufferPool {
     /// registered.
     ///
     /// # Errors
-    /// [`Error::Memory`] when the kernel has not that much.
+    /// [`Error::Memory`] if the kernel does not have that much.
     ///
     /// # Panics
-    /// If `length` is 0.
+    /// Panics if `length` is 0.
     pub fn new(count: usize, length: usize) -> Result<BufferPool, Error> {
         let mut regions = Vec::new();
         let mut free = Vec::with_capacity(count);

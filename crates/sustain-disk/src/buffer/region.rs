@@ -1,4 +1,4 @@
-//! Stretches of anonymous memory: mapped once, unmapped when the last user is gone. Pools cut
+//! Stretches of anonymous memory: mapped once, and unmapped when the last user is gone. Pools cut
 //! buffers from them and engines register them. Nothing here may hand out a reference to the
 //! memory.
 
@@ -50,11 +50,11 @@ impl Region {
         Ok(Region { pointer, length })
     }
 
-    /// Has the kernel find memory for `length` bytes from `start` on now, not when they are first
-    /// touched. Kernels before 5.14 do not know how; there it is found later.
+    /// Has the kernel supply memory for `length` bytes from `start` on now, and not when they are
+    /// first touched. Kernels before 5.14 cannot do that; there it is supplied later.
     ///
     /// # Panics
-    /// If that reaches past the end of the region.
+    /// Panics if that reaches past the end of the region.
     pub(super) fn populate(&self, start: usize, length: usize) -> Result<(), Error> {
         assert!(
             start

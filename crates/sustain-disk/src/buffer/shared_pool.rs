@@ -1,5 +1,6 @@
-//! Buffers that pass between threads: sources borrow and fill them, a driver's thread gives them
-//! back. It must never lend more than it was made with: this bound is what holds a source back.
+//! Buffers that pass between threads: sources borrow and fill them, and a driver's thread gives
+//! them back. The pool must never lend more than it was made with, because this bound is what holds
+//! a source back.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -10,22 +11,23 @@ use super::pool::map_buffers;
 use super::region::{REGION_BYTES_MAX, Region};
 use crate::error::Error;
 
-/// What is registered with the kernel, and so taken at once: as much as a virtual machine whose host
-/// has to find it gets within some 15 ms.
+/// The part that is registered with the kernel, and so taken at once: as much as a virtual machine
+/// whose host has to supply it gets within some 15 ms.
 const FIRST_REGION_BYTES: usize = 8 << 20;
 
 /// A bounded pool for many threads; clones are the same pool.
 ///
 /// The buffer given back last is lent first, so that few buffers stay in the CPU's cache. Address
 /// space for all is mapped at once, which costs next to nothing. Memory is taken when it is first
-/// touched, unless [`SharedPool::find`] has found it before: a source that waits while the kernel finds
-/// and clears pages does so when the disks have just fallen behind, which is the worst time. A
-/// [`Finder`](super::Finder) finds it beside the work.
+/// touched, unless [`SharedPool::find`] has had it supplied before: a source that waits while the
+/// kernel supplies and clears pages would do so when the disks have just fallen behind, which is
+/// the worst time. A [`Finder`](super::Finder) has it supplied beside the work.
 ///
-/// Registering pins memory, which must be there for it, and of which ordinary users may pin little. So
-/// [`SharedPool::regions`] gives only the first 8 MiB to be registered, and buffers are lent from there
-/// as long as one is free. For each request from one of the others the kernel looks up and pins its
-/// pages anew, which costs CPU time by the page, little of it where pages are huge, and no copy.
+/// Registering pins memory, which must exist for that, and of which ordinary users may pin little.
+/// So [`SharedPool::regions`] returns only the first 8 MiB to be registered, and buffers are lent
+/// from there as long as one is free. For each request from one of the others, the kernel looks up
+/// and pins its pages anew, which costs CPU time by the page, little of it if pages are huge, and
+/// no copy.
 #[derive(Debug, Clone)]
 pub struct SharedPool(Arc<Pool>);
 
@@ -43,7 +45,8 @@ struct Pool {
 struct State {
     /// One stack for each region; the lower regions are lent first.
     free: Vec<Vec<Buffer>>,
-    /// Threads inside [`SharedPool::take`]: without any, giving back needs no system call.
+    /// Number of threads inside [`SharedPool::take`]: if it is zero, giving back needs no system
+    /// call.
     waiting: usize,
     closed: bool,
 }
@@ -52,10 +55,10 @@ impl SharedPool {
     /// A pool of `count` buffers of `length` bytes each.
     ///
     /// # Errors
-    /// [`Error::Memory`] when the kernel has not that much.
+    /// [`Error::Memory`] if the kernel does not have that much.
     ///
     /// # Panics
-    /// If `length` is 0.
+    /// Panics if `length` is 0.
     pub fn new(count: usize, length: usize) -> Result<SharedPool, Error> {
         let (mut regions, mut free, mut mapped) = (Vec::new(), Vec::new(), 0);
         while mapped < count {
@@ -85,14 +88,14 @@ impl SharedPool {
         })))
     }
 
-    /// Has the kernel find memory for the next `bytes` now, in the order in which buffers are lent.
-    /// Buffers may be lent, and written to, meanwhile. It takes its time: from a tenth of a millisecond
-    /// for each MiB to two on a virtual machine whose host has to find it, more where other memory must
-    /// be freed.
+    /// Has the kernel supply memory for the next `bytes` now, in the order in which buffers are
+    /// lent. Buffers may be lent, and written to, at the same time. It takes from a tenth of a
+    /// millisecond for each MiB up to two on a virtual machine whose host has to supply it, and
+    /// more if other memory must be freed.
     ///
     /// # Errors
-    /// [`Error::Memory`] when the kernel has not that much. What is lent then is found when it is
-    /// touched, if it is.
+    /// [`Error::Memory`] if the kernel does not have that much. Memory that is lent then is
+    /// supplied when it is touched, if at all.
     pub fn find(&self, bytes: usize) -> Result<(), Error> {
         let (mut skip, mut left) = (self.found_bytes(), bytes);
         self.0.found_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -140,8 +143,8 @@ impl SharedPool {
         self.lock().free.iter().map(Vec::len).sum()
     }
 
-    /// Lends a buffer if one is free and the pool is open. What it holds is left over from its
-    /// last use.
+    /// Lends a buffer if one is free and the pool is open. Its content is left over from its last
+    /// use.
     pub fn try_take(&self) -> Option<Buffer> {
         self.lock().lend()
     }
@@ -162,7 +165,7 @@ impl SharedPool {
         }
     }
 
-    /// As [`SharedPool::take`], but waits no longer than this: `None` also when none was free.
+    /// Works as [`SharedPool::take`], but waits no longer than this: `None` also if none was free.
     pub fn take_within(&self, at_most: Duration) -> Option<Buffer> {
         let mut state = self.lock();
         if let Some(buffer) = state.lend() {
@@ -179,7 +182,7 @@ impl SharedPool {
     /// Takes a buffer back, also when the pool is closed.
     ///
     /// # Panics
-    /// If the buffer is not one of this pool.
+    /// Panics if the buffer is not one of this pool.
     pub fn give(&self, buffer: Buffer) {
         let index = buffer
             .region()
@@ -198,7 +201,7 @@ impl SharedPool {
         }
     }
 
-    /// Ends the lending: whoever waits is told so. Buffers may still be given back.
+    /// Ends the lending: waiting threads are told so. Buffers may still be given back.
     pub fn close(&self) {
         self.lock().closed = true;
         self.0.given.notify_all();
@@ -279,8 +282,8 @@ mod tests {
                 .iter()
                 .map(|region| {
                     let mut resident = vec![0_u8; region.length().div_ceil(4096)];
-                    // SAFETY: the range is mapped while the pool lives, and there is a byte for each
-                    // of its pages.
+                    // SAFETY: the range is mapped while the pool lives, and there is a byte for
+                    // each of its pages.
                     let told = unsafe {
                         libc::mincore(
                             region.address().cast(),

@@ -1,4 +1,5 @@
-//! The one way to open an engine: by name, or the best that this system allows.
+//! Opens an engine: by name, or the best that this system allows. There is no other way to open
+//! one.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::buffer::Region;
 use crate::clock::Clock;
 use crate::error::Error;
 
-/// Which engine is wanted.
+/// The engine that is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineChoice {
     /// io_uring, else native AIO, else threads.
@@ -19,7 +20,7 @@ pub enum EngineChoice {
     IoUring,
     /// Native AIO or an error.
     Libaio,
-    /// POSIX AIO: what the C library makes of it.
+    /// POSIX AIO, as the C library implements it.
     PosixAio,
     /// Blocking threads.
     Threads,
@@ -27,11 +28,11 @@ pub enum EngineChoice {
     Sync,
 }
 
-/// An engine, and what the user should know of how it came about.
+/// An engine, and why it was chosen.
 pub struct Opened {
     /// The engine.
     pub engine: Box<dyn Engine>,
-    /// Its set-up, and for [`EngineChoice::Auto`] what refused the better ones.
+    /// Its setup, and for [`EngineChoice::Auto`] the reasons why the better ones were refused.
     pub why: String,
 }
 

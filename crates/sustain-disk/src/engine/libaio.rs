@@ -1,5 +1,5 @@
-//! Linux native AIO (`io_setup` and its family), by system call: what kernels without io_uring
-//! have. Asynchronous for direct I/O only; the time that `io_submit` blocked is counted.
+//! Linux native AIO (`io_setup` and its family), by system call, for kernels without io_uring. It
+//! is asynchronous for direct I/O only; the time that `io_submit` blocked is counted.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -59,7 +59,7 @@ pub struct LibaioEngine {
     slots: Vec<Option<Transfer>>,
     free_slots: Vec<usize>,
     in_flight: usize,
-    /// Not handed over yet.
+    /// Control blocks that are not handed over yet.
     staged: VecDeque<ControlBlock>,
     events: Vec<Event>,
     blocked_ns: u64,
@@ -144,7 +144,7 @@ impl LibaioEngine {
         });
     }
 
-    /// Hands over what is staged; what the kernel has no room for stays staged.
+    /// Hands over the staged blocks; those for which the kernel has no space stay staged.
     fn hand_over(&mut self, completions: &mut Vec<Completion>) -> Result<(), Error> {
         while !self.staged.is_empty() {
             let mut pointers: Vec<*mut ControlBlock> =

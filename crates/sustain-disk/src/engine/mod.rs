@@ -1,5 +1,4 @@
-//! How targets are driven: the seam between everything above and the kernel or a simulated
-//! machine.
+//! Engines: the seam between everything above and the kernel or a simulated machine.
 //!
 //! An engine takes requests, owns their buffers until they complete, and gives them back as
 //! completions. Above this trait nothing knows whether the disks are real. Every engine keeps the
@@ -41,14 +40,14 @@ use crate::buffer::{Buffer, Region};
 use crate::clock::Timestamp;
 use crate::error::{Errno, Error};
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Moves bytes from the target into the buffers.
     Read,
     /// Moves bytes from the buffers to the target.
     Write,
-    /// Makes what was completed before durable.
+    /// Makes durable everything that completed before.
     Flush,
 }
 
@@ -74,7 +73,7 @@ impl Vector {
     /// `length` bytes of `buffer` from `start` on.
     ///
     /// # Panics
-    /// If that reaches past the end of the buffer.
+    /// Panics if that reaches past the end of the buffer.
     pub fn new(buffer: Buffer, start: usize, length: usize) -> Vector {
         let end = start
             .checked_add(length)
@@ -116,12 +115,12 @@ impl Vector {
         unsafe { self.buffer.address().add(self.start) }
     }
 
-    /// What an engine compares with what it registered; foreign memory is in no region.
+    /// The region that an engine compares with what it registered; foreign memory is in none.
     pub(crate) fn region(&self) -> Option<(&Arc<Region>, u16)> {
         self.buffer.region()
     }
 
-    /// Where a read puts the bytes.
+    /// The bytes that a read fills.
     fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.buffer.bytes_mut()[self.start..self.start + self.length]
     }
@@ -170,17 +169,17 @@ impl Vectors {
 pub struct Request {
     /// Index of the target in the list that the engine was opened with.
     pub target: usize,
-    /// What to do.
+    /// The operation.
     pub operation: Operation,
-    /// Where on the target.
+    /// The offset on the target.
     pub offset_bytes: u64,
-    /// From or to which memory.
+    /// The memory to read into or to write from.
     pub vectors: Vectors,
     /// Whether a write completes only when it is on the medium.
     pub durable: bool,
-    /// When its data was ready, if it had to wait: latency counts from there.
+    /// The time when its data was ready, if it had to wait: latency counts from there.
     pub due_at: Option<Timestamp>,
-    /// The caller's own mark; engines carry it through.
+    /// A mark of the caller's own; engines pass it through.
     pub token: u64,
 }
 
@@ -198,11 +197,11 @@ impl Request {
         }
     }
 
-    /// Every engine asks this of what it takes, because a kernel that reads into memory which
-    /// others may look at would break what Rust relies on.
+    /// Every engine calls this for each request that it takes, because a kernel that reads into
+    /// memory which others may look at would break what Rust relies on.
     ///
     /// # Panics
-    /// If a read names foreign memory, or memory of which there is a view.
+    /// Panics if a read names foreign memory, or memory of which there is a view.
     fn assert_memory_fits(&self) {
         assert!(
             self.operation != Operation::Read
@@ -216,7 +215,7 @@ impl Request {
     }
 }
 
-/// A request that is done, one way or the other, with its memory.
+/// A request that is done, successfully or not, with its memory.
 #[derive(Debug)]
 pub struct Completion {
     /// The request as it was submitted.
@@ -234,9 +233,9 @@ pub struct Completion {
 /// How long [`Engine::wait`] waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// Not at all: takes what is complete.
+    /// Not at all: only takes what is complete.
     Now,
-    /// For a completion, a wake-up, or the given time, whichever is first.
+    /// Until a completion, a wake-up, or the given time, whichever is first.
     CompletionOr(Timestamp),
 }
 
@@ -254,14 +253,14 @@ pub trait Engine {
     /// The engine's name as on the command line.
     fn name(&self) -> &'static str;
 
-    /// How it was set up, in words: registration, fallbacks.
+    /// A description of its setup: registration, fallbacks.
     fn describe(&self) -> String;
 
     /// Takes a request. It reaches the kernel at the next [`Engine::wait`] at the latest; blocking
     /// engines may complete it inside.
     ///
     /// # Panics
-    /// If a read names foreign memory.
+    /// Panics if a read names foreign memory.
     fn submit(&mut self, request: Request);
 
     /// Hands what was submitted to the kernel, waits as `until` says, and appends what is complete.
@@ -281,5 +280,5 @@ pub trait Engine {
     }
 }
 
-/// What an engine drives, by index: the open files.
+/// The open files that an engine drives, by index.
 pub type TargetFiles = Vec<Arc<OwnedFd>>;

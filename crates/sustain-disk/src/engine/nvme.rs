@@ -1,9 +1,9 @@
-//! NVMe commands by io_uring, past the block layer: what `--path passthrough` drives. Opened over
-//! namespaces whose block devices passed the guard, never over files.
+//! The engine for NVMe commands by io_uring, past the block layer, which `--path passthrough` uses.
+//! It is opened for namespaces whose block devices have passed the guard, never for files.
 //!
 //! The kernel neither splits nor merges these commands, and has no page cache, scheduler or
-//! accounting for them. What is larger than a command may be goes as several at once, as the block
-//! layer would send it; the request is complete when all are.
+//! accounting for them. A request that is larger than a command may be is sent as several at once,
+//! as the block layer would do it; the request is complete when all of them are.
 
 mod parts;
 mod refusal;
@@ -33,7 +33,7 @@ const FIRST_BLOCK_NS: u64 = 60_000_000_000;
 
 type Ring = IoUring<squeue::Entry128, cqueue::Entry32>;
 
-/// One io_uring with entries that have room for a command.
+/// One io_uring with entries that are large enough for a command.
 pub struct NvmeEngine {
     ring: Ring,
     outbox: Outbox<squeue::Entry128>,
@@ -106,7 +106,7 @@ impl NvmeEngine {
                     "the drive does not answer: look at the kernel log (dmesg)",
                 ));
             };
-            // What the drive itself refuses comes up again where it matters.
+            // An error of the drive itself comes up again where it matters.
             if let Some(errno) = completion.error.and_then(Errno::of_kernel) {
                 return Err(refused(&explain(errno)));
             }
@@ -130,7 +130,8 @@ impl NvmeEngine {
             commands_left: count as u32,
             failed: None,
         });
-        // All of them, whatever becomes of one: without the last the request would never be complete.
+        // All of them are handed over, whatever happens to one, because without the last the
+        // request would never be complete.
         let mut handed_over = Ok(());
         for part in 0..count {
             let start = part * step;
@@ -161,8 +162,8 @@ impl NvmeEngine {
 
     fn send(&mut self, entry: squeue::Entry128) -> Result<(), Error> {
         // SAFETY: the memory of a command belongs to a request in `requests` and to a part in
-        // `commands`, the descriptor to `namespaces` (or the waker's to `waker`). All stay until the
-        // completion has been reaped.
+        // `commands`, the descriptor to `namespaces` (or the waker's to `waker`). All stay until
+        // the completion has been reaped.
         unsafe { self.outbox.send(entry, &mut self.ring) }
     }
 
@@ -188,7 +189,7 @@ impl NvmeEngine {
             let failed = error.map(|errno| (part.start, errno));
             flight.failed = first_failed(flight.failed, failed);
             if flight.commands_left == 0 {
-                // One reading of the clock serves all that was found complete together.
+                // One reading of the clock serves all requests that were found complete together.
                 let now = *now.get_or_insert_with(|| self.clock.now());
                 completions.push(self.requests.take(part.request).complete(now));
             }
@@ -200,7 +201,7 @@ impl NvmeEngine {
         self.ring.completion().next()
     }
 
-    /// Why a request is not for this namespace.
+    /// The reason why a request does not fit this namespace.
     fn unfit(&self, request: &Request) -> Option<Errno> {
         let namespace = &self.namespaces[request.target];
         let writes = request.operation != Operation::Read;
@@ -230,7 +231,8 @@ impl Engine for NvmeEngine {
     }
 
     fn submit(&mut self, request: Request) {
-        // What is submitted together is handed over together: one reading of the clock will do.
+        // Requests submitted together are handed over together, so one reading of the clock is
+        // enough.
         let now = *self.batch_at.get_or_insert_with(|| self.clock.now());
         let unfit = self.unfit(&request);
         let transfer = Transfer::new(request, now);

@@ -1,14 +1,14 @@
-//! POSIX AIO (`aio_write` and its family): what the C library makes of asynchronous requests. Called
-//! by the factory for `--engine posix-aio` and never chosen by itself.
+//! POSIX AIO (`aio_write` and its family), as the C library implements asynchronous requests. The
+//! factory opens it for `--engine posix-aio` and never chooses it by itself.
 //!
 //! The kernel has no part in it: the C library runs blocking calls in threads of its own. In glibc
-//! these are 20 at most for the whole process (`aio_init` could change that, before the first
-//! request; this engine measures the library as it comes), and requests on one descriptor are
-//! carried out one after the other, whatever the depth (`__aio_enqueue_request` in aio_misc.c puts
-//! a request behind others of its descriptor and hands only the first to a thread; see also
+//! these are at most 20 for the whole process (`aio_init` could change that before the first
+//! request; this engine measures the library as it is), and requests on one descriptor are carried
+//! out one after the other, whatever the depth (`__aio_enqueue_request` in aio_misc.c puts a
+//! request behind others of its descriptor and hands only the first to a thread; see also
 //! <https://lwn.net/Articles/417642/>). So a disk never has more than one request to work on, as
-//! with the engine `sync`, and each request pays for two changes of threads: which is why the disks
-//! of 2009 gave 50 MB/s that way and 205 MB/s with native AIO (docs/published.md). musl gives each
+//! with the engine `sync`, and each request costs two changes of threads. That is why the disks of
+//! 2009 reached 50 MB/s that way and 205 MB/s with native AIO (docs/published.md). musl gives each
 //! request a thread.
 
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ use super::{Completion, Engine, Limits, Operation, TargetFiles, Until, Waker};
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Errno, Error};
 
-/// `aio_suspend` waits for requests only: so often it looks for a wake-up meanwhile.
+/// `aio_suspend` waits for requests only, so a wake-up is checked for this often.
 const LOOK_NS: u64 = 5_000_000;
 
 /// Requests in the hands of the C library.
@@ -32,28 +32,29 @@ pub struct PosixAioEngine {
     clock: Clock,
     slots: Vec<Option<Flight>>,
     free_slots: Vec<usize>,
-    /// Not handed over yet.
+    /// Requests that are not handed over yet.
     staged: VecDeque<usize>,
-    /// Handed over and not seen complete, oldest first.
+    /// Requests that are handed over and not seen complete, oldest first.
     handed_over: Vec<usize>,
     waker_counter: Arc<OwnedFd>,
 }
 
-/// A request on its way.
+/// A request in progress.
 struct Flight {
     transfer: Transfer,
-    /// What the C library looks at until the call is complete: it must stay where it is.
+    /// The control block that the C library uses until the call is complete: it must stay where it
+    /// is.
     block: Box<libc::aiocb>,
     part: Part,
 }
 
-/// What the C library was last asked for. It moves one stretch of memory at a time, and knows no
-/// write that is durable by itself.
+/// The last operation that the C library was asked for. It moves one stretch of memory at a time,
+/// and has no durable write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// So many bytes.
+    /// Moving this many bytes.
     Move(usize),
-    /// What was moved, made durable; or a flush of its own.
+    /// Making moved data durable; or a flush of its own.
     Sync,
 }
 
@@ -79,8 +80,8 @@ impl PosixAioEngine {
         })
     }
 
-    /// Hands over what is staged. What the C library has no thread for stays staged, as long as
-    /// something else is on its way whose end will bring another try.
+    /// Hands over the staged requests. Those for which the C library has no thread stay staged, as
+    /// long as something else is in flight whose end will bring another try.
     fn hand_over(&mut self, completions: &mut Vec<Completion>) {
         while let Some(slot) = self.staged.pop_front() {
             let flight = self.slots[slot]
@@ -98,7 +99,7 @@ impl PosixAioEngine {
         }
     }
 
-    /// Takes what is complete; what was only a part of its request is staged again.
+    /// Takes completed requests; a request of which only a part is done is staged again.
     fn reap(&mut self, completions: &mut Vec<Completion>) {
         let mut now: Option<Timestamp> = None;
         for slot in std::mem::take(&mut self.handed_over) {
@@ -109,7 +110,7 @@ impl PosixAioEngine {
                 self.handed_over.push(slot);
                 continue;
             };
-            // One reading of the clock serves all that was found complete together.
+            // One reading of the clock serves all requests that were found complete together.
             match flight.advance(result) {
                 Step::Again => self.staged.push_back(slot),
                 Step::Done => {
@@ -214,7 +215,7 @@ impl Flight {
         })
     }
 
-    /// What came of it, as io_uring would say it; none as long as it is under way.
+    /// The result, as io_uring would report it; `None` as long as the call is in flight.
     fn result(&mut self) -> Option<i64> {
         let block = &raw mut *self.block;
         // SAFETY: the block was handed over and its result was not taken yet.

@@ -1,5 +1,6 @@
-//! What the engines over an io_uring share: building it, waiting on it, ending the wait from another
-//! thread, and telling why the kernel refuses it. It knows nothing of what else is in its entries.
+//! The common part of the engines over an io_uring: building it, waiting on it, ending the wait
+//! from another thread, and explaining why the kernel refuses it. It knows nothing of what else is
+//! in its entries.
 
 use std::collections::VecDeque;
 use std::io;
@@ -47,10 +48,11 @@ pub(super) fn build<S: squeue::EntryMarker, C: cqueue::EntryMarker>(
     Ok((ring, mode))
 }
 
-/// What cannot be handed over without waiting, and every flush, goes to worker threads of the kernel's:
-/// by default four for each CPU, for all targets. A target that blocks them (a frozen file system)
-/// would take them all, and the others would wait with it. So there may be one for each request; they
-/// are made only when others block. Kernels before 5.15 know nothing of that.
+/// Requests that cannot be handed over without waiting, and every flush, go to worker threads of
+/// the kernel: by default four for each CPU, for all targets. A target that blocks them (a frozen
+/// file system) would occupy them all, and the others would wait as well. So there may be one
+/// worker for each request; workers are made only when others block. Kernels before 5.15 do not
+/// support this.
 fn allow_workers(submitter: &Submitter<'_>, requests: u32) {
     // For files and disks; 0 leaves those for sockets and the like as they are.
     let mut workers = [requests, 0];
@@ -87,9 +89,9 @@ fn is_passing(error: &io::Error) -> bool {
     matches!(errno, Some(libc::EINTR | libc::EBUSY | libc::EAGAIN))
 }
 
-/// A ring as far as entries go into it.
+/// A ring as a place to put entries into.
 pub(super) trait Entrance<S> {
-    /// Puts an entry into the ring, if it has room.
+    /// Puts an entry into the ring, if there is space.
     ///
     /// # Safety
     /// What the entry names must stay until its completion has been reaped.
@@ -110,9 +112,9 @@ impl<S: squeue::EntryMarker, C: cqueue::EntryMarker> Entrance<S> for IoUring<S, 
     }
 }
 
-/// Entries on their way into a ring. One that finds no room, because the kernel takes nothing at the
-/// moment or has failed, waits here: no request is lost between its engine and the kernel, so that
-/// waiting for all that is in flight has an end.
+/// Entries on their way into a ring. An entry that finds no space, because the kernel takes nothing
+/// at the moment or has failed, waits here: no request is lost between its engine and the kernel,
+/// so that waiting for everything in flight has an end.
 pub(super) struct Outbox<S> {
     waiting: VecDeque<S>,
 }
@@ -124,10 +126,10 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// Adds an entry, and moves into the ring what it has room for.
+    /// Adds an entry, and moves into the ring as many as there is space for.
     ///
     /// # Errors
-    /// [`Error::EngineFailed`] if the kernel takes entries no more. They stay here.
+    /// [`Error::EngineFailed`] if the kernel takes no more entries. They stay here.
     ///
     /// # Safety
     /// What the entry names must stay until its completion has been reaped.
@@ -140,7 +142,7 @@ impl<S> Outbox<S> {
         self.hand_over(ring)
     }
 
-    /// Moves into the ring what it has room for.
+    /// Moves into the ring as many entries as there is space for.
     ///
     /// # Errors
     /// As for [`Outbox::send`].
@@ -215,7 +217,7 @@ pub(super) fn refused(error: &std::io::Error) -> Error {
     }
 }
 
-/// Which rule stands behind the kernel's refusal.
+/// Names the rule behind the kernel's refusal.
 fn explain(error: &std::io::Error, sysctl: Option<&str>) -> String {
     let disabled = sysctl.map(str::trim).filter(|value| *value != "0");
     match (error.raw_os_error(), disabled) {

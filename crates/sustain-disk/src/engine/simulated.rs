@@ -1,5 +1,5 @@
-//! Simulated machines behind the same seam as real disks. In virtual time, waiting moves the clock
-//! to the next completion; beside real disks, the machine keeps to the real clock.
+//! Runs simulated machines behind the same trait as real disks. In virtual time, waiting moves the
+//! clock to the next completion; beside real disks, the machine keeps to the real clock.
 
 mod shared_machine;
 
@@ -25,7 +25,7 @@ pub struct SimulatedTarget {
 /// Drives disks of simulated machines. A machine serves one engine at a time.
 pub struct SimulatedEngine {
     machines: Vec<SharedMachine>,
-    /// How often each machine's power had been cut when this engine came.
+    /// How often each machine's power had been cut when this engine was opened.
     power_cuts: Vec<u64>,
     targets: Vec<SimulatedTarget>,
     clock: Clock,
@@ -35,14 +35,14 @@ pub struct SimulatedEngine {
     bell: Arc<Bell>,
 }
 
-/// What a waker rings, and a wait in real time listens to.
+/// The signal that a waker gives, and for which a wait in real time listens.
 #[derive(Default)]
 struct Bell {
     rung: Mutex<bool>,
     ringing: Condvar,
 }
 
-/// How far a machine is to go.
+/// The point to which a machine is advanced.
 #[derive(Clone, Copy)]
 enum Advance {
     /// To this time.
@@ -99,7 +99,7 @@ impl SimulatedEngine {
         Ok(())
     }
 
-    /// Sleeps as the machines would have it.
+    /// Sleeps for as long as the machines need.
     fn advance_really(
         &mut self,
         deadline: Timestamp,
@@ -130,8 +130,8 @@ impl SimulatedEngine {
         Ok(())
     }
 
-    /// Runs a machine, takes what it has completed, and says which time it has reached. The machine
-    /// stays locked meanwhile: a power cut comes before all of this or after.
+    /// Runs a machine, takes what it has completed, and returns the time it has reached. The
+    /// machine stays locked during that: a power cut comes either before all of this or after it.
     fn advance(
         &mut self,
         index: usize,
@@ -212,7 +212,7 @@ impl Engine for SimulatedEngine {
         let machine = &self.machines[target.machine];
         let mut state = machine.lock();
         if state.power_cuts != self.power_cuts[target.machine] {
-            // It gets nowhere, and the next wait says why.
+            // The request is dropped, and the next wait reports why.
             return;
         }
         let slot = self.free_slots.pop().unwrap_or_else(|| {
@@ -250,7 +250,7 @@ impl Engine for SimulatedEngine {
                 self.advance_all(self.clock.now(), completions)?;
             }
         }
-        // Whoever rings from now on rings for the next wait; who rang before is looked at next.
+        // A wake-up from now on is for the next wait; an earlier one is handled next.
         self.bell.silence();
         Ok(())
     }
@@ -298,7 +298,7 @@ impl Bell {
         *self.lock() = false;
     }
 
-    /// Until somebody rings, or at most for so long.
+    /// Waits until there is a wake-up, or at most for this long.
     fn listen(&self, duration_ns: u64) {
         let rung = self.lock();
         let waited = self.ringing.wait_timeout_while(

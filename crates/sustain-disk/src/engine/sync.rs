@@ -1,5 +1,5 @@
-//! The plainest engine: each request is a blocking call in the calling thread, targets in turn.
-//! What `dd oflag=direct` does, and the measure of what asynchrony gains.
+//! The simplest engine: each request is a blocking call in the calling thread, with the targets in
+//! turn. It does what `dd oflag=direct` does, and shows how much asynchrony gains.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::{Completion, Engine, Request, TargetFiles, Until, Waker};
 use crate::clock::{Clock, Timestamp};
 use crate::error::Error;
 
-/// How finely a wait without work looks for a wake-up.
+/// How often a wait without work checks for a wake-up.
 const LOOK_NS: u64 = 1_000_000;
 
 /// One thread, one request.

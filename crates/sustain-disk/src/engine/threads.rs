@@ -1,5 +1,5 @@
-//! Blocking calls in `depth` threads per target: works on every kernel, and shows what a thread
-//! per request costs.
+//! Blocking calls in `depth` threads per target. This works on every kernel, and shows what a
+//! thread per request costs.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::error::Error;
 pub struct ThreadsEngine {
     clock: Clock,
     depth: u32,
-    /// One per target; dropped first when the engine ends, which ends the threads.
+    /// One sender per target; they are dropped first when the engine ends, which ends the threads.
     work: Vec<Sender<Transfer>>,
     events: Receiver<Event>,
     events_sender: Sender<Event>,
@@ -34,7 +34,7 @@ impl ThreadsEngine {
     /// Starts the threads.
     ///
     /// # Errors
-    /// [`Error::EngineRefused`] when the system allows no more threads.
+    /// [`Error::EngineRefused`] if the system allows no more threads.
     pub fn open(files: &TargetFiles, limits: Limits, clock: Clock) -> Result<ThreadsEngine, Error> {
         let (events_sender, events) = unbounded();
         let depth = limits.depth;
@@ -139,7 +139,8 @@ impl Drop for ThreadsEngine {
         // Closing the channels lets each thread finish what was submitted and end.
         self.work.clear();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so itself; there is nothing to add while dropping.
+            // A thread that panicked has printed its message; there is nothing to add while
+            // dropping.
             let _ = thread.join();
         }
     }

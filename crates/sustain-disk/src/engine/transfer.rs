@@ -1,4 +1,4 @@
-//! What all engines share about one request on its way: how far it has come, and when it is done.
+//! The progress of one request, which all engines share: how far it has come, and when it is done.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -14,7 +14,7 @@ pub(super) struct Transfer {
     /// Bytes moved so far.
     pub(super) done_bytes: u64,
     length_bytes: u64,
-    /// How often the kernel had no room for it, one time after the other.
+    /// How often in a row the kernel had no space for it.
     refusals: u32,
     /// Addresses for the kernel; must stay where they are until the call completes.
     pub(super) iovecs: Vec<libc::iovec>,
@@ -23,11 +23,11 @@ pub(super) struct Transfer {
 // SAFETY: the addresses in `iovecs` point into buffers that `request` owns and that move with it.
 unsafe impl Send for Transfer {}
 
-/// A kernel that has no room for a request so often will not have it soon: whoever asked may wait,
-/// and else would never hear of it.
+/// A kernel that had no space for a request this often will not have it soon: the caller may be
+/// waiting, and would otherwise never be told.
 const REFUSALS_MAX: u32 = 100;
 
-/// What follows from a result of the kernel.
+/// The next step after a result of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// The request is done, in full or to the end of the device.
@@ -146,7 +146,7 @@ impl Transfer {
         }
     }
 
-    /// One system call for what is left; its result as io_uring would give it.
+    /// Makes one system call for the rest; returns its result as io_uring would report it.
     fn call(&mut self, file: BorrowedFd<'_>) -> i64 {
         if self.request.operation == Operation::Flush {
             return match rustix::fs::fdatasync(file) {

@@ -1,5 +1,5 @@
-//! io_uring: one ring drives many targets, with registered files and buffers where allowed, and
-//! one system call hands over and reaps whole batches.
+//! The io_uring engine: one ring drives many targets, with registered files and buffers where
+//! allowed, and one system call hands over and reaps whole batches.
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct UringEngine {
     outbox: Outbox<squeue::Entry>,
     files: TargetFiles,
     clock: Clock,
-    /// What is in flight, by the number that the kernel carries for us.
+    /// Requests in flight, by the number that the kernel returns with the completion.
     slots: Vec<Option<Transfer>>,
     free_slots: Vec<usize>,
     in_flight: usize,
@@ -138,7 +138,7 @@ impl UringEngine {
         let transfer = self.slots[slot].as_ref().expect("it was there just above");
         let target = transfer.request.target;
         let registration = self.registration(transfer);
-        // A flush runs in a thread of the kernel's, which would wait for the ring's lock to look up a
+        // A flush runs in a thread of the kernel, which would wait for the ring's lock to look up a
         // registered file, and spin while requests are being submitted.
         let by_index = self.registered_files && transfer.request.operation != Operation::Flush;
         let entry = if by_index {
@@ -174,7 +174,7 @@ impl UringEngine {
                 Step::Done => None,
                 Step::Failed(errno) => Some(errno),
             };
-            // One reading of the clock serves all that was found complete together.
+            // One reading of the clock serves all requests that were found complete together.
             let now = *now.get_or_insert_with(|| self.clock.now());
             let transfer = self.slots[slot].take().expect("it was there just above");
             self.free_slots.push(slot);
@@ -189,7 +189,7 @@ impl UringEngine {
     }
 }
 
-/// What the kernel is to do for the rest of a transfer.
+/// The ring entry for the rest of a transfer.
 fn build_entry(transfer: &Transfer, file: Fd, registration: Option<u16>) -> squeue::Entry {
     let offset = transfer.offset_bytes();
     let flags = if transfer.request.durable {
@@ -243,7 +243,8 @@ impl Engine for UringEngine {
     }
 
     fn submit(&mut self, request: Request) {
-        // What is submitted together is handed over together: one reading of the clock will do.
+        // Requests submitted together are handed over together, so one reading of the clock is
+        // enough.
         let now = *self.batch_at.get_or_insert_with(|| self.clock.now());
         let slot = self
             .free_slots

@@ -1,5 +1,5 @@
-//! Ends an engine's wait from another thread: a new source buffer, Ctrl-C, a bounded channel that
-//! has room again.
+//! Ends an engine's wait from another thread, for example for a new source buffer, Ctrl-C, or a
+//! bounded channel that has space again.
 
 use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
@@ -51,7 +51,7 @@ pub(super) fn counter() -> std::io::Result<Arc<OwnedFd>> {
     )?))
 }
 
-/// Sets the counter back to 0; whether a wake-up had come.
+/// Sets the counter back to 0, and returns whether there was a wake-up.
 pub(super) fn reset(counter: &OwnedFd) -> bool {
     let mut count = [0u8; 8];
     // Nothing to read (EAGAIN) is as good as reset.

@@ -1,10 +1,11 @@
-//! The first seconds of a run, finer than any interval: what a small cache takes goes within a few of
-//! its completions. Fed with every completion; bounded, and nothing to do after the first seconds.
+//! The first seconds of a run, finer than any interval, because a small cache is full within a few
+//! completions. It is fed with every completion, is bounded, and does nothing after the first
+//! seconds.
 
-/// Completions are one point if the later comes within this part of the time that the first came at: what
-/// is told of a burst is as exact as that, however short it is.
+/// Completions are one point if the later comes within this part of the time that the first came
+/// at: what is told of a burst is as exact as that, however short it is.
 const POINT_SHARE: u64 = 512;
-/// What lasts longer shows well enough in intervals.
+/// A longer burst shows well enough in intervals.
 const UNTIL_NS: u64 = 8_000_000_000;
 
 /// Bytes completed, at the completions of the first seconds.

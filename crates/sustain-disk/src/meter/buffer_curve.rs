@@ -10,14 +10,15 @@
 //! network calculus", IEEE Communications Surveys & Tutorials 12, 2010).
 //!
 //! 64 rates of one fixed lattice, r = 2^(k/28): dense (2.5 % apart) from half to 1.1 times the
-//! running rate, 10 % apart from a sixteenth to the double, then octaves down to 1/256. The first second, at least 16 completions and at most 16,384 of
-//! different times, is stored to know the running rate, and replayed: nothing is lost. Each time
-//! the run has become twice as long, the rate of its newer half is looked at, without its longest
-//! pause; if it left the dense part, the grid moves. (With that pause, a stall that takes most of the
-//! half would move the grid to next to nothing, and leave out the rates that may be recorded.)
-//! Rates that both grids have stay exact. Level and highest level of a new
-//! rate are convex in r and zero at r = 0, so the chord between its neighbours is an upper bound of
-//! them; above the grid, (r - last) * t more than the last. Such points are marked inexact.
+//! running rate, 10 % apart from a sixteenth to the double, then octaves down to 1/256. The first
+//! second, at least 16 completions and at most 16,384 of different times, is stored to know the
+//! running rate, and replayed: nothing is lost. Each time the run has become twice as long, the
+//! rate of its newer half is looked at, without its longest pause; if it left the dense part, the
+//! grid moves. (With that pause, a stall that takes most of the half would move the grid to next to
+//! nothing, and leave out the rates that may be recorded.) Rates that both grids have stay exact.
+//! Level and highest level of a new rate are convex in r and zero at r = 0, so the chord between
+//! its neighbours is an upper bound of them; above the grid, (r - last) * t more than the last.
+//! Such points are marked inexact.
 
 /// Rates in the grid.
 pub const GRID_RATES: usize = 64;
@@ -30,7 +31,8 @@ const DENSE_ABOVE: i32 = 4;
 const SPARSE_STEP: i32 = 4;
 const SPARSE_ABOVE: usize = 6;
 const SPARSE_BELOW: usize = 21;
-/// While the newer half of the run is within these multiples of the centre, the grid stays.
+/// While the rate of the newer half of the run is within these multiples of the centre, the grid
+/// stays.
 const STAY_ABOVE: f64 = 0.6;
 const STAY_BELOW: f64 = 1.05;
 
@@ -43,7 +45,7 @@ const LEARN_TIMES_MAX: usize = 16_384;
 
 const SECONDS_PER_NS: f64 = 1e-9;
 
-/// Where the grid begins.
+/// The rate around which the grid begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum RateGrid {
     /// Around the rate of the first second.
@@ -61,7 +63,7 @@ pub struct BufferPoint {
     pub rate_bytes_per_s: f64,
     /// Memory that rides out every pause seen at that rate.
     pub buffer_bytes: f64,
-    /// `false`: an upper bound of it.
+    /// Whether it is exact; otherwise it is an upper bound.
     pub exact: bool,
 }
 
@@ -76,7 +78,7 @@ pub struct BufferCurve {
     last_bytes: u64,
     /// Bytes completed before `last_ns`.
     bytes: u64,
-    /// The newer half of the run began here.
+    /// The start of the newer half of the run.
     half_ns: u64,
     half_bytes: u64,
     /// The longest time without a completion in it.
@@ -108,8 +110,9 @@ impl BufferCurve {
         }
     }
 
-    /// Bytes were completed at `time_ns` since the start of the run. Times must not fall; one that
-    /// does counts as the one before it. Completions of the same time cost almost nothing.
+    /// Notes that bytes were completed at `time_ns` since the start of the run. Times must not
+    /// fall; one that does counts as the one before it. Completions of the same time cost almost
+    /// nothing.
     #[inline]
     pub fn complete(&mut self, time_ns: u64, bytes: u64) {
         if time_ns > self.last_ns {
@@ -118,7 +121,8 @@ impl BufferCurve {
         self.last_bytes += bytes;
     }
 
-    /// The run ends, or has come to, `time_ns`: the time since the last completion counts as well.
+    /// Ends the curve at `time_ns`, or brings it up to that time: the time since the last
+    /// completion counts as well.
     pub fn finish(&mut self, time_ns: u64) {
         if self.buckets.is_none() && self.bytes + self.last_bytes > 0 {
             self.place();
@@ -172,7 +176,7 @@ impl BufferCurve {
         self.look_again();
     }
 
-    /// When the run is twice as long as now, its newer half will be looked at.
+    /// Plans the next look at the newer half, when the run is twice as long as now.
     fn look_again(&mut self) {
         self.half_ns = self.last_ns;
         self.half_bytes = self.bytes;
@@ -262,7 +266,8 @@ impl Buckets {
         moved
     }
 
-    /// Of a convex function of the rate, zero at 0, with a slope of at most `now_s`: the chord.
+    /// The chord of a convex function of the rate that is zero at 0, with a slope of at most
+    /// `now_s`: an upper bound.
     fn upper_bound(&self, values: &[f64; GRID_RATES], above: usize, rate: f64, now_s: f64) -> f64 {
         let rates = &self.rates_bytes_per_s;
         if above == GRID_RATES {

@@ -1,10 +1,11 @@
-//! Latencies: a histogram for the percentiles, and beside it the exact longest, when and where.
+//! Latencies: a histogram for the percentiles, and besides it the exact longest latency with its
+//! time and offset.
 
 use hdrhistogram::Histogram;
 
-/// The histogram tells values apart to one part in 100.
+/// The histogram distinguishes values to one part in 100.
 const SIGNIFICANT_DIGITS: u8 = 2;
-/// What is longer counts as this long in the histogram; the maximum beside it stays exact.
+/// A longer latency counts as this long in the histogram; the maximum besides it stays exact.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// The longest latency.

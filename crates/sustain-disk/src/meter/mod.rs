@@ -1,5 +1,5 @@
-//! Completions into figures: intervals, latency, depth, stalls. One meter per target, owned by its
-//! driver; the same for measuring and for recording.
+//! Computes figures from completions: intervals, latency, depth, stalls. There is one meter per
+//! target, owned by its driver; measuring and recording use the same.
 
 mod beginning;
 mod buffer_curve;
@@ -14,7 +14,7 @@ pub use stall::*;
 use crate::clock::Timestamp;
 use crate::engine::{Completion, Operation};
 
-/// When an interval ends.
+/// The rule for when an interval ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntervalRule {
     /// At each multiple of so many nanoseconds from the start; alike for all targets.
@@ -74,7 +74,7 @@ impl Meter {
         }
     }
 
-    /// A request was handed over.
+    /// Notes that a request was handed over.
     #[inline]
     pub fn submitted(&mut self, now: Timestamp) {
         if self.in_flight == 0 {
@@ -84,7 +84,8 @@ impl Meter {
         self.depth_reached = self.depth_reached.max(self.in_flight);
     }
 
-    /// A request came back. `due_at` is when its data was ready, if that was before submission.
+    /// Notes that a request completed. `due_at` is the time when its data was ready, if that was
+    /// before submission.
     #[inline]
     pub fn completed(&mut self, completion: &Completion) {
         let at_ns = completion.completed_at.since_ns(self.start);
@@ -179,7 +180,7 @@ impl Meter {
         self.depth_reached
     }
 
-    /// Last completion, from the start.
+    /// Time of the last completion, from the start.
     pub fn last_ns(&self) -> u64 {
         self.last_ns
     }

@@ -1,6 +1,6 @@
 //! The stall ledger: the longest times without a completion while requests were in flight, with
-//! when and where. The meter feeds it with every completion, so it must stay a few additions
-//! unless there is a stall, and bounded however long the run is.
+//! their times and offsets. The meter feeds it with every completion, so it must cost only a few
+//! additions unless there is a stall, and stay bounded however long the run is.
 //!
 //! A gap begins with the completion before it, or with the first request after idleness, and ends
 //! with the next completion. It is listed as a stall above max(10 ms, 8 * mean gap), with the mean
@@ -40,7 +40,7 @@ impl Stall {
 #[derive(Debug, Clone)]
 pub struct StallLedger {
     target: usize,
-    /// Start of the gap that is open; none while nothing is in flight.
+    /// Start of the gap that is open; `None` while nothing is in flight.
     open_ns: Option<u64>,
     gaps: u64,
     gaps_ns: u64,
@@ -65,19 +65,22 @@ impl StallLedger {
         }
     }
 
-    /// The first request after idleness was handed over at `at_ns` from the start of the run.
+    /// Notes that the first request after idleness was handed over at `at_ns` from the start of the
+    /// run.
     #[inline]
     pub fn begin(&mut self, at_ns: u64) {
         self.open_ns = Some(at_ns);
     }
 
-    /// The last request in flight came back: time without a completion is no stall from here on.
+    /// Notes that the last request in flight completed: from here on, time without a completion is
+    /// no stall.
     #[inline]
     pub fn idle(&mut self) {
         self.open_ns = None;
     }
 
-    /// Bytes were completed at `at_ns` from the start of the run, by the request at `offset_bytes`.
+    /// Notes that bytes were completed at `at_ns` from the start of the run, by the request at
+    /// `offset_bytes`.
     #[inline]
     pub fn complete(&mut self, at_ns: u64, offset_bytes: u64) {
         // Threads may report in an order slightly off that of time.
@@ -156,7 +159,8 @@ impl StallLedger {
 }
 
 /// Fills `shared_with`: stalls of different targets that overlap by more than half of the shorter
-/// one have a cause in common, such as a channel, a controller or the host. In any order.
+/// one have a cause in common, such as a channel, a controller or the host. The stalls may be in
+/// any order.
 pub fn mark_shared(stalls: &mut [Stall]) {
     let mut by_start: Vec<usize> = (0..stalls.len()).collect();
     by_start.sort_by_key(|&index| stalls[index].start_ns);

@@ -1,5 +1,5 @@
-//! What an NVMe drive answers to a command that failed, in plain words. Called for errors of
-//! passthrough, where no driver has made a plain error number of it. NVM Express Base Specification
+//! Explains in plain words the status of an NVMe command that failed. Called for errors of
+//! passthrough, for which no driver has made a plain error number. NVM Express Base Specification
 //! 2.0, section 3.3.3.2.1, and the NVM Command Set Specification 1.0, section 3.
 
 use std::fmt;
@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Status(pub(crate) u16);
 
-/// What to look at next.
+/// The kind of status, which decides what to look at next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// The medium or the drive fails.
@@ -19,12 +19,12 @@ enum Kind {
     Protected,
     /// The drive is busy with something else.
     Busy,
-    /// The way to the drive fails.
+    /// The path to the drive fails.
     Way,
 }
 
 impl Status {
-    /// What kind of status: generic, of the command, of the medium, of the way, of the maker.
+    /// The type of the status: generic, of the command, of the medium, of the path, of the maker.
     fn code_type(self) -> u16 {
         self.0 >> 8 & 0x7
     }
@@ -57,7 +57,7 @@ impl Status {
             }
             Some(Kind::Busy) => "Wait until the drive is done, and try again",
             Some(Kind::Way) => "Check the fabric, the slot and the other paths to the drive",
-            None => "The NVMe specification, or the maker's, has what it means",
+            None => "The NVMe specification, or the maker's documentation, explains this status",
         }
     }
 }
@@ -67,7 +67,9 @@ impl fmt::Display for Status {
         let (kind, code) = (self.code_type(), self.code());
         match self.look_up() {
             Some((words, _)) => write!(formatter, "{words}")?,
-            None if kind == 7 => write!(formatter, "the drive answered in its maker's own way")?,
+            None if kind == 7 => {
+                write!(formatter, "the drive returned a status of its maker's own")?;
+            }
             None => write!(formatter, "the drive refused the command")?,
         }
         write!(formatter, " (NVMe status type {kind}, code 0x{code:02x})")
@@ -81,15 +83,21 @@ fn generic(code: u16) -> Option<(&'static str, Kind)> {
             "a field of the command is not valid for this drive",
             Kind::Command,
         ),
-        0x04 => ("the data did not get from or to the memory", Kind::Drive),
-        0x05 => ("the command was given up for a loss of power", Kind::Drive),
+        0x04 => (
+            "the data could not be transferred to or from memory",
+            Kind::Drive,
+        ),
+        0x05 => (
+            "the command was aborted because of a power loss",
+            Kind::Drive,
+        ),
         0x06 => ("the drive has an internal error", Kind::Drive),
         0x07 => (
-            "the command was given up because the host asked for it",
+            "the command was aborted because the host asked for it",
             Kind::Command,
         ),
         0x08 => (
-            "the command was given up because its queue was deleted",
+            "the command was aborted because its queue was deleted",
             Kind::Command,
         ),
         0x0b => (
@@ -98,18 +106,19 @@ fn generic(code: u16) -> Option<(&'static str, Kind)> {
         ),
         0x0c => ("the drive did not expect this command now", Kind::Command),
         0x13 => (
-            "the list of the memory's pages has an offset that is not valid",
+            "the list of memory pages has an invalid offset",
             Kind::Command,
         ),
         0x15 => ("the drive denies this operation", Kind::Protected),
         0x1c => (
-            "the last sanitizing failed, and the drive takes nothing before it is repeated",
+            "the last sanitize operation failed, and the drive takes no other command before it is \
+             repeated",
             Kind::Drive,
         ),
         0x1d => ("the drive is being sanitized", Kind::Busy),
         0x20 => ("the namespace is write protected", Kind::Protected),
         0x21 => ("the drive interrupted the command", Kind::Busy),
-        0x22 => ("the way to the drive failed for a moment", Kind::Way),
+        0x22 => ("the path to the drive failed for a moment", Kind::Way),
         0x80 => (
             "the blocks lie beyond the end of the namespace",
             Kind::Command,
@@ -131,12 +140,12 @@ fn of_command(code: u16) -> Option<(&'static str, Kind)> {
         0x81 => ("the protection information is not valid", Kind::Command),
         0x82 => ("these blocks are read-only", Kind::Protected),
         0x83 => ("the command is larger than the drive takes", Kind::Command),
-        0xb8 => ("the blocks reach over the end of a zone", Kind::Command),
+        0xb8 => ("the blocks extend beyond the end of a zone", Kind::Command),
         0xb9 => ("the zone is full", Kind::Command),
         0xba => ("the zone is read-only", Kind::Protected),
         0xbb => ("the zone is offline", Kind::Drive),
         0xbc => (
-            "a zone is written from its write pointer on only",
+            "a zone can be written only at its write pointer",
             Kind::Command,
         ),
         _ => return None,
@@ -164,11 +173,11 @@ fn of_way(code: u16) -> Option<(&'static str, Kind)> {
         0x02 => ("the namespace cannot be reached by this path", Kind::Way),
         0x03 => ("this path is changing its state", Kind::Way),
         0x60 => (
-            "the controller has lost its way to the namespace",
+            "the controller has lost its path to the namespace",
             Kind::Way,
         ),
-        0x70 => ("the host has lost its way to the controller", Kind::Way),
-        0x71 => ("the host gave the command up", Kind::Way),
+        0x70 => ("the host has lost its path to the controller", Kind::Way),
+        0x71 => ("the host aborted the command", Kind::Way),
         _ => return None,
     })
 }
@@ -189,14 +198,14 @@ mod tests {
                 "beyond the end of the namespace (NVMe status type 0, code 0x80)",
             ),
             (0x0182, "these blocks are read-only"),
-            (0x0370, "lost its way to the controller"),
+            (0x0370, "lost its path to the controller"),
             (
                 0x00f0,
                 "the drive refused the command (NVMe status type 0, code 0xf0)",
             ),
             (
                 0x0712,
-                "its maker's own way (NVMe status type 7, code 0x12)",
+                "a status of its maker's own (NVMe status type 7, code 0x12)",
             ),
         ];
         for (status, words) in told {

@@ -1,6 +1,6 @@
-//! The write cache of a simulated disk: a level between what comes in and what the media takes.
-//! Called by the disk, which tells it the rate of what comes in. It must account for every byte:
-//! a burst is exactly as long as the cache makes it.
+//! The write cache of a simulated disk: a fill level between the incoming data and the rate of the
+//! media. The disk calls it and tells it the rate of the incoming data. It must account for every
+//! byte: a burst is exactly as long as the cache makes it.
 
 use std::collections::VecDeque;
 
@@ -8,16 +8,16 @@ use super::fluid::{Amount, FlowRate, amount, flow_rate, moved, time_ns};
 use super::machine_file::CacheDescription;
 use super::zone::{Direction, Zones};
 
-/// Absorbs at its own rate while there is room and drains to the media meanwhile; once full it
-/// takes in only what it drains. The media is written in the order of arrival, also while the
-/// request that brings the data is still coming in.
+/// It absorbs data at its own rate while there is space, and drains to the media at the same time;
+/// once it is full, it takes in only what it drains. The media is written in the order of arrival,
+/// even while the request that brings the data is still coming in.
 pub(super) struct Cache {
     capacity: Amount,
     fill_rate: FlowRate,
     volatile: bool,
-    /// Absorbed and not yet drained.
+    /// Bytes absorbed and not yet drained.
     level: Amount,
-    /// What is to be written after the current piece: offset and length in bytes.
+    /// The pieces to be written after the current one: offset and length in bytes.
     extents: VecDeque<(u64, u64)>,
     /// Left of the piece being written; zero or below when there is none.
     piece_left: Amount,
@@ -45,7 +45,7 @@ impl Cache {
         }
     }
 
-    /// Goes on with another noise on every rate.
+    /// Continues with another noise on every rate.
     pub(super) fn set_noise(&mut self, description: &CacheDescription, factor: f64, zones: &Zones) {
         self.fill_rate = fill_rate(description, factor);
         if self.piece_left > 0 {
@@ -57,12 +57,12 @@ impl Cache {
         self.level <= 0
     }
 
-    /// Whether what was acknowledged would survive a power cut only after draining.
+    /// Whether acknowledged data would survive a power cut only after draining.
     pub(super) fn needs_draining(&self) -> bool {
         self.volatile && !self.is_empty()
     }
 
-    /// Announces a write whose bytes now begin to come in.
+    /// Announces a write whose bytes begin to come in now.
     pub(super) fn announce(&mut self, offset_bytes: u64, length_bytes: u64, zones: &Zones) {
         match self.extents.back_mut() {
             Some((offset, length)) if *offset + *length == offset_bytes => *length += length_bytes,
@@ -71,13 +71,13 @@ impl Cache {
         self.next_pieces(zones);
     }
 
-    /// Takes back what was counted as absorbed beyond the end of a request: less than one
+    /// Takes back bytes that were counted as absorbed beyond the end of a request: less than one
     /// nanosecond's worth.
     pub(super) fn take_back(&mut self, surplus: Amount) {
         self.level -= surplus;
     }
 
-    /// Forgets all that it holds.
+    /// Forgets everything that it holds.
     pub(super) fn clear(&mut self) {
         self.level = 0;
         self.extents.clear();
@@ -125,7 +125,7 @@ impl Cache {
         self.drain_rate = if !media_free || self.piece_left <= 0 {
             0
         } else if self.is_empty() {
-            // Straight through: no more can be drained than comes in.
+            // Data goes straight through: no more can be drained than comes in.
             self.media_rate.min(incoming)
         } else {
             self.media_rate

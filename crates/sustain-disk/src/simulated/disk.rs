@@ -2,9 +2,10 @@
 //! Driven by the machine, which steps it at its events and tells it its share of the limits.
 //!
 //! A request passes two stages, each serving one request at a time in the order of arrival: its
-//! command (the `request` cost), then its transfer. While one request transfers, the command of
-//! the next is already worked on. So a request alone takes cost + transfer, and a queue of two or
-//! more takes the longer of the two each: small records and shallow queues pay, as on real disks.
+//! command (the `request` cost), then its transfer. While one request transfers, the command of the
+//! next one is already processed. So a single request takes cost + transfer, and with a queue of
+//! two or more each takes the longer of the two: small records and shallow queues are slower, as on
+//! real disks.
 
 use std::collections::VecDeque;
 
@@ -30,16 +31,17 @@ pub(super) struct Disk {
     flush_fault: Option<FaultKind>,
     /// All requests in flight; the front is the one being served.
     queue: VecDeque<Queued>,
-    /// When the last command of the queue is done.
+    /// The time when the last command of the queue is done.
     commands_done_ns: u64,
     service: Service,
-    /// Moved beyond the end of the last transfer because events fall on whole nanoseconds: the
-    /// next request of the same kind has this much behind it, if it was waiting.
+    /// Bytes moved beyond the end of the last transfer, because events fall on whole nanoseconds:
+    /// the next request of the same kind has this much done already, if it was waiting.
     surplus: Option<(SimulatedOperation, Amount)>,
-    /// What the front transfers at, as shared out by the machine.
+    /// The transfer rate of the front, as shared out by the machine.
     rate: FlowRate,
     stalled: bool,
-    /// A limit of the machine is shared by the requests in flight, so it must hear of each.
+    /// Whether a limit of the machine is shared by the requests in flight, so that it must be told
+    /// of each.
     depth_counts: bool,
     /// The time to which amounts are accounted.
     updated_ns: u64,
@@ -47,20 +49,20 @@ pub(super) struct Disk {
 
 struct Queued {
     request: SimulatedRequest,
-    /// What of it lies on the disk.
+    /// The part of it that is on the disk.
     length_bytes: u64,
-    /// When its command is done.
+    /// The time when its command is done.
     ready_ns: u64,
 }
 
-/// What happens to the front of the queue.
+/// The state of the front of the queue.
 enum Service {
-    /// Its command is not done, or there is none.
+    /// Its command is not done, or there is no request.
     Waiting,
-    /// What it transfers next is not under the head before this time.
+    /// The next part of its transfer is not under the head before this time.
     Turning(Transfer, u64),
     Transferring(Transfer),
-    /// All transferred; durable when the cache is drained.
+    /// Everything is transferred; it is durable when the cache is drained.
     Draining,
 }
 
@@ -107,8 +109,8 @@ impl Disk {
         }
     }
 
-    /// Takes a request that reaches the disk at this time; the answer is when to step the disk at the
-    /// latest.
+    /// Takes a request that reaches the disk at this time; returns the latest time at which to step
+    /// the disk.
     pub(super) fn submit(&mut self, arrives_ns: u64, request: SimulatedRequest) -> u64 {
         let left_bytes = self.capacity_bytes.saturating_sub(request.offset_bytes);
         let length_bytes = match request.operation {
@@ -135,7 +137,7 @@ impl Disk {
         }
     }
 
-    /// Forgets all requests and what lies in the cache.
+    /// Forgets all requests and the content of the cache.
     pub(super) fn cut_power(&mut self, now_ns: u64) {
         self.queue.clear();
         self.commands_done_ns = now_ns;
@@ -147,7 +149,7 @@ impl Disk {
         self.updated_ns = now_ns;
     }
 
-    /// Accounts what was moved until now, and completes and begins what is due.
+    /// Accounts for what was moved until now, and completes and begins what is due.
     pub(super) fn step(&mut self, now_ns: u64, completions: &mut Vec<SimulatedCompletion>) {
         self.integrate(now_ns);
         self.stalled = self.stall.is_some_and(|stall| stall.holds(now_ns));
@@ -179,7 +181,7 @@ impl Disk {
         self.set_drain();
     }
 
-    /// Accounts what was moved until now. Nothing may be due before.
+    /// Accounts for what was moved until now. Nothing may be due before.
     pub(super) fn integrate(&mut self, now_ns: u64) {
         let duration_ns = now_ns - self.updated_ns;
         self.updated_ns = now_ns;
@@ -199,7 +201,7 @@ impl Disk {
         }
     }
 
-    /// What the disk would transfer now if no limit were in its way.
+    /// The rate at which the disk would transfer now if no limit were in its way.
     pub(super) fn wanted(&self) -> Flow {
         let depth = if self.depth_counts {
             self.queue.len() as u64
@@ -237,7 +239,7 @@ impl Disk {
         self.set_drain();
     }
 
-    /// When something happens next, at the rates set; `u64::MAX` for never.
+    /// The time of the next event, at the rates set; `u64::MAX` for never.
     pub(super) fn next_event_ns(&self) -> u64 {
         let now_ns = self.updated_ns;
         if self.queue.is_empty() && self.cache.as_ref().is_none_or(Cache::is_empty) {
@@ -278,7 +280,7 @@ impl Disk {
         let length_bytes = front.length_bytes;
         let direction = match request.operation {
             SimulatedOperation::Flush => {
-                // Else the surplus of the write before would be waited for, and never drain.
+                // Otherwise the surplus of the write before would be waited for, and never drain.
                 self.drop_surplus();
                 match self.flush_fault {
                     Some(kind) => self.complete(now_ns, Err(kind), completions),
@@ -330,7 +332,7 @@ impl Disk {
         self.begin_piece(now_ns, transfer);
     }
 
-    /// Begins the next piece of a transfer, or to wait until it comes under the head.
+    /// Begins the next piece of a transfer, or waits until it comes under the head.
     fn begin_piece(&mut self, now_ns: u64, mut transfer: Transfer) {
         let comes_ns = transfer.comes_ns(&self.zones, self.rotation.as_ref(), now_ns);
         self.service = if comes_ns > now_ns {
@@ -345,7 +347,7 @@ impl Disk {
     /// Begins the piece that was waited for if it is under the head; false if it is not yet.
     fn end_turning(&mut self, now_ns: u64) -> bool {
         match std::mem::replace(&mut self.service, Service::Waiting) {
-            // Where the disk was held meanwhile, the piece has passed and comes round again.
+            // If the disk was held during that time, the piece has passed and comes round again.
             Service::Turning(transfer, until_ns) if until_ns <= now_ns && !self.stalled => {
                 self.begin_piece(now_ns, transfer);
                 true
@@ -385,7 +387,7 @@ impl Disk {
             .request;
         self.surplus = Some((request.operation, surplus));
         if request.durable && request.operation == SimulatedOperation::Write {
-            // What follows is no longer seamless.
+            // The following request is no longer seamless.
             self.drop_surplus();
             self.answer_when_durable(now_ns, completions);
         } else {

@@ -3,12 +3,12 @@
 
 use super::machine_file::FaultDescription;
 
-/// Why a simulated request failed.
+/// The reason why a simulated request failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
     /// EIO.
     InputOutput,
-    /// ENOSPC; also what a write at the end of the disk gets.
+    /// ENOSPC; a write at the end of the disk gets this as well.
     NoSpace,
     /// ENODATA: the medium cannot be read there.
     NoData,
@@ -45,7 +45,7 @@ impl FaultKind {
     }
 }
 
-/// The failing place, with its memory of having failed.
+/// The failing place, which remembers whether it has failed.
 pub(super) struct Fault {
     at_bytes: u64,
     kind: FaultKind,

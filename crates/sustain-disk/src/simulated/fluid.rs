@@ -10,8 +10,8 @@ pub(super) type FlowRate = u64;
 
 const FRACTION_BITS: u32 = 48;
 
-/// A rate, never zero. Rounded up, by less than one part in 10^5 at 1 B/s and 10^11 at 1 MB/s: what
-/// takes a whole number of nanoseconds must not end one later.
+/// A rate, never zero. It is rounded up, by less than one part in 10^5 at 1 B/s and in 10^11 at 1
+/// MB/s, because a transfer that takes a whole number of nanoseconds must not end one later.
 pub(super) fn flow_rate(rate_bytes_per_s: f64) -> FlowRate {
     let scaled = rate_bytes_per_s * (1u64 << FRACTION_BITS) as f64 / 1e9;
     // The cast saturates; rates are checked where they are read.
@@ -27,8 +27,8 @@ pub(super) fn whole_bytes(amount: Amount) -> u64 {
     u64::try_from(amount >> FRACTION_BITS).unwrap_or(0)
 }
 
-/// What flows in a time. The product of two 64-bit numbers always fits: an overflow of the sign
-/// would need a transfer of 2^79 bytes.
+/// The amount that flows in a time. The product of two 64-bit numbers always fits: an overflow of
+/// the sign would need a transfer of 2^79 bytes.
 pub(super) fn moved(rate: FlowRate, duration_ns: u64) -> Amount {
     (u128::from(rate) * u128::from(duration_ns)).cast_signed()
 }

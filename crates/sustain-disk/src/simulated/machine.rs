@@ -1,6 +1,6 @@
-//! The simulated machine: requests in, completions out, in virtual time and always the same.
-//! Driven by the simulated engine (or a test), one thread. Its clock moves only by `submit` and
-//! `advance`; the real one is never asked.
+//! The simulated machine: requests go in and completions come out, in virtual time and always the
+//! same. The simulated engine (or a test) drives it in one thread. Its clock moves only by `submit`
+//! and `advance`; the real clock is never read.
 
 #[cfg(test)]
 mod tests;
@@ -12,29 +12,29 @@ use super::noise::Noise;
 use super::sharing::{Flow, Sharing};
 use super::timetable::Timetable;
 
-/// What can be asked of a simulated disk.
+/// The operations of a simulated disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SimulatedOperation {
     /// Read a range. Data always comes from the media, never from the write cache.
     Read,
     /// Write a range.
     Write,
-    /// Make durable all that was written before; offset and length are ignored.
+    /// Make durable everything that was written before; offset and length are ignored.
     Flush,
 }
 
 /// A request to a simulated disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SimulatedRequest {
-    /// The caller's; given back with the completion.
+    /// The caller's id; returned with the completion.
     pub id: u64,
     /// Index into [`Machine::disks`].
     pub disk: usize,
-    /// What to do.
+    /// The operation.
     pub operation: SimulatedOperation,
-    /// From where.
+    /// Offset.
     pub offset_bytes: u64,
-    /// How much.
+    /// Length.
     pub length_bytes: u64,
     /// A write completes only when it would survive a power cut.
     pub durable: bool,
@@ -54,22 +54,22 @@ pub struct SimulatedCompletion {
     pub outcome: Result<u64, FaultKind>,
 }
 
-/// What is fixed about a disk.
+/// The fixed properties of a disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiskFacts {
     /// Its name in the machine file.
     pub name: String,
     /// Its size.
     pub capacity_bytes: u64,
-    /// Whether it loses at a power cut what it has completed and not flushed.
+    /// Whether a power cut loses what was completed and not flushed.
     pub volatile_cache: bool,
 }
 
-/// Whoever serves each request that passes a limit, in the order of arrival and whatever its disk, and
-/// then the next one: a processor, a controller. Transfers go on meanwhile.
+/// A server of requests that pass a limit: it serves each in the order of arrival, whatever its
+/// disk, and then the next one, as a processor or a controller does. Transfers go on during that.
 struct Server {
     request_ns: u64,
-    /// When the last request that has arrived is served.
+    /// The time when the last request that has arrived is served.
     done_ns: u64,
 }
 
@@ -81,20 +81,21 @@ pub struct Machine {
     /// The noise of the runs to come.
     noise: Noise,
     disks: Vec<Disk>,
-    /// Who serves the requests of several disks, one at a time: one for each limit.
+    /// The servers for requests of several disks, which serve one at a time: one server for each
+    /// limit.
     servers: Vec<Server>,
     sharing: Sharing,
-    /// What each disk wants to transfer; `sharing` allocated for it unless `unsettled`.
+    /// The transfers that each disk wants; `sharing` is allocated for them unless `unsettled`.
     wanted: Vec<Flow>,
-    /// Some disk wants something else than was allocated for.
+    /// Whether some disk wants something else than was allocated for.
     unsettled: bool,
-    /// Which those disks are.
+    /// The disks for which that is so.
     unsettled_disks: Vec<bool>,
-    /// When each disk must be stepped.
+    /// The time at which each disk must be stepped.
     timetable: Timetable,
     now_ns: u64,
     in_flight: usize,
-    /// Completed and not yet handed out.
+    /// Completions that are not yet handed out.
     completed: Vec<SimulatedCompletion>,
 }
 
@@ -102,7 +103,8 @@ impl Machine {
     /// A machine at time 0 with idle disks, in its first run. The seed fixes the noise of all runs.
     ///
     /// # Panics
-    /// A disk passes a limit that `file` does not have; a file that was parsed never has one.
+    /// Panics if a disk passes a limit that `file` does not have; a file that was parsed never has
+    /// such a disk.
     #[must_use]
     pub fn new(file: &MachineFile, seed: u64) -> Self {
         let mut noise = Noise::new(seed);
@@ -159,11 +161,11 @@ impl Machine {
         self.in_flight
     }
 
-    /// Enters a request at `now_ns`, or at the machine's time if that is later. What completes
-    /// until then is handed out by the next `advance`.
+    /// Enters a request at `now_ns`, or at the machine's time if that is later. Requests that
+    /// complete until then are handed out by the next `advance`.
     ///
     /// # Panics
-    /// The machine has no such disk.
+    /// Panics if the machine has no such disk.
     pub fn submit(&mut self, now_ns: u64, request: SimulatedRequest) {
         if now_ns > self.now_ns {
             self.run(now_ns, false);
@@ -180,7 +182,7 @@ impl Machine {
         self.in_flight += 1;
     }
 
-    /// Has a request of a disk served by all on its way; when that is done.
+    /// Passes a request of a disk through all servers on its path; returns when that is done.
     fn serve(&mut self, disk: usize) -> u64 {
         let mut served_ns = self.now_ns;
         for limit in &self.descriptions[disk].through {
@@ -196,8 +198,8 @@ impl Machine {
         served_ns
     }
 
-    /// When something happens next inside the machine: no completion comes before it, though none
-    /// need come with it. `None` when no request is in flight.
+    /// The time of the next event inside the machine: no completion comes before it, though none
+    /// need come with it. `None` if no request is in flight.
     pub fn next_event_ns(&mut self) -> Option<u64> {
         if self.in_flight == 0 {
             return None;
@@ -208,15 +210,15 @@ impl Machine {
         Some(self.next_step().0)
     }
 
-    /// Moves the time to `until_ns` and hands out all that completed, in order of time (of the
-    /// disks' order at the same nanosecond).
+    /// Moves the time to `until_ns` and hands out all completions, in order of time, and in the
+    /// disks' order at the same nanosecond.
     pub fn advance(&mut self, until_ns: u64, completions: &mut Vec<SimulatedCompletion>) {
         self.run(until_ns, false);
         self.hand_out(completions);
     }
 
-    /// Moves the time to the first completion, but not beyond `until_ns`, and hands out all that
-    /// completed by then. The answer is the time reached.
+    /// Moves the time to the first completion, but not beyond `until_ns`, and hands out everything
+    /// that completed by then. Returns the time reached.
     pub fn advance_to_completion(
         &mut self,
         until_ns: u64,
@@ -231,7 +233,7 @@ impl Machine {
 
     /// Begins a new run: each disk's rates get the noise of that run, which the seed and the number
     /// of the run fix. Nothing else changes: caches stay as full as they are, the time goes on, and
-    /// what is in flight goes on at the new rates.
+    /// requests in flight go on at the new rates.
     pub fn begin_run(&mut self) {
         for (disk, description) in self.disks.iter_mut().zip(&self.descriptions) {
             disk.integrate(self.now_ns);
@@ -240,7 +242,7 @@ impl Machine {
         self.unsettle_all();
     }
 
-    /// Forgets all that is in flight, and what lies in the disks' caches. The time, the noise of
+    /// Forgets everything in flight, and the content of the disks' caches. The time, the noise of
     /// this run and faults that have struck stay as they are.
     pub fn cut_power(&mut self) {
         for disk in &mut self.disks {
@@ -254,7 +256,7 @@ impl Machine {
         self.completed.clear();
     }
 
-    /// What every disk wants, and when it must be stepped, is found out before time passes.
+    /// Has the wants of every disk, and the time to step it, determined before time passes.
     fn unsettle_all(&mut self) {
         for index in 0..self.disks.len() {
             self.timetable.set(index, u64::MAX);
@@ -277,7 +279,7 @@ impl Machine {
             if ends {
                 return;
             }
-            // At u64::MAX nothing happens any more.
+            // At u64::MAX there are no more events.
             if step_ns > until_ns || step_ns == u64::MAX {
                 break;
             }
@@ -287,8 +289,8 @@ impl Machine {
         self.now_ns = until_ns.max(self.now_ns);
     }
 
-    /// The disk to step next, and when. Shares are settled only when time is about to pass, so
-    /// that a completion answered by a new request at once costs no new sharing.
+    /// The disk to step next, and the time. Shares are settled only when time is about to pass, so
+    /// that a completion that is answered by a new request at once costs no new sharing.
     fn next_step(&mut self) -> (u64, usize) {
         let next = self.timetable.earliest();
         if next.0 <= self.now_ns || !self.unsettled {
@@ -315,7 +317,7 @@ impl Machine {
         self.unsettled = false;
         let mut changed = false;
         for (index, disk) in self.disks.iter_mut().enumerate() {
-            // A full cache that got less than it drains has room again, which is no event.
+            // A full cache that got less than it drains has space again, and that is no event.
             if !self.unsettled_disks[index] && !disk.has_cache() {
                 continue;
             }

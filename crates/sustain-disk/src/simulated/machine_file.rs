@@ -1,6 +1,6 @@
-//! A machine as its TOML file describes it: read, checked, every value with its default.
-//! Called by whoever opens a `sim:` target; [`super::Machine`] is built from it. It must refuse
-//! what it does not know, and name in `warnings` what it accepts although it has no effect.
+//! The description of a machine in its TOML file, parsed and checked, with every default filled in.
+//! Whoever opens a `sim:` target calls it; [`super::Machine`] is built from it. It must refuse keys
+//! that it does not know, and list in `warnings` what it accepts although it has no effect.
 
 mod disk;
 mod section;
@@ -18,15 +18,15 @@ const RATE_BYTES_PER_S_MAX: f64 = 10e12;
 /// The slowest one, so that no request takes longer than the virtual clock can count.
 const RATE_BYTES_PER_S_MIN: f64 = 1.0;
 
-/// Why a machine file cannot be used.
+/// The reason why a machine file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineFileError {
     /// The file cannot be read.
-    #[error("cannot read the machine file {path}: {source}; is the path right?", path = path.display())]
+    #[error("cannot read the machine file {}: {source}; is the path right?", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A key, a value, or the combination of several is wrong.
@@ -36,7 +36,7 @@ pub enum MachineFileError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong and what was expected.
+        /// The error, and what was expected.
         message: String,
     },
     /// The disk that was asked for is not in the file.
@@ -55,7 +55,7 @@ pub enum MachineFileError {
          sim:MACHINE.toml:DISK"
     )]
     Target {
-        /// What was typed.
+        /// The text as typed.
         text: String,
     },
 }
@@ -69,7 +69,7 @@ pub struct MachineFile {
     pub disks: Vec<DiskDescription>,
     /// The limits, by name.
     pub limits: Vec<LimitDescription>,
-    /// What was accepted and has no effect; to be shown to the user.
+    /// Warnings about what was accepted and has no effect, for the user.
     pub warnings: Vec<String>,
 }
 
@@ -94,7 +94,7 @@ pub struct DiskDescription {
     pub through: Vec<usize>,
     /// Cost of each request besides its bytes.
     pub request_ns: u64,
-    /// Revolutions per minute: what comes late waits for whole revolutions. `None`: for nothing.
+    /// Revolutions per minute: a late request waits for whole revolutions. `None`: it never waits.
     pub rpm: Option<u32>,
     /// Write cache.
     pub cache: Option<CacheDescription>,
@@ -102,11 +102,11 @@ pub struct DiskDescription {
     pub noise_fraction: f64,
     /// Periodic stalls.
     pub stall: Option<StallDescription>,
-    /// A place that fails.
+    /// A position at which requests fail.
     pub fault: Option<FaultDescription>,
-    /// Every flush fails with this error.
+    /// The error with which every flush fails.
     pub flush_fault: Option<FaultKind>,
-    /// Places that are slower than their zone, in the order of position, none over another.
+    /// Stretches that are slower than their zone, in order of position, without overlap.
     pub slow: Vec<SlowDescription>,
 }
 
@@ -117,8 +117,8 @@ pub struct CacheDescription {
     pub capacity_bytes: u64,
     /// Rate at which it absorbs; `None`: only the limits on the way to the disk bound it.
     pub rate_bytes_per_s: Option<f64>,
-    /// A power cut loses what was not flushed. A flush of a cache that is not volatile need not
-    /// wait for the media, as with a controller's battery.
+    /// Whether a power cut loses what was not flushed. A flush of a cache that is not volatile,
+    /// such as one with a battery, need not wait for the media.
     pub volatile: bool,
 }
 
@@ -136,20 +136,21 @@ pub struct StallDescription {
 pub struct FaultDescription {
     /// A request that covers this byte fails.
     pub at_bytes: u64,
-    /// With this error.
+    /// The error.
     pub kind: FaultKind,
     /// Only the first such request fails.
     pub once: bool,
 }
 
-/// A stretch of a disk that is slower than its zone: sectors that are read again, or lie elsewhere.
+/// A stretch of a disk that is slower than its zone, because sectors are read again or were moved
+/// elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SlowDescription {
     /// Its first byte.
     pub at_bytes: u64,
     /// Its length.
     pub for_bytes: u64,
-    /// Nothing passes there faster than this, in bytes per second.
+    /// The highest rate there, in bytes per second.
     pub to_bytes_per_s: f64,
 }
 
@@ -158,16 +159,16 @@ pub struct SlowDescription {
 pub struct LimitDescription {
     /// Its name: `channel0` of `[limit.channel0]`.
     pub name: String,
-    /// What it carries.
+    /// The rates that it carries.
     pub rates: LimitRates,
-    /// What each request that passes takes of whoever serves all of them, one at a time: a processor,
-    /// a controller.
+    /// The time that each request needs of a server that serves all of them, one at a time: a
+    /// processor, a controller.
     pub request_ns: u64,
     /// How it is shared.
     pub share: Share,
 }
 
-/// What a limit carries, in bytes per second.
+/// The rates that a limit carries, in bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LimitRates {
     /// Reads and writes together (`rate`).
@@ -184,13 +185,13 @@ pub enum LimitRates {
 /// How a limit is shared among the disks that use it at the same moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Share {
-    /// Equal shares; what a slower disk leaves goes to the others.
+    /// Equal shares; what a slower disk does not use goes to the others.
     MaxMin,
     /// In proportion to the requests in flight on each disk; what one cannot use goes to the
     /// others.
     Depth,
     /// In the order in which the disks are listed: each gets all that it can take of what those
-    /// before it leave.
+    /// before it do not use.
     Priority,
 }
 
@@ -198,7 +199,7 @@ impl MachineFile {
     /// Reads and checks a machine file.
     ///
     /// # Errors
-    /// The file cannot be read, or something in it is wrong: the error has the line and what was
+    /// The file cannot be read, or something in it is wrong: the error names the line and what was
     /// expected.
     pub fn read(path: &Path) -> Result<Self, MachineFileError> {
         let text =
@@ -212,7 +213,7 @@ impl MachineFile {
     /// Checks a machine file's text; `path` is only named in messages.
     ///
     /// # Errors
-    /// Something in it is wrong: the error has the line and what was expected.
+    /// Something in it is wrong: the error names the line and what was expected.
     pub fn parse(text: &str, path: &Path) -> Result<Self, MachineFileError> {
         let document = Document::parse(text, path)?;
         let root = document.root();
@@ -253,7 +254,7 @@ impl MachineFile {
         })
     }
 
-    /// The indices of the disks that a target means: the one named, or all.
+    /// The indices of the disks that a target names: the one named, or all.
     ///
     /// # Errors
     /// There is no disk of that name.
@@ -279,8 +280,8 @@ impl MachineFile {
 }
 
 impl DiskDescription {
-    /// A disk with these rates everywhere and nothing else: no limit, cache, noise or trouble.
-    /// For machines that are made by a program; the other fields can be set on the result.
+    /// A disk with these rates everywhere and without limits, cache, noise or faults, for machines
+    /// that are made by a program; the other fields can be set on the result.
     #[must_use]
     pub fn new(
         name: &str,
@@ -313,7 +314,7 @@ impl DiskDescription {
 /// named. The file's name must end in `.toml`, so that a colon in a path or name does no harm.
 ///
 /// # Errors
-/// The text is neither.
+/// An error if the text is neither.
 pub fn parse_target(text: &str) -> Result<(PathBuf, Option<&str>), MachineFileError> {
     let unknown = || MachineFileError::Target {
         text: text.to_owned(),
@@ -368,7 +369,7 @@ fn limit_description(
     })
 }
 
-/// A rate that the simulation can count with.
+/// A rate that the simulation can represent.
 fn rate_within(section: &Section<'_>, key: &str) -> Result<Option<f64>, MachineFileError> {
     let Some(rate_bytes_per_s) = section.rate(key)? else {
         return Ok(None);

@@ -1,6 +1,7 @@
-//! The bytes of one simulated disk, and how firmly each lies there: in flight, completed but only
-//! in a volatile cache, or durable. Told by the shared machine of each request's beginning and end.
-//! It must promise no more than a disk does, so that whoever relies on more loses it at a power cut.
+//! The bytes of one simulated disk, and the state of each write: in flight, completed but only in a
+//! volatile cache, or durable. The shared machine reports the beginning and end of each request. It
+//! must promise no more than a disk does, so that code that relies on more loses data at a power
+//! cut.
 
 #[cfg(test)]
 mod tests;
@@ -13,17 +14,17 @@ use rand_xoshiro::rand_core::SeedableRng;
 use super::pages::Pages;
 use super::survival;
 
-/// What lies on one simulated disk. A clone is cheap and independent.
+/// The contents of one simulated disk. A clone is cheap and independent.
 #[derive(Clone)]
 pub struct Medium {
     capacity_bytes: u64,
-    /// Completed writes are durable only when flushed.
+    /// Whether completed writes are durable only when flushed.
     volatile_cache: bool,
     durable: Pages,
-    /// Completed and not durable, in order of completion; each with the count of completions
+    /// Writes completed and not durable, in order of completion; each with the count of completions
     /// before it.
     unflushed: Vec<(u64, Extent)>,
-    /// In order of submission.
+    /// Writes in flight, in order of submission.
     in_flight: Vec<InFlight>,
     /// Flushes in flight: id, and the count of completions when it was submitted.
     flushes: Vec<(u64, u64)>,
@@ -58,8 +59,8 @@ impl Medium {
         }
     }
 
-    /// Takes the bytes of a write that was submitted, as they are now. What lies beyond the end of
-    /// the disk is left out.
+    /// Takes the bytes of a write that was submitted, as they are now. Bytes beyond the end of the
+    /// disk are left out.
     pub(crate) fn begin_write<'a>(
         &mut self,
         id: u64,
@@ -83,8 +84,8 @@ impl Medium {
         });
     }
 
-    /// The first `bytes` of a write are done. One that a [`Medium`] put in its place does not know
-    /// is no more.
+    /// Notes that the first `bytes` of a write are done. A write that began before another
+    /// [`Medium`] was put in place is ignored.
     pub(crate) fn complete_write(&mut self, id: u64, bytes: u64) {
         let Some(mut write) = self.take_in_flight(id) else {
             return;
@@ -96,7 +97,7 @@ impl Medium {
         self.settle(write.extent, write.durable);
     }
 
-    /// A write failed, and may have left any part of itself.
+    /// Notes that a write failed, and may have left any part of itself.
     pub(crate) fn fail_write(&mut self, id: u64) {
         let Some(write) = self.take_in_flight(id) else {
             return;
@@ -115,12 +116,12 @@ impl Medium {
         }
     }
 
-    /// A flush was submitted: it covers what has completed before.
+    /// Notes that a flush was submitted: it covers what completed before.
     pub(crate) fn begin_flush(&mut self, id: u64) {
         self.flushes.push((id, self.completions));
     }
 
-    /// A flush is done, or failed and so promises nothing.
+    /// Notes that a flush is done, or failed and so promises nothing.
     pub(crate) fn end_flush(&mut self, id: u64, done: bool) {
         let Some(place) = self.flushes.iter().position(|flush| flush.0 == id) else {
             return;
@@ -137,7 +138,7 @@ impl Medium {
         }
     }
 
-    /// What a read gives: the newest of what has completed.
+    /// The bytes that a read returns: the newest that have completed.
     pub(crate) fn read(&self, offset_bytes: u64, bytes: &mut [u8]) {
         self.durable.read(offset_bytes, bytes);
         for (_, extent) in &self.unflushed {
@@ -151,7 +152,7 @@ impl Medium {
         self.durable.write(offset_bytes, bytes);
     }
 
-    /// Cuts the power: of what is not durable, any part survives, and that for good.
+    /// Cuts the power: of what is not durable, any part survives, and is durable then.
     pub(crate) fn cut_power(&mut self, generator: &mut Xoshiro256PlusPlus) {
         let unflushed = std::mem::take(&mut self.unflushed);
         let in_flight = std::mem::take(&mut self.in_flight);
@@ -199,8 +200,8 @@ impl Medium {
         self.completions += 1;
     }
 
-    /// Drops what older data the cache holds for a range that is now on the medium: a cache knows
-    /// one state of each place.
+    /// Drops older data in the cache for a range that is now on the medium, because a cache has one
+    /// state of each place.
     fn supersede(&mut self, start: u64, end: u64) {
         if !self
             .unflushed
@@ -252,7 +253,7 @@ impl Extent {
         bytes[to as usize..][..length].copy_from_slice(&self.bytes[from as usize..][..length]);
     }
 
-    /// What is left of it outside a range: itself, or up to two parts.
+    /// The parts of it outside a range: itself, or up to two parts.
     fn without(mut self, start: u64, end: u64) -> Vec<Extent> {
         if !self.overlaps(start, end) {
             return vec![self];

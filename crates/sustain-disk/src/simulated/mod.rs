@@ -1,6 +1,6 @@
-//! Simulated machines: disks, the limits their data passes, and their troubles, in virtual time.
-//! The simulated engine drives a [`Machine`]; planning, teaching and tests use it as they are.
-//! Nothing here may ask a real clock, start a thread, or draw a number that the seed does not fix.
+//! Simulated machines: disks, the limits that their data passes, and their faults, in virtual time.
+//! The simulated engine drives a [`Machine`]; planning, teaching and tests use machines directly.
+//! Nothing here may read a real clock, start a thread, or draw a number that the seed does not fix.
 
 mod cache;
 mod disk;

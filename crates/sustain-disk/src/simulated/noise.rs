@@ -1,12 +1,12 @@
-//! The run-to-run noise of a simulated disk: one factor on its rates per run and disk.
-//! Called once per disk at the beginning of each run; draws from the machine's seed only.
+//! The run-to-run noise of a simulated disk: one factor on its rates per run and disk. Called once
+//! per disk at the beginning of each run; it draws only from the machine's seed.
 
 use std::f64::consts::TAU;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// No run is slower than this share of the nominal rate, however the draw falls.
+/// No run is slower than this part of the nominal rate, whatever is drawn.
 const FACTOR_MIN: f64 = 0.05;
 
 /// The factors of a machine's disks, in their order, run after run: a run of n disks draws n, so
@@ -22,8 +22,8 @@ impl Noise {
         }
     }
 
-    /// The next disk's factor: normal around 1. It draws also for a disk without noise, so that
-    /// the factors of the others do not depend on it.
+    /// The next disk's factor, normally distributed around 1. A factor is drawn even for a disk
+    /// without noise, so that the factors of the others do not depend on it.
     pub(super) fn factor(&mut self, noise_fraction: f64) -> f64 {
         // Box and Muller, "A Note on the Generation of Random Normal Deviates", 1958.
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();

@@ -1,4 +1,4 @@
-//! Bytes of a disk of any size, of which only those that were written take memory. Called by the
+//! The bytes of a disk of any size, of which only the written ones take memory. Called by the
 //! medium. A clone shares its pages until either is written.
 
 use std::collections::HashMap;

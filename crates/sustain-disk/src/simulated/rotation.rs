@@ -1,12 +1,12 @@
-//! The rotation of a simulated disk: when a place on it comes under the head.
-//! Called by the disk for transfers to and from the media. Pure arithmetic on virtual time: a
-//! platter turns for ever, so it needs no events of its own.
+//! The rotation of a simulated disk: the time when a place on it comes under the head. The disk
+//! calls it for transfers to and from the media. It is pure arithmetic on virtual time: a platter
+//! rotates for ever, so it needs no events of its own.
 
 use super::fluid::{FlowRate, moved, whole_bytes};
 
-/// A platter that turns at an even speed. Neighbouring bytes lie behind each other, also from one
-/// track to the next (the skew of tracks and heads is just what a switch takes), so a stream that
-/// keeps up with the media never waits.
+/// A platter that rotates at an even speed. Neighbouring bytes follow each other, also from one
+/// track to the next (the skew of tracks and heads is exactly what a switch takes), so a stream
+/// that keeps up with the media never waits.
 pub(super) struct Rotation {
     revolution_ns: u64,
     /// At this time
@@ -16,7 +16,7 @@ pub(super) struct Rotation {
 }
 
 impl Rotation {
-    /// `index` is the disk's on its machine: platters do not turn in step.
+    /// `index` is that of the disk on its machine: platters do not rotate in step.
     pub(super) fn new(rpm: u32, index: usize) -> Self {
         let revolution_ns = (60_000_000_000 / u64::from(rpm)).max(1);
         // Multiples of the golden ratio spread over the revolution for any number of disks.
@@ -28,7 +28,7 @@ impl Rotation {
         }
     }
 
-    /// What passes under the head in one revolution.
+    /// The bytes that pass under the head in one revolution.
     pub(super) fn track_bytes(&self, media_rate: FlowRate) -> u64 {
         whole_bytes(moved(media_rate, self.revolution_ns)).max(1)
     }

@@ -1,6 +1,6 @@
-//! How the limits of a simulated machine are shared by the disks that transfer at one moment.
-//! Called by the machine when the set of transfers, the rate of one or the depth of a queue that
-//! counts changes. It knows no time, and must leave no rate unused that a disk could take.
+//! Shares the limits of a simulated machine among the disks that transfer at one moment. The
+//! machine calls it when the set of transfers, the rate of one, or the depth of a queue that counts
+//! changes. It knows no time, and must leave no rate unused that a disk could take.
 
 use super::fluid::{FlowRate, flow_rate};
 use super::machine_file::{LimitRates, MachineFile, Share};
@@ -9,7 +9,7 @@ use super::zone::Direction;
 #[cfg(test)]
 mod tests;
 
-/// What a disk wants to transfer now.
+/// The transfer that a disk wants now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Flow {
     /// The rate the disk itself allows; zero when it transfers nothing.
@@ -27,18 +27,18 @@ impl Flow {
     };
 }
 
-/// Sharing of limits that each disk passes any number of, by the rule of each limit.
+/// Shares limits among disks that each pass any number of them, by the rule of each limit.
 pub(super) struct Sharing {
-    /// What is fixed about each limit; one with two rates is two of these.
+    /// The fixed properties of each limit; a limit with two rates counts as two.
     limits: Vec<Limit>,
     /// The limits that a disk's reads and writes pass.
     read_paths: Vec<Vec<usize>>,
     write_paths: Vec<Vec<usize>>,
     by_depth: bool,
-    /// What each disk gets, after [`Sharing::allocate`].
+    /// The rate of each disk, after [`Sharing::allocate`].
     rates: Vec<FlowRate>,
-    /// Working space of one allocation: what is left of each limit, and the flows whose rates are
-    /// not settled yet, in the order of the disks.
+    /// Working space of one allocation: the rest of each limit, and the flows whose rates are not
+    /// settled yet, in the order of the disks.
     left: Vec<FlowRate>,
     open: Vec<Open>,
     claims: Vec<Claims>,
@@ -54,20 +54,21 @@ struct Limit {
 #[derive(Debug, Clone, Copy)]
 struct Open {
     disk: usize,
-    /// The least that a limit on its way offers it; none while an earlier disk is before it.
+    /// The lowest rate that a limit on its path offers it; `None` while an earlier disk is before
+    /// it.
     offer: Option<FlowRate>,
 }
 
-/// What the open flows ask of one limit.
+/// The demands of the open flows on one limit.
 #[derive(Debug, Clone, Copy, Default)]
 struct Claims {
     /// Sum of the weights of the flows that do not wait for an earlier disk.
     weights: u64,
-    /// What a flow of weight 1 is offered.
+    /// The rate offered to a flow of weight 1.
     equal_part: FlowRate,
     /// Sum of what these flows can count on: never more than what is left.
     offers: FlowRate,
-    /// An open flow passes it; by priority, those after the first one wait.
+    /// Whether an open flow passes it; by priority, those after the first one wait.
     claimed: bool,
 }
 
@@ -125,16 +126,16 @@ impl Sharing {
     }
 
     /// Progressive filling (Bertsekas and Gallager, "Data Networks", 6.5.2), by the rule of each
-    /// limit. In rounds: each limit offers what is left of it to the open flows, in parts by its
-    /// rule, and a flow can count on the least of its offers. Flows whose disk takes no more than
-    /// that settle. If there is none, one limit is used up: the one that the offers fill best.
-    /// Where all limits have one rule, they fill it exactly, and it is the tightest of those that
-    /// its flows pass; where limits of different rules meet, its flows rise in proportion until
-    /// they do. By priority, a flow waits for those before it, and asks for nothing anywhere until
-    /// they have settled. So each round settles a flow, at its disk's rate or behind a limit that
-    /// is used up, and nothing stays unused.
+    /// limit, in rounds. Each limit offers its rest to the open flows, in parts by its rule, and a
+    /// flow can count on the lowest of its offers. Flows whose disk takes no more than that settle.
+    /// If there is none, one limit is used up: the one that the offers fill best. If all limits
+    /// have one rule, the offers fill it exactly, and it is the tightest of those that its flows
+    /// pass; if limits of different rules meet, its flows rise in proportion until they fill it. By
+    /// priority, a flow waits for those before it, and asks for nothing anywhere until they have
+    /// settled. So each round settles a flow, at its disk's rate or behind a limit that is used up,
+    /// and nothing stays unused.
     ///
-    /// In integers, so that equal disks get equal rates whatever their order.
+    /// It computes in integers, so that equal disks get equal rates whatever their order.
     pub(super) fn allocate(&mut self, wanted: &[Flow]) {
         for (left, limit) in self.left.iter_mut().zip(&self.limits) {
             *left = limit.rate;
@@ -204,7 +205,8 @@ impl Sharing {
 
     /// The limit of which the offers make up the largest part.
     fn best_filled(&self) -> usize {
-        // offers / left, compared without dividing; a limit that is used up comes first.
+        // The fractions offers / left are compared without dividing; a limit that is used up comes
+        // first.
         let fills_better = |one: usize, other: usize| {
             let (one_claims, other_claims) = (self.claims[one], self.claims[other]);
             u128::from(one_claims.offers) * u128::from(self.left[other])
@@ -220,15 +222,15 @@ impl Sharing {
             .expect("a flow that no limit bounds has settled at its disk's rate")
     }
 
-    /// Lets the flows that pass a limit rise in proportion to their offers until it is used up, or
-    /// first those to settle whose disk takes no more.
+    /// Lets the flows that pass a limit rise in proportion to their offers until it is used up; or
+    /// first settles those whose disk takes no more.
     fn use_up(&mut self, wanted: &[Flow], limit: usize) {
         let left = self.left[limit];
         let Claims {
             offers, weights, ..
         } = self.claims[limit];
         let raised = |offer| part(left, offer, offers);
-        // No disk takes no more than its offer, so none is in the way of what rounding has left.
+        // Every disk takes more than its offer, so none is in the way of what rounding has left.
         let rises = left - offers > weights;
         let settled_some = rises
             && self.settle(wanted, |flow, offer, path| {
@@ -241,7 +243,8 @@ impl Sharing {
         }
     }
 
-    /// Gives each flow that has an offer the rate that `decide` says, if any; true if it gave one.
+    /// Gives each flow that has an offer the rate that `decide` returns, if any; returns whether it
+    /// gave one.
     fn settle(
         &mut self,
         wanted: &[Flow],
@@ -273,7 +276,7 @@ impl Sharing {
 }
 
 impl Limit {
-    /// What counts for a flow where several rise together.
+    /// The weight of a flow when several rise together.
     fn weight(self, flow: Flow) -> u64 {
         match self.share {
             Share::Depth => flow.depth.max(1),
@@ -282,7 +285,7 @@ impl Limit {
     }
 }
 
-/// The part of `whole` that `weight` of `weights` is, rounded down.
+/// The part of `whole` that `weight` is of `weights`, rounded down.
 fn part(whole: FlowRate, weight: u64, weights: u64) -> FlowRate {
     if weights == 0 {
         return 0;

@@ -1,9 +1,10 @@
-//! The periodic stalls of a simulated disk: at each multiple of a period, all is held for a while.
-//! Called by the disk. Pure arithmetic on virtual time, from which an idle disk needs no events.
+//! The periodic stalls of a simulated disk: at each multiple of a period, everything is held for a
+//! while. The disk calls it. It is pure arithmetic on virtual time, so an idle disk needs no events
+//! for it.
 
 use super::machine_file::StallDescription;
 
-/// Held in [k `every_ns`, k `every_ns` + `for_ns`) for k = 1, 2, ...
+/// The disk is held in [k `every_ns`, k `every_ns` + `for_ns`) for k = 1, 2, ...
 #[derive(Clone, Copy)]
 pub(super) struct Stall {
     every_ns: u64,
@@ -33,7 +34,7 @@ impl Stall {
         }
     }
 
-    /// When work begun at `start_ns` is done, if it rests while the disk is held.
+    /// The time when work begun at `start_ns` is done, if it rests while the disk is held.
     pub(super) fn work_end_ns(self, start_ns: u64, work_ns: u64) -> u64 {
         let mut time_ns = start_ns;
         let mut left_ns = work_ns;

@@ -1,5 +1,5 @@
-//! What a power cut or an error leaves of writes that nobody had promised: any of their sectors.
-//! Called by the medium; everything follows from the generator that it is given.
+//! Decides what a power cut or an error leaves of writes that were not promised: any of their
+//! sectors. Called by the medium; everything follows from the generator that it is given.
 
 use std::ops::Range;
 
@@ -9,20 +9,20 @@ use rand_xoshiro::rand_core::Rng;
 /// The unit in which a write may be torn.
 pub(super) const SECTOR_BYTES: u64 = 512;
 
-/// What becomes of one write.
+/// The fate of one write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Lost,
     Whole,
-    /// Only some sectors from the start on.
+    /// Only some sectors from the start on survive.
     Prefix,
-    /// Only some sectors up to the end.
+    /// Only some sectors up to the end survive.
     Suffix,
-    /// Each sector for itself, with so many chances of 256.
+    /// Each sector survives by itself, with this many chances of 256.
     Scattered(u64),
 }
 
-/// What survives of each of `count` writes, given in their order, and in which order it arrives:
+/// The fate of each of `count` writes, given in their order, and the order in which they arrive:
 /// the index of a write with its fate.
 fn fates(generator: &mut Xoshiro256PlusPlus, count: usize) -> Vec<(usize, Fate)> {
     let all = |fate: Fate| (0..count).map(|index| (index, fate)).collect();
@@ -35,7 +35,7 @@ fn fates(generator: &mut Xoshiro256PlusPlus, count: usize) -> Vec<(usize, Fate)>
             let chances = below(generator, 257);
             all(Fate::Scattered(chances))
         }
-        // A disk that writes its newest data first.
+        // The disk writes its newest data first.
         5 => split(generator, count, Fate::Lost, Fate::Whole),
         6 => split(generator, count, Fate::Whole, Fate::Lost),
         _ => {
@@ -48,7 +48,8 @@ fn fates(generator: &mut Xoshiro256PlusPlus, count: usize) -> Vec<(usize, Fate)>
     }
 }
 
-/// Everything before some write has one fate, everything behind it the other; that write is torn.
+/// Everything before some write has one fate, and everything after it the other; that write is
+/// torn.
 fn split(
     generator: &mut Xoshiro256PlusPlus,
     count: usize,
@@ -108,7 +109,7 @@ fn surviving_ranges(
 ) -> Vec<Range<usize>> {
     let first = offset_bytes / SECTOR_BYTES;
     let count = (offset_bytes + length as u64).div_ceil(SECTOR_BYTES) - first;
-    // The writer need not keep to sectors; the disk does.
+    // The writer need not keep to sectors, but the disk does.
     let within = |sector: u64| {
         let at_bytes = (first + sector) * SECTOR_BYTES;
         (at_bytes.saturating_sub(offset_bytes) as usize).min(length)

@@ -1,5 +1,5 @@
-//! When each disk of a simulated machine must be stepped next, with the earliest at hand.
-//! Used by the machine at every event; cheap for one disk and for a few hundred.
+//! The time at which each disk of a simulated machine must be stepped next, with the earliest at
+//! hand. The machine uses it at every event; it is cheap for one disk and for a few hundred.
 
 /// A time per disk, as the leaves of a tree in which each node has the smaller of its two.
 pub(super) struct Timetable {
@@ -9,7 +9,7 @@ pub(super) struct Timetable {
 }
 
 impl Timetable {
-    /// All disks at `u64::MAX`: never.
+    /// A timetable with all disks at `u64::MAX`, which means never.
     pub(super) fn new(disks: usize) -> Self {
         let leaves = disks.next_power_of_two();
         Self {

@@ -1,6 +1,6 @@
-//! The data of one request on its way between a simulated disk and its host, piece by piece.
-//! Used by the disk, which lets time pass. A piece lies in one zone and, on a disk that turns, is
-//! no longer than a track.
+//! The data of one request on its way between a simulated disk and its host, piece by piece. The
+//! disk uses it, and lets time pass. A piece is in one zone and, on a disk that rotates, is no
+//! longer than a track.
 
 use super::fluid::{Amount, FlowRate, amount, time_ns};
 use super::rotation::Rotation;
@@ -8,15 +8,15 @@ use super::zone::{Direction, Zones};
 
 pub(super) struct Transfer {
     pub(super) direction: Direction,
-    /// Into the cache; else to or from the media.
+    /// Whether it goes into the cache; otherwise it goes to or from the media.
     pub(super) cached: bool,
-    /// Left of the piece under way; below zero for what was moved beyond its end.
+    /// The rest of the current piece; below zero for bytes that were moved beyond its end.
     pub(super) piece_left: Amount,
     /// The media's rate at this piece.
     pub(super) media_rate: FlowRate,
-    /// When the piece has passed under the head, if nothing holds it up.
+    /// The time when the piece has passed under the head, if nothing holds it up.
     piece_passed_ns: u64,
-    /// What follows the piece.
+    /// The offset after the piece.
     next_offset_bytes: u64,
     next_length_bytes: u64,
 }
@@ -45,12 +45,12 @@ impl Transfer {
         }
     }
 
-    /// Whether there is more after the piece under way.
+    /// Whether there is another piece after the current one.
     pub(super) fn has_next_piece(&self) -> bool {
         self.next_length_bytes > 0
     }
 
-    /// When the next piece comes under the head; now, on a disk that does not turn.
+    /// The time when the next piece comes under the head; now, on a disk that does not rotate.
     pub(super) fn comes_ns(&self, zones: &Zones, rotation: Option<&Rotation>, now_ns: u64) -> u64 {
         let Some(rotation) = rotation else {
             return now_ns;
@@ -60,7 +60,7 @@ impl Transfer {
         rotation.comes_ns(offset_bytes, rate, now_ns)
     }
 
-    /// Begins the next piece: what of the range lies in one zone, and on one track.
+    /// Begins the next piece: the part of the range that is in one zone, and on one track.
     pub(super) fn begin_piece(&mut self, zones: &Zones, rotation: Option<&Rotation>, now_ns: u64) {
         let (zone_bytes, media_rate) = zones.piece(
             self.direction,
@@ -76,15 +76,15 @@ impl Transfer {
         self.next_length_bytes -= piece_bytes;
     }
 
-    /// Tells where the head was at the end of the piece, which may be before the data was through.
+    /// Notes where the head was at the end of the piece, which may be before the data was through.
     pub(super) fn end_piece(&self, rotation: Option<&mut Rotation>) {
         if let Some(rotation) = rotation.filter(|_| !self.cached) {
             rotation.passes(self.next_offset_bytes, self.piece_passed_ns);
         }
     }
 
-    /// The rate of the piece under way, from zones that have changed. Data that goes into a cache
-    /// has none.
+    /// Reads the rate of the current piece from zones that have changed. Data that goes into a
+    /// cache has none.
     pub(super) fn look_up_rate(&mut self, zones: &Zones) {
         if !self.cached {
             let last_byte = self.next_offset_bytes - 1;

@@ -1,10 +1,10 @@
-//! The zones of a simulated disk: how fast its medium is at an offset.
-//! Called by the disk for direct transfers and by its cache for draining.
+//! The zones of a simulated disk: how fast its medium is at an offset. The disk uses it for direct
+//! transfers, and its cache for draining.
 
 use super::fluid::{FlowRate, flow_rate};
 use super::machine_file::DiskDescription;
 
-/// Which way the data goes.
+/// The direction of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     Read,
@@ -16,7 +16,7 @@ pub(super) struct Zones {
     capacity_bytes: u64,
     read: Vec<FlowRate>,
     write: Vec<FlowRate>,
-    /// In the order of position, none over another.
+    /// The slow stretches, in order of position, without overlap.
     slow: Vec<Slow>,
 }
 
@@ -53,8 +53,8 @@ impl Zones {
         }
     }
 
-    /// How much of the range has the rate of its first byte, and that rate. The range must begin
-    /// within the capacity.
+    /// The part of the range that has the rate of its first byte, and that rate. The range must
+    /// begin within the capacity.
     pub(super) fn piece(
         &self,
         direction: Direction,

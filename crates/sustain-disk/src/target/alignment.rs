@@ -1,5 +1,5 @@
-//! Which offsets and lengths direct I/O takes on an open file: the kernel's own word (statx), else
-//! tried out.
+//! Finds which offsets and lengths direct I/O takes on an open file: as the kernel reports it
+//! (statx), else by trying.
 
 use std::os::fd::BorrowedFd;
 
@@ -8,19 +8,19 @@ use rustix::fs::{AtFlags, StatxFlags, statx};
 use super::DataPath;
 use crate::buffer::BufferPool;
 
-/// A page: what every direct-I/O implementation takes.
+/// A page, which every implementation of direct I/O takes.
 const SAFE_BYTES: u32 = 4096;
 
-/// Direct I/O as far as one file has it.
+/// The support for direct I/O on one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Alignment {
     /// Offsets and lengths in multiples of this.
     Multiple(u32),
-    /// The file system says that it has no direct I/O for this file.
+    /// The file system reports that it has no direct I/O for this file.
     Refused,
 }
 
-/// What `file` wants.
+/// The alignment that `file` needs.
 pub(super) fn of(file: BorrowedFd<'_>, path: DataPath) -> Alignment {
     if path == DataPath::Buffered {
         return Alignment::Multiple(1);
@@ -36,7 +36,7 @@ pub(super) fn of(file: BorrowedFd<'_>, path: DataPath) -> Alignment {
     Alignment::Multiple(try_out(file))
 }
 
-/// The least length that can be read directly; a page where reading shows nothing.
+/// The shortest length that can be read directly; a page if reading shows nothing.
 fn try_out(file: BorrowedFd<'_>) -> u32 {
     let Ok(mut pool) = BufferPool::new(1, SAFE_BYTES as usize) else {
         return SAFE_BYTES;
@@ -46,7 +46,7 @@ fn try_out(file: BorrowedFd<'_>) -> u32 {
     };
     for length in [512u32, 1024, 2048] {
         let bytes = &mut buffer.bytes_mut()[..length as usize];
-        // Reading at a multiple of `length` that is no multiple of more.
+        // This reads at a multiple of `length` that is not a multiple of anything larger.
         if rustix::io::pread(file, bytes, u64::from(length)).is_ok_and(|read| read > 0) {
             return length;
         }

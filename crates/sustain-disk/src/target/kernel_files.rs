@@ -1,11 +1,11 @@
-//! File systems whose files are no storage: what is read there is made up by the kernel, and what
-//! is written there sets something, or reaches the memory of a process.
+//! File systems whose files are no storage: the kernel makes up the bytes that are read there, and
+//! bytes that are written there set something, or reach the memory of a process.
 
 use std::path::Path;
 
 use rustix::fs::statfs;
 
-/// What the kernel calls them, and by which number `statfs` tells them.
+/// The kernel's names of them, with the numbers by which `statfs` identifies them.
 const KERNEL_FILE_SYSTEMS: [(&str, u32); 16] = [
     ("proc", 0x9fa0),
     ("sysfs", 0x6265_6572),

@@ -1,6 +1,7 @@
-//! The lock on what is written: a recorder and a measurement, or two of either, never write to one
-//! file at once. It lies on the descriptor that is written through, so it counts under every name of
-//! the file, and it is taken before the guard is asked. Readers only look whether it is there.
+//! The lock on files and devices that are written: a recorder and a measurement, or two of either,
+//! never write to one file at once. The lock is on the descriptor that is written through, so it
+//! counts under every name of the file, and it is taken before the guard is asked. Readers only
+//! check whether it is there.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -10,24 +11,24 @@ use rustix::io::Errno;
 
 use crate::clock::Clock;
 
-/// The kernel keeps the files of a process that was killed until its requests have ended, which on a
-/// slow disk takes its time.
+/// The kernel keeps the files of a process that was killed open until its requests have ended,
+/// which takes some time on a slow disk.
 pub(super) const PATIENCE_NS: u64 = 2_000_000_000;
 const PAUSE_NS: u64 = 20_000_000;
 
-/// Keeps others that write off a file or device, until the last who shares it is gone.
+/// Keeps other writers off a file or device, until the last owner of this lock is gone.
 #[derive(Debug)]
 pub struct WriteLock {
     file: Arc<OwnedFd>,
     waited_ns: u64,
 }
 
-/// Why there is no lock.
+/// The reason why there is no lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoLock {
-    /// Someone else writes.
+    /// Another program writes.
     Taken,
-    /// The file system knows none.
+    /// The file system does not support locks.
     Unknown,
 }
 
@@ -46,7 +47,7 @@ impl WriteLock {
         }
     }
 
-    /// How long another one had it still.
+    /// How long another owner still held it.
     pub fn waited_ns(&self) -> u64 {
         self.waited_ns
     }
@@ -56,7 +57,8 @@ impl WriteLock {
     }
 }
 
-/// Tries again for a while what is refused as `busy`. With what came of it, how long that took.
+/// Tries again for a while if the result is an error that counts as `busy`. Returns the last
+/// result, and how long it took.
 pub(super) fn patiently<T>(
     clock: &Clock,
     patience_ns: u64,
@@ -77,13 +79,13 @@ pub(super) fn patiently<T>(
 
 impl Drop for WriteLock {
     fn drop(&mut self) {
-        // The file itself may stay open a while longer in the kernel's hands.
+        // The kernel may still keep the file itself open for a while.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
 
-/// Whether someone holds the lock by which what is written is kept. To look, it is shared for a
-/// moment; who wants it for himself in that moment tries again.
+/// Whether someone holds the lock that protects what is written. To check, the lock is shared for a
+/// moment; a program that wants it exclusively in that moment tries again.
 pub fn is_being_written(file: impl AsFd) -> bool {
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => {
@@ -114,7 +116,7 @@ mod tests {
         let lock = WriteLock::take(&writer).unwrap();
         assert!(is_being_written(&second));
         assert_eq!(WriteLock::take(&second).unwrap_err(), NoLock::Taken);
-        // As the kernel may keep it open: the lock goes all the same.
+        // The kernel may keep the file open: the lock is released nevertheless.
         let kept = Arc::clone(&writer);
         drop(lock);
         assert!(!is_being_written(&second));

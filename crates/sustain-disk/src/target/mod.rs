@@ -1,4 +1,4 @@
-//! What is driven: block devices, files, scratch files, `null:` and simulated disks.
+//! Targets: block devices, files, scratch files, `null:` and simulated disks.
 
 mod alignment;
 mod kernel_files;
@@ -19,17 +19,17 @@ pub use passthrough::{Passthrough, PassthroughPlace};
 
 use crate::error::Error;
 
-/// The sort of a target.
+/// The kind of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetKind {
     /// A disk or partition.
     BlockDevice,
     /// A file that the user named.
     File,
-    /// A nameless file of our own in a directory that the user named; gone when it is closed,
-    /// however that comes about.
+    /// An unnamed file of this program in a directory that the user named; it is gone when it is
+    /// closed, however that happens.
     ScratchFile,
-    /// /dev/null: what the tool itself can do.
+    /// /dev/null, which shows what the program itself can do.
     Null,
     /// A disk of a simulated machine.
     Simulated,
@@ -47,15 +47,15 @@ impl fmt::Display for TargetKind {
     }
 }
 
-/// Which way through the kernel bytes go.
+/// The I/O path through the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataPath {
     /// Past the page cache (O_DIRECT).
     Direct,
     /// Through the page cache.
     Buffered,
-    /// Past the block layer too: NVMe commands by [`Passthrough`]. The target itself is opened as
-    /// for [`DataPath::Direct`].
+    /// Past the block layer as well: NVMe commands by [`Passthrough`]. The target itself is opened
+    /// as for [`DataPath::Direct`].
     Passthrough,
 }
 
@@ -70,7 +70,7 @@ impl DataPath {
     }
 }
 
-/// Which way the bytes go.
+/// The direction of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// From the target.
@@ -82,20 +82,21 @@ pub enum Direction {
 /// An open target.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// What was typed; of simulated disks the disk's name.
+    /// The name as typed; for a simulated disk, the disk's name.
     pub name: String,
-    /// Its sort.
+    /// Its kind.
     pub kind: TargetKind,
     /// The open file; simulated disks have none.
     pub file: Option<Arc<OwnedFd>>,
-    /// Its size; none for `null:` and for files that grow as they are written.
+    /// Its size; `None` for `null:` and for files that grow as they are written.
     pub capacity_bytes: Option<u64>,
     /// Offsets and lengths must be multiples of this.
     pub alignment_bytes: u32,
     /// The device it is (block devices) or lies on (files), as major and minor number.
     pub device: Option<(u32, u32)>,
-    /// Keeps others that write off it, as long as this target or a clone of it is there; none for
-    /// what is only read, for what nobody else can have, and where the file system knows no locks.
+    /// The lock that keeps other writers off, as long as this target or a clone of it lives. `None`
+    /// for targets that are only read, for those that nobody else can open, and if the file system
+    /// does not support locks.
     pub lock: Option<Arc<WriteLock>>,
 }
 
@@ -106,19 +107,19 @@ impl Target {
         flags.is_some_and(|flags| !flags.is_ok_and(|flags| flags.contains(OFlags::DIRECT)))
     }
 
-    /// Closes it, unless a clone has it open: the claim on a device and the lock go.
+    /// Closes it, unless a clone has it open: then the claim on a device and the lock end.
     pub fn let_go(&mut self) {
         self.lock = None;
         self.file = None;
     }
 
-    /// Lets what comes from now on go past the page cache or through it, on the same open file:
-    /// its blocks, its place and the claim on a device stay. To be opened for the direct path
-    /// before, so that sizes suit both. Targets that are no file stay as they are, and so do all
-    /// for passthrough, which goes by no file.
+    /// Switches later requests to direct or buffered I/O on the same open file, so that its blocks,
+    /// its place and the claim on a device stay. It should have been opened for direct I/O before,
+    /// so that sizes suit both. Targets that are no file stay as they are, and so do all for
+    /// passthrough, which uses no file.
     ///
     /// # Errors
-    /// [`Error::Target`] if the file system refuses the direct path.
+    /// [`Error::Target`] if the file system refuses direct I/O.
     pub fn switch_path(&self, path: DataPath) -> Result<(), Error> {
         let (TargetKind::BlockDevice | TargetKind::File | TargetKind::ScratchFile, Some(file)) =
             (self.kind, &self.file)
@@ -139,7 +140,7 @@ impl Target {
     }
 }
 
-/// What the guard sees of a target before it may be written: the descriptor that will be written
+/// A target as the guard sees it before it may be written: the descriptor that will be written
 /// through, if the guard agrees.
 #[derive(Debug)]
 pub struct Candidate<'a> {
@@ -149,13 +150,14 @@ pub struct Candidate<'a> {
     pub path: &'a Path,
     /// The open descriptor.
     pub descriptor: BorrowedFd<'a>,
-    /// What the kernel says of the descriptor.
+    /// The kernel's status of the descriptor.
     pub stat: &'a Stat,
-    /// Whether the exclusive claim on a block device failed: someone else has it.
+    /// Whether the exclusive claim on a block device failed because someone else has it.
     pub claimed_by_other: bool,
 }
 
-/// Decides whether an existing thing may be written. Returns the reason if not.
+/// A function that decides whether an existing file or device may be written. It returns the reason
+/// if not.
 pub type Guard<'a> = dyn FnMut(&Candidate<'_>) -> Result<(), String> + 'a;
 
 #[cfg(test)]
@@ -191,7 +193,7 @@ mod tests {
             let file = target.file.as_ref().unwrap();
             fcntl_getfl(file).unwrap().contains(OFlags::DIRECT)
         };
-        // Some file systems have no direct path; then nothing may change.
+        // Some file systems have no direct I/O; then nothing may change.
         let direct = scratch.switch_path(DataPath::Direct);
         assert_eq!(direct.is_ok(), is_direct(&scratch));
         assert_eq!(scratch.is_cached(), direct.is_err());

@@ -1,5 +1,5 @@
 //! Opens what the user named, and nothing that the guard has not seen: the descriptor that passed
-//! the guard is the one that is written through.
+//! the guard is the same one that is written through.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -17,15 +17,15 @@ use super::{Candidate, DataPath, Direction, Guard, Target, TargetKind};
 use crate::clock::Clock;
 use crate::error::Error;
 
-/// How long a claimed device is asked for again; a mounted one is refused after that.
+/// How long claiming a claimed device is tried again; a mounted one is refused after that.
 const CLAIM_PATIENCE_NS: u64 = 400_000_000;
 
-/// What is wanted of a path.
+/// The request to open a path.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenRequest {
     /// Whether it will be written.
     pub direction: Direction,
-    /// Whether past the page cache.
+    /// The I/O path.
     pub path: DataPath,
     /// Whether a path that does not exist may be created as a file.
     pub create: bool,
@@ -33,12 +33,12 @@ pub struct OpenRequest {
 
 /// Opens the device, file or directory at `path`; `name` is what errors call it.
 ///
-/// A directory yields a scratch file in it. What is to be written is locked against others that
-/// write; before an existing file or device may be written, `guard` is asked.
+/// A directory yields a scratch file in it. A target that will be written is locked against other
+/// writers; before an existing file or device may be written, `guard` is called.
 ///
 /// # Errors
-/// [`Error::Refused`] if the guard says so or someone else writes there or has claimed the device,
-/// [`Error::Target`] for all else, each saying what to do.
+/// [`Error::Refused`] if the guard refuses, or if someone else writes there or has claimed the
+/// device; [`Error::Target`] for everything else. Each says what to do.
 pub fn open_path(
     name: &str,
     path: &Path,
@@ -48,7 +48,7 @@ pub fn open_path(
     let through = request.path == DataPath::Passthrough;
     if let Some(kind) = kernel_file_system(path) {
         let why = format!(
-            "it lies on a file system of the kernel's own ({kind}), which keeps nothing on a disk: \
+            "it is on a file system of the kernel itself ({kind}), which keeps nothing on a disk: \
              name a block device, or a file or directory on a disk"
         );
         return Err(Error::target(name, why));
@@ -84,7 +84,9 @@ fn no_namespace(name: &str, what: &str) -> Error {
 fn unreachable_path(errno: Errno) -> String {
     match errno {
         Errno::NOENT => "there is nothing of that name; check the path".to_owned(),
-        Errno::ACCESS => "permission denied on the way to it; run as a user who may".to_owned(),
+        Errno::ACCESS => {
+            "permission denied on the path to it; run as a user who may access it".to_owned()
+        }
         other => format!("cannot be looked at: {other}"),
     }
 }
@@ -94,7 +96,7 @@ fn not_a_disk(kind: FileType) -> String {
         FileType::CharacterDevice => "a character device",
         FileType::Fifo => "a FIFO (named pipe)",
         FileType::Socket => "a socket",
-        _ => "of a kind that is no disk",
+        _ => "neither a disk nor a file",
     };
     format!(
         "it is {kind}; name a block device, a file or a directory (null: measures the tool itself)"
@@ -103,7 +105,7 @@ fn not_a_disk(kind: FileType) -> String {
 
 fn flags(request: OpenRequest) -> OFlags {
     let mut flags = OFlags::CLOEXEC;
-    // Reading back is needed to look for what is on it.
+    // Reading is needed to look for existing content.
     flags |= match request.direction {
         Direction::Read => OFlags::RDONLY,
         Direction::Write => OFlags::RDWR,
@@ -122,7 +124,7 @@ fn open_error(name: &str, request: OpenRequest, errno: Errno) -> Error {
                 .to_owned()
         }
         Errno::ACCESS | Errno::PERM => {
-            "permission denied; run as a user who may, or choose another place".to_owned()
+            "permission denied; run as a user who may open it, or choose another place".to_owned()
         }
         Errno::ROFS => "it is read-only; choose another place, or --read".to_owned(),
         Errno::NOSPC => "no space is left there; free some, or choose another place".to_owned(),
@@ -169,15 +171,15 @@ fn open_block_device(
     let mut target = finish(name, TargetKind::BlockDevice, file, request, Some(size))?;
     target.device = Some((major(found.st_rdev), minor(found.st_rdev)));
     if writing {
-        // The claim keeps others off. The lock is for those who read, and for the programs that
-        // leave a locked disk alone (udev): where someone has it for a moment, it goes without.
+        // The claim keeps others off. The lock is for readers, and for programs that leave a locked
+        // disk alone (udev); if someone holds it for a moment, the target has none.
         target.lock = lock_of(&target, waited_ns).ok();
     }
     Ok(target)
 }
 
-/// A claim outlives a process that was killed for a moment: the kernel closes what its io_uring had
-/// open only after it. As long as the lock of one that writes is there, too, it is waited longer.
+/// A claim outlives a process that was killed for a moment, because the kernel closes the files of
+/// its io_uring only later. As long as the lock of a writer is there, too, this waits longer.
 fn open_claimed(path: &Path, flags: OFlags) -> Result<(OwnedFd, u64), Errno> {
     let clock = Clock::Real;
     let claim = || open(path, flags, Mode::empty());
@@ -194,7 +196,7 @@ fn open_claimed(path: &Path, flags: OFlags) -> Result<(OwnedFd, u64), Errno> {
     Ok((file, CLAIM_PATIENCE_NS + waited_ns))
 }
 
-/// The device is claimed: lets the guard find out by whom.
+/// The device is claimed: this lets the guard find out by whom.
 fn refused_claim(name: &str, path: &Path, guard: &mut Guard<'_>) -> Error {
     let seen = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|errno| Error::target(name, format!("cannot be opened: {errno}")))
@@ -238,8 +240,8 @@ fn open_file(
     Ok(target)
 }
 
-/// A file, kept from others that write. Where the file system knows no locks, it goes without: a
-/// store is not recorded to there.
+/// A file that is locked against other writers. If the file system does not support locks, it has
+/// none: a store is not recorded to there.
 fn locked(mut target: Target, path: &Path) -> Result<Target, Error> {
     target.lock = match lock_of(&target, 0) {
         Ok(lock) => Some(lock),
@@ -254,7 +256,7 @@ fn locked(mut target: Target, path: &Path) -> Result<Target, Error> {
     Ok(target)
 }
 
-/// The lock on what may have been waited for already.
+/// The lock on a target that may have been waited for already.
 fn lock_of(target: &Target, waited_ns: u64) -> Result<Arc<WriteLock>, NoLock> {
     let file = target.file.as_ref().ok_or(NoLock::Unknown)?;
     let mut lock = WriteLock::take(file)?;
@@ -262,11 +264,12 @@ fn lock_of(target: &Target, waited_ns: u64) -> Result<Arc<WriteLock>, NoLock> {
     Ok(Arc::new(lock))
 }
 
-/// Why something that another one writes to is not written, in words that follow its name.
+/// Says why a file or device to which another program writes is not written, in words that follow
+/// its name.
 pub fn being_written(path: &Path) -> String {
     format!(
         "it is being recorded to, or measured: another run of sustain writes to it. Wait for that \
-         to end (fuser -v {} tells which it is), or choose another",
+         to end (fuser -v {} shows which it is), or choose another",
         path.display()
     )
 }
@@ -282,7 +285,8 @@ fn create_file(name: &str, path: &Path, request: OpenRequest) -> Result<Target, 
             Error::target(name, "its directory does not exist; create it first")
         }
         Errno::EXIST => {
-            let why = "it is a link that leads nowhere, or was made a moment ago; use another name";
+            let why = "it is a symbolic link to a file that does not exist, or was made a moment \
+                       ago; use another name";
             Error::target(name, why)
         }
         // Some file systems refuse direct I/O only after the file has been made.
@@ -319,12 +323,12 @@ fn open_scratch(name: &str, directory: &Path, request: OpenRequest) -> Result<Ta
         Err(errno) => return Err(open_error(name, request, errno)),
     };
     let mut target = finish(name, TargetKind::ScratchFile, file, request, None)?;
-    // Nobody else can open it. A rehearsal learns by it whether a file there could be locked.
+    // Nobody else can open it. A rehearsal learns from it whether a file there could be locked.
     target.lock = lock_of(&target, 0).ok();
     Ok(target)
 }
 
-/// For file systems without O_TMPFILE.
+/// This is for file systems without O_TMPFILE.
 fn create_and_unlink(name: &str, directory: &Path, request: OpenRequest) -> Result<OwnedFd, Error> {
     let refused = |errno| open_error(name, request, errno);
     let folder = open(
@@ -336,7 +340,8 @@ fn create_and_unlink(name: &str, directory: &Path, request: OpenRequest) -> Resu
     let scratch = PathBuf::from(format!(".sustain-scratch-{}", std::process::id()));
     let create = flags(request) | OFlags::CREATE | OFlags::EXCL;
     let file = openat(&folder, &scratch, create, Mode::from(0o600));
-    // Also when the open failed: some file systems refuse direct I/O after making the file.
+    // This is also done if the open failed, because some file systems refuse direct I/O after
+    // creating the file.
     let unlinked = unlink(directory.join(&scratch));
     let file = file.map_err(refused)?;
     unlinked.map_err(refused)?;
@@ -391,11 +396,11 @@ fn finish(
     })
 }
 
-/// A target that is no disk, beside real ones: what is written there is gone at once, what is read
-/// are zeros that the kernel makes.
+/// A target that is not a disk, beside real ones: data written to it is gone at once, and data read
+/// from it are zeros that the kernel makes.
 ///
 /// # Errors
-/// [`Error::Target`] where /dev has no such thing.
+/// [`Error::Target`] if /dev does not have it.
 pub fn open_dummy(direction: Direction) -> Result<Target, Error> {
     match direction {
         Direction::Write => open_kernel_device("dummy", "/dev/null", OFlags::WRONLY),
@@ -406,7 +411,7 @@ pub fn open_dummy(direction: Direction) -> Result<Target, Error> {
 /// /dev/null as a target: everything written there is gone at once.
 ///
 /// # Errors
-/// [`Error::Target`] where there is no /dev/null.
+/// [`Error::Target`] if there is no /dev/null.
 pub fn open_null(name: &str) -> Result<Target, Error> {
     open_kernel_device(name, "/dev/null", OFlags::WRONLY)
 }

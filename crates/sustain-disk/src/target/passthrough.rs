@@ -1,6 +1,6 @@
-//! The way to an NVMe namespace past the block layer: its generic character device (`/dev/ng0n1`),
-//! opened beside the block device that passed the guard. The engine of passthrough drives it. It is
-//! never opened without that block device, whose claim it keeps.
+//! Passthrough to an NVMe namespace past the block layer: its generic character device
+//! (`/dev/ng0n1`), opened beside the block device that passed the guard. The engine of passthrough
+//! drives it. It is never opened without that block device, whose claim it keeps.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -13,14 +13,14 @@ use super::{Direction, Target, TargetKind};
 use crate::error::Error;
 use crate::nvme::{BLOCKS_MAX, Command, Format, IDENTIFY_BYTES, IOCTL_ADMIN, IOCTL_NAMESPACE_ID};
 
-/// What the host knows of a namespace's character device.
+/// The host's facts about a namespace's character device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassthroughPlace {
     /// The device node.
     pub path: PathBuf,
-    /// Its major and minor number; what lies at the path must be this device.
+    /// Its major and minor number; the node at the path must be this device.
     pub device: (u32, u32),
-    /// Bytes that one command may move, whatever the memory is like.
+    /// The largest number of bytes that one command may move, however the memory is scattered.
     pub command_bytes_max: u64,
 }
 
@@ -38,12 +38,12 @@ pub struct Passthrough {
 }
 
 impl Passthrough {
-    /// Opens the character device of the namespace that `target` is, for the direction in which
-    /// that was opened.
+    /// Opens the character device of the namespace that `target` is, for the direction in which the
+    /// target was opened.
     ///
     /// # Errors
-    /// [`Error::Target`] if it is no block device, if what lies at the place is not the same
-    /// namespace's, if the format carries metadata, or if the kernel refuses, saying what to do.
+    /// [`Error::Target`] if it is not a block device, if the node at the place is not that of the
+    /// same namespace, if the format carries metadata, or if the kernel refuses, saying what to do.
     pub fn open(
         target: &Target,
         place: &PassthroughPlace,
@@ -52,7 +52,7 @@ impl Passthrough {
         let fail = |why: String| Err(Error::target(&target.name, why));
         let (Some(block_device), TargetKind::BlockDevice) = (&target.file, target.kind) else {
             return fail(
-                "passthrough needs an NVMe namespace, and it is no block device".to_owned(),
+                "passthrough needs an NVMe namespace, and it is not a block device".to_owned(),
             );
         };
         let may_write = direction == Direction::Write;
@@ -68,14 +68,16 @@ impl Passthrough {
         if !is_device(&commands, place.device) {
             let path = place.path.display();
             return fail(format!(
-                "{path} is not the device that the kernel calls so: look at /dev, or restart udev"
+                "{path} is not the device that the kernel knows by that name: check /dev, or \
+                 restart udev"
             ));
         }
         let namespaces = namespace_id(commands.as_fd()).zip(namespace_id(block_device.as_fd()));
         let Some((namespace, _)) = namespaces.filter(|(one, other)| one == other) else {
             let path = place.path.display();
             return fail(format!(
-                "{path} is another namespace's: passthrough is not safe here; use --path direct"
+                "{path} belongs to another namespace: passthrough is not safe here; use --path \
+                 direct"
             ));
         };
         let format = match identify(commands.as_fd(), namespace) {
@@ -97,7 +99,8 @@ impl Passthrough {
             may_write,
         };
         if may_write {
-            // What waits in the page cache must not come after, and over, what goes past it.
+            // Data that waits in the page cache must not be written later, over what passthrough
+            // writes.
             if let Err(errno) = fdatasync(block_device) {
                 return fail(format!(
                     "what was written to it before cannot be flushed: {errno}"
@@ -122,7 +125,7 @@ impl Passthrough {
         self.namespace
     }
 
-    /// Whether it was opened for writing, by the guard's leave.
+    /// Whether it was opened for writing, with the guard's permission.
     pub(crate) fn may_write(&self) -> bool {
         self.may_write
     }
@@ -131,9 +134,9 @@ impl Passthrough {
         self.commands.as_fd()
     }
 
-    /// The block device's page cache knows nothing of what is written past it.
+    /// Drops the block device's page cache, which does not see what is written past it.
     fn forget_cached(&self) {
-        // Advice: it fails on no block device, and there is nothing to be done if it does.
+        // This is only advice: it fails on no block device, and nothing could be done if it did.
         let _ = fadvise(&self.block_device, 0, None, Advice::DontNeed);
     }
 }
@@ -150,7 +153,7 @@ fn cannot_be_opened(place: &PassthroughPlace, errno: Errno) -> String {
     let path = place.path.display();
     match errno {
         Errno::ACCESS | Errno::PERM => {
-            format!("{path}: permission denied; passthrough is for root, or use --path direct")
+            format!("{path}: permission denied; passthrough needs root, or use --path direct")
         }
         Errno::NOENT => format!("there is no {path}: a container may hide it; use --path direct"),
         other => format!("{path} cannot be opened: {other}; use --path direct"),
@@ -164,7 +167,7 @@ fn is_device(file: &OwnedFd, device: (u32, u32)) -> bool {
     })
 }
 
-/// None where the descriptor is no namespace's.
+/// `None` if the descriptor is not that of a namespace.
 fn namespace_id(file: BorrowedFd<'_>) -> Option<u32> {
     // SAFETY: this request of the NVMe driver takes no argument and touches no memory of ours; what
     // knows no such request refuses it.
@@ -179,8 +182,9 @@ fn identify(file: BorrowedFd<'_>, namespace: u32) -> Result<Format, String> {
     // it names, of the length that it states, live until the call returns.
     let result = unsafe { libc::ioctl(file.as_raw_fd(), IOCTL_ADMIN as _, &raw mut command) };
     match result {
-        0 => Format::parse(&answer)
-            .ok_or_else(|| "the drive describes its namespace in a way that cannot be".to_owned()),
+        0 => Format::parse(&answer).ok_or_else(|| {
+            "the drive describes its namespace in a way that cannot be right".to_owned()
+        }),
         status if status > 0 => {
             let status = crate::nvme::status::Status(status as u16);
             Err(format!(
@@ -201,7 +205,7 @@ fn check_format(format: Format, target: &Target) -> Result<(), String> {
     if format.metadata_bytes > 0 {
         return Err(format!(
             "its format carries {} bytes of metadata with each block of {}, which passthrough does \
-             not make: use --path direct",
+             not generate: use --path direct",
             format.metadata_bytes, format.block_bytes
         ));
     }
@@ -211,8 +215,8 @@ fn check_format(format: Format, target: &Target) -> Result<(), String> {
         .is_some_and(|bytes| bytes > drive_bytes)
     {
         return Err(format!(
-            "the drive says that the namespace has {drive_bytes} bytes, less than its block device: \
-             use --path direct"
+            "the drive says that the namespace has {drive_bytes} bytes, less than its block \
+             device: use --path direct"
         ));
     }
     Ok(())
@@ -247,11 +251,11 @@ mod tests {
     #[test]
     fn only_the_character_device_of_that_number_is_used() {
         let block = TargetKind::BlockDevice;
-        assert!(refused(TargetKind::File, "/dev/zero", (1, 5)).contains("no block device"));
+        assert!(refused(TargetKind::File, "/dev/zero", (1, 5)).contains("not a block device"));
         assert!(refused(block, "/dev/no-such-ng0n1", (1, 5)).contains("there is no"));
         assert!(refused(block, "/dev/zero", (1, 3)).contains("not the device"));
         assert!(refused(block, "/proc/self/status", (1, 5)).contains("not the device"));
-        assert!(refused(block, "/dev/zero", (1, 5)).contains("another namespace's"));
+        assert!(refused(block, "/dev/zero", (1, 5)).contains("belongs to another namespace"));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What people read: sizes, rates and durations with the unit that fits, three digits of it, so
-//! that columns of them compare at a glance.
+//! Displays sizes, rates and durations with the unit that fits and three digits, so that columns of
+//! them can be compared at a glance.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use super::{
 
 const DECIMAL: [(u64, &str); 5] = [(TB, "TB"), (GB, "GB"), (MB, "MB"), (KB, "kB"), (1, "B")];
 
-/// A size in bytes: `512 MiB` where that is exact, else decimal with three digits (`8.59 GB`).
+/// A size in bytes: `512 MiB` if that is exact, else decimal with three digits (`8.59 GB`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
 
-/// A place on a target, in bytes from its start, always decimal with three digits (`8.00 GB`), so
-/// that one place compares with the next.
+/// A position on a target, in bytes from its start, always decimal with three digits (`8.00 GB`),
+/// so that positions can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position(pub u64);
 
@@ -78,7 +78,7 @@ impl fmt::Display for Duration {
     }
 }
 
-/// `30 s` and `1.5 h` where three digits are the whole truth, `41.2 ms` where they are rounded.
+/// `30 s` and `1.5 h` if three digits are exact, `41.2 ms` if they are rounded.
 fn exact_or_three_digits(value: u64, scales: &[(u64, &str)]) -> String {
     for &(scale, unit) in scales {
         if value < scale {
@@ -102,8 +102,8 @@ fn three_digits(value: f64, scales: &[(u64, &str)]) -> String {
     for (index, &(scale, unit)) in scales.iter().enumerate() {
         let scaled = value / scale as f64;
         let last = index + 1 == scales.len();
-        // What would round up to 1.00 of this unit belongs to it already (999.6 kB = 1.00 MB);
-        // minutes and hours are no thousandfold: 59.97 s stays 60.0 s.
+        // A value that would round up to 1.00 of the next unit is shown in that unit already (999.6
+        // kB = 1.00 MB); minutes and hours are not a thousandfold: 59.97 s stays 60.0 s.
         let next_scale = scales.get(index + 1).map_or(1, |next| next.0);
         let half_digit = if scale / next_scale == 1000 {
             0.0005

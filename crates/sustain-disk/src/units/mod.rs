@@ -1,6 +1,6 @@
-//! Sizes, rates, durations and percentages as people type and read them.
-//! Called by every face (flags, machine files, terminal, reports). What is typed is in `parse`,
-//! what is shown in `display`; what is shown can be typed again.
+//! Sizes, rates, durations and percentages as people type and read them. Flags, machine files, the
+//! terminal and reports use it. `parse` reads what is typed, and `display` shows it; a value that
+//! was shown can be typed again.
 
 mod display;
 mod parse;

@@ -1,19 +1,20 @@
-//! What people type: sizes, rates, durations and percentages. Exact integer arithmetic as far as the
-//! result allows; it never guesses: `4G` is refused, not read as either.
+//! Parses what people type: sizes, rates, durations and percentages. It uses exact integer
+//! arithmetic as far as the result allows, and never guesses: `4G` is refused, not read as either.
 
 use super::{
     GB, GIB, KB, KIB, MB, MIB, NS_PER_HOUR, NS_PER_MINUTE, NS_PER_MS, NS_PER_S, NS_PER_US, TB, TIB,
 };
 
-/// Why a text is not a size, rate, duration or percentage. The messages say what to type instead.
+/// The reason why a text is not a size, rate, duration or percentage. The messages say what to type
+/// instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// The text has no number in front, or a malformed one (`1.2.3MB`, `NaN`, `1e9`).
     #[error("{text:?} is not a {what}: expected a plain number and a unit, {examples}")]
     Malformed {
-        /// What was typed.
+        /// The text as typed.
         text: String,
-        /// What was expected: size, rate, duration, percentage.
+        /// The expected quantity: size, rate, duration, percentage.
         what: &'static str,
         /// Valid examples.
         examples: &'static str,
@@ -21,19 +22,19 @@ pub enum UnitError {
     /// The number is negative.
     #[error("{text:?}: a {what} cannot be negative, expected {examples}")]
     Negative {
-        /// What was typed.
+        /// The text as typed.
         text: String,
-        /// What was expected.
+        /// The expected quantity.
         what: &'static str,
         /// Valid examples.
         examples: &'static str,
     },
-    /// No unit, where one is needed to know what is meant.
+    /// There is no unit, but one is needed to know what is meant.
     #[error("{text:?} has no unit: expected a {what}, {examples}")]
     UnitMissing {
-        /// What was typed.
+        /// The text as typed.
         text: String,
-        /// What was expected.
+        /// The expected quantity.
         what: &'static str,
         /// Valid examples.
         examples: &'static str,
@@ -44,7 +45,7 @@ pub enum UnitError {
          or {binary} ({binary_bytes} bytes)"
     )]
     UnitAmbiguous {
-        /// What was typed.
+        /// The text as typed.
         text: String,
         /// The unit as typed.
         unit: String,
@@ -57,10 +58,10 @@ pub enum UnitError {
         /// Its bytes.
         binary_bytes: u64,
     },
-    /// The unit is none of those known.
+    /// The unit is not one of those known.
     #[error("{text:?}: unknown unit {unit:?}; expected one of {known}, {examples}")]
     UnitUnknown {
-        /// What was typed.
+        /// The text as typed.
         text: String,
         /// The unit as typed.
         unit: String,
@@ -72,9 +73,9 @@ pub enum UnitError {
     /// The value does not fit.
     #[error("{text:?} is too large: the largest {what} is {largest}")]
     TooLarge {
-        /// What was typed.
+        /// The text as typed.
         text: String,
-        /// What was expected.
+        /// The expected quantity.
         what: &'static str,
         /// The largest value, readable.
         largest: &'static str,
@@ -82,14 +83,14 @@ pub enum UnitError {
     /// A rate of zero, or one that rounds to it.
     #[error("{text:?}: a rate must be above zero, expected {examples}")]
     Zero {
-        /// What was typed.
+        /// The text as typed.
         text: String,
         /// Valid examples.
         examples: &'static str,
     },
 }
 
-/// What one kind of quantity is called and looks like, for its error messages.
+/// The name and the examples of one kind of quantity, for its error messages.
 struct Kind {
     what: &'static str,
     examples: &'static str,

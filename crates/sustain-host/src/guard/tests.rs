@@ -486,14 +486,14 @@ fn refusals_say_what_to_do_next() {
             Refusal::FileBacksLoop {
                 loop_device: "loop9".into(),
             },
-            "it is the file under the loop device loop9: detach that first (losetup -d \
+            "it is the file behind the loop device loop9: detach that first (losetup -d \
              /dev/loop9), or name /dev/loop9 instead",
         ),
         (
             Refusal::ReadOnly {
                 device: "sdzz".into(),
             },
-            "sdzz is set read-only: take off its write protection (blockdev --setrw /dev/sdzz), or \
+            "sdzz is set read-only: remove its write protection (blockdev --setrw /dev/sdzz), or \
              choose another target",
         ),
     ];

@@ -1,13 +1,14 @@
-//! The formats: which magic stands where, in what order they are asked for, and where each keeps
-//! its label and UUID. Called by `read_signature` only; pure, and must never panic on any bytes.
+//! The formats: the place of each magic number, the order in which formats are tried, and where
+//! each keeps its label and UUID. Called by `read_signature` only; pure, and must never panic on
+//! any bytes.
 
 use super::{Signature, SignatureKind};
 
-/// Both ends of the medium. Reads beyond what is there find nothing.
+/// Both ends of the medium. Reads beyond them find nothing.
 pub(super) struct Ends<'a> {
     pub(super) head: &'a [u8],
     pub(super) tail: &'a [u8],
-    /// Where the tail begins, in bytes from the start of the medium.
+    /// The start of the tail, in bytes from the start of the medium.
     pub(super) tail_start: u64,
     pub(super) size_bytes: u64,
 }
@@ -151,7 +152,7 @@ fn container(ends: &Ends<'_>) -> Option<Signature> {
         .then(|| plain(SignatureKind::ZfsMember))
 }
 
-/// Of a store of this project: copy A of its superblock.
+/// The magic of a store of this project, in copy A of its superblock.
 pub(super) const STORE_MAGIC: [u8; 16] = *b"sustain-store\x0d\x0a\x1a";
 
 /// 0xa92b4efc, little endian.
@@ -216,11 +217,12 @@ fn linux_file_system(ends: &Ends<'_>) -> Option<Signature> {
     found.map(|(_, _, kind)| plain(*kind))
 }
 
-/// The three share one superblock; what a file system uses tells which it is (ext4, "Super Block").
+/// The three share one superblock; the features that a file system uses show which one it is (ext4,
+/// "Super Block").
 fn ext_kind(ends: &Ends<'_>) -> SignatureKind {
     const HAS_JOURNAL: u32 = 0x4;
     const JOURNAL_DEVICE: u32 = 0x8;
-    // What ext3 knows; anything beyond is ext4's.
+    // The features that ext3 knows; any other feature means ext4.
     const EXT3_INCOMPATIBLE: u32 = 0x2 | 0x4 | 0x10;
     const EXT3_READ_ONLY_COMPATIBLE: u32 = 0x1 | 0x2 | 0x4;
     let [compatible, incompatible, read_only_compatible] =

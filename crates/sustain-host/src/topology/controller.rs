@@ -1,6 +1,6 @@
-//! Host adapters: what a PCI device is by its class, and adapters that hang on no PCI bus.
-//! Called by the walk and by the PCIe family. An adapter's own rate is not in sysfs; its links have
-//! theirs.
+//! Host adapters: the kind of a PCI device by its class, and adapters that are connected to no PCI
+//! bus. Called by the walk and by the PCIe family. An adapter's own rate is not in sysfs; the rates
+//! of its links are.
 
 use std::path::Path;
 
@@ -33,8 +33,8 @@ pub(super) fn of_pci_device(way: &Way, directory: &Path) -> Hop {
     Hop::without_rate(way.id_of(directory), HopKind::Controller, name)
 }
 
-/// By the base class, subclass and programming interface of the PCI Code and ID Assignment
-/// Specification, chapter 1: `0x010601`.
+/// Words for a class, by the base class, subclass and programming interface of the PCI Code and ID
+/// Assignment Specification, chapter 1: `0x010601`.
 fn class_words(class: &str) -> &'static str {
     let digits = class.strip_prefix("0x").unwrap_or(class);
     let starts = |prefix| digits.starts_with(prefix);
@@ -54,8 +54,8 @@ fn class_words(class: &str) -> &'static str {
     }
 }
 
-/// The controller of a disk that hangs on no PCI device: on a board's own bus, in a hypervisor, on
-/// the network.
+/// The controller of a disk that is connected to no PCI device: on a board's own bus, in a
+/// hypervisor, on the network.
 pub(super) fn hops_without_pci(way: &Way) -> Option<Hop> {
     let network = way
         .nearest(|name| is_numbered(name, "nvme"))

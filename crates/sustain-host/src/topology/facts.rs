@@ -1,6 +1,6 @@
-//! All block devices of the host: disks with their ways up to the memory, and what is built on
-//! them, each with the guard's word on whether it may be written.
-//! The command `devices` shows it. A device that cannot be read is left out with a note.
+//! All block devices of the host: disks with their paths up to the memory, and the devices built on
+//! them, each with the guard's decision on whether it may be written. The command `devices` shows
+//! them. A device that cannot be read is left out with a note.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ use crate::in_use::{InUse, resolve};
 use crate::refusal::Refusal;
 use crate::roots::{Roots, names_in, number};
 
-/// What a block device is.
+/// The kind of a block device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceKind {
-    /// A whole disk, or what the host takes for one.
+    /// A whole disk, or a device that the host treats as one.
     Disk,
     /// A partition.
     Partition,
@@ -38,69 +38,70 @@ pub enum DeviceKind {
     Other,
 }
 
-/// Why a device must not be written.
+/// A reason why a device must not be written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WhyNot {
     /// The reason in a few words: `sda1 is mounted on /`.
     pub reason: String,
-    /// The guard's sentence, with the way on.
+    /// The guard's sentence, with what to do.
     pub advice: String,
 }
 
 /// A block device and how it is used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceFacts {
-    /// What it is.
+    /// Its kind.
     pub kind: DeviceKind,
     /// The device.
     pub device: BlockDevice,
     /// Kernel names of the devices directly under it.
     pub lies_on: Vec<String>,
-    /// Where it is mounted, as far as this process can see.
+    /// Its mount points, as far as this process can see.
     pub mount_points: Vec<PathBuf>,
     /// Whether it is active swap.
     pub swap: bool,
-    /// Whether the guard lets it be written, when it is named for that; null when that cannot be
-    /// told, and then it does not. A program that has claimed it is found only by opening it.
+    /// Whether the guard lets it be written, if it is named for that; null if that cannot be
+    /// determined, and then it does not. A program that has claimed it is found only by opening it.
     pub may_be_written: Option<bool>,
     /// Every reason against that.
     pub why_not: Vec<WhyNot>,
-    /// What a power cut in the middle of a write may do to bytes beside it, and what to do about it;
-    /// null where nothing is to be feared of the physical blocks that the device states.
+    /// What a power cut in the middle of a write may do to neighbouring bytes, and what to do about
+    /// it; null if the physical blocks that the device reports are harmless.
     pub caution: Option<String>,
 }
 
-/// A disk, and its way up to the memory.
+/// A disk, and its path up to the memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DiskFacts {
     /// The disk and how it is used.
     pub facts: DeviceFacts,
-    /// Its way.
+    /// Its path.
     pub path: DiskPath,
 }
 
 /// The disks of a host and what is built on them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Topology {
-    /// The disks, in the order in which they hang; what has no hardware of its own comes last.
+    /// The disks, in the order in which they are connected; disks without hardware of their own
+    /// come last.
     pub disks: Vec<DiskFacts>,
     /// Partitions, RAID, volumes and loop devices.
     pub layers: Vec<DeviceFacts>,
-    /// What could not be read, in words.
+    /// Notes on what could not be read.
     pub notes: Vec<String>,
 }
 
 impl Topology {
-    /// All block devices that have a size: loop devices without a file, card readers without a
-    /// card and the like are left out, and so are RAM disks. Never fails: what cannot be read is
-    /// in the notes.
+    /// All block devices that have a size: loop devices without a file, card readers without a card
+    /// and the like are left out, and so are RAM disks. This never fails: what cannot be read is in
+    /// the notes.
     #[must_use]
     pub fn read(roots: &Roots) -> Topology {
         let mut topology = Topology::default();
         let in_use = match InUse::read(roots) {
             Ok(in_use) => Some(in_use),
             Err(error) => {
-                let note = format!("what is in use cannot be told: {error}");
+                let note = format!("what is in use cannot be determined: {error}");
                 topology.notes.push(note);
                 None
             }
@@ -118,7 +119,8 @@ impl Topology {
             Vec::new()
         });
         for name in names {
-            // The ways of a multipath NVMe disk, which is there under another name.
+            // The single paths of a multipath NVMe disk are hidden, because the disk is there under
+            // another name.
             let is_hidden = number(&block.join(&name).join("hidden")) == Some(1);
             if !is_hidden && !is_ram_disk(&name) {
                 topology.add(roots, in_use.as_ref(), &name);
@@ -133,7 +135,7 @@ impl Topology {
         topology
     }
 
-    /// Only the disks under these devices, with all that is built on those.
+    /// Only the disks under these devices, with everything that is built on those.
     #[must_use]
     pub fn only_under(mut self, roots: &Roots, devices: &[BlockDevice]) -> Topology {
         let mut wanted = Vec::new();
@@ -144,7 +146,7 @@ impl Topology {
             }
         }
         self.disks.retain(|disk| wanted.contains(&disk.path.disk));
-        // A layer stays if any of what it lies on does, down to the disks.
+        // A layer is kept if any device that it lies on is, down to the disks.
         let mut kept = wanted;
         let mut layers = Vec::new();
         loop {
@@ -236,7 +238,7 @@ impl Topology {
     }
 }
 
-/// `ram0` and its like are made at boot, whether anyone wants them or not.
+/// `ram0` and the like are made at boot, whether anyone wants them or not.
 fn is_ram_disk(name: &str) -> bool {
     super::order::is_numbered(name, "ram")
 }
@@ -260,7 +262,7 @@ fn kind_of(device: &BlockDevice) -> DeviceKind {
     }
 }
 
-/// What the device is directly built on.
+/// The devices that the device is directly built on.
 fn lies_on(roots: &Roots, device: &BlockDevice) -> Vec<String> {
     if let Some(disk) = &device.whole_disk {
         return vec![disk.name.clone()];
@@ -269,7 +271,7 @@ fn lies_on(roots: &Roots, device: &BlockDevice) -> Vec<String> {
         return device.slaves.clone();
     };
     if !file.starts_with("/dev") {
-        // Deleted, or named as another mount namespace sees it: then it is not known.
+        // The file is deleted, or named as another mount namespace sees it, so it is not known.
         return FileSystem::of(roots, file).map_or_else(|_| Vec::new(), |found| found.devices);
     }
     let numbers = resolve(roots, file).devices.into_iter();
@@ -280,7 +282,8 @@ fn lies_on(roots: &Roots, device: &BlockDevice) -> Vec<String> {
     below.take(1).collect()
 }
 
-/// The refusal as a clause that fits beside the device. `itself` stands for what was asked about.
+/// The refusal as a clause that fits beside the device. `itself` stands for the device that was
+/// asked about.
 fn in_brief(refusal: &Refusal, itself: &str) -> String {
     let subject = |device: &str, relation: Relation| match relation {
         Relation::Itself => itself.to_owned(),
@@ -313,8 +316,8 @@ fn in_brief(refusal: &Refusal, itself: &str) -> String {
             device,
             relation,
             loop_device,
-        } => format!("{} lies under {loop_device}", subject(device, *relation)),
-        Refusal::FileBacksLoop { loop_device } => format!("{itself} lies under {loop_device}"),
+        } => format!("{} backs {loop_device}", subject(device, *relation)),
+        Refusal::FileBacksLoop { loop_device } => format!("{itself} backs {loop_device}"),
         Refusal::ReadOnly { device } => format!("{device} is set read-only"),
         Refusal::ReadOnlyFileSystem => "its file system is mounted read-only".to_owned(),
         Refusal::Claimed => format!("{itself} is claimed"),

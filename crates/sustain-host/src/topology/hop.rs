@@ -1,5 +1,5 @@
-//! The words in which the topology is told: hops, and the way of a disk over them.
-//! Made by the walk, drawn by the faces. Plain data: nothing is read here.
+//! The data types of the topology: hops, and the path of a disk over them. The walk makes them, the
+//! reports draw them. This is plain data: nothing is read here.
 
 use std::cmp::Ordering;
 
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::link_rate::LinkRate;
 
-/// What a hop is.
+/// The kind of a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HopKind {
-    /// The disk itself, where every way begins.
+    /// The disk itself, where every path begins.
     Disk,
-    /// A link between a disk, a multiplier, an expander or a hub and what is above it.
+    /// A link between a disk, a multiplier, an expander or a hub and the next hop above it.
     Port,
     /// A SATA port multiplier.
     PortMultiplier,
@@ -30,51 +30,51 @@ pub enum HopKind {
     PcieSwitch,
     /// A bus of conventional PCI, which all devices on it share.
     PciBus,
-    /// The memory of one node, where every way ends on a machine that has nodes.
+    /// The memory of one node, where every path ends on a machine that has nodes.
     NumaNode,
-    /// The memory, where the node is not told.
+    /// The memory, if the node is not known.
     Memory,
 }
 
-/// One stretch or station of the way between a disk and the memory.
+/// One hop of the path between a disk and the memory: a link or a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "HopEntry", into = "HopEntry")]
 #[schemars(with = "HopEntry")]
 pub struct Hop {
-    /// The same for all disks whose way leads over it, within one boot: its place in sysfs.
+    /// The same for all disks whose path includes it, within one boot: its place in sysfs.
     pub id: String,
-    /// What it is.
+    /// Its kind.
     pub kind: HopKind,
-    /// What a person calls it: `AHCI controller 0000:00:1f.2`, `SATA port ata3`.
+    /// A name for people: `AHCI controller 0000:00:1f.2`, `SATA port ata3`.
     pub name: String,
-    /// What it can carry in one direction after line encoding; `None` where sysfs does not tell or
-    /// it is no link.
+    /// The rate that it can carry in one direction after line encoding; `None` if sysfs does not
+    /// report it or if it is no link.
     pub rate_bytes_per_s: Option<f64>,
-    /// How that rate comes about: `3 Gbit/s x 8/10 / 8`.
+    /// How that rate is computed: `3 Gbit/s x 8/10 / 8`.
     pub formula: Option<String>,
-    /// Where it runs below what both ends can do: the rate that they could have, in bytes per
+    /// Set if it runs below what both ends can do: the rate that they could have, in bytes per
     /// second, and both in words (`runs at 2.5 GT/s x1; both ends can do 8 GT/s x4`).
     pub possible: Option<(f64, String)>,
 }
 
-/// A [`Hop`] as documents have it.
+/// A [`Hop`] in the form of the documents.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Hop")]
 struct HopEntry {
-    /// The same for all disks whose way leads over it, within one boot: its place in sysfs.
+    /// The same for all disks whose path includes it, within one boot: its place in sysfs.
     id: String,
-    /// What it is.
+    /// Its kind.
     kind: HopKind,
-    /// What a person calls it.
+    /// A name for people.
     name: String,
-    /// What it can carry in one direction after line encoding; null where sysfs does not tell or
-    /// it is no link.
+    /// The rate that it can carry in one direction after line encoding; null if sysfs does not
+    /// report it or if it is no link.
     rate_bytes_per_s: Option<f64>,
-    /// How that rate comes about.
+    /// How that rate is computed.
     formula: Option<String>,
-    /// What it could carry, where it runs below what both ends can do; else null.
+    /// The rate that it could carry, if it runs below what both ends can do; else null.
     possible_rate_bytes_per_s: Option<f64>,
-    /// How it runs and what both ends can do, in words; else null.
+    /// What it runs at and what both ends can do, in words; else null.
     slow: Option<String>,
 }
 
@@ -107,7 +107,7 @@ impl From<HopEntry> for Hop {
 }
 
 impl Hop {
-    /// A station that limits nothing by itself, or a link of which nothing is known.
+    /// A hop that limits nothing by itself, or a link about which nothing is known.
     pub(super) fn without_rate(id: String, kind: HopKind, name: String) -> Hop {
         Hop {
             id,
@@ -144,19 +144,20 @@ impl Hop {
     }
 }
 
-/// The way from a disk up to the memory.
+/// The path from a disk up to the memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DiskPath {
     /// Kernel name of the disk: `sda`, `nvme0n1`.
     pub disk: String,
-    /// What lies on the way, the disk first, the memory last.
+    /// The hops of the path, the disk first, the memory last.
     pub hops: Vec<Hop>,
-    /// Sorts the disks as they hang: host, controller, port, address, slot. Only for comparing.
+    /// The key that sorts disks as they are connected: host, controller, port, address, slot. It is
+    /// only for comparing.
     pub order: Vec<u64>,
 }
 
 impl DiskPath {
-    /// Disks in the order in which they hang; of those that hang at one place, by name.
+    /// Compares disks by the order in which they are connected; those at one place, by name.
     #[must_use]
     pub fn compare(&self, other: &DiskPath) -> Ordering {
         let by_name = |path: &DiskPath| (path.disk.len(), path.disk.clone());

@@ -1,9 +1,9 @@
-//! The rate that a link carries in one direction after its line encoding, with its formula.
-//! Called by each family of hops; docs/devices.md has the same formulas with their references.
-//! Headers of packets and frames are not taken off, except on USB 2, where the specification has
-//! the exact number of packets. A speed that is none of the standard's has no rate.
+//! The rate that a link carries in one direction after its line encoding, with its formula. Called
+//! by each family of hops; docs/devices.md has the same formulas with their references. Headers of
+//! packets and frames are not subtracted, except on USB 2, whose specification has the exact number
+//! of packets. A speed that is not in the standard has no rate.
 
-/// A rate and how it comes about.
+/// A rate and how it is computed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LinkRate {
     /// Bytes per second in one direction.

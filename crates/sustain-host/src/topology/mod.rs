@@ -1,8 +1,8 @@
-//! How the disks hang together: from each disk through ports, port multipliers, expanders, hubs,
-//! controllers and PCIe links up to the memory, with the rate that each link can carry.
-//! The faces draw it, and a wall that was measured is looked for among the hops.
-//! Best effort throughout: sysfs alone is read, and what it does not say is left open, never
-//! guessed. It decides nothing; what may be written is the guard's word.
+//! Finds how the disks are connected: from each disk through ports, port multipliers, expanders,
+//! hubs, controllers and PCIe links up to the memory, with the rate that each link can carry. The
+//! reports draw it, and a measured wall is looked for among the hops. Best effort throughout: only
+//! sysfs is read, and what it does not report is left open, never guessed. Nothing is decided here;
+//! the guard decides what may be written.
 
 mod controller;
 mod document;
@@ -25,17 +25,17 @@ use crate::error::HostError;
 use crate::file_system::disks_under_device;
 use crate::roots::Roots;
 
-/// The way from a disk up to the memory; of a partition, from its disk.
+/// The path from a disk up to the memory; for a partition, from its disk.
 ///
 /// # Errors
-/// `HostError::Read` when sysfs does not have the disk. A hop that says little is no error: its
-/// rate stays open.
+/// `HostError::Read` if sysfs does not have the disk. A hop about which little is known is no
+/// error: its rate stays open.
 pub fn path_of(roots: &Roots, device: &BlockDevice) -> Result<DiskPath, HostError> {
     walk::path_of_disk(roots, device)
 }
 
-/// The ways from all disks under a device: of a partition its disk's, of RAID, a volume or a loop
-/// device those of each disk it is built from, in the order in which they hang.
+/// The paths from all disks under a device: for a partition that of its disk; for RAID, a volume or
+/// a loop device those of each disk it is built from, in the order in which they are connected.
 ///
 /// # Errors
 /// As [`path_of`]; also when a device in between cannot be read.

@@ -1,13 +1,13 @@
-//! The order in which disks hang, and how names in sysfs are told apart by their numbers.
-//! Called by the walk and the families of hops. Never orders by the kernel's letters (`sda`), which
-//! are given as the disks answer.
+//! The order in which disks are connected, by the numbers in sysfs names. Called by the walk and
+//! the families of hops. It never sorts by the kernel's letters (`sda`), which are given in the
+//! order in which disks respond.
 
 use std::path::Path;
 
 use super::walk::{Way, name_of};
 use crate::roots::names_in;
 
-/// Numbers that sort the disks as they hang, from the host to the slot.
+/// Numbers that sort the disks as they are connected, from the host to the slot.
 pub(super) fn of(way: &Way) -> Vec<u64> {
     // A disk without hardware of its own comes after those that have some.
     let is_virtual = way.nearest(|name| name == "virtual").is_some();
@@ -17,7 +17,7 @@ pub(super) fn of(way: &Way) -> Vec<u64> {
         if let Some(address) = PciAddress::parse(&name) {
             order.extend(address.0);
         } else if name.starts_with("port-") {
-            // A port's own number says when it was found; its phy is where the cable is.
+            // A port's own number shows when it was found; its phy shows where the cable is.
             let phy = lowest_phy(directory);
             order.extend(phy.or_else(|| numbers_in(&name).last().copied()));
         } else {
@@ -53,7 +53,7 @@ impl PciAddress {
     }
 }
 
-/// All decimal numbers in a name, in their order; one too large for 64 bits counts as the largest.
+/// All decimal numbers in a name, in order; one too large for 64 bits counts as the largest.
 pub(super) fn numbers_in(name: &str) -> Vec<u64> {
     name.split(|c: char| !c.is_ascii_digit())
         .filter(|digits| !digits.is_empty())

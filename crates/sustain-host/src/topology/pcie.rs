@@ -1,8 +1,8 @@
-//! PCI devices between a disk and the memory: the controller, the links of PCI Express above it
-//! with what they run at and what both ends can do, switches, and buses of conventional PCI.
-//! Called by the walk. Which bridge is what is told by its depth: a root port hangs on the root
-//! bus, a link leads from it to an endpoint or a switch's upper port, from that the switch's inside
-//! to its lower ports, and from those a link again (PCI Express Base Specification, 1.3).
+//! PCI devices between a disk and the memory: the controller, the PCI Express links above it with
+//! what they run at and what both ends can do, switches, and buses of conventional PCI. Called by
+//! the walk. The kind of a bridge follows from its depth: a root port is on the root bus, a link
+//! leads from it to an endpoint or to a switch's upper port, from there the inside of the switch
+//! leads to its lower ports, and from those again a link (PCI Express Base Specification, 1.3).
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use crate::roots::{attribute, number};
 /// The largest width that the standard knows; registers say 0 or 255 for "not known".
 const LANES_MAX: u32 = 32;
 
-/// The controller, then what lies above it, nearest first.
+/// The controller, then the hops above it, nearest first.
 pub(super) fn hops(way: &Way) -> Vec<Hop> {
     let mut hops = Vec::new();
     for chain in chains(way) {
@@ -25,7 +25,8 @@ pub(super) fn hops(way: &Way) -> Vec<Hop> {
         };
         hops.push(controller::of_pci_device(way, lowest));
         if above.is_empty() && !is_bridge(lowest) {
-            // A device lent to a virtual machine: the link is told, its other end is not.
+            // A device that was passed through to a virtual machine: the link is visible, its other
+            // end is not.
             hops.extend(link_with_hidden_end(way, lowest));
         }
         for (index, device) in chain.iter().enumerate() {
@@ -48,7 +49,7 @@ pub(super) fn hops(way: &Way) -> Vec<Hop> {
     hops
 }
 
-/// The PCI devices on the way, nearest first, one list for each root bus: behind a volume
+/// The PCI devices on the path, nearest first, one list for each root bus: behind a volume
 /// management device another domain begins.
 fn chains(way: &Way) -> Vec<Vec<PathBuf>> {
     let mut chains: Vec<Vec<PathBuf>> = Vec::new();
@@ -78,7 +79,7 @@ fn switch(way: &Way, upper_port: &Path) -> Hop {
     Hop::without_rate(way.id_of(upper_port), HopKind::PcieSwitch, name)
 }
 
-/// What one end of a link says.
+/// The speed that one end of a link reports.
 #[derive(Clone, Copy, PartialEq)]
 struct Speed {
     megatransfers_per_s: u32,
@@ -103,8 +104,8 @@ impl Speed {
     }
 }
 
-/// The link from a bridge down to a device. Its id is the bridge's place, for all functions of the
-/// device share it.
+/// The link from a bridge down to a device. Its id is the place of the bridge, because all
+/// functions of the device share it.
 fn link(way: &Way, bridge: &Path, device: &Path) -> Hop {
     let current = Speed::read(device, "current").or_else(|| Speed::read(bridge, "current"));
     let ends = Speed::read(device, "max").zip(Speed::read(bridge, "max"));
@@ -131,13 +132,14 @@ fn link_with_hidden_end(way: &Way, device: &Path) -> Option<Hop> {
 
 fn named_link(id: String, device: &Path, current: Option<Speed>) -> Hop {
     let address = name_of(device);
-    // Without its function: `lspci -s` finds all that share the link.
+    // The address is given without its function, so that `lspci -s` finds all functions that share
+    // the link.
     let slot = address.split_once('.').map_or(&*address, |(slot, _)| slot);
-    // Behind a socket of USB4 or Thunderbolt the link is a tunnel: what it states has nothing to do
-    // with its rate.
+    // Behind a USB4 or Thunderbolt socket the link is a tunnel: the speed that it reports has
+    // nothing to do with its rate.
     let is_tunnel = attribute(&device.join("removable")).as_deref() == Some("removable");
     if is_tunnel {
-        let name = format!("PCIe link of {slot}, which can be unplugged: its rate is not told");
+        let name = format!("PCIe link of {slot}, which can be unplugged: its rate is not reported");
         return Hop::without_rate(id, HopKind::PcieLink, name);
     }
     let Some(current) = current else {

@@ -1,6 +1,6 @@
-//! SAS ports and expanders, as the kernel's SAS transport shows them.
-//! Called by the walk. A port is one phy or several that work as one: `port-0:0` of the host,
-//! `port-0:0:3` of an expander; each phy says what it runs at.
+//! SAS ports and expanders, as the kernel's SAS transport shows them. Called by the walk. A port is
+//! one phy or several that work as one: `port-0:0` of the host, `port-0:0:3` of an expander; each
+//! phy reports what it runs at.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn port(way: &Way, directory: &Path, below: Option<&Path>) -> Hop {
         let speeds = speeds_of(directory, phys, "maximum_linkrate_hw");
         speeds.into_iter().max()
     };
-    // What a drive can do is not told, only what an expander can.
+    // The kernel does not report what a drive can do, only what an expander can.
     let far = below
         .filter(|below| name_of(below).starts_with("expander-"))
         .and_then(|below| fastest(below, &phys_in(below)));
@@ -53,7 +53,7 @@ fn port(way: &Way, directory: &Path, below: Option<&Path>) -> Hop {
     hop.marked_if_slow(&words(&speeds), &words(&can), sum_of(&can).as_ref())
 }
 
-/// How many phys run at each speed, the fastest first.
+/// The number of phys at each speed, the fastest first.
 fn groups(speeds: &[u32]) -> Vec<(u32, u32)> {
     let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
     for speed in speeds {
@@ -62,7 +62,7 @@ fn groups(speeds: &[u32]) -> Vec<(u32, u32)> {
     counts.into_iter().rev().collect()
 }
 
-/// What phys of these speeds carry together.
+/// The rate that phys of these speeds carry together.
 fn sum_of(speeds: &[u32]) -> Option<LinkRate> {
     let rates: Option<Vec<LinkRate>> = groups(speeds)
         .into_iter()
@@ -101,7 +101,7 @@ fn phys_in(directory: &Path) -> Vec<String> {
     names
 }
 
-/// What the phys state; one that does not run states no speed.
+/// The speeds that the phys report; a phy that does not run reports none.
 fn speeds_of(directory: &Path, phys: &[String], what: &str) -> Vec<u32> {
     let speed = |phy: &String| {
         let class = directory.join(phy).join("sas_phy").join(phy);

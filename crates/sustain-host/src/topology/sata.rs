@@ -10,11 +10,12 @@ use super::order::{is_numbered, numbers_in};
 use super::walk::{Way, name_of};
 use crate::roots::{attribute, number};
 
-/// Where a drive states the speeds of SATA that it can do: word 76 of IDENTIFY DEVICE, bits 1 to 3
-/// (ATA/ATAPI Command Set, Serial ATA Capabilities).
+/// The word in which a drive reports the SATA speeds that it can do: word 76 of IDENTIFY DEVICE,
+/// bits 1 to 3 (ATA/ATAPI Command Set, Serial ATA Capabilities).
 const CAPABILITIES_WORD: usize = 76;
 
-/// Where an AHCI adapter states the speed that it can do: bits 20 to 23 of CAP (AHCI 1.3.1, 3.1.1).
+/// The field in which an AHCI adapter reports the speed that it can do: bits 20 to 23 of CAP (AHCI
+/// 1.3.1, 3.1.1).
 const INTERFACE_SPEED_SHIFT: u32 = 20;
 
 /// The links between a drive and its port, the drive's own first.
@@ -40,10 +41,10 @@ pub(super) fn hops(way: &Way) -> Vec<Hop> {
         format!("port multiplier on {name}"),
     );
     vec![
-        // Which speeds the multiplier can do on this side is not told.
+        // The speeds that the multiplier can do on this side are not reported,
         with_speed(outer, &outer_link, None, drive_limit(&outer_link, 0)),
         multiplier,
-        // On its other side neither.
+        // and neither are those on its other side.
         port_hop(way, port, &own_link, 0, None),
     ]
 }
@@ -59,7 +60,7 @@ fn port_hop(way: &Way, port: &Path, link: &Path, unit: u64, adapter: Option<u32>
     match ultra_dma_mode(link).filter(|_| !is_serial) {
         Some(mode) => hop("parallel ATA cable").with_rate(link_rate::ultra_dma(mode)),
         None if is_serial => with_speed(hop("SATA port"), link, adapter, drive_limit(link, unit)),
-        // Neither end tells a speed of either kind: an emulated or very old IDE channel.
+        // Neither end reports a speed of either kind: this is an emulated or very old IDE channel.
         None => hop("ATA channel"),
     }
 }
@@ -92,7 +93,7 @@ fn channel_and_unit(way: &Way) -> (u64, u64) {
     }
 }
 
-/// A speed that the kernel states of a link; its word for "any" is `<unknown>`.
+/// A speed that the kernel reports for a link; its word for "any" is `<unknown>`.
 fn stated(link: &Path, what: &str) -> Option<u32> {
     let class = link.join("ata_link").join(name_of(link));
     parse_giga(&attribute(&class.join(what))?)
@@ -104,11 +105,11 @@ fn drive(link: &Path, unit: u64) -> PathBuf {
     link.join(&name).join("ata_device").join(&name)
 }
 
-/// The fastest that the drive can do.
+/// The highest speed that the drive can do.
 fn drive_limit(link: &Path, unit: u64) -> Option<u32> {
     let identity = attribute(&drive(link, unit).join("id"))?;
     let word = identity.split_whitespace().nth(CAPABILITIES_WORD)?;
-    // All ones is a drive without the word.
+    // All ones mean that the drive does not have the word.
     let word = u16::from_str_radix(word, 16)
         .ok()
         .filter(|word| *word != u16::MAX)?;
@@ -117,7 +118,7 @@ fn drive_limit(link: &Path, unit: u64) -> Option<u32> {
     Some(fastest.1)
 }
 
-/// The fastest that the host adapter can do.
+/// The highest speed that the host adapter can do.
 fn adapter_limit(way: &Way) -> Option<u32> {
     let host = way.nearest(|name| is_numbered(name, "host"))?;
     let class = host.join("scsi_host").join(name_of(host));
@@ -131,7 +132,7 @@ fn adapter_limit(way: &Way) -> Option<u32> {
     }
 }
 
-/// The fastest mode of the drives on a parallel cable, of which there are two at most.
+/// The fastest mode of the drives on a parallel cable, of which there are at most two.
 fn ultra_dma_mode(link: &Path) -> Option<u32> {
     let modes = [0, 1].into_iter().filter_map(|unit| {
         let mode = attribute(&drive(link, unit).join("dma_mode"))?;

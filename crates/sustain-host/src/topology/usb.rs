@@ -1,6 +1,6 @@
-//! USB ports and hubs between a disk and its USB controller.
-//! Called by the walk. Directories of USB devices are their ports: `2-1.4` is what hangs on port 4
-//! of the hub on port 1 of bus 2.
+//! USB ports and hubs between a disk and its USB controller. Called by the walk. Directories of USB
+//! devices are named after their ports: `2-1.4` is the device on port 4 of the hub on port 1 of bus
+//! 2.
 
 use std::fs;
 use std::path::Path;
@@ -45,7 +45,7 @@ fn is_device(name: &str) -> bool {
     is_number(bus) && ports.split('.').all(is_number)
 }
 
-/// How the disk is spoken to: `uas` with several commands at once, `usb-storage` with one.
+/// The driver of the disk: `uas` sends several commands at once, `usb-storage` one.
 fn driver(way: &Way) -> Option<String> {
     let interface = way.nearest(|name| {
         name.split_once(':')
@@ -65,7 +65,7 @@ fn port(way: &Way, device: &Path, driver: Option<String>) -> Hop {
     let lanes = number(&device.join("rx_lanes")).and_then(|lanes| u32::try_from(lanes).ok());
     let lanes = lanes.unwrap_or(1);
     let hop = hop.with_rate(link_rate::usb(current, lanes));
-    // Two lanes say more of the cable than of the ends.
+    // Two lanes depend more on the cable than on the ends.
     let can = own_limit(device)
         .zip(socket_limit(device))
         .map(|(own, socket)| own.min(socket))
@@ -92,14 +92,14 @@ fn speed(device: &Path) -> Option<u32> {
 fn socket_limit(device: &Path) -> Option<u32> {
     let own = speed(device.parent()?);
     let peer = fs::canonicalize(device.join("port/peer")).ok();
-    // The port lies in the hub's interface, and that in the hub.
+    // The port is in the hub's interface, and that is in the hub.
     let peer = peer.and_then(|peer| speed(peer.parent()?.parent()?));
     let fastest = own.max(peer)?;
     Some(fastest.min(SUPER_SPEED_PLUS))
 }
 
 /// The fastest single lane that the device can do, from its Binary Object Store descriptor: there
-/// even a device on an old cable says so (USB 3.2, 9.6.2).
+/// even a device on an old cable reports it (USB 3.2, 9.6.2).
 fn own_limit(device: &Path) -> Option<u32> {
     let descriptors = fs::read(device.join("bos_descriptors")).ok()?;
     limit_in_object_store(&descriptors)
@@ -113,7 +113,7 @@ fn limit_in_object_store(descriptors: &[u8]) -> Option<u32> {
     let mut rest = descriptors.get(HEADER_BYTES..)?;
     let mut limit = HIGH_SPEED;
     while let Some((&length, _)) = rest.split_first() {
-        // A length that leads nowhere ends the walk; the shortest capability has three bytes.
+        // A length beyond the end stops the walk; the shortest capability has three bytes.
         let Some((descriptor, after)) = rest.split_at_checked(usize::from(length)) else {
             break;
         };
@@ -130,8 +130,9 @@ fn limit_in_object_store(descriptors: &[u8]) -> Option<u32> {
     Some(limit)
 }
 
-/// Whether a lane of 10 Gbit/s is among those of a SuperSpeedPlus capability, which may also tell
-/// of two lanes of 5 Gbit/s (USB 3.2, 9.6.2.5): exponent in bits 4 and 5, mantissa from bit 16.
+/// Whether a lane of 10 Gbit/s is among those of a SuperSpeedPlus capability, which may also report
+/// two lanes of 5 Gbit/s (USB 3.2, 9.6.2.5): the exponent is in bits 4 and 5, the mantissa from bit
+/// 16 on.
 fn has_ten_gbit(capability: &[u8]) -> bool {
     const LANES_OFFSET_BYTES: usize = 12;
     const EXPONENT_GIGA: u8 = 3;

@@ -1,6 +1,6 @@
-//! The walk from a disk's place in sysfs up to the memory. The tree of devices in sysfs is the
-//! machine's own: each directory hangs below what it is connected through.
-//! Called by `path_of`. Each family of hops knows its own directories; this file knows their order.
+//! Walks from a disk's place in sysfs up to the memory. The tree of devices in sysfs is that of the
+//! machine: each directory is below the device it is connected through. Called by `path_of`. Each
+//! family of hops knows its own directories; this file knows their order.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use crate::block_device::{BlockDevice, sysfs_name};
 use crate::error::HostError;
 use crate::roots::{Roots, attribute, names_in};
 
-/// What the walk goes over: the directories from a disk up to `devices`, nearest first.
+/// The directories from a disk up to `devices`, nearest first.
 pub(super) struct Way {
-    /// Where sysfs is, as the directories have it.
+    /// The path of sysfs, in the form that the directories have.
     sys: PathBuf,
     pub(super) directories: Vec<PathBuf>,
 }
@@ -25,7 +25,7 @@ impl Way {
         place.to_string_lossy().into_owned()
     }
 
-    /// The first directory, seen from the disk, whose name is so.
+    /// The first directory, seen from the disk, whose name satisfies `is_so`.
     pub(super) fn nearest(&self, is_so: impl Fn(&str) -> bool) -> Option<&Path> {
         let mut directories = self.directories.iter();
         let found = directories.find(|directory| is_so(&name_of(directory)));
@@ -39,7 +39,7 @@ pub(super) fn name_of(directory: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The name of what a link in sysfs leads to, such as a device's driver.
+/// The name of the target of a link in sysfs, such as a device's driver.
 pub(super) fn link_name(link: &Path) -> Option<String> {
     Some(name_of(&fs::read_link(link).ok()?))
 }
@@ -68,7 +68,7 @@ pub(super) fn path_of_disk(roots: &Roots, device: &BlockDevice) -> Result<DiskPa
     let name = match &multipath {
         Some((controller, _)) if ways > 1 => {
             format!(
-                "{disk} (one of its {ways} ways, by {})",
+                "{disk} (one of its {ways} paths, by {})",
                 name_of(controller)
             )
         }
@@ -92,7 +92,7 @@ pub(super) fn path_of_disk(roots: &Roots, device: &BlockDevice) -> Result<DiskPa
     })
 }
 
-/// Where every way ends: at the node that the nearest device states; -1 is none.
+/// The end of every path: the memory of the node that the nearest device reports; -1 means none.
 fn memory(way: &Way) -> Hop {
     let mut directories = way.directories.iter();
     let stated = directories.find_map(|directory| attribute(&directory.join("numa_node")));
@@ -105,8 +105,9 @@ fn memory(way: &Way) -> Hop {
     }
 }
 
-/// A disk that NVMe reaches by several controllers hangs on none of them in sysfs, but on their
-/// subsystem, which links to them. Its way is that of the first one alive; they are counted.
+/// A disk that NVMe reaches by several controllers is below none of them in sysfs, but below their
+/// subsystem, which links to them. Its path is that of the first live controller; the controllers
+/// are counted.
 fn first_nvme_path(disk_directory: &Path) -> Option<(PathBuf, usize)> {
     let subsystem = disk_directory.parent()?;
     if !name_of(subsystem).starts_with("nvme-subsys") {

@@ -63,8 +63,8 @@ fn others_are_named_with_their_time_and_their_part() {
     assert_eq!(others.rate_bytes_per_s, 90e6);
     assert_eq!(others.own_rate_bytes_per_s, 10e6);
     let words = others_words(&found).unwrap();
-    let expected =
-        "others wrote 90.0 MB/s on sda from 4 s to 8 s, beside 10.0 MB/s of this run's own";
+    let expected = "other programs wrote 90.0 MB/s on sda from 4 s to 8 s, beside the \
+                    10.0 MB/s of this run itself";
     assert!(words.starts_with(expected), "{words}");
 }
 
@@ -80,7 +80,7 @@ fn readers_beside_a_writer_are_others() {
     assert!(
         others_words(&found)
             .unwrap()
-            .starts_with("others read 50.0")
+            .starts_with("other programs read 50.0")
     );
 }
 
@@ -133,7 +133,7 @@ fn who_writes_in_bursts_is_one_and_who_comes_twice_are_two() {
     assert_eq!(count(&twice), 2);
     assert_eq!(count(&[shared, shared, alone, alone]), 0);
     let words = others_words(&found(&twice)).unwrap();
-    let expected = "others wrote 90.0 MB/s on sda at times between 0 s and 16 s";
+    let expected = "other programs wrote 90.0 MB/s on sda at times between 0 s and 16 s";
     assert!(words.contains(expected), "{words}");
 }
 
@@ -166,8 +166,8 @@ fn stretches_are_bounded_and_none_is_lost() {
     assert_eq!(found.last().unwrap().to_s, 993.0);
 }
 
-/// Two targets on disks of their own, each given so many MB a second, told a tenth of a second late;
-/// what each disk saw, what went elsewhere.
+/// Two targets on disks of their own, each given so many MB a second, told a tenth of a second
+/// late; what each disk saw, what went elsewhere.
 fn two_disks(driven: [u64; 2], seen: [u64; 2], elsewhere: u64) -> Vec<Others> {
     let targets = [target("a", "sda"), target("b", "sdb")];
     let mut watch = watch_of(targets.to_vec());
@@ -192,7 +192,8 @@ fn of_several_disks_that_which_others_use_is_named() {
     assert_eq!(found[0].device, "sdb");
     let both = two_disks([100, 100], [150, 190], 0);
     let words = others_words(&both).unwrap();
-    let expected = "others wrote 49.0 MB/s on sda, 89.0 MB/s on sdb at times between 0 s and 10 s";
+    let expected = "other programs wrote 49.0 MB/s on sda, 89.0 MB/s on sdb at times between 0 s \
+                    and 10 s";
     assert!(words.starts_with(expected), "{words}");
     assert!(others_bytes_per_s(&both).unwrap() > 135e6);
 }
@@ -232,8 +233,8 @@ fn found_through_memory(intervals: &[(Moved, Moved)]) -> Vec<Others> {
     watch.finish(at(0))
 }
 
-/// Ten seconds in which we make 100 MB/s dirty; the disk takes 60 MB/s for ten seconds and then, in a
-/// closing flush of one second, the rest of ours and of what others wrote.
+/// Ten seconds in which we make 100 MB/s dirty; the disk takes 60 MB/s for ten seconds and then, in
+/// a closing flush of one second, the rest of ours and of what others wrote.
 fn through_memory(others: u64) -> Vec<(Moved, Moved)> {
     let mut intervals = vec![(written(60 * MB), written(100 * MB)); 10];
     intervals.push((written(400 * MB + others), written(0)));

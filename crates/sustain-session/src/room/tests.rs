@@ -30,7 +30,7 @@ fn with_room_enough_a_file_gets_what_it_wants_in_whole_units() {
     let target = scratch();
     let fitted = fit_one(&growing(&target, 10 * MIB + 1, MIB), 100 * MIB, 95 * MIB).unwrap();
     assert_eq!(fitted.size_bytes, 10 * MIB);
-    assert!(fitted.note.contains("100 MiB free, room for a nameless"));
+    assert!(fitted.note.contains("100 MiB free, space for an unnamed"));
 }
 
 #[test]

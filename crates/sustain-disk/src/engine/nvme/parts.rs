@@ -1,5 +1,5 @@
-//! A request as the commands that carry it: how it is cut, which memory each part has, what each says
-//! to the drive, and what follows from their answers. Submits nothing.
+//! Splits a request into the commands that carry it: the memory of each part, the content of each
+//! command, and the result that follows from their completions. Nothing is submitted here.
 
 use super::super::transfer::Transfer;
 use super::super::{Completion, Operation, Request, Vectors};
@@ -9,7 +9,7 @@ use crate::error::Errno;
 use crate::nvme::{Command, Memory, URING_COMMAND, URING_COMMAND_VECTORED};
 use crate::target::Passthrough;
 
-/// A request on its way.
+/// A request in progress.
 pub(super) struct Flight {
     pub(super) transfer: Transfer,
     pub(super) commands_left: u32,
@@ -29,7 +29,7 @@ pub(super) struct Part {
 impl Flight {
     pub(super) fn complete(mut self, now: Timestamp) -> Completion {
         let all = self.transfer.left_bytes();
-        // What lies behind a part that failed may have been moved, but nobody can go on there.
+        // Bytes after a part that failed may have been moved, but the caller cannot go on there.
         self.transfer.done_bytes = self.failed.map_or(all, |(start, _)| start);
         self.transfer
             .complete(now, self.failed.map(|(_, errno)| errno))
@@ -46,9 +46,10 @@ pub(super) fn first_failed(
         .min_by_key(|(start, _)| *start)
 }
 
-/// Bytes of each part but the last, in whole blocks: as few parts as may be, all of about one length.
+/// Bytes of each part but the last, in whole blocks: as few parts as may be, all of about one
+/// length.
 pub(super) fn part_bytes(length: u64, most: u64, block_bytes: u64) -> u64 {
-    // A command counts in blocks: what is less than one would be left out of it.
+    // A command counts in blocks: less than a block would be left out of it.
     let most = (most / block_bytes).max(1) * block_bytes;
     let parts = length.div_ceil(most).max(1);
     let unit = PAGE_BYTES.max(block_bytes);

@@ -1,11 +1,12 @@
-//! Why NVMe commands cannot be passed through here, in words that name the missing version or right.
+//! The reasons why NVMe commands cannot be passed through here, in words that name the missing
+//! version or right.
 
 use io_uring::{IoUring, Probe, opcode};
 
 use super::super::ring;
 use crate::error::{Errno, Error};
 
-/// Entries with room for a command came with the commands themselves.
+/// Ring entries that are large enough for a command came with the commands themselves.
 pub(super) fn check_kernel() -> Result<(), Error> {
     let plain = IoUring::new(1).map_err(|error| ring::refused(&error))?;
     let mut probe = Probe::new();
@@ -14,7 +15,7 @@ pub(super) fn check_kernel() -> Result<(), Error> {
         return Ok(());
     }
     Err(refused(
-        "this kernel passes no commands through (that came with 5.19); use --path direct",
+        "this kernel does not pass NVMe commands through, which came with 5.19; use --path direct",
     ))
 }
 
@@ -25,15 +26,15 @@ pub(super) fn refused(why: &str) -> Error {
     }
 }
 
-/// Why the kernel did not pass the first command on.
+/// The reason why the kernel did not pass on the first command.
 pub(super) fn explain(errno: i32) -> String {
     match errno {
         libc::EACCES | libc::EPERM => "the kernel takes NVMe commands only from a process that \
                                        has CAP_SYS_ADMIN: run as root, or use --path direct"
             .to_owned(),
         libc::EOPNOTSUPP | libc::ENOTTY | libc::EINVAL => {
-            "this kernel's NVMe driver takes no commands by io_uring (that came with 5.19); use \
-             --path direct"
+            "this kernel's NVMe driver does not take commands by io_uring, which came with 5.19; \
+             use --path direct"
                 .to_owned()
         }
         _ => format!("{}; use --path direct", Errno(errno)),

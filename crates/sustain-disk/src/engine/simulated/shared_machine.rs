@@ -1,6 +1,6 @@
-//! A simulated machine that outlives its engines, with what lies on its disks if that is kept.
-//! Made by whoever opens simulated targets, driven by one engine at a time; tests and tools cut its
-//! power and look at its disks between. No lock may be held while time is waited for.
+//! A simulated machine that outlives its engines, with the contents of its disks if these are kept.
+//! Whoever opens simulated targets makes it, and one engine at a time drives it; tests and tools
+//! cut its power and look at its disks in between. No lock may be held while time is waited for.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -21,7 +21,7 @@ pub struct SharedMachine {
 
 pub(super) struct MachineState {
     pub(super) machine: Machine,
-    /// How often the power was cut: what an engine of an earlier time submitted is gone.
+    /// How often the power was cut: requests that an engine submitted before a cut are gone.
     pub(super) power_cuts: u64,
     disks: Option<Vec<DiskContents>>,
 }
@@ -32,7 +32,7 @@ struct DiskContents {
 }
 
 impl SharedMachine {
-    /// A machine whose time 0 is now. Only times count on it: what is written is gone, and a read
+    /// A machine whose time 0 is now. Only times are simulated: written data is gone, and a read
     /// leaves its buffers as they are.
     pub fn new(machine: Machine, clock: &Clock) -> SharedMachine {
         SharedMachine::build(machine, None, clock)
@@ -61,8 +61,8 @@ impl SharedMachine {
     }
 
     /// Begins a new run: each disk's rates get a noise of their own, which the machine's seed and
-    /// the number of the run fix. A machine that never hears of it is in its first run. The time
-    /// goes on and caches stay as full as they are.
+    /// the number of the run fix. A machine for which this is never called stays in its first run.
+    /// The time goes on, and caches stay as full as they are.
     pub fn begin_run(&self) {
         self.lock().machine.begin_run();
     }
@@ -70,9 +70,9 @@ impl SharedMachine {
     /// Cuts the power, which comes back at once; the time goes on.
     ///
     /// What is durable stays. Of each write in flight, or completed in a volatile cache and not
-    /// flushed since, any subset of its sectors of 512 bytes stays, whatever became of writes before
-    /// and after it. The seed decides among all lost, all there, a prefix, a suffix, single sectors,
-    /// only the later, only the earlier, and any mix; then what is there is durable.
+    /// flushed since, any subset of its sectors of 512 bytes stays, whatever became of writes
+    /// before and after it. The seed decides among all lost, all there, a prefix, a suffix, single
+    /// sectors, only the later, only the earlier, and any mix; then what is there is durable.
     ///
     /// Requests in flight are forgotten and never complete: [`Engine::wait`] of an engine that was
     /// open fails from then on, and a new engine may be opened.
@@ -92,36 +92,39 @@ impl SharedMachine {
     /// taking time or being counted as read.
     ///
     /// # Panics
-    /// If the machine keeps no contents, has no such disk, or the range reaches beyond its end.
+    /// Panics if the machine keeps no contents, has no such disk, or the range reaches beyond its
+    /// end.
     pub fn read_contents(&self, disk: usize, offset_bytes: u64, bytes: &mut [u8]) {
         let mut state = self.lock();
         state.assert_within(disk, offset_bytes, bytes.len());
         state.disk(disk).medium.read(offset_bytes, bytes);
     }
 
-    /// Puts `bytes` on the disk as if they had always been there: damaged bits, another's data.
+    /// Puts `bytes` on the disk as if they had always been there, such as damaged bits or another
+    /// disk's data.
     ///
     /// # Panics
-    /// If the machine keeps no contents, has no such disk, or the range reaches beyond its end.
+    /// Panics if the machine keeps no contents, has no such disk, or the range reaches beyond its
+    /// end.
     pub fn write_contents(&self, disk: usize, offset_bytes: u64, bytes: &[u8]) {
         let mut state = self.lock();
         state.assert_within(disk, offset_bytes, bytes.len());
         state.disk(disk).medium.write(offset_bytes, bytes);
     }
 
-    /// What a read of the disk would see now; nothing in flight is in it.
+    /// The bytes that a read of the disk would see now, without anything in flight.
     ///
     /// # Panics
-    /// If the machine keeps no contents, or has no such disk.
+    /// Panics if the machine keeps no contents, or has no such disk.
     pub fn snapshot(&self, disk: usize) -> Medium {
         self.lock().disk(disk).medium.snapshot()
     }
 
-    /// Puts another medium in the place of a disk's, such as an old state of it. Writes in flight
+    /// Replaces a disk's medium by another one, such as an old state of it. Writes in flight
     /// complete and are lost with the medium that they went to.
     ///
     /// # Panics
-    /// If the machine keeps no contents, or has no such disk.
+    /// Panics if the machine keeps no contents, or has no such disk.
     pub fn restore(&self, disk: usize, medium: Medium) {
         self.lock().disk(disk).medium = medium;
     }
@@ -129,7 +132,7 @@ impl SharedMachine {
     /// Bytes that read requests to the disk have moved so far.
     ///
     /// # Panics
-    /// If the machine keeps no contents, or has no such disk.
+    /// Panics if the machine keeps no contents, or has no such disk.
     pub fn bytes_read(&self, disk: usize) -> u64 {
         self.lock().disk(disk).bytes_read
     }
@@ -161,7 +164,7 @@ impl MachineState {
         );
     }
 
-    /// A request with this id goes to the disk.
+    /// Notes that a request with this id goes to the disk.
     pub(super) fn begin(&mut self, disk: usize, id: u64, request: &Request) {
         let Some(disks) = &mut self.disks else {
             return;
@@ -177,7 +180,7 @@ impl MachineState {
         }
     }
 
-    /// A request is done: a write becomes readable, a read gets its bytes.
+    /// Ends a request: a write becomes readable, and a read gets its bytes.
     pub(super) fn complete(&mut self, done: SimulatedCompletion, request: &mut Request) {
         let Some(disks) = &mut self.disks else {
             return;

@@ -1,5 +1,5 @@
-//! One `[[disk]]` of a machine file: its keys, their defaults, and what their values may be.
-//! Called by `machine_file` only. It must not let pass what the simulation cannot count with.
+//! One `[[disk]]` of a machine file: its keys, their defaults, and the values they may have. Called
+//! by `machine_file` only. It must refuse values that the simulation cannot represent.
 
 use super::section::Section;
 use super::{
@@ -9,9 +9,9 @@ use super::{
 
 /// Zones of a disk that has inner rates and does not say how many.
 const ZONES_DEFAULT: u32 = 16;
-/// More zones than this describe nothing that exists.
+/// More zones than this do not exist on any disk.
 const ZONES_MAX: u32 = 65_536;
-/// No platter turns faster.
+/// No platter rotates faster.
 const RPM_MAX: u32 = 100_000;
 /// Above this, a normal distribution is no longer a model of run-to-run noise.
 const NOISE_FRACTION_MAX: f64 = 0.3;
@@ -49,7 +49,10 @@ pub(super) fn disk_description(
     }
     let capacity_bytes = section.required("capacity", section.size("capacity")?)?;
     if capacity_bytes == 0 || capacity_bytes > i64::MAX.cast_unsigned() {
-        return Err(section.invalid_at("capacity", "a disk's capacity lies between 1 B and 8 EiB"));
+        return Err(section.invalid_at(
+            "capacity",
+            "a disk's capacity must be between 1 B and 8 EiB",
+        ));
     }
     let (read, write) = match (
         rate_within(section, "read")?,
@@ -65,7 +68,7 @@ pub(super) fn disk_description(
     disk.request_ns = section.duration("request")?.unwrap_or(0);
     disk.rpm = section.integer("rpm")?;
     if disk.rpm.is_some_and(|rpm| !(1..=RPM_MAX).contains(&rpm)) {
-        let message = "rpm lies between 1 and 100000; leave it out for none";
+        let message = "rpm must be between 1 and 100000; leave it out for none";
         return Err(section.invalid_at("rpm", message));
     }
     disk.cache = cache_description(&name, section, warnings)?;
@@ -80,7 +83,8 @@ pub(super) fn disk_description(
     Ok(disk)
 }
 
-/// Inner rates and the number of zones. An inner rate that is not given falls as the other does.
+/// Sets inner rates and the number of zones. An inner rate that is not given falls as the other one
+/// does.
 fn set_zones(
     disk: &mut DiskDescription,
     section: &Section<'_>,
@@ -114,7 +118,7 @@ fn set_zones(
         }
     };
     if zones == Some(1) {
-        let message = "an inner rate needs zones of 2 or more (left out: 16)";
+        let message = "an inner rate needs zones of 2 or more (default: 16)";
         return Err(section.invalid_at("zones", message));
     }
     disk.zones = zones.unwrap_or(ZONES_DEFAULT);
@@ -169,7 +173,7 @@ fn cache_description(
         return Ok(None);
     };
     if capacity_bytes == 0 || capacity_bytes > i64::MAX.cast_unsigned() {
-        let message = "a cache's size lies between 1 B and 8 EiB; leave it out for none";
+        let message = "a cache's size must be between 1 B and 8 EiB; leave it out for none";
         return Err(section.invalid_at("cache", message));
     }
     let volatile = volatile.unwrap_or(true);
@@ -203,7 +207,7 @@ fn fault_description(
     error.allow_only(&["at", "kind", "once"])?;
     let at_bytes = error.required("at", error.size("at")?)?;
     if at_bytes >= capacity_bytes {
-        return Err(error.invalid_at("at", "the error lies beyond the disk's capacity"));
+        return Err(error.invalid_at("at", "the error is beyond the disk's capacity"));
     }
     let kind = error
         .choice("kind", FaultKind::BY_NAME)?
@@ -231,14 +235,14 @@ fn slow_descriptions(
             .checked_add(for_bytes)
             .is_some_and(|end_byte| end_byte <= capacity_bytes);
         if for_bytes == 0 || !is_within {
-            let message = "a slow stretch is longer than nothing and ends within the capacity";
+            let message = "a slow stretch must be longer than zero and end within the capacity";
             return Err(slow.invalid_at("for", message));
         }
         let is_over = |other: &SlowDescription| {
             at_bytes < other.at_bytes + other.for_bytes && other.at_bytes < at_bytes + for_bytes
         };
         if found.iter().any(is_over) {
-            return Err(slow.invalid_at("at", "this slow stretch lies over another one"));
+            return Err(slow.invalid_at("at", "this slow stretch overlaps another one"));
         }
         found.push(SlowDescription {
             at_bytes,

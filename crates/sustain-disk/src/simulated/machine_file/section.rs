@@ -1,5 +1,5 @@
-//! One table of a machine file, read key by key, with the line of whatever is wrong.
-//! Called by `machine_file` only. It knows TOML and units, and nothing about machines.
+//! One table of a machine file, read key by key, with line numbers for errors. Called by
+//! `machine_file` only. It knows TOML and units, and nothing about machines.
 
 use std::ops::Range;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(super) struct Document<'text> {
 pub(super) struct Section<'document> {
     text: &'document str,
     path: &'document Path,
-    /// As written in the file: `[[disk]]`, `[limit.pci]`, `stall`.
+    /// The title as in the file: `[[disk]]`, `[limit.pci]`, `stall`.
     title: String,
     table: &'document DeTable<'document>,
     span: Range<usize>,

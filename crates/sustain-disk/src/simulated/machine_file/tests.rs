@@ -316,10 +316,10 @@ fn slow_stretches_lie_within_the_disk_and_beside_each_other() {
         message(&format!("{text}slow = [{slow}]\n"))
     };
     let beyond = disk("{ at = \"999MB\", for = \"2MB\", to = \"1MB/s\" }");
-    assert!(beyond.contains("ends within the capacity"), "{beyond}");
+    assert!(beyond.contains("end within the capacity"), "{beyond}");
     let over = "{ at = \"1MB\", for = \"2MB\", to = \"1MB/s\" }, \
                 { at = \"2MB\", for = \"2MB\", to = \"1MB/s\" }";
-    assert!(disk(over).contains("lies over another"), "{}", disk(over));
+    assert!(disk(over).contains("overlaps another"), "{}", disk(over));
     let without = disk("{ at = \"1MB\", for = \"2MB\" }");
     assert!(without.contains("to is missing"), "{without}");
 }

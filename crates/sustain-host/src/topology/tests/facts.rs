@@ -118,7 +118,7 @@ fn the_guard_says_what_may_be_written_and_why_not() {
     );
     let expected = ["sdzzb1 is part of md900", "sdzzb2 is active swap"];
     assert_eq!(reasons(&second.facts), expected);
-    assert_eq!(reasons(&third.facts), ["it lies under loop900"]);
+    assert_eq!(reasons(&third.facts), ["it backs loop900"]);
     assert_eq!(
         (fourth.facts.may_be_written, reasons(&fourth.facts).len()),
         (Some(true), 0)
@@ -141,7 +141,7 @@ fn a_loop_device_is_refused_for_what_is_under_it_by_name() {
     host.write_under(&over, "loop/backing_file", "/dev/sdzzc\n");
     let topology = Topology::read(host.roots());
     let loop900 = layer(&topology, "loop900");
-    assert_eq!(reasons(loop900), ["sdzzc lies under loop902"]);
+    assert_eq!(reasons(loop900), ["sdzzc backs loop902"]);
     assert!(
         loop900.why_not[0]
             .advice
@@ -189,7 +189,7 @@ fn without_the_table_of_mounts_nothing_is_called_free() {
     for facts in all.chain(&topology.layers) {
         assert_eq!(facts.may_be_written, None, "{}", facts.device.name());
     }
-    assert!(topology.notes[0].starts_with("what is in use cannot be told"));
+    assert!(topology.notes[0].starts_with("what is in use cannot be determined"));
 }
 
 #[test]

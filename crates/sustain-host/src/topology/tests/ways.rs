@@ -215,7 +215,7 @@ fn a_link_behind_a_hot_plug_socket_states_no_rate() {
     let path = path(&host, "nvme91n1");
     let link = hop(
         &path,
-        "PCIe link of 0000:44:00, which can be unplugged: its rate is not told",
+        "PCIe link of 0000:44:00, which can be unplugged: its rate is not reported",
     );
     assert_eq!((link.rate_bytes_per_s, &link.possible), (None, &None));
 }
@@ -293,7 +293,7 @@ fn an_nvme_disk_with_two_ways_goes_the_first_that_lives() {
         link(&host, &format!("{subsystem}/{name}"), place);
     }
     let both = path(&host, "nvme9n1");
-    assert_eq!(both.hops[0].name, "nvme9n1 (one of its 2 ways, by nvme90)");
+    assert_eq!(both.hops[0].name, "nvme9n1 (one of its 2 paths, by nvme90)");
     assert_eq!(both.hops[1..], path(&host, "nvme90n1").hops[1..]);
     write(&host, &[(&format!("{subsystem}/nvme90/state"), "dead")]);
     let alone = path(&host, "nvme9n1");

@@ -1,4 +1,4 @@
-//! Prints how well walls are found on machines of known truth, as the tables in docs/method.md:
+//! Prints how well walls are found on machines of known truth, as the tables in docs/walls.md:
 //! `cargo run --release -p sustain-bench --example walls_table`.
 
 #[path = "../tests/walls_machines/mod.rs"]

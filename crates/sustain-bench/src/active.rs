@@ -1,6 +1,7 @@
-//! The stretch of a run that says something of all targets together, and the verdict on it: while every
-//! target was working; and after one has failed, while all that it left were. What four disks gave is no
-//! promise of the three that are left. Called by the conclusion.
+//! Finds the stretch of a run that counts for all targets together, and judges it. The stretch is
+//! the time in which every target was active; after a target has failed, it is the time in which
+//! all the remaining ones were. The rate of four disks is no promise for the three that are left.
+//! The conclusion calls this module.
 
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::Meter;
@@ -15,11 +16,11 @@ use crate::remarks::writes_buffered;
 use crate::result::Sustained;
 use crate::session::Session;
 
-/// When the targets that count were all working.
+/// The stretch in which all targets that count were active.
 struct Active {
     from_ns: u64,
     to_ns: u64,
-    /// Those that had failed before, and when; the others count.
+    /// The targets that had failed before, and when; the others count.
     lost: Vec<(usize, u64)>,
 }
 
@@ -32,16 +33,16 @@ impl Active {
             let series = outcome.collected.targets.iter().enumerate();
             lost.extend(series.filter_map(|(target, series)| {
                 let failed_ns = series.failures.first()?.at_ns;
-                // A flush that failed after the run has left nothing to look at.
+                // After a flush that failed at the end of the run there is nothing left to judge.
                 (failed_ns < over_ns).then_some((target, failed_ns))
             }));
             lost.sort_by_key(|(_, failed_ns)| *failed_ns);
             if lost.len() == ends.len() {
-                // The last one was left by the others until it failed.
+                // The target that failed last was the only one left until then.
                 lost.pop();
             }
-            // What fails when another has come to its end already leaves no time in which all that
-            // are left work: then that is the time before.
+            // If a target fails after another has already come to its end, no time is left in which
+            // all remaining ones are active. Then the time before the failure counts.
             while lost.last().is_some_and(|(_, failed_ns)| {
                 left_ns(&ends, &lost)
                     .min()
@@ -53,7 +54,7 @@ impl Active {
         let left = left_ns(&ends, &lost);
         let to_ns = match plan.layout {
             Layout::Independent | Layout::Stripe { .. } => left.min(),
-            // A span has them active in turn.
+            // In a span, the targets are active one after the other.
             Layout::Span => left.max(),
         };
         Active {
@@ -64,31 +65,31 @@ impl Active {
     }
 }
 
-/// When those of the targets came to their end that had not failed.
+/// The times at which the targets that had not failed came to their end.
 fn left_ns(ends: &[u64], lost: &[(usize, u64)]) -> impl Iterator<Item = u64> {
     let is_left = |target: &usize| lost.iter().all(|(one, _)| one != target);
     (0..ends.len()).filter(is_left).map(|target| ends[target])
 }
 
-/// The total while every target was active that had not failed.
+/// The total while every target that had not failed was active.
 pub(crate) fn active_steps(plan: &Plan, outcome: &PhaseOutcome) -> Vec<Step> {
     let active = Active::of(plan, outcome);
     let (from_s, to_s) = (seconds(active.from_ns), seconds(active.to_ns));
     let mut steps = steps(&outcome.collected.total);
     // The last bin may reach a little beyond; with one target it ends there exactly.
     let inside = steps.partition_point(|step| step.end_s <= to_s + 1e-9);
-    // A run shorter than a bin has no other.
+    // A run that is shorter than a bin has no other bin.
     steps.truncate(inside.max(usize::from(to_s > 0.0)));
     let before = steps.partition_point(|step| step.start_s < from_s);
     steps.split_off(before)
 }
 
-/// Whether what all did together begins with the run.
+/// Whether the stretch in which all are active begins with the run.
 pub(crate) fn begins_with_run(plan: &Plan, outcome: &PhaseOutcome) -> bool {
     Active::of(plan, outcome).from_ns == 0
 }
 
-/// Whose figures those of all targets together are, if not of all.
+/// Names the targets whose figures the total is, if some have failed.
 pub(crate) fn of_what_was_left(
     plan: &Plan,
     session: &Session,
@@ -105,7 +106,7 @@ pub(crate) fn of_what_was_left(
     ))
 }
 
-/// A verdict that single intervals of memory cannot be ground for.
+/// The verdict on a run through the page cache, whose single intervals show only memory.
 pub(crate) fn unknown_through_memory(rate_bytes_per_s: f64) -> Sustained {
     Sustained {
         reached: false,
@@ -113,8 +114,8 @@ pub(crate) fn unknown_through_memory(rate_bytes_per_s: f64) -> Sustained {
         ci95_bytes_per_s: [rate_bytes_per_s; 2],
         from_s: 0.0,
         to_s: None,
-        why: "through the page cache, what completes is in memory; this is the rate with all \
-              flushes"
+        why: "through the page cache, a completed write is only in memory; this is the rate with \
+              all flushes included"
             .to_owned(),
     }
 }
@@ -123,7 +124,7 @@ pub(crate) fn sustained(steps: &[Step], revisits: Revisits) -> Sustained {
     told(steady::judge(steps, revisits), steps)
 }
 
-/// The verdict on `steps` as the document has it.
+/// The verdict on `steps` in the form of the result document.
 pub(crate) fn told(verdict: steady::Sustained, steps: &[Step]) -> Sustained {
     Sustained {
         reached: verdict.reached,
@@ -153,7 +154,7 @@ pub(crate) fn sustained_total(plan: &Plan, session: &Session, outcome: &PhaseOut
     };
     match of_what_was_left(plan, session, outcome) {
         Some(words) => Sustained {
-            why: format!("{}; {words}", verdict.why),
+            why: format!("{}; these are figures {words}", verdict.why),
             ..verdict
         },
         None => verdict,

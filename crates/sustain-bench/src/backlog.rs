@@ -1,5 +1,6 @@
-//! What a run through the page cache could not show: the backlog of a stream that has filled memory.
-//! Shared by the notes of a result and its one sentence; works on the document alone.
+//! Says what a run through the page cache could not show: the behaviour under a backlog larger than
+//! memory. The notes of a result and its one-sentence answer share this module. It works on the
+//! result document alone.
 
 use sustain_disk::units::Size;
 
@@ -9,14 +10,15 @@ use crate::result::{Host, MeasureResult, Plan, TargetResult};
 const GIB: u64 = 1 << 30;
 /// Sizes are proposed in multiples of this.
 const PROPOSED_GIB: u64 = 8;
-/// Room for so many times the memory cannot be held in it, whatever else the memory is used for.
+/// So many times the size of the memory cannot be held in it, whatever else the memory is used for.
 const MEMORIES: u64 = 2;
 
-/// More than so many quarters of the memory must fit, or what lies in it may still be all.
+/// More than this many quarters of the memory must fit, or everything written may still be in
+/// memory.
 const MEMORY_QUARTERS_MIN: u64 = 5;
 
-/// Says that what was written through the page cache fits into memory, and what to ask for to see
-/// more. None past the page cache, for reading, and where more than the memory was written.
+/// Says that the data written through the page cache fits into memory, and which flags would show
+/// more. None for direct I/O, for reading, and if more than the memory was written.
 #[must_use]
 pub fn backlog_not_seen(result: &MeasureResult) -> Option<String> {
     not_seen(&result.plan, &result.host, &result.targets)
@@ -37,26 +39,26 @@ pub(crate) fn not_seen(plan: &Plan, host: &Host, targets: &[TargetResult]) -> Op
         }
         [_] => format!("the file of {} fits", Size(distinct_bytes)),
         several => format!(
-            "the {} of {} targets fit",
+            "the {} written to {} targets fit",
             Size(distinct_bytes),
             several.len()
         ),
     };
     let room_bytes = room_each(host, &targets);
     let advice = match flags(plan, memory_bytes, &targets, room_bytes) {
-        Some(flags) => format!("{flags} shows the disk under a full cache"),
-        None => "there is no room for one here; --path direct shows what the disk itself takes"
+        Some(flags) => format!("use {flags} to see the disk behind a full cache"),
+        None => "there is not enough space here for one; --path direct shows what the disk itself \
+                 takes"
             .to_owned(),
     };
     Some(format!(
-        "{what} into the memory of {:.0} GiB, so a backlog larger than memory did not build up: \
-         {advice}",
+        "{what} into the memory of {:.0} GiB, so no backlog larger than memory built up: {advice}",
         memory_bytes as f64 / GIB as f64,
     ))
 }
 
-/// How large each of the targets may become at the most, if that is known: the least of a device's own
-/// size and of what its file system has left.
+/// The size that each of the targets may reach at most, if it is known: the lower one of a device's
+/// own size and of the space that is left on its file system.
 fn room_each(host: &Host, targets: &[&TargetResult]) -> u64 {
     let room = |target: &&TargetResult| match target.kind.as_str() {
         "block_device" => target.capacity_bytes,
@@ -68,8 +70,8 @@ fn room_each(host: &Host, targets: &[&TargetResult]) -> u64 {
     targets.iter().filter_map(room).min().unwrap_or(u64::MAX)
 }
 
-/// The same of a load by the buffered path whose effect was watched; `size_bytes` is what it went
-/// over.
+/// The same for a load of buffered I/O whose effect was watched; `size_bytes` is the size of the
+/// part that the load went over.
 pub(crate) fn not_in_effect(
     seen: &PathEffect,
     size_bytes: u64,
@@ -85,18 +87,18 @@ pub(crate) fn not_in_effect(
     }
     let fits = room_bytes > memory_bytes / 4 * MEMORY_QUARTERS_MIN;
     let advice = match fits {
-        true => "a --size and a --time beyond it show that",
-        false => "there is no room for more here, so these targets cannot show that",
+        true => "use a larger --size and --time to see it",
+        false => "there is not enough space for more here, so these targets cannot show it",
     };
     Some(format!(
-        "what a backlog larger than memory does: the {} written by the buffered path fit into the \
+        "the effect of a backlog larger than memory: the {} written with buffered I/O fit into the \
          memory of {:.0} GiB; {advice}",
         Size(distinct_bytes),
         memory_bytes as f64 / GIB as f64
     ))
 }
 
-/// What to ask for, so that more is written than memory holds; none where that does not fit.
+/// The flags with which a run writes more than memory holds; `None` if that does not fit.
 fn flags(
     plan: &Plan,
     memory_bytes: u64,

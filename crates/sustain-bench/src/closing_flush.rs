@@ -1,15 +1,15 @@
-//! What a run through the page cache still waits for when the user wants to end it: the kernel has taken
-//! more than the disk has, and gives the flush back only when the disk has all of it. Pure.
+//! Reports what a buffered run still waits for when the user wants to end it: the kernel has taken
+//! more data than the disk has, and returns from the flush only when the disk has all of it. Pure.
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::units::Size;
 
-/// What is flushed by then needs no words.
+/// A flush that takes no longer than this is not mentioned.
 const QUIET_NS: u64 = 200_000_000;
-/// How often it is told again.
+/// Time between two reports.
 const EVERY_NS: u64 = 2_000_000_000;
 
-/// Tells of one such flush.
+/// Reports on one such flush.
 #[derive(Debug, Default)]
 pub(crate) struct ClosingFlush {
     due_at: Option<Timestamp>,
@@ -17,8 +17,9 @@ pub(crate) struct ClosingFlush {
 }
 
 impl ClosingFlush {
-    /// What to tell the user at this moment, if anything. It is asked from the wish to end on;
-    /// `left_bytes` are dirty or being written in the whole machine, if that is known.
+    /// What to tell the user now, if anything. It is called from the request to end on;
+    /// `left_bytes` are the bytes that are dirty or being written in the whole machine, if that is
+    /// known.
     pub(crate) fn words(&mut self, now: Timestamp, left_bytes: Option<u64>) -> Option<String> {
         let due_at = *self.due_at.get_or_insert(now + QUIET_NS);
         if now < due_at {
@@ -26,16 +27,16 @@ impl ClosingFlush {
         }
         self.due_at = Some(now + EVERY_NS);
         let left = left_bytes.map_or_else(
-            || "how much is left is not known".to_owned(),
-            |bytes| format!("{} left, of all programs together", Size(bytes)),
+            || "it is not known how much is left".to_owned(),
+            |bytes| format!("{} left, for all programs together", Size(bytes)),
         );
         if std::mem::replace(&mut self.is_told, true) {
             return Some(format!("interrupted: flushing the page cache, {left}"));
         }
         Some(format!(
-            "interrupted: part of what was written is still in the page cache, and the run ends when \
-             the disk has it ({left}). A second Ctrl-C gives the result up, and ends as soon as the \
-             kernel lets go of the flush"
+            "interrupted: part of what was written is still in the page cache, and the run ends \
+             when it is on the disk ({left}). A second Ctrl-C gives up the result, and the program \
+             then ends as soon as the kernel returns from the flush"
         ))
     }
 }
@@ -60,11 +61,13 @@ mod tests {
         assert!(told[0].1.contains("4.8 GB left"), "{told:?}");
         assert!(told[0].1.contains("A second Ctrl-C"), "{told:?}");
         assert!(
-            told[1].1.ends_with("2.8 GB left, of all programs together"),
+            told[1]
+                .1
+                .ends_with("2.8 GB left, for all programs together"),
             "{told:?}"
         );
         assert!(
-            told[2].1.ends_with("how much is left is not known"),
+            told[2].1.ends_with("it is not known how much is left"),
             "{told:?}"
         );
     }

@@ -1,5 +1,6 @@
-//! Merges what the drivers report into series of each target and of all together, in the order of
-//! time, and judges along the way what cannot wait for the end.
+//! Merges the reports of the drivers into one series for each target and one for all together, in
+//! order of time. It judges during the run what cannot wait for its end: whether all is steady, and
+//! whether a driver is the limit.
 
 use std::collections::VecDeque;
 
@@ -13,30 +14,30 @@ use crate::judge::{Revisits, Step, steady};
 use crate::series::Series;
 use crate::setup::PhaseSetup;
 
-/// Bins of the total's series.
+/// Length of the bins in the series of the total.
 const BIN_NS: u64 = 100_000_000;
-/// Over how much time the instant rate goes.
+/// The time over which the instantaneous rate is taken.
 const INSTANT_NS: u64 = 1_000_000_000;
-/// Time between two looks at whether all is steady.
+/// Time between two checks of whether all targets are steady.
 const STEADY_LOOK_NS: u64 = 1_000_000_000;
-/// No run is called steady before: what falls slowly looks flat in its first seconds.
+/// No run is called steady before this time, because a slow fall looks flat in its first seconds.
 const STEADY_NS_MIN: u64 = 30_000_000_000;
-/// When it is looked at whether a driver is the limit.
+/// The time at which the drivers are checked for being the limit.
 const TOOL_LOOK_NS: u64 = 1_000_000_000;
-/// From this part of a CPU on, a driver is the limit.
+/// A driver that uses this part of a CPU or more is the limit.
 pub(crate) const TOOL_SHARE: f64 = 0.95;
 
 /// One target's series.
 #[derive(Debug, Default)]
 pub(crate) struct TargetSeries {
     name: String,
-    /// By the plan's interval.
+    /// The intervals that the plan asks for.
     pub(crate) intervals: Series,
-    /// About ten a second, for judging.
+    /// About ten steps a second, for judging.
     pub(crate) steps: Series,
     pub(crate) failures: Vec<Failure>,
     pub(crate) ending: Option<Ending>,
-    /// How long the flush took that came after the run, if one did.
+    /// How long the flush after the run took, if there was one.
     pub(crate) flush_ns: Option<u64>,
     bytes: u64,
     interval_bytes: u64,
@@ -45,16 +46,16 @@ pub(crate) struct TargetSeries {
     recent: VecDeque<(u64, u64)>,
 }
 
-/// All that the drivers told.
+/// Everything that the drivers have reported.
 #[derive(Debug)]
 pub(crate) struct Collected {
     pub(crate) targets: Vec<TargetSeries>,
     /// The total in bins of [`BIN_NS`].
     pub(crate) total: Series,
-    /// The total's first seconds, completion by completion.
+    /// The first seconds of the total, completion by completion.
     pub(crate) beginning: Beginning,
     pub(crate) curve: Vec<BufferPoint>,
-    /// With a paced source: the most that was waiting.
+    /// With a paced source: the largest backlog.
     pub(crate) backlog_bytes_max: Option<f64>,
     /// Longest time without any completion, and when it began.
     pub(crate) worst_stall_ns: u64,
@@ -67,7 +68,7 @@ pub(crate) struct Collector {
     time_ns: Option<u64>,
     bytes_wanted: Option<u64>,
     lap_bytes: Vec<Option<u64>>,
-    /// A stripe or span: its targets are active as long as the stream is.
+    /// With a stripe or span, the targets are active as long as the stream is.
     one_stream: bool,
     targets: Vec<TargetSeries>,
     members: Vec<Vec<usize>>,
@@ -79,11 +80,11 @@ pub(crate) struct Collector {
     steady_look_at_ns: u64,
 }
 
-/// What one driver has told of completions that are not merged yet.
+/// Completions that one driver has reported and that are not merged yet.
 #[derive(Debug, Default)]
 struct Arrivals {
     waiting: VecDeque<(u64, u64)>,
-    /// Nothing earlier than this will come.
+    /// No completion earlier than this will be reported.
     told_until_ns: u64,
     ended: bool,
 }
@@ -94,12 +95,13 @@ struct Total {
     beginning: Beginning,
     rate_bytes_per_s: Option<f64>,
     record_bytes: f64,
-    /// When the source ends, if it does: what comes later is only what was in flight.
+    /// When the source ends, if it does: later completions were only in flight at that time.
     source_until_ns: u64,
-    /// Until here every target was active that has not failed.
+    /// Until this time, every target that has not failed was active.
     active_until_ns: u64,
     active_last_ns: u64,
-    /// The last failure of a target that left others: what was before it says nothing of these.
+    /// The time of the last failure of a target that left others: what came before says nothing
+    /// about these.
     active_from_ns: u64,
     completed_bytes: f64,
     backlog_bytes_max: f64,
@@ -123,7 +125,7 @@ impl Total {
         }
     }
 
-    /// Nothing so far, of a source without an end.
+    /// The empty total of a source without an end.
     fn of(rate_bytes_per_s: Option<f64>, record_bytes: u64, active_until_ns: u64) -> Total {
         Total {
             curve: BufferCurve::new(grid_of(rate_bytes_per_s)),
@@ -144,8 +146,8 @@ impl Total {
         }
     }
 
-    /// A closing flush is done: what was written before is on the medium only now. A source that
-    /// had gone on meanwhile would have had to wait so long.
+    /// Notes that a closing flush is done, because only now is the data written before it on the
+    /// medium. A source that went on during the flush would have had to wait this long.
     fn flushed(&mut self, at_ns: u64) {
         if let Some(rate) = self.rate_bytes_per_s {
             let offered = rate * at_ns as f64 / 1e9;
@@ -154,7 +156,8 @@ impl Total {
         self.advance(at_ns.max(self.last_ns));
     }
 
-    /// Since when requests may have been waiting: a paced source's next record falls due later.
+    /// The time since when requests may have been waiting: the next record of a paced source falls
+    /// due later.
     fn busy_since_ns(&self) -> u64 {
         let due_ns = |rate: f64| ((self.completed_bytes + self.record_bytes) / rate * 1e9) as u64;
         self.last_ns.max(self.rate_bytes_per_s.map_or(0, due_ns))
@@ -164,11 +167,12 @@ impl Total {
         let at_ns = at_ns.max(self.last_ns);
         let all_active = at_ns <= self.active_until_ns;
         if all_active && at_ns >= self.active_from_ns {
-            // The curve is of all targets together: what fewer of them do says nothing of it.
+            // The curve is for all targets together: the rate of fewer of them says nothing about
+            // it.
             self.curve.complete(at_ns - self.active_from_ns, bytes);
             self.active_last_ns = at_ns;
         }
-        // A target that is through with its last requests is no stall of those that are not.
+        // A target that has completed its last requests is no stall of the others.
         let counts = all_active || self.last_ns < self.source_until_ns;
         let since_ns = self.busy_since_ns();
         if counts && at_ns.saturating_sub(since_ns) > self.worst_stall_ns {
@@ -200,7 +204,7 @@ impl Total {
         };
     }
 
-    /// Goes on with the targets that one has left which failed then: only these are left to record on.
+    /// Goes on with the targets that remain after one has failed: only these are left to record on.
     fn lose_target(&mut self, at_ns: u64) {
         if at_ns > self.active_from_ns {
             self.curve = BufferCurve::new(grid_of(self.rate_bytes_per_s));
@@ -208,7 +212,7 @@ impl Total {
         }
     }
 
-    /// The run was over at `end_ns`.
+    /// Closes the series at `end_ns`, when the run is over.
     fn finish(&mut self, end_ns: u64) {
         // A stream would have gone on after the last completion, as long as all were active.
         let until_ns = self.active_until_ns.min(end_ns).max(self.active_last_ns);
@@ -220,7 +224,7 @@ impl Total {
     }
 }
 
-/// The curve of a paced run is wanted around its rate, whatever became of it.
+/// The curve of a paced run is needed around its rate, whatever the rates that it reached.
 fn grid_of(rate_bytes_per_s: Option<f64>) -> RateGrid {
     rate_bytes_per_s.map_or(RateGrid::Learned, RateGrid::Around)
 }
@@ -257,7 +261,7 @@ impl Collector {
         }
     }
 
-    /// Takes a driver's report.
+    /// Takes the report of a driver.
     pub(crate) fn take(
         &mut self,
         driver: usize,
@@ -289,7 +293,8 @@ impl Collector {
         observer(Event::Live(self.live(at_ns)));
     }
 
-    /// A target has failed: what is left is looked at by itself from then on, if there is something.
+    /// Notes that a target has failed: from then on the remaining targets are judged by themselves,
+    /// if there are any.
     fn lose(&mut self, target: usize) {
         let is_left = |series: &TargetSeries| series.failures.is_empty();
         let failures = &self.targets[target].failures;
@@ -348,7 +353,7 @@ impl Collector {
         }
     }
 
-    /// Merges completions of all drivers up to the time of which all have told.
+    /// Merges the completions of all drivers up to the time that all of them have reported.
     fn merge(&mut self) {
         let told = |arrivals: &Arrivals| {
             if arrivals.ended {
@@ -457,7 +462,7 @@ impl Collector {
         self.stop.give_up();
     }
 
-    /// Whether the phase was given up for being made again with more drivers.
+    /// Whether the phase was stopped so that it can be repeated with more drivers.
     pub(crate) fn started_anew(&self) -> bool {
         self.stop.is_started_anew()
     }
@@ -540,7 +545,7 @@ mod tests {
         flat(&mut total, 0, 4000);
         total.finish(9000 * MS);
         assert!((seconds_held(&total, 80e6) - 5.0).abs() < 0.02);
-        // But not after one of several targets was through.
+        // This does not hold after one of several targets has completed.
         let mut total = Total::of(None, 1_000_000, 4500 * MS);
         flat(&mut total, 0, 4000);
         total.finish(9000 * MS);

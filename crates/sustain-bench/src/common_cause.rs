@@ -1,6 +1,7 @@
-//! Whether stalls of several targets at the same moment have a cause in common. Pauses of disks that
-//! have nothing to do with each other meet as well, the more often the more and the longer they are, so
-//! a common cause is only said of what chance does not explain. Pure; called by the conclusion.
+//! Whether stalls of several targets at the same moment have a cause in common. Pauses of disks
+//! that have nothing to do with each other meet as well, the more often the more and the longer
+//! they are, so a common cause is only said of what chance does not explain. Pure; called by the
+//! conclusion.
 
 use sustain_disk::meter::Stall;
 
@@ -9,14 +10,15 @@ use crate::profile::chance::poisson_tail;
 /// A cause in common is said where chance would bring as much in fewer cases than this.
 const CHANCE_MAX: f64 = 0.01;
 
-/// For each of the stalls of a run of this length, whether what it shares with others has a cause in
-/// common. `shared_with` must be known of all.
+/// For each of the stalls of a run of this length, whether what it shares with others has a cause
+/// in common. `shared_with` must be known of all.
 ///
-/// Two stalls of lengths a and b overlap by more than half of the shorter one while the beginning of
-/// one lies in a stretch of max(a, b), so two without a common cause do with a chance of max(a, b) over
-/// the length of the run; how many do is nearly a Poisson number. Two tests: of two targets, whether
-/// more of their stalls meet than that (a channel that both share), and of one stall, whether it meets
-/// more targets than that (a reset of all at once, of which one is enough).
+/// Two stalls of lengths a and b overlap by more than half of the shorter one while the beginning
+/// of one lies in a stretch of max(a, b), so two without a common cause do with a chance of max(a,
+/// b) over the length of the run; how many do is nearly a Poisson number. Two tests: of two
+/// targets, whether more of their stalls meet than that (a channel that both share), and of one
+/// stall, whether it meets more targets than that (a reset of all at once, of which one is
+/// enough).
 pub(crate) fn of_each(stalls: &[Stall], run_ns: u64) -> Vec<bool> {
     let targets = stalls.iter().map(|stall| stall.target + 1).max();
     let pairs = Pairs::of(stalls, targets.unwrap_or(0), run_ns);

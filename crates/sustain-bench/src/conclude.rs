@@ -1,4 +1,4 @@
-//! From what a run saw to what it means: the result document.
+//! Makes the result document from what a run saw.
 
 use sustain_disk::driver::Ending;
 use sustain_disk::engine::EngineChoice;
@@ -37,7 +37,7 @@ const STALLS_MAX: usize = 64;
 /// Failures listed per target.
 const ERRORS_MAX: usize = 100;
 
-/// All that the result is made of.
+/// Everything that the result is made of.
 pub(crate) struct Conclusion<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) session: &'a Session,
@@ -90,11 +90,13 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
     notes.extend(remarks(plan, session, &outcome, &total, &conclusion.system));
     notes.extend(long_flush(&targets));
     let undecided = total.rate_undecided.as_ref();
-    notes.extend(undecided.map(|why| format!("whether the rate holds was not decided: {why}")));
+    notes.extend(undecided.map(|why| format!("whether the rate held could not be decided: {why}")));
     notes.extend(remark(plan));
     notes.extend(rewritten.as_ref().and_then(made_too_slowly));
     notes.extend(of_what_was_left(plan, session, &outcome).map(|words| {
-        format!("the rate together, whether it is steady and the buffer curve are {words}")
+        format!(
+            "the rate of all together, the verdict on it and the buffer curve are those {words}"
+        )
     }));
     notes.extend(in_memory(&host));
     notes.extend(rhythm::not_seen(&total, &stalls, recommendation.as_ref()));
@@ -124,7 +126,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
     }
 }
 
-/// The effect of the load, and that it did not build up more than memory holds, if so.
+/// The effect of the load, and a note if the load did not build up more than memory holds.
 fn with_backlog_not_seen(
     effect: EffectResult,
     session: &Session,
@@ -187,6 +189,7 @@ fn target_result(
                 count,
             })
             .collect(),
+        worst_stall_ns: Some(meter.stalls().worst_ns()),
         intervals: intervals(series.intervals.as_slice()),
         flush_seconds: series.flush_ns.map(seconds),
         errors: series
@@ -241,9 +244,9 @@ fn total(
         bytes,
         seconds: seconds(last_ns),
         all_active_bytes_per_s: match targets {
-            // One target is always active alone.
+            // A single target is always active alone.
             [only] => Some(only.rate_bytes_per_s),
-            // When the bytes of each reached its disk is not known.
+            // It is not known when the bytes of each target reached its disk.
             _ if writes_buffered(plan, session) => None,
             _ => active
                 .first()
@@ -280,7 +283,7 @@ fn is_tool_limited(session: &Session, outcome: &PhaseOutcome) -> bool {
             .any(|driver| driver.cpu_share >= TOOL_SHARE)
 }
 
-/// The total's series in the plan's intervals, or in seconds where those go by bytes.
+/// The series of the total in the plan's intervals, or in seconds if these go by bytes.
 fn total_intervals(plan: &Plan, outcome: &PhaseOutcome) -> Vec<Interval> {
     let length_ns = match plan.interval {
         IntervalRule::Time(length_ns) => length_ns,

@@ -1,6 +1,7 @@
-//! Paced runs that confirm a recommendation. The rate was computed from a run with full queues; what a
-//! source that does not wait would have met is only known from one. A rate that does not hold is
-//! stepped down until one does, in bounded time: that is what the user asked. Called by the run.
+//! Paced runs that confirm a recommendation. The recommended rate was computed from a run with full
+//! queues; only a paced run shows what a source that does not wait would have met. If a rate does
+//! not hold, lower ones are tried until one does, in bounded time, because a rate that holds is
+//! what the user asked for. The run calls this module.
 
 use sustain_disk::data::DataKind;
 use sustain_disk::layout::Layout;
@@ -21,28 +22,29 @@ use crate::stage::Stage;
 
 /// A paced run is no longer than this.
 const CONFIRM_NS_MAX: u64 = 10_000_000_000;
-/// After a run that did not hold, the next is paced at this part of it at the most. So there are
-/// six runs at the most, a minute in all.
+/// After a run that did not hold, the next is paced at most at this part of the rate. So there are
+/// at most six runs, which take a minute in all.
 const STEPS_DOWN: [f64; 5] = [0.95, 0.9, 0.8, 0.65, 0.5];
 
 /// A backlog that ends at more than this part of its largest has not come down again.
 const STILL_GROWS: f64 = 0.9;
 
-/// A longer stall is a pause, which a buffer rides out; what falls behind without one is too slow.
+/// A longer stall is a pause, which a buffer rides out; a run that falls behind without one is too
+/// slow.
 const PAUSE_NS_MIN: u64 = 2_500_000_000;
 
-/// What is known of the way to a rate that holds.
+/// The state of the search for a rate that holds.
 struct Search {
     recommended: Recommendation,
-    /// The least that a paced run got which fell behind to its end without a pause.
+    /// The lowest rate of a paced run that fell behind to its end without a pause.
     level_bytes_per_s: f64,
-    /// Of the run itself, and of each paced run that did not hold.
+    /// The curve of the run itself, and of each paced run that did not hold.
     curves: Vec<Vec<CurvePoint>>,
     positions_bytes: Vec<u64>,
 }
 
 impl Stage<'_> {
-    /// Runs paced at the recommended rate, and at lower ones until one is held.
+    /// Makes paced runs at the recommended rate, and at lower ones until one is held.
     pub(crate) fn confirm(
         &mut self,
         recommended: Recommendation,
@@ -50,7 +52,8 @@ impl Stage<'_> {
         like: &PhaseSetup,
         observer: &mut Observer<'_>,
     ) -> Result<Recommendation, MeasureError> {
-        // What a bounded run touched is not known as a part of each target that begins at 0.
+        // The bytes that a bounded run touched are not known as a part of each target that begins
+        // at 0.
         let is_elsewhere = self.plan.at.is_some() && self.plan.bytes.is_some();
         if !self.plan.confirm || is_elsewhere {
             return Ok(recommended);
@@ -89,8 +92,8 @@ impl Stage<'_> {
         Ok(search.recommended)
     }
 
-    /// A phase that confirms, but for its rate: with bytes that are new for each write where those
-    /// go slower, since a recorder's are.
+    /// The setup of a confirming phase, but for its rate. Its data is new for each write where that
+    /// is slower, because the data of a recorder is.
     pub(crate) fn confirming(&self, is_slower_rewritten: bool, threads: u32) -> PhaseSetup {
         let setup = self.setup(threads);
         if !is_slower_rewritten {
@@ -120,7 +123,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Takes down what a paced run came to. Whether a target failed in it.
+    /// Notes the outcome of a paced run. Returns whether a target failed in it.
     fn took(&self, search: &mut Search, paced: &PhaseOutcome, time_ns: u64) -> bool {
         let collected = &paced.collected;
         let backlog_max_bytes = collected.backlog_bytes_max.unwrap_or(0.0).ceil() as u64;
@@ -155,7 +158,8 @@ impl Stage<'_> {
             let left_bytes = found.rate_bytes_per_s * seconds - moved as f64;
             let fell_behind = left_bytes > STILL_GROWS * backlog_max_bytes as f64;
             if fell_behind && worst_stall_ns < PAUSE_NS_MIN {
-                // No curve of so few seconds tells what a backlog comes to that only grows.
+                // A curve of so few seconds does not show how large a backlog becomes that only
+                // grows.
                 let got = least.unwrap_or(moved as f64 / seconds);
                 search.level_bytes_per_s = search.level_bytes_per_s.min(got);
             }
@@ -163,8 +167,9 @@ impl Stage<'_> {
         has_failed
     }
 
-    /// Whether a paced run ended with a backlog that was as large as it ever was, and larger than all
-    /// that was seen before would explain. More time would fill any buffer then, for all that is known.
+    /// Whether a paced run ended with a backlog that was as large as it ever was, and larger than
+    /// the curves seen before would explain. As far as is known, a longer run would then fill any
+    /// buffer.
     fn grows(
         &self,
         found: &Recommendation,
@@ -174,14 +179,15 @@ impl Stage<'_> {
     ) -> bool {
         let moved: u64 = paced.meters.iter().map(Meter::bytes).sum();
         let left_bytes = found.rate_bytes_per_s * seconds - moved as f64;
-        // What is in flight at the end is no backlog.
+        // Requests in flight at the end are no backlog.
         let streams = paced.meters.len() as u64;
         let in_flight_bytes = self.plan.record_bytes * u64::from(self.plan.depth) * streams;
         let explained_bytes = (found.buffer_bytes + in_flight_bytes) as f64;
         left_bytes > explained_bytes && left_bytes > STILL_GROWS * backlog_max_bytes as f64
     }
 
-    /// With `--bytes`, what the run has touched: the confirming run goes over it again, no further.
+    /// With `--bytes`, the part that the run has touched: the confirming run goes over it again,
+    /// and no further.
     pub(crate) fn extent_bytes(&self) -> Option<u64> {
         let unit = match self.plan.layout {
             Layout::Stripe { chunk_bytes } => chunk_bytes.max(self.plan.record_bytes),
@@ -190,7 +196,7 @@ impl Stage<'_> {
         Some(self.plan.bytes?.next_multiple_of(unit))
     }
 
-    /// Where the run's own streams began.
+    /// The positions at which the run's own streams began.
     pub(crate) fn starts(&self) -> Vec<u64> {
         let targets = self.session.targets.iter();
         targets
@@ -198,7 +204,7 @@ impl Stage<'_> {
             .collect()
     }
 
-    /// Where streams that began at `starts_bytes` stand at the end of a run.
+    /// The positions that streams which began at `starts_bytes` have reached at the end of a run.
     pub(crate) fn positions_after(&self, starts_bytes: &[u64], outcome: &PhaseOutcome) -> Vec<u64> {
         let record = self.plan.record_bytes;
         let moved = |index: usize| outcome.meters[index].bytes();
@@ -210,7 +216,7 @@ impl Stage<'_> {
                 .map(|(index, (start, target))| in_stream(start + moved(index), target.size_bytes))
                 .collect();
         }
-        // Of a stripe or span the first entry counts.
+        // For a stripe or span, the first entry counts.
         let all: u64 = (0..targets.len()).map(moved).sum();
         let sizes = targets.iter().map(|target| target.size_bytes);
         let size = sizes.fold(0u64, u64::saturating_add);
@@ -219,7 +225,7 @@ impl Stage<'_> {
     }
 }
 
-/// The longest stall of all targets together, or of one.
+/// The longest stall of all targets together, or of a single one.
 fn worst_stall_ns(paced: &PhaseOutcome) -> u64 {
     let stalls = paced
         .meters
@@ -248,18 +254,18 @@ impl Search {
         true
     }
 
-    /// What did not hold, and what comes next.
+    /// Says what did not hold, and what is tried next.
     fn told(&self, buffer_bytes: u64) -> Event {
         let last = self.recommended.attempts.last();
         let (rate, backlog) = last.map_or((0.0, 0), |attempt| {
             (attempt.rate_bytes_per_s, attempt.backlog_max_bytes)
         });
         Event::Note(format!(
-            "{} did not hold: {} were waiting{}, {} is the buffer; trying {}",
+            "{} did not hold: the backlog reached {}{}, with a buffer of {}; trying {}",
             Rate(rate),
             Size(backlog),
             match backlog <= buffer_bytes {
-                true => " at its end and it still grew",
+                true => " and was still growing at the end",
                 false => "",
             },
             Size(buffer_bytes),

@@ -1,9 +1,9 @@
-//! Why a measuring run could not be made.
+//! The errors of a measuring run that could not be made.
 
-/// What the command's exit code depends on.
+/// The error kind, on which the command's exit code depends.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    /// What was asked makes no sense; nothing was touched.
+    /// The request makes no sense; nothing was touched.
     #[error("{0}")]
     Usage(String),
     /// A target was refused or cannot be used; nothing was written.
@@ -15,7 +15,7 @@ pub enum MeasureError {
     /// A file could not be written before the run.
     #[error("preparing it before the run: {0}")]
     Prewrite(sustain_disk::error::RequestError),
-    /// An array could not be taken down, or its members could not be had again.
+    /// An array could not be stopped, or its members could not be claimed again.
     #[error("{0}")]
     Array(String),
     /// A machine file is wrong.
@@ -24,7 +24,7 @@ pub enum MeasureError {
 }
 
 impl MeasureError {
-    /// Whether the demand, rather than the work, was at fault.
+    /// Whether the request, rather than the work, was at fault.
     pub fn is_usage(&self) -> bool {
         !matches!(
             self,

@@ -1,23 +1,25 @@
-//! What a run tells while it goes on. The worker never prints: the faces draw these.
+//! Events that a run reports while it goes on. The worker never prints: observers such as the
+//! terminal draw these.
 
 use sustain_disk::meter::Interval;
 
-/// The part of a run that is under way.
+/// The current part of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Files are written once, so that the measured rate is that of a prepared store.
+    /// Files are prewritten, so that the measured rate is that of a prepared store.
     Prewrite,
-    /// A little idle time, for the system's own figures.
+    /// A short idle time, for the figures of the system.
     Before,
     /// The run.
     Measure,
-    /// One subset of a diagnosis, one point of a sweep, or the load once more by another path.
+    /// One subset of a diagnosis, one point of a sweep, or the load once more with another I/O
+    /// path.
     Subset,
-    /// What the run has written is flushed, outside its time.
+    /// What the run has written is flushed, outside the measured time.
     Flush,
     /// Idle again.
     After,
-    /// Bytes that have lain still and bytes that are new for each write, in turn.
+    /// Data that stays the same and data that is new for each write are written in turn.
     Rewrite,
     /// A paced run at the recommended rate.
     Confirm,
@@ -28,9 +30,9 @@ pub enum Phase {
 pub struct LiveTarget {
     /// Its name.
     pub name: String,
-    /// Over about the last second.
+    /// The rate over about the last second.
     pub instant_bytes_per_s: f64,
-    /// Since the start of the phase.
+    /// The rate since the start of the phase.
     pub average_bytes_per_s: f64,
     /// Its part of the bytes of all targets, 0 to 1.
     pub share: f64,
@@ -43,24 +45,24 @@ pub struct LiveTarget {
 /// All targets at this moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Live {
-    /// Which phase.
+    /// The current phase.
     pub phase: Phase,
-    /// Since its start.
+    /// The time since its start.
     pub elapsed_s: f64,
-    /// Until its end, where that is bounded in time.
+    /// The time until its end, if that is bounded.
     pub remaining_s: Option<f64>,
-    /// How much of it is done, 0 to 1, where that is known.
+    /// How much of it is done, from 0 to 1, if that is known.
     pub done: Option<f64>,
     /// One entry per target.
     pub targets: Vec<LiveTarget>,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// What the user should know before or while it runs: free space, what is destroyed, engine.
+    /// A note for the user, before or during the run: free space, what is destroyed, the engine.
     Note(String),
-    /// About ten times a second.
+    /// Sent about ten times a second.
     Live(Live),
     /// An interval of the measured run ended.
     Interval {
@@ -75,5 +77,5 @@ pub enum Event {
     },
 }
 
-/// Takes events.
+/// The type of an observer of these events.
 pub type Observer<'a> = dyn FnMut(Event) + Send + 'a;

@@ -1,19 +1,19 @@
-//! Lets the faces draw beside the work, and tells them of it. Every command that drives disks runs
-//! its work in here.
+//! Calls observers, such as the terminal, beside the work, and passes events to them. Every command
+//! that drives disks runs its work in here.
 
 use sustain_disk::clock::Clock;
 
 use crate::event::{Event, Live};
 
-/// Moments that may wait to be drawn.
+/// Number of live events that may wait to be drawn.
 const EVENTS_WAITING_MAX: usize = 16;
 
-/// What the worker tells.
+/// An event that the worker passes to an observer.
 pub(crate) trait Told: Send {
-    /// Whether another one follows soon that says more.
+    /// Whether another event follows soon that replaces this one.
     fn is_passing(&self) -> bool;
 
-    /// What the user should know.
+    /// Makes an event of a note for the user.
     fn note(text: String) -> Self;
 }
 
@@ -27,8 +27,8 @@ impl Told for Event {
     }
 }
 
-/// Tells of a phase that is a part of a larger work: its moments as `moment` has them, its notes as
-/// they are, of its intervals nothing.
+/// Passes on the events of a phase that is a part of a larger work: live figures through `moment`,
+/// notes as they are, and intervals not at all.
 pub(crate) fn of_phase<E: Told>(
     observer: &mut (dyn FnMut(E) + Send),
     moment: impl Fn(Live) -> E + Send,
@@ -40,9 +40,10 @@ pub(crate) fn of_phase<E: Told>(
     }
 }
 
-/// Lets the faces draw in a thread of their own: a terminal that has been stopped must not stop the
-/// disks. Moments that nobody draws in time are dropped; what must not be lost waits. In virtual
-/// time no disk waits, and a repeated run is to be told alike: there the work calls them itself.
+/// Calls the observer in a thread of its own, because a terminal that has been stopped must not
+/// stop the disks. Live events that nobody draws in time are dropped; events that must not be lost
+/// wait. In virtual time no disk waits, and a repeated run must report the same events; there the
+/// work calls the observer itself.
 pub(crate) fn beside<E: Told, T>(
     clock: &Clock,
     observer: &mut (dyn FnMut(E) + Send),
@@ -54,11 +55,11 @@ pub(crate) fn beside<E: Told, T>(
     let (sender, events) = crossbeam_channel::unbounded();
     std::thread::scope(|scope| {
         scope.spawn(move || events.iter().for_each(observer));
-        // It goes with the work's end, which ends the thread.
+        // The sender is dropped when the work ends, which ends the thread.
         let mut tell = move |event: E| {
             let dropped = event.is_passing() && sender.len() >= EVENTS_WAITING_MAX;
             if !dropped {
-                // The other end closes only when the observer has panicked.
+                // The receiver closes early only if the observer has panicked.
                 let _ = sender.send(event);
             }
         };

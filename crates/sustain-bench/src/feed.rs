@@ -1,5 +1,5 @@
-//! What a measuring run puts on its queues: sequential records, wrapped where asked, fresh data,
-//! paced or as fast as it goes, until one of its bounds is reached.
+//! Puts the requests of a measuring run on its queues: sequential records, wrapped if asked, with
+//! fresh data, paced or as fast as possible, until one of the run's bounds is reached.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,10 +16,11 @@ use sustain_session::Stop;
 use crate::lap::{Before, LapEnd};
 use crate::pacer::Pacer;
 
-/// How long a wait for a slow source may keep a queue from seeing that the run is to end.
+/// How long waiting for a slow source may keep a queue from noticing that the run is to end.
 const LOOK_NS: u64 = 100_000_000;
 
-/// Ends a phase from inside: the judge has seen enough, a driver is the limit, or one has failed.
+/// Ends a phase from inside: the judge has seen enough, a driver is the limit, or a driver has
+/// failed.
 #[derive(Debug, Clone, Default)]
 pub struct PhaseStop(Arc<AtomicU8>);
 
@@ -28,17 +29,17 @@ impl PhaseStop {
     const STEADY: u8 = 2;
     const STARTED_ANEW: u8 = 3;
 
-    /// A driver has failed: the others need not go on.
+    /// Ends the phase because a driver has failed and the others need not go on.
     pub fn give_up(&self) {
         self.0.store(PhaseStop::GIVEN_UP, Ordering::Release);
     }
 
-    /// The rate is steady and that was all that was wanted.
+    /// Ends the phase because the rate is steady and nothing more was wanted.
     pub fn steady(&self) {
         self.end_as(PhaseStop::STEADY);
     }
 
-    /// The phase is given up to be made again in another way.
+    /// Ends the phase so that it can be repeated in another way.
     pub fn start_anew(&self) {
         self.end_as(PhaseStop::STARTED_ANEW);
     }
@@ -50,12 +51,12 @@ impl PhaseStop {
             .compare_exchange(0, reason, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// Whether it is to be made again.
+    /// Whether the phase is to be repeated.
     pub fn is_started_anew(&self) -> bool {
         self.0.load(Ordering::Acquire) == PhaseStop::STARTED_ANEW
     }
 
-    /// Why to stop, if so.
+    /// The reason to stop, if there is one.
     pub fn reason(&self) -> Option<Ending> {
         match self.0.load(Ordering::Acquire) {
             PhaseStop::GIVEN_UP => Some(Ending::Interrupted),
@@ -71,64 +72,64 @@ impl PhaseStop {
 pub struct Lane {
     /// The driver's numbers of the targets, in the order of the placement's members.
     pub targets: Vec<usize>,
-    /// Where positions of the stream lie.
+    /// The places of the stream's positions.
     pub placement: Placement,
-    /// Where the next record begins.
+    /// The position at which the next record begins.
     pub position_bytes: u64,
     /// Whether the stream starts again at 0 when it has reached its end.
     pub wraps: bool,
-    /// What it waits for then.
+    /// What the stream waits for at that point.
     pub lap_end: LapEnd,
-    /// Whether a last record that is shorter is wanted too: when every byte must be written.
+    /// Whether a shorter last record is wanted too, because every byte must be written.
     pub takes_rest: bool,
     /// Bytes still to be handed out, if bounded.
     pub left_bytes: Option<u64>,
     /// Parts of the current record that are still to be submitted.
     pub pending: VecDeque<Piece>,
-    /// When the current record fell due.
+    /// The time at which the current record fell due.
     pub due_at: Option<Timestamp>,
     /// The source's rate, if it has one.
     pub pacer: Option<Arc<Pacer>>,
 }
 
-/// How long a driver was busy making bytes that are new for each write.
+/// Measures how long a driver was busy making data that is new for each write.
 #[derive(Debug)]
 pub struct Making {
-    /// Where time is read.
+    /// The clock that is read.
     pub clock: Clock,
-    /// So long, with what other programs took of it meanwhile.
+    /// The time so far; it includes what other programs took of it.
     pub busy_ns: u64,
 }
 
 /// Feeds the queues of one driver.
 #[derive(Debug)]
 pub struct MeasureFeed {
-    /// One per queue.
+    /// One lane per queue.
     pub lanes: Vec<Lane>,
-    /// What is done.
+    /// The operation of all requests.
     pub operation: Operation,
     /// Bytes per record.
     pub record_bytes: u64,
     /// Memory for all that may be in flight.
     pub pool: BufferPool,
-    /// Makes what is written; none for zeros and for reading.
+    /// Makes the data to write; none for zeros and for reading.
     pub data: Option<FreshData>,
-    /// How long that takes, where every byte is made anew.
+    /// How long that takes, if every byte is made anew.
     pub making: Option<Making>,
-    /// When no further record is begun.
+    /// After this time no further record is begun.
     pub deadline: Option<Timestamp>,
-    /// The user's wish to end.
+    /// The user's request to end.
     pub user_stop: Stop,
     /// The run's own reason to end.
     pub phase_stop: PhaseStop,
-    /// For cutting records into pieces without allocating.
+    /// Memory for cutting records into pieces without allocating.
     pub scratch: Vec<Piece>,
-    /// Whether a stream that waits for the end of its lap should be asked.
+    /// Whether a stream that waits for the end of its lap should be asked again.
     pub has_ended_lap: bool,
 }
 
 impl Lane {
-    /// Goes back to the start, once what comes before that has been done.
+    /// Goes back to the start once what must come before that is done.
     fn end_lap(&mut self, now: Timestamp) -> Result<(), Next> {
         match self.lap_end.next(&self.targets) {
             Before::NextLap => {
@@ -153,7 +154,7 @@ impl MeasureFeed {
             .or(timed_out.then_some(Ending::Time))
     }
 
-    /// Begins the next record of a lane, or says why not.
+    /// Begins the next record of a lane, or says why it cannot.
     fn begin_record(&mut self, queue: usize, now: Timestamp) -> Result<(), Next> {
         if let Some(ending) = self.bound_reached(now) {
             return Err(Next::Done(ending));
@@ -175,7 +176,8 @@ impl MeasureFeed {
         }
         if let Some(pacer) = &lane.pacer {
             let due_at = pacer.take(now).map_err(|due_at| {
-                // No record will fall due after the end, and the user may want to end it before.
+                // No record will fall due after the end, and the user may want to end the run
+                // before.
                 let look_at = due_at.min(now + LOOK_NS);
                 let end_at = self.deadline.unwrap_or(look_at);
                 Next::WaitUntil(look_at.min(end_at))
@@ -244,7 +246,7 @@ impl Feed for MeasureFeed {
             self.pool.give(vector.into_buffer());
         }
         if moved < wanted && completion.error.is_none() {
-            // The device ends here, whatever its size was said to be.
+            // The device ends here, whatever size it reported.
             let lane = &mut self.lanes[queue];
             lane.wraps = false;
             lane.position_bytes = u64::MAX - self.record_bytes;

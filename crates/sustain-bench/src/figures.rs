@@ -1,4 +1,4 @@
-//! Figures of a target or of all as the document has them, from what its meter and its series say.
+//! Computes the document's figures of a target, or of all together, from its meter and its series.
 //! The conclusion calls it; nothing is judged here.
 
 use sustain_disk::driver::Failure;
@@ -9,7 +9,7 @@ use crate::collect::rate;
 use crate::judge::{Step, burst, knee};
 use crate::result::{Burst, Interval, Latency, TargetError};
 
-/// The burst that `steps` show, as exactly as the completions of the first seconds tell it.
+/// The burst that `steps` show, as exactly as the completions of the first seconds show it.
 pub(crate) fn burst_of(steps: &[Step], beginning: &Beginning) -> Option<Burst> {
     let (found, rate_after) = burst::find_with_rate_after(steps)?;
     let points = beginning.points().iter();
@@ -62,7 +62,7 @@ pub(crate) fn target_error(failure: &Failure, name: &str) -> TargetError {
     }
 }
 
-/// A failure in words.
+/// Describes a failed request.
 pub(crate) fn request_error(failure: &Failure, target: &str) -> RequestError {
     RequestError {
         target: target.to_owned(),

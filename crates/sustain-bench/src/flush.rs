@@ -1,6 +1,6 @@
-//! The flush after a run that wrote past the page cache. It is outside the run's time and changes no
-//! rate: what a device still has in a volatile cache is on the medium only now, and a device that
-//! cannot keep what it said it took has failed. The run calls it.
+//! Flushes the targets after a run of direct I/O. The flush is outside the run's time and changes
+//! no rate. It puts on the medium what a device still has in a volatile cache, and it shows when a
+//! device cannot keep what it said it had taken. The run calls it.
 
 use sustain_disk::data::DataKind;
 use sustain_disk::driver::{Ending, Failure};
@@ -15,17 +15,16 @@ use crate::phase::PhaseOutcome;
 use crate::setup::PhaseSetup;
 use crate::stage::Stage;
 
-/// No record is written, and memory for one is asked for all the same.
+/// No record is written, but the driver asks for the memory of one nevertheless.
 const RECORD_BYTES: u64 = 4096;
 
 impl Stage<'_> {
-    /// Flushes every target that `outcome` has written, by the run's own engine, and adds what came
-    /// of it. Through the page cache the run has done so itself; a target that has failed is left
-    /// alone.
+    /// Flushes every target that `outcome` has written, by the run's own engine, and adds the
+    /// result. A buffered run has already done so itself; a target that has failed is left alone.
     ///
     /// # Errors
-    /// [`Error`] if the engine cannot be had again or breaks; a flush that fails is the target's
-    /// failure in `outcome`.
+    /// [`Error`] if the engine cannot be opened again or breaks; a flush that fails is a failure of
+    /// the target in `outcome`.
     pub(crate) fn flush(
         &mut self,
         outcome: &mut PhaseOutcome,
@@ -66,14 +65,14 @@ impl Stage<'_> {
         let parts = flushed.collected.targets.iter().zip(&flushed.meters);
         for ((series, meter), target) in parts.zip(&setup.targets) {
             let written = &mut outcome.collected.targets[*target];
-            // One that failed may have taken long as well, and nothing is safe after it.
+            // A flush that failed may have taken long as well, and it made nothing safe.
             written.flush_ns = series.failures.is_empty().then(|| meter.last_ns());
             add_failures(written, *target, outcome.wall_ns, series);
         }
         Ok(())
     }
 
-    /// The targets whose last writes nothing has flushed yet.
+    /// The targets whose last writes have not been flushed yet.
     fn unflushed(&self, outcome: &PhaseOutcome) -> Vec<usize> {
         if self.operation() != Operation::Write || self.plan.path == DataPath::Buffered {
             return Vec::new();
@@ -82,7 +81,7 @@ impl Stage<'_> {
         let parts = parts.zip(&self.session.targets).enumerate();
         parts
             .filter(|(_, ((series, meter), target))| {
-                // /dev/null keeps nothing, and says so.
+                // /dev/null keeps nothing, and refuses a flush.
                 let keeps = target.target.kind != TargetKind::Null;
                 keeps && meter.bytes() > 0 && series.failures.is_empty()
             })
@@ -91,7 +90,7 @@ impl Stage<'_> {
     }
 }
 
-/// What failed in the flush has failed in the run, whose end was `after_ns` after its start.
+/// Adds failures of the flush to those of the run, whose end was `after_ns` after its start.
 fn add_failures(written: &mut TargetSeries, target: usize, after_ns: u64, flushed: &TargetSeries) {
     let failures = flushed.failures.iter().map(|failure| Failure {
         at_ns: after_ns + failure.at_ns,

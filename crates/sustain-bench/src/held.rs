@@ -1,27 +1,28 @@
-//! Whether a run that was paced by `--rate` held that rate. There are three answers, decided here alone:
-//! the text, the document, the page and the exit code all say this one. Called by the conclusion.
+//! Decides whether a run paced by `--rate` held that rate. There are three answers, and only this
+//! module decides which one it is: the terminal, the document, the report and the exit code all use
+//! it. The conclusion calls it.
 
 use crate::plan::Plan;
 use crate::remarks::writes_buffered;
 use crate::result::TargetResult;
 use crate::session::Session;
 
-/// Less of the time that was asked for decides nothing.
+/// A run that ended before this part of the time asked for decides nothing.
 const TIME_SHARE_MIN: f64 = 0.99;
 
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Held {
-    /// What was waiting stayed within the buffer.
+    /// The backlog stayed within the buffer.
     Yes,
-    /// More was waiting than the buffer takes, or a target failed.
+    /// The backlog was larger than the buffer, or a target failed.
     No,
-    /// Nothing speaks against it, and this run is no proof; why not.
+    /// Nothing shows that it did not hold, but this run is no proof; the reason.
     Undecided(&'static str),
 }
 
 impl Held {
-    /// As the document has it.
+    /// The answer for the document.
     pub(crate) fn known(self) -> Option<bool> {
         match self {
             Held::Yes => Some(true),
@@ -30,7 +31,7 @@ impl Held {
         }
     }
 
-    /// Why it is not known.
+    /// The reason why it is not known.
     pub(crate) fn why(self) -> Option<&'static str> {
         match self {
             Held::Yes | Held::No => None,
@@ -39,8 +40,8 @@ impl Held {
     }
 }
 
-/// Whether the rate held at which `backlog_bytes` were waiting at the most. What is no proof that a rate
-/// holds may well be one that it does not.
+/// Whether the rate held, with a backlog of `backlog_bytes` at most. A run that is no proof that a
+/// rate holds may well prove that it does not.
 pub(crate) fn held(
     plan: &Plan,
     session: &Session,
@@ -61,8 +62,8 @@ fn undecided(plan: &Plan, session: &Session, targets: &[TargetResult]) -> Option
     let is_rewritten = targets.iter().any(|target| target.laps > 1);
     if writes_buffered(plan, session) && is_rewritten {
         return Some(
-            "what was rewritten in the page cache may never have reached the disk; use a larger \
-             --size, or the direct path",
+            "data that was rewritten in the page cache may never have reached the disk; use a \
+             larger --size, or direct I/O",
         );
     }
     let last_s = targets
@@ -74,6 +75,7 @@ fn undecided(plan: &Plan, session: &Session, targets: &[TargetResult]) -> Option
             .time_ns
             .is_some_and(|time_ns| last_s < time_ns as f64 / 1e9 * TIME_SHARE_MIN);
     ended_early.then_some(
-        "the device ended before the time; use --size to go over it again, or a shorter --time",
+        "the end of the device was reached before the time was over; use --size to go over the \
+         same part again, or a shorter --time",
     )
 }

@@ -1,5 +1,5 @@
-//! One driver's part of a phase: its targets, their streams and windows, its memory and its engine,
-//! set up and run in the driver's own thread.
+//! The part of one driver in a phase: its targets, their streams and windows, its memory and its
+//! engine. All of it is set up and run in the driver's own thread.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -25,7 +25,7 @@ use crate::pacer::Pacer;
 use crate::session::{OpenTarget, Session};
 use crate::setup::{DriverOutcome, PhaseSetup, REPORT_EVERY_NS};
 
-/// What reaches the collector.
+/// A message to the collector.
 pub(crate) enum Message {
     Ready {
         engine: &'static str,
@@ -57,9 +57,9 @@ pub(crate) struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// The body of a real driver's thread.
+    /// The body of the thread of a real driver.
     pub(crate) fn run_thread(&self, start: &Receiver<Timestamp>, messages: &Sender<Message>) {
-        // A closed channel means that the collector has given up; the stop flags end the run.
+        // A closed channel means that the collector has stopped; the stop flags end the run.
         let mut send = |message| drop(messages.send(message));
         if let Err(error) = self.drive(&mut || start.recv().ok(), &mut send) {
             send(Message::Failed(error));
@@ -135,8 +135,8 @@ impl Job<'_> {
             .any(|member| self.target(*member).simulated.is_some())
     }
 
-    /// Gives the lanes the source's pace: one pacer for all drivers, made by the first that
-    /// starts, and one for the dummy alone.
+    /// Paces the lanes by the source: all drivers share one pacer, which the first to start
+    /// creates, and the dummy has one of its own.
     fn pace(&self, feed: &mut MeasureFeed, start: Timestamp) {
         let new = |rate| Arc::new(Pacer::new(start, rate, self.setup.record_bytes));
         if let Some(rate) = self.setup.rate_bytes_per_s {
@@ -207,15 +207,15 @@ impl Job<'_> {
         })
     }
 
-    /// What a stream over these targets, in the driver's order, waits for before it goes over them
-    /// again.
+    /// Decides what a stream over these targets, in the driver's order, waits for before it goes
+    /// over them again.
     fn lap_end(&self, targets: &[usize]) -> LapEnd {
         if self.setup.path != DataPath::Buffered {
             return LapEnd::Nothing;
         }
         match self.setup.operation {
-            // A source that does not wait would be held up by what no recorder does; whether such a
-            // rate was held is not decided then.
+            // Flushing would hold up a source that does not wait, though no recorder does that;
+            // whether such a rate was held is therefore not decided.
             Operation::Write if self.setup.rate_bytes_per_s.is_some() => LapEnd::Nothing,
             Operation::Write => LapEnd::Flushed(Flushing::default()),
             Operation::Read | Operation::Flush => {

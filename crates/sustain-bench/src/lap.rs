@@ -1,6 +1,7 @@
-//! What comes before a stream through the page cache goes over its bytes again. What is rewritten in
-//! memory would count without ever reaching the disk, and what is read there again never left
-//! it: so the one is flushed and the other forgotten first, inside the time. Called by the feed.
+//! Decides what must happen before a buffered stream goes over its bytes again. Bytes rewritten in
+//! memory would count without ever reaching the disk, and bytes read again from memory never came
+//! from it. So written data is flushed and read data is dropped from memory first, inside the
+//! measured time. The feed calls this.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -8,44 +9,45 @@ use std::sync::Arc;
 /// What the next lap of a stream waits for.
 #[derive(Debug, Default)]
 pub enum LapEnd {
-    /// Nothing: past the page cache, a completion says that the device has done it.
+    /// Nothing: with direct I/O, a completion says that the device has done the request.
     #[default]
     Nothing,
-    /// What was written must be on the disk.
+    /// Written data must be on the disk.
     Flushed(Flushing),
-    /// What was read must have left memory.
+    /// Read data must have left memory.
     Forgotten(Vec<Arc<OwnedFd>>),
 }
 
-/// How far the flush at the end of a lap has come.
+/// The progress of the flush at the end of a lap.
 #[derive(Debug, Default)]
 pub struct Flushing {
-    /// A flush only covers what had completed before it.
+    /// Requests in flight; a flush covers only what had completed before it.
     in_flight: u32,
-    /// Targets that are still to be flushed, once the last write has completed.
+    /// Targets that are still to be flushed, after the last write has completed.
     left: Option<Vec<usize>>,
 }
 
-/// What is to be done now, at the end of a lap.
+/// The next step at the end of a lap.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Before {
-    /// Nothing any more: the next lap begins.
+    /// Nothing is left to do: the next lap begins.
     NextLap,
-    /// A flush of this target.
+    /// Flush this target.
     Flush(usize),
-    /// Something that is in flight must complete.
+    /// Wait for a request in flight to complete.
     Completion,
 }
 
 impl LapEnd {
-    /// What comes before the next lap over `targets`.
+    /// The step that comes before the next lap over `targets`.
     pub fn next(&mut self, targets: &[usize]) -> Before {
         match self {
             LapEnd::Nothing => Before::NextLap,
             LapEnd::Flushed(flushing) => flushing.next(targets),
             LapEnd::Forgotten(files) => {
                 for file in files {
-                    // Advice only; what the kernel keeps all the same is told in the remarks.
+                    // This is only advice; the remarks tell that the kernel may keep data all the
+                    // same.
                     let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
                 }
                 Before::NextLap
@@ -53,19 +55,20 @@ impl LapEnd {
         }
     }
 
-    /// A request was handed out.
+    /// Notes that a request was handed out.
     pub fn begun(&mut self) {
         if let LapEnd::Flushed(flushing) = self {
             flushing.in_flight += 1;
         }
     }
 
-    /// A request came back. Whether a stream that waits for the end of its lap should be asked.
+    /// Notes that a request completed. Returns whether a stream that waits for the end of its lap
+    /// should be asked again.
     pub fn done(&mut self) -> bool {
         let LapEnd::Flushed(flushing) = self else {
             return false;
         };
-        // The closing flush is the driver's own, and comes back here as well.
+        // The closing flush is the driver's own, and its completion comes here as well.
         flushing.in_flight = flushing.in_flight.saturating_sub(1);
         flushing.in_flight == 0
     }

@@ -1,7 +1,7 @@
-//! Measures and judges: plan -> session -> phases -> series -> verdict -> result.
+//! Measures disks and judges the result: plan -> session -> phases -> series -> verdict -> result.
 //!
-//! Only [`run`] and [`mod@diagnose`] touch a disk, through `sustain-disk`; [`judge`] and [`walls`] are
-//! pure. The worker never prints: it tells [`event`]s and returns one [`result`] document.
+//! Only [`run`] and [`mod@diagnose`] touch a disk, through `sustain-disk`; [`judge`] and [`walls`]
+//! are pure. The worker never prints: it sends [`event`]s and returns one [`result`] document.
 
 #![forbid(unsafe_code)]
 

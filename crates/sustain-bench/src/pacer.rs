@@ -1,11 +1,11 @@
-//! A source that does not wait: records fall due at a fixed rate over all targets, and whichever
-//! queue has room takes the next one.
+//! Paces requests as a source that does not wait: records fall due at a fixed rate over all
+//! targets, and whichever queue has space takes the next one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sustain_disk::clock::Timestamp;
 
-/// Hands out the records of a stream of constant rate. Shared by all drivers.
+/// Hands out the records of a stream of constant rate. All drivers share it.
 #[derive(Debug)]
 pub struct Pacer {
     start: Timestamp,
@@ -14,8 +14,8 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Records of `record_bytes` at `rate_bytes_per_s` from `start` on. A record falls due when
-    /// its last byte has come from the source.
+    /// Starts records of `record_bytes` at `rate_bytes_per_s` from `start` on. A record falls due
+    /// when its last byte has come from the source.
     pub fn new(start: Timestamp, rate_bytes_per_s: f64, record_bytes: u64) -> Pacer {
         assert!(rate_bytes_per_s > 0.0, "a stream has a rate");
         Pacer {
@@ -29,10 +29,10 @@ impl Pacer {
         self.start + ((record + 1) as f64 * self.record_ns) as u64
     }
 
-    /// The time the next record fell due, if it has; else when it will.
+    /// The time at which the next record fell due, if it has.
     ///
     /// # Errors
-    /// The time to ask again.
+    /// The time to ask again, if it has not fallen due.
     pub fn take(&self, now: Timestamp) -> Result<Timestamp, Timestamp> {
         let mut record = self.taken.load(Ordering::Acquire);
         loop {

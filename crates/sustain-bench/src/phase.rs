@@ -1,5 +1,5 @@
-//! One stretch of driving disks: prewriting, measuring or confirming. Sets up the drivers, runs
-//! them together from one start, and collects what they tell.
+//! One phase of driving disks: prewriting, measuring or confirming. It sets up the drivers, runs
+//! them together from one start, and collects their reports.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,13 +17,13 @@ use crate::job::{Job, Message};
 use crate::session::Session;
 use crate::setup::{DriverOutcome, PhaseSetup, REPORT_EVERY_NS};
 
-/// Reports that may wait for the collector.
+/// Number of reports that may wait for the collector.
 const MESSAGES_MAX: usize = 64;
 
-/// What came of a phase.
+/// The outcome of a phase.
 pub(crate) struct PhaseOutcome {
     pub(crate) collected: Collected,
-    /// One per target of the phase.
+    /// One meter per target of the phase.
     pub(crate) meters: Vec<Meter>,
     pub(crate) drivers: Vec<DriverOutcome>,
     /// CPU time of the whole process from start to end.
@@ -32,8 +32,9 @@ pub(crate) struct PhaseOutcome {
     pub(crate) started_anew: bool,
 }
 
-/// Called once or more a second while real drivers run, for the system's own figures: with the start,
-/// the time, and the bytes of each target of the phase so far. What it answers is told to the user.
+/// A function that is called once a second or more while real drivers run, for the figures of the
+/// system. It is given the start, the time, and the bytes of each target of the phase so far. The
+/// text that it returns is shown to the user.
 pub(crate) type Ticker<'a> = dyn FnMut(Timestamp, Timestamp, &[u64]) -> Option<String> + 'a;
 
 /// Runs a phase to its end.
@@ -74,8 +75,8 @@ pub(crate) fn run(
     }
 }
 
-/// Which targets each driver gets. A stream over several targets has one driver; simulated
-/// targets have one of their own.
+/// The targets of each driver. A stream over several targets has one driver, and simulated targets
+/// share one of their own.
 fn group(session: &Session, setup: &PhaseSetup) -> Vec<Vec<usize>> {
     let all = 0..setup.targets.len();
     if setup.layout != Layout::Independent {
@@ -135,7 +136,8 @@ fn run_really(
 ) -> Result<PhaseOutcome, Error> {
     let (messages, inbox) = bounded(MESSAGES_MAX);
     std::thread::scope(|scope| {
-        // Ours alone: when this ends early, no driver may wait for room in the channel.
+        // The inbox is moved here, so that no driver waits for space in the channel if this
+        // function ends early.
         let inbox = inbox;
         let mut starters = Vec::new();
         for job in jobs {
@@ -186,7 +188,7 @@ fn await_ready(
     Ok(())
 }
 
-/// What drives the run, and why: before it begins.
+/// Reports which engine drives the run, and why, before the run begins.
 fn tell_engine(job: &Job<'_>, engine: &str, why: &str, observer: &mut Observer<'_>) {
     if job.setup.phase == Phase::Measure {
         observer(Event::Note(format!("engine {engine}: {why}")));

@@ -1,4 +1,4 @@
-//! What a measuring run is asked to do, as the user said it; nothing here touches a disk.
+//! The request for a measuring run, as the user gave it; nothing here touches a disk.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ pub use sustain_session::TargetName;
 use crate::error::MeasureError;
 use crate::profile::result::ProfileResult;
 
-/// Where on each target a run begins.
+/// The position on each target at which a run begins.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum At {
-    /// At this part of what is used of it, 0 to 1.
+    /// A part of the bytes that are used, from 0 to 1.
     Part(f64),
-    /// At this byte.
+    /// A byte offset.
     Byte(u64),
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for At {
 /// Reads `50%` or `100GB`.
 ///
 /// # Errors
-/// In plain words, for neither.
+/// A message, if the text is neither.
 pub fn parse_at(text: &str) -> Result<At, String> {
     if text.ends_with('%') {
         return parse_percent(text)
@@ -45,24 +45,25 @@ pub fn parse_at(text: &str) -> Result<At, String> {
     }
     parse_size(text)
         .map(At::Byte)
-        .map_err(|error| format!("{error}; or a part of each target, as 50%"))
+        .map_err(|error| format!("{error}; or a percentage of each target, such as 50%"))
 }
 
 /// A profile, and the file that it was read from.
 #[derive(Debug, Clone)]
 pub struct KnownProfile {
-    /// For messages.
+    /// The file's name, for messages.
     pub name: String,
-    /// What was measured.
+    /// The profile that it holds.
     pub result: Arc<ProfileResult>,
 }
 
-/// What `--effect` asks for.
+/// The request of `--effect`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EffectPlan {
-    /// Run the load a second time by the other path, direct or buffered.
+    /// Whether to run the load a second time with the other I/O path, direct or buffered.
     pub both_paths: bool,
-    /// Where the victim writes; none takes a file system that the load is not on.
+    /// The directory where the probe workload writes; `None` chooses a file system that the load is
+    /// not on.
     pub victim: Option<PathBuf>,
 }
 
@@ -71,7 +72,7 @@ pub struct EffectPlan {
 pub struct Plan {
     /// The targets as typed.
     pub targets: Vec<String>,
-    /// Which way; none lets the targets decide.
+    /// The direction; `None` lets the targets decide.
     pub direction: Option<Direction>,
     /// Bytes per request.
     pub record_bytes: u64,
@@ -79,43 +80,43 @@ pub struct Plan {
     pub depth: u32,
     /// How they are issued.
     pub engine: EngineChoice,
-    /// Drivers; none lets the run decide.
+    /// Number of drivers; `None` lets the run decide.
     pub threads: Option<u32>,
-    /// Past the page cache, through it, or past the block layer too.
+    /// Direct, buffered or passthrough I/O.
     pub path: DataPath,
     /// How several targets are used.
     pub layout: Layout,
-    /// Bound in time; none only with a bound in bytes.
+    /// Bound in time; `None` only with a bound in bytes.
     pub time_ns: Option<u64>,
     /// Bound in bytes, per target.
     pub bytes: Option<u64>,
-    /// End once every target is steady.
+    /// Whether to end once every target is steady.
     pub until_steady: bool,
     /// The part of each target that is used.
     pub size_bytes: Option<u64>,
-    /// Where in that part the run begins; none at its start.
+    /// Where in that part the run begins; `None` for its start.
     pub at: Option<At>,
-    /// What is known of the targets' places, for the verdict.
+    /// What a profile has shown about positions on the targets, for the verdict.
     pub profile: Option<KnownProfile>,
     /// A rate to hold, over all targets.
     pub rate_bytes_per_s: Option<f64>,
-    /// The memory that a recorder would have.
+    /// The buffer of the recorder that the answer is for.
     pub buffer_bytes: u64,
-    /// When intervals end.
+    /// The rule for when intervals end.
     pub interval: IntervalRule,
-    /// What is written.
+    /// The data to write.
     pub data: DataKind,
-    /// Write files once before the clock starts.
+    /// Whether to prewrite files before the clock starts.
     pub prewrite: bool,
-    /// Confirm the recommendation by a paced run.
+    /// Whether to confirm the recommendation by a paced run.
     pub confirm: bool,
-    /// Watch what the load does to the rest of the system.
+    /// Whether and how to watch what the load does to the rest of the system.
     pub effect: Option<EffectPlan>,
-    /// What may be destroyed, as typed.
+    /// Targets that may be destroyed, as typed.
     pub destroy: Vec<String>,
     /// Whether targets that do not exist are made as files.
     pub new_file: bool,
-    /// Say what would be done, and do nothing.
+    /// Whether to say only what would be done.
     pub dry_run: bool,
     /// Seed of data and simulated machines.
     pub seed: u64,
@@ -123,16 +124,17 @@ pub struct Plan {
     pub arguments: Vec<String>,
 }
 
-/// Why simulated disks have no passthrough.
-pub(crate) const NO_DRIVER: &str = "a simulated machine has no driver to pass commands to";
+/// Says why simulated disks have no passthrough.
+pub(crate) const NO_DRIVER: &str =
+    "a simulated machine has no driver that could take NVMe commands";
 
-/// Why they have none of these either.
+/// Says why they have no choice of engine either.
 pub(crate) const NO_ENGINES: &str = "a simulated machine has no engines to choose from";
 
 /// The part of a scratch or new file that is used unless `--size` says otherwise.
 pub const SIZE_BYTES_DEFAULT: u64 = 4 << 30;
 
-/// Which way the bytes go where nothing else is said: never a way that harms.
+/// The direction if none was asked for, chosen so that it never does harm.
 fn harmless_direction(name: &TargetName) -> Direction {
     match name {
         TargetName::Path(path) if is_existing_data(path) => Direction::Read,
@@ -145,7 +147,7 @@ fn is_existing_data(path: &Path) -> bool {
 }
 
 impl Plan {
-    /// Half a minute on `targets`, everything else as the command line has it by default.
+    /// A plan for half a minute on `targets` with the defaults of the command line.
     pub fn new(targets: Vec<String>) -> Plan {
         Plan {
             targets,
@@ -180,7 +182,7 @@ impl Plan {
     /// The direction asked for, or the one that harms none of the targets.
     ///
     /// # Errors
-    /// [`MeasureError::Usage`] if the targets differ in that.
+    /// [`MeasureError::Usage`] if the targets' default directions differ.
     pub fn direction_for(&self, names: &[TargetName]) -> Result<Direction, MeasureError> {
         if let Some(direction) = self.direction {
             return Ok(direction);
@@ -198,7 +200,7 @@ impl Plan {
             format!(", and {} does not exist", path.display())
         });
         Err(MeasureError::Usage(format!(
-            "some targets would be read and others written by default{missing}: say --read or \
+            "by default some targets would be read and others written{missing}: use --read or \
              --write"
         )))
     }
@@ -209,14 +211,14 @@ impl Plan {
         };
         if let Some(simulated) = self.simulated_target() {
             return Err(MeasureError::Usage(format!(
-                "{simulated} has no effect on this machine: its time is virtual; use --effect on \
-                 real targets only"
+                "{simulated} runs in virtual time and has no effect on this machine: use --effect \
+                 on real targets only"
             )));
         }
         if effect.both_paths && self.path == DataPath::Passthrough {
             return Err(MeasureError::Usage(
-                "--effect=both compares direct with buffered: leave out --path passthrough, or \
-                 say --effect"
+                "--effect=both compares direct with buffered I/O: leave out --path passthrough, or \
+                 use --effect without =both"
                     .to_owned(),
             ));
         }
@@ -227,10 +229,10 @@ impl Plan {
         self.targets.iter().find(|name| is_simulated(name))
     }
 
-    /// Looks for demands that contradict each other.
+    /// Refuses demands that contradict each other.
     ///
     /// # Errors
-    /// [`MeasureError::Usage`], saying which and what to do.
+    /// [`MeasureError::Usage`], saying which demand it is and what to do.
     pub fn check(&self) -> Result<(), MeasureError> {
         let usage = |text: &str| Err(MeasureError::Usage(text.to_owned()));
         if self.targets.is_empty() {
@@ -243,15 +245,18 @@ impl Plan {
             return usage("--depth must be from 1 to 4096");
         }
         if self.layout != Layout::Independent && (self.at.is_some() || self.profile.is_some()) {
-            return usage("--at and --profile are of each target: leave out --layout");
+            return usage(
+                "--at and --profile apply to each target by itself and cannot be combined with \
+                 --layout stripe or span",
+            );
         }
         if self.until_steady && self.profile.is_some() {
             return usage(
-                "--until-steady judges while it runs, --profile at the end: choose one of the two",
+                "--until-steady judges during the run, --profile after it: choose one of the two",
             );
         }
         if self.time_ns == Some(0) {
-            return usage("--time must be longer than nothing");
+            return usage("--time must be more than zero");
         }
         if self.bytes == Some(0) {
             return usage("--bytes must be at least one byte");
@@ -265,15 +270,15 @@ impl Plan {
         }
         if self.layout != Layout::Independent && self.threads.is_some_and(|threads| threads > 1) {
             return usage(
-                "a stripe or span is one stream and needs one driver: leave out --threads",
+                "a stripe or span is one stream and uses one driver: leave out --threads",
             );
         }
         if self.layout != Layout::Independent && mixes_simulated_and_real(&self.targets) {
-            return usage("a stripe or span is all of simulated disks or all of real ones");
+            return usage("a stripe or span cannot mix simulated and real disks");
         }
         if self.until_steady && self.rate_bytes_per_s.is_some() {
             return usage(
-                "--until-steady looks for the rate, --rate gives it: choose one of the two",
+                "--until-steady looks for a rate, --rate sets one: choose one of the two",
             );
         }
         if self.path == DataPath::Passthrough {
@@ -289,7 +294,7 @@ impl Plan {
     }
 }
 
-/// Whether a target as typed is of a simulated machine.
+/// Whether a target, as typed, belongs to a simulated machine.
 pub(crate) fn is_simulated(name: &str) -> bool {
     name.starts_with("sim:")
 }
@@ -300,7 +305,7 @@ pub(crate) fn mixes_simulated_and_real(targets: &[String]) -> bool {
     !targets.windows(2).all(are_alike)
 }
 
-/// How targets are opened that are to be used in these directions.
+/// The direction in which targets are opened that will be used in these directions.
 pub(crate) fn direction_to_open(directions: &[Direction]) -> Option<Direction> {
     // A descriptor that may be written may be read as well.
     let writes = directions.contains(&Direction::Write);
@@ -311,28 +316,28 @@ pub(crate) fn direction_to_open(directions: &[Direction]) -> Option<Direction> {
     }
 }
 
-/// Whether an engine can be had for what goes past the block layer.
+/// Whether an engine can drive passthrough I/O.
 pub(crate) fn can_pass_through(engine: EngineChoice) -> bool {
     matches!(engine, EngineChoice::Auto | EngineChoice::IoUring)
 }
 
-/// What goes past the block layer is a drive's own command, by io_uring.
+/// Passthrough sends NVMe commands to a drive, by io_uring.
 fn check_passthrough(targets: &[String], engine: EngineChoice) -> Result<(), MeasureError> {
     let is_no_disk = |name: &&String| is_simulated(name) || *name == "null:";
     if let Some(name) = targets.iter().find(is_no_disk) {
         let what = if is_simulated(name) {
             NO_DRIVER
         } else {
-            "it is no disk"
+            "it is not a disk"
         };
         return Err(MeasureError::Usage(format!(
-            "passthrough needs an NVMe namespace, and {name} is none, for {what}: leave out --path \
-             passthrough"
+            "passthrough needs an NVMe namespace, and {name} is not one, because {what}: leave out \
+             --path passthrough"
         )));
     }
     if !can_pass_through(engine) {
         return Err(MeasureError::Usage(
-            "--path passthrough goes by io_uring alone: leave out --engine, or say --engine \
+            "--path passthrough works only with io_uring: leave out --engine, or use --engine \
              io_uring"
                 .to_owned(),
         ));
@@ -387,11 +392,11 @@ mod tests {
         assert_eq!(why("/dev/nvme1n1", EngineChoice::IoUring), None);
         let simulated = why("sim:machines/demo.toml", auto).unwrap();
         assert!(
-            simulated.contains("sim:machines/demo.toml is none"),
+            simulated.contains("sim:machines/demo.toml is not one"),
             "{simulated}"
         );
-        assert!(why("null:", auto).unwrap().contains("it is no disk"));
+        assert!(why("null:", auto).unwrap().contains("it is not a disk"));
         let engine = why("/dev/nvme1n1", EngineChoice::Libaio).unwrap();
-        assert!(engine.contains("io_uring alone"), "{engine}");
+        assert!(engine.contains("only with io_uring"), "{engine}");
     }
 }

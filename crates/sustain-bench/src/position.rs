@@ -1,5 +1,6 @@
-//! Where a run begins on its targets, and what a profile says of the places it goes over. The
-//! session's opening asks whether that fits the targets; the conclusion takes it out of the verdicts.
+//! The position at which a run begins on its targets, and what a profile has shown about the
+//! positions that it covers. Opening the session checks that the profile fits the targets; the
+//! conclusion removes the position effect from the verdicts.
 
 use sustain_disk::error::Error;
 use sustain_disk::target::{Direction, TargetKind};
@@ -15,7 +16,7 @@ use crate::plan::{At, KnownProfile, Plan, direction_name};
 use crate::profile::result::{ProfileOutlier, ProfileTarget};
 use crate::session::{OpenTarget, Session};
 
-/// Where the run on a target begins, a whole record from its start.
+/// The position at which the run on a target begins, a whole number of records from its start.
 pub(crate) fn start_bytes(plan: &Plan, target: &OpenTarget) -> u64 {
     let record = plan.record_bytes;
     let start = match plan.at {
@@ -23,11 +24,11 @@ pub(crate) fn start_bytes(plan: &Plan, target: &OpenTarget) -> u64 {
         Some(At::Part(part)) => (target.size_bytes as f64 * part) as u64,
         Some(At::Byte(byte)) => byte,
     };
-    // Even from 100 % on there is a record to go.
+    // Even from 100 % on, there is one record left to use.
     start.min(target.size_bytes.saturating_sub(record)) / record * record
 }
 
-/// Looks whether start and profile fit the targets.
+/// Checks whether start and profile fit the targets.
 ///
 /// # Errors
 /// [`MeasureError`], naming the target and what to do.
@@ -35,14 +36,14 @@ pub(crate) fn check(plan: &Plan, session: &Session) -> Result<(), MeasureError> 
     for target in &session.targets {
         let name = &target.target.name;
         if plan.at.is_some() && target.target.kind == TargetKind::Null {
-            let why = "it has no places to begin at: leave out --at";
+            let why = "it has no positions to begin at: leave out --at";
             return Err(Error::target(name, why).into());
         }
         if let Some(At::Byte(byte)) = plan.at
             && byte >= target.size_bytes
         {
             let has = Size(target.size_bytes);
-            let why = format!("--at {} lies beyond its {has}", Size(byte));
+            let why = format!("--at {} is beyond its {has}", Size(byte));
             return Err(Error::target(name, why).into());
         }
         if let Some(profile) = &plan.profile {
@@ -70,7 +71,7 @@ fn profile_command(plan: &Plan, direction: Direction) -> String {
     words.join(" ")
 }
 
-/// What a profile has of this target, or why it is of another.
+/// The part of a profile that is about this target, or the reason why it is about another.
 fn of_target<'a>(
     profile: &'a KnownProfile,
     target: &OpenTarget,
@@ -85,7 +86,7 @@ fn of_target<'a>(
     let Some(found) = found else {
         let has: Vec<String> = targets
             .iter()
-            // From a file that may be anybody's: no control characters.
+            // The file may be anybody's, so control characters are removed.
             .map(|one| {
                 format!(
                     "{} ({})",
@@ -95,12 +96,12 @@ fn of_target<'a>(
             })
             .collect();
         return Err(format!(
-            "{file} has no profile of {name} ({direction}), but of {}",
+            "{file} has no profile of {name} ({direction}), only of {}",
             has.join(", ")
         ));
     };
     if found.zones.is_empty() {
-        return Err(format!("{file} has nothing measured of {name}"));
+        return Err(format!("{file} has no measurements of {name}"));
     }
     let is_whole = profile.result.plan.size_bytes.is_none();
     let capacity = target.target.capacity_bytes.filter(|_| is_whole);
@@ -108,7 +109,8 @@ fn of_target<'a>(
     let other = capacity.is_some_and(|capacity| capacity.abs_diff(found.size_bytes) >= record);
     if other || target.size_bytes > found.size_bytes + record {
         return Err(format!(
-            "{file} is of {} of {name}, and {} are used now: it is of another device, or too short",
+            "{file} covers {} of {name}, and {} are used now: it is a profile of another device, \
+             or too short",
             Size(found.size_bytes),
             Size(capacity.unwrap_or(target.size_bytes))
         ));
@@ -116,7 +118,7 @@ fn of_target<'a>(
     Ok(found)
 }
 
-/// What the profile knows of each target's places; empty without one.
+/// What the profile shows about the positions of each target; empty without a profile.
 pub(crate) fn places(plan: &Plan, session: &Session) -> Vec<Places> {
     let Some(profile) = &plan.profile else {
         return Vec::new();
@@ -131,7 +133,7 @@ pub(crate) fn places(plan: &Plan, session: &Session) -> Vec<Places> {
     known.collect()
 }
 
-/// Each bad spot with what lies between it and the nearest samples that do not show it.
+/// Each bad spot, extended to the nearest samples that do not show it.
 fn around_spots(known: &ProfileTarget) -> Vec<(u64, u64)> {
     let mut around: Vec<(u64, u64)> = Vec::new();
     for spot in known.bad_spots() {
@@ -149,7 +151,7 @@ fn around_spots(known: &ProfileTarget) -> Vec<(u64, u64)> {
     around
 }
 
-/// The target's zones with its bad spots cut in, as (byte after the last, rate).
+/// The target's zones with its bad spots cut out, as (byte after the last, rate).
 fn stretches(known: &ProfileTarget) -> Vec<(u64, f64)> {
     let spots: Vec<&ProfileOutlier> = known.bad_spots().collect();
     let zone_edges = known.zones.iter().map(|zone| zone.to_byte);
@@ -176,7 +178,7 @@ fn stretches(known: &ProfileTarget) -> Vec<(u64, f64)> {
     stretches
 }
 
-/// The sum of all targets in these times, the effect of the position taken out; none without a
+/// The sum of all targets in these times, with the position effect removed; `None` without a
 /// profile.
 pub(crate) fn even_total(
     plan: &Plan,
@@ -193,12 +195,12 @@ pub(crate) fn even_total(
     (!targets.is_empty()).then(|| even_steps(&targets, times))
 }
 
-/// What a reader must know of it.
+/// A remark that the reader needs to know about it.
 pub(crate) fn remark(plan: &Plan) -> Option<String> {
     let profile = plan.profile.as_ref()?;
     Some(format!(
-        "whether the rates are steady was judged with the effect of the position taken out, by {}: \
-         sustained rates are those of the mean of all places that the run went over",
+        "whether the rates are steady was judged with the position effect removed, by {}: a \
+         sustained rate is the mean over all positions that the run covered",
         profile.name
     ))
 }

@@ -1,4 +1,4 @@
-//! The rate to record at, from what a run saw; not confirmed yet. Called by the run.
+//! Derives the rate to record at from what a run saw, before it is confirmed. The run calls it.
 
 use sustain_disk::meter::Meter;
 
@@ -11,13 +11,14 @@ use crate::remarks::writes_buffered;
 use crate::result::{Recommendation, Rewritten, Sustained};
 use crate::session::Session;
 
-/// A shorter run is no ground for a recommendation.
+/// A shorter run is no basis for a recommendation.
 const RECOMMEND_NS_MIN: u64 = 1_000_000_000;
-/// A stretch that a pause takes up to this part of still has a rate of its own.
+/// A stretch of which a pause takes no more than one part in this many still has a rate of its own.
 const PAUSE_SHARES: f64 = 4.0;
 
-/// The rate to record at, not confirmed yet. None if the rate was given, or none can be promised. Where
-/// new bytes go slower than the run's, so much less is recommended.
+/// The rate to record at, not confirmed yet. `None` if a rate was given, or if none can be
+/// promised. If writing data that is new for each write is slower than the run's, the recommended
+/// rate is lower in proportion.
 pub(crate) fn recommend(
     plan: &Plan,
     session: &Session,
@@ -54,9 +55,9 @@ pub(crate) fn recommend(
     })
 }
 
-/// The buffer of a recorder, and what a source at work needs of it beyond the curve. The curve is of a
-/// stream of single bytes that meets the run's worst pause with nothing waiting; a source has a record
-/// half come by then that cannot be written yet, and one on the way to each target.
+/// The buffer of a recorder, and what a source at work needs of it beyond the curve. The curve is
+/// of a stream of single bytes that meets the run's worst pause with nothing waiting; a source has
+/// a record half come by then that cannot be written yet, and one on the way to each target.
 pub(crate) struct Room {
     buffer_bytes: u64,
     beyond_curve_bytes: u64,
@@ -93,15 +94,15 @@ pub(crate) fn whole_steps(bytes: u64) -> u64 {
     bytes.div_ceil(NEEDED_STEP_BYTES) * NEEDED_STEP_BYTES
 }
 
-/// No rate above it is recommended. Where no mean can be relied on, what the disks gave at their worst
-/// can; and where that was nothing, what half of the run gave, over which a buffer may help.
+/// No rate above it is recommended. Where no mean can be relied on, what the disks gave at their
+/// worst can; and where that was nothing, what half of the run gave, over which a buffer may help.
 fn ceiling(sustained: &Sustained, least: Option<f64>, active: &[Step]) -> f64 {
     let lower_end = sustained.ci95_bytes_per_s[0];
     if sustained.reached {
         return lower_end;
     }
     let half_s = active.last().map_or(0.0, |last| last.end_s) / 2.0;
-    // Ten seconds that are mostly one pause tell how long it was, and no rate.
+    // Ten seconds that are mostly one pause show how long the pause was, and no rate.
     let with_pauses_s = (longest_pause_s(active) * PAUSE_SHARES).min(half_s);
     let with_pauses = Some(with_pauses_s).filter(|long| *long > WORST_S);
     let with_pauses = with_pauses.and_then(|long_s| worst(active, long_s));
@@ -114,15 +115,16 @@ fn ceiling(sustained: &Sustained, least: Option<f64>, active: &[Step]) -> f64 {
     worst(active, half_s).unwrap_or(0.0)
 }
 
-/// What of a rate is left if one record more than went in the window judged was counted in it: one that
-/// began just before a completion and ended just after another. It is next to all, but of a few records.
+/// The part of a rate that is left if one record too many was counted in the window judged: one
+/// that began just before a completion and ended just after another. It is next to everything,
+/// except with only a few records.
 fn whole_records(plan: &Plan, sustained: &Sustained) -> f64 {
     let window_s = sustained.to_s.map_or(0.0, |to_s| to_s - sustained.from_s);
     let records = sustained.rate_bytes_per_s * window_s / plan.record_bytes as f64;
     1.0 - 1.0 / records.max(1.0)
 }
 
-/// The longest stretch in which nothing completed.
+/// The longest stretch without a completion.
 fn longest_pause_s(active: &[Step]) -> f64 {
     let mut since_s = 0.0;
     let mut longest_s: f64 = 0.0;
@@ -135,7 +137,7 @@ fn longest_pause_s(active: &[Step]) -> f64 {
     longest_s
 }
 
-/// The buffer curve of a run, as the judge takes it.
+/// The buffer curve of a run, in the form that the judge takes.
 pub(crate) fn curve_points(outcome: &PhaseOutcome) -> Vec<judge_recommend::CurvePoint> {
     let point = |point: &sustain_disk::meter::BufferPoint| judge_recommend::CurvePoint {
         rate_bytes_per_s: point.rate_bytes_per_s,

@@ -1,4 +1,4 @@
-//! What a reader must know to read a result's figures right, in plain words.
+//! Remarks that a reader needs in order to read a result's figures right.
 
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::meter::Meter;
@@ -11,16 +11,16 @@ use crate::plan::Plan;
 use crate::result::{Host, Rewritten, System, TargetResult, Total};
 use crate::session::Session;
 
-/// Rates of several targets are told apart in words from this difference on.
+/// From this difference on, the rates of several targets are told apart in words.
 const RATES_DIFFER: f64 = 0.02;
 
-/// A shorter flush needs no word.
+/// A shorter flush is not mentioned.
 const FLUSH_SAID_S: f64 = 0.1;
 
-/// File systems that write more than a file's data, by how much is not known.
+/// File systems that write more than a file's data, in an unknown amount.
 const WRITE_MORE: [&str; 3] = ["btrfs", "zfs", "bcachefs"];
 
-/// On which targets' disks others are not looked for, and why.
+/// Names the targets on whose disks foreign I/O is not looked for, and says why.
 pub(crate) fn others_untold(host: &Host) -> Option<String> {
     let file_systems = host.file_systems.iter();
     let untold: Vec<_> = file_systems
@@ -29,8 +29,8 @@ pub(crate) fn others_untold(host: &Host) -> Option<String> {
     let kind = &untold.first()?.file_system.kind;
     let names: Vec<&str> = untold.iter().map(|one| one.target.as_str()).collect();
     Some(format!(
-        "others who use the file system of {} cannot be told from this run: {kind} writes more than a \
-         file's data, and how much more is not known",
+        "foreign I/O on the file system of {} cannot be told from this run's: {kind} writes more \
+         than a file's data, and how much more is not known",
         names.join(", ")
     ))
 }
@@ -48,7 +48,8 @@ pub(crate) fn remarks(
         .iter()
         .any(|target| target.target.kind == TargetKind::Null)
         .then(|| {
-            "null: is no disk; its rate is that of the tool and the kernel's entry".to_owned()
+            "null: is not a disk; its rate is that of this program and of its calls into the kernel"
+                .to_owned()
         });
     [
         three_rates(plan, session, outcome, total),
@@ -71,7 +72,7 @@ fn three_rates(
     total: &Total,
 ) -> Option<String> {
     let all = match of_what_was_left(plan, session, outcome) {
-        Some(_) => "all that were left",
+        Some(_) => "all remaining targets",
         None => "all",
     };
     let (sum, wall) = (total.sum_bytes_per_s, total.wall_clock_bytes_per_s);
@@ -79,8 +80,8 @@ fn three_rates(
     let (least, most) = (sum.min(wall).min(active), sum.max(wall).max(active));
     (session.targets.len() > 1 && least < most * (1.0 - RATES_DIFFER)).then(|| {
         format!(
-            "the targets were not active for the same time: {} while {all} were, {} as the sum of \
-             their own rates, {} over the wall clock",
+            "the targets were not active for the same time, so there are three rates: {} while \
+             {all} were active, {} as the sum of their own rates, {} over the wall-clock time",
             Rate(active),
             Rate(sum),
             Rate(wall)
@@ -90,16 +91,16 @@ fn three_rates(
 
 fn tool_limited(total: &Total) -> Option<String> {
     total.tool_limited.then(|| {
-        "the tool itself was the limit: a driver had no CPU time left; use larger records, or \
-         more --threads on several targets"
+        "this program itself was the limit: one of its drivers had no CPU time left; use larger \
+         records or, with several targets, more --threads"
             .to_owned()
     })
 }
 
 fn watched(plan: &Plan) -> Option<String> {
     plan.effect.as_ref().map(|_| {
-        "the victims of --effect were at work beside this run: without them it may be a little \
-         faster"
+        "the probe workloads of --effect ran beside this run: without them its rate may be a \
+         little higher"
             .to_owned()
     })
 }
@@ -113,7 +114,7 @@ fn submit_blocked(outcome: &PhaseOutcome) -> Option<String> {
     (blocked_ns > 0).then(|| {
         format!(
             "io_submit blocked for {} in all: native AIO was not asynchronous here, and a slow \
-             target held up the others; io_uring and threads do not have that",
+             target delayed the others; io_uring and threads do not have this problem",
             Duration(blocked_ns)
         )
     })
@@ -126,8 +127,9 @@ fn one_at_a_time(plan: &Plan, outcome: &PhaseOutcome) -> Option<String> {
         .map(Meter::depth_reached)
         .max()
         .unwrap_or(0);
-    (plan.engine == EngineChoice::Sync && plan.depth > 1 && reached == 1)
-        .then(|| "the engine sync keeps one request in flight, whatever --depth says".to_owned())
+    (plan.engine == EngineChoice::Sync && plan.depth > 1 && reached == 1).then(|| {
+        "the engine sync keeps only one request in flight, whatever --depth asks for".to_owned()
+    })
 }
 
 fn buffered(plan: &Plan, session: &Session, system: &System) -> Option<String> {
@@ -136,9 +138,9 @@ fn buffered(plan: &Plan, session: &Session, system: &System) -> Option<String> {
     }
     if session.direction == Direction::Read {
         return Some(
-            "buffered: memory was asked to forget the data before each time it was read; what \
-             another program uses there, or what a host has cached, may come from memory all the \
-             same"
+            "buffered: the kernel was asked to drop the data from the page cache before each time \
+             it was read; data that another program uses, or that the host of a virtual machine \
+             has cached, may still come from memory"
                 .to_owned(),
         );
     }
@@ -155,39 +157,43 @@ fn buffered(plan: &Plan, session: &Session, system: &System) -> Option<String> {
     let others = if session.clock.is_virtual() || system.others_can_be_told {
         ""
     } else {
-        "; whether others used the same disks meanwhile cannot be told here"
+        "; whether other programs used the same disks during the run is not known here"
     };
-    // A source that does not wait is not held up by a flush at the end of each lap.
+    // A source that does not wait is not delayed by a flush at the end of each lap.
     let before = if plan.rate_bytes_per_s.is_some() {
         ""
     } else {
-        "what was written was flushed before it was written over, and "
+        "data was flushed before it was overwritten, and "
     };
     Some(format!(
-        "buffered: {before}the closing flush is inside the time; single intervals are of memory and \
-         disk together; up to {} were dirty and {} in writeback{others}",
+        "buffered: {before}the closing flush is part of the measured time; single intervals show \
+         memory and disk together; up to {} of memory were dirty and {} in writeback{others}",
         most(|memory| memory.dirty_bytes),
         most(|memory| memory.writeback_bytes)
     ))
 }
 
-/// What completes on the buffered path is in memory; only with the closing flush it is on the disk.
+/// Whether the run writes buffered: completed writes are then in memory, and on the disk only after
+/// the closing flush.
 pub(crate) fn writes_buffered(plan: &Plan, session: &Session) -> bool {
     plan.path == DataPath::Buffered && session.direction == Direction::Write
 }
 
-/// That new bytes could not be made fast enough to tell whether the targets take them slower.
+/// Says that new data could not be generated fast enough to tell whether the targets take it more
+/// slowly.
 pub(crate) fn made_too_slowly(rewritten: &Rewritten) -> Option<String> {
     rewritten.tool_limited.then(|| {
         format!(
-            "bytes that are new for each write, as a recorder's are, were made at {} only, which took \
-             a driver's time: whether the targets take them slower than this run's is not known",
+            "data that is new for each write, as a recorder's is, could be generated at {} only, \
+             which used all the CPU time of a driver: whether the targets take it more slowly than \
+             the data of this run is not known",
             Rate(rewritten.rate_bytes_per_s)
         )
     })
 }
 
-/// A flush after the run that took long: part of the rate was that of a cache.
+/// Says that the flush after the run took long, which means that part of the rate was that of a
+/// cache.
 pub(crate) fn long_flush(targets: &[TargetResult]) -> Option<String> {
     let flushed = targets.iter().filter_map(|target| {
         let seconds = target.flush_seconds.filter(|long| *long >= FLUSH_SAID_S)?;
@@ -200,13 +206,13 @@ pub(crate) fn long_flush(targets: &[TargetResult]) -> Option<String> {
         String::new()
     };
     Some(format!(
-        "the last flush{of}, after the run and not in its rate, took {}: only then was all that was \
-         written out of caches and safe",
+        "the last flush{of}, which came after the run and is not part of its rate, took {}: only \
+         then was all written data out of the caches and safe",
         Duration((seconds * 1e9) as u64)
     ))
 }
 
-/// File systems that are no disk.
+/// Names the targets whose file system is in memory.
 pub(crate) fn in_memory(host: &Host) -> impl Iterator<Item = String> {
     let kinds = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
     host.file_systems
@@ -214,7 +220,7 @@ pub(crate) fn in_memory(host: &Host) -> impl Iterator<Item = String> {
         .filter(move |place| kinds.contains(&place.file_system.kind.as_str()))
         .map(|place| {
             format!(
-                "{} lies in memory ({}): its rate is that of memory, not of a disk",
+                "{} is in memory ({}), so its rate is that of memory, not of a disk",
                 place.target, place.file_system.kind
             )
         })

@@ -1,7 +1,9 @@
-//! The one versioned document between measuring and showing: asked, machine, seen, concluded.
+//! The versioned result document between measuring and showing: what was asked, the machine, what
+//! was seen, and what follows.
 //!
-//! The run fills it, the faces draw it, `--json` writes it, `sustain report` reads it back. All
-//! times count from the start of the run, all rates are bytes per second, units stand in the names.
+//! The run fills it, the reports draw it, `--json` writes it, and `sustain report` reads it back.
+//! All times count from the start of the run, all rates are bytes per second, and field names end
+//! in their units.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +19,7 @@ pub const MEASURE_SCHEMA: &str = "sustain.measure/1";
 pub struct MeasureResult {
     /// Always `sustain.measure/1`; a reader refuses what it does not know.
     pub schema: String,
-    /// What was asked, and what became of it.
+    /// The request, and how it was carried out.
     pub plan: Plan,
     /// The machine the run was made on.
     pub host: Host,
@@ -25,30 +27,30 @@ pub struct MeasureResult {
     pub targets: Vec<TargetResult>,
     /// All targets together.
     pub total: Total,
-    /// For a rate, the memory that rides out every pause that was seen; after a target has failed, of
-    /// those that it left.
+    /// For each rate, the memory that rides out every pause that was seen; after a target has
+    /// failed, for those that remained.
     pub buffer_curve: Vec<BufferPoint>,
-    /// What one may record with, where the run allows to say so.
+    /// The rate at which one may record, if the run shows one.
     pub recommendation: Option<Recommendation>,
-    /// Whether bytes that are new for each write, as a recorder's are, go as fast; null where that was
-    /// not tried.
+    /// Whether writing data that is new for each write, as a recorder's is, is as fast; null if
+    /// that was not tried.
     #[serde(default)]
     pub rewritten: Option<Rewritten>,
     /// The longest stretches without a completion, longest first.
     pub stalls: Vec<Stall>,
-    /// The machine alongside: before, during and after the run.
+    /// What the monitor saw of the machine before, during and after the run.
     pub system: System,
     /// What the load does to the rest of the system; null without `--effect`.
     #[serde(default)]
     pub effect: Option<EffectResult>,
-    /// Whether the user ended it: the run itself, or what was to follow it.
+    /// Whether the user ended it: the run itself, or the phases that would have followed.
     #[serde(default)]
     pub interrupted: bool,
-    /// What a reader must know to read the figures right, in plain words.
+    /// Notes that a reader needs in order to read the figures right.
     pub notes: Vec<String>,
 }
 
-/// What was asked for and what was used.
+/// The request, and the values that were used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// Version of the tool that made the run.
@@ -89,18 +91,18 @@ pub struct Plan {
     pub size_bytes: Option<u64>,
     /// The rate asked to hold, over all targets.
     pub rate_bytes_per_s: Option<f64>,
-    /// The memory that a recorder would have.
+    /// The buffer of the recorder that the answer is for.
     pub buffer_bytes: u64,
-    /// Length of an interval in time, when by time.
+    /// Length of an interval in time, if intervals go by time.
     pub interval_s: Option<f64>,
-    /// Length of an interval in bytes, when by bytes.
+    /// Length of an interval in bytes, if intervals go by bytes.
     pub interval_bytes: Option<u64>,
-    /// `fresh`, `rewritten` or `zero`; written data only.
+    /// `fresh`, `rewritten` or `zero`; for written data only.
     pub data: String,
     /// Where on each target the run began, if not at its start: `50 %` or `100 GB`.
     #[serde(default)]
     pub at: Option<String>,
-    /// The profile whose effect of the position was taken out of the verdicts.
+    /// The profile whose position effect was removed from the verdicts.
     #[serde(default)]
     pub profile: Option<String>,
     /// Seed of the data and of simulated machines.
@@ -120,15 +122,15 @@ pub struct Host {
     pub file_systems: Vec<TargetFileSystem>,
 }
 
-/// Which file system a file target lies on.
+/// The file system of a file target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetFileSystem {
     /// The target's name.
     pub target: String,
-    /// What is known of its file system.
+    /// The properties of its file system.
     pub file_system: sustain_host::FileSystem,
-    /// How large the target may become there, beside the others of this run; null where the file system
-    /// does not say.
+    /// The size that the target may reach, together with the others of this run; null if the file
+    /// system does not report its free space.
     #[serde(default)]
     pub room_bytes: Option<u64>,
 }
@@ -136,13 +138,13 @@ pub struct TargetFileSystem {
 /// What one target did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetResult {
-    /// What was typed; of simulated disks the disk's name.
+    /// The name as typed; for a simulated disk, the disk's name.
     pub name: String,
     /// `block_device`, `file`, `scratch_file`, `null` or `simulated`.
     pub kind: String,
-    /// Size of the target, where it has one.
+    /// Size of the target, if it has one.
     pub capacity_bytes: Option<u64>,
-    /// Bytes moved.
+    /// Bytes transferred.
     pub bytes: u64,
     /// From the common start to this target's last completion (and closing flush, if buffered).
     pub seconds: f64,
@@ -150,7 +152,7 @@ pub struct TargetResult {
     pub rate_bytes_per_s: f64,
     /// How often its region was begun; 1 for a run that never wrapped.
     pub laps: u64,
-    /// Bytes of distinct positions touched.
+    /// Bytes of distinct positions that were touched.
     pub distinct_bytes: u64,
     /// The most requests that were in flight at once.
     pub depth_reached: u32,
@@ -158,16 +160,20 @@ pub struct TargetResult {
     pub extents: Option<String>,
     /// The rate once steady.
     pub sustained: Sustained,
-    /// What came before it, faster.
+    /// The faster beginning before it.
     pub burst: Option<Burst>,
-    /// Latency of a request, from its submission (from its intended start when paced).
+    /// Latency of a request, from its submission; when paced, from its intended start.
     pub latency_ns: Latency,
     /// Latency histogram in ascending order; only bins that hold something.
     pub latency_histogram: Vec<LatencyBin>,
+    /// The longest time without a completion while requests were in flight, exact, whether it is
+    /// long enough to be listed in `stalls` or not. Null in documents of earlier versions.
+    #[serde(default)]
+    pub worst_stall_ns: Option<u64>,
     /// The series, thinned past 10,000 entries by joining neighbours.
     pub intervals: Vec<Interval>,
-    /// How long the flush took that came after a run that wrote past the page cache; it is in none
-    /// of the figures above. Null where there was none.
+    /// How long the flush after a run of direct I/O took; it is in none of the figures above. Null
+    /// if there was none.
     #[serde(default)]
     pub flush_seconds: Option<f64>,
     /// Requests that failed.
@@ -181,13 +187,14 @@ pub struct TargetResult {
 pub struct Sustained {
     /// Whether a steady state was reached.
     pub reached: bool,
-    /// The rate in the steady window; of the last half of the run if none was reached.
+    /// The rate in the steady window; the rate of the last half of the run if none was reached.
     pub rate_bytes_per_s: f64,
     /// Lower and upper end of the 95 % confidence interval.
     pub ci95_bytes_per_s: [f64; 2],
     /// Start of the window judged.
     pub from_s: f64,
-    /// End of it; null in older documents, and where no window was judged: the run's end.
+    /// End of it; null in older documents, and if no window was judged: then it is the end of the
+    /// run.
     #[serde(default)]
     pub to_s: Option<f64>,
     /// The verdict in words.
@@ -197,9 +204,9 @@ pub struct Sustained {
 /// A faster beginning, such as a write cache gives.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Burst {
-    /// Bytes moved at the faster rate.
+    /// Bytes transferred at the faster rate.
     pub bytes: u64,
-    /// That rate.
+    /// The faster rate.
     pub rate_bytes_per_s: f64,
 }
 
@@ -216,9 +223,9 @@ pub struct Latency {
     pub p99_9: u64,
     /// The longest, exact.
     pub max: u64,
-    /// When the longest ended.
+    /// When the longest one ended.
     pub max_at_s: f64,
-    /// Where the longest was.
+    /// Offset of the longest one.
     pub max_at_offset_bytes: u64,
 }
 
@@ -257,11 +264,11 @@ pub struct TargetError {
     pub at_s: f64,
     /// `read`, `write` or `flush`.
     pub operation: String,
-    /// Where.
+    /// Offset of the request.
     pub offset_bytes: u64,
     /// What happened and what to do next, in words.
     pub message: String,
-    /// Error number of the kernel, where there is one.
+    /// Error number of the kernel, if there is one.
     pub errno: Option<i32>,
 }
 
@@ -272,14 +279,14 @@ pub struct Total {
     pub bytes: u64,
     /// From the start to the last completion of all.
     pub seconds: f64,
-    /// Rate while every target was active, and after one has failed, while all that it left were;
-    /// null if there was no such window, and through the page cache.
+    /// Rate while every target was active and, after one has failed, while all remaining ones were;
+    /// null if there was no such window, and for buffered writing.
     pub all_active_bytes_per_s: Option<f64>,
     /// Sum of the targets' own rates.
     pub sum_bytes_per_s: f64,
     /// All bytes over the wall clock.
     pub wall_clock_bytes_per_s: f64,
-    /// The sum's steady rate, judged on that window.
+    /// The steady rate of the sum, judged on that window.
     pub sustained: Sustained,
     /// A faster beginning of the sum.
     pub burst: Option<Burst>,
@@ -291,19 +298,19 @@ pub struct Total {
     pub worst_stall_ns: u64,
     /// When that began.
     pub worst_stall_at_s: f64,
-    /// Through the page cache, the flush inside the time that took longest, between laps or at the end:
-    /// its target was given nothing meanwhile, which is not counted as a stall. Null where there was
-    /// none.
+    /// For a buffered run, the longest flush inside the time, between laps or at the end. Its
+    /// target was given nothing during that time, which is not counted as a stall. Null if there
+    /// was none.
     #[serde(default)]
     pub longest_flush_ns: Option<u64>,
-    /// Whether the tool, not the targets, set the rate.
+    /// Whether this program, not the targets, limited the rate.
     pub tool_limited: bool,
-    /// Whether `--rate` was held; null without it, and where this run cannot tell.
+    /// Whether `--rate` was held; null without it, and if this run cannot tell.
     pub rate_held: Option<bool>,
-    /// Why this run cannot tell whether `--rate` holds, and what to do instead; null where it can.
+    /// Why this run cannot tell whether `--rate` holds, and what to do instead; null if it can.
     #[serde(default)]
     pub rate_undecided: Option<String>,
-    /// With `--rate`: the most that was waiting to be written.
+    /// With `--rate`: the largest backlog.
     pub backlog_max_bytes: Option<u64>,
 }
 
@@ -316,22 +323,23 @@ pub struct BufferPoint {
     pub buffer_bytes: u64,
 }
 
-/// What bytes gave that are new for each write, against bytes of which only a few are: in turn, after the
-/// run, on the same targets.
+/// The rate of writing data that is new for each write, compared with data of which only a few
+/// bytes are. Both were written in turn, after the run, on the same targets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rewritten {
-    /// With bytes that are new for each write: the mean of both turns.
+    /// With data that is new for each write: the mean of both turns.
     pub rate_bytes_per_s: f64,
-    /// With bytes that lay still, as in the run.
+    /// With data that mostly stays the same, as in the run.
     pub fresh_bytes_per_s: f64,
     /// The first over the second.
     pub ratio: f64,
-    /// Whether the targets take them slower for certain; then the recommendation is of such bytes.
+    /// Whether the targets certainly take new data more slowly; then the recommendation is for such
+    /// data.
     pub is_slower: bool,
-    /// Whether making new bytes took nearly all of a driver's time: this is the CPU's rate then, and
-    /// nothing is known of the targets'.
+    /// Whether making new data took nearly all of a driver's time: the rate is then that of the
+    /// CPU, and that of the targets is not known.
     pub tool_limited: bool,
-    /// The turns, in their order.
+    /// The turns, in order.
     pub runs: Vec<RewrittenRun>,
 }
 
@@ -344,24 +352,25 @@ pub struct RewrittenRun {
     pub rate_bytes_per_s: f64,
 }
 
-/// A rate one may record at, and with which memory.
+/// A rate at which one may record, with the buffer it needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recommendation {
     /// The rate.
     pub rate_bytes_per_s: f64,
-    /// The memory it needs to ride out every pause and slow stretch that the run met, with the records on
-    /// their way; and at least what the run that confirmed it used. Mostly more than that.
+    /// The memory it needs to ride out every pause and slow stretch that the run met, with the
+    /// records on their way; and at least what the run that confirmed it used. Mostly more than
+    /// that.
     pub buffer_bytes: u64,
     /// Whether a run paced at this rate held; null if none was made.
     pub confirmed: Option<bool>,
     /// How long the paced run was.
     pub held_seconds: Option<f64>,
-    /// The most that was waiting in it.
+    /// The largest backlog in it.
     pub backlog_max_bytes: Option<u64>,
-    /// The paced runs, in turn: the last is the one that the figures above are of.
+    /// The paced runs, in order: the figures above are those of the last one.
     #[serde(default)]
     pub attempts: Vec<Attempt>,
-    /// The least that went within any 10 s of the run, and of the paced runs that did not hold; null
+    /// The lowest rate within any 10 s of the run, and of the paced runs that did not hold; null
     /// for a shorter run.
     #[serde(default)]
     pub worst_10_s_bytes_per_s: Option<f64>,
@@ -372,13 +381,14 @@ pub struct Recommendation {
 pub struct Attempt {
     /// The rate.
     pub rate_bytes_per_s: f64,
-    /// Whether what was waiting stayed within the buffer, and nothing failed.
+    /// Whether the backlog stayed within the buffer, and nothing failed.
     pub held: bool,
     /// How long it was.
     pub seconds: f64,
-    /// The most that was waiting in it.
+    /// The largest backlog in it.
     pub backlog_max_bytes: u64,
-    /// Its longest time without a completion on a target, or on any, although something was in flight.
+    /// The longest time without a completion on a target, or on any of them, although requests were
+    /// in flight.
     #[serde(default)]
     pub worst_stall_ns: u64,
 }
@@ -386,13 +396,13 @@ pub struct Attempt {
 /// A stretch without a completion although requests were in flight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stall {
-    /// Which target.
+    /// The target.
     pub target: String,
     /// When it began.
     pub start_s: f64,
     /// How long it was.
     pub duration_ns: u64,
-    /// Where the request was that ended it.
+    /// Offset of the request that ended it.
     pub offset_bytes: u64,
     /// Other targets that stalled at the same moment, be it by a shared cause or by chance.
     pub shared_with: Vec<String>,

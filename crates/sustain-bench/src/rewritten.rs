@@ -1,8 +1,9 @@
-//! Whether a target takes bytes that are new for each write as fast as those that have lain still. The run
-//! touches few bytes of each write, so that the CPU is not what is measured; a source makes every byte
-//! new. A disk whose requests are served through the CPU's caches, as that of a virtual machine often is,
-//! may reward memory that lies still: what it gives then is no recorder's rate. So the two are run
-//! in turn for a moment after the run. Called by the run; decides nothing for simulated machines.
+//! Compares writing data that is new for each write with writing data of which only a few bytes
+//! are. The run changes few bytes of each write, so that it does not measure the CPU; a real source
+//! makes every byte new. A disk whose requests are served through the CPU's caches, as that of a
+//! virtual machine often is, may be faster with memory that does not change, and that rate is not
+//! the rate of a recorder. So both kinds are written in turn for a moment after the run. The run
+//! calls this; for simulated machines it decides nothing.
 
 use sustain_disk::data::DataKind;
 use sustain_disk::meter::Meter;
@@ -16,7 +17,7 @@ use crate::result::{Rewritten, RewrittenRun};
 use crate::setup::PhaseSetup;
 use crate::stage::Stage;
 
-/// An even drift of the disk is the same for both.
+/// An even drift of the disk affects both kinds alike.
 const IN_TURN: [DataKind; 4] = [
     DataKind::Fresh,
     DataKind::Rewritten,
@@ -24,21 +25,21 @@ const IN_TURN: [DataKind; 4] = [
     DataKind::Fresh,
 ];
 const TURN_NS: u64 = 1_000_000_000;
-/// A shorter run is not worth a trial of four seconds.
+/// After a shorter run, a trial of four seconds is not worth its time.
 const RUN_NS_MIN: u64 = 10_000_000_000;
-/// So many requests are made ready while others are under way,
+/// So many requests are prepared while others are in flight,
 const DEPTH_MIN: u32 = 32;
-/// where they need no more memory than this.
+/// if they need no more memory than this.
 const WINDOW_BYTES_MAX: u64 = 256 << 20;
-/// A driver that was making bytes for this part of the time had none to hand out: what came of it is the
-/// CPU's rate and no disk's.
+/// A driver that spent this part of the time on making bytes had none to hand out: the rate is then
+/// that of the CPU, not of a disk.
 const MAKING_SHARE_MAX: f64 = 0.85;
-/// Less is no difference that four seconds can tell.
+/// Four seconds cannot show a smaller difference.
 const DIFFERS: f64 = 0.05;
 
 impl Stage<'_> {
-    /// Both kinds of bytes in turn, where that can tell something: after a run that wrote to real disks
-    /// and past the page cache for 10 s or more.
+    /// Writes both kinds of data in turn, if that can show something: after a run that wrote to
+    /// real disks with direct I/O for 10 s or more.
     pub(crate) fn pair_with_rewritten(
         &mut self,
         outcome: &PhaseOutcome,
@@ -76,8 +77,8 @@ impl Stage<'_> {
             && series.all(|series| series.failures.is_empty())
     }
 
-    /// How many requests are kept in flight where every byte is made anew: while one is, the others
-    /// must keep the disk busy.
+    /// The number of requests in flight if every byte is made anew: while one is prepared, the
+    /// others must keep the disk busy.
     pub(crate) fn depth_to_rewrite(&self) -> u32 {
         let depth = self.plan.depth.max(DEPTH_MIN);
         let targets = self.session.targets.len() as u64;
@@ -124,7 +125,7 @@ impl Stage<'_> {
     }
 }
 
-/// What the runs came to.
+/// The result of the runs.
 fn judged(runs: &[(DataKind, f64)], is_tool_limited: bool) -> Rewritten {
     let rates = |kind: DataKind| {
         let of_kind = runs.iter().filter(move |(data, _)| *data == kind);
@@ -139,7 +140,7 @@ fn judged(runs: &[(DataKind, f64)], is_tool_limited: bool) -> Rewritten {
         rate_bytes_per_s: rewritten,
         fresh_bytes_per_s: fresh,
         ratio,
-        // Each of both must say so: one turn that something disturbed is no difference.
+        // Each of both turns must show it: one turn that something disturbed is no difference.
         is_slower: ratio < 1.0 - DIFFERS && most_rewritten < least_fresh && !is_tool_limited,
         tool_limited: is_tool_limited,
         runs: runs

@@ -1,21 +1,23 @@
-//! Whether a run was long enough to know how often its long stalls come: one that was seen once may come
-//! each minute or each hour, and what may be recorded depends on it. Shared by the notes of a result and
-//! its one sentence; works on the document alone.
+//! Checks whether a run was long enough to show how often its long stalls come: a stall that was
+//! seen once may come each minute or each hour, and the rate at which one may record depends on it.
+//! The notes of a result and its one-sentence answer share this module. It works on the result
+//! document alone.
 
 use sustain_disk::units::Duration;
 
 use crate::result::{MeasureResult, Recommendation, Stall, Total};
 
-/// Shorter stalls fill no buffer to speak of, however often they come.
+/// Shorter stalls hardly fill a buffer, however often they come.
 const STALL_NS_MIN: u64 = 1_000_000_000;
-/// Stalls of at least half the longest one are of its kind; so many of them show how often they come.
+/// Stalls of at least half the longest one are of its kind; this many of them show how often they
+/// come.
 const SEEN_MIN: usize = 3;
-/// A run so many times longer than the stall, and than this run, has a good chance to.
+/// A run this many times longer than the stall, and than this run, has a good chance of showing it.
 const STALLS_PROPOSED: f64 = 40.0;
 const RUNS_PROPOSED: f64 = 4.0;
 
-/// Says that a long stall was seen too seldom to know how often such come, and how long a run would show
-/// it. None if there was none, or enough of them.
+/// Says that a long stall was seen too seldom to know how often such stalls come, and which time
+/// would show it. `None` if there was none, or enough of them.
 #[must_use]
 pub fn rhythm_not_seen(result: &MeasureResult) -> Option<String> {
     not_seen(
@@ -38,12 +40,13 @@ pub(crate) fn not_seen(
         return None;
     }
     let is_alike = |duration_ns: u64| duration_ns >= longest_ns / 2;
-    // What the run met and did not list is its ordinary pace: a slow disk's single records.
+    // Stalls of this length that were not listed are the ordinary pace, such as the single records
+    // of a slow disk.
     let in_run = stalls.iter().any(|stall| is_alike(stall.duration_ns));
     if is_alike(total.worst_stall_ns) && !in_run {
         return None;
     }
-    // One that several targets had at the same moment is one.
+    // A stall that several targets had at the same moment counts as one.
     let of_target = |name: &str| {
         let own = stalls.iter().filter(|stall| stall.target == name);
         own.filter(|stall| is_alike(stall.duration_ns)).count()
@@ -59,8 +62,8 @@ pub(crate) fn not_seen(
     let proposed_s = (STALLS_PROPOSED * longest_s).max(RUNS_PROPOSED * seconds);
     let times = if seen == 1 { "once" } else { "twice" };
     Some(format!(
-        "a stall of {} was seen {times} in {seconds:.0} s, too short to know how often such come: --time \
-         {:.0}m",
+        "a stall of {} was seen {times} in {seconds:.0} s, which is too short to show how often \
+         such stalls come: --time {:.0}m",
         Duration(longest_ns),
         (proposed_s / 60.0).ceil()
     ))

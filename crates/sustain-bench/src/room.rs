@@ -1,4 +1,4 @@
-//! What fits a plan: the part of a target that is used, in whole records, and the memory for
+//! Checks what fits a plan: the part of a target that is used, in whole records, and the memory for
 //! buffers.
 
 use sustain_disk::error::Error;
@@ -11,7 +11,7 @@ use crate::error::MeasureError;
 use crate::plan::Plan;
 use crate::session::OpenTarget;
 
-/// Settles the part that is used, in whole records.
+/// Decides which part of a target is used, in whole records.
 pub(crate) fn fit(target: &mut OpenTarget, plan: &Plan) -> Result<(), MeasureError> {
     let name = target.target.name.clone();
     let record = plan.record_bytes;
@@ -20,8 +20,8 @@ pub(crate) fn fit(target: &mut OpenTarget, plan: &Plan) -> Result<(), MeasureErr
         return Err(Error::target(
             &name,
             format!(
-                "direct I/O there goes in multiples of {alignment} bytes and --record-size is \
-                 {record}: use a multiple, or --path buffered"
+                "direct I/O on this target needs multiples of {alignment} bytes, and --record-size \
+                 is {record}: use a multiple, or --path buffered"
             ),
         )
         .into());
@@ -29,7 +29,7 @@ pub(crate) fn fit(target: &mut OpenTarget, plan: &Plan) -> Result<(), MeasureErr
     if let Layout::Stripe { chunk_bytes } = plan.layout
         && !chunk_bytes.is_multiple_of(alignment)
     {
-        let why = format!("--chunk must be a multiple of {alignment} bytes there");
+        let why = format!("--chunk must be a multiple of {alignment} bytes for this target");
         return Err(Error::target(&name, why).into());
     }
     if target.target.kind == TargetKind::Null {
@@ -40,17 +40,19 @@ pub(crate) fn fit(target: &mut OpenTarget, plan: &Plan) -> Result<(), MeasureErr
         let capacity = target.target.capacity_bytes.unwrap_or(0);
         target.size_bytes = plan.size_bytes.unwrap_or(capacity);
         if target.size_bytes > capacity {
-            let why = format!("it has {} and --size asks for more", Size(capacity));
+            let why = format!("it has {}, and --size asks for more", Size(capacity));
             return Err(Error::target(&name, why).into());
         }
     }
     if target.size_bytes < record {
         let longer = match target.target.kind {
-            TargetKind::File if plan.size_bytes.is_none() => ", or --size to make it longer",
+            TargetKind::File if plan.size_bytes.is_none() => {
+                ", or use --size to make the file longer"
+            }
             _ => "",
         };
         let why = format!(
-            "it has room for {}, less than one record of {}: use a smaller --record-size{longer}",
+            "it can hold {}, less than one record of {}: use a smaller --record-size{longer}",
             Size(target.size_bytes),
             Size(record)
         );
@@ -60,7 +62,7 @@ pub(crate) fn fit(target: &mut OpenTarget, plan: &Plan) -> Result<(), MeasureErr
     Ok(())
 }
 
-/// Whether there is memory for all requests in flight.
+/// Checks that there is memory for all requests in flight.
 pub(crate) fn check_memory(targets: usize, plan: &Plan, roots: &Roots) -> Result<(), MeasureError> {
     let per_target = plan.record_bytes.saturating_mul(u64::from(plan.depth));
     let (whose, need) = match targets {

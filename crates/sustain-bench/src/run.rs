@@ -1,5 +1,6 @@
-//! A measuring run from beginning to end: open, prewrite, watch idle, measure, flush, watch idle, try
-//! bytes that are new for each write, confirm.
+//! Runs a measurement from beginning to end: opens the targets, prewrites files, watches the idle
+//! system, measures, flushes, watches the idle system again, tries data that is new for each write,
+//! and confirms.
 
 use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::target::{DataPath, Direction};
@@ -22,7 +23,7 @@ use crate::stage::{Begun, Stage, on_stage};
 /// Says what `measure` would do, write and destroy, and does nothing.
 ///
 /// # Errors
-/// As [`measure`], as far as that shows before the work begins.
+/// As for [`measure`], as far as errors show before the work begins.
 pub fn rehearse(plan: &Plan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
     let plan = Plan {
         dry_run: true,
@@ -45,13 +46,13 @@ pub fn rehearse(plan: &Plan, roots: &Roots) -> Result<Vec<String>, MeasureError>
         } else {
             let again = plan.confirm && plan.rate_bytes_per_s.is_none();
             let times = match (target.wraps && extent == target.size_bytes, again) {
-                (true, _) => ", again and again",
-                (false, true) => ", once at most, and again to confirm",
-                (false, false) => ", once at most",
+                (true, _) => ", repeatedly",
+                (false, true) => ", at most once, and again to confirm the rate",
+                (false, false) => ", at most once",
             };
             let from = match start_bytes(&plan, target) {
                 0 => "its start".to_owned(),
-                start => format!("{} on", Size(start)),
+                start => format!("offset {}", Size(start)),
             };
             format!("{} from {from}{times}", Size(extent))
         };
@@ -83,12 +84,13 @@ pub fn measure(
     })
 }
 
-/// Whether the load runs by both paths, on the same open files.
+/// Whether the load runs with both I/O paths, on the same open files.
 fn is_switched(plan: &Plan) -> bool {
     plan.effect.as_ref().is_some_and(|effect| effect.both_paths)
 }
 
-/// The plan to open targets by: for the direct path, if they take both, for that has demands.
+/// The plan by which targets are opened: for direct I/O if they are used with both, because direct
+/// I/O has requirements.
 fn opened_as(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     if is_switched(&plan) && plan.path == DataPath::Buffered {
@@ -154,10 +156,10 @@ fn measure_on(
     }))
 }
 
-/// What measuring does on a stage.
+/// The steps of a measurement on a stage.
 impl Stage<'_> {
-    /// The run itself with its flush, and idle time before and after; again with more drivers if one
-    /// of them turns out to be the limit.
+    /// The run itself with its flush, and idle time before and after; it is repeated with more
+    /// drivers if one of them turns out to be the limit.
     fn measure(
         &mut self,
         observer: &mut Observer<'_>,

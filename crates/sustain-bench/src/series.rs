@@ -1,5 +1,5 @@
-//! A series of intervals of bounded length: past its bound, neighbours are joined, bytes added and
-//! maxima kept.
+//! A series of intervals of bounded length: beyond the bound, neighbours are joined, their bytes
+//! are added, and their maxima are kept.
 
 use sustain_disk::meter::Interval;
 
@@ -11,9 +11,9 @@ pub const INTERVALS_MAX: usize = 10_000;
 pub struct Series {
     intervals: Vec<Interval>,
     intervals_max: usize,
-    /// So many closed intervals make one entry.
+    /// Number of closed intervals that make one entry.
     joined: usize,
-    /// How many the last entry holds.
+    /// Number of intervals in the last entry.
     in_last: usize,
 }
 
@@ -66,8 +66,9 @@ impl Series {
         self.joined *= 2;
     }
 
-    /// Joins the last interval to the one before if it is shorter than `least_ns`: what comes in
-    /// after the end of a run would else show as an interval of its own, with an odd rate.
+    /// Joins the last interval to the one before if it is shorter than `least_ns`: requests that
+    /// complete after the end of a run would otherwise show as an interval of their own, with an
+    /// odd rate.
     pub fn join_short_end(&mut self, least_ns: u64) {
         if let [.., before, last] = self.intervals.as_mut_slice()
             && last.end_ns - last.start_ns < least_ns
@@ -83,7 +84,7 @@ impl Series {
     }
 }
 
-/// Bytes until a time, as if each request had come evenly since the one before.
+/// The bytes until a time, as if each request had come evenly since the one before.
 pub(crate) fn bytes_until(completions: &[Interval], time_ns: f64) -> f64 {
     let whole = completions.partition_point(|one| one.end_ns as f64 <= time_ns);
     let bytes: u64 = completions[..whole].iter().map(|one| one.bytes).sum();

@@ -1,4 +1,4 @@
-//! Opens the targets of a run under the guard, and settles which part of each is used.
+//! Opens the targets of a run under the guard, and decides which part of each is used.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -29,35 +29,35 @@ use crate::room::{check_memory, fit};
 pub struct OpenTarget {
     /// The target.
     pub target: Target,
-    /// Where it lies in the file system, if it does.
+    /// Its path in the file system, if it has one.
     pub path: Option<PathBuf>,
-    /// Which simulated disk it is, if it is one.
+    /// The simulated disk that it is, if it is one.
     pub simulated: Option<SimulatedTarget>,
     /// Bytes from its start that are used.
     pub size_bytes: u64,
-    /// Whether the run starts again at 0 at the end of these.
+    /// Whether the run starts again at 0 after these bytes.
     pub wraps: bool,
     /// Whether its bytes must be written once before anything else.
     pub needs_prewrite: bool,
-    /// The way past the block layer, where it is wanted and there is one.
+    /// The descriptor for NVMe passthrough, if that is wanted and possible.
     pub passthrough: Option<Arc<Passthrough>>,
-    /// Whether an existing file has blocks for all its bytes; a hole is read from nowhere.
+    /// Whether an existing file has blocks for all its bytes; reading a hole touches no disk.
     pub has_all_blocks: bool,
 }
 
 /// All targets of a run.
 pub struct Session {
-    /// In the order given.
+    /// The targets in the order given.
     pub targets: Vec<OpenTarget>,
-    /// Simulated machines of theirs.
+    /// The simulated machines among them.
     pub machines: Machines,
-    /// Real, unless all targets are simulated.
+    /// The clock: real, unless all targets are simulated.
     pub clock: Clock,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
-    /// What the user must know before anything is written.
+    /// Notes for the user, before anything is written.
     pub notes: Vec<String>,
-    /// Files that did not exist before; they go with a run that does not come about.
+    /// Files that did not exist before; they are removed if the run does not take place.
     pub created: CreatedFiles,
 }
 
@@ -71,7 +71,8 @@ fn guarded_as(name: TargetName, roots: &Roots) -> TargetName {
     }
 }
 
-/// A name that was mistyped must not become a file of many gigabytes.
+/// Refuses a name that does not exist, because a mistyped name must not become a file of many
+/// gigabytes.
 fn refuse_missing(name: &str, path: &Path) -> Result<(), Error> {
     refuse_missing_device(name, path)?;
     let found = path.metadata();
@@ -80,21 +81,21 @@ fn refuse_missing(name: &str, path: &Path) -> Result<(), Error> {
     }
     let names_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/");
     let why = if path.is_symlink() {
-        "it is a link that leads nowhere; use another name".to_owned()
+        "it is a symbolic link to a file that does not exist; use another name".to_owned()
     } else if names_directory || !folder_of(path).is_dir() {
         "its directory does not exist; create it first".to_owned()
     } else {
-        format!("there is no {}; --new-file makes it", path.display())
+        format!("{} does not exist; --new-file creates it", path.display())
     };
     Err(Error::target(name, why))
 }
 
-/// That an existing file is made longer, if it is.
+/// A note that an existing file is extended, if it is.
 fn lengthened(target: &Target, wanted_bytes: u64) -> Option<String> {
     let has_bytes = target.capacity_bytes?;
     (wanted_bytes > has_bytes).then(|| {
         format!(
-            "{} is made longer, from {} to {}, and stays so",
+            "{} is extended from {} to {} and keeps that length",
             target.name,
             Size(has_bytes),
             Size(wanted_bytes)
@@ -102,7 +103,7 @@ fn lengthened(target: &Target, wanted_bytes: u64) -> Option<String> {
     })
 }
 
-/// What is asked for is used or refused, never less of it.
+/// Refuses a size that cannot be used in full: the size that was asked for is never reduced.
 fn check_asked(
     target: &Target,
     asked_bytes: Option<u64>,
@@ -116,7 +117,7 @@ fn check_asked(
         return Ok(());
     }
     let why = format!(
-        "--size asks for {}, and there is room for {} ({} free): use a smaller --size, or free some \
+        "--size asks for {}, but only {} can be used ({} free): use a smaller --size, or free some \
          space",
         Size(asked_bytes),
         Size(fitted.size_bytes),
@@ -126,10 +127,10 @@ fn check_asked(
 }
 
 impl Session {
-    /// Opens what the plan names. Nothing is written yet.
+    /// Opens the targets of the plan. Nothing is written yet.
     ///
     /// # Errors
-    /// What the guard refuses, what cannot be opened, what is too small.
+    /// A target that the guard refuses, that cannot be opened, or that is too small.
     pub fn open(plan: &Plan, roots: &Roots) -> Result<Session, MeasureError> {
         plan.check()?;
         let names: Vec<TargetName> = plan
@@ -177,19 +178,19 @@ impl Session {
         check_memory(self.targets.len(), plan, roots)
     }
 
-    /// Lets all targets be used by another path from now on; they stay open.
+    /// Switches all targets to another I/O path from now on; they stay open.
     ///
     /// # Errors
-    /// The first that does not take this path.
+    /// The error of the first target that does not take this path.
     pub(crate) fn switch_path(&self, path: DataPath) -> Result<(), Error> {
         let mut targets = self.targets.iter();
         targets.try_for_each(|target| target.target.switch_path(path))
     }
 
-    /// Opens the way past the block layer to all targets.
+    /// Opens passthrough to all targets.
     ///
     /// # Errors
-    /// Why one of them has none, the first; the targets are as usable as before.
+    /// The reason why the first of them has none; the targets are as usable as before.
     pub(crate) fn pass_through(&mut self, roots: &Roots) -> Result<(), String> {
         for target in &mut self.targets {
             if target.simulated.is_some() {
@@ -205,7 +206,7 @@ impl Session {
         Ok(())
     }
 
-    /// A stream over several targets must have room for a record.
+    /// Checks that a stream over several targets has space for a record.
     fn check_stream(&self, plan: &Plan) -> Result<(), MeasureError> {
         if plan.layout == Layout::Independent {
             return Ok(());
@@ -215,7 +216,7 @@ impl Session {
             return Ok(());
         }
         Err(MeasureError::Usage(
-            "these targets have no room for one record in that layout: use a smaller --chunk or \
+            "these targets are too small for one record in this layout: use a smaller --chunk or \
              --record-size, or a larger --size"
                 .to_owned(),
         ))
@@ -274,14 +275,14 @@ impl Session {
                 self.created.add(path);
             }
             self.notes
-                .push(format!("{name} is created and stays there after the run"));
+                .push(format!("{name} is created and is kept after the run"));
         }
         let is_file = matches!(target.kind, TargetKind::File | TargetKind::ScratchFile);
         let is_scratch = target.kind == TargetKind::ScratchFile;
         let has_all_blocks = has_all_blocks(&target);
         if !writing && !has_all_blocks {
             self.notes.push(format!(
-                "{name} has holes: what is read there comes from no disk"
+                "{name} is a sparse file: no disk is read where it has holes"
             ));
         }
         self.targets.push(OpenTarget {
@@ -291,7 +292,7 @@ impl Session {
             passthrough,
             size_bytes: 0,
             wraps: is_file || plan.size_bytes.is_some(),
-            // What is to be read from a scratch file must have been written.
+            // Data that is to be read from a scratch file must have been written.
             needs_prewrite: (writing && is_file && plan.prewrite) || (!writing && is_scratch),
             target,
         });
@@ -319,10 +320,10 @@ impl Session {
         Ok(())
     }
 
-    /// Settles the size of files that are written, within the free space: of one that exists no more
-    /// than it has, unless more is asked for.
+    /// Decides the size of files that are written, within the free space. An existing file is not
+    /// extended unless more is asked for.
     fn share_free_space(&mut self, plan: &Plan) -> Result<(), MeasureError> {
-        // Of a file that is only written so far, no more is made.
+        // A file that is written only up to `--bytes` is not made larger than that.
         let wanted = plan.bytes.map_or(SIZE_BYTES_DEFAULT, |bytes| {
             bytes
                 .min(SIZE_BYTES_DEFAULT)
@@ -362,7 +363,7 @@ impl Session {
                 }
                 (None, Some(size_bytes)) => target.size_bytes = size_bytes,
                 (None, None) => {
-                    let why = "its file system does not say how much space is free: give --size";
+                    let why = "its file system does not report how much space is free: use --size";
                     return Err(Error::target(&target.target.name, why).into());
                 }
             }
@@ -370,7 +371,7 @@ impl Session {
         Ok(())
     }
 
-    /// A stripe's members are used as far as the smallest reaches.
+    /// Limits the members of a stripe to the size of the smallest.
     fn level_stripe(&mut self, layout: Layout) {
         let Layout::Stripe { chunk_bytes } = layout else {
             return;

@@ -1,4 +1,4 @@
-//! What a phase is to do, as the run orders it, and what each of its drivers says of itself.
+//! The order for a phase, which the run gives, and the report of each of its drivers.
 
 use sustain_disk::data::DataKind;
 use sustain_disk::engine::{EngineChoice, Operation};
@@ -11,7 +11,7 @@ use crate::event::Phase;
 /// Time between a driver's reports.
 pub(crate) const REPORT_EVERY_NS: u64 = 100_000_000;
 
-/// What a phase is to do.
+/// The order for a phase.
 #[derive(Clone)]
 pub(crate) struct PhaseSetup {
     pub(crate) phase: Phase,
@@ -30,27 +30,28 @@ pub(crate) struct PhaseSetup {
     /// Bound per target.
     pub(crate) bytes: Option<u64>,
     pub(crate) rate_bytes_per_s: Option<f64>,
-    /// What is written, and the seed of it.
+    /// The data to write, and its seed.
     pub(crate) data: DataKind,
     pub(crate) data_seed: u64,
-    /// Nothing beyond this is touched on any target, if bounded.
+    /// No bytes beyond this are touched on any target, if bounded.
     pub(crate) extent_bytes: Option<u64>,
-    /// Whether streams start again at 0; none leaves it to the target.
+    /// Whether streams start again at 0; `None` leaves it to the target.
     pub(crate) wraps: Option<bool>,
-    /// Where each target's stream begins; of a stripe or span the first entry counts.
+    /// The position at which the stream of each target begins; for a stripe or span, the first
+    /// entry counts.
     pub(crate) positions_bytes: Vec<u64>,
-    /// After how many bytes each target comes back to its start, if it does.
+    /// The number of bytes after which each target comes back to its start, if it does.
     pub(crate) lap_bytes: Vec<Option<u64>>,
-    /// End once every target is steady.
+    /// Whether to end once every target is steady.
     pub(crate) until_steady: bool,
-    /// Give up early if a driver is the limit and more drivers could help.
+    /// Whether to stop early if a driver is the limit and more drivers could help.
     pub(crate) may_start_anew: bool,
-    /// A target beside the others that has a pace of its own; only where each is independent.
+    /// A target beside the others that has a pace of its own; only with independent targets.
     pub(crate) dummy: Option<Dummy>,
 }
 
-/// A target that is no disk, driven as they are at a fixed rate: what it takes from them is taken
-/// in the tool or the machine, not on their way.
+/// A target that is not a disk, driven as the others are, at a fixed rate. What it takes from their
+/// rate is lost in this program or in the machine, not on their paths.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dummy {
     /// Its position in the phase's targets.
@@ -58,14 +59,14 @@ pub(crate) struct Dummy {
     pub(crate) rate_bytes_per_s: f64,
 }
 
-/// What one driver says of itself.
+/// The report of one driver.
 #[derive(Debug, Clone)]
 pub(crate) struct DriverOutcome {
     pub(crate) engine: &'static str,
     pub(crate) why: String,
-    /// Its thread's CPU time over the wall clock.
+    /// The CPU time of its thread over the wall-clock time.
     pub(crate) cpu_share: f64,
-    /// Time it spent making bytes that are new for each write, over the wall clock.
+    /// The time it spent making data that is new for each write, over the wall-clock time.
     pub(crate) making_share: f64,
     pub(crate) submit_blocked_ns: u64,
 }

@@ -1,6 +1,6 @@
-//! What every run on open targets has in common: the faces beside it, the system watched alongside,
-//! files written once before, a phase run. Every command that drives disks orders here what happens
-//! when.
+//! Prepares targets and runs phases on them, as every command that drives disks does: observers run
+//! beside the work, the monitor watches the system, files are prewritten, and a phase is run. The
+//! commands order here what happens when.
 
 use std::path::Path;
 
@@ -28,28 +28,28 @@ use crate::result::{Host, TargetFileSystem};
 use crate::session::{OpenTarget, Session};
 use crate::setup::PhaseSetup;
 
-/// Idle time watched before and after a run.
+/// Idle time that is watched before and after a run.
 const IDLE_NS: u64 = 2_000_000_000;
-/// Shorter runs get half of it.
+/// Shorter runs are watched for half of that.
 const SHORT_RUN_NS: u64 = 10_000_000_000;
-/// Prewriting goes in records of this size, whatever the run does.
+/// Prewriting uses records of this size, whatever the run uses.
 const PREWRITE_RECORD_BYTES: u64 = 1 << 20;
 const PREWRITE_DEPTH: u32 = 8;
 
-/// What a run finds when its work begins.
+/// What a run has at its disposal when its work begins.
 pub(crate) struct Begun<'a> {
     pub(crate) session: &'a mut Session,
-    /// The system, watched from now on.
+    /// The monitor of the system, which has begun to watch.
     pub(crate) alongside: &'a mut Alongside,
     /// The machine as it is now.
     pub(crate) host: Host,
 }
 
-/// Has a run's work done on open targets while the faces draw it. First they hear what the user must
-/// know. Files that were made for the run stay if a result comes of it.
+/// Lets a run do its work on open targets while observers draw it. First they are given the notes
+/// for the user. Files that were created for the run are kept if it has a result.
 ///
 /// # Errors
-/// What the work says.
+/// The error of the work.
 pub(crate) fn on_stage<E: Told, T>(
     session: &mut Session,
     roots: &Roots,
@@ -118,12 +118,12 @@ impl Stage<'_> {
         }
     }
 
-    /// The run as the plan has it.
+    /// The setup of the plan's run.
     pub(crate) fn setup(&self, threads: u32) -> PhaseSetup {
         self.setup_by(self.plan.path, threads)
     }
 
-    /// The same run by this path, to which the targets must have been switched.
+    /// The setup of the same run with this I/O path, to which the targets must have been switched.
     pub(crate) fn setup_by(&self, path: DataPath, threads: u32) -> PhaseSetup {
         let plan = self.plan;
         let targets: Vec<usize> = (0..self.session.targets.len()).collect();
@@ -153,7 +153,7 @@ impl Stage<'_> {
             data_seed: plan.seed,
             extent_bytes: None,
             wraps: None,
-            // What completes in memory says nothing of when the disk is steady.
+            // Requests that complete in memory do not show when the disk is steady.
             until_steady: plan.until_steady && !is_written_through_memory,
             may_start_anew: false,
             dummy: None,
@@ -166,7 +166,7 @@ impl Stage<'_> {
         observer: &mut Observer<'_>,
     ) -> Result<(PhaseOutcome, Timestamp), Error> {
         if setup.path == DataPath::Buffered && setup.operation == Operation::Read {
-            // What a copy has just left in memory would be read from there.
+            // Data that a copy has just left in memory would be read from there.
             sync_and_forget(self.session);
         }
         let through_memory =
@@ -216,8 +216,8 @@ impl Stage<'_> {
         Ok((outcome, started))
     }
 
-    /// Runs a phase; again with more drivers if one of them turns out to be the limit. `change` makes
-    /// it of the run as the plan has it.
+    /// Runs a phase, and repeats it with more drivers if one of them turns out to be the limit.
+    /// `change` derives its setup from that of the plan's run.
     pub(crate) fn run_with_threads(
         &mut self,
         change: impl Fn(PhaseSetup) -> PhaseSetup,
@@ -246,7 +246,8 @@ impl Stage<'_> {
             }
             threads = (threads * 2).min(most);
             observer(Event::Note(format!(
-                "one driver had no CPU time left after a second: starting anew with {threads} drivers"
+                "a driver had no CPU time left after one second: starting again with {threads} \
+                 drivers"
             )));
         }
     }
@@ -293,18 +294,18 @@ impl Stage<'_> {
     }
 }
 
-/// What was just written must not be read back from memory.
+/// Drops what was just written from memory, so that it is not read back from there.
 pub(crate) fn forget_cached(session: &Session) {
     for target in &session.targets {
         if let Some(file) = &target.target.file {
-            // Advice only: direct I/O does not need it, and failing it changes no result.
+            // This is only advice: direct I/O does not need it, and a failure changes no result.
             let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
         }
     }
 }
 
-/// The same of what others may have written, and which is not on the disk yet: the kernel only lets
-/// go of what is.
+/// The same for data that other programs may have written and that is not on the disk yet, because
+/// the kernel drops only data that is.
 fn sync_and_forget(session: &Session) {
     for target in &session.targets {
         if let Some(file) = &target.target.file {
@@ -314,19 +315,19 @@ fn sync_and_forget(session: &Session) {
     forget_cached(session);
 }
 
-/// After how many bytes a target comes back to its start.
+/// The number of bytes after which a target comes back to its start.
 fn lap_bytes(target: &OpenTarget) -> Option<u64> {
     (target.wraps && target.target.kind != TargetKind::Null).then_some(target.size_bytes)
 }
 
-/// The devices whose counters see what is driven to the targets just once.
+/// The devices whose counters see each request to the targets exactly once.
 fn once(session: &Session, roots: &Roots) -> Counted {
     let places = session.targets.iter();
     let places = places.map(|target| (&target.target, target.path.as_deref()));
     counted(places, roots)
 }
 
-/// The machine, and the disks under the targets.
+/// The machine, with the disks under the targets.
 fn host(session: &Session, roots: &Roots) -> Host {
     let places = session.targets.iter();
     let places = places.map(|target| (&target.target, target.path.as_deref()));
@@ -344,7 +345,7 @@ fn host(session: &Session, roots: &Roots) -> Host {
     }
 }
 
-/// Where the files among the targets lie, and how large they may become there.
+/// The file systems of the files among the targets, and the sizes that the files may reach there.
 fn file_systems(session: &Session, roots: &Roots) -> Vec<TargetFileSystem> {
     let is_file = |target: &&OpenTarget| {
         matches!(
@@ -362,7 +363,8 @@ fn file_systems(session: &Session, roots: &Roots) -> Vec<TargetFileSystem> {
         unit_bytes: 1,
     });
     let growing: Vec<Growing<'_>> = growing.collect();
-    // A file system without an answer leaves the room unknown, and is measured all the same.
+    // If a file system does not report its free space, that space is unknown, and the target is
+    // measured nevertheless.
     let rooms = fit_free_space(&growing).unwrap_or_else(|_| vec![None; files.len()]);
     let found = files.iter().zip(rooms).filter_map(|((file, path), room)| {
         Some(TargetFileSystem {

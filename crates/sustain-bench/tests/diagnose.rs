@@ -1,6 +1,6 @@
-//! A diagnosis from the machine file to the document: generated machines whose walls are known, each
-//! driven by the simulated engine through the same phases as real disks. What the search alone can
-//! and cannot find is tried on many more machines in `walls`.
+//! A diagnosis from the machine file to the document: generated machines whose walls are known,
+//! each driven by the simulated engine through the same phases as real disks. What the search alone
+//! can and cannot find is tried on many more machines in `walls`.
 
 #![allow(
     clippy::unwrap_used,
@@ -185,7 +185,8 @@ fn with_cables_moved(file: &str, moved: &[String], kept: &[String]) -> String {
     text
 }
 
-/// The limits that are passed by all members of a wall and by others too: no other cable avoids them.
+/// The limits that are passed by all members of a wall and by others too: no other cable avoids
+/// them.
 fn limits_around(file: &str, result: &DiagnoseResult, advice: &Advice) -> Vec<String> {
     let mut through: Vec<(String, Vec<String>)> = Vec::new();
     for line in file.lines() {
@@ -222,8 +223,8 @@ fn limits_around(file: &str, result: &DiagnoseResult, advice: &Advice) -> Vec<St
     around.collect()
 }
 
-/// Diagnoses a machine each way that it allows, builds what is advised, and compares. How many pieces
-/// of advice needed other cables.
+/// Diagnoses a machine each way that it allows, builds what is advised, and compares. How many
+/// pieces of advice needed other cables.
 fn check_advice(text: &str) -> usize {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("machine.toml");
@@ -254,7 +255,7 @@ fn check_advice(text: &str) -> usize {
                 Some(other.together.unwrap().rate_bytes_per_s)
             };
             let Some(came) = came else { continue };
-            let is_refuted = advice.why.starts_with("tried, it gave only");
+            let is_refuted = advice.why.starts_with("when tried, it reached only");
             let is_as_foretold = (came / expected - 1.0).abs() < 0.05;
             let is_bound = advice.is_at_most && came < expected * 1.05;
             assert!(

@@ -87,7 +87,7 @@ fn zones_are_found_with_their_rates_and_edges() {
         .points
         .iter()
         .map(|point| point.rates_bytes_per_s.len());
-    assert_eq!(visits.min(), Some(2), "every place was visited twice");
+    assert_eq!(visits.min(), Some(2), "every position was visited twice");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_disk_without_zones_is_flat_and_says_how_flat() {
     let found = Bench::new(&disk("ssd", "read = \"500MB/s\"\nnoise = \"2%\"")).only();
     assert_eq!((found.shape.as_str(), found.zones.len()), ("flat", 1));
     assert!(found.resolution < 0.04, "{}", found.resolution);
-    assert!(found.verdict[0].contains("no effect of the position within"));
+    assert!(found.verdict[0].contains("no effect of the position above"));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_disk_that_pauses_by_itself_has_no_bad_spots_and_no_zones() {
                 found.zones
             );
             let said = found.verdict.join("; ");
-            assert!(!said.contains("whenever it was visited"), "{said}");
+            assert!(!said.contains("at every visit"), "{said}");
             if stall.starts_with("every = \"7s\"") {
                 assert!(said.contains("pauses by itself"), "{said}");
             }
@@ -232,7 +232,7 @@ fn a_place_that_fails_is_told_and_the_rest_is_measured() {
         found.errors
     );
     assert!(
-        found.errors[0].contains("2 visits of this place"),
+        found.errors[0].contains("2 visits of this position"),
         "{:?}",
         found.errors
     );
@@ -356,7 +356,7 @@ fn an_early_end_concludes_from_what_there_is() {
         result
             .notes
             .iter()
-            .any(|note| note.contains("visited once"))
+            .any(|note| note.contains("visited only once"))
     );
 }
 

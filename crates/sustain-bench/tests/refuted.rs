@@ -1,5 +1,6 @@
-//! What a diagnosis makes of a first explanation that its own runs refute: machines whose limits cross
-//! the order in which their disks hang, and machines whose sums fall though no limit collapses.
+//! What a diagnosis makes of a first explanation that its own runs refute: machines whose limits
+//! cross the order in which their disks hang, and machines whose sums fall though no limit
+//! collapses.
 
 #![allow(
     clippy::unwrap_used,

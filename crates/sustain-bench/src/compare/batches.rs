@@ -1,11 +1,11 @@
 //! The ratio of two correlated series of a run each, by batch means. Pure; `conclude` calls it.
 //!
-//! Neighbouring seconds of a disk are alike, so a test on single intervals calls every other pair of
-//! equal runs different. Means of ten long batches are nearly independent (B. Schmeiser, "Batch size
-//! effects in the analysis of simulation output", Operations Research 30, 1982). What is left of
-//! their correlation, r, widens: the variance of the mean is s^2/n * (1+r)/(1-r), the factor of a
-//! first-order autoregression. An estimate of r from n batches is too small by about (1+3r)/n
-//! (F. H. C. Marriott and J. A. Pope, "Bias in the estimation of autocorrelations", Biometrika 41,
+//! Neighbouring seconds of a disk are alike, so a test on single intervals calls every other pair
+//! of equal runs different. Means of ten long batches are nearly independent (B. Schmeiser, "Batch
+//! size effects in the analysis of simulation output", Operations Research 30, 1982). What is left
+//! of their correlation, r, widens: the variance of the mean is s^2/n * (1+r)/(1-r), the factor of
+//! a first-order autoregression. An estimate of r from n batches is too small by about (1+3r)/n (F.
+//! H. C. Marriott and J. A. Pope, "Bias in the estimation of autocorrelations", Biometrika 41,
 //! 1954); that is added first, so that short runs do not look more certain than they are.
 //!
 //! A block bootstrap (D. N. Politis and J. P. Romano, 1994) would need more blocks than half a
@@ -15,13 +15,13 @@ use super::effect::Effect;
 use crate::judge::batch_means::{BATCHES, BatchMeans};
 use crate::judge::curve::Curve;
 
-/// No mean of a run is believed to be known better than this part of it.
+/// The mean of a run is never believed to be known better than to this part of itself.
 const STANDARD_ERROR_MIN: f64 = 5e-4;
-/// The factor has a pole at 1, where ten batches say nothing any more.
+/// The widening factor has a pole at 1; above this correlation, ten batches say nothing.
 const CORRELATION_MAX: f64 = 0.9;
-/// Times the bias that is added to the correlation of the batches of one series out of two,
+/// How many times the bias is added to the correlation of the batches of one of two series.
 const BIAS_OF_ONE: f64 = 1.0;
-/// and of the single series of differences, whose estimate nothing averages out.
+/// The same for the single series of differences, whose estimate no second series averages out.
 const BIAS_OF_PAIRS: f64 = 2.0;
 const DEGREES: f64 = (BATCHES - 1) as f64;
 
@@ -44,13 +44,13 @@ impl Mean {
         }
     }
 
-    /// As a part of the mean, squared.
+    /// The variance as a part of the mean, squared.
     fn relative_variance(&self) -> f64 {
         (self.variance / self.value.powi(2)).max(STANDARD_ERROR_MIN.powi(2))
     }
 }
 
-/// B's mean rate over A's, each in its own window; none without bytes in one of them.
+/// B's mean rate over A's, each in its own window; `None` if one of them moved no bytes.
 pub(super) fn ratio_of_rates(a: (&Curve, f64), b: (&Curve, f64)) -> Option<(Effect, [f64; 2])> {
     let rates = |(curve, from_s): (&Curve, f64)| -> Option<Mean> {
         let has_batches = curve.knots_between(from_s, curve.end_s()) + 1 >= BATCHES;
@@ -97,8 +97,9 @@ fn welch(of_a: f64, of_b: f64) -> f64 {
     (of_a + of_b).powi(2) * DEGREES / (of_a * of_a + of_b * of_b)
 }
 
-/// B's rate over A's for the bytes that both moved, piece by piece: what changes along the way in
-/// both alike (zones of a disk, a cache that fills) is no noise. None with too few intervals.
+/// B's rate over A's for the bytes that both transferred, piece by piece: changes that both go
+/// through alike, such as the zones of a disk or a cache that fills, do not count as noise. `None`
+/// with too few intervals.
 pub(super) fn ratio_over_same_bytes(a: &Curve, b: &Curve) -> Option<(Effect, [f64; 2])> {
     let bytes = a.total_bytes().min(b.total_bytes());
     let has_batches = |curve: &Curve| {
@@ -115,7 +116,7 @@ pub(super) fn ratio_over_same_bytes(a: &Curve, b: &Curve) -> Option<(Effect, [f6
     let (of_a, of_b) = (seconds(a), seconds(b));
     let mean = |seconds: &[f64; BATCHES]| seconds.iter().sum::<f64>() / BATCHES as f64;
     let (mean_a, mean_b) = (mean(&of_a), mean(&of_b));
-    // The first order of the ratio of sums; their mean is zero.
+    // The first-order term of the ratio of sums; the mean of these terms is zero.
     let differences = std::array::from_fn(|index| of_a[index] / mean_a - of_b[index] / mean_b);
     let found = Mean::of(&differences, BIAS_OF_PAIRS);
     let effect = Effect {

@@ -1,4 +1,4 @@
-//! From two saved runs to the one document. Pure; the command calls it.
+//! Makes the comparison document from two saved runs. Pure; the command calls it.
 
 use super::effect::OUTSIDE;
 use super::limit::{self, Watched};
@@ -58,9 +58,10 @@ pub fn compare(
     let mut notes: Vec<String> = pairing.note.into_iter().collect();
     notes.extend(remarks(a, b));
     notes.push(
-        "the intervals know the noise within each run only: that the runs differ does not say \
-         why; `sustain compare --ab`, or a third run, tells a lasting difference from one of the day"
-            .to_owned(),
+        "the intervals know only the noise within each run: they show that the runs differ, not \
+         why; `sustain compare --ab`, or a third run, tells a lasting difference from one of the \
+         day"
+        .to_owned(),
     );
     let rows = rows(&groups);
     Ok(CompareResult {
@@ -82,7 +83,7 @@ pub fn compare(
     })
 }
 
-/// How B's target failed where A's did not.
+/// Says how B's target failed where A's did not.
 fn failure_of(a: &TargetResult, b: &TargetResult) -> Option<String> {
     let failed = |target: &TargetResult| target.ended == "error" || !target.errors.is_empty();
     if failed(a) || !failed(b) {
@@ -91,12 +92,12 @@ fn failure_of(a: &TargetResult, b: &TargetResult) -> Option<String> {
     let first = b.errors.first();
     let what = first.map_or("it ended with an error", |error| error.message.as_str());
     Some(format!(
-        "{}: requests failed in B, not in A: {what}",
+        "{}: requests failed in B, but not in A: {what}",
         b.name
     ))
 }
 
-/// What is compared of a target, or of all together, the rate that answers first.
+/// The quantities compared for a target, or for all together; the rate that answers comes first.
 struct Group {
     target: Option<String>,
     quantities: Vec<Quantity>,
@@ -134,7 +135,7 @@ fn seen<'a>(result: &MeasureResult, target: &'a TargetResult) -> Seen<'a> {
     }
 }
 
-/// With several targets some would differ by chance: their verdicts ask for more.
+/// With several targets, some would differ by chance, so their verdicts need stronger evidence.
 fn outside_of(groups: &[Group], group: &Group) -> f64 {
     let targets = groups.iter().filter(|group| group.target.is_some()).count();
     match group.target {
@@ -154,7 +155,7 @@ fn rows(groups: &[Group]) -> Vec<ComparedRow> {
     groups.iter().flat_map(of_group).collect()
 }
 
-/// The first row answers; of targets the first of each.
+/// The answer rests on the first row; for targets, on the first row of each.
 fn answer(groups: &[Group], rows: &[ComparedRow]) -> CompareAnswer {
     let with = |verdict: &str| -> Vec<String> {
         let leading = groups.iter().filter_map(|group| {

@@ -1,14 +1,15 @@
 //! How much one run differs from another: a ratio with its interval, what that shows, and what it
 //! could have shown. Pure; `conclude`, `limit` and the rows of the document call it.
 //!
-//! All is done on the logarithm of the ratio, where slower and faster are alike: log +- t(df) * se.
+//! All computation is done on the logarithm of the ratio, where slower and faster are symmetric:
+//! log +- t(df) * se.
 
 use crate::judge::student::t_two_sided;
 
-/// The part of cases in which an interval may miss.
+/// The part of cases in which an interval may miss the true value.
 pub(super) const OUTSIDE: f64 = 0.05;
 /// A difference that would be missed more often than once in five is not called one that can be
-/// seen. One in ten is asked for: that the variance is estimated too costs the other tenth.
+/// seen. One in ten is asked for, because the estimate of the variance costs the other tenth.
 const MISSED: f64 = 0.1;
 
 /// One quantity of B over the same of A.
@@ -16,7 +17,7 @@ const MISSED: f64 = 0.1;
 pub(super) struct Effect {
     /// Logarithm of the ratio.
     pub(super) log: f64,
-    /// Variance of that.
+    /// The variance of that logarithm.
     pub(super) variance: f64,
     /// Degrees of freedom of the variance.
     pub(super) degrees: f64,
@@ -35,20 +36,21 @@ impl Effect {
         (self.degrees.floor() as u32).max(1)
     }
 
-    /// The interval of the ratio that misses in this part of cases.
+    /// The interval of the ratio that misses the true value in this part of cases.
     pub(super) fn interval(&self, outside: f64) -> [f64; 2] {
         let half = self.half_width(outside);
         [(self.log - half).exp(), (self.log + half).exp()]
     }
 
-    /// Whether the ratio is not one, by a rule that is wrong in this part of cases.
+    /// Whether the ratio differs from one, by a rule that is wrong in this part of cases.
     pub(super) fn is_shown(&self, outside: f64) -> bool {
         self.log.abs() > self.half_width(outside)
     }
 
-    /// The smallest part by which B could have been below A and be seen four times of five.
+    /// The smallest part by which B could have been slower than A and be seen in four cases of
+    /// five.
     pub(super) fn resolution(&self, outside: f64) -> f64 {
-        // One side of the two, hence twice the part.
+        // Only one side of the two-sided value is needed, hence twice the part.
         let power = t_two_sided(2.0 * MISSED, self.whole_degrees()) * self.variance.sqrt();
         -(-self.half_width(outside) - power).exp_m1()
     }

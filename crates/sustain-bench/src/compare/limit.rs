@@ -1,27 +1,28 @@
 //! `--fail-if-slower`: whether B is slower by more than is allowed, where the intervals can say so.
 //! Pure; `conclude` and the trial call it.
 //!
-//! A script that runs each night wants no alarm by chance, and no silence where nothing could be
-//! seen. So there are three outcomes: *slower* when even the upper end of the ratio's interval is
-//! below 1 - limit, *held* when the lower end is not below it, else *cannot be told*. All targets
-//! together and each for itself are looked at, as one slow disk of many hardly shows in their sum;
-//! the intervals are wider for that (Bonferroni), so that all hold at once in 95 % of cases.
+//! A script that runs each night should not raise an alarm by chance, and should not be silent
+//! where nothing could be seen. So there are three outcomes: *slower* when even the upper end of
+//! the ratio's interval is below 1 - limit, *held* when the lower end is not below it, else *cannot
+//! be told*. All targets together and each target by itself are judged, because one slow disk of
+//! many hardly shows in the sum. The intervals are wider for that (Bonferroni), so that all of them
+//! hold at once in 95 % of cases.
 
 use super::result::CompareLimit;
 
-/// What the limit is held against.
+/// One rate that the limit applies to.
 pub(super) struct Watched<'a> {
     /// The target, or all together.
     pub(super) name: &'a str,
-    /// Of the ratio, at the level that [`super::effect::OUTSIDE`] leaves to each of all that is
-    /// watched; none where no interval can be given,
+    /// The interval of the ratio, at the level that [`super::effect::OUTSIDE`] leaves to each rate
+    /// that is watched; `None` if no interval can be given.
     pub(super) interval: Option<[f64; 2]>,
-    /// with the reason.
+    /// Where the interval comes from, or the reason why there is none.
     pub(super) how: &'a str,
 }
 
-/// The outcome for all that is watched.
-/// `failures` are those of B where A had none: no rate makes up for them.
+/// The outcome for all rates that are watched. `failures` lists targets that failed in B and not in
+/// A: no rate makes up for them.
 pub(super) fn judge(
     slower_by_max: f64,
     watched: &[Watched<'_>],
@@ -46,10 +47,10 @@ pub(super) fn judge(
         let words = match (is_slower, is_held) {
             (true, _) => "slower than allowed",
             (_, true) => "held",
-            _ => "cannot be told, the runs are too short or too noisy",
+            _ => "cannot be told, because the runs are too short or too noisy",
         };
         why.push(format!(
-            "{}: {words}; B has {:.1} to {:.1} % of A's rate, {:.1} % are asked for",
+            "{}: {words}; B reaches {:.1} to {:.1} % of A's rate, and {:.1} % are required",
             one.name,
             low * 100.0,
             high * 100.0,

@@ -1,6 +1,6 @@
-//! Whether two runs differ: two saved measurements (`compare`), or two settings measured in turn
-//! until that is known (`trial`). Statistics -> rows -> answer -> result; only `trial` touches a
-//! disk.
+//! Tells whether two runs differ: two saved measurements (`compare`), or two settings measured in
+//! turn until the answer is known (`trial`). Statistics -> rows -> answer -> result; only `trial`
+//! touches a disk.
 
 mod batches;
 mod conclude;

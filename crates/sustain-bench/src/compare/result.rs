@@ -1,8 +1,8 @@
-//! The one versioned document of a comparison: what was compared, row by row what differs, the
-//! answer.
+//! The versioned result document of a comparison: what was compared, what differs row by row, and
+//! the answer.
 //!
-//! `compare` and `trial` fill it, the faces draw it, `--json` writes it. Ratios are B over A; units
-//! stand in each row.
+//! `compare` and `trial` fill it, the reports draw it, and `--json` writes it. Ratios are B over A;
+//! each row names its unit.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,25 +19,25 @@ pub const COMPARE_SCHEMA: &str = "sustain.compare/1";
 pub struct CompareResult {
     /// Always `sustain.compare/1`; a reader refuses what it does not know.
     pub schema: String,
-    /// What was asked.
+    /// The request.
     pub plan: ComparePlanUsed,
-    /// What B is compared with.
+    /// The run that B is compared with.
     pub a: ComparedSide,
-    /// What is compared with A.
+    /// The run that is compared with A.
     pub b: ComparedSide,
     /// The answer in short.
     pub answer: CompareAnswer,
     /// Every quantity that was compared: all targets together first, then each.
     pub rows: Vec<ComparedRow>,
-    /// What became of `--fail-if-slower`; null without it.
+    /// The outcome of `--fail-if-slower`; null without it.
     pub limit: Option<CompareLimit>,
     /// The runs of `--ab`; null where saved runs were compared.
     pub trial: Option<CompareTrial>,
-    /// What a reader must know to read the figures right, in plain words.
+    /// Notes that a reader needs in order to read the figures right.
     pub notes: Vec<String>,
 }
 
-/// What was asked.
+/// The request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparePlanUsed {
     /// Version of the tool that compared.
@@ -53,7 +53,7 @@ pub struct ComparePlanUsed {
 pub struct ComparedSide {
     /// The file, or the flags, as typed.
     pub label: String,
-    /// What was done to what: `write /dev/sdb`.
+    /// The work in words: `write /dev/sdb`.
     pub words: String,
     /// Start, UTC, RFC 3339. Simulated runs have none.
     pub started: Option<String>,
@@ -103,18 +103,18 @@ pub struct ComparedRow {
     pub verdict: String,
     /// The part by which B could have been below A and be seen four times of five.
     pub resolution: Option<f64>,
-    /// What the figures are of, or why they have no interval.
+    /// The origin of the figures, or the reason why they have no interval.
     pub how: String,
 }
 
-/// What became of `--fail-if-slower`.
+/// The outcome of `--fail-if-slower`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CompareLimit {
     /// The part by which B may be slower.
     pub slower_by_max: f64,
     /// `held`, `slower`, `cannot_be_told`, or `failed` where requests of B failed and A's did not.
     pub outcome: String,
-    /// What is slower than allowed: targets, or `together`.
+    /// The names of what is slower than allowed: targets, or `together`.
     pub slower: Vec<String>,
     /// The reason in words, target by target.
     pub why: Vec<String>,
@@ -141,7 +141,7 @@ pub struct CompareTrial {
     pub runs: Vec<TrialRun>,
     /// Why it ended: `shown`, `alike`, `time`, `interrupted` or `failed`.
     pub ended: String,
-    /// What failed, if something did.
+    /// The failure, if there was one.
     pub failed: Option<String>,
     /// The part of each target that is used.
     pub size_bytes: Option<u64>,
@@ -149,7 +149,7 @@ pub struct CompareTrial {
     pub seed: u64,
     /// Whether time was simulated.
     pub simulated: bool,
-    /// The machine alongside.
+    /// What the monitor saw of the machine.
     pub system: System,
 }
 
@@ -164,7 +164,7 @@ pub struct TrialRun {
     pub rate_bytes_per_s: f64,
     /// CPU of this process over bytes / 10^9; null when simulated.
     pub cpu_seconds_per_gb: Option<f64>,
-    /// What 999 of 1000 requests stayed within.
+    /// The latency that 999 of 1000 requests stayed within.
     pub latency_p99_9_ns: u64,
     /// The longest request.
     pub latency_max_ns: u64,

@@ -1,5 +1,5 @@
-//! The rows of a comparison: each quantity in A and in B, what differs, and where nothing can be
-//! said of the noise, why. Pure; `conclude` calls it for all targets together and for each.
+//! The rows of a comparison: each quantity in A and in B, whether it differs, and, where the noise
+//! is not known, why. Pure; `conclude` calls it for all targets together and for each.
 
 use sustain_disk::units::Size;
 
@@ -10,7 +10,8 @@ use crate::judge::Step;
 use crate::judge::curve::Curve;
 use crate::result::{Interval, Latency, Sustained};
 
-/// Intervals that differ more in length than this have other maxima for that alone.
+/// Intervals whose lengths differ by more than this factor have different maxima for that reason
+/// alone.
 const LENGTHS_ALIKE: f64 = 1.1;
 
 /// A quantity that is compared.
@@ -46,7 +47,7 @@ pub(super) const fn latency_metric(name: &'static str) -> Metric {
     }
 }
 
-/// What a row is made of, before it is judged.
+/// The figures of a row before it is judged.
 pub(super) struct Quantity {
     pub(super) metric: Metric,
     pub(super) values: [f64; 2],
@@ -89,12 +90,12 @@ impl Quantity {
     }
 }
 
-/// What one of the two runs has of a target, or of all together.
+/// The figures of one of the two runs for a target, or for all together.
 pub(super) struct Seen<'a> {
     pub(super) sustained: &'a Sustained,
     pub(super) intervals: &'a [Interval],
     pub(super) rate_bytes_per_s: f64,
-    /// What completed was in memory, not on a disk.
+    /// Whether completed requests were only in memory, not on a disk.
     pub(super) is_through_memory: bool,
     /// None for all together.
     pub(super) latency: Option<&'a Latency>,
@@ -123,12 +124,12 @@ impl Seen<'_> {
     }
 }
 
-/// The rates, the one that answers first.
+/// The rates, with the one that answers first.
 pub(super) fn rates(a: &Seen<'_>, b: &Seen<'_>) -> Vec<Quantity> {
     let whole = [a.rate_bytes_per_s, b.rate_bytes_per_s];
     if a.is_through_memory || b.is_through_memory {
-        let how = "through the page cache what completes is in memory: the rate with the closing \
-                   flush is one figure of a run, without interval";
+        let how = "through the page cache a completed request is only in memory: the rate with the \
+                   closing flush is one figure for the whole run, without a confidence interval";
         return vec![Quantity::plain(RATE, whole, how)];
     }
     let (of_a, of_b) = (a.curve(), b.curve());
@@ -140,12 +141,15 @@ pub(super) fn rates(a: &Seen<'_>, b: &Seen<'_>) -> Vec<Quantity> {
             metric: RATE,
             values,
             effect: Some(effect),
-            how: format!("over the first {} that both moved", Size(bytes as u64)),
+            how: format!(
+                "over the first {} that both transferred",
+                Size(bytes as u64)
+            ),
         })
     });
     let over_bytes = over_bytes.unwrap_or_else(|| {
-        let how = "fewer than ten intervals that both have: no interval (measure longer, or with a \
-                   shorter --interval)";
+        let how = "fewer than ten intervals in common, so there is no confidence interval (measure \
+                   longer, or with a shorter --interval)";
         Quantity::plain(RATE, whole, how)
     });
     let sustained = sustained(a, b, curves);
@@ -162,21 +166,23 @@ fn sustained(a: &Seen<'_>, b: &Seen<'_>, curves: Option<(&Curve, &Curve)>) -> Qu
         .into_iter()
         .find(|(_, seen)| !seen.sustained.reached);
     if let Some((side, seen)) = missing {
-        let how = format!("not reached in {side}: {}", seen.sustained.why);
+        let how = format!("not steady in {side}: {}", seen.sustained.why);
         return Quantity::plain(SUSTAINED_RATE, values, &how);
     }
     let windows = curves.and_then(|(one, other)| {
         ratio_of_rates((one, a.sustained.from_s), (other, b.sustained.from_s))
     });
     let Some((effect, _)) = windows.filter(|_| values.iter().all(|rate| *rate > 0.0)) else {
-        let how = "fewer than ten intervals in the steady window: no interval";
+        let how = "fewer than ten intervals in the steady window, so there is no confidence \
+                   interval";
         return Quantity::plain(SUSTAINED_RATE, values, how);
     };
     Quantity {
         metric: SUSTAINED_RATE,
         values,
         effect: Some(Effect {
-            // Of the rates as the runs say them: the position may be taken out there.
+            // This takes the rates as the runs report them: the position effect may have been
+            // removed there.
             log: (values[1] / values[0]).ln(),
             ..effect
         }),
@@ -192,7 +198,7 @@ pub(super) fn latencies(a: &Seen<'_>, b: &Seen<'_>) -> Vec<Quantity> {
     let (Some(of_a), Some(of_b)) = (a.latency, b.latency) else {
         return Vec::new();
     };
-    let how = "one figure of a whole run: without interval";
+    let how = "one figure for the whole run, without a confidence interval";
     let plain = |name: &'static str, one: u64, other: u64| {
         Quantity::plain(latency_metric(name), [one as f64, other as f64], how)
     };
@@ -206,7 +212,8 @@ pub(super) fn latencies(a: &Seen<'_>, b: &Seen<'_>) -> Vec<Quantity> {
     found
 }
 
-/// The longest request of an interval, typically: the one latency of which the document has a series.
+/// The longest request of a typical interval: it is the only latency of which the document has a
+/// series.
 fn typical_max(a: &Seen<'_>, b: &Seen<'_>) -> Quantity {
     let metric = latency_metric("latency_typical_max");
     let longest = |seen: &Seen<'_>| -> Vec<f64> {
@@ -225,17 +232,21 @@ fn typical_max(a: &Seen<'_>, b: &Seen<'_>) -> Quantity {
     let lengths = a.interval_lengths().into_iter().zip(b.interval_lengths());
     let is_alike = |(one, other): (f64, f64)| one.max(other) <= LENGTHS_ALIKE * one.min(other);
     if !lengths.into_iter().any(is_alike) {
-        let how = "without interval: the intervals are not of one length in A and B";
+        let how = "no confidence interval: the intervals of A and B differ in length";
         return Quantity::plain(metric, values, how);
     }
     match ratio_of_typical(&of_a, &of_b) {
-        None => Quantity::plain(metric, values, "fewer than ten intervals: no interval"),
+        None => Quantity::plain(
+            metric,
+            values,
+            "fewer than ten intervals, so there is no confidence interval",
+        ),
         Some((effect, _)) => Quantity {
             metric,
             values,
             effect: Some(effect),
             how: format!(
-                "the longest of each {:.3} s: geometric means",
+                "geometric means of the longest latency in each {:.3} s",
                 a.interval_lengths()[0]
             ),
         },
@@ -244,6 +255,6 @@ fn typical_max(a: &Seen<'_>, b: &Seen<'_>) -> Quantity {
 
 /// CPU of the whole process.
 pub(super) fn cpu(a: Option<f64>, b: Option<f64>) -> Option<Quantity> {
-    let how = "one figure of a whole run: without interval";
+    let how = "one figure for the whole run, without a confidence interval";
     Some(Quantity::plain(CPU, [a?, b?], how))
 }

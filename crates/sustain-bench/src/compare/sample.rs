@@ -146,6 +146,7 @@ fn target(name: &str, steps: &[Step]) -> TargetResult {
         rate_bytes_per_s: bytes as f64 / seconds,
         laps: 1,
         distinct_bytes: bytes,
+        worst_stall_ns: Some(0),
         flush_seconds: None,
         depth_reached: 8,
         extents: None,

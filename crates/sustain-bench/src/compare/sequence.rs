@@ -1,37 +1,41 @@
-//! Looking after each pair of runs and ending as soon as a difference shows would call equal
-//! settings different in most of long trials, if the intervals were Student's. These hold at all
-//! looks together. Pure; `trial` calls it.
+//! Intervals that stay valid at every look. A trial looks after each pair of runs and ends as soon
+//! as a difference shows; with Student's intervals that would call equal settings different in most
+//! long trials. The intervals here hold at all looks together. Pure; `trial` calls it.
 //!
 //! With n differences of logarithms, mean m and standard deviation s, the likelihood ratio of the
 //! t statistic, mixed over effects d/sigma ~ N(0, g), is
-//!   R = (1+n g)^(-1/2) * [(1 + t^2/v) / (1 + t^2/(v (1+n g)))]^(n/2),  v = n-1, t^2 = n (m-d)^2/s^2,
-//! a martingale under d, whatever sigma is: that it ever exceeds 1/a has the probability a (J. Ville
+//!   R = (1+n g)^(-1/2) * [(1 + t^2/v) / (1 + t^2/(v (1+n g)))]^(n/2),
+//!   v = n-1, t^2 = n (m-d)^2/s^2,
+//! a martingale under d, whatever sigma is: the probability that it ever exceeds 1/a is a (J. Ville
 //! 1939). All d with R < 1/a are the interval. T. L. Lai, "On confidence sequences", Annals of
-//! Statistics 4 (1976) 265-280; M. Goenen and others, "The Bayesian two-sample t test", The American
-//! Statistician 59 (2005) 252-257, for the closed form; H. Wang and A. Ramdas, "Anytime-valid
-//! t-tests and confidence sequences for Gaussian means with unknown variance", Sequential Analysis
-//! 44 (2025); R. Johari and others, "Always valid inference", Operations Research 70 (2022).
+//! Statistics 4 (1976) 265-280; M. Goenen and others, "The Bayesian two-sample t test", The
+//! American Statistician 59 (2005) 252-257, for the closed form; H. Wang and A. Ramdas,
+//! "Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance",
+//! Sequential Analysis 44 (2025); R. Johari and others, "Always valid inference", Operations
+//! Research 70 (2022).
 
-/// g: effects are expected to be some times the noise of one pair; wrong guesses cost width only.
+/// The parameter g: effects are expected to be some times the noise of one pair. A wrong guess
+/// costs only width.
 const EFFECTS: f64 = 16.0;
-/// The part of trials in which an interval may ever miss.
+/// The part of trials in which an interval may ever miss the true value.
 const OUTSIDE: f64 = 0.05;
-/// Noise of a run is never believed to be smaller than this part of its rate.
+/// The noise of a run is never believed to be smaller than this part of its rate.
 const NOISE_MIN: f64 = 5e-4;
-/// Four trials of five, above the middle: the 80th percentile of the normal distribution.
+/// The 80th percentile of the normal distribution, for a power of four trials in five.
 const POWER: f64 = 0.841_6;
 
-/// What the pairs so far say of the logarithm of B over A.
+/// What the pairs so far say about the logarithm of B over A.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Standing {
     pub(super) mean: f64,
-    /// Half of the interval that holds at all looks; none while there are too few pairs.
+    /// Half the width of the interval that holds at all looks; `None` while there are too few
+    /// pairs.
     pub(super) half_width: Option<f64>,
     standard_error: f64,
 }
 
 impl Standing {
-    /// None without a pair.
+    /// `None` without a pair.
     pub(super) fn of(differences: &[f64]) -> Option<Standing> {
         if differences.is_empty() {
             return None;
@@ -40,7 +44,7 @@ impl Standing {
         let degrees = count - 1.0;
         let mean = differences.iter().sum::<f64>() / count;
         let squares = differences.iter().map(|one| (one - mean).powi(2));
-        // Two runs in each.
+        // Each difference has two runs in it.
         let variance = (squares.sum::<f64>() / degrees.max(1.0)).max(2.0 * NOISE_MIN * NOISE_MIN);
         let standard_error = (variance / count).sqrt();
         Some(Standing {
@@ -66,14 +70,15 @@ impl Standing {
             .is_some_and(|[low, high]| low >= 1.0 - part && high <= 1.0 + part)
     }
 
-    /// The smallest part by which B could have been below A and be seen by now four times of five.
+    /// The smallest part by which B could have been slower than A and would have been seen by now
+    /// in four trials of five.
     pub(super) fn resolution(&self) -> Option<f64> {
         let half = self.half_width?;
         Some(-(-half - POWER * self.standard_error).exp_m1())
     }
 }
 
-/// The |t| at which the ratio reaches 1/a; none if no t does with so few pairs.
+/// The |t| at which the ratio reaches 1/a; `None` if no t does with so few pairs.
 fn statistic_max(count: f64) -> Option<f64> {
     let degrees = count - 1.0;
     let spread = 1.0 + count * EFFECTS;

@@ -1,5 +1,5 @@
-//! Whether two runs did the same work, and which of their targets belong together. Pure; `conclude`
-//! calls it. What is not the same work is refused, never compared with a warning.
+//! Decides whether two runs did the same work, and which of their targets belong together. Pure;
+//! `conclude` calls it. Runs of different work are refused, never compared with a warning.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::result::{MeasureResult, Plan, TargetResult};
 pub(super) struct Pairing {
     /// Numbers in A and in B, in A's order.
     pub(super) pairs: Vec<[usize; 2]>,
-    /// Set where names said nothing.
+    /// Set if names did not show which targets belong together.
     pub(super) note: Option<String>,
 }
 
@@ -21,8 +21,8 @@ pub(super) struct Pairing {
 pub(super) fn same_work(a: &MeasureResult, b: &MeasureResult) -> Result<Pairing, MeasureError> {
     let refuse = |differences: &[String]| {
         Err(MeasureError::Usage(format!(
-            "A and B are not the same work, so their rates say nothing of each other: {}. Measure \
-             both with the same flags, or let `sustain compare --ab` run two settings in turn",
+            "A and B did not do the same work, so their rates cannot be compared: {}. Measure both \
+             with the same flags, or let `sustain compare --ab` run two settings in turn",
             differences.join("; ")
         )))
     };
@@ -46,7 +46,7 @@ pub(super) fn same_work(a: &MeasureResult, b: &MeasureResult) -> Result<Pairing,
     for (side, result) in [("A", a), ("B", b)] {
         if let Some(target) = result.targets.iter().find(|target| target.bytes == 0) {
             return Err(MeasureError::Usage(format!(
-                "{side} moved no bytes on {}: there is nothing to compare; measure it again",
+                "{side} transferred no bytes on {}: there is nothing to compare; measure it again",
                 target.name
             )));
         }
@@ -89,7 +89,7 @@ fn of_plans(a: &Plan, b: &Plan) -> Vec<String> {
     });
     let is_same = a.rate_bytes_per_s == b.rate_bytes_per_s;
     differ("paced rate", is_same, &|plan| {
-        or(plan.rate_bytes_per_s.map(Rate), "none, as fast as it goes")
+        or(plan.rate_bytes_per_s.map(Rate), "none, as fast as possible")
     });
     let is_same = a.data == b.data || a.direction == "read";
     differ("data", is_same, &|plan| plan.data.clone());
@@ -124,7 +124,7 @@ fn of_targets(a: &TargetResult, b: &TargetResult) -> Vec<String> {
     differences
 }
 
-/// By name; by place if the names are not the same ones.
+/// Pairs targets by name; by their order if the names differ.
 fn pairing(a: &[TargetResult], b: &[TargetResult]) -> Pairing {
     let of = |name: &str| b.iter().position(|other| other.name == name);
     let by_name: Option<Vec<[usize; 2]>> = a
@@ -149,13 +149,13 @@ fn pairing(a: &[TargetResult], b: &[TargetResult]) -> Pairing {
     Pairing {
         pairs: (0..a.len()).map(|number| [number, number]).collect(),
         note: Some(format!(
-            "the names differ, so targets are compared by their place: {}",
+            "the names differ, so targets are compared in their order: {}",
             renamed.join(", ")
         )),
     }
 }
 
-/// What may differ, and is only said.
+/// Names differences that are allowed and only reported.
 pub(super) fn remarks(a: &MeasureResult, b: &MeasureResult) -> Vec<String> {
     let mut notes = Vec::new();
     let mut differ = |what: &str, one: &str, other: &str| {
@@ -198,7 +198,8 @@ pub(super) fn remarks(a: &MeasureResult, b: &MeasureResult) -> Vec<String> {
     if a.effect.is_some() != b.effect.is_some() {
         let side = if a.effect.is_some() { "A" } else { "B" };
         notes.push(format!(
-            "only {side} was measured with --effect, whose light victims take a little of the machine"
+            "only {side} was measured with --effect, whose light probe workloads use a little of \
+             the machine"
         ));
     }
     notes.extend(troubles(a, b));
@@ -212,18 +213,19 @@ fn models(result: &MeasureResult) -> String {
     models.collect::<Vec<_>>().join(", ")
 }
 
-/// What makes one of the runs a poor ground.
+/// Names what makes one of the runs a poor basis for a comparison.
 fn troubles(a: &MeasureResult, b: &MeasureResult) -> Vec<String> {
     let mut notes = Vec::new();
     for (side, result) in [("A", a), ("B", b)] {
         if result.total.tool_limited {
             notes.push(format!(
-                "in {side} this program had no CPU time left, so its rate is not the disks'"
+                "in {side} this program had no CPU time left, so its rate is not that of the disks"
             ));
         }
         if let Some(rate) = others_bytes_per_s(&result.system.others) {
             notes.push(format!(
-                "in {side} others used its disks, too, at {}: its figures are those of shared disks",
+                "in {side} other programs used its disks, too, at {}: its figures are those of \
+                 shared disks",
                 Rate(rate)
             ));
         }
@@ -242,8 +244,8 @@ fn troubles(a: &MeasureResult, b: &MeasureResult) -> Vec<String> {
     }
     if a.plan.rate_bytes_per_s.is_some() {
         notes.push(
-            "both runs were paced: where they held, the rate is the source's, and only latencies \
-             tell the disks apart"
+            "both runs were paced: where they held, their rate is that of the source, and only \
+             latencies tell the disks apart"
                 .to_owned(),
         );
     }

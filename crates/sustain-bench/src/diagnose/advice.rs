@@ -1,57 +1,58 @@
-//! What to do about the walls: independent queues, a stripe or a span, of which targets, in which
-//! order, and what another port would bring. Pure; what it says is tried afterwards where that is
-//! cheap.
+//! Advises what to do about the walls: independent queues, a stripe or a span, of which targets, in
+//! which order, and what another port would bring. Pure; the run tries the advice afterwards where
+//! that is cheap.
 
 use sustain_disk::units::Rate;
 
 use super::elsewhere::elsewhere;
 use crate::walls::Unexplained;
 
-/// What is known of the targets when advice is given.
+/// The facts about the targets on which advice rests.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
     pub(super) names: Vec<String>,
-    /// Rates alone.
+    /// The rates of the targets alone.
     pub(super) alone: Vec<f64>,
-    /// Sizes; used for what a span gives over its whole length.
+    /// Sizes; they decide what a span reaches over its whole length.
     pub(super) capacity_bytes: Vec<Option<u64>>,
     pub(super) walls: Vec<KnownWall>,
-    /// What several targets pass, whether or not it binds today.
+    /// Links that several targets pass through, whether or not they limit today.
     pub(super) links: Vec<Link>,
-    /// The targets in the order in which they hang.
+    /// The targets in the order in which they are connected.
     pub(super) hang: Vec<usize>,
     /// The fastest subset that was measured, and its sum.
     pub(super) fastest: (Vec<usize>, f64),
     pub(super) record_bytes: u64,
 }
 
-/// Something that several targets pass on their way.
+/// A link that several targets pass through.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Link {
     pub(super) name: String,
-    /// Sorted.
+    /// The targets behind it, sorted.
     pub(super) members: Vec<usize>,
-    /// What it carries, where that is known.
+    /// The rate that it carries, if known.
     pub(super) rate_bytes_per_s: Option<f64>,
-    /// It carries just that, as one of a simulated machine does; real links carry less than they
-    /// are said to.
+    /// Whether it carries exactly that rate, as a limit of a simulated machine does; real links
+    /// carry less than their nominal rate.
     pub(super) is_exact: bool,
 }
 
 /// A wall as far as advice needs it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct KnownWall {
-    /// What it sits at, where that is known.
+    /// The place where it sits, if known.
     pub(super) place: Option<String>,
     pub(super) members: Vec<usize>,
     pub(super) limit_bytes_per_s: f64,
-    /// What all members get at once, where that is less.
+    /// The rate that all members reach at once, if that is less.
     pub(super) collapses_to_bytes_per_s: Option<f64>,
-    /// Whether it goes with the targets' places: the tool's own limit does not.
+    /// Whether the wall depends on where the targets are connected; the program's own limit does
+    /// not.
     pub(super) is_of_places: bool,
 }
 
-/// The sum that a subset gives under these walls.
+/// The sum that a subset is predicted to reach under these walls.
 pub(super) type Foretell<'a> = dyn Fn(&[KnownWall], &[usize]) -> f64 + 'a;
 
 /// One piece of advice, its targets by number.
@@ -61,12 +62,12 @@ pub(super) struct Suggestion {
     pub(super) order: Vec<usize>,
     pub(super) leave_out: Vec<usize>,
     pub(super) move_elsewhere: Vec<usize>,
-    /// What those that move are to get away from.
+    /// The place that the moved targets get away from.
     pub(super) moved_from: Option<String>,
-    /// The limits that are full once they have moved.
+    /// The limits that are full after the move.
     pub(super) then_limited_by: Vec<KnownWall>,
     pub(super) expected_bytes_per_s: f64,
-    /// It is no more than that: something on the way may carry less.
+    /// Whether the rate is only an upper bound, because something on the path may carry less.
     pub(super) is_at_most: bool,
     pub(super) why: String,
 }
@@ -81,24 +82,24 @@ pub(super) enum SuggestedLayout {
 
 /// A target that adds less than this part of the sum may as well be left out.
 const ADDS_NOTHING: f64 = 0.01;
-/// Another port is worth the trouble from this gain on.
+/// Another port is worth the effort from this gain on.
 pub(super) const WORTH_MOVING: f64 = 0.05;
-/// A stripe that loses less than this to its slowest member loses nothing worth a word.
+/// A loss of a stripe to its slowest member that is smaller than this is not mentioned.
 const LOSES_NOTHING: f64 = 0.02;
 
-/// A subset that gave so much more than is foretold of the best is better advice.
+/// A measured subset that is faster by this part than the best prediction is better advice.
 const NOT_FORETOLD: f64 = 0.03;
-/// Advice that gave so much less than expected when it was tried says so.
+/// Advice that, when tried, falls short of its expected rate by this part says so.
 const NOT_HELD: f64 = 0.05;
 
-/// Puts advice in order by what it gave where it was tried, else by what is expected of it; what
-/// needs other cables stays last. What a trial refutes says so.
+/// Sorts advice by the rate that it reached when tried, else by its expected rate; advice that
+/// needs other cables stays last. If a trial refutes the advice, its reason says so.
 pub(super) fn rank(advice: &mut [(Suggestion, Option<f64>)]) {
     for (suggestion, measured) in advice.iter_mut() {
         let expected = suggestion.expected_bytes_per_s;
         if let Some(measured) = measured.filter(|one| *one < expected * (1.0 - NOT_HELD)) {
             suggestion.why = format!(
-                "tried, it gave only {}; what was thought: {}",
+                "when tried, it reached only {}; the expectation was: {}",
                 Rate(measured),
                 suggestion.why
             );
@@ -116,8 +117,8 @@ pub(super) fn rank(advice: &mut [(Suggestion, Option<f64>)]) {
     });
 }
 
-/// Advice of independent queues that, when tried, gave less than another subset did: that subset, as
-/// it was measured.
+/// Advice of independent queues that, when tried, gave less than another subset did: that subset,
+/// as it was measured.
 pub(super) fn faster_measured(
     tried: &Suggestion,
     measured: f64,
@@ -140,8 +141,8 @@ pub(super) fn faster_measured(
     Some((suggestion, Some(*most)))
 }
 
-/// The advice of independent queues that gave something else than was foretold when it was tried: then
-/// the walls found do not explain all.
+/// The advice of independent queues that gave something else than was foretold when it was tried:
+/// then the walls found do not explain all.
 pub(super) fn missed(advice: &[(Suggestion, Option<f64>)], resolution: f64) -> Option<Unexplained> {
     advice.iter().find_map(|(suggestion, measured)| {
         let measured_bytes_per_s = (*measured)?;
@@ -163,15 +164,15 @@ pub(super) fn missed(advice: &[(Suggestion, Option<f64>)], resolution: f64) -> O
 /// What a rate is worth in this layout.
 fn weighed(suggestion: &Suggestion, rate: f64) -> f64 {
     match (suggestion.layout, suggestion.order.len()) {
-        // One target alone gives no more than a span, which uses them all.
+        // One target alone reaches no more than a span, which uses them all.
         (SuggestedLayout::Independent, 1) => rate * (1.0 - WORTH_MOVING),
-        // Lockstep is never worth as much as its rate.
+        // Because of its lockstep, a stripe is never worth as much as its rate.
         (SuggestedLayout::Stripe { .. }, _) => rate * (1.0 - 2.0 * ADDS_NOTHING),
         _ => rate,
     }
 }
 
-/// All that can be advised, the highest expected rate first; what needs other cables comes last.
+/// All advice, the highest expected rate first; advice that needs other cables comes last.
 pub(super) fn advise(facts: &Facts, foretell: &Foretell<'_>) -> Vec<Suggestion> {
     let independent = independent(facts, foretell);
     let stripe = stripe(facts, &independent);
@@ -205,11 +206,13 @@ fn independent(facts: &Facts, foretell: &Foretell<'_>) -> Suggestion {
         let (members, sum) = &facts.fastest;
         let (order, leave_out) = split(all, |target| members.contains(&target));
         let why = if leave_out.is_empty() {
-            "a sum falls when more take part, but no fewer of them brought as much as all"
+            "the sum falls when more targets are active, but no smaller subset reached as much as \
+             all of them"
                 .to_owned()
         } else {
             format!(
-                "the sum falls when more take part: of all subsets measured {} brought the most",
+                "the sum falls when more targets are active: of all subsets measured {} reached \
+                 the most",
                 facts.list(&order)
             )
         };
@@ -222,25 +225,26 @@ fn independent(facts: &Facts, foretell: &Foretell<'_>) -> Suggestion {
     let (fastest, measured) = &facts.fastest;
     if *measured > expected * (1.0 + NOT_FORETOLD) {
         let (order, leave_out) = split(all, |target| fastest.contains(&target));
-        let why = "they were the fastest of all that was measured, faster than foretold".to_owned();
+        let why = "they were the fastest of all subsets measured, faster than predicted".to_owned();
         return suggestion(order, leave_out, *measured, why);
     }
     let why = if facts.walls.is_empty() {
-        "no limit is shared: each target gives what it gives alone, and none waits for another"
+        "no limit is shared: each target reaches the rate that it reaches alone, and none waits \
+         for another"
             .to_owned()
     } else if leave_out.is_empty() {
-        "each target takes what it can, and none waits for another".to_owned()
+        "each target runs as fast as it can, and none waits for another".to_owned()
     } else {
         let adds = if leave_out.len() == 1 { "adds" } else { "add" };
         format!(
-            "{} {adds} nothing: the others already fill the wall",
+            "{} {adds} nothing: the others already reach the wall",
             facts.list(&leave_out)
         )
     };
     suggestion(order, leave_out, expected, why)
 }
 
-/// All targets but those which add nothing: each is tried, the slowest first.
+/// All targets except those that add nothing: leaving out each is tried, the slowest first.
 fn without_idlers(facts: &Facts, foretell: &Foretell<'_>, sum: f64) -> Vec<usize> {
     let mut kept = facts.hang.clone();
     let mut by_rate = kept.clone();
@@ -259,7 +263,7 @@ fn without_idlers(facts: &Facts, foretell: &Foretell<'_>, sum: f64) -> Vec<usize
     kept
 }
 
-/// In lockstep all targets go at one rate: that of the slowest, in its company.
+/// In lockstep all targets run at one rate: that of the slowest, together with the others.
 fn stripe(facts: &Facts, independent: &Suggestion) -> Suggestion {
     let all = interleaved(facts);
     let (mut rate, mut held_by) = (f64::INFINITY, String::new());
@@ -283,12 +287,12 @@ fn stripe(facts: &Facts, independent: &Suggestion) -> Suggestion {
     let loss = 1.0 - expected_bytes_per_s / independent.expected_bytes_per_s;
     let why = if loss < LOSES_NOTHING {
         format!(
-            "one device of all of them; its lockstep costs little here, at {} each",
+            "one device made of all of them; lockstep costs little here, at {} each",
             Rate(rate)
         )
     } else {
         format!(
-            "one device of all of them; in lockstep each goes at {}, which is held by {held_by}: \
+            "one device made of all of them; in lockstep each runs at {}, held back by {held_by}: \
              {:.0} % less than independent queues",
             Rate(rate),
             loss * 100.0
@@ -309,11 +313,11 @@ fn stripe(facts: &Facts, independent: &Suggestion) -> Suggestion {
     }
 }
 
-/// One after the other, each alone.
+/// Uses one target after the other, each alone.
 fn span(facts: &Facts, independent: &Suggestion) -> Suggestion {
     let mut order = facts.hang.clone();
     order.sort_by(|one, other| facts.alone[*other].total_cmp(&facts.alone[*one]));
-    // Of targets without a size, each counts alike.
+    // If sizes are not known, each target counts alike.
     let sizes = |target: &usize| facts.capacity_bytes[*target].unwrap_or(1) as f64;
     let bytes: f64 = order.iter().map(sizes).sum();
     let seconds: f64 = order
@@ -324,9 +328,9 @@ fn span(facts: &Facts, independent: &Suggestion) -> Suggestion {
     let slowest = order.last().map_or(0.0, |target| facts.alone[*target]);
     let gain = independent.expected_bytes_per_s / expected_bytes_per_s - 1.0;
     let compared = if gain < WORTH_MOVING {
-        "all at once are hardly faster, or slower".to_owned()
+        "using all at once is hardly faster, or slower".to_owned()
     } else {
-        format!("all at once give {:.0} % more", gain * 100.0)
+        format!("using all at once reaches {:.0} % more", gain * 100.0)
     };
     Suggestion {
         layout: SuggestedLayout::Span,
@@ -338,19 +342,20 @@ fn span(facts: &Facts, independent: &Suggestion) -> Suggestion {
         expected_bytes_per_s,
         is_at_most: false,
         why: format!(
-            "one after the other meets no shared limit, and promises {} at its slowest; {compared}",
+            "using one after the other meets no shared limit, and reaches {} on the slowest; \
+             {compared}",
             Rate(slowest)
         ),
     }
 }
 
-/// The targets so that neighbours in a stripe share no wall where that can be.
+/// The targets in an order in which neighbours in a stripe share no wall, where that is possible.
 fn interleaved(facts: &Facts) -> Vec<usize> {
     let innermost = |target: usize| {
         let walls = facts.walls.iter().enumerate();
         let own = walls.filter(|(_, wall)| wall.members.contains(&target));
         let tightest = own.min_by_key(|(_, wall)| wall.members.len());
-        // Free targets are groups of their own.
+        // Targets without a wall are groups of their own.
         tightest.map_or(facts.walls.len() + target, |(index, _)| index)
     };
     let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
@@ -375,7 +380,7 @@ fn split(all: &[usize], keep: impl Fn(usize) -> bool) -> (Vec<usize>, Vec<usize>
 }
 
 impl Facts {
-    /// What a wall sits at, or whose it is.
+    /// The place where a wall sits, or the name of whose wall it is.
     pub(super) fn place_of(&self, wall: &KnownWall) -> String {
         let of_members = || format!("the wall of {}", self.list(&wall.members));
         wall.place.clone().unwrap_or_else(of_members)
@@ -491,7 +496,7 @@ mod tests {
         let advice = advice(&facts);
         let stripe = of(&advice, is_stripe);
         assert!((stripe.expected_bytes_per_s - 120e6).abs() < 1.0);
-        assert!(stripe.why.contains("held by d2"), "{}", stripe.why);
+        assert!(stripe.why.contains("held back by d2"), "{}", stripe.why);
         assert!(stripe.why.contains("64 % less"), "{}", stripe.why);
     }
 

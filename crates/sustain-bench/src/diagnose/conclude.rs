@@ -1,5 +1,5 @@
-//! From what was found to the one document: names for numbers, words for kinds, where each wall
-//! sits, what to do. Pure; the run calls it once at the end.
+//! Makes the result document from the findings: names for numbers, words for kinds, where each wall
+//! sits, and what to do. Pure; the run calls it once at the end.
 
 use sustain_session::System;
 
@@ -18,14 +18,14 @@ use crate::plan::direction_name;
 use crate::session::{OpenTarget, Session};
 use crate::walls::{self, Findings, Limit, Model, WallKind, WallState};
 
-/// A share below this part of the fair one is clearly below it.
+/// A share below this part of the fair one counts as clearly below it.
 const BELOW_FAIR: f64 = 0.9;
 
-/// All that a diagnosis has come to.
+/// Everything that a diagnosis has found.
 pub(super) struct Diagnosed<'a> {
     pub(super) plan: &'a DiagnosePlan,
     pub(super) session: &'a Session,
-    /// Without the dummy.
+    /// The number of targets, without the dummy.
     pub(super) targets: usize,
     pub(super) ways: Ways,
     pub(super) findings: Findings,
@@ -41,8 +41,8 @@ pub(super) struct Diagnosed<'a> {
     pub(super) is_interrupted: bool,
 }
 
-/// What follows from the walls for whoever wants to record on these targets; nothing where the
-/// targets themselves are not known well enough.
+/// The advice that follows from the walls for recording on these targets; none if the targets
+/// themselves are not known well enough.
 pub(super) fn advised(
     findings: &Findings,
     targets: &[OpenTarget],
@@ -117,7 +117,8 @@ fn known_wall(wall: &walls::Wall, dropped: &[usize], ways: &Ways, targets: usize
     };
     let is_of_places = |hop: &WayHop| {
         if hop.kind == SIMULATED_LIMIT {
-            // What a simulated limit stands for is not said: of one that all pass, perhaps memory.
+            // The name says nothing about what a simulated limit stands for; one that all targets
+            // pass through is perhaps the memory.
             wall.members.len() + dropped.len() < targets
         } else {
             is_place(hop)
@@ -255,8 +256,8 @@ impl Diagnosed<'_> {
         let (mut explained_by, mut not_explained) = (None, None);
         let (mut hop, mut share_of_hop) = (None, None);
         if wall.kind == WallKind::Tool {
-            let text = "this program or the CPUs: a target beside them that is no disk took its \
-                        part of it, so it lies not on the disks' way";
+            let text = "this program or the CPUs: a target that is not a disk took its share of \
+                        the rate, so the limit is not on the paths of the disks";
             explained_by = Some(text.to_owned());
         } else {
             match explained(wall, &self.findings.dropped, &self.ways) {
@@ -272,7 +273,8 @@ impl Diagnosed<'_> {
                 Explanation::None { why } => not_explained = Some(why),
             }
         }
-        // What does not foretell the readings is not sure, however clear its own evidence was.
+        // A wall that does not predict the readings is not certain, however clear its own evidence
+        // was.
         let doubted = self.findings.unexplained.is_some()
             || remarks::unexplained(self).is_some()
             || wall.prediction.as_ref().is_some_and(failed);
@@ -427,17 +429,17 @@ impl Diagnosed<'_> {
     }
 }
 
-/// The most that is believed of a wall while not all readings are explained.
+/// The highest confidence in a wall while not all readings are explained.
 const CONFIDENCE_IN_DOUBT: f64 = 0.5;
 
-/// Whether what was foretold was not what was measured.
+/// Whether the prediction differs from the measurement.
 fn failed(prediction: &walls::Prediction) -> bool {
     let off = prediction.measured_bytes_per_s - prediction.predicted_bytes_per_s;
     let noise = 4.0 * prediction.deviation_bytes_per_s;
     off.abs() > noise.max(remarks::UNEXPLAINED * prediction.predicted_bytes_per_s)
 }
 
-/// Where a wall sits; a target that failed is neither in it nor an outsider.
+/// Where a wall sits; a target that failed is neither a member nor an outsider.
 fn explained(wall: &walls::Wall, dropped: &[usize], ways: &Ways) -> Explanation {
     let mut alive = ways.ways.clone();
     for target in dropped {
@@ -446,8 +448,8 @@ fn explained(wall: &walls::Wall, dropped: &[usize], ways: &Ways) -> Explanation 
     explain(&wall.members, wall.limit_bytes_per_s, &alive)
 }
 
-/// Whether each gets an even share, within a few percent. Then whole fractions of the rates alone say
-/// nothing: two equal disks at half their sum have them as well.
+/// Whether each target gets an even share, within a few percent. If so, shares that are whole
+/// fractions of the rates alone mean nothing: two equal disks at half their sum have them as well.
 fn are_fair(shares: &[Share]) -> bool {
     const NEAR: f64 = 0.05;
     shares.iter().all(|share| {

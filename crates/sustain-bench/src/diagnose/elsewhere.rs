@@ -1,5 +1,6 @@
-//! What other cables would bring: members of a wall that costs much, moved to another port. What they
-//! still pass there counts, also where it does not bind today. Pure; `advice` calls it.
+//! Predicts what other cables would bring: some members of a costly wall are moved to another port.
+//! Links that they still pass through there count, even if these do not limit today. Pure; `advice`
+//! calls it.
 
 use std::cmp::Reverse;
 
@@ -7,20 +8,20 @@ use sustain_disk::units::Rate;
 
 use super::advice::{Facts, Foretell, KnownWall, Link, SuggestedLayout, Suggestion, WORTH_MOVING};
 
-/// A set that fills a link to this part is held back by it.
+/// A set that fills a link to this part is limited by it.
 const FULL: f64 = 0.98;
-/// What was seen to pass more than it is said to carry is not believed.
+/// A nominal rate is not believed if more than this many times as much was seen to pass.
 const BELIEVED: f64 = 1.02;
 
-/// The same machine with some targets elsewhere.
+/// The same machine with some targets connected elsewhere.
 struct Moved {
     targets: Vec<usize>,
-    /// Walls and links, as limits.
+    /// Walls and links, both as limits.
     limits: Vec<KnownWall>,
     sum_bytes_per_s: f64,
 }
 
-/// Members of the wall that costs most, moved out of it one by one as long as that pays.
+/// Moves members of the most costly wall out of it, one by one, as long as that pays.
 pub(super) fn elsewhere(facts: &Facts, foretell: &Foretell<'_>, now: f64) -> Option<Suggestion> {
     let walls = facts.walls.iter().filter(|wall| wall.is_of_places);
     let moves = walls.filter_map(|wall| Some((wall, out_of(wall, facts, foretell, now)?)));
@@ -53,7 +54,7 @@ pub(super) fn elsewhere(facts: &Facts, foretell: &Foretell<'_>, now: f64) -> Opt
     })
 }
 
-/// From where to where: away from the wall, to a place such as those outside it have.
+/// Says from where to where: away from the wall, to a place such as the targets outside it have.
 fn where_to(wall: &KnownWall, moved: &[usize], facts: &Facts) -> String {
     let outside = facts.hang.iter().copied();
     let outside: Vec<usize> = outside.filter(|one| !wall.members.contains(one)).collect();
@@ -61,35 +62,36 @@ fn where_to(wall: &KnownWall, moved: &[usize], facts: &Facts) -> String {
         String::new()
     } else {
         format!(
-            " (as {} {})",
+            " ({} {} connected that way)",
             facts.list(&outside),
             if outside.len() == 1 { "is" } else { "are" }
         )
     };
     format!(
-        "move {} from {}, which lets {} through, to a free port that does not pass it{such_as}",
+        "move {} from {}, which lets {} through, to a free port that does not lead through \
+         it{such_as}",
         facts.list(moved),
         facts.place_of(wall),
         Rate(wall.limit_bytes_per_s),
     )
 }
 
-/// Which limits hold all of them then.
+/// Says which limits hold all of them after the move.
 fn what_is_left(then: &[KnownWall], moved: &[usize], facts: &Facts) -> String {
     let holds = |limit: &KnownWall| {
         let (place, members) = (facts.place_of(limit), facts.list(&limit.members));
         format!(
-            "{place} then holds {members} at {}",
+            "{place} then limits {members} to {}",
             Rate(limit.limit_bytes_per_s)
         )
     };
     if then.is_empty() {
-        return format!("no limit that is known then holds {}", facts.list(moved));
+        return format!("no known limit then holds {} back", facts.list(moved));
     }
     then.iter().map(holds).collect::<Vec<_>>().join(", ")
 }
 
-/// The limits that are full once the targets have moved; of those inside another that is full, the
+/// The limits that are full after the targets have moved; of those inside another full one, the
 /// outer one decides.
 fn then_limited_by(moved: &Moved, foretell: &Foretell<'_>) -> Vec<KnownWall> {
     let mut limits = moved.limits.clone();
@@ -141,7 +143,7 @@ fn out_of(wall: &KnownWall, facts: &Facts, foretell: &Foretell<'_>, now: f64) ->
     (!moved.targets.is_empty()).then_some(moved)
 }
 
-/// A link of known rate, unless more was seen to pass it.
+/// A link of known rate as a limit, unless more was seen to pass through it.
 fn as_limit(link: &Link, facts: &Facts, foretell: &Foretell<'_>) -> Option<KnownWall> {
     let rate = link.rate_bytes_per_s?;
     let passed = foretell(&facts.walls, &link.members);
@@ -163,14 +165,14 @@ fn leave(walls: &mut [KnownWall], outer: &[usize], target: usize) {
     }
 }
 
-/// Whether the sum is only the most that can come, and words on why.
+/// Whether the sum is only an upper bound, and words on why.
 fn caution(
     wall: &KnownWall,
     moved: &Moved,
     facts: &Facts,
     foretell: &Foretell<'_>,
 ) -> (bool, String) {
-    // What the targets that move share with others wherever they hang.
+    // The links that the moved targets share with others wherever they are connected.
     let is_outer = |link: &&Link| {
         link.members.len() > wall.members.len()
             && wall
@@ -185,7 +187,7 @@ fn caution(
     };
     if let Some(full) = outer.iter().find(is_full) {
         let less = format!(
-            ": {} is full then, and links carry somewhat less than they are said to",
+            ": {} is then full, and links carry somewhat less than their nominal rate",
             full.name
         );
         let words = if full.is_exact { String::new() } else { less };
@@ -195,7 +197,7 @@ fn caution(
     match outer.iter().find(is_unknown) {
         Some(unknown) => {
             let words = format!(
-                ", unless {}, which was not reached and carries an unknown rate, holds them sooner",
+                ", unless {} limits them sooner: it was not reached, and its rate is not known",
                 unknown.name
             );
             (true, words)
@@ -265,8 +267,9 @@ mod tests {
         assert!(!moved.is_at_most);
         assert_eq!(
             moved.why,
-            "move d3 from channel, which lets 200 MB/s through, to a free port that does not pass it \
-             (as d4, d5 are); host then holds d0, d1, d2, d3, d4, d5 at 450 MB/s; 12 % more"
+            "move d3 from channel, which lets 200 MB/s through, to a free port that does not lead \
+             through it (d4, d5 are connected that way); host then limits d0, d1, d2, d3, d4, d5 \
+             to 450 MB/s; 12 % more"
         );
     }
 

@@ -1,4 +1,5 @@
-//! What a diagnosis tells while it goes on. The worker never prints: the faces draw these.
+//! Events that a diagnosis reports while it runs. The worker never prints: observers such as the
+//! terminal draw these.
 
 use crate::event::Live;
 use crate::faces::Told;
@@ -8,9 +9,9 @@ use crate::faces::Told;
 pub struct Measuring {
     /// Its number, from 1.
     pub number: usize,
-    /// How many are still to come, this one included, as far as the answers so far tell.
+    /// How many subsets are still to come, this one included, as far as the readings so far tell.
     pub remaining: usize,
-    /// How long these take.
+    /// How long these will take.
     pub remaining_s: f64,
     /// Why it is measured, in words.
     pub why: String,
@@ -19,24 +20,24 @@ pub struct Measuring {
 /// A subset that was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// Which it was.
+    /// The one that was measured.
     pub measuring: Measuring,
-    /// The targets at work.
+    /// The targets that were active.
     pub targets: Vec<String>,
     /// Their rates, in that order.
     pub rates_bytes_per_s: Vec<f64>,
-    /// A target failed in it, so that it does not count.
+    /// Whether a target failed in it, so that it does not count.
     pub failed: bool,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DiagnoseEvent {
-    /// What the user should know before or while it runs.
+    /// A note for the user, before or during the run.
     Note(String),
-    /// About ten times a second while files are written beforehand.
+    /// Sent about ten times a second while files are prewritten.
     Preparing(Live),
-    /// About ten times a second.
+    /// Sent about ten times a second.
     Live(Measuring, Live),
     /// A subset is done.
     Measured(Measured),
@@ -52,5 +53,5 @@ impl Told for DiagnoseEvent {
     }
 }
 
-/// Takes events.
+/// The type of an observer of these events.
 pub type DiagnoseObserver<'a> = dyn FnMut(DiagnoseEvent) + Send + 'a;

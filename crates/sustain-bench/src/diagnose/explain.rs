@@ -1,14 +1,14 @@
-//! Where a wall sits: the thing that all its members' data passes and nobody else's does. Pure; it
-//! knows the way of each target up to the host, and judges by what each hop can carry.
+//! Finds where a wall sits: at the hop that the data of all its members passes and that of no other
+//! target. Pure; it knows the topology path of each target, and judges by what each hop can carry.
 
 use sustain_disk::units::Rate;
 
 use super::result::{Way, WayHop};
 use super::ways::DEVICE;
 
-/// A hop does not explain a wall that is higher than it by more than the noise of readings.
+/// A hop does not explain a wall that is higher than its rate by more than the noise of readings.
 const ABOVE_HOP_MAX: f64 = 1.05;
-/// A wall so far below what a hop carries has another cause.
+/// A wall below this part of what a hop carries has another cause.
 const SHARE_OF_HOP_MIN: f64 = 0.5;
 
 /// Where a wall sits, or why that cannot be said.
@@ -17,16 +17,16 @@ pub(super) enum Explanation {
     /// At this hop.
     Hop {
         hop: WayHop,
-        /// The wall over what the hop carries, where that is known.
+        /// The wall as a part of what the hop carries, if that is known.
         share_of_hop: Option<f64>,
         text: String,
     },
-    /// Nothing that is known explains it.
+    /// No known hop explains it.
     None { why: String },
 }
 
-/// Explains a wall of `limit_bytes_per_s` that these targets share and no others; `ways` has the way
-/// of every target of the diagnosis.
+/// Explains a wall of `limit_bytes_per_s` that these targets share and no others; `ways` has the
+/// topology path of every target of the diagnosis.
 pub(super) fn explain(members: &[usize], limit_bytes_per_s: f64, ways: &[Way]) -> Explanation {
     let common: Vec<&WayHop> = ways[members[0]]
         .hops
@@ -34,7 +34,7 @@ pub(super) fn explain(members: &[usize], limit_bytes_per_s: f64, ways: &[Way]) -
         .filter(|hop| members.iter().all(|member| passes(&ways[*member], hop)))
         .collect();
     if common.is_empty() {
-        let why = "nothing is known that all of them pass".to_owned();
+        let why = "nothing is known that the data of all of them passes through".to_owned();
         return Explanation::None { why };
     }
     let outsiders: Vec<&Way> = (0..ways.len())
@@ -51,7 +51,7 @@ pub(super) fn explain(members: &[usize], limit_bytes_per_s: f64, ways: &[Way]) -
     };
     if nearest.kind == DEVICE {
         return Explanation::Hop {
-            text: format!("{}: all of them lie on it", nearest.name),
+            text: format!("{}: all of them are on it", nearest.name),
             hop: (*nearest).clone(),
             share_of_hop: None,
         };
@@ -67,13 +67,14 @@ pub(super) fn explain(members: &[usize], limit_bytes_per_s: f64, ways: &[Way]) -
     match own.iter().filter(carries).min_by(by_rate) {
         Some(hop) => at_known_rate(hop, limit_bytes_per_s),
         None if own.iter().all(|hop| hop.rate_bytes_per_s.is_none()) => Explanation::Hop {
-            text: format!("{}; what it carries is not known", nearest.name),
+            text: format!("{}, whose rate is not known", nearest.name),
             hop: (*nearest).clone(),
             share_of_hop: None,
         },
         None => Explanation::None {
             why: format!(
-                "it is higher than what {} is said to carry: what the machine says of it is wrong",
+                "it is higher than the reported rate of {}, so the machine reports that rate \
+                 wrongly",
                 nearest.name
             ),
         },
@@ -88,7 +89,7 @@ fn at_known_rate(hop: &WayHop, limit_bytes_per_s: f64) -> Explanation {
     let rate = hop.rate_bytes_per_s.unwrap_or(f64::INFINITY);
     let share = limit_bytes_per_s / rate;
     let text = format!(
-        "{}: {} where {} pass: {:.0} %",
+        "{}: {} of the {} that it can carry, {:.0} %",
         hop.name,
         Rate(limit_bytes_per_s),
         Rate(rate),
@@ -96,7 +97,7 @@ fn at_known_rate(hop: &WayHop, limit_bytes_per_s: f64) -> Explanation {
     );
     if share < SHARE_OF_HOP_MIN {
         let why = format!(
-            "{text}, so the link is not what limits; rather what it leads to: the controller, the \
+            "{text}, so the limit is not the link but what it leads to: the controller, the \
              memory, the CPUs"
         );
         return Explanation::None { why };
@@ -117,7 +118,7 @@ fn shared_with_outsiders(nearest: &WayHop, outsiders: &[&Way]) -> Explanation {
     let pass = if others.len() == 1 { "passes" } else { "pass" };
     Explanation::None {
         why: format!(
-            "the nearest thing that all of them pass is {}, and {} {pass} it too",
+            "the nearest thing that all of them pass through is {}, and {} {pass} through it too",
             nearest.name,
             others.join(", ")
         ),
@@ -167,20 +168,20 @@ mod tests {
         let ways = board();
         assert_eq!(
             words(&[0, 1], 252.0, &ways),
-            "port0: 252 MB/s where 300 MB/s pass: 84 %"
+            "port0: 252 MB/s of the 300 MB/s that it can carry, 84 %"
         );
         assert_eq!(
             words(&[0, 1, 2, 3], 450.0, &ways),
-            "link: 450 MB/s where 500 MB/s pass: 90 %"
+            "link: 450 MB/s of the 500 MB/s that it can carry, 90 %"
         );
     }
 
     #[test]
     fn what_no_hop_explains_is_said() {
         let ways = board();
-        assert!(words(&[0, 2], 150.0, &ways).contains("and sdb, sdd pass it too"));
-        assert!(words(&[0, 1, 2, 3], 120.0, &ways).starts_with("none: link: 120 MB/s where"));
-        assert!(words(&[0, 1], 400.0, &ways).contains("higher than what port0"));
+        assert!(words(&[0, 2], 150.0, &ways).contains("and sdb, sdd pass through it too"));
+        assert!(words(&[0, 1, 2, 3], 120.0, &ways).starts_with("none: link: 120 MB/s of the"));
+        assert!(words(&[0, 1], 400.0, &ways).contains("higher than the reported rate of port0"));
         let strangers = [way("a", &[("a", 0.0)]), way("b", &[("b", 0.0)])];
         assert!(words(&[0, 1], 100.0, &strangers).starts_with("none: nothing is known"));
     }
@@ -194,7 +195,7 @@ mod tests {
         ];
         ways.iter_mut()
             .for_each(|way| way.hops[0].kind = DEVICE.to_owned());
-        assert_eq!(words(&[0, 1], 120.0, &ways), "vda: all of them lie on it");
+        assert_eq!(words(&[0, 1], 120.0, &ways), "vda: all of them are on it");
     }
 
     #[test]
@@ -205,6 +206,6 @@ mod tests {
             way("b", &[("disk b", 0.0), ("host", 0.0)]),
         ];
         let text = words(&[0, 1], 100.0, &ways);
-        assert_eq!(text, "disk a; what it carries is not known");
+        assert_eq!(text, "disk a, whose rate is not known");
     }
 }

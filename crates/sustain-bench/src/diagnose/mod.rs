@@ -1,5 +1,6 @@
-//! Why N disks are not N times one: measures subsets of the targets, has the shared limits inferred,
-//! looks where they sit, and advises. plan -> probe -> walls -> explain, advice -> result.
+//! Finds why N disks are not N times as fast as one: it measures subsets of the targets, has the
+//! shared limits inferred from them, finds where these limits sit, and advises. plan -> probe ->
+//! walls -> explain, advice -> result.
 
 mod advice;
 mod conclude;

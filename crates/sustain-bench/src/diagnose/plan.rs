@@ -1,4 +1,4 @@
-//! What a diagnosis is asked to do, as the user said it; nothing here touches a disk.
+//! The request for a diagnosis, as the user gave it; nothing here touches a disk.
 
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
@@ -8,7 +8,7 @@ use sustain_disk::target::{DataPath, Direction};
 use crate::error::MeasureError;
 use crate::plan::{Plan, mixes_simulated_and_real};
 
-/// Shorter runs say nothing of a disk.
+/// Shorter runs say nothing about a disk.
 const TIME_PER_RUN_NS_MIN: u64 = 100_000_000;
 
 /// Everything that can be asked of `diagnose`.
@@ -16,7 +16,7 @@ const TIME_PER_RUN_NS_MIN: u64 = 100_000_000;
 pub struct DiagnosePlan {
     /// The targets as typed, two or more.
     pub targets: Vec<String>,
-    /// Which way; none lets the targets decide.
+    /// The direction; `None` lets the targets decide.
     pub direction: Option<Direction>,
     /// How long each subset is measured.
     pub time_per_run_ns: u64,
@@ -26,13 +26,13 @@ pub struct DiagnosePlan {
     pub depth: u32,
     /// How they are issued.
     pub engine: EngineChoice,
-    /// Past the page cache or through it.
+    /// Direct or buffered I/O.
     pub path: DataPath,
     /// The part of each target that is used.
     pub size_bytes: Option<u64>,
-    /// Write files once before the clock starts.
+    /// Whether to prewrite files before the clock starts.
     pub prewrite: bool,
-    /// What may be destroyed, as typed.
+    /// Targets that may be destroyed, as typed.
     pub destroy: Vec<String>,
     /// Whether targets that do not exist are made as files.
     pub new_file: bool,
@@ -43,7 +43,7 @@ pub struct DiagnosePlan {
 }
 
 impl DiagnosePlan {
-    /// `targets` for three seconds a subset, everything else as the command line has it by default.
+    /// A plan for `targets` with three seconds a subset and the defaults of the command line.
     pub fn new(targets: Vec<String>) -> DiagnosePlan {
         let measuring = Plan::new(targets);
         DiagnosePlan {
@@ -63,34 +63,32 @@ impl DiagnosePlan {
         }
     }
 
-    /// Looks for demands that make no sense. How many targets there are shows when they are open:
-    /// a simulated machine's name stands for all its disks.
+    /// Refuses demands that make no sense. The number of targets is known only when they are open,
+    /// because the name of a simulated machine stands for all its disks.
     ///
     /// # Errors
-    /// [`MeasureError::Usage`], saying which and what to do.
+    /// [`MeasureError::Usage`], saying which demand it is and what to do.
     pub fn check(&self) -> Result<(), MeasureError> {
         let usage = |text: &str| Err(MeasureError::Usage(text.to_owned()));
         if self.time_per_run_ns < TIME_PER_RUN_NS_MIN {
             return usage("--time-per-run must be at least 100ms");
         }
         if mixes_simulated_and_real(&self.targets) {
-            return usage(
-                "simulated disks and real ones share no limit: diagnose the ones without the others",
-            );
+            return usage("simulated and real disks share no limit: diagnose them separately");
         }
         if self.targets.iter().any(|name| name == "null:") {
-            return usage("null: is no disk and hangs nowhere: leave it out");
+            return usage("null: is not a disk and is connected to nothing: leave it out");
         }
         if self.path == DataPath::Passthrough {
             return usage(
-                "walls are looked for by --path direct or buffered: passthrough is for measure and \
+                "diagnose supports only --path direct and buffered; passthrough is for measure and \
                  sweep",
             );
         }
         Ok(())
     }
 
-    /// What each subset of the targets is measured by.
+    /// The plan by which each subset of the targets is measured.
     pub(super) fn measuring(&self) -> Plan {
         Plan {
             direction: self.direction,
@@ -101,7 +99,8 @@ impl DiagnosePlan {
             layout: Layout::Independent,
             time_ns: Some(self.time_per_run_ns),
             size_bytes: self.size_bytes,
-            // Each record tells when it came: slow disks have few in a run.
+            // Each record is reported by itself, because a slow disk has only a few of them in a
+            // run.
             interval: IntervalRule::Bytes(self.record_bytes),
             prewrite: self.prewrite,
             confirm: false,

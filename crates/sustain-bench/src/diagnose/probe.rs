@@ -1,5 +1,5 @@
-//! Measures subsets for the search: one phase of the driver each, on the same open targets. It tells
-//! the faces what it does, and keeps why a target failed.
+//! Measures subsets for the search. Each subset is one phase of the driver on the same open
+//! targets. The probe reports its progress to the observers, and keeps why a target failed.
 
 use std::collections::HashMap;
 
@@ -19,18 +19,18 @@ use crate::setup::{Dummy, PhaseSetup};
 use crate::stage::Stage;
 use crate::walls::{Ask, Halt, Probe, Reading, Step};
 
-/// The dummy's pace, as a part of what all targets together gave last.
+/// The dummy's pace, as a part of the last rate of all targets together.
 const DUMMY_SHARE: f64 = 0.25;
 
-/// A layout is tried for so many fillings of its queues: until they are full, a stripe's members do
-/// not wait for each other;
+/// A layout is tried for so many fillings of its queues, because the members of a stripe do not
+/// wait for each other until the queues are full.
 const WINDOWS: f64 = 16.0;
-/// but for no longer than so many runs.
+/// A trial takes no longer than so many runs.
 const TRIAL_RUNS_MAX: u64 = 10;
 /// Readings of each target that is measured in advance.
 const REPEATS: usize = 2;
 
-/// Measures subsets of a stage's targets.
+/// Measures subsets of the targets of a stage.
 pub(super) struct SubsetProbe<'a, 'b> {
     pub(super) stage: &'a mut Stage<'b>,
     pub(super) stop: Stop,
@@ -41,16 +41,16 @@ pub(super) struct SubsetProbe<'a, 'b> {
     pub(super) targets: usize,
     /// The dummy's number among the session's targets, if there is one.
     pub(super) dummy: Option<usize>,
-    /// What the dummy's pace is taken from.
+    /// The rate from which the dummy's pace is derived.
     pub(super) together_bytes_per_s: f64,
     pub(super) measured: usize,
-    /// Readings of single targets, for how much they differ.
+    /// Readings of single targets, which show how much readings differ.
     pub(super) repeats: Repeats,
     /// Readings of single targets that were made in advance, the first last.
     pub(super) in_advance: HashMap<usize, Vec<Reading>>,
     /// Which targets failed, and why.
     pub(super) failures: Vec<(usize, String)>,
-    /// What ended the work, if it was not the user.
+    /// The error that ended the work, if it was not the user.
     pub(super) error: Option<Error>,
     /// The engine and why it was used, as the first driver said.
     pub(super) engine: Option<(String, String)>,
@@ -75,7 +75,7 @@ impl SubsetProbe<'_, '_> {
         }
     }
 
-    /// A phase of these targets, each from its start, again and again.
+    /// The setup of a phase of these targets, each from its start, repeatedly.
     pub(super) fn setup_of(&self, targets: Vec<usize>) -> PhaseSetup {
         PhaseSetup {
             phase: Phase::Subset,
@@ -88,7 +88,7 @@ impl SubsetProbe<'_, '_> {
         }
     }
 
-    /// Runs a phase while the faces see it; `None` if it came to no whole end.
+    /// Runs a phase while observers watch it; `None` if it did not run to its end.
     pub(super) fn run(&mut self, setup: &PhaseSetup, what: &Measuring) -> Option<PhaseOutcome> {
         self.stage.session.machines.begin_run();
         let moment = |live| DiagnoseEvent::Live(what.clone(), live);
@@ -149,7 +149,7 @@ impl SubsetProbe<'_, '_> {
         }));
     }
 
-    /// Tries what is advised: these targets in this layout. `None` if it came to no whole end, or
+    /// Tries the advice: these targets in this layout. `None` if it did not run to its end, or if
     /// one of them failed.
     pub(super) fn try_layout(
         &mut self,
@@ -173,7 +173,7 @@ impl SubsetProbe<'_, '_> {
             number: self.measured + 1,
             remaining: 1,
             remaining_s: time_ns as f64 / 1e9,
-            why: "does what is advised give what is expected".to_owned(),
+            why: "does the advice reach the predicted rate".to_owned(),
         };
         let reading = self.measure_now(&setup, what).ok()?;
         if !reading.failed.is_empty() {
@@ -181,8 +181,8 @@ impl SubsetProbe<'_, '_> {
         }
         let rates = reading.rates_bytes_per_s.iter();
         Some(match layout {
-            // Until its queues are full the faster members run ahead; whole rows come as the
-            // slowest one does.
+            // Until its queues are full, the faster members run ahead; from then on whole rows
+            // complete at the pace of the slowest.
             Layout::Stripe { .. } => {
                 let slowest = rates.copied().fold(f64::INFINITY, f64::min);
                 slowest * setup.targets.len() as f64
@@ -193,11 +193,11 @@ impl SubsetProbe<'_, '_> {
 }
 
 impl SubsetProbe<'_, '_> {
-    /// Measures some targets twice, so that it is known from the beginning how much readings differ.
-    /// The search is given these readings when it asks for them.
+    /// Measures some targets twice, so that the spread of readings is known from the beginning. The
+    /// search is given these readings when it asks for them.
     pub(super) fn repeat_some(&mut self, targets: &[usize]) -> Result<(), Halt> {
         let others = self.targets - targets.len();
-        // And all together.
+        // The subset of all targets comes in addition.
         let planned = targets.len() * REPEATS + others + 1;
         for target in targets {
             let mut readings = Vec::new();
@@ -207,7 +207,7 @@ impl SubsetProbe<'_, '_> {
                     number: self.measured + 1,
                     remaining,
                     remaining_s: remaining as f64 * self.time_per_run_ns as f64 / 1e9,
-                    why: "how much do readings of one target differ".to_owned(),
+                    why: "how much do repeated readings differ".to_owned(),
                 };
                 readings.push(self.measure_now(&self.setup_of(vec![*target]), what)?);
             }

@@ -1,4 +1,4 @@
-//! What a reader of a diagnosis must know to read it right, in plain words. Pure; `conclude` asks it.
+//! Remarks that a reader of a diagnosis needs in order to read it right. Pure; `conclude` calls it.
 
 use sustain_disk::target::Direction;
 use sustain_disk::units::{Rate, Size};
@@ -9,10 +9,10 @@ use crate::collect::TOOL_SHARE;
 use crate::remarks::others_untold;
 use crate::walls::{self, WallKind, WallState};
 
-/// A subset this far below what the walls foretell is not explained by them.
+/// A subset this far below the prediction of the walls is not explained by them.
 pub(super) const UNEXPLAINED: f64 = 0.07;
 
-/// The subset that is furthest below what the walls foretell, if one is.
+/// The subset that is furthest below the prediction of the walls, if one is.
 pub(super) fn unexplained(diagnosed: &Diagnosed<'_>) -> Option<String> {
     let findings = &diagnosed.findings;
     if !findings.complete || findings.too_noisy.is_some() {
@@ -26,7 +26,7 @@ pub(super) fn unexplained(diagnosed: &Diagnosed<'_>) -> Option<String> {
     let noise = 4.0 * findings.noise / (worst.members.len() as f64).sqrt();
     (share < 1.0 - UNEXPLAINED.max(noise)).then(|| {
         format!(
-            "not all is explained: {} gave {}, where the walls foretell {}",
+            "not everything is explained: {} reached {}, where the walls predict {}",
             diagnosed.names(&worst.members).join(", "),
             Rate(worst.sum_bytes_per_s),
             Rate(worst.predicted_bytes_per_s.unwrap_or(0.0))
@@ -34,7 +34,7 @@ pub(super) fn unexplained(diagnosed: &Diagnosed<'_>) -> Option<String> {
     })
 }
 
-/// What is written into a cache is not what the disk sustains.
+/// The rate of writing into a cache is not the rate that the disk sustains.
 fn not_seen(diagnosed: &Diagnosed<'_>) -> Option<String> {
     let writes = diagnosed.session.direction == Direction::Write;
     let rates = diagnosed.findings.alone.iter().flatten();
@@ -42,23 +42,41 @@ fn not_seen(diagnosed: &Diagnosed<'_>) -> Option<String> {
     (writes && fastest > 0.0).then(|| {
         let bytes = fastest * diagnosed.plan.time_per_run_ns as f64 / 1e9;
         format!(
-            "a target was written up to {} a run: a cache that holds more would not show \
-             (--time-per-run)",
+            "each run wrote up to {} to a target: a larger cache would not show (use a longer \
+             --time-per-run)",
             Size(bytes as u64)
         )
     })
 }
 
-/// All of them, the gravest first.
+/// The loss, or gain, of these targets together, or of all if none is named, that nothing found
+/// explains.
+fn loss_words(names: &[String], expected_bytes_per_s: f64, measured_bytes_per_s: f64) -> String {
+    let who = if names.is_empty() {
+        "all targets together".to_owned()
+    } else {
+        format!("{} together", names.join(", "))
+    };
+    format!(
+        "{who} should reach {} by what was found, but reach {}: either readings contradict each \
+         other, because the targets changed while they were measured, or there are limits of a \
+         kind that is not looked for. See whether other programs use them, let the disks come to \
+         rest, and diagnose again",
+        Rate(expected_bytes_per_s),
+        Rate(measured_bytes_per_s),
+    )
+}
+
+/// All remarks, the gravest first.
 pub(super) fn notes(diagnosed: &Diagnosed<'_>) -> Vec<String> {
     let findings = &diagnosed.findings;
     let mut notes: Vec<String> = others_words(&diagnosed.system.others).into_iter().collect();
     notes.extend(others_untold(&diagnosed.host));
     if let Some(noisy) = findings.too_noisy {
         notes.push(format!(
-            "readings differ by {:.1} % from run to run, and walls can be told up to {:.1} %: \
-             nothing is claimed; look for other users of the disks, or try longer runs \
-             (--time-per-run), which help where the rate swings within a run",
+            "readings differ by {:.1} % from run to run, and walls can be found only if that is at \
+             most {:.1} %: no wall is claimed; look for other programs that use the disks, or try \
+             longer runs (--time-per-run), which help if the rate swings within a run",
             noisy.noise * 100.0,
             noisy.noise_max * 100.0,
         ));
@@ -66,40 +84,33 @@ pub(super) fn notes(diagnosed: &Diagnosed<'_>) -> Vec<String> {
     notes.extend(not_seen(diagnosed));
     if diagnosed.ways.order.is_none() {
         notes.push(
-            "how the targets hang is not known, so any of them may share something: a smaller \
-             limit inside a larger one is then found only by luck"
+            "how the targets are connected is not known, so any of them may share something: a \
+             smaller limit inside a larger one is then found only by luck"
                 .to_owned(),
         );
     }
     if findings.drift.significant {
         notes.push(format!(
-            "something changed meanwhile, by up to {:+.1} %: the disks' warmth or wear, or \
-             another user of them",
+            "rates changed during the diagnosis, by up to {:+.1} %: perhaps the disks grew warmer \
+             or wore, or another program used them",
             findings.drift.largest * 100.0
         ));
     }
     if diagnosed.driver_cpu_share_max >= TOOL_SHARE {
         notes.push(format!(
-            "a driver of this program took {:.0} % of a CPU: with larger records it takes less",
+            "a driver of this program used {:.0} % of a CPU: with larger records it uses less",
             diagnosed.driver_cpu_share_max * 100.0
         ));
     }
     if let Some(loss) = &findings.unexplained {
         let names = diagnosed.names_unless_all(&loss.members);
-        let who = if names.is_empty() {
-            "all targets together".to_owned()
-        } else {
-            format!("{} together", names.join(", "))
-        };
-        notes.push(format!(
-            "{who} should bring {} by what was found, and bring {}: readings that contradict each \
-             other, as of targets that change while they are measured, or limits of a kind that is \
-             not looked for; look for other users of them, let them come to rest, and diagnose again",
-            Rate(loss.expected_bytes_per_s),
-            Rate(loss.measured_bytes_per_s),
+        notes.push(loss_words(
+            &names,
+            loss.expected_bytes_per_s,
+            loss.measured_bytes_per_s,
         ));
     } else if !findings.complete && !diagnosed.is_interrupted {
-        notes.push("not all that was planned was measured".to_owned());
+        notes.push("not everything that was planned was measured".to_owned());
     }
     if findings
         .walls
@@ -107,7 +118,7 @@ pub(super) fn notes(diagnosed: &Diagnosed<'_>) -> Vec<String> {
         .any(|wall| wall.kind == WallKind::Tool)
     {
         notes.push(
-            "one wall is this program's own: the disks may do more with larger records \
+            "one wall is this program's own: the disks may reach more with larger records \
              (--record-size) or another --engine"
                 .to_owned(),
         );
@@ -116,8 +127,8 @@ pub(super) fn notes(diagnosed: &Diagnosed<'_>) -> Vec<String> {
     let crossing = |wall: &&walls::Wall| wall.state == WallState::Crossing;
     for wall in findings.walls.iter().filter(crossing) {
         notes.push(format!(
-            "the wall of {} at {} crosses another one: how such walls share decides what is \
-             seen, so its members are less sure",
+            "the wall of {} at {} crosses another one: what is seen depends on how the two share, \
+             so its members are less certain",
             diagnosed.names(&wall.members).join(", "),
             Rate(wall.limit_bytes_per_s)
         ));

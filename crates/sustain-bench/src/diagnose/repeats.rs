@@ -1,11 +1,12 @@
-//! How much readings of the same target differ from run to run. Segments of one run cannot tell
-//! that: a disk may be even within each run and yet differ between them. Pure; the probe asks it.
+//! Estimates how much readings of the same target differ from run to run. The segments of one run
+//! cannot show that, because a disk may be even within each run and yet differ between runs. Pure;
+//! the probe calls it.
 
 use std::collections::HashMap;
 
-/// No real disk differs less from run to run, as a part of the rate.
+/// No real disk differs by less than this part of its rate from run to run.
 const NOISE_MIN: f64 = 0.003;
-/// What the segments of a reading say counts as much as so many repeats.
+/// The spread of a reading's segments counts as much as so many repeats.
 const SEGMENTS_WEIGHT: f64 = 1.0;
 
 /// How far the upper end lies above the estimate, for one repeat.
@@ -26,8 +27,8 @@ impl Repeats {
             .push(rate_bytes_per_s);
     }
 
-    /// Relative standard deviation of a reading whose segments say `by_segments`: pooled with how much
-    /// readings of one target differed, over all targets.
+    /// Relative standard deviation of a reading whose segments show `by_segments`: this is pooled
+    /// with how much readings of one target differed, over all targets.
     pub(super) fn noise(&self, by_segments: f64) -> f64 {
         let mut squares = SEGMENTS_WEIGHT * by_segments.max(NOISE_MIN).powi(2);
         let mut weight = SEGMENTS_WEIGHT;
@@ -39,8 +40,8 @@ impl Repeats {
                 weight += rates.len() as f64 - 1.0;
             }
         }
-        // Few repeats may agree by chance: what is believed is at the upper end of what they allow,
-        // about the 85 % point of the estimate.
+        // A few repeats may agree by chance, so the upper end of what they allow is believed, about
+        // the 85 % point of the estimate.
         (squares / weight).sqrt() * (1.0 + UPPER_END / weight.sqrt())
     }
 }

@@ -1,7 +1,8 @@
-//! The one versioned document of a diagnosis: asked, machine, measured, inferred, advised.
+//! The versioned result document of a diagnosis: what was asked, the machine, what was measured,
+//! what was inferred, and what is advised.
 //!
-//! The run fills it, the faces draw it, `--json` writes it, `sustain report` reads it back. All rates
-//! are bytes per second; targets are named as typed, simulated disks by their own names.
+//! The run fills it, the reports draw it, `--json` writes it, and `sustain report` reads it back.
+//! All rates are bytes per second. Targets are named as typed, simulated disks by their own names.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,11 +19,11 @@ pub const DIAGNOSE_SCHEMA: &str = "sustain.diagnose/1";
 pub struct DiagnoseResult {
     /// Always `sustain.diagnose/1`; a reader refuses what it does not know.
     pub schema: String,
-    /// What was asked, and what became of it.
+    /// The request, and how it was carried out.
     pub plan: DiagnosePlanUsed,
     /// The machine.
     pub host: Host,
-    /// How the targets hang, and whether that guided the search.
+    /// How the targets are connected, and whether that guided the search.
     pub order: Order,
     /// Each target by itself, in the order given.
     pub alone: Vec<Alone>,
@@ -30,30 +31,30 @@ pub struct DiagnoseResult {
     pub together: Option<Together>,
     /// The shared limits, those with the most members first.
     pub walls: Vec<Wall>,
-    /// Where no wall was found: what could still hide.
+    /// If no wall was found: how large a limit could still be hidden.
     pub no_wall: Option<NoWall>,
     /// What all targets lose together, or a subset brings otherwise than foretold, and no wall of
     /// this result explains. Then the answer is not complete.
     pub unexplained: Option<UnexplainedLoss>,
     /// Every subset that was measured, in order.
     pub measurements: Vec<Measurement>,
-    /// What to do, the best first.
+    /// Advice, the best first.
     pub advice: Vec<Advice>,
     /// Whether the disks stayed as fast as they were.
     pub drift: Drift,
     /// Relative standard deviation of one reading, as found.
     pub noise: f64,
-    /// Targets that failed on the way; what follows is of the others.
+    /// Targets that failed during the diagnosis; the findings are about the others.
     pub dropped: Vec<Dropped>,
-    /// What a search with these means could not have found, and other words on the result.
+    /// What a search of this kind could not have found, and other remarks on the result.
     pub notes: Vec<String>,
     /// `done`, `interrupted`, or `too_noisy` if nothing can be said of these readings.
     pub ended: String,
-    /// The machine alongside.
+    /// What the monitor saw of the machine.
     pub system: System,
 }
 
-/// What was asked for and what was used.
+/// The request, and the values that were used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DiagnosePlanUsed {
     /// Version of the tool that made the run.
@@ -70,7 +71,7 @@ pub struct DiagnosePlanUsed {
     pub time_per_run_s: f64,
     /// The engine that did the work.
     pub engine_used: String,
-    /// Why this engine.
+    /// The reason for this engine.
     pub engine_why: String,
     /// Drivers used; each is one thread with one engine.
     pub threads: u32,
@@ -88,39 +89,39 @@ pub struct DiagnosePlanUsed {
     pub simulated: bool,
 }
 
-/// How the targets hang.
+/// How the targets are connected.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Order {
-    /// Whether it is known: by port, address or slot; of a simulated machine by its file.
+    /// Whether it is known: by port, address or slot; for a simulated machine by its file.
     pub known: bool,
     /// The targets in that order.
     pub names: Vec<String>,
-    /// The way of each target from the disk up, in the order of `names`.
+    /// The topology path of each target from the disk up, in the order of `names`.
     pub ways: Vec<Way>,
 }
 
-/// What one target's data passes, nearest to the disk first.
+/// What the data of one target passes on its way to memory, nearest to the disk first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Way {
     /// The target.
     pub target: String,
-    /// What it passes.
+    /// The hops that it passes.
     pub hops: Vec<WayHop>,
 }
 
-/// One thing on the way that several targets may share.
+/// One hop of a topology path that several targets may share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WayHop {
     /// The same for all targets that pass it.
     pub id: String,
     /// In plain words.
     pub name: String,
-    /// `device`, `simulated_limit`, or a kind of hop as `sustain devices` has it: `port`,
-    /// `pcie_link`, `memory`.
+    /// `device`, `simulated_limit`, or a kind of hop as in `sustain devices`: `port`, `pcie_link`,
+    /// `memory`.
     pub kind: String,
-    /// What it carries after encoding, where that is known.
+    /// The rate that it carries after encoding, if known.
     pub rate_bytes_per_s: Option<f64>,
-    /// How that rate follows.
+    /// How that rate is computed.
     pub formula: Option<String>,
 }
 
@@ -138,23 +139,23 @@ pub struct Alone {
 pub struct Together {
     /// Their sum.
     pub rate_bytes_per_s: f64,
-    /// Over the sum of the rates alone.
+    /// That sum over the sum of the rates alone.
     pub share_of_sum: f64,
 }
 
 /// A limit that several targets share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Wall {
-    /// Who shares it, two or more.
+    /// The targets that share it, two or more.
     pub members: Vec<String>,
-    /// What all of them get at most.
+    /// The highest rate that all of them reach together.
     pub limit_bytes_per_s: f64,
     /// Its standard deviation.
     pub deviation_bytes_per_s: f64,
-    /// `limit` (the sum stays), `collapse` (it falls when more take part), `tool` (this program or
-    /// the machine's CPUs).
+    /// `limit` (the sum stays flat), `collapse` (the sum falls as targets are added), `tool` (this
+    /// program or the machine's CPUs).
     pub kind: String,
-    /// Where it sits, from what the machine says of itself; null if nothing explains it.
+    /// Where it sits, from what the machine reports of itself; null if nothing explains it.
     pub explained_by: Option<String>,
     /// Why nothing explains it, if so.
     pub not_explained: Option<String>,
@@ -164,30 +165,30 @@ pub struct Wall {
     pub share_of_hop: Option<f64>,
     /// From 0 to 1.
     pub confidence: f64,
-    /// `confirmed`, `members_uncertain`, `capacity_is_lower_bound` or `crossing` (it shares some but
-    /// not all members with another wall).
+    /// `confirmed`, `members_uncertain`, `capacity_is_lower_bound` or `crossing` (it shares some
+    /// but not all members with another wall).
     pub state: String,
-    /// What its members would have without it, over the limit, less one.
+    /// The rate that its members would reach without it, over the limit, less one.
     pub headroom: f64,
     /// The weakest piece of evidence.
     pub weakest: Option<Weakest>,
     /// A subset that was predicted before it was measured.
     pub prediction: Option<Prediction>,
-    /// With kind `collapse`: the sum with all members at work.
+    /// With kind `collapse`: the sum while all members are active.
     pub at_full_load_bytes_per_s: Option<f64>,
     /// Whether the members' rates are whole fractions of their rates alone, as of disks that miss
     /// revolutions.
     pub missed_revolutions: bool,
-    /// Who gets what when all members are at work.
+    /// The rate of each member while all members are active.
     pub shares: Vec<Share>,
     /// Whether the shares were alike each time.
     pub shares_repeat: Option<bool>,
 }
 
-/// The reading that carries least.
+/// The reading that is the weakest evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Weakest {
-    /// The target whose place in the wall hangs on it; null: the wall as a whole.
+    /// The target whose membership of the wall depends on it; null: the wall as a whole.
     pub target: Option<String>,
     /// The subset that was measured.
     pub members: Vec<String>,
@@ -200,7 +201,7 @@ pub struct Weakest {
 pub struct Prediction {
     /// The subset.
     pub members: Vec<String>,
-    /// Its sum as the walls foretell it.
+    /// Its sum as the walls predict it.
     pub predicted_bytes_per_s: f64,
     /// Its sum as measured.
     pub measured_bytes_per_s: f64,
@@ -211,11 +212,11 @@ pub struct Prediction {
 pub struct Share {
     /// The member.
     pub target: String,
-    /// What it got.
+    /// The rate that it reached.
     pub rate_bytes_per_s: f64,
-    /// What it would get if the wall were shared evenly by all that want more.
+    /// The rate that it would reach if the wall were shared evenly by all that want more.
     pub fair_bytes_per_s: f64,
-    /// Whether it gets clearly less than that.
+    /// Whether it reaches clearly less than that.
     pub below_fair: bool,
 }
 
@@ -236,7 +237,7 @@ pub struct UnexplainedLoss {
     pub members: Vec<String>,
     /// What they should bring together by their rates alone and the walls found.
     pub expected_bytes_per_s: f64,
-    /// What they bring.
+    /// The rate that they reached.
     pub measured_bytes_per_s: f64,
 }
 
@@ -260,32 +261,32 @@ impl UnexplainedLoss {
 /// One measured subset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
-    /// The targets at work.
+    /// The targets that were active.
     pub members: Vec<String>,
     /// Their rates, in that order.
     pub rates_bytes_per_s: Vec<f64>,
     /// Their sum.
     pub sum_bytes_per_s: f64,
-    /// The sum that the walls of this result foretell; null where a rate alone is missing.
+    /// The sum that the walls of this result predict; null if a rate alone is missing.
     pub predicted_bytes_per_s: Option<f64>,
-    /// Why it was measured.
+    /// The reason for measuring it.
     pub step: String,
-    /// Rate of the dummy target beside them, if there was one.
+    /// Rate of the dummy target that ran beside them, if there was one.
     pub dummy_bytes_per_s: Option<f64>,
 }
 
-/// A limit that holds targets once others have moved.
+/// A limit that still holds targets back after others have moved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitLeft {
-    /// What it sits at; null if nothing that is known explains it.
+    /// The place where it sits; null if no known place explains it.
     pub place: Option<String>,
-    /// Whose sum it holds.
+    /// The targets whose sum it limits.
     pub members: Vec<String>,
-    /// To how much.
+    /// The rate to which it limits them.
     pub limit_bytes_per_s: f64,
 }
 
-/// What to do.
+/// One piece of advice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Advice {
     /// `independent`, `stripe` or `span`.
@@ -296,21 +297,21 @@ pub struct Advice {
     pub order: Vec<String>,
     /// The targets to leave out.
     pub leave_out: Vec<String>,
-    /// The targets to hang elsewhere.
+    /// The targets to connect elsewhere.
     pub move_elsewhere: Vec<String>,
-    /// What those that are to move hang at now, and are to get away from.
+    /// The place where the targets to move are connected now, and that they should get away from.
     #[serde(default)]
     pub moved_from: Option<String>,
-    /// The limits that hold all of them once these have moved; empty if none that is known does, or
-    /// if nothing moves.
+    /// The limits that hold all of them after the move; empty if no known limit does, or if nothing
+    /// moves.
     #[serde(default)]
     pub then_limited_by: Vec<LimitLeft>,
-    /// What that should give.
+    /// The rate that it is predicted to reach.
     pub expected_bytes_per_s: f64,
-    /// Whether it gives that at most, because something on the way may carry less.
+    /// Whether that rate is an upper bound, because something on the path may carry less.
     #[serde(default)]
     pub is_at_most: bool,
-    /// What it gave when it was tried; null if it was not.
+    /// The rate that it reached when it was tried; null if it was not.
     pub measured_bytes_per_s: Option<f64>,
     /// The reason.
     pub why: String,
@@ -319,7 +320,7 @@ pub struct Advice {
 /// Whether the disks stayed as fast as they were.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Drift {
-    /// How often a subset was measured again to see that.
+    /// How often a subset was measured again to check for drift.
     pub anchors: usize,
     /// The largest change of such a reading against the first one: -0.05 is 5 % slower.
     pub largest_change: f64,
@@ -329,10 +330,10 @@ pub struct Drift {
     pub alone_repeated: bool,
 }
 
-/// A target that failed on the way.
+/// A target that failed during the diagnosis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Dropped {
-    /// Which.
+    /// Its name.
     pub target: String,
     /// What happened and what to do next.
     pub message: String,

@@ -1,4 +1,5 @@
-//! A diagnosis from beginning to end: open, prewrite, warm up, search, try what is advised, conclude.
+//! Runs a diagnosis from beginning to end: opens the targets, prewrites files, warms up, searches,
+//! tries the advice, and concludes.
 
 use std::collections::HashMap;
 
@@ -25,15 +26,16 @@ use crate::setup::PhaseSetup;
 use crate::stage::{Begun, Stage, on_stage};
 use crate::walls::{Findings, Setting, expected_readings, find};
 
-/// So many targets are measured twice at first: enough to know how much readings differ,
+/// So many targets are measured twice at first, which is enough to know how much readings differ.
 const REPEATED: usize = 8;
-/// and of fewer targets than these, so many: each would cost a part of the whole that is felt.
+/// If there are only a few targets, only so many are measured twice, because each takes a
+/// noticeable part of the whole time.
 const REPEATED_OF_FEW: usize = 3;
 
 /// Says what `diagnose` would do, write and destroy, and does nothing.
 ///
 /// # Errors
-/// As [`diagnose`], as far as that shows before the work begins.
+/// As for [`diagnose`], as far as errors show before the work begins.
 pub fn rehearse_diagnosis(plan: &DiagnosePlan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
     check(plan, roots)?;
     let measuring = plan.measuring();
@@ -49,9 +51,9 @@ pub fn rehearse_diagnosis(plan: &DiagnosePlan, roots: &Roots) -> Result<Vec<Stri
     let (few, many) = expected_readings(targets);
     let time = |readings: usize| seconds(readings as f64 * plan.time_per_run_ns as f64);
     statements.push(format!(
-        "would measure each of the {targets} targets alone, all together ({}), and then the subsets \
-         that the answers call for: about {few} readings in all ({}) where one limit is shared, \
-         {many} ({}) where several are",
+        "would measure each of the {targets} targets alone, all together ({}), and then the \
+         subsets that the results call for: about {few} readings in all ({}) if one limit is \
+         shared, {many} ({}) if several are",
         time(targets + 1),
         time(few),
         time(many)
@@ -61,10 +63,10 @@ pub fn rehearse_diagnosis(plan: &DiagnosePlan, roots: &Roots) -> Result<Vec<Stri
 
 /// Measures subsets of the targets and says which shared limits explain them.
 ///
-/// `stop` ends it early; the result is of what was measured until then.
+/// `stop` ends it early; the result then rests on what was measured until then.
 ///
 /// # Errors
-/// [`MeasureError`]; a target that fails on the way is part of the result instead.
+/// [`MeasureError`]; a target that fails during the diagnosis is part of the result instead.
 pub fn diagnose(
     plan: &DiagnosePlan,
     roots: &Roots,
@@ -104,7 +106,7 @@ fn check(plan: &DiagnosePlan, roots: &Roots) -> Result<(), MeasureError> {
             folders.push(folder);
         }
     }
-    // A disk and its partition are one disk, also where they are only read.
+    // A disk and its partition are one disk, even if they are only read.
     check_distinct(&plan.targets, &names, Direction::Write, roots)?;
     Ok(())
 }
@@ -112,14 +114,15 @@ fn check(plan: &DiagnosePlan, roots: &Roots) -> Result<(), MeasureError> {
 fn check_count(targets: usize) -> Result<(), MeasureError> {
     if targets < 2 {
         return Err(MeasureError::Usage(
-            "one target shares nothing: name two or more, or use measure".to_owned(),
+            "one target alone shares no limit: name two or more, or use `sustain measure`"
+                .to_owned(),
         ));
     }
     Ok(())
 }
 
-/// Opens a target that is no disk, to tell limits of this program from those of the disks' ways.
-/// A simulated machine has no such limit.
+/// Opens a target that is not a disk, in order to tell limits of this program from those on the
+/// paths of the disks. A simulated machine has no such limit.
 fn add_dummy(session: &mut Session) -> Result<Option<usize>, MeasureError> {
     if session.clock.is_virtual() {
         return Ok(None);
@@ -137,7 +140,7 @@ fn add_dummy(session: &mut Session) -> Result<Option<usize>, MeasureError> {
     Ok(Some(session.targets.len() - 1))
 }
 
-/// As people say how long something takes.
+/// A duration as people say it.
 fn seconds(time_ns: f64) -> String {
     let seconds = (time_ns / 1e9).round();
     if seconds < 120.0 {
@@ -158,7 +161,7 @@ fn repeated(targets: usize) -> usize {
 struct Diagnosis<'a> {
     plan: &'a DiagnosePlan,
     measuring: &'a Plan,
-    /// Without the dummy.
+    /// The number of targets, without the dummy.
     targets: usize,
     dummy: Option<usize>,
     roots: &'a Roots,
@@ -205,7 +208,8 @@ impl Diagnosis<'_> {
             driver_cpu_share_max: 0.0,
         };
         let some: Vec<usize> = (0..repeated(self.targets)).collect();
-        // A stop in here is met again in the search, which then concludes from nothing.
+        // If this is interrupted, the search meets the interruption again and concludes from
+        // nothing.
         let _ = probe.repeat_some(&some);
         let mut findings = find(&self.setting(&ways), &mut probe);
         let advice = self.advise(&findings, &ways, &mut probe);
@@ -241,17 +245,17 @@ impl Diagnosis<'_> {
         }))
     }
 
-    /// What is to come, and how long it takes.
+    /// Says what will be measured, and how long it takes.
     fn announcement(&self) -> String {
         let repeated = repeated(self.targets);
-        // The warm-up, each alone, some again, all together.
+        // These are the warm-up, each target alone, some of them again, and all together.
         let first = 1 + self.targets + repeated + 1;
         let (few, many) = expected_readings(self.targets);
         let time = |readings: usize| seconds(readings as f64 * self.plan.time_per_run_ns as f64);
         format!(
-            "{} targets: each alone ({repeated} of them twice) and all together, {}; then the subsets \
-             that the answers call for: in all about {} where one limit is shared, about {} where \
-             several are, less where none is",
+            "{} targets: each alone ({repeated} of them twice) and all together, {}; then the \
+             subsets that the results call for: about {} in all if one limit is shared, about {} \
+             if several are, and less if none is",
             self.targets,
             time(first),
             time(few + repeated + 1),
@@ -259,7 +263,7 @@ impl Diagnosis<'_> {
         )
     }
 
-    /// Through a file system a target does what that does too.
+    /// The rate through a file system includes the cost of that file system.
     fn mixed_kinds(&self, session: &Session) -> Option<String> {
         let kind = |target: &OpenTarget| target.target.kind == TargetKind::BlockDevice;
         let devices = session.targets[..self.targets]
@@ -267,8 +271,8 @@ impl Diagnosis<'_> {
             .filter(|one| kind(one))
             .count();
         (devices > 0 && devices < self.targets).then(|| {
-            "some targets are devices and others files: what a file system costs counts as the \
-             file's"
+            "some targets are devices and others are files: the cost of a file system counts as \
+             part of the file"
                 .to_owned()
         })
     }
@@ -277,14 +281,14 @@ impl Diagnosis<'_> {
         Setting {
             targets: self.targets,
             order: ways.order.clone(),
-            // The readings say it themselves.
+            // The readings themselves show the noise.
             noise: 0.0,
             dummy: self.dummy.is_some(),
         }
     }
 
-    /// Writes files once, then has all targets at work for one run that does not count: caches fill,
-    /// disks wake up, and it shows how many drivers the work needs.
+    /// Prewrites files, then runs all targets at once for one run that does not count: caches fill,
+    /// disks wake up, and the run shows how many drivers the work needs.
     fn prepare(
         &self,
         stage: &mut Stage<'_>,
@@ -304,7 +308,7 @@ impl Diagnosis<'_> {
         Ok(threads)
     }
 
-    /// What is advised, each with what it gave where it could be tried.
+    /// The advice, each piece with the rate that it reached if it could be tried.
     fn advise(
         &self,
         findings: &Findings,
@@ -342,7 +346,7 @@ impl Diagnosis<'_> {
                 let layout = Layout::Stripe { chunk_bytes };
                 probe.try_layout(suggestion.order.clone(), layout, expected)
             }
-            // It gives what its targets give alone, and these are known.
+            // A span reaches what its targets reach alone, and these rates are known.
             SuggestedLayout::Span => None,
             SuggestedLayout::Independent => {
                 let mut members = suggestion.order.clone();

@@ -1,27 +1,28 @@
-//! One target's rate in one subset: of several segments of the run, the mean of those that belong
-//! together, so that a pause or a burst in one of them decides nothing. Pure; the probe calls it with
-//! the completions of a run.
+//! Computes the rate of one target in one subset: the run is cut into segments, and the mean is
+//! taken over those that belong together, so that a pause or a burst in one segment decides
+//! nothing. Pure; the probe calls it with the completions of a run.
 
 use sustain_disk::meter::Interval;
 
 use crate::series::bytes_until;
 use crate::walls::Reading;
 
-/// Segments of a run that count.
+/// Number of segments of a run that count.
 const SEGMENTS: usize = 7;
-/// One more comes before them and does not: queues fill, heads find their place.
+/// One more segment comes before them and does not count: queues fill, and heads find their place.
 const SEGMENTS_ALL: usize = SEGMENTS + 1;
-/// So many segments near the median are the core.
+/// The core consists of so many segments near the median.
 const CORE: usize = 5;
-/// A segment is far from the core by this part of its mean,
+/// A segment is far from the core if it differs from its mean by this part,
 const FAR: f64 = 0.20;
-/// and by so many of its standard deviations.
+/// and by this many of its standard deviations.
 const FAR_DEVIATIONS: f64 = 4.0;
-/// How far the sum of the middles may be from the middle of the sum.
+/// How far the sum of the medians may be from the median of the sum.
 const SUM_TOLERANCE: f64 = 0.01;
 
 /// The segments of a target that completed its records at the ends of `completions` and was kept
-/// busy from 0 to `duration_ns`. What completes later counts to where the duration cuts it.
+/// busy from 0 to `duration_ns`. A record that completes later counts up to where the duration cuts
+/// it.
 pub(super) fn segments(completions: &[Interval], duration_ns: u64) -> Vec<f64> {
     let segment_ns = duration_ns as f64 / SEGMENTS_ALL as f64;
     let moved = |segment: usize| bytes_until(completions, segment as f64 * segment_ns);
@@ -30,10 +31,10 @@ pub(super) fn segments(completions: &[Interval], duration_ns: u64) -> Vec<f64> {
         .collect()
 }
 
-/// The reading of a subset whose targets moved so much in each segment.
+/// The reading of a subset whose targets transferred these bytes in each segment.
 ///
-/// Shares of a limit may swing against each other while their sum stands still; then the middles of
-/// the shares do not add up to the middle of the sum, and the sum is what is believed.
+/// Shares of a limit may swing against each other while their sum stands still. Then the medians of
+/// the shares do not add up to the median of the sum, and the sum is believed.
 pub(super) fn reading(targets: &[Vec<f64>]) -> Reading {
     let mut reading = by_core(targets);
     let total = (0..SEGMENTS).map(|segment| targets.iter().map(|target| target[segment]).sum());
@@ -61,12 +62,13 @@ pub(super) fn reading(targets: &[Vec<f64>]) -> Reading {
     reading
 }
 
-/// Rates by the segments that belong together. The core are those nearest to the median; what is far
-/// from it, by a fifth and by four times its scatter, is a pause or a burst and does not count.
+/// Rates by the segments that belong together. The core consists of the segments nearest to the
+/// median. A segment that is far from the core, by a fifth of its mean and by four of its standard
+/// deviations, is a pause or a burst and does not count.
 ///
-/// Data that comes in bursts, as through a throttle that lets through so much each tenth of a second,
-/// puts every segment at one of a few rates: then the core scatters, all count, and their mean is the
-/// rate, where the median is one of the few.
+/// Data that comes in bursts, as through a throttle that lets a fixed amount through each tenth of
+/// a second, puts every segment at one of a few rates. Then the core is spread widely, all segments
+/// count, and their mean is the rate, where the median would be one of the few.
 fn by_core(targets: &[Vec<f64>]) -> Reading {
     let mut reading = Reading::of_segments(targets);
     for (target, segments) in targets.iter().enumerate() {
@@ -87,7 +89,7 @@ fn by_core(targets: &[Vec<f64>]) -> Reading {
     reading
 }
 
-/// Of two values or more.
+/// Needs two values or more.
 fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

@@ -1,5 +1,5 @@
-//! How the targets hang: what each one's data passes on its way to the memory, and their order by
-//! it. Read from the machine, or from the file of a simulated one.
+//! Finds how the targets are connected: the topology path of each target, and an order of the
+//! targets by it. Both are read from the machine, or from the file of a simulated one.
 
 use sustain_disk::engine::SimulatedTarget;
 use sustain_disk::simulated::LimitRates;
@@ -17,8 +17,8 @@ use crate::session::{OpenTarget, Session};
 pub(super) const DEVICE: &str = "device";
 pub(super) const SIMULATED_LIMIT: &str = "simulated_limit";
 
-/// Whether another place of its kind may be free: another port, another controller. The memory and a
-/// disk that several targets lie on go with the machine.
+/// Whether another place of its kind may be free: another port or another controller. The memory,
+/// and a disk that several targets are on, cannot be exchanged.
 pub(super) fn is_place(hop: &WayHop) -> bool {
     ![
         DEVICE,
@@ -28,7 +28,7 @@ pub(super) fn is_place(hop: &WayHop) -> bool {
     .contains(&hop.kind.as_str())
 }
 
-/// As `sustain devices --json` has it.
+/// The name in `sustain devices --json`.
 fn kind_name(kind: HopKind) -> &'static str {
     match kind {
         HopKind::Disk => "disk",
@@ -45,15 +45,15 @@ fn kind_name(kind: HopKind) -> &'static str {
     }
 }
 
-/// What is known of how the targets hang.
+/// What is known of how the targets are connected.
 pub(super) struct Ways {
-    /// One per target, in the order of the targets.
+    /// One path per target, in the order of the targets.
     pub(super) ways: Vec<Way>,
-    /// The targets in the order in which they hang; `None` if nothing tells it.
+    /// The targets in the order in which they are connected; `None` if it is not known.
     pub(super) order: Option<Vec<usize>>,
 }
 
-/// Looks how the first `targets` of a session hang.
+/// Finds how the first `targets` of a session are connected.
 pub(super) fn ways(session: &Session, targets: usize, roots: &Roots) -> Ways {
     let targets = &session.targets[..targets];
     let mut ways = Vec::new();
@@ -67,7 +67,8 @@ pub(super) fn ways(session: &Session, targets: usize, roots: &Roots) -> Ways {
         ways.push(Way { target: name, hops });
         places.push(place);
     }
-    // Targets without a place of their own, such as files on one disk, have no order in it.
+    // Targets without a place of their own, such as files on one disk, have no order among
+    // themselves.
     let places: Option<Vec<Place>> = places.into_iter().collect();
     add_shared(&mut ways, targets, roots);
     let order = places.map(|places| {
@@ -78,13 +79,13 @@ pub(super) fn ways(session: &Session, targets: usize, roots: &Roots) -> Ways {
     Ways { ways, order }
 }
 
-/// Disks that several targets certainly lie on.
+/// Disks on which several targets certainly are.
 pub(super) fn shared(targets: &[OpenTarget], roots: &Roots) -> Vec<SharedDisk> {
     let places = targets.iter().map(|one| (&one.target, one.path.as_deref()));
     shared_disks(places, roots)
 }
 
-/// Says so, before the first reading.
+/// Notes that name shared disks, before the first reading.
 pub(super) fn shared_words(targets: &[OpenTarget], roots: &Roots) -> Vec<String> {
     let words = |shared: SharedDisk| {
         let names = shared.targets.iter();
@@ -94,14 +95,14 @@ pub(super) fn shared_words(targets: &[OpenTarget], roots: &Roots) -> Vec<String>
         let both = if names.len() == 2 { "both" } else { "all" };
         let disk = shared.disk.as_deref().unwrap_or("one file system");
         format!(
-            "{} are {both} on {disk}; they share it for certain",
+            "{} are {both} on {disk}, so they certainly share it",
             names.join(", ")
         )
     };
     shared(targets, roots).into_iter().map(words).collect()
 }
 
-/// A disk that several lie on is on the way of each, whatever else is known of that way.
+/// A disk on which several targets are is on the path of each, whatever else is known of that path.
 fn add_shared(ways: &mut [Way], targets: &[OpenTarget], roots: &Roots) {
     for (number, shared) in shared(targets, roots).into_iter().enumerate() {
         let hop = match shared.disk {
@@ -117,7 +118,8 @@ fn add_shared(ways: &mut [Way], targets: &[OpenTarget], roots: &Roots) {
     }
 }
 
-/// What two of these targets or more pass, nearest first, but for disks that they lie on.
+/// The hops that two or more of these targets pass, nearest first, except the disks that they are
+/// on.
 pub(super) fn links(ways: &Ways, targets: &[usize]) -> Vec<Link> {
     let mut links: Vec<(&str, Link)> = Vec::new();
     for &target in targets {
@@ -143,11 +145,12 @@ pub(super) fn links(ways: &Ways, targets: &[usize]) -> Vec<Link> {
     links.filter(|link| link.members.len() > 1).collect()
 }
 
-/// Sorts targets as they hang: numbers from the host to the slot, then the typed order.
+/// The key that sorts targets as they are connected: numbers from the host to the slot, then the
+/// typed order.
 type Place = Vec<u64>;
 
-/// The limits of its machine file; the order is that of the file, by the limits farthest away
-/// first.
+/// The path through the limits of the disk's machine file; the order is that of the file, with the
+/// limits farthest away first.
 fn simulated_way(session: &Session, disk: SimulatedTarget) -> (Vec<WayHop>, Option<Place>) {
     let file = session.machines.file_of(disk);
     let through = &file.disks[disk.disk].through;
@@ -189,7 +192,7 @@ fn simulated_way(session: &Session, disk: SimulatedTarget) -> (Vec<WayHop>, Opti
     (std::iter::once(own).chain(limits).collect(), Some(place))
 }
 
-/// The layers of devices under it, then the way of each disk at the bottom.
+/// The layers of devices under the target, then the path of each disk at the bottom.
 fn real_way(target: &OpenTarget, roots: &Roots) -> (Vec<WayHop>, Option<Place>) {
     let devices = devices_of(target, roots);
     let mut hops: Vec<WayHop> = Vec::new();
@@ -205,15 +208,15 @@ fn real_way(target: &OpenTarget, roots: &Roots) -> (Vec<WayHop>, Option<Place>) 
     (hops, place)
 }
 
-/// What the data of a device passes: the devices that it is built from, then the way of each disk at
-/// the bottom.
+/// The hops that the data of a device passes: the devices from which it is built, then the path of
+/// each disk at the bottom.
 fn hops_under(device: &BlockDevice, roots: &Roots) -> Vec<WayHop> {
     let mut hops: Vec<WayHop> = Vec::new();
     for layer in layers_under_device(roots, device).unwrap_or_default() {
         add(&mut hops, device_hop(layer.name()));
     }
     for path in paths_under(roots, device).unwrap_or_default() {
-        // The disk itself is a layer already.
+        // The disk itself is among the layers already.
         for hop in path.hops.iter().skip(1) {
             let hop = WayHop {
                 id: hop.id.clone(),
@@ -242,7 +245,7 @@ fn devices_of(target: &OpenTarget, roots: &Roots) -> Vec<BlockDevice> {
     }
 }
 
-/// A device's place is its disk's, and within it its own number.
+/// The place of a device is that of its disk, and within the disk its own number.
 fn place_of(target: &OpenTarget, device: &BlockDevice, path: &DiskPath) -> Option<Place> {
     let (major, minor) = target.target.device?;
     let is_device = target.target.kind == TargetKind::BlockDevice;

@@ -1,5 +1,6 @@
-//! Which stretch is on, what each victim saw in it, and the CPU time that watching took. The run
-//! turns the board, the victims' threads look at it; neither ever waits for the other.
+//! Shares with the probe workloads which stretch of a run is current, and collects what each of
+//! them saw in it and the CPU time that watching took. The run sets the board, and the threads of
+//! the probe workloads read it; neither ever waits for the other.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -7,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sustain_disk::clock::{Timestamp, thread_cpu_ns};
 
-/// A stretch of a run: before, during or after a load. The first of all is no stretch: nothing seen
-/// then counts.
+/// A stretch of a run: before, during or after a load. The first value stands for no stretch, in
+/// which nothing is counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stretch(u32);
 
 impl Stretch {
-    /// Between stretches.
+    /// The time between stretches.
     pub(super) const NONE: Stretch = Stretch(0);
 
     /// Odd numbers are loads.
@@ -21,8 +22,8 @@ impl Stretch {
         self.0 % 2 == 1
     }
 
-    /// The stretch that something belongs to which began in one and ended in another: whatever met
-    /// the load is the load's, all else belongs where it began.
+    /// The stretch to which an event belongs that began in one and ended in another. An event that
+    /// met the load belongs to the load, and any other belongs to the stretch in which it began.
     pub(super) fn of(begun: Stretch, ended: Stretch) -> Stretch {
         if ended.is_load() { ended } else { begun }
     }
@@ -36,7 +37,7 @@ impl Stretch {
     }
 }
 
-/// The board. Clones are one and the same.
+/// The board. All clones are the same board.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Board(Arc<Shown>);
 
@@ -56,17 +57,17 @@ impl Board {
         stretch
     }
 
-    /// Ends the stretch that is on.
+    /// Ends the current stretch.
     pub(super) fn pause(&self) {
         self.0.stretch.store(Stretch::NONE.0, Ordering::Release);
     }
 
-    /// The stretch that is on.
+    /// The current stretch.
     pub(super) fn stretch(&self) -> Stretch {
         Stretch(self.0.stretch.load(Ordering::Acquire))
     }
 
-    /// The victims are to end.
+    /// Tells the probe workloads to end.
     pub(super) fn close(&self) {
         self.0.is_over.store(true, Ordering::Release);
     }
@@ -76,16 +77,16 @@ impl Board {
     }
 }
 
-/// What one victim saw in one stretch.
+/// What one probe workload saw in one stretch.
 #[derive(Debug, Default)]
 pub(super) struct Page<T> {
     pub(super) seen: T,
-    /// CPU time of the victim's thread.
+    /// CPU time of its thread.
     pub(super) cpu_ns: u64,
 }
 
-/// What one victim saw, by stretch. Only its own thread writes; the run reads when that has ended,
-/// or has been given up.
+/// What one probe workload saw, by stretch. Only its own thread writes; the run reads when that
+/// thread has ended, or is no longer waited for.
 #[derive(Debug)]
 pub(super) struct Log<T>(Arc<Mutex<Entries<T>>>);
 
@@ -98,9 +99,9 @@ impl<T> Clone for Log<T> {
 #[derive(Debug)]
 pub(super) struct Entries<T> {
     pub(super) pages: BTreeMap<Stretch, Page<T>>,
-    /// Something that has begun and not ended.
+    /// An operation that has begun and not ended.
     pub(super) under_way: Option<(Timestamp, Stretch)>,
-    /// Why the victim ended before its time.
+    /// Why the probe workload ended before its time.
     pub(super) failed: Option<String>,
 }
 
@@ -109,13 +110,13 @@ impl<T: Default> Log<T> {
         Log(Arc::new(Mutex::new(Entries::empty())))
     }
 
-    /// Takes all out.
+    /// Takes all entries out.
     pub(super) fn take(&self) -> Entries<T> {
         std::mem::replace(&mut *self.lock(), Entries::empty())
     }
 
     fn lock(&self) -> MutexGuard<'_, Entries<T>> {
-        // What a thread that panicked had written is whole: each entry is made at once.
+        // The entries of a thread that panicked are whole, because each is made at once.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -130,7 +131,7 @@ impl<T> Entries<T> {
     }
 }
 
-/// Writes one victim's log, in its thread.
+/// Writes the log of one probe workload, in its thread.
 pub(super) struct Pen<T: Default> {
     log: Log<T>,
     board: Board,
@@ -148,7 +149,7 @@ impl<T: Default> Pen<T> {
         }
     }
 
-    /// The stretch that is on. CPU time up to a change is booked on the stretch before it.
+    /// The current stretch. CPU time up to a change is counted for the stretch before it.
     pub(super) fn look(&mut self) -> Stretch {
         let stretch = self.board.stretch();
         if stretch != self.on {
@@ -158,12 +159,12 @@ impl<T: Default> Pen<T> {
         stretch
     }
 
-    /// Something begins that may take long.
+    /// Notes that an operation begins that may take long.
     pub(super) fn begin(&self, at: Timestamp, stretch: Stretch) {
         self.log.lock().under_way = Some((at, stretch));
     }
 
-    /// Enters what was seen; it ends what was under way.
+    /// Enters what was seen, which ends the operation that had begun.
     pub(super) fn enter(&self, stretch: Stretch, enter: impl FnOnce(&mut T)) {
         let mut entries = self.log.lock();
         entries.under_way = None;
@@ -172,7 +173,7 @@ impl<T: Default> Pen<T> {
         }
     }
 
-    /// The victim cannot go on.
+    /// Notes that the probe workload cannot go on.
     pub(super) fn fail(&self, why: String) {
         let mut entries = self.log.lock();
         entries.under_way = None;

@@ -1,5 +1,6 @@
-//! How fast this machine copies memory, and which part of that a load needs: every byte on its way
-//! to a disk passes memory at least once. Done before the load, in a second or two.
+//! Measures how fast this machine copies memory, and which part of that a load needs, because every
+//! byte crosses the memory bus at least once on its way to a disk. This is done before the load and
+//! takes a second or two.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -15,17 +16,17 @@ use crate::effect::result::{MemoryCopy, MemoryShare};
 const TIMES_CACHE: u64 = 4;
 const BUFFER_BYTES_MIN: u64 = 64 << 20;
 const BUFFER_BYTES_MAX: u64 = 512 << 20;
-/// The best of so many rounds counts: what disturbs a copy only ever slows it down (as STREAM has
-/// it: McCalpin, "Memory bandwidth and machine balance", 1995).
+/// The best of so many rounds counts, because a disturbance only ever slows a copy down (as in
+/// STREAM: McCalpin, "Memory bandwidth and machine balance", 1995).
 const ROUNDS: usize = 3;
 const ROUND_NS: u64 = 200_000_000;
-/// From this share on memory may be what limits.
+/// From this share on, memory may be the limit.
 const WALL_SHARE: f64 = 0.5;
 
-/// Copies on one thread, then on all processors. None if the user wants to end.
+/// Copies on one thread, then on all processors. `None` if the user wants to end.
 ///
 /// # Errors
-/// Why it cannot be measured, in words.
+/// Says in words why it cannot be measured.
 pub(super) fn measure(
     clock: &Clock,
     roots: &Roots,
@@ -49,7 +50,8 @@ pub(super) fn measure(
     };
     Ok(Some(MemoryCopy {
         one_thread_bytes_per_s: one,
-        // Several threads of a small machine may get in each other's way: it can do what one can.
+        // Several threads of a small machine may hinder each other: the machine can do at least
+        // what one thread can.
         all_threads_bytes_per_s: all.max(one),
         threads,
         buffer_bytes,
@@ -57,11 +59,12 @@ pub(super) fn measure(
     }))
 }
 
-/// The best round of so many threads at once, each with memory of its own.
+/// The rate of the best round of so many threads at once, each with memory of its own.
 fn best_rate(clock: &Clock, threads: usize, part_bytes: usize) -> f64 {
     let barrier = Barrier::new(threads);
     let copier = || {
-        // Written here, so that every page is there, and near to this thread's processor.
+        // The buffers are written here, so that every page exists and is near to this thread's
+        // processor.
         let (source, mut copy) = (vec![1u8; part_bytes], vec![2u8; part_bytes]);
         let round = || {
             barrier.wait();
@@ -89,18 +92,19 @@ fn best_rate(clock: &Clock, threads: usize, part_bytes: usize) -> f64 {
     (0..ROUNDS).map(sum).fold(0.0, f64::max)
 }
 
-/// The part of it that a load of this rate needs by this path.
+/// The part of the copy rate that a load of this rate needs with this I/O path.
 pub(super) fn share(copy: &MemoryCopy, path: DataPath, rate_bytes_per_s: f64) -> MemoryShare {
     let (copies_per_byte, model) = match path {
         DataPath::Direct | DataPath::Passthrough => (
             0.5,
-            "past the page cache: each byte passes memory once, as the disk's DMA; a copied byte \
-             passes twice, read and written, so it counts as half a copy",
+            "direct: each byte crosses the memory bus once, by the disk's DMA; a copied byte \
+             crosses it twice, read and written, so the load counts as half a copy",
         ),
         DataPath::Buffered => (
             1.5,
             "buffered: each byte is copied between program and page cache, read and written, and \
-             passes once more as the disk's DMA, so it counts as one and a half copies",
+             crosses the memory bus once more by the disk's DMA, so the load counts as one and a \
+             half copies",
         ),
     };
     let needed_bytes_per_s = rate_bytes_per_s * copies_per_byte;

@@ -1,6 +1,6 @@
-//! The victims that send and receive datagrams over the loopback interface at a modest fixed pace:
-//! how many are lost on the way. Each carries the number of its stretch, so that one that is late
-//! still counts where it was sent.
+//! The probe workload that sends datagrams over the loopback interface at a modest fixed pace and
+//! counts how many are lost. Each datagram carries the number of its stretch, so that a late one
+//! still counts for the stretch in which it was sent.
 
 use std::io::{Error, ErrorKind};
 use std::net::{Ipv4Addr, UdpSocket};
@@ -13,23 +13,23 @@ use super::pace::Pace;
 
 /// Bytes of a datagram.
 pub(super) const DATAGRAM_BYTES: usize = 1024;
-/// Some are sent at once, as a frame of a camera would be.
+/// So many are sent at once, as for a frame of a camera.
 const AT_ONCE: u64 = 5;
 const PERIOD_NS: u64 = 1_000_000;
 /// Datagrams in a second.
 pub(super) const OFFERED_PER_S: f64 = (AT_ONCE * 1_000_000_000 / PERIOD_NS) as f64;
-/// Nothing for so long after the end, and nothing more will come.
+/// If nothing arrives for this long after the end, nothing more will come.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What the sender did.
+/// Counts of the sender.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Sent {
     pub(super) sent: u64,
-    /// Not taken by the kernel.
+    /// Datagrams that the kernel did not take.
     pub(super) refused: u64,
 }
 
-/// What the receiver got.
+/// Counts of the receiver.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Received(pub(super) u64);
 
@@ -39,7 +39,7 @@ pub(super) fn sockets() -> Result<(UdpSocket, UdpSocket), Error> {
     receiver.set_read_timeout(Some(PATIENCE))?;
     let sender = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     sender.connect(receiver.local_addr()?)?;
-    // Nothing may make it wait: it drops instead, and says so.
+    // The sender must never wait: it drops instead, and counts that.
     sender.set_nonblocking(true)?;
     let mut hello = [0; DATAGRAM_BYTES];
     sender.send(&hello)?;

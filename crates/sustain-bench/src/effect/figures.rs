@@ -1,4 +1,4 @@
-//! From what the victims saw to the figures of the document. Pure.
+//! Computes the figures of the document from what the probe workloads saw. Pure.
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::target::DataPath;
@@ -13,13 +13,13 @@ use super::result::{
 use super::victims::Seen;
 use super::{copy, verdict};
 
-/// A stretch that has been.
+/// A stretch that is over.
 #[derive(Debug)]
 pub(super) struct Marked {
     pub(super) number: Number,
     pub(super) start: Timestamp,
     pub(super) end: Timestamp,
-    /// What the kernel counted in it.
+    /// What the kernel counted during it.
     pub(super) kernel: KernelCounters,
 }
 
@@ -39,12 +39,12 @@ impl Marked {
 /// One load that was watched.
 pub(super) struct Run {
     pub(super) path: DataPath,
-    /// Of the load itself, after its drivers were set up.
+    /// The start of the load itself, after its drivers were set up.
     pub(super) start: Timestamp,
     pub(super) bytes: u64,
     pub(super) last_ns: u64,
     pub(super) errors: u64,
-    /// Of the whole process, from the start to the end.
+    /// CPU time of the whole process, from the start to the end.
     pub(super) cpu_ns: u64,
     pub(super) wall_ns: u64,
     pub(super) marked: Stretches<Marked>,
@@ -52,7 +52,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// CPU time of the process without that of the victims.
+    /// CPU time of the process without that of the probe workloads.
     pub(super) fn own_cpu_ns(&self) -> u64 {
         let Some(during) = &self.marked.during else {
             return self.cpu_ns;
@@ -72,7 +72,7 @@ impl Run {
             + cpu_ns(seen.received.as_ref(), marked)
     }
 
-    /// From the first to the last stretch, with times from `origin`.
+    /// The time from the first to the last stretch, with times from `origin`.
     pub(super) fn watched_s(&self, origin: Timestamp) -> Stretch {
         let marked = [&self.marked.before, &self.marked.during, &self.marked.after];
         let all = || marked.into_iter().flatten();
@@ -93,7 +93,7 @@ fn cpu_ns<T>(entries: Option<&Entries<T>>, marked: &Marked) -> u64 {
         .map_or(0, |page| page.cpu_ns)
 }
 
-/// Makes one thing of each stretch that has been.
+/// Makes a value from each stretch that took place.
 fn each<T>(marked: &Stretches<Marked>, make: impl Fn(&Marked) -> Option<T>) -> Stretches<T> {
     let of = |marked: &Option<Marked>| marked.as_ref().and_then(&make);
     Stretches {
@@ -119,7 +119,7 @@ pub(super) fn path_effect(
         .writes
         .as_ref()
         .map(|seen| each(marked, |marked| Some(writes(seen, marked))));
-    // A victim that failed before all else has seen nothing.
+    // A probe workload that failed before the first stretch has seen nothing.
     let writes = writes.filter(|all| all.before.is_some_and(|before| before.count > 0));
     let timer = run
         .seen
@@ -210,7 +210,7 @@ fn datagrams(run: &Run) -> Option<Stretches<Datagrams>> {
     }))
 }
 
-/// How much worse the load made it.
+/// How much worse the load made each figure.
 fn ratios(writes: Option<&Stretches<Writes>>, timer: Option<&Stretches<Timer>>) -> Ratios {
     let of_writes = |figure: fn(&Writes) -> Option<f64>| {
         let all = writes?;
@@ -233,7 +233,7 @@ fn ratio(during: f64, before: f64) -> Option<f64> {
     (before > 0.0).then(|| during / before)
 }
 
-/// The machine's samples while this load was watched, with times from its start.
+/// The machine's samples while this load was watched, with times from the start of the load.
 fn memory_moments(run: &Run, start: Timestamp, samples: &[Sample]) -> Vec<MemoryMoment> {
     let watched = run.watched_s(start);
     let begun_s = run.start.since_s(start);
@@ -256,7 +256,7 @@ fn dirty_max_bytes(moments: &[MemoryMoment], stretch: Stretch) -> Option<u64> {
         .max()
 }
 
-/// A victim's picture over all stretches.
+/// What a probe workload saw over time, in all stretches.
 fn over_time(entries: Option<&Entries<Latencies>>, run: &Run) -> Vec<VictimInterval> {
     let marked = [&run.marked.before, &run.marked.during, &run.marked.after];
     let pages = marked.into_iter().flatten().filter_map(|marked| {
@@ -271,7 +271,8 @@ fn over_time(entries: Option<&Entries<Latencies>>, run: &Run) -> Vec<VictimInter
         .collect()
 }
 
-/// A step as far as it lies in its stretch. What ended only after it stays where it ended.
+/// The part of a step that is within its stretch. An operation that ended only after the stretch
+/// stays where it ended.
 fn clipped(step: VictimInterval, stretch: Stretch) -> VictimInterval {
     if step.start_s >= stretch.end_s {
         return step;

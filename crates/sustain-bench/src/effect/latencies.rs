@@ -1,5 +1,5 @@
-//! How long something took that a victim does again and again: figures, and a picture over time of
-//! bounded length. Called by the victims' threads.
+//! Latencies of an operation that a probe workload repeats: figures, and a series over time of
+//! bounded length. The threads of the probe workloads call this.
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::meter::{Interval, Latency};
@@ -7,9 +7,9 @@ use sustain_disk::meter::{Interval, Latency};
 use crate::effect::result::VictimInterval;
 use crate::series::Series;
 
-/// Length of a step of the picture.
+/// Length of a step of the series.
 const STEP_NS: u64 = 250_000_000;
-/// Steps that are kept; longer runs join neighbours.
+/// Number of steps that are kept; in longer runs neighbours are joined.
 const STEPS_MAX: usize = 2000;
 
 /// Latencies of one stretch.
@@ -18,7 +18,7 @@ pub(super) struct Latencies {
     all: Latency,
     count: u64,
     steps: Series,
-    /// Its `bytes` count what ended in it.
+    /// Its `bytes` count the operations that ended in it.
     step: Option<Interval>,
 }
 
@@ -34,7 +34,7 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Enters one that ended at `at`.
+    /// Enters an operation that ended at `at`.
     pub(super) fn record(&mut self, latency_ns: u64, at: Timestamp) {
         self.all.record(latency_ns, at.0, 0);
         self.count += 1;
@@ -57,7 +57,7 @@ impl Latencies {
         self.count
     }
 
-    /// What so many percent did not exceed; none if there was nothing.
+    /// The latency that this percentage did not exceed; `None` if there was no operation.
     pub(super) fn percentile_ns(&self, percent: f64) -> Option<u64> {
         (self.count > 0).then(|| self.all.percentile_ns(percent))
     }
@@ -66,7 +66,7 @@ impl Latencies {
         (self.count > 0).then(|| self.all.max().latency_ns)
     }
 
-    /// The picture, with times from `origin`.
+    /// The series over time, with times from `origin`.
     pub(super) fn intervals(&self, origin: Timestamp) -> Vec<VictimInterval> {
         let steps = self.steps.as_slice().iter().chain(&self.step);
         steps

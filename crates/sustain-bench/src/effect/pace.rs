@@ -1,5 +1,5 @@
-//! When a victim is next due: on a fixed grid, and never in a burst to make up for lost time, which
-//! would be a load of its own.
+//! The times at which a probe workload is next due: on a fixed grid, and never in a burst to make
+//! up for lost time, which would be a load of its own.
 
 use sustain_disk::clock::Timestamp;
 
@@ -24,7 +24,7 @@ impl Pace {
         self.due
     }
 
-    /// Goes on to the first point after `now`; those that passed meanwhile are left out.
+    /// Goes on to the first point after `now`; points that have passed are left out.
     pub(super) fn go_on(&mut self, now: Timestamp) {
         let behind_ns = now.since_ns(self.due);
         self.due = self.due + (behind_ns / self.period_ns + 1) * self.period_ns;

@@ -1,5 +1,6 @@
-//! Where the victim writes: the directory that the user named, else a file system that the load is
-//! not on. Its file has no name, so no ending leaves one behind. Nothing that exists is written.
+//! Chooses where the probe workload writes: the directory that the user named, else a file system
+//! that the load is not on. Its file has no name, so nothing is left behind however the run ends.
+//! Nothing that exists is written.
 
 use std::path::{Path, PathBuf};
 
@@ -24,12 +25,12 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// In words, for a note.
+    /// Describes the place, for a note.
     pub(super) fn describe(&self) -> String {
         let facts = &self.facts;
         let kind = facts.file_system.as_deref().unwrap_or("file system");
         let relation = match (facts.is_file_system_of_target, facts.is_on_disk_of_target) {
-            _ if facts.is_in_memory => ", in memory: these writes wait for no disk",
+            _ if facts.is_in_memory => ", in memory, so these writes wait for no disk",
             (true, _) => ", the file system under test itself",
             (false, Some(true)) => ", another file system on the same disk",
             (false, Some(false)) => ", on another disk",
@@ -39,15 +40,15 @@ impl Place {
     }
 }
 
-/// Where ordinary programs write, most usual first.
+/// The directories where ordinary programs write, most usual first.
 fn usual_places() -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
     let usual = ["/var/tmp", "/tmp", "."].map(PathBuf::from);
     home.map(PathBuf::from).into_iter().chain(usual).collect()
 }
 
-/// The place that was asked for, or the best of the usual ones; none if nothing can be written in
-/// any of them.
+/// The place that was asked for, or the best of the usual ones; `None` if none of these can be
+/// written.
 ///
 /// # Errors
 /// [`MeasureError::Usage`] if the one asked for cannot be used.
@@ -68,7 +69,7 @@ pub(super) fn choose(
     Ok(Some(place))
 }
 
-/// The first that the load is not on, else the first on a disk, else none.
+/// The first place that the load is not on, else the first on a disk, else none.
 fn best(directories: &[PathBuf], session: &Session, roots: &Roots) -> Option<Place> {
     let usable = directories
         .iter()
@@ -94,7 +95,7 @@ fn open(directory: &Path, session: &Session, roots: &Roots) -> Result<Place, Str
                 _ => error.to_string(),
             })?;
     if !is_directory {
-        return Err("it is no directory".to_owned());
+        return Err("it is not a directory".to_owned());
     }
     access(directory, Access::WRITE_OK).map_err(|errno| match errno {
         Errno::ROFS => "it is read-only".to_owned(),
@@ -107,9 +108,10 @@ fn open(directory: &Path, session: &Session, roots: &Roots) -> Result<Place, Str
         create: false,
     };
     let name = directory.display().to_string();
-    // A directory yields a new file; what exists is refused, should it take the directory's place.
+    // A directory yields a new file. If something else has taken the directory's place, it is
+    // refused.
     let file = open_path(&name, directory, request, &mut |_| {
-        Err("it is no directory any more".to_owned())
+        Err("it is no longer a directory".to_owned())
     })
     .map_err(|error| error.to_string())?;
     Ok(Place {
@@ -207,7 +209,7 @@ mod tests {
         let session = session_on(directory.path());
         let file = directory.path().join("precious");
         std::fs::write(&file, "x").unwrap();
-        assert!(refusal(&file, &session).contains("no directory"));
+        assert!(refusal(&file, &session).contains("not a directory"));
         assert_eq!(std::fs::read(&file).unwrap(), b"x");
         let missing = refusal(&directory.path().join("missing"), &session);
         assert!(missing.contains("no such directory"), "{missing}");

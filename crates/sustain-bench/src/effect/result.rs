@@ -1,5 +1,5 @@
-//! What `--effect` saw, as part of the measuring document: victims before, during and after the
-//! load. Null stands for what could not be measured, never zero; why is said in `unmeasured`.
+//! The part of the measuring document for `--effect`: the probe workloads before, during and after
+//! the load. Null stands for what could not be measured, never zero; the reason is in `unmeasured`.
 
 use std::path::PathBuf;
 
@@ -10,30 +10,30 @@ use sustain_host::KernelCounters;
 /// What this load does to the rest of the system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EffectResult {
-    /// How long the victims were watched before and after each load.
+    /// How long the probe workloads were watched before and after each load.
     pub idle_s: f64,
-    /// Where the victim wrote; null if there was no place for it.
+    /// Where the probe workload wrote; null if there was no place for it.
     pub writes_on: Option<VictimPlace>,
     /// How fast this machine copies memory; null if that was not measured.
     pub memory_copy: Option<MemoryCopy>,
-    /// One entry per path of the load: the one asked for, then the other if asked for.
+    /// One entry per I/O path of the load: the one asked for, then the other if asked for.
     pub paths: Vec<PathEffect>,
     /// What could not be measured, and why, in words.
     pub unmeasured: Vec<String>,
 }
 
-/// The place of the victim that writes.
+/// The place of the probe workload that writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VictimPlace {
     /// Its directory.
     pub directory: PathBuf,
-    /// Kind of the file system, where that is known: `ext4`.
+    /// Kind of the file system, if known: `ext4`.
     pub file_system: Option<String>,
-    /// Whether a target of the load lies on the same file system.
+    /// Whether a target of the load is on the same file system.
     pub is_file_system_of_target: bool,
-    /// Whether it lies on a disk of the load; null if that is not known.
+    /// Whether it is on a disk of the load; null if that is not known.
     pub is_on_disk_of_target: Option<bool>,
-    /// Whether it lies in memory, where a write waits for no disk.
+    /// Whether it is in memory, where a write waits for no disk.
     pub is_in_memory: bool,
 }
 
@@ -47,13 +47,13 @@ pub struct MemoryCopy {
     pub all_threads_bytes_per_s: f64,
     /// How many these were.
     pub threads: u32,
-    /// Bytes of the memory copied, over all threads; as many lie in the copies.
+    /// Bytes of the memory copied, over all threads; the copies take as much again.
     pub buffer_bytes: u64,
     /// The processors' last-level caches together, if known.
     pub cache_bytes: Option<u64>,
 }
 
-/// The effect of the load by one path.
+/// The effect of the load with one I/O path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathEffect {
     /// `direct` or `buffered`.
@@ -62,19 +62,19 @@ pub struct PathEffect {
     pub load: Load,
     /// The stretches, with times from the start of this load.
     pub stretches: Stretches<Stretch>,
-    /// The victim that writes 4 KiB with fsync, at most 100 times a second.
+    /// The probe workload that writes 4 KiB with fsync, at most 100 times a second.
     pub writes: Option<Stretches<Writes>>,
-    /// The victim that wants to wake up every millisecond.
+    /// The probe workload that wants to wake up every millisecond.
     pub timer: Option<Stretches<Timer>>,
-    /// The victims that send and receive datagrams.
+    /// The probe workload that sends and receives datagrams.
     pub datagrams: Option<Stretches<Datagrams>>,
-    /// What the kernel counted meanwhile, on the whole machine.
+    /// What the kernel counted at the same time, on the whole machine.
     pub kernel: Stretches<KernelCounters>,
     /// The most memory that was dirty or in writeback, by samples a second apart.
     pub dirty_max_bytes: Stretches<u64>,
-    /// During over before.
+    /// The figures during the load over those before it.
     pub ratios: Ratios,
-    /// CPU time of the victims' own threads; not part of `total.cpu_seconds_per_gb`.
+    /// CPU time of the probe workloads' own threads; not part of `total.cpu_seconds_per_gb`.
     pub victims_cpu_s: Stretches<f64>,
     /// The part of the memory's rate that the load needed.
     pub memory_share: Option<MemoryShare>,
@@ -84,18 +84,18 @@ pub struct PathEffect {
     pub timer_over_time: Vec<VictimInterval>,
     /// Memory over time.
     pub memory_over_time: Vec<MemoryMoment>,
-    /// All that in a sentence.
+    /// The effect in one sentence.
     pub verdict: String,
 }
 
-/// Something before, during and after a load; null where a stretch did not come about.
+/// A value before, during and after a load; null if a stretch did not take place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stretches<T> {
-    /// Without the load.
+    /// Before the load.
     pub before: Option<T>,
     /// While it ran.
     pub during: Option<T>,
-    /// Without it again.
+    /// After the load.
     pub after: Option<T>,
 }
 
@@ -118,16 +118,16 @@ pub struct Stretch {
     pub end_s: f64,
 }
 
-/// What the load did while the victims were watched.
+/// What the load did while the probe workloads were watched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Load {
     /// Bytes of all targets.
     pub bytes: u64,
-    /// To the last completion, and closing flush if buffered.
+    /// To the last completion, or to the end of the closing flush if buffered.
     pub seconds: f64,
     /// `bytes / seconds`.
     pub rate_bytes_per_s: f64,
-    /// CPU of this process without the victims, over bytes / 10^9; null without bytes.
+    /// CPU of this process without the probe workloads, over bytes / 10^9; null without bytes.
     pub cpu_seconds_per_gb: Option<f64>,
     /// Requests that failed.
     pub errors: u64,
@@ -136,7 +136,7 @@ pub struct Load {
 /// The writes of a stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Writes {
-    /// How many ended.
+    /// How many completed.
     pub count: u64,
     /// In a second; 100 if each is done within 10 ms.
     pub writes_per_s: f64,
@@ -166,30 +166,30 @@ pub struct Timer {
 /// The datagrams of a stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Datagrams {
-    /// Taken by the kernel.
+    /// Datagrams that the kernel took.
     pub sent: u64,
     /// In a second; 5,000 if the sender was on time.
     pub sent_per_s: f64,
-    /// Come through.
+    /// Datagrams that arrived.
     pub received: u64,
-    /// Taken and not come through.
+    /// Datagrams that the kernel took and that did not arrive.
     pub lost: u64,
-    /// Not taken by the kernel.
+    /// Datagrams that the kernel did not take.
     pub refused: u64,
 }
 
-/// How much worse it was during the load than before it; null where one of both is not known.
+/// How much worse it was during the load than before it; null if one of the two is not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratios {
-    /// Of the median latency of writes.
+    /// The ratio of the median latencies of writes.
     pub writes_latency_p50: Option<f64>,
-    /// Of its 99th percentile.
+    /// The ratio of their 99th percentiles.
     pub writes_latency_p99: Option<f64>,
-    /// Of the writes in a second.
+    /// The ratio of the writes per second.
     pub writes_per_s: Option<f64>,
-    /// Of the 99th percentile of lateness.
+    /// The ratio of the 99th percentiles of lateness.
     pub timer_late_p99: Option<f64>,
-    /// Of the greatest lateness.
+    /// The ratio of the greatest latenesses.
     pub timer_late_max: Option<f64>,
 }
 
@@ -201,7 +201,7 @@ pub struct MemoryShare {
     pub copies_per_byte: f64,
     /// The load's rate times that.
     pub needed_bytes_per_s: f64,
-    /// Of what all processors copy together.
+    /// The load's needs as a part of the rate at which all processors copy together.
     pub share: f64,
     /// Whether that is more than half.
     pub may_be_the_wall: bool,
@@ -209,14 +209,14 @@ pub struct MemoryShare {
     pub model: String,
 }
 
-/// A step of a victim's picture.
+/// A step of a probe workload's series over time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VictimInterval {
     /// Start, from that of the load.
     pub start_s: f64,
     /// End.
     pub end_s: f64,
-    /// What ended in it.
+    /// The number of operations that ended in it.
     pub count: u64,
     /// The longest or latest of these.
     pub max_ns: u64,
@@ -229,6 +229,6 @@ pub struct MemoryMoment {
     pub time_s: f64,
     /// Dirty or on the way to a disk.
     pub dirty_bytes: u64,
-    /// What programs could still have without swapping.
+    /// Memory that programs could still have without swapping.
     pub available_bytes: u64,
 }

@@ -1,5 +1,6 @@
-//! The victim that wants to wake up each millisecond, as a player or a control loop does: how late
-//! it is. An ordinary thread with the kernel's usual timer slack, as most programs have it.
+//! The probe workload that wants to wake up each millisecond, as a player or a control loop does,
+//! and notes how late it is. It is an ordinary thread with the kernel's usual timer slack, as most
+//! programs have it.
 
 use sustain_disk::clock::Clock;
 

@@ -1,16 +1,17 @@
-//! The effect in one sentence, from the figures alone. What was not measured is not mentioned.
+//! States the effect in one sentence, from the figures alone. What was not measured is not
+//! mentioned.
 
 use sustain_disk::units::Duration;
 
 use super::result::{Datagrams, MemoryShare, PathEffect, Stretches, Timer, VictimPlace, Writes};
 
-/// Fewer writes than this part of those before are worth a word.
+/// The number of writes is mentioned only if it is below this part of that before the load.
 const FEWER_WRITES: f64 = 0.8;
 
 /// The sentence.
 pub(super) fn verdict(effect: &PathEffect, place: Option<&VictimPlace>) -> String {
     if effect.stretches.during.is_none() {
-        return "the load did not come to run, so nothing is known of its effect".to_owned();
+        return "the load did not run, so its effect is not known".to_owned();
     }
     let stalls = effect.kernel.during.as_ref();
     let stalls = stalls.and_then(|counted| counted.allocation_stalls);
@@ -27,7 +28,7 @@ pub(super) fn verdict(effect: &PathEffect, place: Option<&VictimPlace>) -> Strin
     ];
     let said: Vec<String> = clauses.into_iter().flatten().collect();
     if said.is_empty() {
-        return "nothing could be measured beside this load".to_owned();
+        return "no probe workload could be measured during this load".to_owned();
     }
     said.join("; ")
 }
@@ -42,7 +43,7 @@ fn of_writes(place: &VictimPlace, writes: &Stretches<Writes>) -> Option<String> 
     };
     let Some(p99_ns) = during.latency_p99_ns else {
         return Some(format!(
-            "no write on {directory}{which} came to its end while this load ran"
+            "no write on {directory}{which} completed while this load ran"
         ));
     };
     let mut said = format!(
@@ -72,7 +73,7 @@ fn of_timer(timer: &Stretches<Timer>) -> Option<String> {
         format!(", {} before", Duration(before_ns))
     });
     let latest = Duration(latest_ns);
-    Some(format!("timers were late by at most {latest}{before}"))
+    Some(format!("timers were at most {latest} late{before}"))
 }
 
 fn of_datagrams(datagrams: &Stretches<Datagrams>) -> Option<String> {
@@ -96,7 +97,7 @@ fn of_datagrams(datagrams: &Stretches<Datagrams>) -> Option<String> {
     Some(said)
 }
 
-/// Programs that had to free memory before they got any.
+/// Says how often programs had to free memory before they got any.
 fn of_memory(during: Option<u64>, before: Option<u64>) -> Option<String> {
     let during = during.filter(|stalls| *stalls > 0)?;
     let before = before.map_or_else(String::new, |before| format!(", {before} before"));
@@ -107,7 +108,7 @@ fn of_memory(during: Option<u64>, before: Option<u64>) -> Option<String> {
         format!("{during} {times}")
     };
     Some(format!(
-        "programs had to free memory before they got any {count}{before}"
+        "programs had to free memory before they could allocate any, {count}{before}"
     ))
 }
 
@@ -119,11 +120,11 @@ fn of_share(share: &MemoryShare) -> String {
         format!("{percent:.0} %")
     };
     let wall = if share.may_be_the_wall {
-        ": memory may be the wall"
+        ": memory may be the limit"
     } else {
         ""
     };
-    format!("this load needs {part} of what this machine's memory copies{wall}")
+    format!("this load needs {part} of the rate at which this machine copies memory{wall}")
 }
 
 #[cfg(test)]
@@ -222,7 +223,7 @@ mod tests {
         assert_eq!(
             verdict(&effect(), Some(&place(false))),
             "writes on /home took 3.1 ms at the 99th percentile while this load ran, 900 us \
-             before; timers were late by at most 1.2 ms, 200 us before; no datagram was lost"
+             before; timers were at most 1.2 ms late, 200 us before; no datagram was lost"
         );
     }
 
@@ -250,8 +251,8 @@ mod tests {
             "writes on /home, the file system under test, took 800 ms",
             "(4 a second instead of 100)",
             "12 of 5000 datagrams were lost, 0 of 5000 before, 3 more could not be sent",
-            "programs had to free memory before they got any 123 times, 0 before",
-            "needs 54 % of what this machine's memory copies: memory may be the wall",
+            "programs had to free memory before they could allocate any, 123 times, 0 before",
+            "needs 54 % of the rate at which this machine copies memory: memory may be the limit",
         ] {
             assert!(said.contains(words), "{words:?} is not in {said:?}");
         }
@@ -265,12 +266,12 @@ mod tests {
         effect.datagrams = None;
         assert_eq!(
             verdict(&effect, Some(&place(false))),
-            "timers were late by at most 1.2 ms"
+            "timers were at most 1.2 ms late"
         );
         effect.timer = None;
-        assert!(verdict(&effect, None).contains("nothing could be measured"));
+        assert!(verdict(&effect, None).contains("no probe workload could be measured"));
         effect.stretches.during = None;
-        assert!(verdict(&effect, None).contains("did not come to run"));
+        assert!(verdict(&effect, None).contains("did not run"));
     }
 
     #[test]
@@ -278,9 +279,6 @@ mod tests {
         let mut effect = effect();
         effect.writes.as_mut().unwrap().during = writes(None, 0.0);
         let said = verdict(&effect, Some(&place(false)));
-        assert!(
-            said.starts_with("no write on /home came to its end"),
-            "{said}"
-        );
+        assert!(said.starts_with("no write on /home completed"), "{said}");
     }
 }

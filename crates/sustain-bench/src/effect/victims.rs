@@ -1,5 +1,5 @@
-//! The victims together: started, told which stretch is on, ended. What they saw comes out only at
-//! the end; meanwhile nothing of them can hold up the run.
+//! Starts the probe workloads, tells them which stretch is current, and ends them. Their results
+//! are read only at the end; until then none of them can hold up the run.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use super::datagrams::{self, Received, Sent};
 use super::latencies::Latencies;
 use super::{timer, writes};
 
-/// How long a victim may take to end: a write that hangs ends when the disk lets it.
+/// How long a probe workload may take to end: a write that hangs ends only when the disk lets it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Victims at work. They end with this value.
+/// The probe workloads that are active. They end when this value is dropped.
 pub(super) struct Victims {
     clock: Clock,
     board: Board,
     writes: Option<Log<Latencies>>,
     timer: Option<Log<Latencies>>,
     datagrams: Option<(Log<Sent>, Log<Received>)>,
-    /// Why one of them is not there.
+    /// Reasons why some of them did not start.
     missing: Vec<String>,
-    /// Each closes when its thread ends.
+    /// One receiver per thread, which closes when that thread ends.
     ends: Vec<Receiver<()>>,
 }
 
-/// What they saw.
+/// What the probe workloads saw.
 pub(super) struct Seen {
     pub(super) writes: Option<Entries<Latencies>>,
     pub(super) timer: Option<Entries<Latencies>>,
@@ -40,7 +40,8 @@ pub(super) struct Seen {
 }
 
 impl Victims {
-    /// Starts all that this machine allows; the writing one if it has a file.
+    /// Starts every probe workload that this machine allows; the one that writes only if it has a
+    /// file.
     pub(super) fn start(clock: &Clock, file: Option<Arc<OwnedFd>>) -> Victims {
         let mut victims = Victims {
             clock: clock.clone(),
@@ -59,7 +60,7 @@ impl Victims {
         victims
     }
 
-    /// Runs `body` in a thread; whether it could be had.
+    /// Runs `body` in a thread. Returns whether the thread could be started.
     fn spawn(&mut self, name: &str, body: impl FnOnce(&Clock, &Board) + Send + 'static) -> bool {
         let (end, ended): (Sender<()>, Receiver<()>) = bounded(0);
         let (clock, board) = (self.clock.clone(), self.board.clone());
@@ -72,7 +73,9 @@ impl Victims {
         let is_there = spawned.is_ok();
         match spawned {
             Ok(_) => self.ends.push(ended),
-            Err(error) => self.missing.push(format!("no thread for {name}: {error}")),
+            Err(error) => self.missing.push(format!(
+                "its thread could not be started for {name}: {error}"
+            )),
         }
         is_there
     }
@@ -123,13 +126,14 @@ impl Victims {
         self.board.begin(is_load)
     }
 
-    /// Ends the stretch that is on.
+    /// Ends the current stretch.
     pub(super) fn pause(&self) {
         self.board.pause();
     }
 
-    /// Ends all, and gives what they saw. One that does not end in time is left behind; what it saw
-    /// so far counts, and what it is at counts as having taken until now.
+    /// Ends all probe workloads and returns what they saw. One that does not end in time is left
+    /// behind: what it saw so far counts, and its current operation counts as having taken until
+    /// now.
     pub(super) fn finish(mut self) -> Seen {
         self.board.pause();
         self.board.close();
@@ -144,7 +148,7 @@ impl Victims {
                 let now = self.clock.now();
                 let page = entries.pages.entry(stretch).or_default();
                 page.seen.record(now.since_ns(start), now);
-                entries.failed = Some("a write was still under way at the end".to_owned());
+                entries.failed = Some("a write was still in flight at the end".to_owned());
             }
             entries
         });

@@ -1,5 +1,5 @@
-//! The order of things with `--effect`: victims started, watched idle, watched beside the load,
-//! watched idle again, ended; once for each path of the load.
+//! The order of steps with `--effect`: the probe workloads are started, watched idle, watched
+//! beside the load, watched idle again, and ended; this is done once for each I/O path of the load.
 
 use std::cell::RefCell;
 
@@ -24,13 +24,13 @@ use crate::session::Session;
 use crate::setup::PhaseSetup;
 use crate::stage::{Stage, forget_cached};
 
-/// What a run gives: its outcome, its drivers, its start.
+/// The outcome of a run, its number of drivers, and its start.
 type Ran = (PhaseOutcome, u32, Timestamp);
 
-/// What would be done besides the load, in words.
+/// Says what would be done besides the load.
 ///
 /// # Errors
-/// [`MeasureError::Usage`] if the victim's directory cannot be used.
+/// [`MeasureError::Usage`] if the directory of the probe workload cannot be used.
 pub(crate) fn rehearse(
     plan: &Plan,
     session: &Session,
@@ -43,7 +43,7 @@ pub(crate) fn rehearse(
     Ok(statements(plan, effect, place.as_ref()))
 }
 
-/// Watches what the loads of a run do to others.
+/// Watches what the loads of a run do to other programs.
 pub(crate) struct Watch<'a> {
     plan: &'a Plan,
     roots: &'a Roots,
@@ -54,10 +54,10 @@ pub(crate) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Makes ready what the plan asks for, if it does.
+    /// Prepares what the plan asks for with `--effect`, if it does.
     ///
     /// # Errors
-    /// [`MeasureError::Usage`] if the victim's directory cannot be used.
+    /// [`MeasureError::Usage`] if the directory of the probe workload cannot be used.
     pub(crate) fn prepare(
         plan: &'a Plan,
         session: &Session,
@@ -82,7 +82,8 @@ impl<'a> Watch<'a> {
         }))
     }
 
-    /// Measures how fast memory is copied; before the load, with nothing else at work.
+    /// Measures how fast memory is copied; this is done before the load, while nothing else is
+    /// active.
     pub(crate) fn copy_memory(&mut self, session: &Session, stop: &Stop) {
         match copy::measure(&session.clock, self.roots, stop) {
             Ok(Some(copied)) => self.copy = Some(copied),
@@ -93,14 +94,14 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The load as the plan has it, watched.
+    /// Runs the load of the plan and watches its effect.
     pub(crate) fn run(
         &mut self,
         stage: &mut Stage<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<Ran, MeasureError> {
         self.around(stage, self.plan.path, observer, |stage, begin, observer| {
-            // A run that starts anew with more drivers is a new load: the last one counts.
+            // A run that starts again with more drivers is a new load: the last one counts.
             let begun = |setup| {
                 begin();
                 setup
@@ -111,7 +112,7 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// The same load by the other path, watched, if the plan asks for it.
+    /// Runs the same load with the other I/O path and watches it, if the plan asks for it.
     pub(crate) fn run_by_other_path(
         &mut self,
         stage: &mut Stage<'_>,
@@ -128,12 +129,15 @@ impl<'a> Watch<'a> {
         }
         let path = other(self.plan.path);
         if stage.stop.reason().is_some() {
-            let why = format!("the {} path: interrupted before it", path.name());
+            let why = format!(
+                "the {} path: interrupted before it was measured",
+                path.name()
+            );
             self.unmeasured.push(why);
             return Ok(());
         }
         observer(Event::Note(format!(
-            "effect: the same load by the {} path",
+            "effect: the same load with {} I/O",
             path.name()
         )));
         stage.session.switch_path(path)?;
@@ -150,13 +154,14 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// A load with the victims beside it; `load` calls what it is given when it begins.
+    /// Runs a load beside the probe workloads; `load` calls the function that it is given when it
+    /// begins.
     fn around(
         &mut self,
         stage: &mut Stage<'_>,
         path: DataPath,
         observer: &mut Observer<'_>,
-        load: impl FnOnce(&mut Stage<'_>, &dyn Fn(), &mut Observer<'_>) -> Result<Ran, MeasureError>,
+        run: impl FnOnce(&mut Stage<'_>, &dyn Fn(), &mut Observer<'_>) -> Result<Ran, MeasureError>,
     ) -> Result<Ran, MeasureError> {
         let (clock, roots) = (stage.session.clock.clone(), self.roots);
         let file = self
@@ -182,7 +187,7 @@ impl<'a> Watch<'a> {
         let before = close(before);
         let begun = RefCell::new(None);
         let begin = || *begun.borrow_mut() = Some(open(true));
-        let (mut outcome, threads, start) = load(stage, &begin, observer)?;
+        let (mut outcome, threads, start) = run(stage, &begin, observer)?;
         let during = begun.take().map(close);
         let after = stage.stop.reason().is_none().then(|| {
             let after = open(false);
@@ -205,7 +210,7 @@ impl<'a> Watch<'a> {
             wall_ns: outcome.wall_ns,
             marked: Stretches {
                 before: Some(before),
-                // What was interrupted before it began has had no effect.
+                // A load that was interrupted before it began has had no effect.
                 during: during.filter(|_| bytes > 0),
                 after,
             },
@@ -216,8 +221,8 @@ impl<'a> Watch<'a> {
         Ok((outcome, threads, start))
     }
 
-    /// What was seen. The machine's samples beside the other path's load leave `system`, which is
-    /// about the run itself.
+    /// Concludes what was seen. The machine's samples during the load of the other I/O path are
+    /// taken out of `system`, which is about the run itself.
     pub(crate) fn conclude(self, start: Timestamp, system: &mut System) -> EffectResult {
         let mut unmeasured = self.unmeasured;
         let place = self.place.map(|place| place.facts);

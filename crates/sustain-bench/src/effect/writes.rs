@@ -1,5 +1,5 @@
-//! The victim that writes: 4 KiB with fsync, as a database or an editor does, in a thread of its
-//! own. At most a hundred a second, so that it is no load itself.
+//! The probe workload that writes 4 KiB with fsync, as a database or an editor does, in a thread of
+//! its own. It writes at most a hundred times a second, so that it is no load itself.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use super::pace::Pace;
 
 /// Bytes of a write.
 const WRITE_BYTES: usize = 4096;
-/// The writes go round in this much of the file, which has its blocks before they begin.
+/// The writes go round in this much of the file, whose blocks are allocated before they begin.
 const FILE_WRITES: u64 = 256;
-/// Time from the beginning of one to that of the next, at least.
+/// The least time from the start of one write to the start of the next.
 const PERIOD_NS: u64 = 10_000_000;
-/// Such writes in a second, where each is done within its time.
+/// The number of writes in a second if each is done within its time.
 pub(super) const OFFERED_PER_S: f64 = 1e9 / PERIOD_NS as f64;
 
 /// Writes until the board is closed, or a write fails.
@@ -58,7 +58,7 @@ pub(super) fn run(file: &Arc<OwnedFd>, clock: &Clock, board: &Board, log: Log<La
 fn write_all(file: &Arc<OwnedFd>, block: &[u8], offset_bytes: u64) -> Result<(), Errno> {
     match pwrite(file, block, offset_bytes)? {
         written if written == block.len() => Ok(()),
-        // What the rest of it would say.
+        // The kernel took only a part of the write, and the rest would find no space.
         _ => Err(Errno::NOSPC),
     }
 }

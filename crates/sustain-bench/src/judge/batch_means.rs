@@ -4,18 +4,18 @@
 //! analysis of simulation output", Operations Research 30, 1982: 10 to 30 batches suffice;
 //! A. Law, "Simulation Modeling and Analysis", batch means).
 //!
-//! mean = sum(y)/n, s^2 = sum((y - mean)^2)/(n-1), half width = t(0.975, n-1) * s / sqrt(n).
-//! Lag-1 correlation r = sum((y_i - mean)(y_{i+1} - mean)) / sum((y_i - mean)^2). If the batches are
+//! mean = sum(y)/n, s^2 = sum((y - mean)^2)/(n-1), half width = t(0.975, n-1) * s / sqrt(n). Lag-1
+//! correlation r = sum((y_i - mean)(y_{i+1} - mean)) / sum((y_i - mean)^2). If the batches are
 //! still alike (r above 0.3, about one standard error at n = 10) the half width is multiplied by
 //! sqrt((1+r)/(1-r)), the factor of a first-order autoregression.
 
 /// Batches in a window.
 pub const BATCHES: usize = 10;
-/// Student's t for 95 %, two-sided, 9 degrees of freedom.
+/// Student's t for 95 %, two-sided, with 9 degrees of freedom.
 const STUDENT_T: f64 = 2.262_157;
-/// Above this the batches are called alike.
+/// Above this correlation the batches are called alike.
 const LAG_1_ALIKE: f64 = 0.3;
-/// The factor has a pole at 1, where ten batches say nothing any more.
+/// The widening factor has a pole at 1; above this correlation, ten batches say nothing.
 const LAG_1_MAX: f64 = 0.9;
 
 /// Mean of a window and how well it is known.
@@ -25,16 +25,16 @@ pub struct BatchMeans {
     pub mean: f64,
     /// Half of the 95 % interval, in the same unit.
     pub half_width: f64,
-    /// Of the mean if the batches were independent, in the same unit.
+    /// The standard error of the mean if the batches were independent, in the same unit.
     pub standard_error: f64,
     /// Lag-1 correlation of the batches, 0 if they are all equal.
     pub lag_1: f64,
-    /// The half width was multiplied because the batches are alike.
+    /// Whether the half width was multiplied because the batches are alike.
     pub widened: bool,
 }
 
 impl BatchMeans {
-    /// Of the rates of ten batches of equal time.
+    /// Computes the mean of the rates of ten batches of equal time.
     #[must_use]
     pub fn of(batches: &[f64; BATCHES]) -> Self {
         let count = BATCHES as f64;

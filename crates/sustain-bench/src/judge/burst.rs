@@ -1,6 +1,6 @@
-//! What went faster at the beginning: a cache that absorbed, a disk that was still cool. Called by
-//! `steady`, which judges what comes after, and by the run for its result.
-//! It must not see a burst in noise, in a slow fall or in a sawtooth.
+//! Finds a faster beginning of a run, such as a cache that absorbs data or a disk that is still
+//! cool. Called by `steady`, which judges what comes after it, and by the run for its result. It
+//! must not see a burst in noise, in a slow fall or in a sawtooth.
 //!
 //! Two levels with one change are fitted by least squares, each step weighted with its duration:
 //! the split that maximises S1^2/W1 + S2^2/W2 (S bytes, W seconds of either part) leaves the
@@ -10,17 +10,19 @@
 //! 1.4826 * median absolute deviation, which a few stalls cannot raise:
 //! - the part before is 20 % faster than the mean after,
 //! - it is 4 sigma above the median after,
-//! - it is 10 % above the 95th percentile after: what follows hardly ever comes near it,
+//! - it is 10 % above the 95th percentile after, so that the part after hardly ever comes near it,
 //! - two levels fit better than a straight line does,
-//! - what follows has 3 steps, a quarter of the time, and bytes.
+//! - the part after has at least 3 steps, a quarter of the time, and some bytes.
 //!
-//! The search is repeated on what follows, for caches in several levels; and, if it found nothing,
-//! on ten steps joined to one: where a step has one record or none, only longer ones show a level.
+//! The search is repeated on the part after, for caches in several levels. If it found nothing, it
+//! is repeated on groups of ten steps joined to one: if a step has one record or none, only longer
+//! steps show a level.
 //!
-//! A cache absorbs at its own rate while it drains at the sustained one. So what it held is the
-//! excess, bytes - sustained * duration, wherever the steps' edges fall; and the bytes that went at
-//! the faster rate are excess * fast / (fast - sustained). No step's own rate is taken for fast, nor
-//! a median of them: a step of a tenth of a second has four requests or three.
+//! A cache absorbs at its own rate while it drains at the sustained one. So it held the excess,
+//! bytes - sustained * duration, wherever the edges of the steps fall; and the bytes that went at
+//! the faster rate are excess * fast / (fast - sustained). Neither the rate of one step nor a
+//! median of such rates is taken for `fast`, because a step of a tenth of a second has four
+//! requests or three.
 
 use super::Step;
 use super::curve::{Curve, Segment};
@@ -35,17 +37,17 @@ const SHARE_AFTER_MIN: f64 = 0.25;
 const LEVELS_MAX: usize = 4;
 const STEPS_JOINED: usize = 10;
 
-/// What came before the sustained rate and was faster.
+/// The faster beginning before the sustained rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Burst {
-    /// Bytes that went at the faster rate.
+    /// Bytes that were transferred at the faster rate.
     pub bytes: u64,
-    /// The faster rate: the mean from the start on.
-    /// If the burst was shorter than a step, it is that step's rate and the truth is higher.
+    /// The faster rate: the mean from the start on. If the burst was shorter than a step, it is the
+    /// rate of that step, and the true rate is higher.
     pub rate_bytes_per_s: f64,
-    /// What was taken beyond the rate that followed: the size of the cache, if it was one.
+    /// Bytes that were taken beyond the rate that followed: the size of the cache, if there is one.
     pub absorbed_bytes: u64,
-    /// End of the last step that had a part in it.
+    /// End of the last step that was partly in the burst.
     pub until_s: f64,
 }
 
@@ -102,9 +104,9 @@ fn find_in(segments: &[Segment]) -> Option<(Burst, f64)> {
     Some((burst, rate_after))
 }
 
-/// The mean, without the last step where that may hold some of what came after. A step ends within a
-/// request, so its own rate is that of a few whole ones, too many or too few; from the start on no more
-/// can have completed than went.
+/// The mean, without the last step if that may contain a part of what came after. A step ends
+/// within a request, so its own rate is that of a few whole requests, too many or too few; but from
+/// the start on, no more can have completed than was transferred.
 fn rate_of(full: &[Segment]) -> f64 {
     let mean = |segments: &[Segment]| bytes(segments) / seconds(segments);
     match full.split_last() {
@@ -126,9 +128,10 @@ fn bytes(segments: &[Segment]) -> f64 {
 
 /// A change to a slower level.
 struct Change {
-    /// Segments at the faster level.
+    /// Number of segments at the faster level.
     full: usize,
-    /// Segments behind them in which the rate changed, so that they lie between the levels.
+    /// Number of segments after them in which the rate changed, so that they are between the
+    /// levels.
     mixed: usize,
 }
 
@@ -153,7 +156,7 @@ fn change(segments: &[Segment]) -> Option<Change> {
     Some(Change { full: split, mixed })
 }
 
-/// The split into two levels, the first one higher, with the least sum of squares.
+/// The split into two levels, the first one higher, that leaves the least sum of squares.
 fn best_split(segments: &[Segment]) -> Option<usize> {
     let (all_s, all_bytes) = (seconds(segments), bytes(segments));
     let (mut before_s, mut before_bytes) = (0.0, 0.0);
@@ -180,7 +183,7 @@ fn squares(segments: &[Segment], level: f64) -> f64 {
     segments.iter().map(square).sum()
 }
 
-/// Sum of squares that the weighted least-squares line through the rates leaves.
+/// The sum of squares around the weighted least-squares line through the rates.
 fn squares_of_line(segments: &[Segment]) -> f64 {
     let weight = seconds(segments);
     let middle = |s: &Segment| s.end_s - s.duration_s / 2.0;
@@ -232,8 +235,8 @@ impl Levels {
     }
 }
 
-/// Smallest value with more than `share` of the weight at or below it: of two, the higher one.
-/// Not empty.
+/// The smallest value with more than `share` of the weight at or below it: of two such values, the
+/// higher one. The list must not be empty.
 fn quantile(weighted: &mut [(f64, f64)], share: f64) -> f64 {
     weighted.sort_by(|left, right| left.0.total_cmp(&right.0));
     let total: f64 = weighted.iter().map(|&(_, weight)| weight).sum();

@@ -1,4 +1,5 @@
-//! The rules of other tools on the same series, for comparison only; no verdict of ours uses them.
+//! The rules of other tools, applied to the same series for comparison only; no verdict of this
+//! project uses them.
 //! - fio, steadystate.c and HOWTO "steadystate": samples of one second, a window of the last
 //!   `ss_dur` samples, tried at each new sample; the first time it passes the job ends.
 //!   slope: 100 * slope / mean over x = 0..n-1, so percent of the mean *per sample*;
@@ -15,7 +16,7 @@ const SNIA_ROUNDS_MAX: usize = 25;
 const SNIA_RANGE_PERCENT_MAX: f64 = 20.0;
 const SNIA_RISE_PERCENT_MAX: f64 = 10.0;
 
-/// Which of fio's two tests.
+/// The two tests of fio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FioTest {
     /// `bw_slope`
@@ -50,7 +51,7 @@ pub fn samples(steps: &[Step], length_s: f64) -> Vec<f64> {
     let Some(curve) = Curve::new(steps) else {
         return Vec::new();
     };
-    // Truncation is meant; the small part of a sample makes up for rounding of the times.
+    // Truncation is intended; the added small part makes up for rounding of the times.
     let count = (curve.duration_s() / length_s + 1e-6) as usize;
     let bytes_at = |index: usize| curve.bytes_at(curve.start_s() + length_s * index as f64);
     (0..count)

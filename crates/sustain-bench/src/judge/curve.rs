@@ -1,10 +1,10 @@
-//! The running total of bytes over time, C(t), as a piecewise linear curve: bytes of a step are
-//! spread evenly over it. All statistics here cut the same curve, so steps may have any length.
-//! It must never invent bytes: what a window holds is C(to) - C(from).
+//! The running total of bytes over time, C(t), as a piecewise linear curve: the bytes of a step are
+//! spread evenly over it. All statistics here cut the same curve, so steps may have any length. It
+//! must never invent bytes: a window holds exactly C(to) - C(from).
 
 use super::Step;
 
-/// Knots of C(t): both columns have the same length of at least one, times rise strictly, bytes
+/// Knots of C(t). Both columns have the same length of at least one; times rise strictly, and bytes
 /// never fall.
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
@@ -69,7 +69,8 @@ impl Curve {
         self.last().1
     }
 
-    /// Knots strictly inside a window, hence one less than the steps that make it up.
+    /// The number of knots strictly inside a window, which is one less than the number of steps in
+    /// it.
     pub(crate) fn knots_between(&self, from_s: f64, to_s: f64) -> usize {
         let first = self.time_s.partition_point(|&time_s| time_s <= from_s);
         let behind = self.time_s.partition_point(|&time_s| time_s < to_s);

@@ -1,22 +1,23 @@
-//! Where exactly a burst ended, by the completions of the first seconds: a cache that is full after a
-//! third of a second is full within an interval, and no interval's rate is the cache's. Called for the
-//! result's burst, after intervals have shown that there is one.
+//! Finds where exactly a burst ended, by the completions of the first seconds. A cache that is full
+//! after a third of a second is full within an interval, and no interval's rate is the rate of the
+//! cache. Called for the burst in the result, after intervals have shown that there is one.
 //!
-//! A cache that takes data at `fast` while it drains at `slow` makes two straight lines of the bytes
-//! completed, C(t). For any slope m between the two, C(t) - m * t is highest where they meet. Only
-//! completions are looked at, so that the bytes until then are whole requests and their time is exact:
-//! the rate is C(t) / t there. It cannot be too high, since nothing completed before it went.
+//! A cache that takes data at `fast` while it drains at `slow` makes two straight lines of the
+//! bytes completed, C(t). For any slope m between the two, C(t) - m * t is highest where they meet.
+//! Only completions are considered, so that the bytes until then are whole requests and their time
+//! is exact: the rate there is C(t) / t. It cannot be too high, because nothing completed before it
+//! was transferred.
 
 use super::burst::Burst;
 
-/// The part of what was absorbed that must have been taken by the knee, but for one more completion.
-/// Caches in several levels have an earlier knee, which is not where the burst ended.
+/// The part of the absorbed bytes that must have been taken by the knee, except for one more
+/// completion. Caches in several levels have an earlier knee, which is not where the burst ended.
 const ABSORBED_MIN: f64 = 0.9;
 
 /// A completion: seconds from the start, and all bytes completed until then.
 pub type Point = (f64, f64);
 
-/// The burst with the rate and the bytes that the completions tell, where these reach beyond it.
+/// The burst with the rate and the bytes that the completions show, if these reach beyond it.
 #[must_use]
 pub fn refined(burst: Burst, rate_after_bytes_per_s: f64, points: &[Point]) -> Burst {
     let reaches_beyond = points.last().is_some_and(|last| last.0 > burst.until_s);
@@ -52,8 +53,8 @@ mod tests {
 
     const RECORD: f64 = 1_048_576.0;
 
-    /// Records of 1 MiB into a cache of `cache_mb` at 40 MB/s that drains at 4.2, for a minute: each
-    /// completion, and what intervals of a tenth of a second see of them.
+    /// Records of 1 MiB into a cache of `cache_mb` at 40 MB/s that drains at 4.2, for a minute:
+    /// each completion, and what intervals of a tenth of a second see of them.
     fn seen(cache_mb: f64) -> (Vec<Point>, Vec<Step>) {
         let (fast, slow) = (40e6, 4.2e6);
         let full_s = cache_mb * 1e6 / (fast - slow);

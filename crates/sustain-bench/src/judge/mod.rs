@@ -1,6 +1,6 @@
-//! Judging a finished (or running) series: is it steady, at which rate, what came before, which
-//! rate may be recorded. Called by the run and by anything that re-judges saved intervals.
-//! Pure functions on slices: nothing here reads a clock, a disk or a file.
+//! Judges a finished or running series: whether it is steady, at which rate, what came before, and
+//! which rate may be recorded. The run calls it, and so does everything that judges saved intervals
+//! again. All functions are pure and work on slices: nothing here reads a clock, a disk or a file.
 
 pub mod batch_means;
 pub mod burst;
@@ -32,7 +32,7 @@ pub struct Step {
     pub bytes: u64,
 }
 
-/// Whether a run comes back to places where it has been.
+/// Whether a run comes back to positions where it has been before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Revisits {
     /// `Some(n)`: the run starts at position 0 and wraps after `n` bytes, so that its position is

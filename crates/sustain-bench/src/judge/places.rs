@@ -1,33 +1,34 @@
-//! The effect of the position as a profile knows it: how slow each place is, and what a run would
-//! have shown if all the places that it went over were as fast as their mean. Pure; the conclusion
-//! calls it with the steps of a run. It must leave alone what came with time.
+//! Removes the position effect that a profile has measured. It knows how slow each position is, and
+//! computes what a run would have shown if all positions that it covered were as fast as their
+//! mean. Pure; the conclusion calls it with the steps of a run. It must not touch changes that came
+//! with time.
 //!
-//! A byte is weighted with the slowness of its place (the inverse of its rate), all weights scaled
-//! so that the run keeps its bytes: then a fall of the rate that the places explain is gone, and
-//! any other stays as it is.
+//! A byte is weighted with the slowness of its position (the inverse of its rate), and all weights
+//! are scaled so that the run keeps its bytes. A fall of the rate that the positions explain is
+//! then gone, and any other fall stays as it is.
 
 use super::Step;
 use super::curve::Curve;
 
-/// How slow the places of a target are, and where a run on it began.
+/// How slow the positions of a target are, and where a run on it began.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Places {
-    /// The byte after each zone, ascending.
+    /// The first byte after each zone, ascending.
     edges: Vec<f64>,
     /// Seconds per byte of each zone.
     slowness: Vec<f64>,
-    /// Where the run began.
+    /// The position at which the run began.
     start_bytes: f64,
-    /// It goes on at 0 after so many bytes.
+    /// The run goes on at 0 after this many bytes.
     lap_bytes: f64,
-    /// Where a place's rate is known on the whole only, as (first byte, byte after the last).
+    /// Stretches of which only the overall rate is known, as (first byte, byte after the last).
     blurred: Vec<(f64, f64)>,
 }
 
 impl Places {
-    /// Zones as (byte after the last, rate above zero) in the order of position; a run that begins
-    /// at `start_bytes` and goes on at 0 from `lap_bytes`. What lies behind the last zone is as
-    /// that.
+    /// Takes zones as (byte after the last, rate above zero) in order of position, for a run that
+    /// begins at `start_bytes` and goes on at 0 from `lap_bytes`. Bytes after the last zone are as
+    /// fast as that zone.
     #[must_use]
     pub fn new(zones: &[(u64, f64)], start_bytes: u64, lap_bytes: u64) -> Places {
         Places {
@@ -39,9 +40,9 @@ impl Places {
         }
     }
 
-    /// The same, but within each of these stretches (first byte, byte after the last), ascending
-    /// and apart from each other, rates are known on the whole only: where a bad spot begins and
-    /// ends is known to the distance of the samples. A run is spread evenly over each.
+    /// The same, but within each of these stretches (first byte, byte after the last; ascending and
+    /// apart from each other) only the overall rate is known, because the ends of a bad spot are
+    /// known only to the distance of the samples. A run is spread evenly over each stretch.
     #[must_use]
     pub fn blurred(self, stretches: &[(u64, u64)]) -> Places {
         let stretches = stretches.iter();
@@ -52,7 +53,7 @@ impl Places {
         }
     }
 
-    /// Steps within one blurred stretch are joined.
+    /// Joins steps within one blurred stretch.
     fn joined(&self, steps: &[Step]) -> Vec<Step> {
         let mut joined: Vec<Step> = Vec::new();
         let mut last = None;
@@ -62,7 +63,8 @@ impl Places {
             let (from, to) = (bytes, bytes + step.bytes as f64);
             let (from, to) = (from - lap * self.lap_bytes, to - lap * self.lap_bytes);
             let mut blurred = self.blurred.iter();
-            // Of no more than one byte, a step that moves nothing lies where it stands.
+            // A step counts as at least one byte, so that a step without bytes is at its own
+            // position.
             let stretch = blurred.position(|blur| from < blur.1 && to.max(from + 1.0) > blur.0);
             let stretch = stretch.map(|stretch| (lap as u64, stretch));
             match joined
@@ -106,7 +108,7 @@ impl Places {
         laps * self.time_to(self.lap_bytes) + within - self.time_to(self.start_bytes)
     }
 
-    /// The running total as if all places were alike.
+    /// The running total as if all positions were alike.
     fn even(&self, steps: &[Step]) -> Option<Curve> {
         let curve = Curve::new(&self.joined(steps))?;
         let expected_s = self.expected_s(curve.total_bytes());
@@ -118,7 +120,8 @@ impl Places {
     }
 }
 
-/// The sum of these targets' runs in these times, as if all places that each went over were alike.
+/// The sum of these targets' runs in these times, as if all positions that each run covered were
+/// alike.
 #[must_use]
 pub fn even_steps(targets: &[(Vec<Step>, &Places)], times: &[Step]) -> Vec<Step> {
     let curves: Vec<Curve> = targets

@@ -1,46 +1,47 @@
-//! The effect of the position on the rate, from the laps of a run that wraps; called by `steady`.
+//! Estimates the position effect on the rate from the laps of a run that wraps; called by `steady`.
 //! On a disk of several zones one pass cannot tell position from time; two laps can, because they
-//! pass each position at two times. It must never take a change over time for one of position.
+//! pass each position at two times. A change over time must never be taken for one of position.
 //!
-//! The lap is cut into K equal bins. tau(l, b) is the time that lap l took for bin b, m(l) the
-//! median of tau(l, .), g the Theil-Sen slope of ln m(l) over l, that is what time itself does.
-//! slowness(b) = median over l of tau(l, b) / m(l) * exp(-g * ((b + 1/2)/K - 1/2)), scaled to a mean
-//! of 1. Bytes are then weighted with the slowness of their place: a lap keeps its bytes, a window
-//! shows what it would have shown at the lap's mean place. Medians, so that a stall in one lap
-//! stays in the series. (P. K. Sen, "Estimates of the regression coefficient based on Kendall's
-//! tau", JASA 63, 1968.)
+//! The lap is cut into K equal bins. tau(l, b) is the time that lap l took for bin b, m(l) is the
+//! median of tau(l, .), and g is the Theil-Sen slope of ln m(l) over l, which is the effect of time
+//! itself. slowness(b) = median over l of tau(l, b) / m(l) * exp(-g * ((b + 1/2)/K - 1/2)), scaled
+//! to a mean of 1. Bytes are then weighted with the slowness of their position: a lap keeps its
+//! bytes, and a window shows the rate at the mean position of the lap. Medians are used so that a
+//! stall in one lap stays in the series. (P. K. Sen, "Estimates of the regression coefficient based
+//! on Kendall's tau", JASA 63, 1968.)
 
 use super::curve::Curve;
 
 const BINS_MAX: usize = 32;
-/// With fewer steps in a lap there is no shape to see.
+/// With fewer steps in a lap no shape is visible.
 const BINS_MIN: usize = 4;
 const LAPS_MIN: usize = 2;
 /// The newest laps suffice; more only cost time.
 const LAPS_MAX: usize = 64;
 
-/// How slow each place is, relative to the mean of the lap.
+/// How slow each position is, relative to the mean of the lap.
 #[derive(Clone, Debug)]
 pub(super) struct PositionEffect {
     lap_bytes: f64,
-    /// Running total at which a lap begins; laps are counted back from the end of the run, so that
-    /// its end is never lost to an incomplete lap.
+    /// The running total at which a lap begins. Laps are counted back from the end of the run, so
+    /// that the end is never lost to an incomplete lap.
     origin_bytes: f64,
     /// Cumulated slowness at the bins' edges, from 0 to 1.
     cumulated: Vec<f64>,
-    /// Laps the estimate rests on.
+    /// Number of laps that the estimate rests on.
     pub(super) laps: usize,
 }
 
 impl PositionEffect {
-    /// From what came after `from_s`; `None` if that is less than two laps, or too few steps.
+    /// Estimates from what came after `from_s`; `None` if that is less than two laps, or has too
+    /// few steps.
     pub(super) fn estimate(curve: &Curve, lap_bytes: u64, from_s: f64) -> Option<Self> {
         let lap = lap_bytes as f64;
         let total = curve.total_bytes();
         if lap < 1.0 {
             return None;
         }
-        // Truncation is meant: complete laps only.
+        // Truncation is intended: only complete laps count.
         let laps = (((total - curve.bytes_at(from_s)) / lap) as usize).min(LAPS_MAX);
         if laps < LAPS_MIN {
             return None;
@@ -61,7 +62,7 @@ impl PositionEffect {
         })
     }
 
-    /// The curve as it would be if every place were as fast as the lap's mean.
+    /// The curve as it would be if every position were as fast as the mean of the lap.
     pub(super) fn remove(&self, curve: &Curve) -> Curve {
         let bins = (self.cumulated.len() - 1) as f64;
         // Only differences count, so the new curve may begin below zero.
@@ -128,7 +129,8 @@ fn cumulate(slowness: &[f64]) -> Option<Vec<f64>> {
     Some(cumulated)
 }
 
-/// Of two laps the faster one counts: a stall makes a place slow, nothing makes it too fast.
+/// Of two laps the faster one counts, because a stall makes a position slow, and nothing makes it
+/// too fast.
 fn lower_median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[(values.len() - 1) / 2]

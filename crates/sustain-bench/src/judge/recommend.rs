@@ -1,9 +1,9 @@
-//! The rate that may be recorded with a given buffer: the largest that is not above the lower end
-//! of the total's 95 % interval and whose pauses the buffer rides out. Called by the run.
-//! It must never promise more than was seen: between the points it only errs to the safe side.
+//! Recommends the rate that may be recorded with a given buffer: the highest rate that is not above
+//! the lower end of the total's 95 % interval, and whose pauses the buffer rides out. Called by the
+//! run. It must never promise more than was seen: between the points it errs only to the safe side.
 //!
 //! B(r) = max over s <= t of [r(t-s) - (C(t)-C(s))] is a maximum of straight lines in r, so it is
-//! convex, and B(0) = 0. A chord of a convex curve lies above it (J.-Y. Le Boudec and P. Thiran,
+//! convex, and B(0) = 0. A chord of a convex curve is above it (J.-Y. Le Boudec and P. Thiran,
 //! "Network Calculus", 2001, chapter 1, for the backlog bound). So between two points the chord is
 //! an upper bound of the buffer needed; above the last point nothing is known.
 
@@ -16,7 +16,7 @@ pub struct CurvePoint {
     pub buffer_bytes: f64,
 }
 
-/// What may be recorded.
+/// A rate that may be recorded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recommendation {
     /// The rate.
@@ -25,9 +25,9 @@ pub struct Recommendation {
     pub buffer_bytes: f64,
 }
 
-/// The largest rate not above `rate_bytes_per_s_max` whose buffer is within `buffer_bytes_max`.
-/// `points` in order of rising rates. `None` if no rate above zero is: no points, a buffer or a
-/// rate of zero.
+/// The highest rate not above `rate_bytes_per_s_max` whose buffer is within `buffer_bytes_max`.
+/// `points` are in order of rising rates. `None` if no rate above zero fits: there are no points,
+/// or a buffer or rate of zero is given.
 #[must_use]
 pub fn recommend(
     points: &[CurvePoint],
@@ -55,7 +55,7 @@ pub fn recommend(
     })
 }
 
-/// The same by several curves: none of them may need more than the buffer.
+/// The same for several curves: none of them may need more than the buffer.
 #[must_use]
 pub fn recommend_by_all(
     curves: &[Vec<CurvePoint>],
@@ -75,7 +75,7 @@ pub fn recommend_by_all(
     })
 }
 
-/// As far along the chord as both bounds allow; `to` itself if they allow it.
+/// The point as far along the chord as both bounds allow; `to` itself if they allow it.
 fn along(from: CurvePoint, to: CurvePoint, rate_max: f64, buffer_max: f64) -> CurvePoint {
     let width = to.rate_bytes_per_s - from.rate_bytes_per_s;
     let height = to.buffer_bytes - from.buffer_bytes;

@@ -1,5 +1,5 @@
-//! Made-up series with a known truth, for the tests of this module and for the example `verdicts`.
-//! Never part of the library. Rates in MB/s (10^6), steps of one second.
+//! Artificial series with a known truth, for the tests of this module and for the example
+//! `verdicts`. They are not part of the library. Rates are in MB/s (10^6), steps are one second.
 
 use super::Step;
 
@@ -7,7 +7,8 @@ const BYTES_PER_MB: f64 = 1e6;
 /// Parts of a second in which a rate that follows the position is kept constant.
 const PARTS_PER_SECOND: u32 = 100;
 
-/// SplitMix64 and the sum of twelve uniforms: enough for noise, the same on every machine.
+/// SplitMix64 and the sum of twelve uniforms, which is enough for noise, and the same on every
+/// machine.
 pub(crate) struct Noise(u64);
 
 impl Noise {
@@ -29,7 +30,7 @@ impl Noise {
     }
 }
 
-/// `rate(second, position in MB)`; the position is taken along.
+/// `rate` is a function of the second and of the position in MB, which is counted along.
 fn run(seconds: u32, noise_share: f64, rate: impl Fn(f64, f64) -> f64) -> Vec<Step> {
     let mut noise = Noise::new(42);
     let mut position = 0.0;
@@ -86,7 +87,7 @@ pub(crate) fn zoned(
     })
 }
 
-/// `high_s` seconds at one rate, then `low_s` at another, again and again.
+/// Runs `high_s` seconds at one rate, then `low_s` at another, repeatedly.
 pub(crate) fn sawtooth(
     seconds: u32,
     high_s: u32,

@@ -1,14 +1,14 @@
-//! The verdict on a series: is it steady, at which rate, how well known. Called at the end of a
-//! run, and once a second by a run that ends when steady: a call is O(n), and O(log n) for each of
-//! the 26 windows. It must never call a number steady that was still falling.
+//! Judges a series: whether it is steady, at which rate, and how well that is known. Called at the
+//! end of a run, and once a second by a run that ends when steady: a call is O(n), and O(log n) for
+//! each of the 26 windows. A rate that was still falling must never be called steady.
 //!
-//! SNIA Solid State Storage Performance Test Specification 2.0.2, steady state, both conditions
-//! over the same window: range max(y) - min(y) <= 20 % of the mean, and the rise of the fitted line
-//! over the window, slope * (n-1), <= 10 % of the mean either way. Here y are the rates of n = 10
-//! batches of equal time, so that the range does not grow with the number of samples, and the
-//! window is the longest tail that passes, of at least half the run and 10 s. The tail begins after
-//! the burst, if there is one. Where the run came back to the same positions the effect of the
-//! position is removed first (`position`).
+//! The rule is that of the SNIA Solid State Storage Performance Test Specification 2.0.2, steady
+//! state, with both conditions over the same window: the range max(y) - min(y) is at most 20 % of
+//! the mean, and the rise of the fitted line over the window, slope * (n-1), is at most 10 % of the
+//! mean either way. Here y are the rates of n = 10 batches of equal time, so that the range does
+//! not grow with the number of samples, and the window is the longest tail that passes, of at least
+//! half the run and 10 s. The tail begins after the burst, if there is one. If the run came back to
+//! the same positions, the position effect is removed first (`position`).
 
 use super::batch_means::{BATCHES, BatchMeans};
 use super::burst::{self, Burst};
@@ -21,16 +21,16 @@ const WINDOW_S_MIN: f64 = 10.0;
 const WINDOW_SHARE_MIN: f64 = 0.5;
 const RANGE_PERCENT_MAX: f64 = 20.0;
 const RISE_PERCENT_MAX: f64 = 10.0;
-/// Windows tried, evenly spaced, besides the first.
+/// Number of windows tried, evenly spaced, besides the first.
 const CANDIDATES: u32 = 25;
 
 /// The verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sustained {
-    /// The window passed both conditions.
+    /// Whether the window passed both conditions.
     pub reached: bool,
-    /// Mean of the window; if not reached, the best estimate: of the last half of the run, but at
-    /// least of 10 s, or of all there is.
+    /// Mean of the window; if not reached, the best estimate: the mean of the last half of the run,
+    /// but at least of 10 s, or of the whole run if it is shorter.
     pub rate_bytes_per_s: f64,
     /// 95 % interval of that mean.
     pub ci95_bytes_per_s: [f64; 2],
@@ -40,16 +40,16 @@ pub struct Sustained {
     pub why: String,
 }
 
-/// Judges a run, or what there is of it so far.
+/// Judges a run, or the part of it so far.
 #[must_use]
 pub fn judge(steps: &[Step], revisits: Revisits) -> Sustained {
     judge_as(steps, revisits, None)
 }
 
-/// Judges a run whose places a profile has made alike (`places`).
+/// Judges a run whose steps have been made even by a profile (`places`).
 #[must_use]
 pub fn judge_even(steps: &[Step]) -> Sustained {
-    let removed = ", the position's effect removed by the profile".to_owned();
+    let removed = ", with the position effect removed by the profile".to_owned();
     let words = PositionWords {
         steady: removed.clone(),
         sloped: removed,
@@ -94,7 +94,7 @@ fn nothing() -> Sustained {
         rate_bytes_per_s: 0.0,
         ci95_bytes_per_s: [0.0, 0.0],
         from_s: 0.0,
-        why: "no bytes were moved".into(),
+        why: "no bytes were transferred".into(),
     }
 }
 
@@ -105,7 +105,7 @@ struct Window {
     batches: [f64; BATCHES],
     means: BatchMeans,
     range_percent: f64,
-    /// Of the fitted line from the first batch to the last; negative if it falls.
+    /// The rise of the fitted line from the first batch to the last; negative if it falls.
     rise_percent: f64,
 }
 
@@ -149,18 +149,18 @@ impl Window {
     }
 }
 
-/// What the verdicts of one run have in common.
+/// Values that all verdicts of one run use.
 struct Run<'a> {
     curve: &'a Curve,
     burst: Option<Burst>,
     position: PositionWords,
 }
 
-/// What is known of the position, as it is said.
+/// Words on the position effect.
 struct PositionWords {
-    /// Behind the figures of a steady window.
+    /// These follow the figures of a steady window.
     steady: String,
-    /// Behind a rise or fall.
+    /// These follow a rise or fall.
     sloped: String,
 }
 
@@ -170,7 +170,7 @@ fn position_words(
     effect: &Option<PositionEffect>,
 ) -> PositionWords {
     if let Some(effect) = effect {
-        let steady = format!(", the position's effect removed ({} laps)", effect.laps);
+        let steady = format!(", with the position effect removed ({} laps)", effect.laps);
         return PositionWords {
             sloped: steady.clone(),
             steady,
@@ -182,9 +182,9 @@ fn position_words(
     let sloped = if laps >= 2.0 {
         String::new()
     } else if laps > 1.0 {
-        format!(": position or time, {laps:.1} laps cannot tell")
+        format!(": {laps:.1} laps cannot tell whether position or time is the cause")
     } else {
-        ": position or time, one pass cannot tell".into()
+        ": one pass cannot tell whether position or time is the cause".into()
     };
     PositionWords {
         steady: String::new(),
@@ -204,27 +204,30 @@ impl Run<'_> {
         );
         if window.means.widened {
             why += &format!(
-                "; neighbouring batches are alike (correlation {:.2}): interval widened",
+                "; neighbouring batches are alike (correlation {:.2}), so the interval was widened",
                 window.means.lag_1
             );
         }
         window.verdict(true, why)
     }
 
-    /// Best estimate: the last half of the run, or the last 10 s.
+    /// Gives the best estimate: the mean of the last half of the run, or of the last 10 s.
     fn not_reached(&self, too_few_steps: bool) -> Sustained {
         let duration_s = self.curve.duration_s();
         let length_s = (WINDOW_SHARE_MIN * duration_s).max(WINDOW_S_MIN.min(duration_s));
         let window = Window::of(self.curve, self.curve.end_s() - length_s);
         let late = self.burst.filter(|burst| burst.until_s > window.from_s);
         let why = if duration_s < WINDOW_S_MIN {
-            format!("the run lasted {duration_s:.1} s, at least {WINDOW_S_MIN} s are needed")
+            format!("the run lasted {duration_s:.1} s, but at least {WINDOW_S_MIN} s are needed")
         } else if too_few_steps {
-            format!("less than {BATCHES} intervals in the last {length_s:.0} s: shorten them")
+            format!(
+                "there are fewer than {BATCHES} intervals in the last {length_s:.0} s: use shorter \
+                 intervals"
+            )
         } else if let Some(burst) = late {
             format!(
-                "faster until {:.0} s of {duration_s:.0} s ({} MB/s, then {} MB/s): what \
-                 came after must be half of the run, and 10 s; run longer",
+                "the rate was higher until {:.0} s of {duration_s:.0} s ({} MB/s, then {} MB/s), \
+                 and what comes after must be at least half of the run and 10 s: run longer",
                 burst.until_s,
                 figure(burst.rate_bytes_per_s / 1e6),
                 figure(self.rate_after(burst) / 1e6),
@@ -247,12 +250,13 @@ impl Run<'_> {
         if let Some(batch) = window.batches.iter().position(|&rate| rate <= 0.0) {
             let from_s = window.from_s + batch_s * batch as f64;
             failures.push(format!(
-                "no bytes for {batch_s:.1} s or more from {from_s:.0} s on"
+                "no bytes were transferred for {batch_s:.1} s or more from {from_s:.0} s on"
             ));
         }
         if window.range_percent > RANGE_PERCENT_MAX {
             failures.push(format!(
-                "range {} % of the mean in the last {length_s:.0} s ({RANGE_PERCENT_MAX} % allowed)",
+                "range {} % of the mean in the last {length_s:.0} s ({RANGE_PERCENT_MAX} % \
+                 allowed)",
                 figure(window.range_percent)
             ));
         }
@@ -276,7 +280,7 @@ fn sloped(rise_percent: f64) -> String {
     format!("{word} {} %", figure(rise_percent.abs()))
 }
 
-/// One decimal where it matters beside a limit.
+/// A figure with one decimal where that matters beside a limit.
 fn figure(value: f64) -> String {
     if value < 30.0 {
         format!("{value:.1}")
@@ -316,7 +320,7 @@ mod tests {
         assert_eq!(
             verdict.why,
             "range 36 % of the mean in the last 150 s (20 % allowed); falling 36 % over the last \
-             150 s (10 % allowed): position or time, one pass cannot tell"
+             150 s (10 % allowed): one pass cannot tell whether position or time is the cause"
         );
         assert!(
             (mb(&verdict) - 62.5).abs() < 0.1,
@@ -350,7 +354,7 @@ mod tests {
         assert!(
             verdict
                 .why
-                .starts_with("faster until 70 s of 100 s (3000 MB/s, then 1500 MB/s)"),
+                .starts_with("the rate was higher until 70 s of 100 s (3000 MB/s, then 1500 MB/s)"),
             "{}",
             verdict.why
         );
@@ -359,9 +363,12 @@ mod tests {
     #[test]
     fn short_and_empty_runs() {
         let short = judge(&series::linear(6, 100.0, 100.0, 0.0), ONE_PASS);
-        assert_eq!(short.why, "the run lasted 6.0 s, at least 10 s are needed");
+        assert_eq!(
+            short.why,
+            "the run lasted 6.0 s, but at least 10 s are needed"
+        );
         assert!((mb(&short) - 100.0).abs() < 1e-6);
-        assert_eq!(judge(&[], ONE_PASS).why, "no bytes were moved");
+        assert_eq!(judge(&[], ONE_PASS).why, "no bytes were transferred");
         assert!(!judge(&series::linear(60, 0.0, 0.0, 0.0), ONE_PASS).reached);
         let long_steps: Vec<Step> = (0u8..8)
             .map(|k| Step {
@@ -373,7 +380,7 @@ mod tests {
         let few = judge(&long_steps, ONE_PASS);
         assert_eq!(
             few.why,
-            "less than 10 intervals in the last 20 s: shorten them"
+            "there are fewer than 10 intervals in the last 20 s: use shorter intervals"
         );
     }
 
@@ -384,7 +391,7 @@ mod tests {
         assert!(
             verdict
                 .why
-                .starts_with("no bytes for 3.0 s or more from 42 s on"),
+                .starts_with("no bytes were transferred for 3.0 s or more from 42 s on"),
             "{}",
             verdict.why
         );
@@ -424,7 +431,7 @@ mod tests {
             "{known:?}"
         );
         assert!(
-            known.why.contains("the position's effect removed (2 laps)"),
+            known.why.contains("the position effect removed (2 laps)"),
             "{}",
             known.why
         );

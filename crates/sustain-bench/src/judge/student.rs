@@ -1,10 +1,10 @@
-//! Student's t for whole degrees of freedom. Pure; the judge of a sweep and comparing call it.
-//! The sums are exact: M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions" (1964),
+//! Student's t for whole degrees of freedom. Pure; the judge of a sweep and `compare` call it. The
+//! sums are exact: M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions" (1964),
 //! 26.7.3 and 26.7.4.
 
 use std::f64::consts::FRAC_PI_2;
 
-/// Beyond this the distribution is the normal one for our purposes.
+/// Above this, the distribution is close enough to the normal one.
 const DEGREES_MAX: u32 = 200;
 
 /// The probability that |T| stays below `t`.

@@ -1,5 +1,6 @@
-//! The table of docs/method.md: our verdict beside fio's rule and SNIA's on the same series.
-//! Compiled for the tests, which hold the page to it, and for the example `verdicts`.
+//! The table of docs/method.md: this project's verdict beside those of fio's rule and SNIA's on the
+//! same series. Compiled for the tests, which keep the page equal to it, and for the example
+//! `verdicts`.
 
 use super::conventional::{self, Attained, FioRule, FioTest};
 use super::series::{Case, cases};
@@ -24,7 +25,7 @@ fio `bw_slope:0.3%`, 60 s | fio `bw:10%`, 60 s | SNIA, 5 rounds of 60 s |
 |---|---|---|---|---|---|
 ";
 
-/// All series, a row each.
+/// A table with a row for each series.
 pub(crate) fn markdown() -> String {
     cases()
         .iter()

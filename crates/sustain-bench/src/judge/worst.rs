@@ -1,24 +1,25 @@
-//! What a run held at its worst: the least rate over any stretch of a given length. Called by the run
-//! for its recommendation, where a mean says too little of a disk that swings.
+//! The lowest rate of a run over any stretch of a given length. The run calls it for its
+//! recommendation, where a mean says too little about a disk that swings.
 
 use super::Step;
 use super::curve::Curve;
 
-/// The stretch that people are told of.
+/// The length of the stretch that is reported.
 pub const WORST_S: f64 = 10.0;
 
-/// The least rate over `length_s` seconds in a row, wherever they begin; none for a shorter run.
+/// The lowest rate over `length_s` seconds in a row, wherever they begin; `None` for a shorter run.
 #[must_use]
 pub fn worst(steps: &[Step], length_s: f64) -> Option<f64> {
     let curve = Curve::new(steps)?;
     let latest_s = curve.end_s() - length_s;
-    // Steps add up to their lengths only nearly.
+    // The lengths of the steps add up to the whole only nearly.
     if latest_s < curve.start_s() - 1e-6 {
         return None;
     }
     let rate_from =
         |from_s: f64| (curve.bytes_at(from_s + length_s) - curve.bytes_at(from_s)) / length_s;
-    // Bytes grow in straight lines: the least is where a stretch begins or ends with a step.
+    // Bytes grow in straight lines, so the lowest rate is that of a stretch that begins or ends
+    // with a step.
     let edges = steps.iter().flat_map(|step| [step.start_s, step.end_s]);
     edges
         .flat_map(|edge_s| [edge_s, edge_s - length_s])
@@ -38,7 +39,7 @@ mod tests {
         let swinging = series::sawtooth(100, 20, 500.0, 5, 150.0, 0.0);
         let found = worst(&swinging, WORST_S).unwrap_or_default();
         assert!((found / 325e6 - 1.0).abs() < 1e-9, "{found}");
-        // And where it lies across steps: half of one step of nothing, half of another.
+        // The stretch may also lie across steps: half of one step of nothing, half of another.
         let step = |start_s: f64, bytes| Step {
             start_s,
             end_s: start_s + 4.0,

@@ -1,28 +1,29 @@
-//! Whether places that were slow in every visit are bad spots, or slow by chance on a disk that is
-//! disturbed now and then. Pure; the fit calls it.
+//! Decides whether positions that were slow in every visit are bad spots, or slow by chance on a
+//! disk that is disturbed now and then. Pure; the fit calls it.
 //!
-//! With a share p of disturbed visits a place is slow in all of v visits with the chance p^v, so of
-//! n places n p^v are expected to be: a Poisson count (S. D. Poisson, "Recherches sur la
-//! probabilité des jugements", 1837). Another visit makes that rarer by p, so in doubt a place
-//! is visited again.
+//! With a share p of disturbed visits, a position is slow in all of v visits with the probability
+//! p^v, so n p^v of n positions are expected to be: a Poisson count (S. D. Poisson, "Recherches sur
+//! la probabilité des jugements", 1837). Another visit makes that rarer by the factor p, so in
+//! doubt a position is visited again.
 
 use std::ops::Range;
 
-/// What chance brings about less often than this is no chance.
+/// An event that chance brings about less often than this is not explained by chance.
 const RARE: f64 = 1e-3;
-/// Slow in every one of this many visits is enough where disturbances are seldom,
+/// Being slow in every one of this many visits is enough if disturbances are rare,
 const VISITS_ENOUGH: usize = 3;
-/// and more than this are not made.
+/// and no more visits than this are made.
 pub(super) const VISITS_MAX: usize = 6;
-/// In doubt as if half a visit more had been disturbed (H. Jeffreys, "An invariant form for the
-/// prior probability in estimation problems", Proceedings of the Royal Society A 186, 1946).
+/// The share is estimated as if half a visit more had been disturbed (H. Jeffreys, "An invariant
+/// form for the prior probability in estimation problems", Proceedings of the Royal Society A 186,
+/// 1946).
 const JEFFREYS: f64 = 0.5;
 
-/// How a place was seen.
+/// Counts of the visits of one position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) visits: usize,
-    /// Of all visits, and of the first two.
+    /// Slow visits among all of them, and among the first two.
     pub(super) slow: usize,
     pub(super) slow_of_two: usize,
 }
@@ -33,16 +34,16 @@ impl Seen {
     }
 }
 
-/// Neighbours that were slow in every visit.
+/// Neighbouring positions that were slow in every visit.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Suspect {
     pub(super) places: Range<usize>,
-    /// That is more than chance explains.
+    /// Whether that is more than chance explains.
     pub(super) is_bad: bool,
 }
 
 impl Suspect {
-    /// The place of it that is to be visited again, if that can still decide.
+    /// The position in it that is to be visited again, if another visit can still decide.
     pub(super) fn next(&self, seen: &[Seen]) -> Option<usize> {
         let visits = |place: &usize| seen[*place].visits;
         let most = self.places.clone().map(|place| visits(&place)).max()?;
@@ -55,8 +56,8 @@ impl Suspect {
     }
 }
 
-/// The share of visits that were disturbed, by the places that were not always slow. Third visits
-/// go where something was slow, so only the first two count.
+/// The share of visits that were disturbed, by the positions that were not always slow. Third
+/// visits are made where something was slow, so only the first two count.
 pub(super) fn disturbed_share(seen: &[Seen]) -> f64 {
     let twice = seen
         .iter()
@@ -65,11 +66,11 @@ pub(super) fn disturbed_share(seen: &[Seen]) -> f64 {
         (slow + one.slow_of_two, places + 1)
     });
     let share = (slow as f64 + JEFFREYS) / (2.0 * f64::from(places) + 1.0);
-    // Always slow is not among them: p (1 - p) of 1 - p^2.
+    // Positions that were always slow are not among them: the share is p (1 - p) of 1 - p^2.
     (share / (1.0 - share)).min(1.0)
 }
 
-/// How many of so many places are slow in all of so many visits by chance.
+/// How many of these positions are expected to be slow in all of these visits by chance.
 fn expected(places: usize, share: f64, visits: usize) -> f64 {
     places as f64 * share.powi(i32::try_from(visits).unwrap_or(i32::MAX))
 }
@@ -88,14 +89,14 @@ pub(super) fn longest_run(places: usize, share: f64) -> usize {
     longest as usize
 }
 
-/// Judges these runs of places that were always slow. One alone is bad if chance makes none like
-/// it; those that are left are bad if there are more of them than chance makes.
+/// Judges these runs of positions that were always slow. A run is bad by itself if chance makes
+/// none like it; the remaining ones are bad if there are more of them than chance makes.
 pub(super) fn suspects(runs: Vec<Range<usize>>, seen: &[Seen]) -> Vec<Suspect> {
     let share = disturbed_share(seen);
     let count = seen.iter().filter(|one| one.visits > 0).count();
     let by_chance = |run: &Range<usize>| {
         let visits: Vec<usize> = seen[run.clone()].iter().map(|one| one.visits).collect();
-        // One visit has not been repeated: nothing tells the place from the time.
+        // A single visit has not been repeated, so nothing tells the position from the time.
         let is_repeated = visits.iter().any(|visits| *visits >= 2);
         is_repeated.then(|| expected(count, share, visits.iter().sum()))
     };

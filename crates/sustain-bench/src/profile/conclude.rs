@@ -1,4 +1,4 @@
-//! From what was visited, the one document. Pure.
+//! Makes the result document from the visits. Pure.
 
 use sustain_disk::target::Direction;
 use sustain_session::{System, others_words};
@@ -19,11 +19,11 @@ use crate::conclude::{engine_name, time_of_day};
 use crate::plan::direction_name;
 use crate::remarks::others_untold;
 
-/// A change between the passes below this needs no words.
+/// A change between the passes that is smaller than this is not mentioned.
 const DRIFT_SAID: f64 = 0.05;
 
 impl Profiled<'_> {
-    /// The document, as of now.
+    /// The document for the visits so far.
     pub(super) fn result(&self, is_interrupted: bool, system: System) -> ProfileResult {
         let fits: Vec<Fit> = (0..self.curves.len())
             .map(|curve| fit(&self.places(curve).1))
@@ -117,7 +117,7 @@ impl Profiled<'_> {
         target
     }
 
-    /// All that was visited, what failed included.
+    /// Everything that was visited, including what failed.
     fn points(&self, number: usize, fit: &Fit) -> Vec<Shown> {
         let curve = &self.curves[number];
         let size_bytes = self.facts[curve.members[0]].size_bytes;
@@ -171,7 +171,7 @@ impl Profiled<'_> {
                 })
             })
             .collect();
-        // Targets scatter apart from each other.
+        // The noise of one target is independent of that of the others.
         let squares = alone.iter().map(|one| fits[*one].value_noise.powi(2));
         let squares = squares.sum::<f64>();
         let alone_noise = squares.sqrt() / alone.len().max(1) as f64;
@@ -214,7 +214,7 @@ impl Profiled<'_> {
         let mut values: Vec<_> = alone.iter().map(|one| fits[*one].values.iter()).collect();
         let mut points = Vec::new();
         for one in &self.positions {
-            // Each curve's fit has an entry for every place that it visited.
+            // The fit of each curve has an entry for every position that the curve visited.
             let of_each: Vec<Option<f64>> = alone
                 .iter()
                 .zip(&mut values)
@@ -253,13 +253,13 @@ impl Profiled<'_> {
             .count();
         if twice == 0 && !self.positions.is_empty() {
             notes.push(
-                "every place was visited once only: what is slow there may have been a passing \
+                "every position was visited only once: a slow one may have been a passing \
                  disturbance"
                     .to_owned(),
             );
         } else if self.is_cut_short && !is_interrupted && twice < self.positions.len() {
             notes.push(format!(
-                "the time was over when {twice} of {} places had been visited twice: a longer \
+                "the time was over when {twice} of {} positions had been visited twice: a longer \
                  --budget gives all of them their second visit",
                 self.positions.len()
             ));
@@ -281,8 +281,8 @@ impl Profiled<'_> {
         for facts in &self.facts {
             if facts.kind.contains("file") {
                 notes.push(format!(
-                    "{}: positions are those in the file; where they lie on the disk is the file \
-                     system's choice",
+                    "{}: positions are those in the file; the file system decides where they are \
+                     on the disk",
                     facts.name
                 ));
             }
@@ -293,7 +293,8 @@ impl Profiled<'_> {
             .any(|curve| curve.direction == Direction::Write);
         if writes {
             notes.push(
-                "a written sample counts until it is flushed to the disk, the way there included"
+                "the time of a written sample includes moving to its position and flushing it to \
+                 the disk"
                     .to_owned(),
             );
         }

@@ -1,29 +1,30 @@
-//! Cuts the places of a curve into zones. Pure; the fit calls it.
+//! Cuts the positions of a curve into zones. Pure; the fit calls it.
 //!
-//! Places are first cut into stretches of one level (`partition`). A stretch that is short and
-//! slower than both its neighbours is no zone but a spot: it is taken out, and the rest is cut
-//! anew; so is a sample that lies over the edge between two zones.
+//! Positions are first cut into stretches of one level (`partition`). A stretch that is short and
+//! slower than both its neighbours is not a zone but a spot: it is taken out, and the rest is cut
+//! again. The same is done with a sample that lies across the edge between two zones.
 
 use super::fit::Zone;
 use super::partition::partition;
 use super::visits::{Place, is_far};
 
-/// A spot takes no more than this part of the target; what is longer is a zone.
+/// A spot takes no more than this part of the target; a longer stretch is a zone.
 const SPOT_SPAN_MAX: f64 = 0.03;
-/// At either end a zone may be short. Only what is below this part of its neighbour is a spot.
+/// At either end a zone may be short. There, only a stretch below this part of its neighbour is a
+/// spot.
 const END_SPOT: f64 = 0.7;
-/// What lies over an edge takes no more than so many samples.
+/// A stretch across an edge has no more than this many samples.
 const EDGE_SAMPLES: f64 = 2.5;
-/// Taking spots out may uncover others.
+/// Taking spots out may uncover others, so it is repeated.
 const ROUNDS: usize = 3;
 
 /// Cuts places into zones and spots.
 pub(super) struct Cut<'a> {
     pub(super) places: &'a [Place],
     pub(super) values: &'a [Option<f64>],
-    /// The standard deviation of a place's value, as a part of it.
+    /// The standard deviation of a position's value, as a part of it.
     pub(super) noise: f64,
-    /// So many neighbours may be slow together by chance.
+    /// The number of neighbours that may be slow together by chance.
     pub(super) chance_run: usize,
 }
 
@@ -38,7 +39,7 @@ impl Cut<'_> {
         f64::midpoint(self.places[place].from, self.places[place].to)
     }
 
-    /// The places that are in zones, and the zones as ranges of them.
+    /// The positions that are in zones, and the zones as ranges of them.
     pub(super) fn without_spots(&self, known: Vec<usize>) -> (Vec<usize>, Vec<Stretch>) {
         let mut regular = known;
         for _ in 0..ROUNDS {
@@ -83,7 +84,8 @@ impl Cut<'_> {
         if !is_short && !may_be_chance(stretch) {
             return false;
         }
-        // Beside a spot may lie another stretch of it: what counts is what is around.
+        // Another stretch of the same spot may be beside it: the comparison is with what is around
+        // the spot.
         let is_around = |other: &&Stretch| {
             let is_long = other.len() > 1 && self.span(regular, other) > SPOT_SPAN_MAX;
             is_long && !may_be_chance(other)
@@ -105,7 +107,7 @@ impl Cut<'_> {
         }
     }
 
-    /// Whether a stretch is no more than samples over the edge between two zones.
+    /// Whether a stretch consists only of samples across the edge between two zones.
     fn is_edge(&self, regular: &[usize], stretches: &[Stretch], index: usize) -> bool {
         let (Some(before), Some(after)) = (
             index
@@ -125,7 +127,7 @@ impl Cut<'_> {
             && level < left.max(right)
     }
 
-    /// By place the zones of the nearest places in zones before it and behind it.
+    /// For each position, the zones of the nearest positions in zones before and after it.
     pub(super) fn zones_around(
         &self,
         regular: &[usize],
@@ -142,7 +144,7 @@ impl Cut<'_> {
             .collect()
     }
 
-    /// Zones meet in the middle between the last sample of the one and the first of the next.
+    /// Zones meet half way between the last sample of the one and the first sample of the next.
     pub(super) fn zones(&self, regular: &[usize], stretches: &[Stretch]) -> Vec<Zone> {
         let mut from = 0.0;
         let mut zones = Vec::new();

@@ -1,41 +1,42 @@
-//! What a profile tells while it goes on. The worker never prints: the faces draw these.
+//! Events that a profile reports while it runs. The worker never prints: observers such as the
+//! terminal draw these.
 
 use crate::event::Live;
 use crate::faces::Told;
 
-/// Which sample is being taken.
+/// The sample that is being taken.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampling {
-    /// `first pass`, `where it changes`, `second pass` or `third visits`.
+    /// `first pass`, `where the rate changes`, `second pass` or `third visits`.
     pub pass: &'static str,
     /// The number of the position in its pass, from 1.
     pub number: usize,
-    /// How many the pass has.
+    /// The number of positions in the pass.
     pub of: usize,
-    /// How long all that is still to come takes at most.
+    /// How long everything that is still to come takes at most.
     pub remaining_s: f64,
-    /// Where, as a part of each target.
+    /// The position, as a part of each target.
     pub position: f64,
 }
 
 /// A position that was sampled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampled {
-    /// Which it was.
+    /// The one that was measured.
     pub sampling: Sampling,
-    /// Of each target alone the rate and, last, the sum of several at once; none where a request
-    /// failed. Of several directions one after the other.
+    /// The rate of each target alone and, last, the sum of all at once; `None` if a request failed.
+    /// With several directions, one follows the other.
     pub rates_bytes_per_s: Vec<Option<f64>>,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProfileEvent {
-    /// What the user should know before or while it runs.
+    /// A note for the user, before or during the run.
     Note(String),
-    /// About ten times a second while files are written beforehand and in the first runs.
+    /// Sent about ten times a second while files are prewritten and during the first runs.
     Preparing(Live),
-    /// About ten times a second.
+    /// Sent about ten times a second.
     Live(Sampling, Live),
     /// A position is done.
     Sampled(Sampled),
@@ -51,5 +52,5 @@ impl Told for ProfileEvent {
     }
 }
 
-/// Takes events.
+/// The type of an observer of these events.
 pub type ProfileObserver<'a> = dyn FnMut(ProfileEvent) + Send + 'a;

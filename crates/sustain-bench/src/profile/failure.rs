@@ -1,5 +1,5 @@
-//! A place at which requests failed, told once however often it was visited. Pure; the conclusion
-//! keeps them.
+//! Failures of requests at a position, reported once however often the position was visited. Pure;
+//! the conclusion keeps them.
 
 use sustain_disk::target::Direction;
 
@@ -9,7 +9,7 @@ pub(super) struct Failure {
     pub(super) target: usize,
     pub(super) direction: Direction,
     position: f64,
-    /// Of the first visit: what happened and what to do.
+    /// From the first visit: what happened and what to do.
     why: String,
     visits: usize,
 }
@@ -30,7 +30,7 @@ impl Failure {
             && self.position.total_cmp(&other.position).is_eq()
     }
 
-    /// Adds it to those that are known.
+    /// Adds it to the failures that are known.
     pub(super) fn join(self, known: &mut Vec<Failure>) {
         let mut before = known.iter_mut();
         match before.find(|one| one.is_at_the_place_of(&self)) {
@@ -42,7 +42,7 @@ impl Failure {
     pub(super) fn words(&self) -> String {
         match self.visits {
             1 => self.why.clone(),
-            visits => format!("{} (in {visits} visits of this place)", self.why),
+            visits => format!("{} (at {visits} visits of this position)", self.why),
         }
     }
 }
@@ -58,7 +58,7 @@ mod tests {
             Failure::new(0, Direction::Read, position, why.to_owned()).join(&mut known);
         }
         let words: Vec<String> = known.iter().map(Failure::words).collect();
-        assert_eq!(words, ["at 40 (in 2 visits of this place)", "at 56"]);
+        assert_eq!(words, ["at 40 (at 2 visits of this position)", "at 56"]);
         Failure::new(1, Direction::Read, 0.5, "at 40".to_owned()).join(&mut known);
         assert_eq!(known.len(), 3, "another target is another place");
     }

@@ -1,9 +1,9 @@
-//! From the samples of one curve to its zones, the places that fall out of them, and its shape.
-//! Pure; the conclusion calls it for each target alone, and for the sum of all.
+//! Finds the zones of one curve in its samples, the positions that do not belong to their zone, and
+//! its shape. Pure; the conclusion calls it for each target alone, and for the sum of all.
 //!
-//! Places are cut into zones (`cut`); whether those are zones or a smooth fall is decided by the
-//! Schwarz criterion (`shape`). What is slower than its zone is the place's own or the time's
-//! (`chance`).
+//! Positions are cut into zones (`cut`). The Schwarz criterion decides whether these are zones or a
+//! smooth fall (`shape`). A position that is slower than its zone is so by itself or by a
+//! disturbance at that time (`chance`).
 
 use super::chance::{Seen, Suspect, can_be_told, disturbed_share, longest_run, suspects};
 use super::cut::Cut;
@@ -12,19 +12,19 @@ use super::shape::{Shape, shape};
 use super::spots::{BadSpot, bad_spot, runs, time_over};
 use super::visits::{Place, is_far, scatter};
 
-/// Whole revolutions: a rate is this near to a half, a third or a fourth.
+/// A rate that is this near to a half, a third or a fourth counts as whole missed revolutions.
 const REVOLUTION_TOLERANCE: f64 = 0.06;
 const REVOLUTIONS: [f64; 3] = [2.0, 3.0, 4.0];
-/// Why a place does not belong to its zone.
+/// The reason why a position does not belong to its zone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Flag {
-    /// Slow whenever it was visited.
+    /// It was slow at every visit.
     BadSpot,
     /// The same, at a whole part of its zone's rate.
     MissedRevolutions(u32),
-    /// Slow in some visits only.
+    /// It was slow at some visits only.
     Disturbance,
-    /// Slow in most visits, or in all of them but no more than chance explains.
+    /// It was slow at most visits, or at all of them but no more than chance explains.
     Uncertain,
 }
 
@@ -48,30 +48,31 @@ pub(super) struct Zone {
     pub(super) places: usize,
 }
 
-/// What came of a curve.
+/// The findings about a curve.
 #[derive(Debug, Clone)]
 pub(super) struct Fit {
     pub(super) zones: Vec<Zone>,
-    /// One per place.
+    /// One flag per position.
     pub(super) flags: Vec<Option<Flag>>,
-    /// What each place counts with, where it was visited.
+    /// The value of each position that was visited.
     pub(super) values: Vec<Option<f64>>,
-    /// The standard deviation of one visit where nothing disturbs it, as a part of its rate,
+    /// The standard deviation of one visit that nothing disturbs, as a part of its rate,
     pub(super) noise: f64,
-    /// and of a place's value, with the disturbances that it cannot know of.
+    /// and that of a position's value, including disturbances that cannot be seen in it.
     pub(super) value_noise: f64,
     pub(super) shape: Shape,
-    /// An effect of the position below this would not have been seen.
+    /// A smaller effect of the position would not have been seen.
     pub(super) resolution: f64,
-    /// By place the rate that it is held against: of the slowest zone that it may lie in.
+    /// For each position, the rate that it is compared with: that of the slowest zone that it may
+    /// be in.
     pub(super) held_against: Vec<Option<f64>>,
-    /// The places that are slow whenever they are visited, neighbours as one.
+    /// The positions that were slow at every visit, neighbours joined.
     pub(super) bad_spots: Vec<BadSpot>,
-    /// How each place was seen,
+    /// The counts of the visits of each position,
     pub(super) seen: Vec<Seen>,
-    /// and those that were slow whenever they were visited, bad or by chance.
+    /// and the runs of positions that were slow at every visit, whether bad or by chance.
     pub(super) suspects: Vec<Suspect>,
-    /// Visits are disturbed so seldom that bad spots can be told from that.
+    /// Whether disturbances are so rare that bad spots can be told from them.
     pub(super) can_tell_spots: bool,
 }
 
@@ -82,7 +83,7 @@ impl Fit {
         zones.find(|zone| position < zone.to).or(self.zones.last())
     }
 
-    /// Tells what is the place's own from what chance explains.
+    /// Decides which spots are bad and which ones chance explains.
     fn judge_spots(&mut self) {
         let always: Vec<bool> = self.seen.iter().map(Seen::is_always_slow).collect();
         self.suspects = suspects(runs(&always), &self.seen);
@@ -93,8 +94,8 @@ impl Fit {
         }
     }
 
-    /// The rate of the slowest zone that a place may lie in. A sample over the edge between two
-    /// zones has a rate between theirs, and edges are known to about a sample.
+    /// The rate of the slowest zone that a position may be in. A sample across the edge between two
+    /// zones has a rate between theirs, and edges are known only to about a sample.
     fn slowest_around(&self, place: &Place, around: (usize, usize)) -> Option<f64> {
         let width = place.to - place.from;
         let reach = self.zones.iter().enumerate().filter(|(index, zone)| {
@@ -104,7 +105,7 @@ impl Fit {
         reach.map(|(_, zone)| zone.rate).reduce(f64::min)
     }
 
-    /// Gathers the places that are slow whenever they are visited.
+    /// Gathers the positions that were slow at every visit.
     fn with_bad_spots(mut self, places: &[Place]) -> Fit {
         let bad = self.suspects.iter().filter(|suspect| suspect.is_bad);
         self.bad_spots = bad
@@ -116,7 +117,7 @@ impl Fit {
         self
     }
 
-    /// All bytes over all time, going over the whole range once, bad spots included.
+    /// All bytes over all time, for going over the whole range once, bad spots included.
     pub(super) fn mean_rate(&self) -> Option<f64> {
         let time = time_over(&self.zones, &self.bad_spots);
         (time > 0.0).then(|| 1.0 / time)
@@ -137,8 +138,9 @@ impl Fit {
         Some(1.0 - self.slowest_zone()?.rate / fastest)
     }
 
-    /// Places that are to be visited again: those that may be bad spots; when these are decided,
-    /// those that were slow in one of two visits. Only those that `can_be_visited` are wanted.
+    /// Positions that are to be visited again: those that may be bad spots; when these are decided,
+    /// those that were slow in one of two visits. Only positions that `can_be_visited` are
+    /// returned.
     pub(super) fn undecided(&self, can_be_visited: impl Fn(usize) -> bool) -> Vec<usize> {
         let suspects = self.suspects.iter();
         let wanted = suspects.filter_map(|one| one.next(&self.seen));
@@ -176,7 +178,7 @@ pub(super) fn fit(places: &[Place]) -> Fit {
     let logs: Vec<f64> = regular.iter().map(|place| cut.log(*place)).collect();
     let zones_around = cut.zones_around(&regular, &stretches);
     let (shape, resolution) = shape(&positions, &logs, &stretches, value_noise);
-    // Steps too small for words are no zones: what is told of the whole is shown as one.
+    // Steps that are too small to be mentioned are no zones: the whole is shown as one zone.
     let zones = match shape {
         Shape::Flat => merged(&zones),
         _ => zones,
@@ -211,7 +213,7 @@ pub(super) fn fit(places: &[Place]) -> Fit {
     fit.with_bad_spots(places)
 }
 
-/// All zones as one, which takes as long to go over as they do.
+/// Joins all zones into one, which takes as long to go over as they do.
 fn merged(zones: &[Zone]) -> Vec<Zone> {
     let (Some(first), Some(last)) = (zones.first(), zones.last()) else {
         return Vec::new();
@@ -225,7 +227,7 @@ fn merged(zones: &[Zone]) -> Vec<Zone> {
     vec![whole]
 }
 
-/// `zone_rate` is that of the slowest zone that the place may lie in.
+/// `zone_rate` is that of the slowest zone that the position may be in.
 fn seen(place: &Place, zone_rate: Option<f64>, noise: f64) -> Seen {
     let is_slow = |rate: &&f64| zone_rate.is_some_and(|zone| is_far(noise, **rate, zone));
     Seen {
@@ -235,7 +237,8 @@ fn seen(place: &Place, zone_rate: Option<f64>, noise: f64) -> Seen {
     }
 }
 
-/// What was as fast as its zone once is no bad spot: the place is not to blame, or not alone.
+/// A position that was once as fast as its zone is no bad spot: the position is not the cause, or
+/// not alone.
 fn flag(place: &Place, zone_rate: f64, seen: Seen, noise: f64) -> Option<Flag> {
     if !seen.is_always_slow() {
         let is_mostly = seen.visits > 2 && 2 * seen.slow > seen.visits;
@@ -304,7 +307,7 @@ mod tests {
         assert_eq!(found.mean_rate(), Some(rate));
         assert_eq!(found.fall(), Some(0.0));
         assert!(found.resolution >= 0.0099, "{}", found.resolution);
-        // What falls out is held against the one zone that there is.
+        // A position that does not belong to its zone is compared with the only zone.
         all[80].visits = vec![20.0; 3];
         let found = fit(&all);
         assert_eq!((found.shape, found.zones.len()), (Shape::Flat, 1));

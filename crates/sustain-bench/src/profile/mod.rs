@@ -1,6 +1,7 @@
-//! What a target gives at each of its positions: samples spread over it, more where the rate
-//! changes, everything twice; zones, places that fall out of them, and what several targets share.
-//! plan -> curves -> schedule -> samples -> fit -> verdict -> result.
+//! Measures the rate of a target at each of its positions: samples are spread over it, with more of
+//! them where the rate changes, and everything is visited twice. The results are zones, positions
+//! that do not belong to their zone, and the limit that several targets share. plan -> curves ->
+//! schedule -> samples -> fit -> verdict -> result.
 
 pub(crate) mod chance;
 mod conclude;

@@ -1,20 +1,20 @@
-//! How much samples scatter where nothing changes: from repeated visits, or from neighbours where
-//! there are too few of them. Pure; medians, so that bad spots and zone edges decide nothing.
+//! Estimates the noise of samples: from repeated visits, or from neighbours if there are too few of
+//! these. Pure. It uses medians, so that bad spots and edges of zones decide nothing.
 //!
-//! Differences instead of residuals: J. von Neumann, "Distribution of the ratio of the mean square
-//! successive difference to the variance", Annals of Mathematical Statistics 12, 1941. The median of
-//! absolute values for a normal distribution: F. R. Hampel, "The influence curve and its role in
-//! robust estimation", JASA 69, 1974.
+//! Differences are used instead of residuals: J. von Neumann, "Distribution of the ratio of the
+//! mean square successive difference to the variance", Annals of Mathematical Statistics 12, 1941.
+//! For the median of absolute values of a normal distribution: F. R. Hampel, "The influence curve
+//! and its role in robust estimation", JASA 69, 1974.
 
 /// A normal distribution's standard deviation over its median absolute deviation.
 const NORMAL: f64 = 1.482_6;
-/// With fewer repeats the neighbours tell more.
+/// With fewer repeats the neighbours are the better source.
 const REPEATS_MIN: usize = 6;
-/// No sample of a real disk is better than this.
+/// No sample of a real disk has less noise than this.
 pub(super) const NOISE_MIN: f64 = 0.002;
 
-/// The standard deviation of one visit's logarithm, that is of its rate as a part of it.
-/// `visits` are the rates at each place, places in the order of position.
+/// The standard deviation of the logarithm of one visit, which is that of its rate as a part of it.
+/// `visits` are the rates at each position, in order of position.
 pub(super) fn noise(visits: &[Vec<f64>]) -> f64 {
     let repeated: Vec<f64> = visits
         .iter()
@@ -24,7 +24,7 @@ pub(super) fn noise(visits: &[Vec<f64>]) -> f64 {
         })
         .collect();
     let scatter = if repeated.len() >= REPEATS_MIN {
-        // What changed between the passes is no scatter.
+        // A change between the passes is not noise.
         let drift = median(repeated.clone());
         let deviations = repeated.iter().map(|change| (change - drift).abs());
         median(deviations.collect()) / 2.0_f64.sqrt()
@@ -52,7 +52,7 @@ pub(super) fn drift(visits: &[Vec<f64>]) -> Option<f64> {
     (repeated.len() >= REPEATS_MIN).then(|| median(repeated).exp())
 }
 
-/// The middle one; 0 of none.
+/// The middle value; 0 if there is none.
 pub(super) fn median(mut values: Vec<f64>) -> f64 {
     if values.is_empty() {
         return 0.0;

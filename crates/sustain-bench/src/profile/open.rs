@@ -1,5 +1,5 @@
-//! What stands before a profile: the targets opened, the curves that are to be sampled, and what is
-//! going to be done, in words. The run calls it; nothing is written here.
+//! Prepares a profile: opens the targets, decides which curves are sampled, and says what is going
+//! to be done. The run calls it; nothing is written here.
 
 use sustain_disk::target::{Direction, TargetKind};
 use sustain_disk::units::{Duration, Size};
@@ -11,13 +11,13 @@ use crate::error::MeasureError;
 use crate::plan::Plan;
 use crate::session::Session;
 
-/// A curve has positions enough if so many samples lie beside each other.
+/// A target is large enough for a curve if this many samples fit beside each other.
 pub(super) const POSITIONS_MIN: u64 = 8;
 
 /// Says what `profile` would do, write and destroy, and does nothing.
 ///
 /// # Errors
-/// As [`super::profile`], as far as that shows before the work begins.
+/// As for [`super::profile`], as far as errors show before the work begins.
 pub fn rehearse_profile(plan: &ProfilePlan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
     plan.check()?;
     let measuring = Plan {
@@ -36,7 +36,7 @@ pub fn rehearse_profile(plan: &ProfilePlan, roots: &Roots) -> Result<Vec<String>
     };
     for target in &session.targets {
         statements.push(format!(
-            "would {verb} {} ({}): samples of about {} at positions over its first {}",
+            "would {verb} {} ({}): samples of about {} at positions across its first {}",
             target.target.name,
             target.target.kind,
             Duration(sample_ns),
@@ -49,13 +49,13 @@ pub fn rehearse_profile(plan: &ProfilePlan, roots: &Roots) -> Result<Vec<String>
         ""
     };
     statements.push(format!(
-        "would take {} at the most{together}",
+        "would take at most {}{together}",
         Duration(plan.budget_ns)
     ));
     Ok(statements)
 }
 
-/// Opens the targets and looks whether they are large enough.
+/// Opens the targets and checks that they are large enough.
 pub(super) fn open(
     plan: &ProfilePlan,
     measuring: &Plan,
@@ -64,7 +64,7 @@ pub(super) fn open(
     let mut session = Session::open(measuring, roots)?;
     let reads = plan.directions.contains(&Direction::Read) || session.direction == Direction::Read;
     for target in &mut session.targets {
-        // What is to be read must have been written.
+        // Data that is to be read must have been written.
         let kind = target.target.kind;
         let is_empty = kind == TargetKind::ScratchFile
             || (kind == TargetKind::File && target.target.capacity_bytes.is_none());
@@ -72,7 +72,7 @@ pub(super) fn open(
         let least = plan.sample_bytes_min();
         if target.size_bytes / POSITIONS_MIN < least {
             return Err(MeasureError::Usage(format!(
-                "{} has {}, and a profile takes at least {POSITIONS_MIN} samples of {}: give a \
+                "{} has {}, and a profile needs at least {POSITIONS_MIN} samples of {}: use a \
                  smaller --record-size or --depth",
                 target.target.name,
                 Size(target.size_bytes),
@@ -83,7 +83,7 @@ pub(super) fn open(
     Ok(session)
 }
 
-/// Each target alone, then all at once; once per direction.
+/// The curves: each target alone, then all at once; once per direction.
 pub(super) fn curves(plan: &ProfilePlan, session: &Session) -> Vec<Curve> {
     let directions = if plan.directions.is_empty() {
         vec![session.direction]

@@ -1,18 +1,20 @@
-//! The places that fall out of their zone, neighbours as one. Pure; the conclusion calls it.
+//! The positions that do not belong to their zone, neighbours joined. Pure; the conclusion calls
+//! it.
 
 use super::chance::Seen;
 use super::fit::{Fit, Flag};
 use super::result::{ProfileOutlier, ProfilePoint};
 use super::words;
 
-/// A place as it is shown.
+/// A position as it is shown.
 pub(super) struct Shown {
     pub(super) point: ProfilePoint,
-    /// Its number in the fit, if a visit came to an end.
+    /// Its number in the fit, if a visit completed.
     pub(super) place: Option<usize>,
 }
 
-/// Neighbours that fall out are one outlier, named by the slowest of them.
+/// Joins neighbours that do not belong to their zone to one outlier, which is named after the
+/// slowest of them.
 pub(super) fn outliers(shown: &[Shown], fit: &Fit, size_bytes: u64) -> Vec<ProfileOutlier> {
     let mut outliers: Vec<ProfileOutlier> = Vec::new();
     let mut groups: Vec<(Group, Seen)> = Vec::new();
@@ -23,7 +25,7 @@ pub(super) fn outliers(shown: &[Shown], fit: &Fit, size_bytes: u64) -> Vec<Profi
             continue;
         };
         let group = Group::of(one, fit, &outlier.kind);
-        // What failed within a bad spot does not part it.
+        // A failure within a bad spot does not divide it.
         let same = groups.iter().rposition(|(other, _)| *other == group);
         let is_last = same.is_some_and(|same| same + 1 == outliers.len());
         match same.filter(|_| matches!(group, Group::Spot(_)) || is_beside && is_last) {
@@ -47,7 +49,7 @@ pub(super) fn outliers(shown: &[Shown], fit: &Fit, size_bytes: u64) -> Vec<Profi
     outliers
 }
 
-/// What neighbours must have in common to be one.
+/// The property that neighbours must share to be joined.
 #[derive(Clone, Copy, PartialEq)]
 enum Group {
     /// The number of a bad spot.
@@ -68,7 +70,7 @@ impl Group {
     }
 }
 
-/// The number of the bad spot that a place belongs to.
+/// The number of the bad spot that a position belongs to.
 fn spot_of(shown: &Shown, fit: &Fit) -> Option<usize> {
     let place = shown.place?;
     let mut spots = fit.bad_spots.iter();
@@ -102,7 +104,7 @@ fn outlier(shown: &Shown, fit: &Fit, size_bytes: u64) -> Option<ProfileOutlier> 
     })
 }
 
-/// How a place was seen; where no visit came to an end, not at all.
+/// The counts of a position's visits; zeros if no visit completed.
 fn seen_of(shown: &Shown, fit: &Fit) -> Seen {
     let unseen = Seen {
         visits: 0,
@@ -112,7 +114,7 @@ fn seen_of(shown: &Shown, fit: &Fit) -> Seen {
     shown.place.map_or(unseen, |place| fit.seen[place])
 }
 
-/// Adds the next place to an outlier, which is named by the slower.
+/// Joins the next position to an outlier, which is named after the slower one.
 fn join(outlier: &mut ProfileOutlier, next: ProfileOutlier, is_slower: bool) {
     outlier.to_byte = next.to_byte;
     if is_slower {

@@ -1,16 +1,17 @@
-//! Cuts a series into stretches of one level each: least squares with a price on every cut, solved
-//! exactly. Pure; the fit calls it with logarithms of rates in the order of position.
+//! Cuts a series into stretches of one level each, by least squares with a price on every cut,
+//! solved exactly. Pure; the fit calls it with logarithms of rates in order of position.
 //!
 //! Optimal partitioning: B. Jackson et al., "An algorithm for optimal partitioning of data on an
-//! interval", IEEE Signal Processing Letters 12, 2005. PELT (R. Killick, P. Fearnhead, I. A. Eckley,
-//! "Optimal detection of changepoints with a linear computational cost", JASA 107, 2012) only prunes
-//! it, which a thousand values do not need. The price is that of N. R. Zhang and D. O. Siegmund, "A
-//! modified Bayes information criterion", Biometrics 63, 2007: a cut that may be anywhere costs more
-//! than the two parameters that it adds, about three times the logarithm of the count.
+//! interval", IEEE Signal Processing Letters 12, 2005. PELT (R. Killick, P. Fearnhead, I. A.
+//! Eckley, "Optimal detection of changepoints with a linear computational cost", JASA 107, 2012)
+//! only prunes it, which is not needed for a thousand values. The price is that of N. R. Zhang and
+//! D. O. Siegmund, "A modified Bayes information criterion", Biometrics 63, 2007: a cut that may be
+//! anywhere costs more than the two parameters that it adds, about three times the logarithm of the
+//! count.
 
 use std::ops::Range;
 
-/// What a stretch costs, in logarithms of the count.
+/// The price of a stretch, in logarithms of the count.
 pub(super) const PRICE: f64 = 3.0;
 
 /// The stretches, in order, without gaps. `noise` is the standard deviation of a value around its
@@ -19,7 +20,7 @@ pub(super) fn partition(values: &[f64], noise: f64) -> Vec<Range<usize>> {
     let count = values.len();
     let price = PRICE * (count.max(2) as f64).ln() * noise * noise;
     let sums = Sums::of(values);
-    // The least cost of the first `end` values, and where its last stretch begins.
+    // Each entry has the least cost of the first `end` values, and where the last stretch begins.
     let mut best = vec![(0.0, 0)];
     for end in 1..=count {
         let with_last_from = |from: usize| (best[from].0 + sums.squares(from..end) + price, from);
@@ -46,7 +47,7 @@ struct Sums {
 
 impl Sums {
     fn of(values: &[f64]) -> Sums {
-        // Around the mean the squares stay small, and with them what rounding takes.
+        // Around the mean the squares stay small, and so do rounding errors.
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
         let mut sums = Sums {
             of_values: vec![0.0],

@@ -1,4 +1,4 @@
-//! What a profile is asked to do, as the user said it; nothing here touches a disk.
+//! The request for a profile, as the user gave it; nothing here touches a disk.
 
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
@@ -8,15 +8,15 @@ use sustain_disk::target::{DataPath, Direction};
 use crate::error::MeasureError;
 use crate::plan::{Plan, direction_to_open, mixes_simulated_and_real};
 
-/// A shorter sample says nothing of a disk,
+/// A shorter sample says nothing about a disk,
 const SAMPLE_NS_MIN: u64 = 100_000_000;
-/// and a longer one nothing more.
+/// and a longer one says no more.
 const SAMPLE_NS_MAX: u64 = 1_000_000_000;
-/// A curve is to have so many samples in all, if the time allows it.
+/// A curve should have this many samples in all, if there is time for them.
 const SAMPLES: u64 = 240;
-/// And no fewer than these: eight positions, twice, and what comes before them.
+/// It has no fewer samples than this: eight positions, twice, and the runs before them.
 const SAMPLES_MIN: u64 = 20;
-/// A sample has so many requests besides those that fill the queue.
+/// A sample has this many requests in addition to those that fill the queue.
 const REQUESTS_MORE: u64 = 4;
 
 /// Everything that can be asked of `profile`.
@@ -24,7 +24,7 @@ const REQUESTS_MORE: u64 = 4;
 pub struct ProfilePlan {
     /// The targets as typed.
     pub targets: Vec<String>,
-    /// Which ways; none lets the targets decide.
+    /// The directions; if empty, the targets decide.
     pub directions: Vec<Direction>,
     /// Bytes per request.
     pub record_bytes: u64,
@@ -32,15 +32,15 @@ pub struct ProfilePlan {
     pub depth: u32,
     /// How they are issued.
     pub engine: EngineChoice,
-    /// Past the page cache or through it.
+    /// Direct or buffered I/O.
     pub path: DataPath,
-    /// How long all may take, once files are written.
+    /// How long the whole profile may take, after files are prewritten.
     pub budget_ns: u64,
     /// The part of each target that is used.
     pub size_bytes: Option<u64>,
-    /// Write files once before the clock starts.
+    /// Whether to prewrite files before the clock starts.
     pub prewrite: bool,
-    /// What may be destroyed, as typed.
+    /// Targets that may be destroyed, as typed.
     pub destroy: Vec<String>,
     /// Whether targets that do not exist are made as files.
     pub new_file: bool,
@@ -51,7 +51,7 @@ pub struct ProfilePlan {
 }
 
 impl ProfilePlan {
-    /// Two minutes on `targets`, everything else as the command line has it by default.
+    /// A plan of two minutes for `targets` with the defaults of the command line.
     pub fn new(targets: Vec<String>) -> ProfilePlan {
         ProfilePlan {
             targets,
@@ -70,16 +70,14 @@ impl ProfilePlan {
         }
     }
 
-    /// Looks for demands that make no sense, as far as that shows without the targets.
+    /// Refuses demands that make no sense, as far as that shows without the targets.
     ///
     /// # Errors
-    /// [`MeasureError::Usage`], saying which and what to do.
+    /// [`MeasureError::Usage`], saying which demand it is and what to do.
     pub fn check(&self) -> Result<(), MeasureError> {
         let usage = |text: &str| Err(MeasureError::Usage(text.to_owned()));
         if mixes_simulated_and_real(&self.targets) {
-            return usage(
-                "simulated disks and real ones share nothing: profile the ones without the others",
-            );
+            return usage("simulated and real disks share nothing: profile them separately");
         }
         if self.targets.iter().any(|name| name == "null:") {
             return usage("null: has no positions: name a block device, a file or a directory");
@@ -87,13 +85,13 @@ impl ProfilePlan {
         Ok(())
     }
 
-    /// The least that a sample takes of a target.
+    /// The fewest bytes that a sample transfers on a target.
     pub(super) fn sample_bytes_min(&self) -> u64 {
         (u64::from(self.depth) + REQUESTS_MORE).saturating_mul(self.record_bytes)
     }
 
-    /// How long a sample is to take where so many curves are sampled, or why the budget is too
-    /// short for them.
+    /// How long a sample takes if this many curves are sampled, or why the budget is too short for
+    /// them.
     pub(super) fn sample_ns(&self, curves: usize) -> Result<u64, MeasureError> {
         let curves = curves.max(1) as u64;
         let least_ns = SAMPLES_MIN * curves * SAMPLE_NS_MIN;
@@ -101,8 +99,8 @@ impl ProfilePlan {
             let budget = sustain_disk::units::Duration(self.budget_ns);
             let least = sustain_disk::units::Duration(least_ns);
             return Err(MeasureError::Usage(format!(
-                "--budget {budget} has no room for {curves} curve{}, each twice at 8 positions: \
-                 give {least} or more{}",
+                "--budget {budget} is too short for {curves} curve{}, each measured twice at 8 \
+                 positions: use {least} or more{}",
                 if curves == 1 { "" } else { "s" },
                 if curves == 1 {
                     ""
@@ -115,7 +113,7 @@ impl ProfilePlan {
         Ok(sample_ns.clamp(SAMPLE_NS_MIN, SAMPLE_NS_MAX))
     }
 
-    /// How the targets are opened for all directions at once.
+    /// The plan with which the targets are opened for all directions at once.
     pub(super) fn measuring(&self) -> Plan {
         Plan {
             direction: direction_to_open(&self.directions),
@@ -152,7 +150,7 @@ mod tests {
         assert_eq!(plan(120).sample_ns(5).unwrap(), 100_000_000);
         assert_eq!(plan(36_000).sample_ns(1).unwrap(), 1_000_000_000);
         let why = plan(2).sample_ns(3).unwrap_err().to_string();
-        assert!(why.contains("give 6 s or more"), "{why}");
+        assert!(why.contains("use 6 s or more"), "{why}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What was visited so far, and which places another visit has to decide. The run fills it; the
-//! document is concluded from it.
+//! Keeps what was visited so far, and knows which positions need another visit. The run fills it;
+//! the document is made from it.
 
 use super::failure::Failure;
 use super::fit::fit;
@@ -10,38 +10,38 @@ use super::visits::Place;
 use crate::phase::PhaseOutcome;
 use crate::session::Session;
 
-/// A target at which so many places failed is given up.
+/// A target at which this many positions failed is visited no more.
 const FAILURES_MAX: usize = 5;
 
-/// One position, of all curves.
+/// One position, for all curves.
 #[derive(Debug, Clone)]
 pub(super) struct Position {
-    /// As a part of each target, less its sample.
+    /// The position as a part of each target, less its sample.
     pub(super) position: f64,
-    /// By curve and visit the rates of its members.
+    /// For each curve and visit, the rates of its members.
     pub(super) readings: Vec<Vec<Vec<f64>>>,
-    /// By curve whether a visit failed.
+    /// For each curve, whether a visit failed.
     pub(super) failed: Vec<bool>,
 }
 
-/// What is known of a target besides its rates.
+/// What is known about a target besides its rates.
 pub(super) struct Facts {
     pub(super) name: String,
     pub(super) kind: String,
     pub(super) size_bytes: u64,
 }
 
-/// All that a profile has come to so far.
+/// Everything that a profile has measured so far.
 pub(super) struct Profiled<'a> {
     pub(super) plan: &'a ProfilePlan,
     pub(super) curves: Vec<Curve>,
-    /// In the order of position.
+    /// The positions, in order.
     pub(super) positions: Vec<Position>,
     pub(super) sample_ns: u64,
     pub(super) threads: u32,
     pub(super) elapsed_s: f64,
     pub(super) started_unix_s: i64,
-    /// The time was over before all was visited twice.
+    /// Whether the time was over before everything was visited twice.
     pub(super) is_cut_short: bool,
     pub(super) facts: Vec<Facts>,
     pub(super) failures: Vec<Failure>,
@@ -81,14 +81,14 @@ impl<'a> Profiled<'a> {
         }
     }
 
-    /// Keeps which engine did the work.
+    /// Notes which engine did the work.
     pub(super) fn remember(&mut self, phase: &PhaseOutcome) {
         if let (None, Some(driver)) = (&self.engine_used, phase.drivers.first()) {
             self.engine_used = Some(driver.engine.to_owned());
         }
     }
 
-    /// Makes room for positions that are to be visited.
+    /// Adds entries for positions that are going to be visited.
     pub(super) fn reserve(&mut self, positions: &[f64]) {
         let curves = self.curves.len();
         self.positions
@@ -101,7 +101,7 @@ impl<'a> Profiled<'a> {
             .sort_by(|one, other| one.position.total_cmp(&other.position));
     }
 
-    /// Whether so many places of one of its targets failed that it is visited no more.
+    /// Whether so many positions of one of its targets failed that it is visited no more.
     pub(super) fn is_given_up(&self, curve: &Curve) -> bool {
         curve.members.iter().any(|target| {
             let is_of = |one: &&Failure| (one.target, one.direction) == (*target, curve.direction);
@@ -109,7 +109,7 @@ impl<'a> Profiled<'a> {
         })
     }
 
-    /// How many visits have come to an end, of all curves.
+    /// The number of visits that have completed, for all curves.
     pub(super) fn readings(&self) -> usize {
         let curves = self.positions.iter().flat_map(|one| &one.readings);
         curves.map(Vec::len).sum()
@@ -122,7 +122,7 @@ impl<'a> Profiled<'a> {
             .find(|one| one.position.total_cmp(&position).is_eq());
         let place = found.expect("a position is reserved before it is visited");
         match outcome {
-            // A target that moved nothing has no rate.
+            // A target that transferred nothing has no rate.
             Outcome::Rates(rates) if rates.iter().all(|rate| *rate > 0.0) => {
                 place.readings[curve].push(rates);
             }
@@ -136,7 +136,7 @@ impl<'a> Profiled<'a> {
         }
     }
 
-    /// The places of a curve that were visited, with their numbers among the positions.
+    /// The positions of a curve that were visited, with their numbers.
     pub(super) fn places(&self, curve: usize) -> (Vec<usize>, Vec<Place>) {
         let positions = self.positions.iter().enumerate();
         let visited = positions.filter(|(_, one)| !one.readings[curve].is_empty());
@@ -154,7 +154,7 @@ impl<'a> Profiled<'a> {
             .unzip()
     }
 
-    /// The part of its target that a sample covers; of several targets that of the first.
+    /// The part of its target that a sample covers; of several targets, that of the first.
     pub(super) fn part(&self, curve: usize, position: f64) -> (f64, f64) {
         let curve = &self.curves[curve];
         let size_bytes = self.facts[curve.members[0]].size_bytes;
@@ -163,7 +163,8 @@ impl<'a> Profiled<'a> {
         (part(from), part(from + curve.sample_bytes[0]))
     }
 
-    /// Positions that another visit has to decide; where one failed, another would only wear it.
+    /// Positions that need another visit; where a visit failed, another one would only wear the
+    /// disk.
     pub(super) fn undecided(&self) -> Vec<f64> {
         let mut positions: Vec<f64> = Vec::new();
         for curve in 0..self.curves.len() {

@@ -1,7 +1,9 @@
-//! The one versioned document of a profile: asked, machine, rate against position, what follows.
+//! The versioned result document of a profile: what was asked, the machine, the rate against the
+//! position, and what follows.
 //!
-//! The run fills it, the faces draw it, `--json` writes it, `measure` and `record` take it to know
-//! what a place gives. All rates are bytes per second, all places bytes from a target's start.
+//! The run fills it, the reports draw it, `--json` writes it, and `measure` and `record` read from
+//! it which rate a position has. All rates are bytes per second; all positions are bytes from a
+//! target's start.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,12 +14,12 @@ pub use crate::result::Host;
 /// The `schema` of a [`ProfileResult`] as this version writes it.
 pub const PROFILE_SCHEMA: &str = "sustain.profile/1";
 
-/// What `sustain profile` was asked, what it measured, and what it says of the targets.
+/// What `sustain profile` was asked, what it measured, and what follows for the targets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileResult {
     /// Always `sustain.profile/1`; a reader refuses what it does not know.
     pub schema: String,
-    /// What was asked, and what became of it.
+    /// The request, and how it was carried out.
     pub plan: ProfilePlanUsed,
     /// The machine.
     pub host: Host,
@@ -25,15 +27,15 @@ pub struct ProfileResult {
     pub targets: Vec<ProfileTarget>,
     /// All targets at once, once per direction; empty for a single target.
     pub together: Vec<ProfileTogether>,
-    /// What a reader must know to read the figures right, in plain words.
+    /// Notes that a reader needs in order to read the figures right.
     pub notes: Vec<String>,
     /// `done` or `interrupted`.
     pub ended: String,
-    /// The machine alongside.
+    /// What the monitor saw of the machine.
     pub system: System,
 }
 
-/// What was asked for and what was used.
+/// The request, and the values that were used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfilePlanUsed {
     /// Version of the tool that made the run.
@@ -62,7 +64,7 @@ pub struct ProfilePlanUsed {
     pub elapsed_s: f64,
     /// About how long one sample takes.
     pub sample_s: f64,
-    /// Drivers used at the most; each is one thread with one engine.
+    /// Most drivers that were used at once; each is one thread with one engine.
     pub threads: u32,
     /// The part of each target that is used, if it was given.
     pub size_bytes: Option<u64>,
@@ -79,22 +81,22 @@ pub struct ProfileTarget {
     pub name: String,
     /// `block_device`, `file`, `scratch_file` or `simulated`.
     pub kind: String,
-    /// The part of it that was looked at, from its start.
+    /// The part of it that was sampled, from its start.
     pub size_bytes: u64,
     /// `write` or `read`.
     pub direction: String,
-    /// `zones`, `smooth`, `flat`, or `unknown` where too little was measured.
+    /// `zones`, `smooth`, `flat`, or `unknown` if too little was measured.
     pub shape: String,
     /// What follows, in plain words, the most important first.
     pub verdict: Vec<String>,
-    /// What going over all of it once gives, bad spots included: all bytes over all time. Null if
+    /// The rate of going over all of it once, bad spots included: all bytes over all time. Null if
     /// unknown.
     pub mean_rate_bytes_per_s: Option<f64>,
     /// The rate of the first zone.
     pub outer_rate_bytes_per_s: Option<f64>,
-    /// The rate of the slowest zone: what can be promised at every place outside the bad spots.
+    /// The rate of the slowest zone, which can be promised at every position outside the bad spots.
     pub inner_rate_bytes_per_s: Option<f64>,
-    /// How far the slowest zone is below the fastest, 0 to 1.
+    /// How far the slowest zone is below the fastest, from 0 to 1.
     pub fall: Option<f64>,
     /// Standard deviation of a sample, as a part of its rate, disturbances included.
     pub noise: f64,
@@ -102,20 +104,20 @@ pub struct ProfileTarget {
     pub resolution: f64,
     /// Stretches of one rate, in the order of position, without gaps.
     pub zones: Vec<ProfileZone>,
-    /// Places that fall out of their zone.
+    /// Positions that do not belong to their zone.
     pub outliers: Vec<ProfileOutlier>,
-    /// Every place that was sampled, in the order of position.
+    /// Every position that was sampled, in order.
     pub points: Vec<ProfilePoint>,
     /// Requests that failed, in the order of time: what happened and what to do.
     pub errors: Vec<String>,
 }
 
-/// Where only a larger effect of the position would have been seen, flat is too strong a word, and
-/// the rate of a zone a rough one.
+/// If only a larger effect of the position would have been seen, flat is too strong a word, and the
+/// rate of a zone is rough.
 const POOR_RESOLUTION: f64 = 0.15;
 
 impl ProfileTarget {
-    /// The places that are slow whenever they are gone over, in the order of position.
+    /// The positions that are slow at every visit, in order.
     pub fn bad_spots(&self) -> impl Iterator<Item = &ProfileOutlier> {
         let outliers = self.outliers.iter();
         outliers.filter(|outlier| outlier.is_of_the_place())
@@ -128,7 +130,7 @@ impl ProfileTarget {
         rates.reduce(f64::min)
     }
 
-    /// What going over all of it but the bad spots gives, bytes per second.
+    /// The rate of going over all of it except the bad spots, bytes per second.
     #[must_use]
     pub fn mean_outside_bad_spots(&self) -> Option<f64> {
         let (mut bytes, mut time_s) = (self.size_bytes as f64, 0.0);
@@ -141,8 +143,8 @@ impl ProfileTarget {
         (bytes > 0.0 && time_s > 0.0).then(|| bytes / time_s)
     }
 
-    /// Whether the samples scatter too much to tell what the position does: that none was seen says
-    /// little then, and the rates of zones are rough.
+    /// Whether the samples are too noisy to show what the position does: then it says little that
+    /// no effect was seen, and the rates of zones are rough.
     #[must_use]
     pub fn is_too_noisy(&self) -> bool {
         self.shape != "unknown" && self.resolution > POOR_RESOLUTION
@@ -158,51 +160,51 @@ pub struct ProfileZone {
     pub to_byte: u64,
     /// Its rate.
     pub rate_bytes_per_s: f64,
-    /// How many places it rests on.
+    /// The number of positions that it rests on.
     pub points: usize,
 }
 
-/// A place that falls out of its zone.
+/// A position, or a stretch of neighbouring ones, that does not belong to its zone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileOutlier {
-    /// Its first byte: of what is the place's own as far as the samples tell, half way to those
-    /// that do not show it or within one over its edge; of anything else that of the samples.
+    /// Its first byte. For a spot that is slow by itself, this is as far as the samples tell: half
+    /// way to those that do not show it, or within one that is across its edge. For anything else
+    /// it is the first byte of the samples.
     pub from_byte: u64,
-    /// The byte after its last, likewise.
+    /// The byte after its last, by the same rule.
     pub to_byte: u64,
-    /// `bad_spot`, `missed_revolutions`, `disturbance`, `uncertain` (slow in most visits, or in all
-    /// but no more than chance explains) or `error`.
+    /// `bad_spot`, `missed_revolutions`, `disturbance`, `uncertain` (slow at most visits, or at all
+    /// of them but no more than chance explains) or `error`.
     pub kind: String,
     /// Its rate there, the slowest seen; null if nothing could be read or written.
     pub rate_bytes_per_s: Option<f64>,
-    /// What going over it gives: all its bytes over all their time. Null for what is not the
-    /// place's own.
+    /// The rate of going over it: all its bytes over all their time. Null if the position is not
+    /// the cause.
     pub mean_rate_bytes_per_s: Option<f64>,
-    /// The rate that it was held against: of the slowest zone that it may lie in.
+    /// The rate that it was compared with: that of the slowest zone that it may be in.
     pub zone_rate_bytes_per_s: Option<f64>,
-    /// For people.
+    /// A description in words.
     pub words: String,
 }
 
 impl ProfileOutlier {
-    /// Whether it is slow whenever it is gone over, and not in passing.
+    /// Whether it is slow at every visit, and not by a passing disturbance.
     #[must_use]
     pub fn is_of_the_place(&self) -> bool {
         ["bad_spot", "missed_revolutions"].contains(&self.kind.as_str())
     }
 }
 
-/// A place that was sampled.
+/// A position that was sampled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfilePoint {
-    /// Where the sample begins.
+    /// Offset of the sample.
     pub offset_bytes: u64,
-    /// How far it goes.
+    /// Length of the sample.
     pub bytes: u64,
     /// The rate at each visit, in the order of time.
     pub rates_bytes_per_s: Vec<f64>,
-    /// What it counts with: the mean of the visits that are like the fastest. Null if none came to
-    /// an end.
+    /// Its value: the mean of the visits that are like the fastest. Null if no visit completed.
     pub rate_bytes_per_s: Option<f64>,
     /// Null, or why it does not belong to its zone: `bad_spot`, `missed_revolutions`,
     /// `disturbance`, `uncertain` or `error`.
@@ -216,19 +218,19 @@ pub struct ProfileTogether {
     pub direction: String,
     /// The targets' names, as in the points' rates.
     pub targets: Vec<String>,
-    /// `free`, `limit`, `collapse`, or `unknown` where too little was measured.
+    /// `free`, `limit`, `collapse`, or `unknown` if too little was measured.
     pub shape: String,
     /// What follows, in plain words, the most important first.
     pub verdict: Vec<String>,
-    /// What going over all of them at the same time gives: all bytes over all time.
+    /// The rate of going over all of them at the same time: all bytes over all time.
     pub mean_rate_bytes_per_s: Option<f64>,
     /// The sum at the start of the targets.
     pub outer_rate_bytes_per_s: Option<f64>,
-    /// The least sum of a zone: what can be promised.
+    /// The lowest sum of a zone, which can be promised.
     pub inner_rate_bytes_per_s: Option<f64>,
     /// Standard deviation of a sample's sum, as a part of it.
     pub noise: f64,
-    /// What the targets share and where it binds; null if each gives what it gives alone.
+    /// The limit that the targets share and where it binds; null if each reaches its rate alone.
     pub shared_limit: Option<SharedLimit>,
     /// Stretches of one sum, in the order of position; a position is a part of each target, 0 to 1.
     pub zones: Vec<TogetherZone>,
@@ -236,28 +238,28 @@ pub struct ProfileTogether {
     pub points: Vec<TogetherPoint>,
 }
 
-/// Something that the targets share.
+/// A limit that the targets share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SharedLimit {
     /// `limit`: the sum stays level; `collapse`: the sum is erratic, or rises while the targets
-    /// fall, as where revolutions are missed.
+    /// fall, as happens when revolutions are missed.
     pub kind: String,
-    /// What it lets through: of a limit the level, of a collapse what the targets need where it no
-    /// longer binds. Null for a collapse that binds to the end.
+    /// The rate that it lets through: for a limit, its level; for a collapse, what the targets need
+    /// where it no longer binds. Null for a collapse that binds to the end.
     pub rate_bytes_per_s: Option<f64>,
-    /// From this position on it no longer binds, as a part of each target, 0 to 1; null if it
+    /// From this position on it no longer binds; a part of each target, from 0 to 1; null if it
     /// binds to the end.
     pub binds_until: Option<f64>,
-    /// How much of what the targets give alone is lost where it binds, 0 to 1.
+    /// The part of the targets' rates alone that is lost where it binds, from 0 to 1.
     pub loss: f64,
 }
 
 /// A stretch of one sum.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TogetherZone {
-    /// Where it begins, as a part of each target.
+    /// Its start, as a part of each target.
     pub from: f64,
-    /// Where it ends.
+    /// Its end, as a part of each target.
     pub to: f64,
     /// The sum.
     pub rate_bytes_per_s: f64,
@@ -266,12 +268,12 @@ pub struct TogetherZone {
 /// All targets at one position.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TogetherPoint {
-    /// Where, as a part of each target, 0 to 1.
+    /// The position, as a part of each target, from 0 to 1.
     pub position: f64,
     /// The sum at each visit, in the order of time.
     pub sums_bytes_per_s: Vec<f64>,
-    /// Each target's rate, the middle of the visits.
+    /// Each target's rate, the median of the visits.
     pub rates_bytes_per_s: Vec<f64>,
-    /// What the targets give alone there, added up; null if one of them is unknown there.
+    /// The sum of the targets' rates alone at this position; null if one of them is unknown.
     pub alone_bytes_per_s: Option<f64>,
 }

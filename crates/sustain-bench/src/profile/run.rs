@@ -1,5 +1,6 @@
-//! A profile from beginning to end: open, write files once, first runs that do not count, the first
-//! pass, more where it changes, the second pass, third visits, conclude.
+//! Runs a profile from beginning to end: opens the targets, prewrites files, makes first runs that
+//! do not count, visits positions in a first pass, splits where the rate changes, makes a second
+//! pass and third visits, and concludes.
 
 use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::target::Direction;
@@ -21,29 +22,32 @@ use crate::stage::{Stage, on_stage};
 
 /// The first pass may take this part of the time,
 const COARSE_SHARE: f64 = 0.28;
-/// with what is split up to here. The second pass takes as long again, the rest is for third visits.
+/// and together with the splitting this part. The second pass takes as long again, and the rest is
+/// for third visits.
 const SPLIT_SHARE: f64 = 0.44;
 const COARSE_MAX: usize = 257;
 const POSITIONS_MAX: usize = 1024;
-/// Where a first run is made; the next place if that cannot be read.
+/// Positions of a first run; the next one is used if a position cannot be read.
 const FIRST_POSITIONS: [f64; 3] = [0.0, 0.5, 0.25];
-/// The longest a first run may take, of a disk as slow as a floppy.
+/// The longest time of a first run, for a disk as slow as a floppy.
 const FIRST_NS_MAX: u64 = 5_000_000_000;
-/// With several real targets the first run at once is long enough to tell whether one driver does.
+/// With several real targets, the first run of all at once is long enough to show whether one
+/// driver suffices.
 const FIRST_NS_MIN: u64 = 1_500_000_000;
-/// A sample that takes so many times what is expected has met something: it ends.
+/// A sample that takes this many times what is expected is stopped, because it has met something
+/// unusual.
 const PATIENCE: u64 = 6;
-/// All at once each gets less, and is given up to so much more time.
+/// All at once each target is slower, so up to this many times as much time is allowed.
 const TOGETHER_TIMES: u64 = 4;
-/// What a sample costs besides its bytes: threads, queues, a seek.
+/// The cost of a sample besides its bytes: threads, queues, a seek.
 const OVERHEAD_NS: u64 = 25_000_000;
 
-/// Samples targets over their positions and says what each place gives.
+/// Samples targets over their positions and finds the rate at each.
 ///
-/// `stop` ends the work early; the result is of what was measured until then.
+/// `stop` ends the work early; the result then rests on what was measured until then.
 ///
 /// # Errors
-/// [`MeasureError`]; a target that fails at a place is part of the result instead.
+/// [`MeasureError`]; a target that fails at a position is part of the result instead.
 pub fn profile(
     plan: &ProfilePlan,
     roots: &Roots,
@@ -77,19 +81,19 @@ pub fn profile(
     })
 }
 
-/// A profile under way.
+/// A profile in progress.
 struct Profile<'a, 'b> {
     stage: Stage<'a>,
     observer: &'a mut ProfileObserver<'b>,
     threads: u32,
     profiled: Profiled<'a>,
     start: Timestamp,
-    /// How many positions were visited, and how long that took.
+    /// Number of positions that were visited, and how long that took.
     visited: u64,
     visited_ns: u64,
 }
 
-/// Why a pass ended before all its positions were visited.
+/// A pass ended before all its positions were visited.
 struct Over;
 
 impl Profile<'_, '_> {
@@ -114,14 +118,14 @@ impl Profile<'_, '_> {
         self.stage.session.clock.now().since_ns(self.start)
     }
 
-    /// How many positions there is time for until this part of the budget is spent.
+    /// The number of positions for which there is time until this part of the budget is spent.
     fn visits_until(&self, share: f64) -> usize {
         let left_ns =
             (self.profiled.plan.budget_ns as f64 * share - self.elapsed_ns() as f64).max(0.0);
         (left_ns / self.visit_ns().max(1) as f64) as usize
     }
 
-    /// How long a position takes: as those before, or as is expected.
+    /// How long a position takes: as long as those before, or as long as is expected.
     fn visit_ns(&self) -> u64 {
         let curves = self.profiled.curves.iter();
         let overhead_ns = if self.stage.session.clock.is_virtual() {
@@ -135,8 +139,8 @@ impl Profile<'_, '_> {
             .unwrap_or(expected)
     }
 
-    /// First runs do not count: caches fill, disks wake up, and they show how fast each is and how
-    /// many drivers all of them need.
+    /// First runs do not count: caches fill, disks wake up, and the runs show how fast each target
+    /// is and how many drivers all of them need.
     fn first_runs(&mut self) -> Result<(), MeasureError> {
         for number in 0..self.profiled.curves.len() {
             if self.stage.stop.reason().is_some() {
@@ -157,7 +161,8 @@ impl Profile<'_, '_> {
         let sample_ns = self.profiled.sample_ns;
         let target = self.profiled.curves[number].members[0];
         let most = self.stage.session.targets[target].size_bytes / POSITIONS_MIN;
-        // First a few requests, then as many as go into a sample at their rate.
+        // The first of these has a few requests, the second as many as go into a sample at the rate
+        // of the first.
         for _ in 0..2 {
             self.profiled.curves[number].time_ns = FIRST_NS_MAX.max(sample_ns);
             let Some(rate) = self.first_rate(number)? else {
@@ -174,7 +179,7 @@ impl Profile<'_, '_> {
         Ok(())
     }
 
-    /// The rate of a first run; none if the user wants to end.
+    /// The rate of a first run; `None` if the user wants to end.
     fn first_rate(&mut self, number: usize) -> Result<Option<f64>, MeasureError> {
         let mut failure = None;
         for position in FIRST_POSITIONS {
@@ -205,13 +210,13 @@ impl Profile<'_, '_> {
         match failure {
             Some(failure) => Err(MeasureError::Prewrite(failure)),
             None => Err(MeasureError::Usage(format!(
-                "no request of a first run came back within {}: use a smaller --record-size",
+                "no request of the first run completed within {}: use a smaller --record-size",
                 sustain_disk::units::Duration(FIRST_NS_MAX)
             ))),
         }
     }
 
-    /// All at once, at the samples that each takes alone.
+    /// A first run of all at once, with the samples that each has alone.
     fn first_run_together(&mut self, number: usize) -> Result<(), MeasureError> {
         let session = self.stage.session;
         let sample_ns = self.profiled.sample_ns;
@@ -230,7 +235,7 @@ impl Profile<'_, '_> {
         session.machines.begin_run();
         let mut tell = of_phase(self.observer, ProfileEvent::Preparing);
         let change = |like: PhaseSetup| PhaseSetup {
-            // It ends with its time, so that a driver without CPU time left is seen.
+            // It ends by time, so that a driver without CPU time left is noticed.
             bytes: None,
             wraps: Some(true),
             may_start_anew: like.may_start_anew,
@@ -289,16 +294,18 @@ impl Profile<'_, '_> {
             let order = spread(split.len());
             let order: Vec<f64> = order.into_iter().map(|at| split[at]).collect();
             visited.extend(&order);
-            if self.pass("where it changes", &order)?.is_err() {
+            if self.pass("where the rate changes", &order)?.is_err() {
                 return Ok(Err(Over));
             }
         }
-        // Backwards: then both visits of every position have the same middle in time.
+        // The second pass goes backwards, so that both visits of every position have the same
+        // middle in time.
         visited.reverse();
         if self.pass("second pass", &visited)?.is_err() {
             return Ok(Err(Over));
         }
-        // Each visit of what may be a bad spot decides it or makes chance a rarer reason.
+        // Each further visit of a possible bad spot decides it, or makes chance a less likely
+        // reason.
         loop {
             let undecided = self.profiled.undecided();
             if undecided.is_empty() {
@@ -308,7 +315,8 @@ impl Profile<'_, '_> {
             if self.pass("third visits", &undecided)?.is_err() {
                 return Ok(Err(Over));
             }
-            // What tells nothing new would be asked for again, for ever where time stands still.
+            // A visit without a new reading would be asked for again, endlessly if time stands
+            // still.
             if self.profiled.readings() == before {
                 return Ok(Ok(()));
             }
@@ -371,7 +379,7 @@ impl Profile<'_, '_> {
         Ok(Ok(()))
     }
 
-    /// Samples every curve at a position; none if the user wants to end.
+    /// Samples every curve at a position; `None` if the user wants to end.
     fn visit(&mut self, sampling: &Sampling) -> Result<Option<Vec<Option<f64>>>, MeasureError> {
         let mut rates = Vec::new();
         let mut failed: Vec<(Direction, usize)> = Vec::new();

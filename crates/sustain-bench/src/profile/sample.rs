@@ -1,5 +1,6 @@
 //! One sample as a phase of the stage: a short sequential stretch at one position of one curve, and
-//! the rates it gave. The run calls it; what takes the head there is kept out of the rate.
+//! its rates. The run calls it. The time for moving the head to the position is kept out of the
+//! rate.
 
 use sustain_disk::engine::Operation;
 use sustain_disk::meter::{Interval, IntervalRule, Meter};
@@ -13,7 +14,8 @@ use crate::series::bytes_until;
 use crate::session::Session;
 use crate::setup::PhaseSetup;
 
-/// The first completion waits for the head; so many of the first do not count.
+/// The first completion waits for the head to move, so this many of the first completions do not
+/// count.
 const SKIPPED: usize = 8;
 
 /// A curve that is sampled: one target alone, or several at once, in one direction.
@@ -24,11 +26,11 @@ pub(super) struct Curve {
     pub(super) members: Vec<usize>,
     /// Bytes per request.
     pub(super) record_bytes: u64,
-    /// What a sample takes of each member at the most.
+    /// The most bytes that a sample transfers on each member.
     pub(super) sample_bytes: Vec<u64>,
-    /// What a sample may take at the most.
+    /// The most time that a sample may take.
     pub(super) time_ns: u64,
-    /// What it is expected to take.
+    /// The time that a sample is expected to take.
     pub(super) expected_ns: u64,
 }
 
@@ -45,7 +47,7 @@ impl Curve {
     }
 }
 
-/// What a sample was.
+/// The outcome of a sample.
 #[derive(Debug, Clone)]
 pub(super) enum Outcome {
     /// Each member's rate.
@@ -54,7 +56,7 @@ pub(super) enum Outcome {
     Failed { target: usize, why: String },
 }
 
-/// A sample as the stage has it.
+/// The setup of a sample for the stage.
 pub(super) fn setup_of(
     curve: &Curve,
     position: f64,
@@ -77,9 +79,9 @@ pub(super) fn setup_of(
         } else {
             Operation::Read
         },
-        // A disk's own cache takes a sample in no time: it is on the disk with the flush.
+        // A disk's own cache takes a sample in no time; it is on the disk only after the flush.
         flush_at_end: writes,
-        // Each request tells when it came.
+        // Each request is reported by itself.
         interval: IntervalRule::Bytes(curve.record_bytes),
         time_ns: Some(curve.time_ns),
         bytes: curve.sample_bytes.iter().copied().max(),
@@ -88,7 +90,7 @@ pub(super) fn setup_of(
     }
 }
 
-/// What became of it.
+/// The outcome of a sample's phase.
 pub(super) fn outcome_of(curve: &Curve, session: &Session, phase: &PhaseOutcome) -> Outcome {
     let series = phase.collected.targets.iter().zip(&curve.members);
     for (series, target) in series {
@@ -115,7 +117,7 @@ pub(super) fn outcome_of(curve: &Curve, session: &Session, phase: &PhaseOutcome)
     Outcome::Rates(busy_rates(&completions).unwrap_or_else(|| whole().collect()))
 }
 
-/// The rates while all members are busy and their heads in place.
+/// The rates while all members are busy and their heads are in place.
 fn busy_rates(members: &[&[Interval]]) -> Option<Vec<f64>> {
     let in_place = |completions: &&[Interval]| {
         let skipped = (completions.len() / SKIPPED).max(1);
@@ -137,7 +139,7 @@ fn busy_rates(members: &[&[Interval]]) -> Option<Vec<f64>> {
     (to_ns > from_ns).then(|| members.iter().map(rate).collect())
 }
 
-/// How many bytes a sample moved in all.
+/// The bytes that a sample transferred in all.
 pub(super) fn bytes_of(phase: &PhaseOutcome) -> u64 {
     phase.meters.iter().map(Meter::bytes).sum()
 }

@@ -1,9 +1,9 @@
-//! Which positions are sampled, and in which order. Pure; the run asks it.
+//! Decides which positions are sampled, and in which order. Pure; the run calls it.
 //!
-//! The first pass goes by halves (J. G. van der Corput's sequence, 1935), so that what changes over
-//! time touches all positions alike and an early end leaves the whole range covered. Then it is
-//! split where neighbours differ: between two samples the rate is known up to their difference, so
-//! the widest uncertainty in the mean is their difference times their distance.
+//! The first pass goes by halves (J. G. van der Corput's sequence, 1935), so that a change over
+//! time affects all positions alike, and an early end leaves the whole range covered. Then the
+//! range is split where neighbours differ: between two samples the rate is known up to their
+//! difference, so the largest uncertainty of the mean is their difference times their distance.
 
 /// Evenly spread positions, the ends among them.
 pub(super) fn coarse(count: usize) -> Vec<f64> {
@@ -22,7 +22,7 @@ pub(super) fn spread(count: usize) -> Vec<usize> {
     all.filter(|index| *index < count).collect()
 }
 
-/// One curve as it is known so far: rates in the order of position, where known.
+/// The rates of one curve that are known so far, in order of position.
 pub(super) struct Known {
     pub(super) rates: Vec<Option<f64>>,
     /// Standard deviation of a rate, as a part of it.
@@ -35,7 +35,7 @@ const DEVIATIONS: f64 = 3.0;
 const DIFFERENCE_MIN: f64 = 0.015;
 
 /// Positions between neighbours whose rates differ on some curve, the most uncertain first.
-/// `positions` ascend; what is closer than `least_gap` is not split.
+/// `positions` ascend; neighbours closer than `least_gap` are not split.
 pub(super) fn splits(positions: &[f64], curves: &[Known], least_gap: f64, most: usize) -> Vec<f64> {
     let mut found: Vec<(f64, f64)> = Vec::new();
     for (index, pair) in positions.windows(2).enumerate() {

@@ -1,33 +1,33 @@
-//! The shape of a curve: zones, a smooth fall, or no effect of the position at all. Pure.
+//! Decides the shape of a curve: zones, a smooth fall, or no effect of the position at all. Pure.
 //!
 //! Stretches, at their price (`partition`), and a parabola are compared by the Schwarz criterion
-//! (G. Schwarz, "Estimating the dimension of a model", Annals of Statistics 6, 1978): where the steps
+//! (G. Schwarz, "Estimating the dimension of a model", Annals of Statistics 6, 1978): if the steps
 //! are no larger than the noise, the parabola needs fewer parameters.
 
 use std::ops::Range;
 
 use super::partition::PRICE;
 
-/// Fewer places say nothing of a shape.
+/// Fewer positions say nothing about a shape.
 const PLACES_MIN: usize = 4;
-/// No smaller effect of the position is worth words.
+/// A smaller effect of the position is not mentioned.
 const FLAT: f64 = 0.02;
 /// An effect is real above so many standard errors.
 const ERRORS: f64 = 3.0;
-/// What a 95 % interval adds to the effect seen.
+/// Number of standard errors that a 95 % interval adds to the effect seen.
 const ERRORS_95: f64 = 2.0;
 const RESOLUTION_MIN: f64 = 0.01;
 
-/// What a curve looks like.
+/// The shape of a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// Steps.
     Zones,
-    /// It falls or rises, and no steps are to be seen.
+    /// It falls or rises, and no steps are visible.
     Smooth,
     /// The position has no effect.
     Flat,
-    /// Too few places.
+    /// There are too few positions.
     Unknown,
 }
 
@@ -42,8 +42,9 @@ impl Shape {
     }
 }
 
-/// The shape, and the smallest effect that would have been seen. `logs` are of the rates at the
-/// positions, `stretches` what they were cut into, `noise` the standard deviation of a value.
+/// The shape, and the smallest effect that would have been seen. `logs` are the logarithms of the
+/// rates at the positions, `stretches` are the pieces into which they were cut, and `noise` is the
+/// standard deviation of a value.
 pub(super) fn shape(
     positions: &[f64],
     logs: &[f64],
@@ -63,7 +64,7 @@ pub(super) fn shape(
         (least.min(level), most.max(level))
     });
     let is_level = most - least < FLAT && line.rise.abs() < FLAT.max(ERRORS * error);
-    // What one level explains best has no two ends that could differ.
+    // A curve that one level explains best has no two ends that could differ.
     if is_level || stretches.len() == 1 {
         return (Shape::Flat, resolution.max(most - least));
     }
@@ -93,9 +94,9 @@ fn squares(values: &[f64]) -> f64 {
 
 /// A straight line by least squares.
 pub(super) struct Line {
-    /// From the first position to the last.
+    /// The rise from the first position to the last.
     pub(super) rise: f64,
-    /// The rise's standard error over that of a value.
+    /// The standard error of the rise over that of a value.
     pub(super) error_per_noise: f64,
 }
 

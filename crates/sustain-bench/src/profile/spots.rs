@@ -1,28 +1,28 @@
-//! The places that fall out of their zone for good, neighbours as one: how far they reach and what
-//! going over them gives. Pure; the fit calls it.
+//! The positions that are slow at every visit, neighbours joined: how far such a spot reaches, and
+//! the rate of going over it. Pure; the fit calls it.
 
 use std::ops::Range;
 
 use super::fit::Zone;
 use super::visits::Place;
 
-/// A sample at the end of a spot lies over its edge if it loses less than this part of what the one
-/// beside it loses.
+/// A sample at the end of a spot is across the edge of the spot if it loses less than this part of
+/// what its neighbour inside loses.
 const WITHIN_MIN: f64 = 0.8;
 
-/// A stretch that is slow whenever it is visited, as parts of the target.
+/// A stretch that is slow at every visit, as parts of the target.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct BadSpot {
-    /// The places that show it, without a gap.
+    /// The positions that show it, without a gap.
     pub(super) places: Range<usize>,
-    /// As far as the samples tell.
+    /// Its ends, as far as the samples tell.
     pub(super) from: f64,
     pub(super) to: f64,
     /// All its bytes over all their time.
     pub(super) rate: f64,
 }
 
-/// Places that lie beside each other and are all bad, as ranges of them.
+/// Runs of neighbouring positions that are all bad, as ranges.
 pub(super) fn runs(is_bad: &[bool]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (place, _) in is_bad.iter().enumerate().filter(|(_, is_bad)| **is_bad) {
@@ -34,9 +34,9 @@ pub(super) fn runs(is_bad: &[bool]) -> Vec<Range<usize>> {
     runs
 }
 
-/// The bad spot that these places show. It reaches half way to its neighbours, or into the sample
-/// at its end, if that lies over its edge; each place counts with its value up to half way to the
-/// next. `zone_rate` is the rate around it.
+/// The bad spot that these positions show. It reaches half way to its neighbours, or into the
+/// sample at its end if that is across its edge. Each position counts with its value up to half way
+/// to the next. `zone_rate` is the rate around it.
 pub(super) fn bad_spot(
     places: &[Place],
     values: &[Option<f64>],
@@ -48,7 +48,7 @@ pub(super) fn bad_spot(
         (None, _) => 0.0,
         (_, None) => 1.0,
     };
-    // How much of a sample at the end lies in the spot, by the one beside it that is within.
+    // The part of a sample at the end that is in the spot, estimated from its neighbour inside.
     let within = |end: usize, beside: Option<usize>| {
         let slowness = |place: usize| Some(1.0 / values[place]? - 1.0 / zone_rate);
         let beside = beside.filter(|beside| run.contains(beside))?;
@@ -87,7 +87,7 @@ pub(super) fn bad_spot(
     })
 }
 
-/// The time that going over the zones takes, over these bad spots at their own rates.
+/// The time of going over the zones, with these bad spots at their own rates.
 pub(super) fn time_over(zones: &[Zone], spots: &[BadSpot]) -> f64 {
     let within = |from: f64, to: f64| -> f64 {
         let zones = zones.iter();

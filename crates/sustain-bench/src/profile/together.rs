@@ -1,50 +1,51 @@
-//! From all targets at once against each alone, position by position: whether they share a limit,
-//! what kind it is, and from where on it no longer binds. Pure; the conclusion calls it.
+//! Compares all targets at once with each alone, position by position: whether they share a limit,
+//! of what kind it is, and from which position on it no longer binds. Pure; the conclusion calls
+//! it.
 //!
-//! As on disks that share a channel: where it binds the sum stays level while the disks fall
-//! (`limit`), or is erratic, or rises, or is a whole part of what they give alone, because whoever
-//! comes late waits for a revolution (`collapse`). Further in, where the disks need less than it
-//! lets through, the curve turns smooth and is the sum of what they give alone. A plain limit meets
-//! that sum where it ends; a collapse leaps up to it.
+//! On disks that share a channel, the sum stays level where the limit binds while the rates alone
+//! fall (`limit`); or the sum is erratic, or rises, or is a whole part of the rates alone, because
+//! a disk that is served late waits for a revolution (`collapse`). Further in, where the disks need
+//! less than the limit lets through, the curve becomes smooth and equals the sum of the rates
+//! alone. A plain limit meets that sum where it ends; a collapse leaps up to it.
 
 use super::noise::{NOISE_MIN, median, noise};
 use super::shape::Line;
 
 /// Fewer positions say nothing.
 const POSITIONS_MIN: usize = 4;
-/// A loss below this is no limit,
+/// A smaller loss is no limit,
 const LOSS_MIN: f64 = 0.05;
-/// nor is one that chance explains at so many standard deviations.
+/// nor is one that chance explains at this many standard deviations.
 const DEVIATIONS: f64 = 5.0;
-/// Where a limit is known, what is above its level by this part is held by it,
+/// If the level of a limit is known, a sum alone that is above it by this part is held by it,
 const HELD_MIN: f64 = 0.01;
-/// and by so many standard deviations.
+/// if it is above by this many standard deviations as well.
 const HELD_DEVIATIONS: f64 = 3.0;
-/// What binds at less than this part of the positions binds nowhere.
+/// A limit that binds at less than this part of the positions binds nowhere.
 const BOUND_MIN: f64 = 0.04;
-/// A sum is erratic if it scatters more than this,
+/// A sum is erratic if its noise is more than this,
 const ERRATIC_MIN: f64 = 0.04;
-/// and so many times more than the targets alone.
+/// and this many times that of the targets alone.
 const ERRATIC_TIMES: f64 = 3.0;
-/// A sum rises if it does by more than this part,
+/// A sum rises if it does so by more than this part,
 const RISE_MIN: f64 = 0.05;
-/// and by so many standard errors.
+/// and by this many standard errors.
 const RISE_ERRORS: f64 = 4.0;
-/// Where a plain limit ends, what the disks give at once is no more above it than this part.
+/// Where a plain limit ends, the sum at once is above it by no more than this part.
 const LEAP_MIN: f64 = 0.15;
-/// A sum is a whole part of that alone if it is this near to it,
+/// A sum is a whole part of the sum alone if it is this near to it,
 const PART_TOLERANCE: f64 = 0.06;
-/// and stays so while the disks fall by this at the least.
+/// and stays so while the disks fall by at least this part.
 const PART_FALL_MIN: f64 = 0.10;
 
 /// One position at which all were measured at once, and each alone.
 #[derive(Debug, Clone)]
 pub(super) struct Spot {
-    /// As a part of each target.
+    /// The position, as a part of each target.
     pub(super) position: f64,
-    /// Of each visit.
+    /// The sum at each visit.
     pub(super) sums: Vec<f64>,
-    /// What the targets give alone, added up.
+    /// The sum of the rates alone.
     pub(super) alone: f64,
 }
 
@@ -63,25 +64,25 @@ impl Kind {
     }
 }
 
-/// What the targets share.
+/// The limit that the targets share.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shared {
     pub(super) kind: Kind,
-    /// What it lets through, if that is known.
+    /// The rate that it lets through, if known.
     pub(super) rate: Option<f64>,
-    /// From here on it no longer binds; none if it binds to the end.
+    /// From this position on it no longer binds; `None` if it binds to the end.
     pub(super) until: Option<f64>,
-    /// The part of what the targets give alone that is lost where it binds.
+    /// The part of the sum alone that is lost where it binds.
     pub(super) loss: f64,
-    /// A smaller part of it would not be seen where it ends.
+    /// A smaller loss would not be seen where it ends.
     pub(super) resolution: f64,
     pub(super) is_erratic: bool,
     pub(super) is_rising: bool,
-    /// Of what they give alone, they give one in so many.
+    /// The sum is the sum alone divided by this number.
     pub(super) part: Option<u32>,
 }
 
-/// The least part of what the targets give alone whose loss is seen.
+/// The smallest part of the sum alone whose loss is seen.
 pub(super) fn least_loss(alone_noise: f64) -> f64 {
     1.0 - (-least_loss_log(alone_noise)).exp()
 }
@@ -91,8 +92,8 @@ fn least_loss_log(alone_noise: f64) -> f64 {
     (-(1.0 - LOSS_MIN).ln()).max(DEVIATIONS * noise * 2.0_f64.sqrt())
 }
 
-/// What the targets share, if they do. `spots` are in the order of position; `alone_noise` is the
-/// standard deviation of the sum alone, as a part of it. `None` where too little is known.
+/// The limit that the targets share, if they do. `spots` are in order of position; `alone_noise` is
+/// the standard deviation of the sum alone, as a part of it. `None` if too little is known.
 pub(super) fn shared(spots: &[Spot], alone_noise: f64) -> Option<Option<Shared>> {
     if spots.len() < POSITIONS_MIN {
         return None;
@@ -116,7 +117,7 @@ pub(super) fn shared(spots: &[Spot], alone_noise: f64) -> Option<Option<Shared>>
     let (within, within_logs) = (&spots[..end], &logs[..end]);
     let visits: Vec<Vec<f64>> = within.iter().map(|spot| spot.sums.clone()).collect();
     let neighbours: Vec<Vec<f64>> = within_logs.iter().map(|log| vec![log.exp()]).collect();
-    // Chaos may repeat itself at a place; then the neighbours show it.
+    // An erratic sum may repeat itself at a position; then the neighbours show that it is erratic.
     let scatter = noise(&visits).max(noise(&neighbours));
     let is_erratic = scatter > ERRATIC_MIN.max(ERRATIC_TIMES * alone_noise);
     let positions: Vec<f64> = within.iter().map(|spot| spot.position).collect();
@@ -139,7 +140,8 @@ pub(super) fn shared(spots: &[Spot], alone_noise: f64) -> Option<Option<Shared>>
     let free = if is_collapse {
         end
     } else {
-        // Its level is known now: it ends where they need no more, not where the loss is small.
+        // The level is known now: the limit ends where the targets need no more than it, not where
+        // the loss is small.
         let is_held = |spot: &Spot| (spot.alone / level).ln() > held;
         let is_level = |log: &f64| (log - level.ln()).abs() <= tolerance;
         let all = spots.iter().zip(&logs).enumerate();
@@ -166,17 +168,17 @@ pub(super) fn shared(spots: &[Spot], alone_noise: f64) -> Option<Option<Shared>>
     }))
 }
 
-/// Two if this is about 2, and so on up to four.
+/// Two if `times` is about 2, and so on up to four.
 fn whole_part(times: f64) -> Option<u32> {
     let parts = [2, 3, 4].into_iter();
     let mut near = parts.filter(|part| (times / f64::from(*part) - 1.0).abs() < PART_TOLERANCE);
     near.next()
 }
 
-/// Where the positions divide best into bound before and free behind.
+/// The position that best divides them into bound ones before and free ones after.
 fn bound_end(bound: &[bool]) -> usize {
     let all = bound.iter().filter(|is_bound| **is_bound).count();
-    // Free ones before the end, and bound ones behind it, are in the wrong place.
+    // Free positions before the end, and bound ones after it, count as wrong.
     let (mut wrong, mut least, mut end) = (all, all, 0);
     for (index, is_bound) in bound.iter().enumerate() {
         if *is_bound {

@@ -1,33 +1,33 @@
-//! What the visits of a place come to, and how much that scatters where disturbances pass now and
-//! then. Pure; the fit calls it.
+//! Computes the value of a position from its visits, and how noisy such values are if disturbances
+//! pass now and then. Pure; the fit calls it.
 //!
-//! A disturbance makes a sample slower and never faster, so a place can do what the fastest of its
-//! visits showed. What is left in its value are the places that were disturbed in every visit: with
-//! a share p of disturbed visits p^2 of those that were visited twice.
+//! A disturbance makes a sample slower and never faster, so a position can do what the fastest of
+//! its visits showed. The error that is left in the values comes from positions that were disturbed
+//! at every visit: with a share p of disturbed visits, p^2 of those that were visited twice.
 
 use super::noise::{NOISE_MIN, drift, median};
 
-/// Something is slower than something else by this part at the least,
+/// One rate is slower than another if it is so by at least this part,
 const FAR: f64 = 0.10;
-/// and by so many standard deviations.
+/// and by this many standard deviations.
 const FAR_DEVIATIONS: f64 = 5.0;
 
-/// So few disturbances make no neighbours slow together.
+/// So few disturbances do not make neighbours slow together.
 const RARE_MAX: usize = 2;
 
-/// One place, and what each visit gave.
+/// One position, and the rate of each visit.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
-    /// Where its sample begins and ends, as parts of the target.
+    /// The ends of its sample, as parts of the target.
     pub(super) from: f64,
     pub(super) to: f64,
-    /// Rates in the order of time, above zero.
+    /// Rates in order of time, above zero.
     pub(super) visits: Vec<f64>,
 }
 
 impl Place {
-    /// What it counts with: the mean of the visits that are like the fastest. `noise` is the
-    /// standard deviation of one visit.
+    /// Its value: the mean of the visits that are like the fastest. `noise` is the standard
+    /// deviation of one visit.
     pub(super) fn value(&self, noise: f64) -> Option<f64> {
         let fastest = self.visits.iter().copied().reduce(f64::max)?;
         let apart = far(noise * 2.0_f64.sqrt());
@@ -41,7 +41,7 @@ impl Place {
     }
 }
 
-/// How far a logarithm has to be from another to be more than chance.
+/// How far a logarithm has to be from another for the difference to be more than chance.
 pub(super) fn far(noise: f64) -> f64 {
     (FAR_DEVIATIONS * noise).max(-(1.0 - FAR).ln())
 }
@@ -51,19 +51,19 @@ pub(super) fn is_far(noise: f64, rate: f64, zone_rate: f64) -> bool {
     (zone_rate / rate).ln() > far(noise)
 }
 
-/// How the places' values scatter.
+/// The noise of the values of positions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Scatter {
     /// Their standard deviation, as a part of them.
     pub(super) noise: f64,
     /// The share of visits that were disturbed so much that they were left out; 0 if only a few
-    /// places were.
+    /// positions were.
     pub(super) disturbed: f64,
 }
 
-/// `noise` is the standard deviation of one visit, by medians, which disturbances do not show in:
-/// those that are averaged add what they are seen to add, and of those that are left out some
-/// strike every visit of a place.
+/// `noise` is the standard deviation of one visit, by medians, in which disturbances do not show.
+/// Disturbed visits that are averaged add the noise that they are seen to add; of those that are
+/// left out, some affect every visit of a position.
 pub(super) fn scatter(visits: &[Vec<f64>], noise: f64) -> Scatter {
     let visited: Vec<&Vec<f64>> = visits.iter().filter(|rates| !rates.is_empty()).collect();
     let repeats =
@@ -96,7 +96,8 @@ pub(super) fn scatter(visits: &[Vec<f64>], noise: f64) -> Scatter {
     }
 }
 
-/// The share p of disturbed visits, if so many places were disturbed in one of two: 2 p (1 - p).
+/// The share p of disturbed visits if this share of positions was disturbed in one of two visits,
+/// which is 2 p (1 - p).
 fn disturbed_share(one_of_two: f64) -> f64 {
     (1.0 - (1.0 - 2.0 * one_of_two).max(0.0).sqrt()) / 2.0
 }

@@ -1,6 +1,6 @@
-//! The answer of a sweep: per direction the best setting, those that are no different, the cheapest
-//! one within 2 % of it, and what each axis does. Pure; asked after each point while it is
-//! searched, and at the end.
+//! Derives the answer of a sweep: for each direction the best setting, those that are no different,
+//! the cheapest one within 2 % of it, and the effect of each axis. Pure; called after each point
+//! while the search goes on, and at the end.
 
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
@@ -10,36 +10,38 @@ use super::axes::{Grid, Point};
 use super::judge::{Difference, Judgement};
 use super::setting::Axis;
 
-/// A setting this far below the best is as good to whoever wants it cheap.
+/// A setting this far below the best is as good for a user who wants it cheap.
 const CHEAP_SHARE: f64 = 0.02;
 
-/// Of settings that the noise does not tell from the fastest, those within this of it are ties.
+/// Settings that the noise does not tell from the fastest are ties if they are within this of it.
 const TIE_SHARE: f64 = 0.01;
 
-/// The size of a record and of a chunk that a command takes unless it is told another.
+/// The usual size of a record and of a chunk, which a command takes by default.
 const USUAL_BYTES: u64 = 1 << 20;
 
-/// The answer for one direction. Points by their number in the grid.
+/// The answer for one direction. Points are given by their number in the grid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// Which way the bytes go.
+    /// The direction.
     pub direction: Direction,
-    /// The simplest of those that are as fast as the fastest.
+    /// The simplest of the settings that are as fast as the fastest.
     pub best: usize,
-    /// All whose difference to it the noise explains; the best itself is not among them.
+    /// All settings whose difference to it the noise explains; the best itself is not among them.
     pub alike: Vec<usize>,
-    /// All that nothing tells from it, since they were measured once and their noise is not known.
+    /// All settings that cannot be told from it because they were measured once and their noise is
+    /// not known.
     pub untold: Vec<usize>,
-    /// Within 2 % of the best: of the least depth, and of these the one with the least CPU time.
+    /// Within 2 % of the best: the one of the least depth, and of several, the one with the least
+    /// CPU time.
     pub cheapest: usize,
-    /// What the axes do that have more than one value.
+    /// The effect of the axes that have more than one value.
     pub axes: Vec<AxisAnswer>,
 }
 
-/// What an axis does.
+/// The effect of an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AxisAnswer {
-    /// Which.
+    /// The axis.
     pub axis: Axis,
     /// Each of its values, by the fastest point that has it, and how that compares with the best.
     pub values: Vec<(usize, Difference)>,
@@ -54,10 +56,10 @@ impl AxisAnswer {
     }
 }
 
-/// What a point costs besides its depth.
+/// The cost of a point besides its depth.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cost {
-    /// CPU time; none where it is simulated.
+    /// CPU time; `None` if the point is simulated.
     pub cpu_seconds_per_gb: Option<f64>,
 }
 
@@ -84,7 +86,7 @@ fn answer(
     };
     let known: Vec<usize> = (0..grid.points.len()).filter(is_known).collect();
     let fastest = |points: &[usize]| {
-        // Of equal ones the first, so that the answer does not hang on chance.
+        // Of equal ones the first is taken, so that the answer does not depend on chance.
         let points = points.iter().copied().rev();
         points.max_by(|one, other| rate(*one).total_cmp(&rate(*other)))
     };
@@ -112,7 +114,7 @@ fn answer(
         let costs = less.0.cmp(&more.0).then(cpu).then(less.2.cmp(&more.2));
         costs.then_with(|| complexity(grid, *one).cmp(&complexity(grid, *other)))
     });
-    // Where it costs nothing less, the best itself is as cheap.
+    // If it costs nothing less, the best itself is as cheap.
     let cheapest = cheapest.filter(|point| cost(*point) != cost(best));
     let axes = Axis::ALL
         .into_iter()
@@ -137,8 +139,8 @@ fn answer(
     })
 }
 
-/// The simplest setting among those that nothing tells from the fastest, none of which is faster than
-/// it beyond the noise.
+/// The simplest setting among those that cannot be told from the fastest and that no other of them
+/// beats beyond the noise.
 fn simplest_tie(grid: &Grid, judgement: &Judgement, known: &[usize], fastest: usize) -> usize {
     let compare = |one: usize, other: usize| judgement.compare(one, other, known.len());
     let is_tie = |point: &usize| {
@@ -158,9 +160,9 @@ fn simplest_tie(grid: &Grid, judgement: &Judgement, known: &[usize], fastest: us
     simplest.next().unwrap_or(fastest)
 }
 
-/// What a setting asks of who uses it, least first: a queue for each target before one stream over
-/// them, the given order before another, the usual engine and path, fewer requests in flight, and
-/// records and chunks near the usual size.
+/// How much a setting demands of its user, least first: a queue for each target before one stream
+/// over them, the given order before another, the usual engine and path, fewer requests in flight,
+/// and records and chunks near the usual size.
 fn complexity(grid: &Grid, point: usize) -> impl Ord + use<> {
     let Point { setting, group, .. } = &grid.points[point];
     let layout = match setting.layout {
@@ -192,7 +194,7 @@ fn complexity(grid: &Grid, point: usize) -> impl Ord + use<> {
     )
 }
 
-/// The points of each value of an axis: ascending, or as the axis was given.
+/// The points of each value of an axis: ascending, or in the order given.
 fn values_of(grid: &Grid, points: &[usize], axis: Axis) -> Vec<Vec<usize>> {
     let mut values: Vec<Vec<usize>> = Vec::new();
     for &point in points {
@@ -213,7 +215,7 @@ fn values_of(grid: &Grid, points: &[usize], axis: Axis) -> Vec<Vec<usize>> {
                 Layout::Stripe { chunk_bytes } => chunk_bytes,
                 Layout::Independent | Layout::Span => 0,
             },
-            // They stay as they are.
+            // Other axes have no usual value.
             _ => 0,
         }
     });

@@ -1,6 +1,6 @@
-//! An array of the targets that stands while points of a sweep are measured on it. The run calls it.
-//! Members are let go for the array and claimed anew after it, under the guard and by their numbers;
-//! an array that was built is taken down however the work on it ends.
+//! Builds an array of the targets while points of a sweep are measured on it. The run calls it.
+//! Members are released for the array and claimed again after it, under the guard and by their
+//! device numbers. An array that was built is stopped however the work on it ends.
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -21,14 +21,15 @@ use super::setting::ArrayShape;
 use crate::error::MeasureError;
 use crate::session::{OpenTarget, Session};
 
-/// How often, and after which pause, it is looked whether a device is free: the kernel closes what
-/// an io_uring had open in its own time, and udev looks at whatever appears or was written.
+/// How often, and after which pause, a device is checked for being free: the kernel closes the
+/// files of an io_uring in its own time, and udev looks at every device that appears or was
+/// written.
 const FREE_ATTEMPTS: u32 = 150;
 const FREE_PAUSE_NS: u64 = 20_000_000;
-/// Between it being free and being stopped, udev may look again.
+/// Udev may look again after a device was free and before it is stopped.
 const STOP_ATTEMPTS: u32 = 5;
 
-/// What a member was when the guard passed it.
+/// The identity of a member when the guard passed it.
 struct Member {
     name: String,
     path: PathBuf,
@@ -36,7 +37,7 @@ struct Member {
     capacity_bytes: Option<u64>,
 }
 
-/// What arrays have cost besides the time in which they are measured.
+/// The time that arrays have cost besides measuring on them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ArrayCost {
     pub(super) built: u32,
@@ -56,30 +57,30 @@ pub(super) struct Arrays<'a> {
 
 /// An array that is open.
 struct Standing<'a> {
-    /// Closed first: an array that is in use does not go.
+    /// The session is closed first, because an array that is in use cannot be stopped.
     session: Session,
     array: Array<'a>,
     chunk_bytes: u64,
     order: Vec<usize>,
 }
 
-/// An array that is there, or may be. It goes with this value at the latest.
+/// An array that exists, or may exist. It is stopped at the latest when this value is dropped.
 struct Array<'a> {
     mdadm: &'a Mdadm,
     roots: &'a Roots,
     name: String,
     members: Vec<PathBuf>,
-    /// Nothing is left to be tried.
+    /// Whether nothing is left to be tried.
     is_over: bool,
     _hold: Hold,
 }
 
-/// What arrays need of the plan, as far as that shows before anything is opened.
+/// Checks what arrays need of the plan, as far as that shows before anything is opened.
 ///
 /// # Errors
-/// [`MeasureError::Usage`]: not all targets are block devices, or not all may be destroyed.
+/// [`MeasureError::Usage`]: not all targets are block devices, or not all of them may be destroyed.
 pub(super) fn check_members(plan: &SweepPlan) -> Result<(), MeasureError> {
-    // A simulated disk is nowhere in the file system, and not missing either.
+    // A simulated disk is not in the file system, and is not missing either.
     let is_missing = |target: &str, error: &std::io::Error| {
         let is_path = matches!(TargetName::parse(target), Ok(TargetName::Path(_)));
         is_path && error.kind() == std::io::ErrorKind::NotFound
@@ -93,12 +94,12 @@ pub(super) fn check_members(plan: &SweepPlan) -> Result<(), MeasureError> {
             continue;
         }
         let what = match found {
-            Err(error) if is_missing(target, &error) => "is not there",
-            _ => "is none",
+            Err(error) if is_missing(target, &error) => "does not exist",
+            _ => "is not one",
         };
         return Err(MeasureError::Usage(format!(
-            "--md builds arrays of block devices, and {target} {what}: name disks or partitions, or \
-             leave out --md"
+            "--md builds arrays of block devices, and {target} {what}: name disks or partitions, \
+             or leave out --md"
         )));
     }
     let is_kept = |target: &&String| !plan.destroy.contains(target);
@@ -107,14 +108,15 @@ pub(super) fn check_members(plan: &SweepPlan) -> Result<(), MeasureError> {
         return Ok(());
     }
     Err(MeasureError::Usage(format!(
-        "--md writes a superblock to every member, also to read from the array: what is on them may \
-         be lost. If it may, add --destroy {}; to leave them as they are, leave out --md",
+        "--md writes a superblock to every member, even to read from the array: what is on the \
+         members may be lost. If it may, add --destroy {}; to leave them as they are, leave out \
+         --md",
         kept.join(" --destroy ")
     )))
 }
 
 impl<'a> Arrays<'a> {
-    /// Of these targets, as they are open now.
+    /// Prepares arrays of these targets, as they are open now.
     pub(super) fn new(
         plan: &'a SweepPlan,
         path: DataPath,
@@ -146,12 +148,12 @@ impl<'a> Arrays<'a> {
         self.cost
     }
 
-    /// A session whose only target is such an array: the one that stands, or a new one in its place.
-    /// The inner error says why there is none.
+    /// A session whose only target is such an array: the one that exists already, or a new one in
+    /// its place. The inner error says why there is none.
     ///
     /// # Errors
-    /// [`MeasureError::Array`] if the one before cannot be taken down, or its members cannot be had
-    /// again; what opening the new one says.
+    /// [`MeasureError::Array`] if the array before cannot be stopped, or if its members cannot be
+    /// claimed again; or the error of opening the new one.
     pub(super) fn session_on(
         &mut self,
         shape: ArrayShape<'_>,
@@ -172,10 +174,10 @@ impl<'a> Arrays<'a> {
         Ok(Ok(&self.standing.insert(standing).session))
     }
 
-    /// Takes down what stands, if anything does, and has the members again.
+    /// Stops the array, if there is one, and claims the members again.
     ///
     /// # Errors
-    /// [`MeasureError::Array`] with the way on.
+    /// [`MeasureError::Array`], saying what to do next.
     pub(super) fn end(&mut self, session: &mut Session) -> Result<(), MeasureError> {
         let Some(standing) = self.standing.take() else {
             return Ok(());
@@ -183,13 +185,13 @@ impl<'a> Arrays<'a> {
         let began = session.clock.now();
         drop(standing.session);
         let taken_down = standing.array.take_down();
-        // Also after an error: whoever holds the session is to find its members in it.
+        // This is done after an error as well, so that the session has its members again.
         let reclaimed = self.reclaim(session);
         self.cost.setup_ns += session.clock.now().since_ns(began);
         taken_down.and(reclaimed)
     }
 
-    /// Builds and opens an array; if there is none, the members are claimed again.
+    /// Builds and opens an array; if that fails, the members are claimed again.
     fn raise(
         &mut self,
         shape: ArrayShape<'_>,
@@ -221,7 +223,7 @@ impl<'a> Arrays<'a> {
         Ok(opened)
     }
 
-    /// Lets go of all members: the kernel takes none that someone else has claimed.
+    /// Releases all members, because the kernel takes none that someone else has claimed.
     fn release(&self, session: &mut Session) -> Result<(), MeasureError> {
         for target in &mut session.targets {
             target.target.let_go();
@@ -238,14 +240,14 @@ impl<'a> Arrays<'a> {
         Ok(())
     }
 
-    /// Claims all members again, if the guard still passes them and they are the same ones.
+    /// Claims all members again, if the guard still passes them and they are the same devices.
     fn reclaim(&self, session: &mut Session) -> Result<(), MeasureError> {
         for (target, member) in session.targets.iter_mut().zip(&self.members) {
             let permission = Permission::Destroy {
                 names: self.destroy,
                 instead: "leave out --md",
             };
-            // What is to be known of it was said when it was opened first.
+            // The notes about it were given when it was opened first.
             let mut notes = Vec::new();
             let (name, path) = (&member.name, &member.path);
             let opened =
@@ -260,8 +262,9 @@ impl<'a> Arrays<'a> {
     }
 
     fn build(&self, shape: ArrayShape<'_>, stop: &Stop) -> Result<Array<'a>, String> {
-        let name = Mdadm::free_name(self.roots)
-            .ok_or("all numbers of arrays are taken: mdadm --stop those that are not needed")?;
+        let name = Mdadm::free_name(self.roots).ok_or(
+            "all array numbers are in use: stop the arrays that are not needed with mdadm --stop",
+        )?;
         let members = shape.order.iter();
         let array = Array {
             mdadm: self.mdadm,
@@ -279,7 +282,7 @@ impl<'a> Arrays<'a> {
         Ok(array)
     }
 
-    /// Whether it is made of these members, and of them alone.
+    /// Whether the array is made of these members, and of them alone.
     fn check_built(&self, array: &Array<'_>, shape: ArrayShape<'_>) -> Result<(), String> {
         let of = |error: sustain_host::HostError| format!("the new array {}: {error}", array.name);
         let mut slaves = BlockDevice::from_name(self.roots, &array.name)
@@ -389,7 +392,7 @@ impl Array<'_> {
         self.mdadm.device(&self.name)
     }
 
-    /// Stops it and takes the superblocks off its members.
+    /// Stops the array and removes the superblocks from its members.
     fn take_down(mut self) -> Result<(), MeasureError> {
         self.is_over = true;
         let taken_down = self
@@ -402,7 +405,7 @@ impl Array<'_> {
             .collect();
         taken_down.map_err(|why| {
             array_error(format!(
-                "the array {} could not be taken down ({why}): mdadm --stop {}; mdadm \
+                "the array {} could not be stopped ({why}): run mdadm --stop {}; mdadm \
                  --zero-superblock {}",
                 self.name,
                 self.device().display(),
@@ -415,7 +418,7 @@ impl Array<'_> {
         let device = self.device();
         let mut attempts = 1;
         loop {
-            // Where it stays busy mdadm says by whom, as far as that can be known.
+            // If it stays busy, mdadm says who uses it, as far as that can be known.
             let _ = wait_until_free(&device);
             match self.mdadm.stop(&device) {
                 Err(_) if attempts < STOP_ATTEMPTS => attempts += 1,
@@ -426,8 +429,8 @@ impl Array<'_> {
 }
 
 impl Drop for Array<'_> {
-    /// After an error there is nobody to tell of another one; the guard of the next run says what is
-    /// left, and how to end it.
+    /// After an error there is nobody left to report another one to; the guard of the next run says
+    /// what is left, and how to remove it.
     fn drop(&mut self) {
         if self.is_over {
             return;
@@ -443,7 +446,7 @@ fn array_error(why: String) -> MeasureError {
     MeasureError::Array(why)
 }
 
-/// Waits until nobody has claimed the device; its number.
+/// Waits until nobody has claimed the device, and returns its number.
 fn wait_until_free(path: &Path) -> Result<(u32, u32), Errno> {
     let clock = Clock::Real;
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;

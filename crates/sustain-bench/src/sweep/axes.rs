@@ -1,5 +1,5 @@
-//! Axes and their cross product: which settings there are, and which of them make no sense here,
-//! with the reason. Pure; the run fills in what it knows of the targets.
+//! The axes of a sweep and their cross product: which settings there are, and which of them make no
+//! sense here, with the reason. Pure; the run supplies the facts about the targets.
 
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
@@ -22,18 +22,18 @@ pub enum LayoutKind {
     MdRaid0,
 }
 
-/// What is to be tried, axis by axis. Those with an order ascend.
+/// The values to try on each axis. Axes with an order ascend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axes {
-    /// Which way the bytes go.
+    /// The directions.
     pub directions: Vec<Direction>,
     /// How requests are issued.
     pub engines: Vec<EngineChoice>,
-    /// Past the page cache, through it, or past the block layer too.
+    /// Direct, buffered or passthrough I/O.
     pub paths: Vec<DataPath>,
     /// How several targets are used.
     pub layouts: Vec<LayoutKind>,
-    /// Chunks of a stripe or an array; of no meaning for the other layouts.
+    /// Chunks of a stripe or an array; the other layouts do not use them.
     pub chunks_bytes: Vec<u64>,
     /// Orders of the targets, each with every target once.
     pub orders: Vec<Vec<usize>>,
@@ -43,16 +43,16 @@ pub struct Axes {
     pub depths: Vec<u32>,
 }
 
-/// Why an order is not measured.
+/// The reason why an order is not measured.
 pub(super) const ORDER_FOLDED: &str =
     "with a queue for each target their order makes no difference";
 
-/// What decides whether a setting is possible.
+/// The facts that decide whether a setting is possible.
 #[derive(Debug, Clone)]
 pub struct Facts {
-    /// Direct requests go in multiples of this.
+    /// Direct requests need multiples of this.
     pub alignment_bytes: u64,
-    /// The part of each target that is used, of the one with the least.
+    /// The part of each target that is used, for the target with the least.
     pub least_size_bytes: u64,
     /// Memory that buffers may take.
     pub memory_bytes: u64,
@@ -60,31 +60,31 @@ pub struct Facts {
     pub is_simulated: bool,
     /// Whether `null:` is among the targets.
     pub has_null: bool,
-    /// Why not all targets can be driven past the block layer, if so.
+    /// The reason why not all targets can be driven by passthrough, if they cannot.
     pub no_passthrough: Option<String>,
 }
 
-/// Numbers of a point's values on the axes that have an order: record size, depth, chunk.
+/// The numbers of a point's values on the axes that have an order: record size, depth, chunk.
 pub(super) type Place = [usize; 3];
 pub(super) const ORDERED: usize = 3;
 
-/// A setting that is possible, and where it lies.
+/// A setting that is possible, and its place in the grid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Point {
     /// The setting.
     pub setting: Setting,
-    /// The same for points that differ only on axes that have an order.
+    /// The same number for points that differ only on axes that have an order.
     pub(super) group: usize,
-    /// Where it lies on these.
+    /// Its place on these axes.
     pub(super) place: Place,
 }
 
-/// Settings that are not measured, for one reason.
+/// Settings that are not measured for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// How many.
+    /// The number of settings.
     pub count: usize,
     /// The first of them.
     pub first: Setting,
@@ -93,16 +93,17 @@ pub struct LeftOut {
 /// The cross product of the axes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grid {
-    /// What can be measured.
+    /// The settings that can be measured.
     pub points: Vec<Point>,
-    /// What cannot.
+    /// The settings that cannot.
     pub left_out: Vec<LeftOut>,
-    /// How many values the axes with an order have.
+    /// The number of values on each axis with an order.
     pub(super) lengths: Place,
 }
 
 impl Axes {
-    /// Settings of the whole cross product, those that are one setting by several names counted once.
+    /// The number of settings of the whole cross product; one setting by several names is counted
+    /// once.
     pub fn count(&self) -> usize {
         let layouts = self.layouts.iter();
         let layouts = layouts.map(|layout| self.chunks(*layout).len() * self.orders(*layout).len());
@@ -132,7 +133,8 @@ impl Axes {
         }
     }
 
-    /// The orders that a layout tells apart: targets with queues of their own are used all at once.
+    /// The orders that a layout distinguishes: targets with queues of their own are all used at
+    /// once.
     fn orders(&self, layout: LayoutKind) -> &[Vec<usize>] {
         match layout {
             LayoutKind::Independent => &self.orders[..self.orders.len().min(1)],
@@ -140,7 +142,8 @@ impl Axes {
         }
     }
 
-    /// All settings, those that make no sense on these targets apart.
+    /// All settings, separated into those that can be measured on these targets and those that
+    /// cannot.
     pub fn grid(&self, facts: &Facts) -> Grid {
         let mut grid = Grid {
             lengths: [
@@ -181,7 +184,7 @@ impl Axes {
         grid
     }
 
-    /// Leaves out what would be a setting of the first order once more.
+    /// Leaves out settings that would only repeat a setting of the first order.
     fn fold(&self, grid: &mut Grid, like: &Setting) {
         for &record_bytes in &self.record_sizes_bytes {
             for &depth in &self.depths {
@@ -229,7 +232,7 @@ impl Axes {
         }
     }
 
-    /// Why a setting cannot be measured, or would only be another one again.
+    /// The reason why a setting cannot be measured, or would only repeat another one.
     fn impossible(&self, setting: &Setting, facts: &Facts) -> Option<String> {
         let Facts {
             alignment_bytes, ..
@@ -242,7 +245,7 @@ impl Axes {
                 return Some(why.clone());
             }
             if !can_pass_through(setting.engine) {
-                return Some("passthrough goes by io_uring alone".to_owned());
+                return Some("passthrough works only with io_uring".to_owned());
             }
         }
         let mut paths = self.paths.iter();
@@ -252,24 +255,24 @@ impl Axes {
         }
         let is_first_depth = self.depths.first() == Some(&setting.depth);
         if setting.engine == EngineChoice::Sync && !is_first_depth {
-            return Some("sync has one request in flight, whatever the depth".to_owned());
+            return Some("sync keeps one request in flight, whatever the depth".to_owned());
         }
         let is_aligned = |bytes: u64| {
             setting.path == DataPath::Buffered || bytes.is_multiple_of(alignment_bytes.max(1))
         };
         if !is_aligned(setting.record_bytes) {
             return Some(format!(
-                "direct I/O there goes in records of multiples of {alignment_bytes} bytes"
+                "direct I/O there needs records that are multiples of {alignment_bytes} bytes"
             ));
         }
         if setting.is_array && setting.path != DataPath::Direct {
-            return Some("an array is measured past the page cache".to_owned());
+            return Some("an array is measured only with direct I/O".to_owned());
         }
         if let Layout::Stripe { chunk_bytes } = setting.layout
             && !is_aligned(chunk_bytes)
         {
             return Some(format!(
-                "direct I/O there goes in chunks of multiples of {alignment_bytes} bytes"
+                "direct I/O there needs chunks that are multiples of {alignment_bytes} bytes"
             ));
         }
         impossible_layout(setting).or_else(|| too_large(setting, facts))
@@ -278,7 +281,7 @@ impl Axes {
 
 fn impossible_layout(setting: &Setting) -> Option<String> {
     if setting.layout != Layout::Independent && setting.order.len() < 2 {
-        return Some("one target is no stripe and no span".to_owned());
+        return Some("one target makes no stripe and no span".to_owned());
     }
     let record_bytes = setting.record_bytes;
     if let Layout::Stripe { chunk_bytes } = setting.layout
@@ -286,7 +289,7 @@ fn impossible_layout(setting: &Setting) -> Option<String> {
         && !record_bytes.is_multiple_of(chunk_bytes)
     {
         return Some(format!(
-            "a chunk of {} is no multiple of a record of {}, nor the other way round",
+            "a chunk of {} is neither a multiple nor a divisor of a record of {}",
             Size(chunk_bytes),
             Size(record_bytes)
         ));
@@ -304,19 +307,19 @@ fn too_large(setting: &Setting, facts: &Facts) -> Option<String> {
         Layout::Independent | Layout::Span => least,
     };
     if setting.record_bytes > room_bytes {
-        return Some("the targets have no room for one such record".to_owned());
+        return Some("the targets are too small for one such record".to_owned());
     }
     (setting.buffer_bytes() > facts.memory_bytes)
         .then(|| "its buffers would take more than half of this machine's memory".to_owned())
 }
 
-/// The remainder by two of the rounds of a direction, as [`Grid::round_of`] numbers them.
+/// The remainder by two of the numbers of a direction's rounds, as [`Grid::round_of`] gives them.
 pub(super) fn direction_of_round(direction: Direction) -> usize {
     usize::from(direction == Direction::Read)
 }
 
 impl Grid {
-    /// The kind of each point: noise is alike among those of one direction and one path.
+    /// The kind of each point: points of one direction and one I/O path have similar noise.
     pub fn kinds(&self) -> Vec<usize> {
         let kind = |point: &Point| {
             let path = match point.setting.path {
@@ -329,7 +332,8 @@ impl Grid {
         self.points.iter().map(kind).collect()
     }
 
-    /// The number under which the judge knows a round: what slows writing need not slow reading.
+    /// The number under which the judge knows a round: what slows writing down need not slow
+    /// reading down.
     pub(super) fn round_of(&self, point: usize, round: usize) -> usize {
         round * 2 + direction_of_round(self.points[point].setting.direction)
     }

@@ -1,5 +1,5 @@
-//! From the readings so far to the one document. Pure; the run calls it after each point and at the
-//! end.
+//! Makes the result document from the readings so far. Pure; the run calls it after each point and
+//! at the end.
 
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
@@ -21,7 +21,7 @@ use crate::conclude::{engine_name, time_of_day};
 use crate::plan::direction_name;
 use crate::remarks::others_untold;
 
-/// A drift below this needs no words.
+/// A smaller drift is not mentioned.
 const DRIFT_SAID: f64 = 0.03;
 
 /// What is known of a point besides its rate.
@@ -57,7 +57,7 @@ impl Seen {
     }
 }
 
-/// All that a sweep has come to so far.
+/// Everything that a sweep has measured so far.
 pub(super) struct Swept<'a> {
     pub(super) plan: &'a SweepPlan,
     pub(super) names: Vec<String>,
@@ -65,9 +65,9 @@ pub(super) struct Swept<'a> {
     pub(super) varying: &'a [Axis],
     pub(super) readings: Vec<Reading>,
     pub(super) measurements: Vec<SweepMeasurement>,
-    /// One per point.
+    /// One entry per point.
     pub(super) seen: Vec<Seen>,
-    /// What was refused on the way.
+    /// The settings that were refused during the sweep.
     pub(super) refused: Vec<LeftOut>,
     pub(super) threads: u32,
     pub(super) arrays: ArrayCost,
@@ -87,7 +87,7 @@ impl Swept<'_> {
         answers(self.grid, judgement, &costs)
     }
 
-    /// The document, as of now.
+    /// The document for the readings so far.
     pub(super) fn result(&self, is_interrupted: bool, system: System) -> SweepResult {
         let judgement = self.judgement();
         let answers = self.answers(&judgement);
@@ -158,7 +158,7 @@ impl Swept<'_> {
         }
     }
 
-    /// What differs between the points; of a single point what everybody wants to know.
+    /// Names what differs between the points; for a single point, its usual properties.
     pub(super) fn words(&self, setting: &Setting) -> String {
         if self.varying.is_empty() {
             return setting.words(&[Axis::RecordSize, Axis::Depth], &self.names);
@@ -272,15 +272,15 @@ impl Swept<'_> {
         let not_measured = count(&|number, seen| !has_reading[number] && seen.failed.is_none());
         if not_measured > 0 && !is_interrupted && self.plan.budget_ns.is_some() {
             notes.push(format!(
-                "{not_measured} of {all} settings were not measured: with this --budget only what \
-                 lies around the best is looked at closely"
+                "{not_measured} of {all} settings were not measured: within this --budget only \
+                 those near the best are measured closely"
             ));
         }
         let is_said = |one: &&SweepDrift| one.share > DRIFT_SAID && !one.is_noise;
         for one in drift.iter().filter(is_said) {
             notes.push(format!(
-                "the rates to {} changed by up to {:.1} % from round to round, whatever the \
-                 setting; that is taken out",
+                "the {} rates changed by up to {:.1} % from round to round, whatever the setting; \
+                 this drift has been removed",
                 one.direction,
                 one.share * 100.0
             ));
@@ -288,14 +288,14 @@ impl Swept<'_> {
         let limited = count(&|_, seen| seen.is_tool_limited);
         if limited > 0 {
             notes.push(format!(
-                "in {limited} settings this program had no CPU time left: the disks may do more \
+                "in {limited} settings this program had no CPU time left: the disks may reach more \
                  there"
             ));
         }
         if count(&|_, seen| seen.is_from_memory) > 0 {
             notes.push(
-                "buffered reading went over the same bytes again, which then come from memory: \
-                 give a larger --size"
+                "buffered reading went over the same bytes again, which then came from memory: use \
+                 a larger --size"
                     .to_owned(),
             );
         }
@@ -309,21 +309,23 @@ impl Swept<'_> {
         let most = written.map(|(_, seen)| seen.bytes_max).max().unwrap_or(0);
         if most > 0 {
             notes.push(format!(
-                "a point wrote up to {}: a cache that holds more would not show (--time-per-point)",
+                "each point wrote up to {}: a larger cache would not show (use a longer \
+                 --time-per-point)",
                 Size(most)
             ));
         }
         notes
     }
 
-    /// What arrays are here, and what it took to build them.
+    /// Notes on what arrays stand for here, and on the time it took to build them.
     fn array_notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let has_arrays = self.grid.points.iter().any(|point| point.setting.is_array);
         if has_arrays && self.is_simulated {
             notes.push(
-                "an array (md-raid0) of simulated disks is a stripe of which each chunk of a record is \
-                 a request, as the md driver hands it on; nothing else of md is simulated"
+                "an array (md-raid0) of simulated disks is simulated as a stripe in which each \
+                 chunk of a record is one request, as the md driver passes it on; nothing else of \
+                 md is simulated"
                     .to_owned(),
             );
         }
@@ -334,9 +336,9 @@ impl Swept<'_> {
             let runs = measurements.filter(|one| is_on_one(one.point)).count();
             let measuring_s = runs as f64 * self.plan.time_per_point_ns as f64 / 1e9;
             notes.push(format!(
-                "arrays (md-raid0) were built {} times for {runs} measurements, which took {:.2} s \
-                 each time, {:.0} % of their {measuring_s:.1} s of measuring; the depth counts for \
-                 every member of an array, as it does for those of a stripe",
+                "arrays (md-raid0) were built {} times for {runs} measurements; building took \
+                 {:.2} s each time, {:.0} % of their {measuring_s:.1} s of measuring; the depth \
+                 applies to every member of an array, as it does to those of a stripe",
                 self.arrays.built,
                 setup_s / f64::from(self.arrays.built),
                 100.0 * setup_s / measuring_s.max(1e-9)

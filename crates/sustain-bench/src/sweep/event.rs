@@ -1,16 +1,17 @@
-//! What a sweep tells while it goes on. The worker never prints: the faces draw these.
+//! Events that a sweep reports while it runs. The worker never prints: observers such as the
+//! terminal draw these.
 
 use crate::event::Live;
 use crate::faces::Told;
 
-/// Which point is being measured.
+/// The point that is being measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuringPoint {
     /// The number of the measurement, from 1.
     pub number: usize,
-    /// How many there are, where that is known.
+    /// How many there are, if known.
     pub of: Option<usize>,
-    /// How long all that is still to come takes at most, this one included.
+    /// How long everything that is still to come takes at most, this one included.
     pub remaining_s: f64,
     /// The setting on the axes that have more than one value.
     pub setting: String,
@@ -19,22 +20,22 @@ pub struct MeasuringPoint {
 /// A point that was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredPoint {
-    /// Which it was.
+    /// The one that was measured.
     pub measuring: MeasuringPoint,
     /// Its rate over all targets.
     pub rate_bytes_per_s: f64,
-    /// Why it does not count, if so.
+    /// Why it does not count, if it does not.
     pub failed: Option<String>,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SweepEvent {
-    /// What the user should know before or while it runs.
+    /// A note for the user, before or during the run.
     Note(String),
-    /// About ten times a second while files are written beforehand and in the first run.
+    /// Sent about ten times a second while files are prewritten and during the first run.
     Preparing(Live),
-    /// About ten times a second.
+    /// Sent about ten times a second.
     Live(MeasuringPoint, Live),
     /// A point is done.
     Measured(MeasuredPoint),
@@ -50,5 +51,5 @@ impl Told for SweepEvent {
     }
 }
 
-/// Takes events.
+/// The type of an observer of these events.
 pub type SweepObserver<'a> = dyn FnMut(SweepEvent) + Send + 'a;

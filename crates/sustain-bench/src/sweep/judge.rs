@@ -1,30 +1,31 @@
-//! What repeated readings of many points say: each point's rate with its interval, and whether two
-//! points differ by more than the noise explains. Pure; docs/method.md, "Sweep", has the reasons.
+//! Judges repeated readings of many points: the rate of each point with its interval, and whether
+//! two points differ by more than the noise explains. Pure; docs/comparing.md, "Sweep", has the
+//! reasons.
 //!
-//! The logarithm of a reading is the point's own level, plus what all points share in that round
-//! (the disks' warmth, wear, other users), plus noise of the point: y = a(point) + b(round) + e.
-//! Weighted least squares give a and b; a round's share has a wide prior, so that rounds that no
-//! points connect stay where they are. The variance of a point with few readings is drawn towards
-//! that of its kind.
+//! The logarithm of a reading is the point's own level, plus an effect that all points share in
+//! that round (the disks' temperature, wear, other programs), plus noise of the point. Weighted
+//! least squares estimate the levels and the effects of the rounds. The effect of a round has a
+//! wide prior, so that rounds which no points connect stay where they are. The variance of a point with
+//! few readings is drawn towards that of its kind.
 
 use super::noise::Noise;
 use crate::judge::student::t_two_sided;
 
-/// Standard deviation that a round's share may be expected to have.
+/// The standard deviation that the effect of a round is expected to have.
 const ROUND_DEVIATION: f64 = 0.2;
 /// Noise is never believed to be smaller than this part of a rate.
 const NOISE_MIN: f64 = 5e-4;
-/// Where the search for the noise begins.
+/// The noise at which the search for it begins.
 const NOISE_START: f64 = 0.01;
-/// Weights follow the noise and the noise the weights: so often is more than enough.
+/// Weights depend on the noise and the noise on the weights; this many turns are more than enough.
 const TURNS: usize = 6;
-/// The two rounds that are furthest apart are so by chance up to here.
+/// Up to this many standard deviations, the two rounds that are furthest apart are so by chance.
 const DRIFT_DEVIATIONS: f64 = 4.0;
-/// The part of cases in which an interval may miss.
+/// The part of cases in which an interval may miss the true value.
 const OUTSIDE: f64 = 0.05;
 
-/// An interval that goes so far either way, as a logarithm, tells nothing of a rate: a factor of e^0.5,
-/// from 39 % less to 65 % more. Two readings far apart have such a one.
+/// An interval that goes so far either way, as a logarithm, tells nothing of a rate: a factor of
+/// e^0.5, from 39 % less to 65 % more. Two readings far apart have such a one.
 const SAYS_NOTHING: f64 = 0.5;
 
 /// One measurement of one point.
@@ -34,44 +35,45 @@ pub struct Reading {
     pub point: usize,
     /// Readings of one round are made under the same conditions.
     pub round: usize,
-    /// Above zero.
+    /// The rate, above zero.
     pub rate_bytes_per_s: f64,
 }
 
-/// What is known of one point.
+/// The estimate for one point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// Readings.
+    /// The number of readings.
     pub repeats: usize,
     /// Its rate, under the mean conditions of all rounds.
     pub rate_bytes_per_s: f64,
     /// The 95 % interval of that; none if nothing is known of its noise, or as good as nothing.
     pub ci95_bytes_per_s: Option<[f64; 2]>,
-    /// Standard deviation of its readings as a part of the rate, what the rounds share taken out.
+    /// Standard deviation of its readings as a part of the rate, with the effects of the rounds
+    /// removed.
     pub spread: Option<f64>,
 }
 
 /// One point's rate over another's, less one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
-    /// -0.05: 5 % slower.
+    /// The difference: -0.05 means 5 % slower.
     pub share: f64,
     /// Its 95 % interval; none if nothing is known of the noise, or as good as nothing.
     pub ci95: Option<[f64; 2]>,
-    /// Whether the noise explains it, as many comparisons as were made considered; so too where
-    /// nothing is known of the noise, and anything may be it.
+    /// Whether the noise explains it, taking into account how many comparisons were made; also true
+    /// if nothing is known of the noise.
     pub is_noise: bool,
 }
 
 impl Difference {
-    /// Whether nothing is known of the noise: it was measured once, and so were the others like it; or
-    /// the few readings are so far apart that any difference may be it.
+    /// Whether nothing is known of the noise: it was measured once, and so were the others like
+    /// it; or the few readings are so far apart that any difference may be it.
     pub fn is_untold(&self) -> bool {
         self.ci95.is_none()
     }
 }
 
-/// What changed from round to round, whatever the point.
+/// The changes from round to round that all points share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
     /// The fastest round over the slowest, less one.
@@ -85,31 +87,31 @@ pub struct Drift {
 struct Level {
     readings: Vec<usize>,
     log_rate: f64,
-    /// Of one reading, from its own readings.
+    /// The noise of one reading, from the point's own readings.
     own_noise: Option<Noise>,
-    /// The noise of its kind taken in.
+    /// The noise with that of its kind taken into account.
     noise: Option<Noise>,
 }
 
-/// What all readings say together.
+/// The model that all readings together lead to.
 #[derive(Debug, Clone)]
 pub struct Judgement {
     readings: Vec<Reading>,
     levels: Vec<Level>,
-    /// What all points share in a round, as a logarithm.
+    /// The effect of each round that all points share, as a logarithm.
     rounds: Vec<f64>,
-    /// How many points each round has.
+    /// The number of points in each round.
     points_in_round: Vec<usize>,
     /// Covariance of `rounds`.
     covariance: Vec<Vec<f64>>,
 }
 
 impl Judgement {
-    /// Judges the readings of points, each of a kind whose noise is alike. Points of one direction
-    /// have rounds of their own, since what slows writing need not slow reading.
+    /// Judges the readings of points, each of a kind with similar noise. Points of one direction
+    /// have rounds of their own, because what slows writing down need not slow reading down.
     ///
     /// # Panics
-    /// If a reading is of a point that has no kind.
+    /// Panics if a reading is of a point that has no kind.
     pub fn of(kinds: &[usize], readings: &[Reading]) -> Judgement {
         let rounds = readings.iter().map(|one| one.round + 1).max().unwrap_or(0);
         let mut judgement = Judgement {
@@ -134,14 +136,14 @@ impl Judgement {
         self.readings[reading].rate_bytes_per_s.ln()
     }
 
-    /// The weight of a reading: one over its variance.
+    /// The weight of a reading, which is one over its variance.
     fn weight(&self, point: usize) -> f64 {
         let noise = self.levels[point].noise;
         1.0 / noise.map_or(NOISE_START * NOISE_START, |noise| noise.variance)
     }
 
-    /// Levels and rounds for the weights as they are. The levels are eliminated first, so that only
-    /// a system of the size of the rounds is left.
+    /// Fits levels and rounds for the current weights. The levels are eliminated first, so that
+    /// only a system of the size of the rounds is left.
     fn fit(&mut self) {
         let count = self.rounds.len();
         let mut matrix = vec![vec![0.0; count]; count];
@@ -156,7 +158,7 @@ impl Judgement {
             let mean = logs.sum::<f64>() / repeats;
             for one in level.readings.iter().copied() {
                 let round = self.readings[one].round;
-                // A point by itself says nothing of what others share.
+                // A single point says nothing about an effect that others share.
                 if self.points_in_round[round] < 2 {
                     continue;
                 }
@@ -182,7 +184,8 @@ impl Judgement {
         }
     }
 
-    /// Each point's noise from what the fit leaves, and the kinds' noise from the points'.
+    /// Estimates each point's noise from the residuals of the fit, and the noise of the kinds from
+    /// that of the points.
     fn find_noise(&mut self, kinds: &[usize]) {
         let mut weight_of_round = vec![0.0; self.rounds.len()];
         for reading in &self.readings {
@@ -196,7 +199,7 @@ impl Judgement {
                 let round = self.readings[*one].round;
                 let rest = self.log_rate(*one) - self.rounds[round] - level.log_rate;
                 squares += rest * rest;
-                // What the round's share took of this reading.
+                // The part of this reading's residual that the effect of the round took.
                 let taken = if self.points_in_round[round] < 2 {
                     0.0
                 } else {
@@ -216,8 +219,8 @@ impl Judgement {
                 Noise::of_kind(&known)
             })
             .collect();
-        // What was measured once, of a kind that is not known yet, is taken for as noisy as the
-        // noisiest kind: what is slower even so is slower.
+        // A point that was measured once, and whose kind is not known yet, is taken to be as noisy
+        // as the noisiest kind; a point that is slower even so is slower.
         let by_variance = |one: &Noise, other: &Noise| one.variance.total_cmp(&other.variance);
         let noisiest = of_kinds.iter().flatten().copied().max_by(by_variance);
         for (level, kind) in self.levels.iter_mut().zip(kinds) {
@@ -229,7 +232,7 @@ impl Judgement {
         }
     }
 
-    /// What is known of a point; none if it has no reading.
+    /// The estimate for a point; `None` if it has no reading.
     pub fn estimate(&self, point: usize) -> Option<Estimate> {
         let level = &self.levels[point];
         let repeats = level.readings.len();
@@ -249,9 +252,9 @@ impl Judgement {
         })
     }
 
-    /// How a point's rate compares with another's. With more than two points that might have been
-    /// compared as well, some pair looks different by chance: `points` says how many there are.
-    /// None if one of them has no reading.
+    /// Compares a point's rate with another's. If more than two points might have been compared,
+    /// some pair looks different by chance: `points` says how many there are. `None` if one of the
+    /// two has no reading.
     pub fn compare(&self, point: usize, other: usize, points: usize) -> Option<Difference> {
         let (one, two) = (&self.levels[point], &self.levels[other]);
         if one.readings.is_empty() || two.readings.is_empty() {
@@ -276,11 +279,12 @@ impl Judgement {
         let of_mean = |noise: Noise, level: &Level| noise.variance / level.readings.len() as f64;
         let (of_one, of_two) = (of_mean(first, one), of_mean(second, two));
         let deviation = (of_one + of_two + self.rounds_apart(one, two)).sqrt();
-        // Welch and Satterthwaite.
+        // The degrees of freedom by Welch and Satterthwaite.
         let degrees = (of_one + of_two).powi(2)
             / (of_one * of_one / first.degrees + of_two * of_two / second.degrees);
         let half = t_two_sided(OUTSIDE, whole(degrees)) * deviation;
-        // Bonferroni: the best was chosen for being above, so each pair is a comparison.
+        // Bonferroni's correction: the best was chosen because it is above, so each pair counts as
+        // a comparison.
         let pairs = (points.saturating_sub(1) * points / 2).max(1);
         let largest_by_chance = t_two_sided(OUTSIDE / pairs as f64, whole(degrees)) * deviation;
         let is_noise = log.abs() <= largest_by_chance;
@@ -293,7 +297,7 @@ impl Judgement {
         })
     }
 
-    /// The variance of a difference that comes of the two having been measured in different rounds.
+    /// The part of a difference's variance that comes from measuring the two in different rounds.
     fn rounds_apart(&self, one: &Level, other: &Level) -> f64 {
         let mut part = vec![0.0; self.rounds.len()];
         for (level, sign) in [(one, 1.0), (other, -1.0)] {
@@ -309,7 +313,7 @@ impl Judgement {
         .sum()
     }
 
-    /// The fastest round over the slowest among those that count; none with fewer than two of them.
+    /// The fastest round over the slowest, among those that count; `None` if fewer than two do.
     pub fn drift(&self, is_counted: impl Fn(usize) -> bool) -> Option<Drift> {
         let rounds: Vec<usize> = (0..self.rounds.len())
             .filter(|round| self.points_in_round[*round] >= 2 && is_counted(*round))

@@ -1,6 +1,6 @@
-//! The program `mdadm`: which words it is given, and what it says when it fails. `array.rs` calls
-//! it. It must never be given a device that the guard has not passed, nor an array that it has not
-//! made itself.
+//! Runs the program `mdadm`: the arguments it is given, and its message when it fails. `array.rs`
+//! calls it. It must never be given a device that the guard has not passed, nor an array that this
+//! program has not made itself.
 
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
@@ -12,17 +12,18 @@ use sustain_host::Roots;
 
 use crate::error::MeasureError;
 
-/// Where it lies on systems whose users do not have these in their PATH.
+/// The directories where it is on systems whose users do not have these in their PATH.
 const SYSTEM_PLACES: [&str; 2] = ["/usr/sbin", "/sbin"];
-/// Arrays are made under these numbers: people have theirs from 0 up, the system from 127 down.
+/// Arrays are given these numbers, because people number theirs from 0 up, and the system from 127
+/// down.
 const NUMBERS: std::ops::Range<u32> = 80..112;
 
 /// The program that builds and stops arrays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mdadm {
-    /// A name that is looked for in PATH, or a path.
+    /// A name that is searched for in PATH, or a path.
     pub program: PathBuf,
-    /// Where devices appear.
+    /// The directory where devices appear.
     pub devices: PathBuf,
 }
 
@@ -35,49 +36,49 @@ impl Default for Mdadm {
     }
 }
 
-/// Looks for what an array needs besides its members.
+/// Checks that everything an array needs besides its members is there.
 ///
 /// # Errors
-/// [`MeasureError::Usage`] with the way on: no root, no program, no driver.
+/// [`MeasureError::Usage`] with what to do: there is no root, no program, or no driver.
 pub(super) fn check(mdadm: &Mdadm, roots: &Roots) -> Result<(), MeasureError> {
     let usage = |text: String| Err(MeasureError::Usage(text));
     if !rustix::process::geteuid().is_root() {
-        return usage("--md builds arrays, which only root may: run it with sudo".to_owned());
+        return usage("--md builds arrays, which needs root: run it with sudo".to_owned());
     }
     if mdadm.found().is_none() {
         return usage(format!(
-            "--md builds arrays with {}, which is not there: install mdadm (Debian: apt install \
-             mdadm)",
+            "--md builds arrays with {}, which is not installed: install mdadm (Debian: apt \
+             install mdadm)",
             mdadm.program.display()
         ));
     }
     if !roots.proc.join("mdstat").exists() {
         return usage(
-            "--md builds arrays, and this kernel has no md driver loaded: modprobe raid0 loads it; \
-             where that finds no module, this kernel cannot do it: leave out --md"
+            "--md builds arrays, and no md driver is loaded: load it with modprobe raid0; if there \
+             is no such module, this kernel cannot build arrays: leave out --md"
                 .to_owned(),
         );
     }
     Ok(())
 }
 
-/// Looks at chunks as arrays have them.
+/// Checks that chunks are possible for arrays.
 ///
 /// # Errors
-/// [`MeasureError::Usage`], naming the first that is none.
+/// [`MeasureError::Usage`], naming the first chunk that is not possible.
 pub(super) fn check_chunks(chunks_bytes: &[u64]) -> Result<(), MeasureError> {
     let is_one = |chunk: &&u64| chunk.is_power_of_two() && **chunk >= 4096;
     match chunks_bytes.iter().find(|chunk| !is_one(chunk)) {
         None => Ok(()),
         Some(chunk) => Err(MeasureError::Usage(format!(
-            "--chunk {} is no chunk for --md raid0: an array has a power of two from 4KiB on",
+            "--chunk {} cannot be used with --md raid0: an array needs a power of two from 4KiB on",
             Size(*chunk)
         ))),
     }
 }
 
 impl Mdadm {
-    /// The program, if it is there.
+    /// The path of the program, if it exists.
     fn found(&self) -> Option<PathBuf> {
         if self.program.components().count() > 1 {
             return self.program.is_file().then(|| self.program.clone());
@@ -91,19 +92,19 @@ impl Mdadm {
         })
     }
 
-    /// The name of an array that is not there: `md80`.
+    /// A name of an array that does not exist: `md80`.
     pub(super) fn free_name(roots: &Roots) -> Option<String> {
         let mut names = NUMBERS.map(|number| format!("md{number}"));
         names.find(|name| !exists(roots, name))
     }
 
-    /// Where that array's device is.
+    /// The path of that array's device.
     pub(super) fn device(&self, name: &str) -> PathBuf {
         self.devices.join(name)
     }
 
-    /// Makes a RAID 0. Its data begin where those of its members do: then it is the same part of a
-    /// disk that is measured with and without an array.
+    /// Makes a RAID 0. Its data begins where that of its members does, so that the same part of a
+    /// disk is measured with and without an array.
     pub(super) fn create(
         &self,
         device: &Path,
@@ -123,12 +124,12 @@ impl Mdadm {
         self.run(&words, members)
     }
 
-    /// Ends an array; what is on its members stays.
+    /// Stops an array; the content of its members is kept.
     pub(super) fn stop(&self, device: &Path) -> Result<(), String> {
         self.run(&["--stop".to_owned()], &[device])
     }
 
-    /// Takes the superblocks off, so that nobody puts the array together again.
+    /// Removes the superblocks, so that nobody assembles the array again.
     pub(super) fn zero_superblocks(&self, members: &[PathBuf]) -> Result<(), String> {
         self.run(&["--zero-superblock".to_owned()], members)
     }
@@ -139,7 +140,7 @@ impl Mdadm {
             .args(words)
             .args(devices)
             .stdin(Stdio::null())
-            // Ctrl-C in a terminal is for this program, which then ends what it has begun.
+            // Ctrl-C in a terminal is meant for this program, which then ends what it has begun.
             .process_group(0)
             .output()
             .map_err(|error| format!("{}: {error}", self.program.display()))?;
@@ -153,13 +154,13 @@ impl Mdadm {
         } else {
             lines.join("; ")
         };
-        // It begins what it says with its own name.
+        // Its messages begin with its own name.
         let said = said.strip_prefix("mdadm: ").unwrap_or(&said);
         Err(format!("mdadm {}: {said}", words[0]))
     }
 }
 
-/// Whether the kernel has an array of this name, in whichever state.
+/// Whether the kernel has an array of this name, in any state.
 pub(super) fn exists(roots: &Roots, name: &str) -> bool {
     roots.sys.join("class/block").join(name).exists()
 }

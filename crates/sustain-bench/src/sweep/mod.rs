@@ -1,6 +1,6 @@
-//! Which setting is best: measures many settings in short runs, interleaved and repeated, and says
-//! which is fastest, which is cheapest, and what the noise explains.
-//! plan -> grid -> schedule -> points -> judge -> answer -> result.
+//! Finds the best setting: it measures many settings in short runs, interleaved and repeated, and
+//! says which is fastest, which is cheapest, and which differences the noise explains. plan -> grid
+//! -> schedule -> points -> judge -> answer -> result.
 
 mod answer;
 mod array;

@@ -1,18 +1,19 @@
-//! How noisy the points of a kind are, and how alike in that: what a point with few readings can
-//! borrow. Pure; the judge of a sweep calls it. G. K. Smyth, "Linear models and empirical Bayes
-//! methods for assessing differential expression in microarray experiments" (2004), section 6.2.
+//! Estimates how noisy the points of a kind are, and how much these noises differ: a point with few
+//! readings borrows from its kind. Pure; the judge of a sweep calls it. G. K. Smyth, "Linear models
+//! and empirical Bayes methods for assessing differential expression in microarray experiments"
+//! (2004), section 6.2.
 
-/// A kind says something of noise from so many points on.
+/// A kind with fewer points says nothing about noise.
 const POINTS_MIN: usize = 3;
-/// What a kind says is never worth more readings than these.
+/// The noise of a kind never counts as more readings than this.
 const DEGREES_MAX: f64 = 40.0;
 const DEGREES_MIN: f64 = 2.0;
-/// A point's own variance counts from so many degrees of freedom on.
+/// A point's own variance counts from this many degrees of freedom on.
 const OWN_DEGREES_MIN: f64 = 0.25;
-/// Below this a variance is rounding.
+/// A smaller variance is rounding.
 const VARIANCE_MIN: f64 = 1e-14;
 
-/// A variance, and how many degrees of freedom it is worth.
+/// A variance, and the degrees of freedom that it counts for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Noise {
     pub(super) variance: f64,
@@ -20,7 +21,7 @@ pub(super) struct Noise {
 }
 
 impl Noise {
-    /// Of squares that were left with so many degrees of freedom, if these are enough.
+    /// The noise for squares that were left with these degrees of freedom, if these are enough.
     pub(super) fn of_squares(squares: f64, degrees: f64) -> Option<Noise> {
         (degrees > OWN_DEGREES_MIN).then(|| Noise {
             variance: squares / degrees,
@@ -28,7 +29,7 @@ impl Noise {
         })
     }
 
-    /// What is common to the points of a kind; none if they are too few.
+    /// The noise that the points of a kind have in common; `None` if they are too few.
     pub(super) fn of_kind(points: &[Noise]) -> Option<Noise> {
         if points.len() < POINTS_MIN {
             return None;
@@ -39,10 +40,10 @@ impl Noise {
         let mean = points.iter().map(log).sum::<f64>() / count;
         let squares = points.iter().map(|one| (log(one) - mean).powi(2));
         let scatter = squares.sum::<f64>() / (count - 1.0);
-        // So much logarithms of variances scatter by themselves.
+        // This much the logarithms of variances vary by themselves.
         let by_chance = points.iter().map(|one| trigamma(one.degrees / 2.0));
         let beyond = scatter - by_chance.sum::<f64>() / count;
-        // Few points cannot tell how alike they are.
+        // A few points cannot show how alike they are.
         let most = DEGREES_MAX.min(2.0 * count);
         let mut variances: Vec<f64> = points.iter().map(|one| one.variance).collect();
         variances.sort_by(f64::total_cmp);
@@ -54,7 +55,7 @@ impl Noise {
         })
     }
 
-    /// Both together; none if there is neither.
+    /// Both together; `None` if there is neither.
     pub(super) fn joined(own: Option<Noise>, kind: Option<Noise>) -> Option<Noise> {
         let (Some(own), Some(kind)) = (own, kind) else {
             return own.or(kind);
@@ -68,7 +69,7 @@ impl Noise {
     }
 }
 
-/// The degrees of freedom of which logarithms of variances scatter by `variance`.
+/// The degrees of freedom with which logarithms of variances vary by `variance`.
 fn degrees_that_scatter(variance: f64, most: f64) -> f64 {
     if variance <= trigamma(most / 2.0) {
         return most;

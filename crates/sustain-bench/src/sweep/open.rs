@@ -1,5 +1,5 @@
-//! What stands before a sweep: the targets opened, the settings that are possible on them, and what
-//! is going to be done, in words. The run calls it; nothing is written here.
+//! Prepares a sweep: opens the targets, finds the settings that are possible on them, and says what
+//! is going to be done. The run calls it; nothing is written here.
 
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction, TargetKind};
@@ -19,7 +19,7 @@ use crate::session::{OpenTarget, Session};
 /// Says what `sweep` would do, write and destroy, and does nothing.
 ///
 /// # Errors
-/// As [`super::sweep`], as far as that shows before the work begins.
+/// As for [`super::sweep`], as far as errors show before the work begins.
 pub fn rehearse_sweep(plan: &SweepPlan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
     plan.check()?;
     let measuring = Plan {
@@ -39,7 +39,7 @@ pub fn rehearse_sweep(plan: &SweepPlan, roots: &Roots) -> Result<Vec<String>, Me
     };
     for target in &session.targets {
         statements.push(format!(
-            "would {verb} {} ({}): up to {} from its start, again and again",
+            "would {verb} {} ({}): up to {} from its start, repeatedly",
             target.target.name,
             target.target.kind,
             Size(target.size_bytes)
@@ -47,8 +47,8 @@ pub fn rehearse_sweep(plan: &SweepPlan, roots: &Roots) -> Result<Vec<String>, Me
     }
     if plan.builds_arrays() && grid.points.iter().any(|point| point.setting.is_array) {
         statements.push(
-            "would build an array of these (md RAID 0) for each run with layout md-raid0, stop it \
-             and take its superblocks off again"
+            "would build an array (md RAID 0) of these for each run with layout md-raid0, then \
+             stop it and remove its superblocks"
                 .to_owned(),
         );
     }
@@ -96,7 +96,7 @@ pub(super) fn open(
     Ok((session, grid))
 }
 
-/// What is to be read must have been written.
+/// Marks data for prewriting that is to be read, because it must have been written.
 pub(crate) fn write_what_is_read(session: &mut Session) {
     for target in &mut session.targets {
         let kind = target.target.kind;
@@ -106,7 +106,8 @@ pub(crate) fn write_what_is_read(session: &mut Session) {
     }
 }
 
-/// What decides which settings are possible on these targets, which are opened for these paths.
+/// The facts that decide which settings are possible on these targets, which are opened for these
+/// I/O paths.
 pub(crate) fn facts(session: &mut Session, paths: &[DataPath], roots: &Roots) -> Facts {
     let is_passed_through = paths.contains(&DataPath::Passthrough);
     let no_passthrough = is_passed_through
@@ -117,7 +118,7 @@ pub(crate) fn facts(session: &mut Session, paths: &[DataPath], roots: &Roots) ->
     Facts {
         alignment_bytes: alignments.max().unwrap_or(1),
         least_size_bytes: sizes.min().unwrap_or(0),
-        // Where the machine does not say what it has, the kernel will.
+        // If the machine does not report its memory, the kernel will refuse what is too much.
         memory_bytes: Description::read(roots).map_or(u64::MAX, |found| found.memory_bytes / 2),
         is_simulated: session.clock.is_virtual(),
         has_null: session
@@ -134,7 +135,7 @@ fn alignment_bytes(target: &OpenTarget) -> u64 {
     blocks.max(u64::from(target.target.alignment_bytes))
 }
 
-/// A chunk that goes with no record is a slip of the hand.
+/// Refuses a chunk that fits no record, because it is a mistake.
 fn check_chunks(axes: &Axes, grid: &Grid) -> Result<(), MeasureError> {
     let is_of =
         |setting: &Setting, chunk: u64| setting.layout == Layout::Stripe { chunk_bytes: chunk };
@@ -169,7 +170,7 @@ pub(super) fn left_out_words(left_out: &LeftOut) -> String {
     format!("{} {settings} left out: {}", left_out.count, left_out.why)
 }
 
-/// Measurements that fit into a time.
+/// The number of measurements that fit into a time.
 pub(super) fn runs_max(plan: &SweepPlan, time_ns: Option<u64>) -> Option<usize> {
     time_ns.map(|time_ns| (time_ns / plan.time_per_point_ns) as usize)
 }
@@ -191,8 +192,8 @@ pub(super) fn announcement(plan: &SweepPlan, grid: &Grid, schedule: &Schedule<'_
             time(runs)
         ),
         (None, Some(coarse), Some(budget_ns)) => format!(
-            "{settings}, which would take {}: within {} {coarse} of them first, then what lies \
-             around the best",
+            "{settings}, which would take {}: within {}, {coarse} of them are measured first, then \
+             those near the best",
             time(count * plan.rounds as usize),
             Duration(budget_ns)
         ),

@@ -1,4 +1,4 @@
-//! What a sweep is asked to do, as the user said it; nothing here touches a disk.
+//! The request for a sweep, as the user gave it; nothing here touches a disk.
 
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
@@ -11,24 +11,24 @@ use super::mdadm::{self, Mdadm};
 use crate::error::MeasureError;
 use crate::plan::{NO_ENGINES, Plan, direction_to_open, is_simulated, mixes_simulated_and_real};
 
-/// Shorter points say nothing of a disk.
+/// Shorter points say nothing about a disk.
 const TIME_PER_POINT_NS_MIN: u64 = 100_000_000;
 const ROUNDS_MAX: u32 = 100;
-/// More settings than these are a slip of the hand.
+/// More settings than this are a mistake.
 const SETTINGS_MAX: usize = 4096;
 /// All orders of more targets than these are too many to try.
 const ALL_ORDERS_TARGETS_MAX: usize = 5;
-/// Direct I/O goes in blocks of no more than this on all but the rarest disks.
+/// Direct I/O needs blocks of no more than this on all but the rarest disks.
 const BLOCK_BYTES: u64 = 4096;
 
 /// The orders in which the targets are to be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Orders {
-    /// The one in which they are given.
+    /// The order in which they are given.
     AsGiven,
-    /// Every one.
+    /// Every order.
     All,
-    /// These, each with the name of every target once, separated by commas.
+    /// These orders, each with the name of every target once, separated by commas.
     Listed(Vec<String>),
 }
 
@@ -37,11 +37,11 @@ pub enum Orders {
 pub struct SweepPlan {
     /// The targets as typed.
     pub targets: Vec<String>,
-    /// Which ways; none lets the targets decide.
+    /// The directions; if empty, the targets decide.
     pub directions: Vec<Direction>,
     /// How requests are issued.
     pub engines: Vec<EngineChoice>,
-    /// Past the page cache, through it, or past the block layer too.
+    /// Direct, buffered or passthrough I/O.
     pub paths: Vec<DataPath>,
     /// Bytes per request, ascending.
     pub record_sizes_bytes: Vec<u64>,
@@ -57,26 +57,27 @@ pub struct SweepPlan {
     pub time_per_point_ns: u64,
     /// How often it is measured.
     pub rounds: u32,
-    /// How long all may take, once files are written.
+    /// How long the whole sweep may take, after files are prewritten.
     pub budget_ns: Option<u64>,
     /// The part of each target that is used.
     pub size_bytes: Option<u64>,
-    /// Write files once before the clock starts.
+    /// Whether to prewrite files before the clock starts.
     pub prewrite: bool,
-    /// What may be destroyed, as typed.
+    /// Targets that may be destroyed, as typed.
     pub destroy: Vec<String>,
     /// Whether targets that do not exist are made as files.
     pub new_file: bool,
     /// Seed of data, of simulated machines, and of the order of the points.
     pub seed: u64,
-    /// What builds arrays, for [`LayoutKind::MdRaid0`].
+    /// The program that builds arrays, for [`LayoutKind::MdRaid0`].
     pub mdadm: Mdadm,
     /// The arguments as typed.
     pub arguments: Vec<String>,
 }
 
 impl SweepPlan {
-    /// Record sizes and depths on `targets`, everything else as the command line has it by default.
+    /// A plan with the default record sizes and depths for `targets`, and the other defaults of the
+    /// command line.
     pub fn new(targets: Vec<String>) -> SweepPlan {
         SweepPlan {
             targets,
@@ -101,10 +102,10 @@ impl SweepPlan {
         }
     }
 
-    /// Looks for demands that make no sense, as far as that shows without the targets.
+    /// Refuses demands that make no sense, as far as that shows without the targets.
     ///
     /// # Errors
-    /// [`MeasureError::Usage`], saying which and what to do.
+    /// [`MeasureError::Usage`], saying which demand it is and what to do.
     pub fn check(&self) -> Result<(), MeasureError> {
         let usage = |text: String| Err(MeasureError::Usage(text));
         if self.time_per_point_ns < TIME_PER_POINT_NS_MIN {
@@ -113,14 +114,14 @@ impl SweepPlan {
         if self.rounds == 0 || self.rounds > ROUNDS_MAX {
             return usage(format!("--rounds must be from 1 to {ROUNDS_MAX}"));
         }
-        // A first run, which does not count, and a point.
+        // There must be time for a first run, which does not count, and a point.
         let least_ns = 2 * self.time_per_point_ns;
         if let Some(budget_ns) = self.budget_ns
             && budget_ns < least_ns
         {
             return usage(format!(
-                "--budget {} has no room for one point of {} after a first run that does not \
-                 count: give {} or more, or a shorter --time-per-point",
+                "--budget {} is too short for one point of {} after a first run that does not \
+                 count: use {} or more, or a shorter --time-per-point",
                 Duration(budget_ns),
                 Duration(self.time_per_point_ns),
                 Duration(least_ns)
@@ -138,8 +139,7 @@ impl SweepPlan {
         }
         if mixes_simulated_and_real(&self.targets) {
             return usage(
-                "simulated disks and real ones have no setting in common: sweep the ones without \
-                 the others"
+                "simulated and real disks have no setting in common: sweep them separately"
                     .to_owned(),
             );
         }
@@ -149,11 +149,11 @@ impl SweepPlan {
         }
         if self.has_arrays() {
             mdadm::check_chunks(&self.chunks_bytes)?;
-            // Its members are let go while it stands, and are claimed by what passes them by.
+            // The members of an array are released while it exists, and passthrough bypasses that
+            // claim.
             if self.paths.contains(&DataPath::Passthrough) {
                 return usage(
-                    "an array (--md) is a device of the kernel's, which takes no NVMe commands: \
-                     leave out --path passthrough, or --md"
+                    "an array (--md) takes no NVMe commands: leave out --path passthrough, or --md"
                         .to_owned(),
                 );
             }
@@ -166,25 +166,26 @@ impl SweepPlan {
         self.layouts.contains(&LayoutKind::MdRaid0)
     }
 
-    /// Whether arrays are built for that: of simulated disks there is nothing to build.
+    /// Whether arrays are built: for simulated disks there is nothing to build.
     pub(super) fn builds_arrays(&self) -> bool {
         self.has_arrays() && !self.targets.iter().any(|name| is_simulated(name))
     }
 
-    /// How the targets are opened for all settings at once.
+    /// The plan with which the targets are opened for all settings at once.
     pub(super) fn measuring(&self) -> Plan {
-        // Buffered files turn to direct and back; commands go by neither.
+        // Files opened for buffered I/O can be switched to direct and back; passthrough uses
+        // neither.
         let is_direct =
             self.paths.contains(&DataPath::Direct) || !self.paths.contains(&DataPath::Buffered);
         let least = self.record_sizes_bytes.iter().copied().min().unwrap_or(1);
         Plan {
             direction: if self.builds_arrays() {
-                // A superblock is written even where the array is only read.
+                // A superblock is written even if the array is only read.
                 Some(Direction::Write)
             } else {
                 direction_to_open(&self.directions)
             },
-            // Which records fit is told setting by setting.
+            // Which records fit is checked setting by setting.
             record_bytes: if is_direct {
                 least.next_multiple_of(BLOCK_BYTES)
             } else {
@@ -210,10 +211,10 @@ impl SweepPlan {
         }
     }
 
-    /// The axes on targets of these names.
+    /// The axes for targets of these names.
     ///
     /// # Errors
-    /// [`MeasureError::Usage`] for an order that is none of these targets, and for too many
+    /// [`MeasureError::Usage`] for an order that does not name these targets, and for too many
     /// settings.
     pub(super) fn axes(
         &self,
@@ -224,7 +225,7 @@ impl SweepPlan {
             directions: if !self.directions.is_empty() {
                 self.directions.clone()
             } else if self.builds_arrays() {
-                // Their members are devices, which are read unless it is said that they be written.
+                // The members of an array are devices, which are read unless writing is asked for.
                 vec![Direction::Read]
             } else {
                 vec![direction]
@@ -240,7 +241,7 @@ impl SweepPlan {
         let count = axes.count();
         if count > SETTINGS_MAX {
             return Err(MeasureError::Usage(format!(
-                "that is {count} settings, and more than {SETTINGS_MAX} are too many: give fewer \
+                "these are {count} settings, and more than {SETTINGS_MAX} are too many: use fewer \
                  values on some axis"
             )));
         }
@@ -253,7 +254,7 @@ impl SweepPlan {
             Orders::AsGiven => Ok(vec![given]),
             Orders::All if names.len() > ALL_ORDERS_TARGETS_MAX => {
                 Err(MeasureError::Usage(format!(
-                    "--order all is for up to {ALL_ORDERS_TARGETS_MAX} targets, and these are {}: \
+                    "--order all is for up to {ALL_ORDERS_TARGETS_MAX} targets, and there are {}: \
                      list the orders to try, --order {}",
                     names.len(),
                     names.join(",")
@@ -282,7 +283,7 @@ fn order_of(typed: &str, names: &[String]) -> Result<Vec<usize>, String> {
             .position(|known| known == name)
             .ok_or_else(|| {
                 format!(
-                    "--order {typed}: there is no target {name:?}, these are {}",
+                    "--order {typed}: there is no target {name:?}, the targets are {}",
                     names.join(",")
                 )
             })?;
@@ -302,7 +303,7 @@ fn order_of(typed: &str, names: &[String]) -> Result<Vec<usize>, String> {
     }
 }
 
-/// All orders, the one given first.
+/// All orders, with the given one first.
 fn permutations(targets: &[usize]) -> Vec<Vec<usize>> {
     if targets.len() < 2 {
         return vec![targets.to_vec()];
@@ -394,6 +395,6 @@ mod tests {
         };
         assert!(plan(2_000_000_000).check().is_ok());
         let why = plan(1_000_000_000).check().unwrap_err().to_string();
-        assert!(why.contains("no room for one point of 1 s"), "{why}");
+        assert!(why.contains("too short for one point of 1 s"), "{why}");
     }
 }

@@ -1,4 +1,5 @@
-//! One point of a sweep as a phase of the stage: the orders for its drivers, and what came of it.
+//! Measures one point of a sweep as a phase of the stage: the orders for its drivers, and the
+//! outcome.
 
 use std::collections::BTreeMap;
 
@@ -16,31 +17,31 @@ use crate::series::bytes_until;
 use crate::session::Session;
 use crate::setup::PhaseSetup;
 
-/// The first part of a point does not count: queues fill, heads find their place.
+/// The first part of a point does not count: queues fill, and heads find their place.
 const SKIPPED: f64 = 1.0 / 8.0;
-/// Members of a stripe that are further apart than this have not come to its lockstep yet.
+/// Members of a stripe that are further apart than this are not in lockstep yet.
 const LOCKSTEP: f64 = 0.9;
 
-/// What came of a point.
+/// The outcome of a point.
 #[derive(Debug, Clone)]
 pub(crate) struct Outcome {
     pub(crate) rate_bytes_per_s: f64,
     pub(crate) bytes: u64,
-    /// None where time is simulated.
+    /// `None` if time is simulated.
     pub(crate) cpu_seconds_per_gb: Option<f64>,
     pub(crate) tail: Tail,
-    /// A driver had no CPU time left.
+    /// Whether a driver had no CPU time left.
     pub(crate) is_tool_limited: bool,
-    /// Some target was gone over more than once.
+    /// Whether some target was gone over more than once.
     pub(crate) is_wrapped: bool,
-    /// A target failed: what happened and what to do next.
+    /// The failure of a target: what happened and what to do next.
     pub(crate) failed: Option<String>,
     /// The engine that did the work.
     pub(crate) engine: &'static str,
 }
 
 impl Outcome {
-    /// Of a point that could not even begin.
+    /// The outcome of a point that could not even begin.
     pub(super) fn without_run(why: String) -> Outcome {
         Outcome {
             rate_bytes_per_s: 0.0,
@@ -58,7 +59,7 @@ impl Outcome {
 /// Latencies of all targets and all repeats, for the few longest of them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tail {
-    /// Requests by the upper end of their bin.
+    /// The number of requests by the upper end of their bin.
     bins: BTreeMap<u64, u64>,
     max_ns: u64,
 }
@@ -82,7 +83,7 @@ impl Tail {
         self.max_ns
     }
 
-    /// What 999 of 1000 requests stay within.
+    /// The latency that 999 of 1000 requests stay within.
     pub(crate) fn p99_9_ns(&self) -> u64 {
         let all: u64 = self.bins.values().sum();
         let rank = (all as f64 * 0.999).ceil() as u64;
@@ -97,7 +98,7 @@ impl Tail {
     }
 }
 
-/// What a setting makes of a phase as the stage has it. `bytes` bounds what each target is given.
+/// The phase of a setting, for the stage. `bytes` bounds what each target is given.
 pub(crate) fn setup_of(
     setting: &Setting,
     session: &Session,
@@ -129,7 +130,8 @@ pub(crate) fn setup_of(
         path: setting.path,
         layout: setting.layout,
         flush_at_end: writes && setting.path == DataPath::Buffered,
-        // Each request tells when it came: slow disks have few in a point.
+        // Each request is reported by itself, because a slow disk has only a few of them in a
+        // point.
         interval: IntervalRule::Bytes(setting.request_bytes()),
         time_ns: Some(time_ns),
         bytes,
@@ -140,7 +142,7 @@ pub(crate) fn setup_of(
     }
 }
 
-/// What a phase of this setting came to.
+/// The outcome of a phase of this setting.
 pub(crate) fn outcome_of(
     setting: &Setting,
     setup: &PhaseSetup,
@@ -184,7 +186,7 @@ pub(crate) fn outcome_of(
 fn rate_of(setting: &Setting, setup: &PhaseSetup, outcome: &PhaseOutcome, bytes: u64) -> f64 {
     let last_ns = outcome.meters.iter().map(Meter::last_ns).max().unwrap_or(0);
     if setup.flush_at_end {
-        // What was written is on the disks only with the flush.
+        // Written data is on the disks only after the flush.
         return rate(bytes, last_ns);
     }
     let until_ns = setup.time_ns.unwrap_or(last_ns) as f64;
@@ -199,7 +201,8 @@ fn rate_of(setting: &Setting, setup: &PhaseSetup, outcome: &PhaseOutcome, bytes:
         .collect();
     let sum: f64 = rates.iter().sum();
     match setting.layout {
-        // Until its window is full the faster members run ahead; then rows come as the slowest's.
+        // Until its window is full, the faster members run ahead; from then on, rows complete at
+        // the pace of the slowest.
         Layout::Stripe { .. } => {
             let rows = rates.iter().copied().fold(f64::INFINITY, f64::min) * rates.len() as f64;
             if rows < LOCKSTEP * sum { rows } else { sum }

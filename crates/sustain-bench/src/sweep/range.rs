@@ -1,9 +1,9 @@
-//! The values of an axis as typed: a list, a range in powers of two, or a list of both. Pure; the
+//! Parses the values of an axis: a list, a range in powers of two, or a list of both. Pure; the
 //! command line calls it. It must never guess: a range whose end is not met is refused.
 
 use sustain_disk::units::parse_size;
 
-/// As many values as one axis may have.
+/// The most values that one axis may have.
 const VALUES_MAX: usize = 64;
 
 /// The values of an axis that has an order, as typed and each once.
@@ -13,7 +13,8 @@ pub struct Values(pub Vec<u64>);
 /// Parses `64KiB`, `4KiB,1MiB` or `4KiB..16MiB`, which doubles from the first to the last.
 ///
 /// # Errors
-/// In words: what is no size, a range that does not meet its end or runs down, too many values.
+/// A message: the text is not a size, a range does not meet its end or runs downwards, or there are
+/// too many values.
 pub fn parse_sizes(text: &str) -> Result<Values, String> {
     let size = |text: &str| parse_size(text).map_err(|error| error.to_string());
     parse(text, &size)
@@ -22,11 +23,11 @@ pub fn parse_sizes(text: &str) -> Result<Values, String> {
 /// Parses `8`, `1,3,8` or `1..64`, which doubles from the first to the last.
 ///
 /// # Errors
-/// As [`parse_sizes`].
+/// As for [`parse_sizes`].
 pub fn parse_counts(text: &str) -> Result<Values, String> {
     let count = |text: &str| {
         let count: Result<u32, _> = text.trim().parse();
-        let wrong = |_| format!("{text:?} is no number from 1 on, for example 8 or 1..64");
+        let wrong = |_| format!("{text:?} is not a number from 1 up, such as 8 or 1..64");
         count.map(u64::from).map_err(wrong)
     };
     parse(text, &count)
@@ -41,7 +42,7 @@ fn parse(text: &str, one: &dyn Fn(&str) -> Result<u64, String>) -> Result<Values
         }
     }
     if values.contains(&0) {
-        return Err(format!("{text}: there is nothing in 0; begin at 1 or more"));
+        return Err(format!("{text}: 0 is not possible; begin at 1 or more"));
     }
     let mut each: Vec<u64> = Vec::new();
     for value in values {
@@ -58,11 +59,13 @@ fn parse(text: &str, one: &dyn Fn(&str) -> Result<u64, String>) -> Result<Values
 
 fn doubled(range: &str, first: u64, last: u64) -> Result<Vec<u64>, String> {
     if first == 0 {
-        return Err(format!("{range} never leaves 0; begin at 1 or more"));
+        return Err(format!(
+            "{range} doubles from 0 and stays there; begin at 1 or more"
+        ));
     }
     if first > last {
         return Err(format!(
-            "{range} runs down: name the smaller end first, as in 4KiB..16MiB or 1..64"
+            "{range} runs downwards: name the smaller end first, as in 4KiB..16MiB or 1..64"
         ));
     }
     let next = |value: &u64| value.checked_mul(2);
@@ -99,10 +102,10 @@ mod tests {
         assert!(why("1..48").contains("does not meet"));
         assert!(why("0..8").contains("begin at 1"));
         assert!(why("0").contains("begin at 1"));
-        assert!(why("many").contains("no number"));
-        assert!(why("1..").contains("no number"));
-        assert!(why("-1").contains("no number"));
-        assert!(why("99999999999").contains("no number"));
+        assert!(why("many").contains("not a number"));
+        assert!(why("1..").contains("not a number"));
+        assert!(why("-1").contains("not a number"));
+        assert!(why("99999999999").contains("not a number"));
         assert!(parse_sizes("4K..8K").unwrap_err().contains("KiB"));
         let far = parse_sizes("1..16777216TiB").unwrap_err();
         assert!(!far.is_empty(), "{far}");

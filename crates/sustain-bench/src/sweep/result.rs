@@ -1,7 +1,8 @@
-//! The one versioned document of a sweep: asked, machine, measured, answered.
+//! The versioned result document of a sweep: what was asked, the machine, what was measured, and
+//! the answer.
 //!
-//! The run fills it after each point, the faces draw it, `--json` writes it. All rates are bytes
-//! per second; points are named by their `number`.
+//! The run fills it after each point, the reports draw it, and `--json` writes it. All rates are
+//! bytes per second; points are named by their `number`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,7 @@ pub const SWEEP_SCHEMA: &str = "sustain.sweep/1";
 pub struct SweepResult {
     /// Always `sustain.sweep/1`; a reader refuses what it does not know.
     pub schema: String,
-    /// What was asked, and what became of it.
+    /// The request, and how it was carried out.
     pub plan: SweepPlanUsed,
     /// The machine.
     pub host: Host,
@@ -26,21 +27,21 @@ pub struct SweepResult {
     pub answers: Vec<SweepAnswer>,
     /// Every setting that is possible, measured or not.
     pub points: Vec<SweepPoint>,
-    /// Settings that were not to be measured, by reason.
+    /// Settings that could not be measured, by reason.
     pub left_out: Vec<LeftOutSettings>,
     /// Every measurement, in the order of time.
     pub measurements: Vec<SweepMeasurement>,
-    /// What the rates changed from round to round, whatever the setting; per direction.
+    /// The changes of the rates from round to round, whatever the setting; per direction.
     pub drift: Vec<SweepDrift>,
-    /// What a reader must know to read the figures right, in plain words.
+    /// Notes that a reader needs in order to read the figures right.
     pub notes: Vec<String>,
     /// `done` or `interrupted`.
     pub ended: String,
-    /// The machine alongside; empty in a document that was kept before the end.
+    /// What the monitor saw of the machine; empty in a document that was saved before the end.
     pub system: System,
 }
 
-/// What was asked for and what was used.
+/// The request, and the values that were used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepPlanUsed {
     /// Version of the tool that made the run.
@@ -59,7 +60,7 @@ pub struct SweepPlanUsed {
     pub time_per_point_s: f64,
     /// How often each point was to be measured.
     pub rounds: u32,
-    /// How long all was allowed to take.
+    /// How long the whole sweep was allowed to take.
     pub budget_s: Option<f64>,
     /// How long all measuring took, from the first point to the last.
     pub elapsed_s: f64,
@@ -78,23 +79,24 @@ pub struct SweepPlanUsed {
 pub struct SweepAnswer {
     /// `write` or `read`.
     pub direction: String,
-    /// The best point: the fastest, or the simplest of those that nothing tells from the fastest and
-    /// that are within 1 % of it.
+    /// The best point: the fastest, or the simplest of those that cannot be told from the fastest
+    /// and that are within 1 % of it.
     pub best: usize,
     /// Points whose difference to it the noise explains.
     pub alike: Vec<usize>,
-    /// Points that nothing tells from it, since nothing is known of their noise: they were measured
-    /// once, as was all that is like them, or their few readings are so far apart that it says nothing.
+    /// Points that nothing tells from it, since nothing is known of their noise: they were
+    /// measured once, as was all that is like them, or their few readings are so far apart that it
+    /// says nothing.
     #[serde(default)]
     pub measured_once: Vec<usize>,
-    /// Of the points within 2 % of the best: of the least depth, and of these the one with the
-    /// least CPU time.
+    /// Of the points within 2 % of the best: the one of the least depth, and of several, the one
+    /// with the least CPU time.
     pub cheapest: usize,
-    /// What the axes do that have more than one value.
+    /// The effect of each axis that has more than one value.
     pub axes: Vec<SweepAxis>,
 }
 
-/// What an axis does.
+/// The effect of an axis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepAxis {
     /// `engine`, `path`, `layout`, `chunk`, `order`, `record_size` or `depth`.
@@ -108,7 +110,7 @@ pub struct SweepAxis {
 /// A value of an axis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepValue {
-    /// For people.
+    /// The value in words.
     pub value: String,
     /// The fastest point that has it.
     pub point: usize,
@@ -119,16 +121,16 @@ pub struct SweepValue {
 /// A point's rate against the best one's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgainstBest {
-    /// Their ratio, less one: -0.05 is 5 % slower.
+    /// Their ratio, less one: -0.05 means 5 % slower.
     pub share: f64,
     /// The 95 % interval of that; null if nothing is known of the noise.
     pub ci95: Option<[f64; 2]>,
-    /// Whether the noise explains it: then it is no difference. True, too, where nothing is known of
-    /// the noise (`ci95` is null), and anything may be noise.
+    /// Whether the noise explains it: then it is no difference. Also true if nothing is known of
+    /// the noise (`ci95` is null), because anything may then be noise.
     pub is_noise: bool,
 }
 
-/// A setting, and what it gave.
+/// A setting, and its rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepPoint {
     /// Its number, from 0.
@@ -141,8 +143,8 @@ pub struct SweepPoint {
     pub rate_bytes_per_s: Option<f64>,
     /// The 95 % interval of that; null if nothing is known of the noise.
     pub ci95_bytes_per_s: Option<[f64; 2]>,
-    /// Standard deviation of its readings as a part of its rate, what all share in a round taken
-    /// out.
+    /// Standard deviation of its readings as a part of its rate, with the effects of the rounds
+    /// removed.
     pub spread: Option<f64>,
     /// How it compares with the best of its direction.
     pub against_best: Option<AgainstBest>,
@@ -156,7 +158,7 @@ pub struct SweepPoint {
     pub tool_limited: bool,
     /// The engine that did the work.
     pub engine_used: Option<String>,
-    /// What ended the measuring of this point, if a target failed in it.
+    /// The failure that ended the measuring of this point, if a target failed in it.
     pub failed: Option<String>,
 }
 
@@ -169,7 +171,7 @@ pub struct SweepSetting {
     pub engine: String,
     /// `direct` or `buffered`.
     pub path: String,
-    /// `independent`, `stripe`, `span` or `md-raid0`, an array of the kernel's.
+    /// `independent`, `stripe`, `span` or `md-raid0`, which is an array of the kernel.
     pub layout: String,
     /// The chunk; only with layouts `stripe` and `md-raid0`.
     pub chunk_bytes: Option<u64>,
@@ -177,18 +179,18 @@ pub struct SweepSetting {
     pub order: Vec<String>,
     /// Bytes per request.
     pub record_size_bytes: u64,
-    /// Requests kept in flight per target; on an array so many for each of its members.
+    /// Requests kept in flight per target; on an array, this many for each of its members.
     pub depth: u32,
-    /// All that differs between the points, for people.
+    /// The properties that differ between the points, in words.
     pub words: String,
 }
 
-/// Settings that were not to be measured.
+/// Settings that could not be measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOutSettings {
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// How many.
+    /// The number of settings.
     pub count: usize,
     /// The first of them.
     pub first: SweepSetting,
@@ -201,7 +203,7 @@ pub struct SweepMeasurement {
     pub point: usize,
     /// Its round, from 0.
     pub round: usize,
-    /// When it began, since the first.
+    /// When it began, counted from the first.
     pub at_s: f64,
     /// Its rate.
     pub rate_bytes_per_s: f64,
@@ -211,12 +213,12 @@ pub struct SweepMeasurement {
     pub latency_p99_9_ns: u64,
 }
 
-/// What the rounds of a direction share.
+/// The effects that all points of a direction share in a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepDrift {
     /// `write` or `read`.
     pub direction: String,
-    /// The fastest round over the slowest, less one; it is taken out of the rates.
+    /// The fastest round over the slowest, less one; it is removed from the rates.
     pub share: f64,
     /// Whether the noise explains it.
     pub is_noise: bool,

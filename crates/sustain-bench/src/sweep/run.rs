@@ -1,5 +1,5 @@
-//! A sweep from beginning to end: open, write files once, a first run that does not count, point
-//! after point, conclude.
+//! Runs a sweep from beginning to end: opens the targets, prewrites files, makes a first run that
+//! does not count, measures point after point, and concludes.
 
 use std::collections::BTreeSet;
 
@@ -31,20 +31,20 @@ use crate::result::Host;
 use crate::session::Session;
 use crate::stage::{Stage, forget_cached, on_stage};
 
-/// The first run has the setting that is nearest to this.
+/// The first run uses the setting that is nearest to this.
 const FIRST_RECORD_BYTES: u64 = 1 << 20;
 const FIRST_DEPTH: u32 = 8;
-/// With several real targets it is long enough to tell whether one driver does.
+/// With several real targets, the first run is long enough to show whether one driver suffices.
 const FIRST_NS_MIN: u64 = 1_500_000_000;
-/// Through the page cache it is given so much for each target.
+/// Through the page cache, the first run is given this much for each target.
 const FIRST_BUFFERED_BYTES: u64 = 64 << 20;
-/// A point's requests must pass within this part of its time.
+/// The requests in flight of a point must be transferred within this part of its time.
 const WINDOW_SHARE: f64 = 0.5;
 
 /// Measures settings and says which is best.
 ///
-/// After each point `keep` is given the result as of then. `stop` ends the work early; the result
-/// is of what was measured until then.
+/// After each point, `keep` is given the result so far. `stop` ends the work early; the result then
+/// rests on what was measured until then.
 ///
 /// # Errors
 /// [`MeasureError`]; a target that fails in a point is part of the result instead.
@@ -85,7 +85,7 @@ fn varying(grid: &Grid, names: &[String]) -> Vec<Axis> {
     Axis::ALL.into_iter().filter(differs).collect()
 }
 
-/// A sweep under way.
+/// A sweep in progress.
 struct Sweep<'a, 'b> {
     plan: &'a SweepPlan,
     measuring: &'a Plan,
@@ -98,9 +98,9 @@ struct Sweep<'a, 'b> {
     threads: u32,
 }
 
-/// How the points' loop ended.
+/// How the loop over the points ended.
 enum Ended {
-    /// All was measured, or the budget is spent.
+    /// Everything was measured, or the budget is spent.
     Done,
     Interrupted,
 }
@@ -136,7 +136,7 @@ impl Sweep<'_, '_> {
         let ended = self.points(&mut swept, deadline, rate);
         let taken_down = self.arrays.end(self.session);
         swept.arrays = self.arrays.cost();
-        // An array that is left behind is worse than what ended the points.
+        // An array that is left behind is worse than the error that ended the points.
         taken_down?;
         let is_interrupted = match ended? {
             Ended::Done => false,
@@ -161,8 +161,8 @@ impl Sweep<'_, '_> {
         stage.prewrite(&mut tell)
     }
 
-    /// A run that does not count: caches fill, disks wake up, and it shows how fast they are and
-    /// how many drivers they need. Returns their rate.
+    /// Makes a run that does not count: caches fill, disks wake up, and the run shows how fast they
+    /// are and how many drivers they need. Returns their rate.
     fn first_run(&mut self, grid: &Grid) -> Result<f64, MeasureError> {
         let distance = |setting: &Setting| {
             let record = setting
@@ -182,7 +182,7 @@ impl Sweep<'_, '_> {
         let mut setting = nearest.expect("a grid has points").clone();
         setting.layout = Layout::Independent;
         setting.is_array = false;
-        // One that is refused here must not end the sweep before the others had their turn.
+        // An engine that is refused here must not end the sweep before the others had their turn.
         setting.engine = EngineChoice::Auto;
         self.take_path(setting.path)?;
         let session = &*self.session;
@@ -210,13 +210,14 @@ impl Sweep<'_, '_> {
             Some(request_error(series.failures.first()?, name))
         });
         match failures.next() {
-            // What fails further on fails in the points that come there.
+            // A target that still fails will fail in the points that follow.
             Some(failure) if rate <= 0.0 => Err(MeasureError::Prewrite(failure)),
             _ => Ok(rate),
         }
     }
 
-    /// A window that takes longer to pass than a point has is not measured by it.
+    /// Leaves out settings whose requests in flight take longer than a point to transfer, because a
+    /// point cannot measure these.
     fn leave_out_long_windows(&self, grid: &mut Grid, rate: f64) -> Result<(), MeasureError> {
         let time_s = self.plan.time_per_point_ns as f64 / 1e9;
         let window_bytes_max = rate * time_s * WINDOW_SHARE;
@@ -228,17 +229,17 @@ impl Sweep<'_, '_> {
         grid.points = short;
         for point in long {
             let why = format!(
-                "more is in flight than passes in half a point at {}, the rate of the first run: a \
-                 longer --time-per-point takes them in",
+                "more bytes are in flight than are transferred in half a point at {}, the rate of \
+                 the first run: use a longer --time-per-point to include them",
                 Rate(rate)
             );
             grid.leave_out(point.setting, why);
         }
         if grid.points.is_empty() {
             return Err(MeasureError::Usage(format!(
-                "nothing is left to measure: all settings have more in flight than passes in half \
-                 a point of {time_s} s at {}; use a longer --time-per-point, or smaller records \
-                 and depths",
+                "nothing is left to measure: all settings have more bytes in flight than are \
+                 transferred in half a point of {time_s} s at {}; use a longer --time-per-point, \
+                 or smaller records and depths",
                 Rate(rate)
             )));
         }
@@ -249,8 +250,8 @@ impl Sweep<'_, '_> {
         if !self.plan.paths.contains(&DataPath::Buffered) {
             return Ok(());
         }
-        // Neither is what was read or written before to be found in memory, nor is direct I/O to
-        // pay for throwing it out.
+        // A point may not find in memory what was read or written before, nor may direct I/O have
+        // to pay for evicting it.
         forget_cached(self.session);
         Ok(self.session.switch_path(path)?)
     }
@@ -284,7 +285,7 @@ impl Sweep<'_, '_> {
                 out: &out,
             };
             let now = clock.now();
-            // As long as a run took so far, starting and stopping included.
+            // The time of a run is estimated by those so far, starting and stopping included.
             let done = swept.measurements.len() as u64;
             let per_run_ns = now.since_ns(start).checked_div(done).unwrap_or(0);
             let per_run_ns = per_run_ns.max(self.plan.time_per_point_ns);
@@ -293,7 +294,7 @@ impl Sweep<'_, '_> {
                 return Ok(Ended::Done);
             };
             for point in points {
-                // It may have failed, or its engine, since the round was chosen.
+                // The point, or its engine, may have failed since the round was chosen.
                 if out.contains(&point) {
                     continue;
                 }
@@ -334,7 +335,7 @@ impl Sweep<'_, '_> {
         by_runs.or(left_ns).unwrap_or(0) as f64 / 1e9
     }
 
-    /// Runs a point; none if it came to no whole end.
+    /// Runs a point; `None` if it did not run to its end.
     fn measure(
         &mut self,
         setting: &Setting,
@@ -347,7 +348,8 @@ impl Sweep<'_, '_> {
         }
         self.session.machines.begin_run();
         let time_ns = self.plan.time_per_point_ns;
-        // Memory takes more in that time than the disks: no more is written than they would take.
+        // Memory takes more in that time than the disks do: no more is written than the disks would
+        // take.
         let through_memory =
             setting.path == DataPath::Buffered && setting.direction == Direction::Write;
         let all_bytes = first_rate * time_ns as f64 / 1e9;
@@ -380,7 +382,7 @@ impl Sweep<'_, '_> {
         Ok(self.stop.reason().is_none().then_some(outcome))
     }
 
-    /// What was refused for one point is refused for all with that engine; the sweep goes on with
+    /// Leaves out all points with an engine that was refused for one point; the sweep goes on with
     /// the others, unless there are none.
     fn refuse(
         &mut self,
@@ -389,7 +391,7 @@ impl Sweep<'_, '_> {
         point: usize,
         refusal: MeasureError,
     ) -> Result<(), MeasureError> {
-        // The kernel may take requests and no commands.
+        // The kernel may take ordinary requests and no NVMe commands.
         let engine = |setting: &Setting| (setting.engine, setting.path == DataPath::Passthrough);
         let refused_engine = engine(&swept.grid.points[point].setting);
         let is_refusal = matches!(&refusal, MeasureError::Target(Error::EngineRefused { .. }));
@@ -426,7 +428,7 @@ impl Sweep<'_, '_> {
         if let Some(why) = &outcome.failed {
             seen.failed = Some(why.clone());
         } else if rate_bytes_per_s <= 0.0 {
-            seen.failed = Some("no request came back in its time".to_owned());
+            seen.failed = Some("no request completed in its time".to_owned());
         }
         swept.measurements.push(SweepMeasurement {
             point,

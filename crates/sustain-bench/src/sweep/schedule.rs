@@ -1,12 +1,12 @@
-//! Which points are measured when. Pure; the run asks for round after round. It must spread drift
-//! evenly over all points, whatever the disks do meanwhile.
+//! Decides which points are measured when. Pure; the run asks for round after round. It must spread
+//! drift evenly over all points, whatever the disks do.
 //!
 //! Rounds come in pairs: a random order of all points, then the same order backwards. Within a pair
-//! every point has the same mean place in time, so what drifts evenly touches all alike; and no two
-//! points stay neighbours, but those that are measured on the same array of the kernel's: they come
-//! one after the other, as building it takes longer than measuring a point. With a budget that has no room for all points, a coarse grid comes
-//! first, then, pair by pair, what lies around the best and the cheapest, and what is not told from
-//! the best.
+//! every point has the same mean place in time, so an even drift affects all alike; and no two
+//! points stay neighbours, except those that are measured on the same array of the kernel. These
+//! follow each other, because building an array takes longer than measuring a point. If the budget
+//! is too short for all points, a coarse grid comes first, then, pair by pair, the points near the
+//! best and the cheapest, and those that cannot be told from the best.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -15,27 +15,27 @@ use super::axes::{Grid, ORDERED, Place};
 use super::judge::Judgement;
 use super::setting::ArrayShape;
 
-/// The part of a budget that may go into the coarse grid,
+/// The part of a budget that may be spent on the coarse grid,
 const COARSE_SHARE: f64 = 0.5;
-/// whose points are measured so often.
+/// whose points are measured this often.
 const COARSE_ROUNDS: usize = 2;
-/// As many points as may be looked at again because nothing tells them from the best.
+/// The most points that are measured again because they cannot be told from the best.
 const CONTENDERS_MAX: usize = 8;
 
-/// What is known when a round is to be chosen.
+/// What is known when a round is chosen.
 pub(super) struct Known<'a> {
     pub(super) judgement: &'a Judgement,
     pub(super) answers: &'a [Answer],
-    /// Points that are not to be measured any more.
+    /// Points that are no longer measured.
     pub(super) out: &'a BTreeSet<usize>,
 }
 
 enum Stage {
-    /// All points in every round.
+    /// All points are measured in every round.
     All { rounds_left: u32 },
-    /// A coarse grid, to come.
+    /// The points of the coarse grid, which is still to come.
     Coarse(Vec<usize>),
-    /// Around the best.
+    /// Points near the best are measured.
     Refine,
 }
 
@@ -44,15 +44,15 @@ pub(super) struct Schedule<'a> {
     grid: &'a Grid,
     rounds: u32,
     stage: Stage,
-    /// The round that was just given, backwards.
+    /// The last round, backwards.
     backwards: Option<Vec<usize>>,
-    /// The state of the generator of orders.
+    /// The state of the generator of random orders.
     random: u64,
 }
 
 impl<'a> Schedule<'a> {
-    /// Of all points in so many rounds, or, if there is no room for these in `runs_max`
-    /// measurements, from coarse to fine.
+    /// Schedules all points in this many rounds, or, if `runs_max` measurements are too few for
+    /// these, from coarse to fine.
     pub(super) fn new(
         grid: &'a Grid,
         rounds: u32,
@@ -75,7 +75,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// How many measurements all rounds have, where that is known beforehand.
+    /// The number of measurements of all rounds, if it is known beforehand.
     pub(super) fn runs(&self) -> Option<usize> {
         match self.stage {
             Stage::All { rounds_left } => Some(self.grid.points.len() * rounds_left as usize),
@@ -83,7 +83,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Points of the coarse grid, while that is still to come.
+    /// The number of points of the coarse grid, while that is still to come.
     pub(super) fn coarse_points(&self) -> Option<usize> {
         match &self.stage {
             Stage::Coarse(points) => Some(points.len()),
@@ -91,8 +91,8 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// The points of the next round in their order; none if nothing is left to learn. `runs_left`
-    /// measurements still fit into the budget, if there is one.
+    /// The points of the next round in their order; `None` if nothing is left to learn. `runs_left`
+    /// is the number of measurements that still fit into the budget, if there is one.
     pub(super) fn next_round(
         &mut self,
         known: &Known<'_>,
@@ -133,7 +133,8 @@ impl<'a> Schedule<'a> {
         Some(round)
     }
 
-    /// What to look at next, the best and the cheapest first: all others are compared with these.
+    /// The points to measure next, the best and the cheapest first, because all others are compared
+    /// with these.
     fn around(&self, known: &Known<'_>, runs_left: usize) -> Vec<usize> {
         let mut anchors = Vec::new();
         let mut wanted = Vec::new();
@@ -158,12 +159,13 @@ impl<'a> Schedule<'a> {
                 round.push(point);
             }
         }
-        // There and back again.
+        // The round is gone through there and back.
         round.truncate((runs_left / 2).max(1));
         round
     }
 
-    /// On each axis with an order and to both sides: the middle of what was not looked at yet.
+    /// On each axis with an order and to both sides: the middle of the values that were not
+    /// measured yet.
     fn neighbours(&self, known: &Known<'_>, leader: usize, wanted: &mut Vec<usize>) {
         let at = &self.grid.points[leader];
         for axis in 0..ORDERED {
@@ -190,7 +192,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// The best's place in every group whose own best is not told from it.
+    /// The place of the best point in every group whose own best cannot be told from it.
     fn other_groups(&self, known: &Known<'_>, answer: &Answer, wanted: &mut Vec<usize>) {
         let best = &self.grid.points[answer.best];
         for (point, candidate) in self.grid.points.iter().enumerate() {
@@ -204,7 +206,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Those that nothing tells from the best and that were not measured as often as they may be;
+    /// The points that cannot be told from the best and that were not measured as often as allowed,
     /// the fastest first.
     fn contenders(&self, known: &Known<'_>, answer: &Answer) -> Vec<usize> {
         let rate = |point: usize| {
@@ -218,7 +220,7 @@ impl<'a> Schedule<'a> {
         alike
     }
 
-    /// Has the points of an array follow the first of them; all others stay in their order.
+    /// Moves the points of an array behind the first of them; all others stay in their order.
     fn gather_arrays(&self, round: &mut Vec<usize>) {
         let shape = |point: usize| self.grid.points[point].setting.array_shape();
         let mut gathered: HashSet<ArrayShape<'_>> = HashSet::new();
@@ -236,7 +238,7 @@ impl<'a> Schedule<'a> {
         *round = ordered;
     }
 
-    /// Fisher and Yates, with SplitMix64 (Steele, Lea and Flood 2014).
+    /// Shuffles by Fisher and Yates, with SplitMix64 (Steele, Lea and Flood 2014).
     fn shuffle(&mut self, points: &mut [usize]) {
         for last in (1..points.len()).rev() {
             self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -254,8 +256,8 @@ fn repeats(known: &Known<'_>, point: usize) -> usize {
     estimate.map_or(0, |estimate| estimate.repeats)
 }
 
-/// Every so manieth value of the axes that have an order, and their ends; as many points as their
-/// part of the budget takes.
+/// Evenly spaced values of the axes that have an order, and their ends; as many points as their
+/// part of the budget allows.
 fn coarse(grid: &Grid, runs: usize) -> Vec<usize> {
     let points_max = (runs as f64 * COARSE_SHARE) as usize / COARSE_ROUNDS;
     let mut steps: Place = [1; ORDERED];
@@ -265,7 +267,7 @@ fn coarse(grid: &Grid, runs: usize) -> Vec<usize> {
         };
         let is_kept = |point: &usize| {
             let place = grid.points[*point].place;
-            // Of layouts without a chunk there is but the first value of it.
+            // A layout without a chunk has only the first value of it.
             (0..ORDERED).all(|axis| kept(axis, place[axis]))
         };
         let points: Vec<usize> = (0..grid.points.len()).filter(is_kept).collect();

@@ -1,4 +1,4 @@
-//! One way to use the targets, and its axes by name. Pure; everything of a sweep speaks of settings
+//! One way to use the targets, and its axes by name. Pure; all parts of a sweep describe settings
 //! by these words.
 
 use sustain_disk::engine::EngineChoice;
@@ -9,14 +9,14 @@ use sustain_disk::units::Size;
 use crate::conclude::engine_name;
 use crate::plan::direction_name;
 
-/// What may differ between two settings.
+/// The properties in which two settings may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Axis {
     /// Write or read.
     Direction,
     /// How requests are issued.
     Engine,
-    /// Past the page cache, through it, or past the block layer too.
+    /// Direct, buffered or passthrough I/O.
     Path,
     /// How several targets are used.
     Layout,
@@ -31,7 +31,7 @@ pub enum Axis {
 }
 
 impl Axis {
-    /// All, in the order in which a setting names them.
+    /// All axes, in the order in which a setting names them.
     pub const ALL: [Axis; 8] = [
         Axis::Direction,
         Axis::Engine,
@@ -61,11 +61,11 @@ impl Axis {
 /// One way to use the targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// Which way the bytes go.
+    /// The direction.
     pub direction: Direction,
     /// How requests are issued.
     pub engine: EngineChoice,
-    /// Past the page cache, through it, or past the block layer too.
+    /// Direct, buffered or passthrough I/O.
     pub path: DataPath,
     /// How several targets are used.
     pub layout: Layout,
@@ -79,7 +79,7 @@ pub struct Setting {
     pub depth: u32,
 }
 
-/// How an array is put together.
+/// The shape of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct ArrayShape<'a> {
     pub(super) chunk_bytes: u64,
@@ -97,17 +97,17 @@ impl Setting {
         u64::from(self.depth).saturating_mul(targets)
     }
 
-    /// Memory for these.
+    /// The memory for these requests.
     pub fn buffer_bytes(&self) -> u64 {
         self.requests().saturating_mul(self.record_bytes)
     }
 
-    /// Bytes that may be under way at once: no request of a stripe goes over the end of a chunk.
+    /// The bytes that may be in flight at once: no request of a stripe crosses the end of a chunk.
     pub fn window_bytes(&self) -> u64 {
         self.requests().saturating_mul(self.request_bytes())
     }
 
-    /// Bytes of the largest request that a target is given, or an array.
+    /// The bytes of the largest request that a target, or an array, is given.
     pub fn request_bytes(&self) -> u64 {
         match self.layout {
             Layout::Stripe { chunk_bytes } if !self.is_array => self.record_bytes.min(chunk_bytes),
@@ -115,7 +115,7 @@ impl Setting {
         }
     }
 
-    /// The array that must stand while it is measured, if it needs one.
+    /// The array that must exist while it is measured, if it needs one.
     pub(super) fn array_shape(&self) -> Option<ArrayShape<'_>> {
         match self.layout {
             Layout::Stripe { chunk_bytes } if self.is_array => Some(ArrayShape {
@@ -126,7 +126,7 @@ impl Setting {
         }
     }
 
-    /// The same load on an array that stands, as its only target: as many requests in flight as its
+    /// The same load on an existing array, as its only target: as many requests in flight as its
     /// members had together.
     pub fn on_array(&self) -> Setting {
         Setting {
@@ -138,9 +138,9 @@ impl Setting {
         }
     }
 
-    /// The same load as the kernel's array would hand it to the members: each chunk of a record is a
-    /// request of its own, and all of a record's are under way at once. For simulated disks, of which
-    /// no array can be built.
+    /// The same load as the kernel's array would pass it to the members: each chunk of a record is
+    /// one request, and all requests of a record are in flight at once. This stands for an array on
+    /// simulated disks, of which none can be built.
     pub(super) fn by_chunks(&self) -> Setting {
         let request_bytes = match self.layout {
             Layout::Stripe { chunk_bytes } => self.record_bytes.min(chunk_bytes),
@@ -155,8 +155,8 @@ impl Setting {
         }
     }
 
-    /// Its value on an axis, for people; none on an axis that it does not have. `names` are the
-    /// targets'.
+    /// Its value on an axis, in words; `None` if it does not have that axis. `names` are those of
+    /// the targets.
     pub fn value(&self, axis: Axis, names: &[String]) -> Option<String> {
         Some(match axis {
             Axis::Direction => direction_name(self.direction).to_owned(),
@@ -180,7 +180,7 @@ impl Setting {
         order.map(|target| names[*target].clone()).collect()
     }
 
-    /// Its values on these axes in a line: `io_uring, 1 MiB, depth 8`.
+    /// Its values on these axes in one line: `io_uring, 1 MiB, depth 8`.
     pub fn words(&self, axes: &[Axis], names: &[String]) -> String {
         let word = |axis: &Axis| {
             let value = self.value(*axis, names)?;

@@ -530,7 +530,7 @@ fn passthrough_is_left_out_where_it_cannot_be_had() {
     };
     let grid = many.grid(&FACTS);
     assert_eq!(paths(&grid), [(EngineChoice::Auto, DataPath::Passthrough)]);
-    assert!(grid.left_out[0].why.contains("io_uring alone"));
+    assert!(grid.left_out[0].why.contains("works only with io_uring"));
     let kinds: BTreeSet<usize> = grid.kinds().into_iter().collect();
     assert_eq!(kinds.len(), 3, "each path has noise of its own");
 
@@ -588,10 +588,10 @@ fn what_cannot_be_measured_is_left_out_with_the_reason() {
     assert_eq!(folded[0].count, 2 * 2 * 3 * 2);
     let whys: Vec<&str> = grid.left_out.iter().map(|one| one.why.as_str()).collect();
     for words in [
-        "records of multiples of 4096",
-        "sync has one request",
-        "no multiple of a record",
-        "no room for one such record",
+        "records that are multiples of 4096",
+        "sync keeps one request",
+        "neither a multiple nor a divisor of a record",
+        "too small for one such record",
     ] {
         assert!(
             whys.iter().any(|why| why.contains(words)),

@@ -1,7 +1,8 @@
-//! Readings that cannot both be true are repeated before anything is decided by them: targets bring
-//! together at least what some of them do, and at most what their parts bring by themselves. Called
-//! by `evidence` after each reading. One disturbed reading is then outvoted; what stays after the
-//! repeats is true, as of targets whose sum falls when more take part.
+//! Repeats readings that cannot both be true before anything is decided by them: targets reach
+//! together at least what some of them do, and at most what their parts reach by themselves. Called
+//! by `evidence` after each reading. A single disturbed reading is then outvoted. A contradiction
+//! that stays after the repeats is real, as with targets whose sum falls when more of them are
+//! active.
 
 use super::evidence::{Evidence, Mean, Run, Stop};
 use super::members::Growth;
@@ -11,15 +12,16 @@ use super::types::Step;
 
 /// Sums contradict each other beyond this part of them,
 const OFF: f64 = 0.02;
-/// and beyond so many standard deviations of their difference.
+/// and beyond this many standard deviations of their difference.
 const OFF_SCORE: f64 = 4.5;
-/// Most readings of a set for this.
+/// The most readings of a set for this purpose.
 const READINGS: usize = 4;
-/// After so many contradictions that stayed, sums fall on this machine, and no more are looked into.
+/// After this many contradictions that stayed, sums do fall on this machine, and no more are
+/// examined.
 const STAYED_MAX: usize = 2;
 
 impl Evidence<'_> {
-    /// Measures a set (sorted positions) once more; what contradicts this is measured again.
+    /// Measures a set (sorted positions) once more; readings that contradict this one are repeated.
     pub(super) fn measure(&mut self, set: &[usize], step: Step) -> Result<(), Stop> {
         self.read(set, step)?;
         if set.len() < 2 || self.contradictions >= STAYED_MAX {
@@ -39,7 +41,7 @@ impl Evidence<'_> {
         Ok(())
     }
 
-    /// Reads a set until two of its readings agree, as long as that is of use.
+    /// Reads a set until two of its readings agree, as long as that is useful.
     pub(super) fn read_until_they_agree(&mut self, set: &[usize]) -> Result<(), Stop> {
         while self.readings(set) < 2
             || (self.readings(set) < READINGS && self.is_split(&self.readings_of(set)))
@@ -49,7 +51,7 @@ impl Evidence<'_> {
         Ok(())
     }
 
-    /// Whether fewer than two readings agree with the middle one.
+    /// Whether fewer than two readings agree with the median.
     pub(super) fn is_split(&self, runs: &[&Run]) -> bool {
         let noise = self.noise();
         let sums: Vec<f64> = runs.iter().map(|run| run.sum()).collect();
@@ -58,13 +60,13 @@ impl Evidence<'_> {
         sums.len() > 1 && sums.iter().filter(agree).count() < 2
     }
 
-    /// Whether a run is none of the disturbed ones of its set.
+    /// Whether a run is not one of the disturbed ones of its set.
     pub(super) fn counts(&self, run: &Run) -> bool {
         let runs = agreeing(&self.readings_of(&run.set), self.noise());
         runs.iter().any(|one| std::ptr::eq(*one, run))
     }
 
-    /// A set measured earlier whose sum cannot be true beside this one's.
+    /// A set measured earlier whose sum cannot be true together with this one's.
     fn contradicted_by(&self, set: &[usize]) -> Option<Vec<usize>> {
         let mut sets: Vec<&Vec<usize>> = self.runs.iter().map(|run| &run.set).collect();
         sets.sort_unstable();
@@ -73,8 +75,8 @@ impl Evidence<'_> {
         found.cloned()
     }
 
-    /// Whether one holds the other, and its sum is below the other's or above it by more than the
-    /// rest brings alone.
+    /// Whether one set contains the other, and its sum is below the other's, or above it by more
+    /// than the remaining targets reach alone.
     fn contradict(&self, one: &[usize], other: &[usize]) -> bool {
         let (part, whole) = if one.len() < other.len() {
             (one, other)
@@ -106,13 +108,14 @@ impl Evidence<'_> {
 }
 
 impl Search<'_> {
-    /// Whether a wall's limit, as its core showed it, is what its members bring. If it is not, one of
-    /// the readings was disturbed: both are repeated, and the wall is looked for again.
+    /// Whether a wall's limit, as its core showed it, is what its members reach together. If it is
+    /// not, one of the readings was disturbed: both are repeated, and the wall is searched for
+    /// again.
     pub(super) fn is_supported(&mut self, core: &[usize], wall: &Limit) -> Result<bool, Stop> {
         let limit = wall.limit_bytes_per_s;
         self.evidence.at_least(&wall.members, 1, Step::Confirm)?;
         let is_alone = core == wall.members;
-        // The channels of one machine are mostly alike: a limit seen before is no accident.
+        // The channels of one machine are mostly alike, so a limit seen before is no accident.
         let is_like_another = self.known.model.walls.iter().any(|other| {
             let off = other.limit_bytes_per_s / limit - 1.0;
             off.abs() <= OFF && common(&other.members, core) == 0
@@ -136,8 +139,9 @@ impl Search<'_> {
 }
 
 impl Search<'_> {
-    /// A core with one target more brings as much as without it, or as much as both bring. If it
-    /// brings something else, one of the readings was disturbed: both are repeated. True if they were.
+    /// A core with one target more reaches either as much as without it, or as much as both reach
+    /// by themselves. If it reaches something else, one of the readings was disturbed, and both are
+    /// repeated. Returns whether they were.
     pub(super) fn repeat_if_between(
         &mut self,
         growth: &mut Growth,
@@ -165,7 +169,7 @@ impl Search<'_> {
     }
 }
 
-/// The readings that agree with the middle one; of two, both.
+/// The readings that agree with the median; of two readings, both.
 pub(super) fn agreeing<'a>(runs: &[&'a Run], noise: f64) -> Vec<&'a Run> {
     if runs.len() < 3 {
         return runs.to_vec();

@@ -1,47 +1,49 @@
-//! Whether anything changes while subsets are measured: a fixed small set is measured again about
-//! every ten runs. Called by `find` between its steps. A change of the targets' own rates is
-//! followed, or they are measured again; what was measured before counts no more, and walls found
-//! since the set was last as it should be are looked for again.
+//! Detects changes while subsets are measured: a fixed small set, the anchor, is measured again
+//! about every ten runs. Called by `find` between its steps. If the targets' own rates have
+//! changed, they are scaled or measured again. Earlier readings no longer count then, and walls
+//! found since the anchor last held are searched for again.
 
 use super::evidence::Stop;
 use super::search::Search;
 use super::types::{Drift, Step};
 
-/// Runs from one anchor to the next, at least,
+/// The least number of runs from one anchor to the next.
 const RUNS_BETWEEN: usize = 12;
-/// and one for so many targets: with many the search takes longer by as much.
+/// This many targets add one to that number, because with many targets the search takes longer in
+/// proportion.
 const TARGETS_PER_RUN: usize = 8;
-/// A change below this part is none.
+/// A smaller change is none.
 const CHANGE_MIN: f64 = 0.01;
 /// Beyond this part, rates alone are measured again instead of scaled.
 const CHANGE_REPEAT: f64 = 0.03;
 /// Standard deviations of a change that is real.
 const CHANGE_SCORE: f64 = 4.0;
-/// Of a wall's members so many are measured alone again, where its loss is small.
+/// Number of a wall's members that are measured alone again if its loss is small.
 const MEMBERS_AGAIN: usize = 6;
-/// Rates alone are measured again at most so often.
+/// Rates alone are measured again at most this often.
 const REPEATS_MAX: usize = 3;
 
-/// The set measured again and again.
+/// The set that is measured again and again.
 #[derive(Default)]
 pub(super) struct Anchor {
     set: Vec<usize>,
     reference: f64,
-    /// When it was last as it should be.
+    /// The number of runs when it last held.
     last_run: usize,
-    /// It was so at least once since it was chosen: all rates alone are from before any change.
+    /// Whether it held at least once since it was chosen: otherwise all rates alone are from before
+    /// a change.
     has_held: bool,
     repeats: usize,
-    /// The rates alone were measured again because no wall explained all readings.
+    /// Whether the rates alone were measured again because no wall explained all readings.
     started_over: bool,
-    /// How often the readings so far have lost their worth.
+    /// How often the readings so far have become invalid.
     pub(super) changes: usize,
     pub(super) drift: Drift,
 }
 
 impl Search<'_> {
     /// Chooses the anchor: targets far apart that do not slow each other down. Called when each
-    /// target was measured alone; a change seen already then is followed.
+    /// target has been measured alone; a change that is seen already then is followed.
     pub(super) fn begin_anchor(&mut self) -> Result<(), Stop> {
         match self.set_anchor()? {
             Some(change) => self.follow(change),
@@ -59,7 +61,8 @@ impl Search<'_> {
             self.evidence.at_least(&set, 1, Step::Anchor)?;
             let sum = self.evidence.mean(&set).map_or(0.0, |mean| mean.sum());
             if self.is_change(sum / reference - 1.0, 1, size) {
-                // They slow each other down, or something has changed: one by itself tells.
+                // Either they slow each other down, or something has changed: one of them by itself
+                // shows which.
                 set.truncate(1);
                 reference = self.evidence.alone(set[0]);
                 if let Some(change) = self.change_of(&set, reference)? {
@@ -76,16 +79,16 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// Whether the mean of so many readings of so many targets is off the first one by more than the
-    /// noise explains.
+    /// Whether the mean of these readings of these targets differs from the first one by more than
+    /// the noise explains.
     fn is_change(&self, change: f64, readings: usize, targets: usize) -> bool {
         let noise = self.evidence.noise();
         let deviation = noise * ((1.0 + 1.0 / readings as f64) / targets as f64).sqrt();
         change.abs() >= (CHANGE_SCORE * deviation).max(CHANGE_MIN)
     }
 
-    /// Measures the anchor if it is time. What a change does to the readings so far shows in
-    /// `anchor.changes`.
+    /// Measures the anchor if it is time. `anchor.changes` shows whether a change made the readings
+    /// so far invalid.
     pub(super) fn check_drift(&mut self) -> Result<bool, Stop> {
         let between = RUNS_BETWEEN.max(self.evidence.count() / TARGETS_PER_RUN);
         if self.evidence.runs_done() < self.anchor.last_run + between {
@@ -94,7 +97,7 @@ impl Search<'_> {
         self.look_at_anchor()
     }
 
-    /// At the end, if anything was measured since the anchor last held.
+    /// Measures the anchor at the end, if anything was measured since it last held.
     pub(super) fn check_drift_at_end(&mut self) -> Result<bool, Stop> {
         let is_fresh = self.evidence.runs_done() == self.anchor.last_run && self.anchor.has_held;
         Ok(!is_fresh && self.look_at_anchor()?)
@@ -112,8 +115,8 @@ impl Search<'_> {
         Ok(true)
     }
 
-    /// How far a set is off what it brought once, if that is a change. One reading that is off may
-    /// be disturbed: the next ones decide, until two are off or two are not.
+    /// How far a set is from the sum that it reached once, if that is a change. A single deviating
+    /// reading may be disturbed, so the next ones decide, until two deviate or two do not.
     fn change_of(&mut self, set: &[usize], reference: f64) -> Result<Option<f64>, Stop> {
         let (mut off, mut within) = (Vec::new(), 0);
         while off.len() < 2 {
@@ -150,7 +153,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Measures the rates alone and the anchor anew; a change meanwhile.
+    /// Measures the rates alone and the anchor anew, and returns a change that happens during that.
     fn begin_anew(&mut self) -> Result<Option<f64>, Stop> {
         self.anchor.repeats += 1;
         self.evidence.forget();
@@ -158,8 +161,8 @@ impl Search<'_> {
         self.set_anchor()
     }
 
-    /// Measures members of a wall alone once more, a few that lie far apart of many. True if they have
-    /// changed: then the readings so far count no more.
+    /// Measures members of a wall alone once more; of many members, a few that are far apart.
+    /// Returns whether they have changed: then the readings so far no longer count.
     pub(super) fn measure_some_alone(&mut self, members: &[usize]) -> Result<bool, Stop> {
         let count = members.len().min(MEMBERS_AGAIN);
         let (mut before, mut now) = (0.0, 0.0);
@@ -190,7 +193,7 @@ impl Search<'_> {
     }
 
     /// Readings that no wall explains contradict each other, perhaps because the rates alone are
-    /// from before a change that the anchor does not show: they are measured again, once.
+    /// from before a change that the anchor does not show. They are measured again, once.
     pub(super) fn start_over(&mut self) -> Result<bool, Stop> {
         if self.anchor.started_over {
             return Ok(false);
@@ -214,7 +217,7 @@ impl Search<'_> {
         Ok(true)
     }
 
-    /// Measures each target alone as often as each set is.
+    /// Measures each target alone as often as each set is measured.
     pub(super) fn measure_alone(&mut self) -> Result<(), Stop> {
         for position in 0..self.evidence.count() {
             self.evidence

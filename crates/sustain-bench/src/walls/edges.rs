@@ -1,6 +1,6 @@
-//! Where a wall ends among the neighbours of its core, in a known order. Called by `members`. Two
-//! neighbours are tried at once where that can settle both, and first where a wall like one already
-//! found would end.
+//! Finds where a wall ends among the neighbours of its core, in a known order. Called by `members`.
+//! Two neighbours are tried at once if that can settle both, and first at the place where a wall
+//! like one already found would end.
 
 use super::evidence::Stop;
 use super::members::{GAIN_MIN, Growth, SETTLED, Verdict};
@@ -8,7 +8,8 @@ use super::model::Limit;
 use super::search::Search;
 use super::types::Step;
 
-/// Of a row of neighbours the first `inside` are members, and the one at `outside` is none.
+/// The bounds of a search in a row of neighbours: the first `inside` are members, and the one at
+/// `outside` is not.
 #[derive(Clone, Copy)]
 struct Bounds {
     inside: usize,
@@ -34,7 +35,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// What one try on both sides at once says of where they end.
+    /// What one try on both sides at once shows about where they end.
     fn both_ends(
         &mut self,
         growth: &mut Growth,
@@ -72,8 +73,8 @@ impl Search<'_> {
         Ok(bounds)
     }
 
-    /// Whether none of these is a member, beside a core with more members; false also if one run
-    /// cannot tell.
+    /// Whether none of these is a member, next to a core with more members; also false if one run
+    /// cannot show it.
     fn all_out(
         &mut self,
         growth: &mut Growth,
@@ -121,7 +122,7 @@ impl Search<'_> {
         Ok(false)
     }
 
-    /// How many of a row of neighbours are members, if members are all the first ones.
+    /// The number of members in a row of neighbours, if the members are the first ones.
     fn boundary(
         &mut self,
         growth: &mut Growth,
@@ -163,7 +164,8 @@ impl Search<'_> {
         Ok(inside)
     }
 
-    /// Where the members probably end: those next to the core that are held back with all.
+    /// The place where the members probably end: after those next to the core that are held back in
+    /// the run of all.
     fn guess(&self, growth: &Growth, side: &[usize]) -> usize {
         let all: Vec<usize> = (0..self.evidence.count()).collect();
         let Some(mean) = self.evidence.mean(&all) else {

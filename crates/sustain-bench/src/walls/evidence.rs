@@ -1,5 +1,5 @@
-//! What was measured so far, and the way to measure more. The search asks here by position in the
-//! hint's order; the probe and the log see targets. Never decides anything.
+//! Keeps what was measured so far, and measures more. The search asks here by position in the
+//! hint's order; the probe and the log know targets. Nothing is decided here.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,8 +9,9 @@ use super::model::{Limit, Model, common};
 use super::reading::Reading;
 use super::types::{Ask, Findings, Halt, Measurement, Probe, Step, Wall};
 
-/// Sets the limits of collapses to what this set meets: all that passes at full load with all
-/// members, the best with one. False if in between: how far the sum falls there is not foretold.
+/// Sets the limits of collapses to what this set meets: the sum at full load with all members, the
+/// best sum with one. Returns false if the set is in between, because it cannot be predicted how
+/// far the sum falls there.
 fn fit_collapses(model: &mut Model, walls: &[Wall], set: &[usize]) -> bool {
     for (limit, wall) in model.walls.iter_mut().zip(walls) {
         let Some(least) = wall.at_full_load_bytes_per_s else {
@@ -31,18 +32,18 @@ fn fit_collapses(model: &mut Model, walls: &[Wall], set: &[usize]) -> bool {
     true
 }
 
-/// Why the search ends early.
+/// The reasons why the search ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The user or the time.
+    /// The user stopped it, or the time is up.
     Halt,
-    /// Targets died: start again without them.
+    /// Targets failed: the search starts again without them.
     Died,
-    /// More subsets than any machine needs: the answers contradict each other.
+    /// There were more subsets than any machine needs, because the readings contradict each other.
     Exhausted,
 }
 
-/// All subsets, across restarts.
+/// All subsets, kept across restarts.
 #[derive(Default)]
 pub(super) struct Log {
     pub(super) measurements: Vec<Measurement>,
@@ -51,7 +52,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Gives all subsets to the findings, with what the walls found allow.
+    /// Hands all subsets over to the findings, with the sums that the walls found allow.
     pub(super) fn hand_over(self, findings: &mut Findings) {
         let mut model = Model {
             alone_bytes_per_s: findings
@@ -111,7 +112,7 @@ pub(super) struct Evidence<'a> {
     log: &'a mut Log,
     /// Readings from before a restart that have not been asked for again.
     unread: HashMap<(Vec<usize>, bool), VecDeque<usize>>,
-    /// Target at each position.
+    /// The target at each position.
     places: Vec<usize>,
     pub(super) runs: Vec<Run>,
     by_set: HashMap<Vec<usize>, Vec<usize>>,
@@ -122,14 +123,14 @@ pub(super) struct Evidence<'a> {
     count: usize,
     /// Contradictions between readings that stayed when both were repeated.
     pub(super) contradictions: usize,
-    /// How many subsets are expected in all.
+    /// The number of subsets that are expected in all.
     pub(super) expected: usize,
     pub(super) runs_max: usize,
 }
 
 /// The prior counts as much as this many readings.
 const PRIOR_WEIGHT: f64 = 4.0;
-/// Per target and doubling; no machine came near.
+/// The limit per target and doubling; no machine came near it.
 const RUNS_MAX_FACTOR: f64 = 40.0;
 
 impl<'a> Evidence<'a> {
@@ -165,7 +166,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// How many targets live.
+    /// The number of targets that have not failed.
     pub(super) fn count(&self) -> usize {
         self.places.len()
     }
@@ -191,7 +192,7 @@ impl<'a> Evidence<'a> {
         self.places[position]
     }
 
-    /// Measures a set (sorted positions) once more, whatever comes.
+    /// Measures a set (sorted positions) once more, whatever its result.
     pub(super) fn read(&mut self, set: &[usize], step: Step) -> Result<(), Stop> {
         debug_assert!(!set.is_empty() && set.is_sorted());
         let rates = self.ask(set, false, step)?;
@@ -211,18 +212,18 @@ impl<'a> Evidence<'a> {
         Ok(())
     }
 
-    /// Measures a set by the way, for its sum only.
+    /// Measures a set in passing, for its sum only.
     pub(super) fn once(&mut self, set: &[usize], step: Step) -> Result<f64, Stop> {
         self.count += 1;
         Ok(self.ask(set, false, step)?.iter().sum())
     }
 
-    /// How many runs were made, those forgotten included.
+    /// The number of runs that were made, including forgotten ones.
     pub(super) fn runs_done(&self) -> usize {
         self.count
     }
 
-    /// Nothing measured so far counts any more.
+    /// Discards everything that was measured so far.
     pub(super) fn forget(&mut self) {
         self.runs.clear();
         self.by_set.clear();
@@ -230,7 +231,7 @@ impl<'a> Evidence<'a> {
         self.alone_count.fill(0);
     }
 
-    /// Rates alone are scaled, of the rest nothing counts any more.
+    /// Scales the rates alone, and discards all other readings.
     pub(super) fn forget_but_alone(&mut self, factor: f64) {
         self.runs.retain(|run| run.set.len() == 1);
         self.by_set.clear();
@@ -249,7 +250,7 @@ impl<'a> Evidence<'a> {
         Ok((rates[..set.len()].iter().sum(), dummy))
     }
 
-    /// Rates by position, in the set's order, the dummy's last.
+    /// Rates by position, in the order of the set, with the dummy's rate last.
     fn ask(&mut self, set: &[usize], with_dummy: bool, step: Step) -> Result<Vec<f64>, Stop> {
         let members = self.targets(set);
         let key = (members, with_dummy);
@@ -277,7 +278,7 @@ impl<'a> Evidence<'a> {
         Ok(ordered)
     }
 
-    /// Asks the probe and logs what came; the index in the log.
+    /// Asks the probe and logs the result; returns its index in the log.
     fn probe_once(&mut self, members: &[usize], dummy: bool, step: Step) -> Result<usize, Stop> {
         let done = self.log.measurements.len();
         if self.count >= self.runs_max {
@@ -322,7 +323,8 @@ impl<'a> Evidence<'a> {
         self.by_set.get(set).map_or(0, Vec::len)
     }
 
-    /// Mean of the readings of this set that agree: of three or more the disturbed ones do not count.
+    /// Mean of those readings of this set that agree: of three or more, the disturbed ones do not
+    /// count.
     pub(super) fn mean(&self, set: &[usize]) -> Option<Mean> {
         let runs = agreeing(&self.readings_of(set), self.noise());
         if runs.is_empty() {
@@ -351,7 +353,7 @@ impl<'a> Evidence<'a> {
         self.alone[position]
     }
 
-    /// Readings behind that rate.
+    /// The number of readings behind that rate.
     pub(super) fn alone_readings(&self, position: usize) -> usize {
         self.alone_count[position]
     }

@@ -1,5 +1,5 @@
-//! The search for walls from the first measurement to the findings. Called by `diagnose`. Decides
-//! which subset comes next; what it means is decided in the files beside.
+//! The search for walls from the first measurement to the findings. Called by `diagnose`. It
+//! decides which subset is measured next; the neighbouring modules decide what the readings mean.
 
 use super::drift::Anchor;
 use super::evidence::{Evidence, Log, Run, Stop};
@@ -10,24 +10,27 @@ use super::search::{FLAG, Search};
 use super::types::{Findings, Probe, Setting, Step};
 use super::windows::{Covered, FILL};
 
-/// Noise beyond which a limit cannot be told from chance.
+/// With more noise than this, a limit cannot be told from chance.
 pub(super) const NOISE_MAX: f64 = 0.12;
-/// A noise at which one reading of each set suffices.
+/// With this noise or less, one reading of each set suffices
 const NOISE_SINGLE: f64 = 0.0175;
-/// with so many targets or more; of fewer a single one stands out by more in their sum.
+/// if there are at least this many targets; among fewer targets a single one has more weight in
+/// their sum.
 const MANY: f64 = 16.0;
-/// Of fewer, a loss that stands out by so many standard deviations may be a wall's.
+/// With fewer targets, a loss that stands out by this many standard deviations may be that of a
+/// wall.
 const IN_DOUBT: f64 = 1.6;
-/// With more noise than this every set is read as often as the noise asks for, whatever the number
-/// of targets: repeating only what is in doubt then misses more walls and finds more false ones.
+/// With more noise than this, every set is read as often as the noise calls for, whatever the
+/// number of targets: repeating only doubtful readings would then miss more walls and find more
+/// false ones.
 const NOISE_IN_DOUBT_MAX: f64 = 0.035;
-/// A run surely fills a wall if it could bring this many times the limit.
+/// A run certainly fills a wall if it could reach this many times the limit.
 const FULL: f64 = 1.05;
-/// Most readings of each set.
+/// The most readings of each set.
 const READINGS_MAX: f64 = 4.0;
 
-/// How many readings it usually takes where one limit is shared, and where several are, one inside
-/// another: what generated machines took, rounded up.
+/// The usual number of readings if one limit is shared, and if several are, one inside another: the
+/// numbers for generated machines, rounded up.
 #[must_use]
 pub fn expected_readings(targets: usize) -> (usize, usize) {
     let (one, several) = match targets {
@@ -41,13 +44,12 @@ pub fn expected_readings(targets: usize) -> (usize, usize) {
 
 /// Finds the limits that the targets share.
 ///
-/// Measures what the answers so far call for. Ends when nothing is left to explain, or when the
-/// probe halts: then what is known so far is concluded. A target that dies is left out, what was
-/// measured with it is dropped, and the rest is concluded; what was measured without it is not
-/// measured again.
+/// Measures what the readings so far call for. It ends when nothing is left to explain, or when the
+/// probe halts; then it concludes from what is known. A target that fails is left out: readings
+/// with it are dropped, and readings without it are not repeated.
 ///
 /// # Panics
-/// If the order does not name each target once.
+/// Panics if the order does not name each target once.
 pub fn find(setting: &Setting, probe: &mut dyn Probe) -> Findings {
     let order = setting
         .order
@@ -122,9 +124,9 @@ impl Search<'_> {
         self.reconsider(setting)
     }
 
-    /// How often each set is read, by the noise: of many targets, or with much noise, every one, so
-    /// that all losses are told from chance at once; else once, and again only where a loss is in
-    /// doubt.
+    /// Chooses how often each set is read, by the noise. With many targets, or with much noise,
+    /// every set is read that often, so that all losses can be told from chance at once; otherwise
+    /// each is read once, and again only if a loss is in doubt.
     fn choose_readings(&mut self, count: usize) {
         let few = (count as f64 / MANY).min(1.0);
         let readings = (few * (self.evidence.noise() / NOISE_SINGLE).powi(2)).ceil();
@@ -183,8 +185,8 @@ impl Search<'_> {
         }
     }
 
-    /// Repeats what a loss follows from that may be chance and may be a wall's, until it is clearly
-    /// the one or the other. What is clear at first sight is read once.
+    /// Repeats the readings behind a loss that may be due to chance or to a wall, until it is
+    /// clearly one of the two. A loss that is clear at first sight is read once.
     fn look_again(&mut self, set: &[usize]) -> Result<(), Stop> {
         while let Some(loss) = self.known.scan(set, &self.evidence, 0.0)
             && set.len() > 1
@@ -206,7 +208,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Roughly how many runs are still to come.
+    /// Roughly the number of runs that are still to come.
     fn open_runs(&self, suspects: &[Vec<usize>]) -> usize {
         let each = 4.0 * (self.evidence.count() as f64).log2() + 6.0;
         let windows: usize = self
@@ -249,7 +251,7 @@ impl Search<'_> {
         found.peak = self.peak(&wall.members)?;
         found.falls = found.peak.is_some() || found.falls && self.peak(&found.core)?.is_some();
         if found.falls {
-            // Its shares tell whether revolutions are missed, so one reading is too few.
+            // The shares show whether revolutions are missed, so one reading is too few.
             self.evidence
                 .at_least(&found.core, 2 * self.readings, Step::Confirm)?;
             let full = self.evidence.mean(&wall.members);
@@ -263,7 +265,7 @@ impl Search<'_> {
         Ok(true)
     }
 
-    /// The set with the clearest loss; those without one are taken off the list.
+    /// The set with the clearest loss; sets without a loss are taken off the list.
     fn most_suspect(
         &self,
         suspects: &mut Vec<Vec<usize>>,
@@ -294,7 +296,7 @@ impl Search<'_> {
         best
     }
 
-    /// Sets measured since this was last asked, or all if walls were taken back.
+    /// Sets measured since this was last called, or all if walls were taken back.
     fn measured(&mut self) -> Vec<Vec<usize>> {
         let runs = &self.evidence.runs;
         let since = if self.taken_back {
@@ -308,7 +310,7 @@ impl Search<'_> {
         sets.map(|run| run.set.clone()).collect()
     }
 
-    /// Takes a wall in; of walls with equal members the tightest stays.
+    /// Adds a wall; of walls with equal members the one with the lowest limit is kept.
     fn add(&mut self, wall: Limit, mut found: Found) {
         found.found_at = self.evidence.runs_done();
         let deviation = self
@@ -323,7 +325,7 @@ impl Search<'_> {
             self.found[same] = found;
             return;
         }
-        // In the order of their size, as every prediction goes through them.
+        // The walls are ordered by size, because every prediction goes through them in that order.
         let place = walls.partition_point(|other| other.members.len() <= wall.members.len());
         walls.insert(place, wall);
         self.known.deviations.insert(place, deviation);
@@ -331,8 +333,8 @@ impl Search<'_> {
         self.found.insert(place, found);
     }
 
-    /// A wall that was full made its members look like members of the walls around it; now that it
-    /// is known, they are tried with room in it.
+    /// A wall that was full made its members look like members of the walls around it. Now that it
+    /// is known, they are tried in sets that do not fill it.
     fn review(&mut self, inner: &[usize]) -> Result<(), Stop> {
         for index in 0..self.known.model.walls.len() {
             let wall = &self.known.model.walls[index];
@@ -356,7 +358,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Each limit is the mean over all readings that fill it and no wall around it.
+    /// Sets each limit to the mean over all readings that fill it and no wall around it.
     fn refit(&mut self) {
         for index in 0..self.known.model.walls.len() {
             if self.found[index].falls {
@@ -376,8 +378,8 @@ impl Search<'_> {
         }
     }
 
-    /// What passed a wall in a run that fills it, with its standard deviation. Only runs of members
-    /// count: with others, a wall not yet known may hold all of them back.
+    /// The sum that passed a wall in a run that fills it, with its standard deviation. Only runs of
+    /// members count, because with other targets a wall not yet known may hold all of them back.
     fn full_reading(&self, index: usize, run: &Run) -> Option<(f64, f64)> {
         let walls = &self.known.model.walls;
         let wall = &walls[index];
@@ -389,7 +391,7 @@ impl Search<'_> {
         if common(&run.set, core) < core.len() && wanted < FULL * wall.limit_bytes_per_s {
             return None;
         }
-        // Another full wall that reaches outside decides what comes here.
+        // Another full wall that reaches outside decides the sum here.
         let around = |&other: &usize| {
             let shared = common(&walls[other].members, &wall.members);
             other != index && shared > 0 && shared < walls[other].members.len()
@@ -399,7 +401,7 @@ impl Search<'_> {
         }
         let deviation = self.deviation(&run.rates, 1);
         let passed: f64 = run.rates.iter().sum();
-        // Far below: a smaller wall inside, not yet known, has taken it.
+        // If the sum is far below, a smaller wall inside, not yet known, was the limit.
         let near = (passed - wall.limit_bytes_per_s).abs()
             < 4.0 * deviation + 0.02 * wall.limit_bytes_per_s;
         (near && self.evidence.counts(run)).then_some((passed, deviation.max(f64::MIN_POSITIVE)))

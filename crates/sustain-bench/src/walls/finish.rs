@@ -1,4 +1,4 @@
-//! From what was measured and decided to the findings. Called by `find`, once.
+//! Makes the findings from what was measured and decided. Called by `find`, once.
 
 use super::evidence::Stop;
 use super::find::NOISE_MAX;
@@ -111,8 +111,8 @@ impl Search<'_> {
         }
     }
 
-    /// The most that is said of such a wall, whatever its margins: by how often walls of its place
-    /// and kind were right on generated machines, some of whose readings were disturbed.
+    /// The highest confidence in such a wall, whatever its margins. It is how often walls of its
+    /// place and kind were right on generated machines, some of whose readings were disturbed.
     fn confidence_max(&self, index: usize, kind: WallKind) -> f64 {
         let walls = &self.known.model.walls;
         let members = &walls[index].members;
@@ -132,7 +132,7 @@ impl Search<'_> {
         by_order[usize::from(!self.order_known)]
     }
 
-    /// Who gets what in the runs of all members.
+    /// The rate of each member in the runs of all members.
     fn shares(&self, members: &[usize]) -> Vec<Share> {
         let runs = self.evidence.readings_of(members);
         let Some(mean) = self.evidence.mean(members) else {

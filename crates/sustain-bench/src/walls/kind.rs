@@ -1,4 +1,5 @@
-//! Limit, collapse or tool, and whether revolutions are missed. Called by `find` at the end.
+//! Decides the kind of a wall: limit, collapse or tool, and whether revolutions are missed. Called
+//! by `find` at the end.
 
 use super::evidence::Stop;
 use super::model::{Limit, common};
@@ -6,28 +7,30 @@ use super::reading::median;
 use super::search::Search;
 use super::types::{Setting, Step};
 
-/// A ratio is whole if it is this near, relative to itself,
+/// A ratio counts as whole if it is this near to a whole number, relative to itself,
 const FRACTION: f64 = 0.06;
 /// for more than this part of the members,
 const FRACTION_PART: f64 = 0.9;
 /// and above this in the median.
 const FRACTION_LEAST: f64 = 1.7;
-/// The sum of all members is below the best sum seen by this part: a collapse.
+/// If the sum of all members is below the best sum seen by this part, it is a collapse,
 pub(super) const COLLAPSE: f64 = 0.05;
-/// And by so many standard deviations.
+/// if it is so by this many standard deviations as well.
 pub(super) const COLLAPSE_SCORE: f64 = 3.5;
 
-/// Readings of either side before a sum is said to fall: one disturbed among them decides nothing.
+/// Number of readings of either side before a sum is said to fall, so that one disturbed reading
+/// decides nothing.
 const READINGS: usize = 3;
 
 /// A limit below this part of one around it is not the tool's.
 const PASSED: f64 = 0.85;
-/// Half the dummy's rate must be so many standard deviations of several walls' sum.
+/// Half the dummy's rate must be this many standard deviations of the sum of several walls.
 const BESIDE_SCORE: f64 = 4.5;
 
 impl Search<'_> {
-    /// Runs the dummy along with each wall's members, with those of several walls at once as long as
-    /// what it would lose stands out: if it loses nothing there, it does in none of them.
+    /// Runs the dummy together with the members of each wall. The members of several walls run at
+    /// once as long as the dummy's loss would stand out: if it loses nothing there, it loses
+    /// nothing in any of them.
     pub(super) fn tell_kinds(&mut self, setting: &Setting) -> Result<(), Stop> {
         if !setting.dummy || self.known.model.walls.is_empty() {
             return Ok(());
@@ -58,8 +61,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether a wall around this one lets through so much more that this one cannot be the tool's:
-    /// the tool passes that much for the same targets and others.
+    /// Whether a wall around this one lets through so much more that this one cannot be the tool's,
+    /// because the tool passes that much for the same targets and others.
     fn is_passed(&self, wall: usize) -> bool {
         let walls = &self.known.model.walls;
         let inner = &walls[wall];
@@ -70,8 +73,9 @@ impl Search<'_> {
         })
     }
 
-    /// What a wall's members and the dummy bring; the median of three if that is not clearly more
-    /// than the members do: one disturbed reading must not blame the tool.
+    /// The sum of a wall's members and the dummy; if that is not clearly more than the sum of the
+    /// members, the median of three readings, because one disturbed reading must not blame the
+    /// tool.
     fn sum_with_dummy(&mut self, members: &[usize], clear: f64) -> Result<f64, Stop> {
         let mut sums = Vec::new();
         while sums.len() < 3 && sums.first().is_none_or(|&first| first <= clear) {
@@ -101,7 +105,7 @@ impl Search<'_> {
         together
     }
 
-    /// Standard deviation of one reading of a set against what is predicted, at most.
+    /// An upper bound of the standard deviation of one reading of a set against its prediction.
     fn deviation_beside(&self, set: &[usize]) -> f64 {
         let alone: Vec<f64> = set.iter().map(|&one| self.evidence.alone(one)).collect();
         let units = self.known.units(set, &self.evidence);
@@ -109,8 +113,8 @@ impl Search<'_> {
         self.deviation(&alone, 1).hypot(variance.sqrt())
     }
 
-    /// Whether the core brings less than a part of it did: then more load is less sum, and a target
-    /// that is held back beside it is a member whatever the sum says.
+    /// Whether the core reaches less than a part of it did. Then more load lowers the sum, and a
+    /// target that is held back together with the core is a member, whatever the sum says.
     pub(super) fn falls(&self, core: &[usize]) -> bool {
         let Some(whole) = self.evidence.mean(core).filter(|_| !self.only_limits) else {
             return false;
@@ -125,8 +129,8 @@ impl Search<'_> {
         })
     }
 
-    /// If parts of a wall's members brought clearly more than all of them: the best sum seen.
-    /// Both are measured again before it counts.
+    /// The best sum seen, if parts of a wall's members reached clearly more than all of them. Both
+    /// are measured again before it counts.
     pub(super) fn peak(&mut self, members: &[usize]) -> Result<Option<f64>, Stop> {
         if self.only_limits {
             return Ok(None);
@@ -163,7 +167,7 @@ impl Search<'_> {
         Ok(self.evidence.mean(&part).map(|mean| mean.sum()))
     }
 
-    /// Whether the dummy takes its part of this wall.
+    /// Whether the dummy takes its share of this wall.
     pub(super) fn is_tool(&self, members: &[usize]) -> bool {
         let with = self.with_dummy.iter().find(|with| with.0 == members);
         let (Some(dummy), Some(with), Some(mean)) = (self.dummy, with, self.evidence.mean(members))
@@ -173,8 +177,9 @@ impl Search<'_> {
         with.1 < mean.sum() + dummy / 2.0
     }
 
-    /// Whether most members run at whole fractions of their own rate, with all of them and with
-    /// just so many that the wall is full: by chance shares are halves at one load, not at two.
+    /// Whether most members run at whole fractions of their own rate, both with all of them and
+    /// with just so many that the wall is full. By chance shares may be halves at one load, but not
+    /// at two.
     pub(super) fn misses_revolutions(&self, members: &[usize], core: &[usize]) -> bool {
         [members, core]
             .into_iter()

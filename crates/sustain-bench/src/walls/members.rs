@@ -1,5 +1,6 @@
-//! From a core to all members of its wall. Called by `find`. A target is a member if adding it to
-//! the overloaded core adds nothing: true for every sharing that wastes nothing.
+//! Finds all members of a wall from its core. Called by `find`. A target is a member if adding it
+//! to the overloaded core adds nothing to the sum, which is true for every sharing that wastes
+//! nothing.
 
 use super::evidence::Stop;
 use super::kind::{COLLAPSE, COLLAPSE_SCORE};
@@ -9,44 +10,44 @@ use super::types::Step;
 
 /// Standard deviations at which a membership is settled.
 pub(super) const SETTLED: f64 = 3.0;
-/// Most readings of one set.
+/// The most readings of one set.
 const REPEATS_MAX: usize = 8;
 /// A sum above the limit times this,
 const ABOVE: f64 = 1.01;
-/// and so many standard deviations, contradicts it.
+/// and by this many standard deviations, contradicts it.
 const ABOVE_SCORE: f64 = 4.0;
-/// A target that adds less than this part of the limit is not told from a member.
+/// A target that adds less than this part of the limit cannot be told from a member.
 pub(super) const GAIN_MIN: f64 = 0.005;
 
-/// What is kept of how a wall was found.
+/// Facts that are kept about how a wall was found.
 #[derive(Clone)]
 pub(super) struct Found {
     pub(super) core: Vec<usize>,
     pub(super) core_score: f64,
-    /// The thinnest margin, its target, its subset.
+    /// The smallest margin, with its target and its subset.
     pub(super) margin: f64,
     pub(super) weakest: Option<usize>,
     pub(super) subset: Vec<usize>,
-    /// The sum falls with more members, whether or not it rises again.
+    /// Whether the sum falls with more members, even if it rises again.
     pub(super) falls: bool,
-    /// The best sum seen, if all members bring clearly less.
+    /// The best sum seen, if all members reach clearly less.
     pub(super) peak: Option<f64>,
-    /// How many runs had been made when it was taken in.
+    /// The number of runs when the wall was added.
     pub(super) found_at: usize,
 }
 
 impl Found {
-    /// With so many members the sum is sure to have fallen.
+    /// The number of members from which the sum is sure to have fallen.
     pub(super) fn falls_from(&self) -> Option<usize> {
         self.falls.then_some(self.core.len())
     }
 }
 
-/// The wall being grown.
+/// The wall whose members are being found.
 pub(super) struct Growth {
     pub(super) core: Vec<usize>,
     pub(super) limit: f64,
-    /// Walls known plus the core as a wall.
+    /// The known walls, with the core as another wall.
     pub(super) model: Model,
     pub(super) found: Found,
     /// Targets that add nothing to the core by the walls known already.
@@ -54,7 +55,7 @@ pub(super) struct Growth {
 }
 
 impl Growth {
-    /// Keeps the thinnest margin.
+    /// Keeps the smallest margin.
     pub(super) fn note(&mut self, margin: f64, target: usize, set: &[usize]) {
         if margin < self.found.margin {
             self.found.margin = margin;
@@ -103,7 +104,7 @@ impl Search<'_> {
         }
         members.sort_unstable();
         let doubtful = std::mem::take(&mut growth.undecided);
-        // Where more load is less sum, no sum says who belongs beside others than the core.
+        // If more load lowers the sum, only the core can show who belongs to the wall.
         if !growth.found.falls {
             self.trim(&mut members, growth.limit, &doubtful)?;
             let deviation = self.deviation_of_sum(&growth.core);
@@ -117,8 +118,8 @@ impl Search<'_> {
         Ok((wall, growth.found))
     }
 
-    /// Tries the doubtful members with others, chosen so that the walls known have room. With a
-    /// known order only from the ends inwards: a wall is a stretch.
+    /// Tries the doubtful members together with others, chosen so that the known walls are not
+    /// full. In a known order only the ends are tried, inwards, because a wall is a stretch.
     pub(super) fn trim(
         &mut self,
         members: &mut Vec<usize>,
@@ -140,8 +141,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Lets go of members that could not be tried, as long as the others were seen above the limit
-    /// together with them.
+    /// Removes members that could not be tried, if the others were seen above the limit together
+    /// with them.
     fn let_go(&self, members: &mut Vec<usize>, limit: f64, deviation: f64, doubtful: &[usize]) {
         while members.len() > 2 && self.seen_above(members, limit, deviation) {
             let last = members.len() - 1;
@@ -175,7 +176,7 @@ impl Search<'_> {
                 return false;
             }
             let deviation = self.deviation(&rates, 1).hypot(deviation);
-            // If nothing held them back, the sum falls with more of them: a collapse.
+            // If nothing held them back, the sum falls with more of them: it is a collapse.
             let held = sum < wanted - ABOVE_SCORE * deviation;
             let is_above = held && sum > limit * ABOVE + ABOVE_SCORE * deviation;
             is_above && self.evidence.counts(run)
@@ -215,7 +216,7 @@ impl Search<'_> {
         Ok(true)
     }
 
-    /// A target and as many of the others as leave room in each known wall that holds it.
+    /// A target and as many of the others as do not fill any known wall that contains it.
     fn with_room(&self, member: usize, others: &[usize]) -> Vec<usize> {
         let walls = &self.known.model.walls;
         let holds = |wall: usize, one: usize| walls[wall].members.binary_search(&one).is_ok();
@@ -238,14 +239,15 @@ impl Search<'_> {
         set
     }
 
-    /// Whether all of a row are members, if members are all the first ones. Where more load is less
-    /// sum, others may hold each other back beside the core: the last is tried by itself.
+    /// Whether all of a row are members, if the members are the first ones. If more load lowers the
+    /// sum, other targets may hold each other back together with the core, so the last one is tried
+    /// by itself.
     pub(super) fn all_in(&mut self, growth: &mut Growth, row: &[usize]) -> Result<bool, Stop> {
         let first = if growth.found.falls { row.len() - 1 } else { 0 };
         Ok(self.test(growth, &row[first..])? == Verdict::In)
     }
 
-    /// Halves groups until each is in or out as a whole.
+    /// Divides groups in halves until each is in or out as a whole.
     fn halve(
         &mut self,
         growth: &mut Growth,
@@ -340,7 +342,8 @@ impl Search<'_> {
         mean.map_or(0.0, |mean| self.deviation(&mean.rates, mean.readings))
     }
 
-    /// Runs all members; if the sum falls, group tests said too much and each is tried by itself.
+    /// Runs all members; if the sum falls, the group tests said too much, and each member is tried
+    /// by itself.
     fn load(&mut self, growth: &mut Growth, members: &mut Vec<usize>) -> Result<(), Stop> {
         self.evidence
             .at_least(members, self.readings, Step::Ladder)?;

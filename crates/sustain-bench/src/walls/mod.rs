@@ -1,9 +1,9 @@
 //! Finds the limits that several targets share ("walls") from the rates of subsets of them. Called
 //! by `diagnose`, which measures; nothing here touches a disk, a clock or a random number.
 //!
-//! What is decided, is decided on sums: how a limit is shared among its members (equally, by queue
+//! All decisions are made on sums. How a limit is shared among its members (equally, by queue
 //! depth, by slot) differs between machines, but the sum that leaves a saturated limit does not.
-//! docs/method.md has the rules, thresholds, costs, and where it fails.
+//! docs/walls.md has the rules, thresholds and costs, and says where the search fails.
 
 mod contradict;
 mod drift;

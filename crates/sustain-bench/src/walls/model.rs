@@ -1,10 +1,10 @@
-//! Predicts what a set of targets does under shared limits. Used by the search to find what its
-//! walls do not explain, and by `diagnose` for advice.
+//! Predicts the rates of a set of targets under shared limits. The search uses it to find what its
+//! walls do not explain, and `diagnose` uses it for advice.
 
 /// A limit on the sum of its members.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// Targets, sorted.
+    /// The targets, sorted.
     pub members: Vec<usize>,
     /// The sum it lets through.
     pub limit_bytes_per_s: f64,
@@ -19,13 +19,12 @@ pub struct Model {
     pub walls: Vec<Limit>,
 }
 
-/// Rounding in sums of up to some hundred rates.
+/// Rounding error in sums of up to some hundred rates.
 const EQUAL: f64 = 1e-9;
 
 impl Model {
-    /// The sum of the members' rates. Where no two limits cross, it is the same for every sharing
-    /// that wastes nothing (the rank of the set); with crossing limits it is that of max-min
-    /// sharing.
+    /// The sum of the members' rates. If no two limits cross, it is the same for every sharing that
+    /// wastes nothing (the rank of the set); with crossing limits it is that of max-min sharing.
     #[must_use]
     pub fn predict(&self, members: &[usize]) -> f64 {
         let binding = self.binding(members, 1.0);
@@ -46,9 +45,9 @@ impl Model {
         members.iter().map(|&member| rates[member]).sum()
     }
 
-    /// Each member's rate, in their order, if limits are shared max-min: all rise together until
-    /// they meet their own rate or a full limit (progressive filling; D. Bertsekas and R. Gallager,
-    /// "Data Networks", 1992, section 6.5.2).
+    /// Each member's rate, in their order, if limits are shared max-min: all rates rise together
+    /// until they meet their own rate or a full limit (progressive filling; D. Bertsekas and R.
+    /// Gallager, "Data Networks", 1992, section 6.5.2).
     #[must_use]
     pub fn predict_rates(&self, members: &[usize]) -> Vec<f64> {
         let mut rates = vec![0.0; self.alone_bytes_per_s.len()];
@@ -82,7 +81,7 @@ impl Model {
         }
     }
 
-    /// Those that reached their own rate or a full limit rise no more.
+    /// Members that reached their own rate or a full limit rise no more.
     fn stop_full(&self, members: &[usize], rates: &[f64], rising: &mut [bool]) {
         for &member in members {
             let alone = self.alone_bytes_per_s[member];
@@ -100,7 +99,8 @@ impl Model {
         }
     }
 
-    /// The least sum that they can let through: with crossing limits it depends on the sharing.
+    /// The lowest sum that the walls can let through: with crossing limits it depends on the
+    /// sharing.
     pub(super) fn least(&self, members: &[usize]) -> f64 {
         let binding = self.binding(members, 1.0);
         if binding.iter().any(|&wall| self.crosses(wall)) {
@@ -110,8 +110,8 @@ impl Model {
         }
     }
 
-    /// The least sum that a sharing without waste can leave where limits cross: whoever is in
-    /// several full limits takes all it can first.
+    /// The lowest sum that a sharing without waste can leave if limits cross: a member of several
+    /// full limits takes all it can first.
     pub(super) fn predict_lowest(&self, members: &[usize]) -> f64 {
         let inside = |wall: &&Limit, member: usize| wall.members.binary_search(&member).is_ok();
         let mut turn = members.to_vec();
@@ -146,8 +146,8 @@ impl Model {
         sum
     }
 
-    /// Walls that hold the set back, given what the smaller ones inside let through; those that it
-    /// fills to this part count.
+    /// Walls that hold the set back, given what the smaller ones inside let through; a wall counts
+    /// if the set fills it to this part.
     pub(super) fn binding(&self, members: &[usize], fill: f64) -> Vec<usize> {
         let mut rates = vec![0.0; self.alone_bytes_per_s.len()];
         for &member in members {
@@ -186,7 +186,7 @@ impl Model {
     }
 }
 
-/// How many elements two sorted lists share.
+/// The number of elements that two sorted lists share.
 pub(super) fn common(one: &[usize], other: &[usize]) -> usize {
     let (mut count, mut place) = (0, 0);
     for member in one {

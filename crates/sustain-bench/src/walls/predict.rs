@@ -1,19 +1,20 @@
-//! Tries what was found: a subset that nothing was inferred from is predicted, then measured.
-//! Called by `find` at the end.
+//! Tests the findings: a subset from which nothing was inferred is predicted, then measured. Called
+//! by `find` at the end.
 
 use super::evidence::Stop;
 use super::search::Search;
 use super::types::{Prediction, Step};
 
-/// A subset tries a wall if it could bring this many times the limit.
+/// A subset tests a wall if it could reach this many times the limit.
 const FULL: f64 = 1.05;
-/// Walls are tried beside each other in sets of so many: in larger ones a member too many is lost.
+/// Walls are tested together in sets of this many: in larger sets one wrong member would not be
+/// noticed.
 const BESIDE_MAX: usize = 16;
-/// A prediction that is off by this part, and by so many deviations, has failed.
+/// A prediction that is off by this part, and by this many deviations, has failed.
 const OFF: f64 = 0.02;
 const OFF_SCORE: f64 = 4.0;
 
-/// A subset by position, predicted, then measured.
+/// A subset by position that was predicted, then measured.
 pub(super) struct Tried {
     pub(super) set: Vec<usize>,
     least: f64,
@@ -39,7 +40,7 @@ impl Tried {
 }
 
 impl Search<'_> {
-    /// Measures subsets, few enough, that each wall is tried by one.
+    /// Measures as few subsets as possible so that each wall is tested by one.
     pub(super) fn try_predictions(&mut self) -> Result<(), Stop> {
         for wall in 0..self.known.model.walls.len() {
             if let Some(set) = self.without_idle(wall) {
@@ -107,7 +108,7 @@ impl Search<'_> {
         Some(set)
     }
 
-    /// Whether a set fills this wall although none around it.
+    /// Whether a set fills this wall but none around it.
     fn tries(&self, set: &[usize], wall: usize) -> bool {
         let walls = &self.known.model.walls;
         let part: Vec<usize> = set
@@ -115,7 +116,7 @@ impl Search<'_> {
             .copied()
             .filter(|member| walls[wall].members.binary_search(member).is_ok())
             .collect();
-        // Of a sum that falls only the end is known, with all members.
+        // Of a sum that falls, only the value with all members is known.
         let foretold = part.len() == walls[wall].members.len() || !self.found[wall].falls;
         part.len() > 1
             && foretold
@@ -123,7 +124,7 @@ impl Search<'_> {
             && self.known.model.binding(set, 1.0).contains(&wall)
     }
 
-    /// Subsets that may try a wall; the first ones serve many walls at once.
+    /// Subsets that may test a wall; the first ones serve many walls at once.
     fn candidates(&self, wall: usize) -> Vec<Vec<usize>> {
         let members = &self.known.model.walls[wall].members;
         let count = self.evidence.count();
@@ -148,9 +149,9 @@ impl Search<'_> {
         candidates
     }
 
-    /// The members without those between others that lose nothing beside all: they may be no members,
-    /// and then the rest brings less than the limit. `None` if there are none, or the rest does not
-    /// fill the wall.
+    /// The members without those between others that lose nothing beside all: they may be no
+    /// members, and then the rest brings less than the limit. `None` if there are none, or the
+    /// rest does not fill the wall.
     fn without_idle(&self, wall: usize) -> Option<Vec<usize>> {
         let members = &self.known.model.walls[wall].members;
         let (first, last) = (members[0], members[members.len() - 1]);
@@ -180,7 +181,7 @@ impl Search<'_> {
             .or_else(|| tried().next())
     }
 
-    /// What was predicted for a wall and came.
+    /// The prediction for a wall, with its measurement.
     pub(super) fn prediction(&self, wall: usize) -> Option<Prediction> {
         self.tried(wall).map(|tried| Prediction {
             members: self.evidence.targets(&tried.set),

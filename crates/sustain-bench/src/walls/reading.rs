@@ -1,15 +1,15 @@
-//! One measured subset: each target's median over segments, and the noise of that median. Built by
-//! whoever measures.
+//! The reading of one subset: the rate of each target as a median over segments, and the noise of
+//! that median. Whoever measures builds it.
 
-/// What one measured subset gave.
+/// The reading of one subset.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
-    /// Rates in the order of the members asked, each the median of five segments or more; the
-    /// dummy's last, if there is one.
+    /// Rates in the order of the members asked for, each the median of five segments or more; the
+    /// dummy's rate is last, if there is one.
     pub rates_bytes_per_s: Vec<f64>,
-    /// Relative standard deviation of each such median, in the same order; may be rough.
+    /// Relative standard deviation of each such median, in the same order; it may be rough.
     pub noise: Vec<f64>,
-    /// Targets that died in it: the reading does not count.
+    /// Targets that failed during it: the reading does not count.
     pub failed: Vec<usize>,
 }
 
@@ -19,9 +19,10 @@ const DEVIATION_PER_MAD: f64 = 1.4826;
 const MEDIAN_LOSS: f64 = 1.2533;
 
 impl Reading {
-    /// Of the rates of each target in segments of equal time. Medians, so that a stall or a burst
-    /// in one segment does not count. The noise is that of the median of independent segments,
-    /// from their median absolute deviation; a target without segments has a rate of zero.
+    /// Makes a reading from the rates of each target in segments of equal time. Medians are used so
+    /// that a stall or a burst in one segment does not count. The noise is that of the median of
+    /// independent segments, from their median absolute deviation; a target without segments has a
+    /// rate of zero.
     #[must_use]
     pub fn of_segments(segments_bytes_per_s: &[Vec<f64>]) -> Self {
         let mut reading = Self::default();
@@ -42,7 +43,7 @@ impl Reading {
     }
 }
 
-/// The middle value, or the mean of the two in the middle; 0 of nothing.
+/// The middle value, or the mean of the two in the middle; 0 for an empty list.
 pub(super) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,13 +1,13 @@
-//! Whether what was found still holds: after a change that the anchor shows, and at the end, when
-//! all targets must bring what the walls found let through. Called by `find` and `drift`.
+//! Checks whether the findings still hold: after a change that the anchor shows, and at the end,
+//! when all targets must reach what the walls found let through. Called by `find` and `drift`.
 
 use super::evidence::Stop;
 use super::search::{CORE, FLAG, LOSS_MIN, Search};
 use super::types::{Step, Unexplained};
 
 impl Search<'_> {
-    /// Takes back the walls that were found since a run: their readings may be from before and from
-    /// after a change.
+    /// Takes back the walls that were found since a run, because their readings may be from before
+    /// and after a change.
     pub(super) fn take_back_since(&mut self, run: usize) {
         let mut index = 0;
         while index < self.found.len() {
@@ -19,8 +19,8 @@ impl Search<'_> {
         }
     }
 
-    /// Measures the members of each wall again after a change. Those that still lose keep their wall,
-    /// at the sum that they bring now.
+    /// Measures the members of each wall again after a change. Members that still lose keep their
+    /// wall, at the sum that they reach now.
     pub(super) fn recheck_walls(&mut self) -> Result<(), Stop> {
         let mut index = 0;
         while index < self.found.len() {
@@ -55,8 +55,8 @@ impl Search<'_> {
         self.known.model.walls.remove(index).members
     }
 
-    /// What all targets bring less than the walls found let through, if that is more than the
-    /// readings' noise explains. As long as there is such a loss, nothing is complete.
+    /// How much less all targets reach than the walls found let through, if that is more than the
+    /// noise explains. As long as there is such a loss, the findings are not complete.
     pub(super) fn unexplained(&self) -> Option<Unexplained> {
         let all: Vec<usize> = (0..self.evidence.count()).collect();
         let mean = self.evidence.mean(&all)?;

@@ -1,5 +1,6 @@
-//! A second explanation of all that was measured, where the first one is refuted by a run that it did
-//! not foretell, or asks for a sum that falls: limits that stay, of targets in any order. Called by
+//! A second explanation of all that was measured, where the first one is refuted by a run that it
+//! did not foretell, or asks for a sum that falls: limits that stay, of targets in any order.
+//! Called by
 //! `find` at the end. Limits that cross let a sum fall as well, so a collapse is claimed only where
 //! such limits do not explain the readings.
 
@@ -17,8 +18,8 @@ const OFF: f64 = 0.02;
 const OFF_SCORE: f64 = 4.5;
 /// Of more targets limits in any order explain a falling sum too easily.
 const TARGETS_MAX: usize = 12;
-/// Limits that cross are looked for behind the falling sum of so many targets, and each two of them
-/// are measured.
+/// Limits that cross are looked for behind the falling sum of so many targets at most, and each two
+/// of them are measured.
 const PAIRS_OF_MAX: usize = 6;
 /// The second explanation may need so many walls more.
 const MORE_WALLS: usize = 1;
@@ -103,9 +104,9 @@ impl Search<'_> {
         self.try_predictions()
     }
 
-    /// Whether a wall whose sum falls may be limits that cross: of few members, no two of which bring
-    /// less than one of them does alone, which no limit explains. Of many it takes more limits to let
-    /// a sum fall by as much, and too few of their subsets are measured to tell.
+    /// Whether a wall whose sum falls may be limits that cross: of few members, no two of which
+    /// bring less than one of them does alone, which no limit explains. Of many it takes more
+    /// limits to let a sum fall by as much, and too few of their subsets are measured to tell.
     fn may_be_crossing_limits(&self, wall: usize) -> bool {
         let members = &self.known.model.walls[wall].members;
         let is_pair_below_one = |set: &[usize]| {
@@ -119,7 +120,9 @@ impl Search<'_> {
             set.len() == 2 && inside && sum < fastest * (1.0 - 2.0 * OFF)
         };
         let mut runs = self.evidence.runs.iter();
-        self.found[wall].falls && members.len() > 2 && !runs.any(|run| is_pair_below_one(&run.set))
+        self.found[wall].falls
+            && (3..=PAIRS_OF_MAX).contains(&members.len())
+            && !runs.any(|run| is_pair_below_one(&run.set))
     }
 
     /// Whether each sum is as the walls foretell, however those that cross are shared.

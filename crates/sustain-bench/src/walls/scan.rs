@@ -1,34 +1,36 @@
-//! Compares a measured set with what the walls known so far allow: the loss of each part, and the
-//! stretch (in the order of the targets) whose loss stands out most. Called by the search. Works on
-//! sums over stretches, so that a small loss is not diluted by the targets around it.
+//! Compares a measured set with what the known walls allow: the loss of each part, and the stretch
+//! (in the order of the targets) whose loss stands out most. Called by the search. It works on sums
+//! over stretches, so that a small loss is not diluted by the targets around it.
 
 use super::evidence::{Evidence, Mean};
 use super::model::{Limit, Model, common};
 
-/// The walls so far, by position.
+/// The walls found so far, by position.
 pub(super) struct Known {
     pub(super) model: Model,
     /// Standard deviation of each wall's limit.
     pub(super) deviations: Vec<f64>,
-    /// With so many members the sum of each wall falls, no limit says how deep; `None`: it stays.
+    /// The number of members from which the sum of each wall falls, so that no limit says how deep;
+    /// `None` if it does not fall.
     pub(super) falls_from: Vec<Option<usize>>,
 }
 
-/// Part of a set whose sum can be predicted: one target, or what a full wall holds together.
+/// A part of a set whose sum can be predicted: one target, or the targets that a full wall holds
+/// together.
 pub(super) struct Unit {
     pub(super) members: Vec<usize>,
     pub(super) expected: f64,
     pub(super) variance: f64,
-    /// A wall whose sum falls holds it: whatever it brings is explained.
+    /// Whether a wall whose sum falls contains it: then any rate of it is explained.
     falls: bool,
 }
 
-/// A stretch that brings less than expected.
+/// A stretch that reaches less than expected.
 #[derive(Clone, Debug)]
 pub(super) struct Loss {
     pub(super) members: Vec<usize>,
     pub(super) loss: f64,
-    /// Distance from the threshold asked, in standard deviations.
+    /// Distance from the threshold, in standard deviations.
     pub(super) score: f64,
 }
 
@@ -43,7 +45,7 @@ impl Known {
         known
     }
 
-    /// Takes over the rates alone as known now.
+    /// Takes over the current rates alone.
     pub(super) fn refresh(&mut self, evidence: &Evidence<'_>) {
         self.model.alone_bytes_per_s = (0..evidence.count())
             .map(|position| evidence.alone(position))
@@ -55,14 +57,14 @@ impl Known {
         self.model.predict(set)
     }
 
-    /// The least sum without one wall.
+    /// The lowest sum without one wall.
     pub(super) fn predict_without(&self, set: &[usize], wall: usize) -> f64 {
         let mut rest = self.model.clone();
         rest.walls.remove(wall);
         rest.least(set)
     }
 
-    /// The same with one more.
+    /// The model with one more wall.
     pub(super) fn with(&self, wall: Limit) -> Model {
         let mut model = self.model.clone();
         model.walls.push(wall);
@@ -185,7 +187,7 @@ impl Known {
         })
     }
 
-    /// Whether the first and the last part of a set each lose by themselves, by so many standard
+    /// Whether the first and the last part of a set each lose by themselves, by this many standard
     /// deviations.
     pub(super) fn lose_at_both_ends(
         &self,
@@ -258,7 +260,7 @@ impl Sums {
     fn score(&self, first: usize, end: usize, threshold: f64) -> f64 {
         let loss = self.loss[end] - self.loss[first];
         let variance = self.variance[end] - self.variance[first];
-        // A loss of less than this part of what was expected is none, however sure.
+        // A loss of less than this part of the expected sum is none, however sure it is.
         let floor = super::search::LOSS_MIN * (self.expected[end] - self.expected[first]);
         if threshold == 0.0 && loss < floor {
             return -1.0;

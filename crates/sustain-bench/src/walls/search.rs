@@ -1,5 +1,5 @@
-//! Narrows a loss down to a core: a set that overloads one unknown wall, and of which no target
-//! can be left out. Called by `find`. Every decision is repeated until its sum is far from the
+//! Narrows a loss down to a core: a set that overloads one unknown wall, and in which no target can
+//! be left out. Called by `find`. Every decision is repeated until its sum is far from the
 //! threshold, or the repeats are used up.
 
 use super::evidence::{Evidence, Stop};
@@ -8,14 +8,14 @@ use super::reading::median;
 use super::scan::{Known, Loss};
 use super::types::Step;
 
-/// A loss below this part of what was expected is no wall.
+/// A loss below this part of the expected sum is no wall.
 pub(super) const LOSS_MIN: f64 = 0.015;
-/// Standard deviations at which a stretch is looked into.
+/// Standard deviations from which on a stretch is examined.
 pub(super) const FLAG: f64 = 3.5;
-/// Standard deviations at which a wall's loss is beyond doubt.
+/// Standard deviations from which on a wall's loss is beyond doubt.
 pub(super) const CORE: f64 = 4.0;
-/// A wall's loss that stands out by fewer, or is a smaller part of what is expected, could be a
-/// change of the rates alone: these are measured again.
+/// A loss that stands out by fewer standard deviations, or that is a smaller part of the expected
+/// sum, could be a change of the rates alone; these are then measured again.
 const UNCLEAR: f64 = 7.0;
 const SMALL: f64 = 0.08;
 /// Standard deviations at which a loss needs no second reading.
@@ -24,48 +24,48 @@ const CLEAR: f64 = 8.0;
 const HEADROOM_MIN: f64 = 0.02;
 /// and this many times the noise of a reading.
 const HEADROOM_NOISE: f64 = 2.0;
-/// A surrounding that shows this part of the loss is large enough,
+/// A surrounding set that shows this part of the loss is large enough,
 const MOST: f64 = 0.6;
-/// and a larger one is preferred if it shows so much more.
+/// and a larger one is preferred if it shows this many times as much.
 const MORE: f64 = 1.2;
-/// Standard deviations at which a part of a core loses by itself.
+/// Standard deviations from which on a part of a core loses by itself.
 const PART: f64 = 4.0;
-/// Standard deviations at which single steps of the search are settled.
+/// Standard deviations from which on single steps of the search are settled.
 const STEP: f64 = 2.5;
-/// A target that stands this far below its own rate is certainly held back.
+/// A target this many standard deviations below its own rate is certainly held back.
 const THROTTLED: f64 = 4.5;
-/// Most readings of one set.
+/// The most readings of one set.
 const REPEATS_MAX: usize = 6;
 
-/// What the search for walls carries along.
+/// The state of the search for walls.
 pub(super) struct Search<'a> {
     pub(super) evidence: Evidence<'a>,
     pub(super) known: Known,
-    /// Positions follow the order in which the targets hang.
+    /// Whether positions follow the order in which the targets are connected.
     pub(super) order_known: bool,
     /// No sum is taken to fall: limits alone are to explain what is measured.
     pub(super) only_limits: bool,
     /// Readings of each set before it is judged at all.
     pub(super) readings: usize,
-    /// Readings of a set whose loss may be chance, at most.
+    /// The most readings of a set whose loss may be due to chance.
     pub(super) readings_in_doubt: usize,
     pub(super) found: Vec<super::members::Found>,
     pub(super) anchor: super::drift::Anchor,
-    /// Runs whose losses were looked at.
+    /// Number of runs whose losses were examined.
     pub(super) scanned: usize,
-    /// A wall was dropped or lost members, so that old runs may show a loss again.
+    /// Whether a wall was dropped or lost members, so that old runs may show a loss again.
     pub(super) taken_back: bool,
-    /// Members of walls found and dropped again, once for each time.
+    /// Members of walls that were found and dropped again, once for each time.
     pub(super) dropped: Vec<Vec<usize>>,
     /// The dummy's own rate.
     pub(super) dummy: Option<f64>,
     /// Sets and their sums with the dummy's rate.
     pub(super) with_dummy: Vec<(Vec<usize>, f64)>,
-    /// Sets predicted, then measured.
+    /// Sets that were predicted, then measured.
     pub(super) predictions: Vec<super::predict::Tried>,
 }
 
-/// A set that overloads one wall and holds only members of it.
+/// A set that overloads one wall and contains only members of it.
 pub(super) struct Core {
     pub(super) members: Vec<usize>,
     pub(super) limit: f64,
@@ -74,7 +74,7 @@ pub(super) struct Core {
 }
 
 impl Search<'_> {
-    /// The core behind a loss that was seen in `set`; `None` if it does not hold.
+    /// The core behind a loss that was seen in `set`; `None` if the loss does not hold.
     pub(super) fn core(&mut self, set: &[usize], seen: &Loss) -> Result<Option<Core>, Stop> {
         let Some((start, loss)) = self.narrow(set, seen)? else {
             return Ok(None);
@@ -84,13 +84,13 @@ impl Search<'_> {
             let threshold = self.threshold(&members, loss.loss);
             let window = self.shortest(&members, threshold, false)?;
             let window = self.shortest(&window, threshold, true)?;
-            // In a known order what lies between members is one.
+            // In a known order, targets between members are members.
             let core = if self.order_known {
                 window
             } else {
                 self.drop_idle(window, threshold)?
             };
-            // Two walls that lose little each may have passed for one that loses much.
+            // Two walls that lose little each may have looked like one that loses much.
             match self.losing_part(&core) {
                 Some(part) if part.0.len() < members.len() => (members, loss) = part,
                 _ => {
@@ -102,7 +102,8 @@ impl Search<'_> {
         self.confirmed(members)
     }
 
-    /// These as a core, measured again if their loss is not clear; `None` if it does not hold.
+    /// These members as a core, measured again if their loss is not clear; `None` if it does not
+    /// hold.
     pub(super) fn confirmed(&mut self, members: Vec<usize>) -> Result<Option<Core>, Stop> {
         let Some((mut loss, mut deviation)) = self.known.total(&members, &self.evidence) else {
             return Ok(None);
@@ -122,7 +123,7 @@ impl Search<'_> {
         }))
     }
 
-    /// The smallest surrounding of the loss that shows it by itself.
+    /// The smallest surrounding set that shows the loss by itself.
     fn narrow(&mut self, set: &[usize], seen: &Loss) -> Result<Option<(Vec<usize>, Loss)>, Stop> {
         let (Some(&low), Some(&high)) = (seen.members.first(), seen.members.last()) else {
             return Ok(None);
@@ -141,7 +142,8 @@ impl Search<'_> {
                 if let Some(loss) = self.known.scan(part, &self.evidence, 0.0)
                     && loss.score > FLAG
                 {
-                    // A part of the members loses less: the more, the clearer every step after.
+                    // A part of the members loses less; the more it loses, the clearer is every
+                    // later step.
                     let most = loss.loss > MOST * seen.loss;
                     if best
                         .as_ref()
@@ -164,7 +166,7 @@ impl Search<'_> {
     }
 
     /// A measured part of the core that loses more than a part of one wall's members would: without
-    /// a member the loss shrinks by that member's rate.
+    /// a member, the loss of one wall shrinks by that member's rate.
     fn losing_part(&self, core: &[usize]) -> Option<(Vec<usize>, Loss)> {
         let (whole, deviation) = self.known.total(core, &self.evidence)?;
         let mut parts: Vec<&Vec<usize>> = self
@@ -189,7 +191,7 @@ impl Search<'_> {
         })
     }
 
-    /// The loss that still counts while targets are taken away.
+    /// The smallest loss that still counts while targets are taken away.
     fn threshold(&self, set: &[usize], loss: f64) -> f64 {
         let alone: Vec<f64> = set
             .iter()
@@ -214,7 +216,7 @@ impl Search<'_> {
                 loss.map_or(f64::NEG_INFINITY, |loss| loss.score)
             };
             let score = score_at(threshold);
-            // A loss beyond doubt that lies near the threshold serves on either side of it.
+            // A loss beyond doubt that is near the threshold serves on either side of it.
             let is_settled = score.abs() >= STEP || score_at(0.0) >= 2.0 * STEP;
             if is_settled || self.evidence.readings(set) >= readings_max {
                 return Ok(score > 0.0);
@@ -223,7 +225,7 @@ impl Search<'_> {
         }
     }
 
-    /// The shortest front (or back) of a set that still loses.
+    /// The shortest beginning (or end) of a set that still loses.
     fn shortest(&mut self, set: &[usize], threshold: f64, back: bool) -> Result<Vec<usize>, Stop> {
         let part = |length: usize| {
             if back {
@@ -244,7 +246,7 @@ impl Search<'_> {
         Ok(part(losing).to_vec())
     }
 
-    /// Leaves out what does not matter to the loss: targets between the members.
+    /// Leaves out targets between the members that do not matter to the loss.
     fn drop_idle(&mut self, window: Vec<usize>, threshold: f64) -> Result<Vec<usize>, Stop> {
         let mut core = window;
         let units = self.known.units(&core, &self.evidence);
@@ -283,7 +285,7 @@ impl Search<'_> {
         alone - rate > (THROTTLED * deviation).max(LOSS_MIN * alone)
     }
 
-    /// Measures the members afresh, and says whether their loss is beyond doubt.
+    /// Measures the members again, and says whether their loss is beyond doubt.
     pub(super) fn is_beyond_doubt(&mut self, members: &[usize], limit: f64) -> Result<bool, Stop> {
         self.evidence
             .at_least(members, self.readings, Step::Confirm)?;

@@ -1,6 +1,6 @@
-//! Guesses from walls already found: the channels of one machine are mostly alike and hang side by
-//! side, so where one ends the next one probably begins. Called by `find` and `edges`, in a known
-//! order only. A guess saves readings if it is right; every one is measured before it counts.
+//! Guesses from walls already found: the channels of one machine are mostly alike and connected
+//! side by side, so where one ends the next one probably begins. Called by `find` and `edges`, in a
+//! known order only. A right guess saves readings; every guess is measured before it counts.
 
 use super::evidence::Stop;
 use super::members::Growth;
@@ -9,16 +9,18 @@ use super::scan::Loss;
 use super::search::{Core, FLAG, Search};
 use super::types::Step;
 
-/// Walls whose limits differ by less than this part are taken to be alike,
+/// Walls whose limits differ by less than this part count as alike,
 const ALIKE: f64 = 0.05;
-/// and by so many standard deviations, or this part, to be the same.
+/// and as the same if they differ by less than this many standard deviations, or this part.
 const SAME_SCORE: f64 = 3.0;
 const SAME: f64 = 0.005;
-/// What a target at the end of a window would add if it were no member, in units of the latter.
+/// The rate that a target at the end of a window would add if it were no member, in units of the
+/// latter.
 const CLEAR: f64 = 3.0;
 
 impl Search<'_> {
-    /// The core of a wall beside one that is known and just like it, if the loss is in such a place.
+    /// The core of a wall beside one that is known and just like it, if the loss is in such a
+    /// place.
     pub(super) fn sibling_core(&mut self, seen: &Loss) -> Result<Option<Core>, Stop> {
         if !self.order_known {
             return Ok(None);
@@ -35,7 +37,7 @@ impl Search<'_> {
         self.confirmed(window)
     }
 
-    /// A place beside a known wall, as wide as it, in which most of the loss could be and in which
+    /// A place beside a known wall, as wide as it, that may contain most of the loss and in which
     /// nothing was measured yet; with that wall's limit.
     fn sibling_window(&self, seen: &Loss) -> Option<(Vec<usize>, f64)> {
         let walls = &self.known.model.walls;
@@ -59,7 +61,7 @@ impl Search<'_> {
         })
     }
 
-    /// Whether a window brings just such a limit, and would bring more with an end outside.
+    /// Whether a window reaches just such a limit, and would reach more with an end outside.
     fn is_whole(&self, window: &[usize], limit: f64) -> bool {
         let Some(mean) = self.evidence.mean(window) else {
             return false;
@@ -68,7 +70,7 @@ impl Search<'_> {
         let doubt = (SAME_SCORE * deviation).max(SAME * limit);
         let is_same = (mean.sum() - limit).abs() < doubt;
         let ends = [&window[1..], &window[..window.len() - 1]];
-        // An end outside it would run free.
+        // An end outside the wall would run at its own rate.
         is_same
             && self.known.lose_at_both_ends(window, &self.evidence, FLAG)
             && ends.iter().all(|rest| {
@@ -80,8 +82,8 @@ impl Search<'_> {
             })
     }
 
-    /// How many neighbours on each side are members if the wall is like one that is known: as wide,
-    /// and a multiple of that away.
+    /// The number of neighbours on each side that are members if the wall is like one that is
+    /// known: as wide, and a multiple of its width away.
     pub(super) fn alike(&self, growth: &Growth) -> Option<[usize; 2]> {
         let (low, high) = (growth.core[0], growth.core[growth.core.len() - 1]);
         self.known.model.walls.iter().find_map(|wall| {
@@ -99,7 +101,7 @@ impl Search<'_> {
     }
 }
 
-/// How many neighbours a wall holds, if it holds no others.
+/// The number of neighbours in a wall, if it contains no others.
 fn width(wall: &Limit) -> Option<usize> {
     let (first, last) = (wall.members.first()?, wall.members.last()?);
     (last - first + 1 == wall.members.len()).then_some(wall.members.len())

@@ -1,32 +1,32 @@
-//! What goes in and out of the search for walls. Built by `diagnose` and by `find`; only data, and
-//! the words for it.
+//! The input and output of the search for walls. `diagnose` and `find` build them. There is only
+//! data here, and the words for it.
 
 use std::fmt;
 
 use super::reading::Reading;
 
-/// Why the next subset is measured.
+/// The reason why a subset is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
     /// Each target by itself.
     Alone,
     /// All targets at once.
     All,
-    /// Where a loss sits.
+    /// To find where a loss is.
     Search,
-    /// Which targets share a limit that was found.
+    /// To find which targets share a limit that was found.
     Members,
-    /// What was found is measured again.
+    /// To repeat a finding.
     Confirm,
-    /// A part that keeps below the limits found, in which a smaller limit may hide.
+    /// To look for a smaller limit in a part that stays below the limits found.
     Window,
-    /// A subset measured before: has anything changed meanwhile?
+    /// To see whether a subset that was measured before has changed.
     Anchor,
-    /// More and more members: does the sum fall?
+    /// To see whether the sum falls with more and more members.
     Ladder,
-    /// With a dummy target: is the limit in the tool?
+    /// To see, with a dummy target, whether the limit is in the tool.
     Tool,
-    /// A subset that no limit was inferred from, to try the prediction.
+    /// To test a prediction on a subset that no limit was inferred from.
     Predict,
 }
 
@@ -36,12 +36,12 @@ impl fmt::Display for Step {
             Self::Alone => "each target alone",
             Self::All => "all together",
             Self::Search => "where is the loss",
-            Self::Members => "who shares this limit",
+            Self::Members => "which targets share this limit",
             Self::Confirm => "once more, to be sure",
             Self::Window => "is there a smaller limit inside",
-            Self::Anchor => "has anything changed meanwhile",
+            Self::Anchor => "has anything changed since the start",
             Self::Ladder => "does the sum fall with more targets",
-            Self::Tool => "is the limit in this tool",
+            Self::Tool => "is the limit in this program",
             Self::Predict => "does the prediction hold",
         })
     }
@@ -50,73 +50,73 @@ impl fmt::Display for Step {
 /// The next subset to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
-    /// Targets, sorted; empty only together with the dummy.
+    /// The targets, sorted; empty only together with the dummy.
     pub members: &'a [usize],
-    /// A dummy target of the same driver runs along, paced at a fixed rate.
+    /// Whether a dummy target of the same driver runs as well, paced at a fixed rate.
     pub with_dummy: bool,
-    /// Why.
+    /// The reason.
     pub step: Step,
-    /// How many subsets are still to come, this one included, as far as known now.
+    /// The number of subsets that are still to come, this one included, as far as known.
     pub remaining: usize,
 }
 
-/// No more measuring: the user stopped, or time is up. What is known is concluded.
+/// No more measuring: the user stopped, or the time is up. The search concludes from what is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Halt;
 
 /// Measures subsets.
 pub trait Probe {
-    /// Runs the members at once and says what each gave. With the dummy, its rate comes last.
+    /// Runs the members at once and returns the rate of each. With the dummy, its rate comes last.
     ///
     /// # Errors
     /// [`Halt`] if nothing more may be measured.
     fn measure(&mut self, ask: &Ask<'_>) -> Result<Reading, Halt>;
 }
 
-/// What is known before the first measurement.
+/// The facts that are known before the first measurement.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// How many targets.
+    /// The number of targets.
     pub targets: usize,
-    /// All targets in the order in which they hang (port, address, slot). `None`: unknown.
+    /// All targets in the order in which they are connected (port, address, slot). `None`: unknown.
     pub order: Option<Vec<usize>>,
-    /// Expected relative standard deviation of one reading's median; 0 if there is no idea. The
+    /// Expected relative standard deviation of one reading's median; 0 if it is not known. The
     /// readings' own noise soon outweighs it.
     pub noise: f64,
-    /// Whether a dummy target can be measured along.
+    /// Whether a dummy target can be measured as well.
     pub dummy: bool,
 }
 
 /// All targets at once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Together {
-    /// Each target's rate, mean of the readings; 0 for a target that died.
+    /// Each target's rate, the mean of the readings; 0 for a target that failed.
     pub rates_bytes_per_s: Vec<f64>,
     /// Their sum.
     pub sum_bytes_per_s: f64,
-    /// Sum of what they do alone.
+    /// Sum of their rates alone.
     pub sum_alone_bytes_per_s: f64,
-    /// Readings behind it.
+    /// Number of readings behind it.
     pub readings: usize,
 }
 
 /// One subset as measured, in the order of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
-    /// Targets, sorted.
+    /// The targets, sorted.
     pub members: Vec<usize>,
-    /// A dummy ran along.
+    /// Whether a dummy ran as well.
     pub with_dummy: bool,
-    /// Why.
+    /// The reason.
     pub step: Step,
     /// Rates of the members in their order, the dummy's last.
     pub rates_bytes_per_s: Vec<f64>,
     /// Sum over the members, without the dummy.
     pub sum_bytes_per_s: f64,
-    /// The sum that the walls found allow; `None` where a target lacks its rate alone, or where two
-    /// members of a collapse meet: how far their sum falls is measured, not foretold.
+    /// The sum that the walls found allow. `None` if the rate alone of a target is missing, or if
+    /// two members of a collapse meet: how far their sum falls is measured, not predicted.
     pub predicted_bytes_per_s: Option<f64>,
-    /// A target died in it, so it counts for nothing.
+    /// Whether a target failed in it, so that it does not count.
     pub failed: bool,
 }
 
@@ -128,29 +128,29 @@ pub struct Unexplained {
     pub members: Vec<usize>,
     /// Sum that the walls found, or the rates alone, let expect.
     pub expected_bytes_per_s: f64,
-    /// Sum as measured.
+    /// The sum as measured.
     pub measured_bytes_per_s: f64,
 }
 
-/// Whether anything changed while measuring, by subsets measured more than once.
+/// Changes during the measurements, by subsets measured more than once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Drift {
-    /// Times at which a known subset was measured again to see.
+    /// How often a known subset was measured again to check for drift.
     pub anchors: usize,
     /// Largest relative change of a subset against its first reading (-0.05: 5 % slower).
     pub largest: f64,
-    /// It is beyond what the noise explains.
+    /// Whether it is beyond what the noise explains.
     pub significant: bool,
-    /// The targets' own rates were measured again because of it.
+    /// Whether the targets' own rates were measured again because of it.
     pub alone_repeated: bool,
 }
 
-/// The readings scatter too much to tell a limit from chance.
+/// The readings are too noisy to tell a limit from chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TooNoisy {
     /// Relative standard deviation of a reading.
     pub noise: f64,
-    /// Up to which walls can be told.
+    /// The noise up to which walls can be told.
     pub noise_max: f64,
 }
 
@@ -161,62 +161,62 @@ pub enum WallKind {
     Limit,
     /// The sum falls below that of fewer targets.
     Collapse,
-    /// A dummy target takes its part of it, too: it sits in the tool or the host, not in a bus.
+    /// A dummy target takes its share of it, too, so it is in the tool or the host, not in a bus.
     Tool,
 }
 
-/// How sure it is.
+/// How certain the finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WallState {
-    /// Each member and each neighbour outside was told with a margin.
+    /// Each member and each neighbour outside was decided with a margin.
     Confirmed,
-    /// A member's margin is thin.
+    /// The margin of a member is small.
     MembersUncertain,
-    /// The sum falls when overloaded, so the best seen may not be the best there is.
+    /// The sum falls when overloaded, so the best sum seen may not be the best possible.
     CapacityIsLowerBound,
-    /// It shares some members with another wall, and then sums depend on how each is shared.
+    /// It shares some members with another wall, and sums then depend on how each is shared.
     Crossing,
 }
 
-/// What carries least.
+/// The weakest piece of evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WeakestEvidence {
     /// The target whose membership it is about; `None`: the limit as a whole.
     pub member: Option<usize>,
     /// Distance from the threshold, in standard deviations.
     pub margin: f64,
-    /// The subset measured.
+    /// The subset that was measured.
     pub subset: Vec<usize>,
 }
 
 /// A subset that was predicted, then measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
-    /// Targets, sorted.
+    /// The targets, sorted.
     pub members: Vec<usize>,
-    /// Sum by the walls found.
+    /// The sum by the walls found.
     pub predicted_bytes_per_s: f64,
-    /// Sum as measured.
+    /// The sum as measured.
     pub measured_bytes_per_s: f64,
     /// Standard deviation of their difference.
     pub deviation_bytes_per_s: f64,
 }
 
-/// One member's part while its wall is overloaded.
+/// The share of one member while its wall is overloaded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// Target.
+    /// The target.
     pub member: usize,
-    /// Mean rate in the runs of all members.
+    /// Its mean rate in the runs of all members.
     pub rate_bytes_per_s: f64,
-    /// Those runs agree within the noise; `None` for a single run.
+    /// Whether those runs agree within the noise; `None` for a single run.
     pub repeats: Option<bool>,
 }
 
 /// A limit that targets share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wall {
-    /// Targets, sorted; two or more.
+    /// The targets, sorted; two or more.
     pub members: Vec<usize>,
     /// The sum that it lets through.
     pub limit_bytes_per_s: f64,
@@ -224,50 +224,50 @@ pub struct Wall {
     pub deviation_bytes_per_s: f64,
     /// Limit, collapse or tool.
     pub kind: WallKind,
-    /// How sure.
+    /// How certain it is.
     pub state: WallState,
-    /// 0 to 1; from the weakest evidence, calibrated on generated machines.
+    /// From 0 to 1; from the weakest evidence, calibrated on generated machines.
     pub confidence: f64,
-    /// What the members would bring without it, over what it lets through, minus one.
+    /// The rate that the members would reach without it, over what it lets through, minus one.
     pub headroom: f64,
-    /// What carries least.
+    /// The weakest piece of evidence.
     pub weakest: WeakestEvidence,
-    /// Sum with all members at once, of a collapse; the limit, if fewer bring no more.
+    /// For a collapse, the sum with all members at once; the limit, if fewer members reach no more.
     pub at_full_load_bytes_per_s: Option<f64>,
-    /// Members run at whole fractions of their own rate: they miss revolutions.
+    /// Whether members run at whole fractions of their own rate, because they miss revolutions.
     pub missed_revolutions: bool,
-    /// A subset that it was not inferred from.
+    /// A subset that it was not inferred from, predicted and measured.
     pub prediction: Option<Prediction>,
-    /// Who gets what when all members run.
+    /// The share of each member when all of them run.
     pub shares: Vec<Share>,
 }
 
-/// All that was found.
+/// Everything that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Findings {
-    /// Each target's rate alone; `None` if it died or was not reached.
+    /// Each target's rate alone; `None` if it failed or was not reached.
     pub alone: Vec<Option<f64>>,
-    /// All at once, if measured.
+    /// All targets at once, if measured.
     pub together: Option<Together>,
-    /// Limits, the largest set first.
+    /// The limits, the one with the most members first.
     pub walls: Vec<Wall>,
     /// Every subset, in the order of time.
     pub measurements: Vec<Measurement>,
-    /// Targets that died; nothing is said about them.
+    /// Targets that failed; nothing is said about them.
     pub dropped: Vec<usize>,
-    /// Changes meanwhile.
+    /// Changes during the search.
     pub drift: Drift,
     /// Largest part of the sum of all targets that could be lost without being seen.
     pub resolution: f64,
     /// Relative standard deviation of a reading, as found.
     pub noise: f64,
-    /// Too noisy to say: no wall is claimed.
+    /// Set if the readings are too noisy: no wall is claimed.
     pub too_noisy: Option<TooNoisy>,
     /// What no wall found explains, though all was tried.
     pub unexplained: Option<Unexplained>,
-    /// Everything planned was measured, and the walls found explain what all bring.
+    /// Whether everything planned was measured, and the walls found explain what all targets reach.
     pub complete: bool,
-    /// The order of the targets was given. Without it a small limit under a tighter one is found
-    /// only by luck.
+    /// Whether the order of the targets was given. Without it, a small limit below a tighter one is
+    /// found only by luck.
     pub order_known: bool,
 }

@@ -1,7 +1,7 @@
-//! Subsets that keep below the limits found so far, in which a smaller limit may hide. Called by
-//! `find`. A limit under a tighter one shows only where the small one is full and the large one is
-//! not; with the targets in the order in which they hang, stretches of it are tried, as many as fit
-//! into one run at a time.
+//! Chooses subsets that stay below the limits found so far, in which a smaller limit may hide.
+//! Called by `find`. A limit below a tighter one shows only if the small one is full and the large
+//! one is not. With the targets in the order in which they are connected, stretches of that order
+//! are tried, as many as fit into one run at a time.
 
 use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
@@ -12,12 +12,12 @@ use super::search::Search;
 /// A window fills a wall up to this part of its limit.
 pub(super) const FILL: f64 = 0.985;
 
-/// Which windows were measured already.
+/// The windows that were measured already.
 #[derive(Default)]
 pub(super) struct Covered {
     windows: HashSet<Vec<usize>>,
     runs: usize,
-    /// The walls that the rest was worked out for.
+    /// The walls for which the rest was computed.
     walls: Vec<Limit>,
     /// Windows still open, by wall, the largest first.
     open: Vec<VecDeque<Vec<usize>>>,
@@ -26,7 +26,7 @@ pub(super) struct Covered {
 }
 
 impl Search<'_> {
-    /// The next set to try, none if all are covered.
+    /// The next set to try; `None` if all are covered.
     pub(super) fn next_window(&self, covered: &mut Covered) -> Option<Vec<usize>> {
         self.bring_up_to_date(covered);
         let mut set: Vec<usize> = Vec::new();
@@ -62,7 +62,7 @@ impl Search<'_> {
         Some(set)
     }
 
-    /// Works out windows and loose parts anew where walls have changed.
+    /// Computes windows and loose parts anew for walls that have changed.
     fn bring_up_to_date(&self, covered: &mut Covered) {
         let runs = &self.evidence.runs;
         if covered.walls != self.known.model.walls || runs.len() < covered.runs_seen {
@@ -100,7 +100,7 @@ impl Search<'_> {
         set.iter().copied().filter(|member| !held(member)).collect()
     }
 
-    /// Stretches to try for one wall.
+    /// The stretches to try for one wall.
     fn windows_of(&self, wall: usize) -> Vec<Vec<usize>> {
         let members = &self.known.model.walls[wall].members;
         let mut windows = Vec::new();
@@ -125,7 +125,7 @@ impl Search<'_> {
         windows
     }
 
-    /// What fits of a wall's ends, and one target more, with as much outside as fits.
+    /// As much of a wall's ends as fits, and one target more, with as much outside as fits.
     fn straddles(&self, wall: usize) -> Vec<Vec<usize>> {
         let members = &self.known.model.walls[wall].members;
         let (low, high) = (members[0], members[members.len() - 1]);
@@ -179,7 +179,7 @@ impl Search<'_> {
         })
     }
 
-    /// The longest front of a row that leaves room in all walls, but for those inside `wall`.
+    /// The longest beginning of a row that fills no wall, except those inside `wall`.
     fn stretch(&self, row: &[usize], wall: Option<usize>) -> Vec<usize> {
         let front = |length: usize| {
             let mut front = row[..length].to_vec();
@@ -212,7 +212,7 @@ impl Search<'_> {
         self.known.full(set, fill)
     }
 
-    /// Both together, if that fills no more walls than each by itself.
+    /// Both together, if that fills no more walls than each does by itself.
     pub(super) fn join(&self, set: &[usize], more: &[usize]) -> Option<Vec<usize>> {
         if common(set, more) > 0 {
             return None;
@@ -220,7 +220,8 @@ impl Search<'_> {
         let mut joined = [set, more].concat();
         joined.sort_unstable();
         let (one, other) = (self.full(set), self.full(more));
-        // What fills a wall must not be mixed with others of it: a loss would hide there.
+        // A set that fills a wall must not be mixed with other members of it, because a loss would
+        // hide there.
         let mixed = |full: &[usize], rest: &[usize]| {
             full.iter()
                 .any(|&wall| common(&self.known.model.walls[wall].members, rest) > 0)
@@ -236,7 +237,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether a sorted list holds all of another.
+/// Whether a sorted list contains all of another.
 fn contains(whole: &[usize], part: &[usize]) -> bool {
     part.iter()
         .all(|member| whole.binary_search(member).is_ok())

@@ -428,8 +428,8 @@ fn adaptec() -> Section {
             beyond(
                 "bytes in the file that was written on `ccd`, mounted",
                 "17,723,088,896",
-                "a size and no rate; by the times in its listing (11:11 and 11:31) it took about 20 \
-                 minutes, so went at about 15 MB/s. A machine has no file system and no `ccd`",
+                "a size and no rate; by the times in its listing (11:11 and 11:31) it took about \
+                 20 minutes, so went at about 15 MB/s. A machine has no file system and no `ccd`",
             ),
         ],
     }

@@ -1,4 +1,5 @@
-//! Series with a known truth: how often equal runs are called different, and real differences found.
+//! Series with a known truth: how often equal runs are called different, and real differences
+//! found.
 
 use super::super::effect::OUTSIDE;
 use super::*;

@@ -79,7 +79,7 @@ fn what_has_no_interval_is_shown_and_not_judged() {
         let row = row(&result, Some("d"), metric);
         assert_eq!(row.verdict, "not_judged");
         assert_eq!((row.ci95_ratio, row.resolution), (None, None));
-        assert!(row.how.contains("without interval"), "{row:?}");
+        assert!(row.how.contains("without a confidence interval"), "{row:?}");
     }
     let typical = row(&result, Some("d"), "latency_typical_max");
     assert!(typical.ci95_ratio.is_some(), "{typical:?}");
@@ -115,7 +115,10 @@ fn short_runs_are_compared_over_what_both_moved_or_not_at_all() {
     );
     assert_eq!(result.rows[0].metric, "rate");
     assert_eq!(result.answer.verdict, "slower");
-    assert!(result.rows[0].how.contains("that both moved"), "{result:?}");
+    assert!(
+        result.rows[0].how.contains("that both transferred"),
+        "{result:?}"
+    );
     let few = |steps: Vec<Step>| run(&[("d", steps[..5].to_vec())]);
     let result = compared(&few(tenths(1, 2e8)), &few(tenths(1, 1e8)), Some(0.05));
     assert_eq!(result.answer.verdict, "not_judged");

@@ -1,5 +1,5 @@
-//! From the runs of a trial to rows: pairs of runs, their differences, what all pairs together say.
-//! Pure; the run calls it after each pair and at the end.
+//! Makes rows from the runs of a trial: pairs of runs, their differences, and what all pairs
+//! together show. Pure; the run calls it after each pair and at the end.
 
 use super::super::result::{ComparedRow, TrialRun};
 use super::super::rows::{CPU, Metric, RATE, latency_metric};
@@ -17,12 +17,12 @@ fn standing(pairs: &[Pair], value: impl Fn(&TrialRun) -> f64) -> Option<Standing
     Standing::of(&differences).filter(|_| is_known)
 }
 
-/// What the pairs say of the rate.
+/// What the pairs show of the rate.
 pub(super) fn of_rates(pairs: &[Pair]) -> Option<Standing> {
     standing(pairs, |run| run.rate_bytes_per_s)
 }
 
-/// Every quantity, the rate first; none without a pair.
+/// Every quantity, the rate first; empty without a pair.
 pub(super) fn rows(pairs: &[Pair]) -> Vec<ComparedRow> {
     if pairs.is_empty() {
         return Vec::new();
@@ -57,10 +57,11 @@ fn row(metric: Metric, pairs: &[Pair], value: impl Fn(&TrialRun) -> f64) -> Comp
         Some(_) => "slower",
     };
     let how = if verdict == "not_judged" {
-        "too few pairs of runs: no interval".to_owned()
+        "too few pairs of runs for a confidence interval".to_owned()
     } else {
         format!(
-            "geometric means of {} pairs of runs; the interval holds at all looks",
+            "geometric means of {} pairs of runs; the interval is valid however often it is looked \
+             at",
             pairs.len()
         )
     };

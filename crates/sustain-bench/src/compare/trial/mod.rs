@@ -1,6 +1,6 @@
-//! Two settings measured in turn until their difference is known: ABBA BAAB, a look after each pair
-//! at intervals that hold at all looks together. A run is a point of a sweep.
-//! plan -> open -> run -> conclude -> the document of `compare`.
+//! Measures two settings in turn (ABBA BAAB) until their difference is known. After each pair it
+//! looks at intervals that hold at all looks together. A run is a point of a sweep. plan -> open ->
+//! run -> conclude -> the document of `compare`.
 
 mod conclude;
 mod open;
@@ -13,5 +13,5 @@ pub use open::rehearse_trial;
 pub use plan::{TrialPlan, TrialSetting};
 pub use run::trial;
 
-/// A difference is not believed before so many pairs: few have a small scatter by chance.
+/// A difference is not believed before so many pairs, because a few pairs may agree by chance.
 const PAIRS_MIN: usize = 4;

@@ -1,5 +1,5 @@
-//! What stands before a trial: the targets opened, both settings as they are possible on them, and
-//! what is going to be done, in words. Nothing is written here.
+//! Prepares a trial: opens the targets, fits both settings to them, and says what is going to be
+//! done. Nothing is written here.
 
 use sustain_disk::layout::Layout;
 use sustain_disk::target::Direction;
@@ -17,7 +17,7 @@ use crate::sweep::setting::Setting;
 /// Says what a trial would do, write and destroy, and does nothing.
 ///
 /// # Errors
-/// As [`super::trial`], as far as that shows before the work begins.
+/// As for [`super::trial`], as far as errors show before the work begins.
 pub fn rehearse_trial(plan: &TrialPlan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
     plan.check()?;
     let measuring = Plan {
@@ -32,7 +32,7 @@ pub fn rehearse_trial(plan: &TrialPlan, roots: &Roots) -> Result<Vec<String>, Me
     };
     for target in &session.targets {
         statements.push(format!(
-            "would {verb} {} ({}): up to {} from its start, again and again",
+            "would {verb} {} ({}): up to {} from its start, repeatedly",
             target.target.name,
             target.target.kind,
             Size(target.size_bytes)
@@ -45,8 +45,8 @@ pub fn rehearse_trial(plan: &TrialPlan, roots: &Roots) -> Result<Vec<String>, Me
 pub(super) fn announcement(plan: &TrialPlan) -> String {
     let [a, b] = &plan.settings;
     format!(
-        "A ({}) and B ({}) in turn, runs of {}, until a difference shows or can be no more than \
-         {:.1} %, {} at most",
+        "A ({}) and B ({}) in turn, in runs of {}, until a difference shows or is known to be at \
+         most {:.1} %, for at most {}",
         a.words,
         b.words,
         Duration(plan.time_per_run_ns),
@@ -55,7 +55,7 @@ pub(super) fn announcement(plan: &TrialPlan) -> String {
     )
 }
 
-/// Opens the targets and finds what the settings are on them.
+/// Opens the targets and finds what the settings become on them.
 pub(super) fn open(
     plan: &TrialPlan,
     measuring: &Plan,

@@ -1,4 +1,4 @@
-//! What a trial of two settings is asked to do, as the user said it; nothing here touches a disk.
+//! The request for a trial of two settings, as the user gave it; nothing here touches a disk.
 
 use sustain_disk::data::DataKind;
 use sustain_disk::engine::EngineChoice;
@@ -10,23 +10,23 @@ use sustain_disk::units::Duration;
 use crate::error::MeasureError;
 use crate::plan::{NO_ENGINES, Plan, is_simulated, mixes_simulated_and_real};
 
-/// Shorter runs say nothing of a disk.
+/// Shorter runs say nothing about a disk.
 const TIME_PER_RUN_NS_MIN: u64 = 100_000_000;
-/// Direct I/O goes in blocks of no more than this on all but the rarest disks.
+/// Direct I/O needs blocks of no more than this on all but the rarest disks.
 const BLOCK_BYTES: u64 = 4096;
 /// Runs of the shortest trial: the first two do not count, then the fewest pairs.
 const RUNS_MIN: u64 = 2 + 2 * super::PAIRS_MIN as u64;
 
-/// One of the two.
+/// One of the two settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrialSetting {
-    /// As typed.
+    /// The setting as typed.
     pub words: String,
     /// How requests are issued.
     pub engine: EngineChoice,
-    /// Drivers; none lets the trial decide.
+    /// Number of drivers; `None` lets the trial decide.
     pub threads: Option<u32>,
-    /// Past the page cache, through it, or past the block layer too.
+    /// Direct, buffered or passthrough I/O.
     pub path: DataPath,
     /// How several targets are used.
     pub layout: Layout,
@@ -34,12 +34,12 @@ pub struct TrialSetting {
     pub record_bytes: u64,
     /// Requests in flight per target.
     pub depth: u32,
-    /// What is written.
+    /// The data to write.
     pub data: DataKind,
 }
 
 impl TrialSetting {
-    /// Whether it asks for the same, however it was typed.
+    /// Whether it asks for the same work, however it was typed.
     pub fn is_same(&self, other: &TrialSetting) -> bool {
         let named = |one: &TrialSetting| TrialSetting {
             words: String::new(),
@@ -54,13 +54,13 @@ impl TrialSetting {
 pub struct TrialPlan {
     /// The targets as typed.
     pub targets: Vec<String>,
-    /// Which way; none lets the targets decide.
+    /// The direction; `None` lets the targets decide.
     pub direction: Option<Direction>,
     /// The two settings, A and B.
     pub settings: [TrialSetting; 2],
     /// How long a run is.
     pub time_per_run_ns: u64,
-    /// How long all may take, once files are written.
+    /// How long the whole trial may take, after files are prewritten.
     pub time_ns: u64,
     /// Differences below this part need no further runs.
     pub alike: f64,
@@ -68,9 +68,9 @@ pub struct TrialPlan {
     pub fail_if_slower: Option<f64>,
     /// The part of each target that is used.
     pub size_bytes: Option<u64>,
-    /// Write files once before the clock starts.
+    /// Whether to prewrite files before the clock starts.
     pub prewrite: bool,
-    /// What may be destroyed, as typed.
+    /// Targets that may be destroyed, as typed.
     pub destroy: Vec<String>,
     /// Whether targets that do not exist are made as files.
     pub new_file: bool,
@@ -81,10 +81,10 @@ pub struct TrialPlan {
 }
 
 impl TrialPlan {
-    /// Looks for demands that make no sense, as far as that shows without the targets.
+    /// Refuses demands that make no sense, as far as that shows without the targets.
     ///
     /// # Errors
-    /// [`MeasureError::Usage`], saying which and what to do.
+    /// [`MeasureError::Usage`], saying which demand it is and what to do.
     pub fn check(&self) -> Result<(), MeasureError> {
         let usage = |text: String| Err(MeasureError::Usage(text));
         if self.time_per_run_ns < TIME_PER_RUN_NS_MIN {
@@ -93,7 +93,7 @@ impl TrialPlan {
         let least_ns = RUNS_MIN * self.time_per_run_ns;
         if self.time_ns < least_ns {
             return usage(format!(
-                "--time {} has no room for {RUNS_MIN} runs of {}, and fewer say nothing: give {} \
+                "--time {} is too short for {RUNS_MIN} runs of {}, and fewer show nothing: use {} \
                  or more, or a shorter --time-per-run",
                 Duration(self.time_ns),
                 Duration(self.time_per_run_ns),
@@ -102,8 +102,7 @@ impl TrialPlan {
         }
         if mixes_simulated_and_real(&self.targets) {
             return usage(
-                "simulated disks and real ones are not measured together: compare on the ones \
-                 without the others"
+                "simulated and real disks are not measured together: compare them separately"
                     .to_owned(),
             );
         }
@@ -128,7 +127,7 @@ impl TrialPlan {
         Ok(())
     }
 
-    /// A setting as `measure` would have it, to be checked by its rules.
+    /// The setting as a plan of `measure`, so that the rules of `measure` check it.
     fn as_measured(&self, setting: &TrialSetting) -> Plan {
         Plan {
             record_bytes: setting.record_bytes,
@@ -141,7 +140,7 @@ impl TrialPlan {
         }
     }
 
-    /// How the targets are opened for both settings at once.
+    /// The plan with which the targets are opened for both settings at once.
     pub(super) fn measuring(&self) -> Plan {
         let settings = self.settings.iter();
         let is_direct = settings
@@ -151,7 +150,7 @@ impl TrialPlan {
         let least = least.unwrap_or(1);
         Plan {
             direction: self.direction,
-            // Which records fit is told setting by setting.
+            // Which records fit is checked setting by setting.
             record_bytes: if is_direct {
                 least.next_multiple_of(BLOCK_BYTES)
             } else {

@@ -1,5 +1,6 @@
-//! A trial from beginning to end: open, write files once, a run of each setting that does not count,
-//! pair after pair, a look after each, conclude.
+//! Runs a trial from beginning to end: opens the targets, prewrites files, makes a run of each
+//! setting that does not count, then measures pair after pair with a look after each, and
+//! concludes.
 
 use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::target::{DataPath, Direction};
@@ -29,16 +30,16 @@ use crate::sweep::point::{Outcome, outcome_of, setup_of};
 use crate::sweep::setting::Setting;
 use crate::sweep::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
 
-/// Through the page cache the first runs are given so much for each target.
+/// Through the page cache, the first runs are given this much for each target.
 const FIRST_BUFFERED_BYTES: u64 = 64 << 20;
-/// A run's requests must pass within this part of its time.
+/// The requests in flight of a run must be transferred within this part of its time.
 const WINDOW_SHARE: f64 = 0.5;
 /// With real targets the first runs are long enough to tell how many drivers are needed.
 const FIRST_NS_MIN: u64 = 1_500_000_000;
 
 /// Measures two settings in turn until their difference is known, or the time is over.
 ///
-/// `stop` ends the work early; the result is of the pairs until then.
+/// `stop` ends the work early; the result then rests on the pairs measured until then.
 ///
 /// # Errors
 /// [`MeasureError`]; a target that fails in a run that counts is part of the result instead.
@@ -74,7 +75,7 @@ pub fn trial(
     })
 }
 
-/// A trial under way.
+/// A trial in progress.
 struct Trial<'a, 'b> {
     plan: &'a TrialPlan,
     stage: Stage<'a>,
@@ -84,17 +85,17 @@ struct Trial<'a, 'b> {
     engines: [&'static str; 2],
 }
 
-/// What a run of one side is to do.
+/// The work of one run of one side.
 #[derive(Clone, Copy)]
 struct Orders<'a> {
     plan: &'a TrialPlan,
     settings: &'a [Setting; 2],
-    /// What each target is given where writing goes through the page cache.
+    /// The bytes that each target is given if writing goes through the page cache.
     buffered_bytes: u64,
 }
 
 impl Orders<'_> {
-    /// A phase of this side, of one as the stage has it.
+    /// The setup of a phase of this side, whose targets are numbered as on the stage.
     fn setup(&self, side: usize, session: &Session, time_ns: u64, like: &PhaseSetup) -> PhaseSetup {
         let (setting, typed) = (&self.settings[side], &self.plan.settings[side]);
         let through_memory =
@@ -116,7 +117,7 @@ impl Orders<'_> {
     }
 }
 
-/// What came of all pairs.
+/// The outcome of all pairs.
 struct Tried {
     pairs: Vec<Pair>,
     ended: &'static str,
@@ -198,7 +199,7 @@ impl Trial<'_, '_> {
         (self.observer)(SweepEvent::Note(note));
     }
 
-    /// What is done to what.
+    /// Names the direction and the targets.
     fn words(&self) -> String {
         let targets = self.stage.session.targets.iter();
         let names: Vec<&str> = targets.map(|target| target.target.name.as_str()).collect();
@@ -211,15 +212,15 @@ impl Trial<'_, '_> {
         let mut notes = Vec::new();
         if a.is_same(b) {
             notes.push(
-                "A and B are the same setting (an A/A trial): what shows here is noise, or what \
-                 one run does to the next"
+                "A and B are the same setting (an A/A trial): a difference that shows here is \
+                 noise, or an effect of one run on the next"
                     .to_owned(),
             );
         }
         if tried.ended == "time" {
             notes.push(
-                "the time is over before a difference shows or can be ruled out: a longer --time \
-                 or --time-per-run sees smaller ones"
+                "the time was over before a difference showed or could be ruled out: a longer \
+                 --time or --time-per-run detects smaller ones"
                     .to_owned(),
             );
         }
@@ -231,8 +232,8 @@ impl Trial<'_, '_> {
             .prewrite(&mut of_phase(self.observer, SweepEvent::Preparing))
     }
 
-    /// A run of each that does not count: caches fill, disks wake up, and it shows how many drivers
-    /// each needs and what passes in a run.
+    /// Makes a run of each side that does not count: caches fill, disks wake up, and the run shows
+    /// how many drivers each side needs and how much is transferred in a run.
     fn first_runs(&mut self) -> Result<(), MeasureError> {
         let session = self.stage.session;
         let mut time_ns = self.plan.time_per_run_ns;
@@ -250,15 +251,16 @@ impl Trial<'_, '_> {
             let time_s = self.plan.time_per_run_ns as f64 / 1e9;
             if self.orders.settings[side].window_bytes() as f64 > rate * time_s * WINDOW_SHARE {
                 return Err(MeasureError::Usage(format!(
-                    "{letter} ({}) has more in flight than passes in half a run at {}: use a longer \
-                     --time-per-run, or smaller records and depths",
+                    "{letter} ({}) has more bytes in flight than are transferred in half a run at \
+                     {}: use a longer --time-per-run, or smaller records and depths",
                     self.plan.settings[side].words,
                     Rate(rate)
                 )));
             }
             fastest = fastest.max(rate);
         }
-        // Memory takes more than the disks: neither is given more than these take in a run.
+        // Memory takes more than the disks do: neither side is given more than the disks take in a
+        // run.
         let all_bytes = fastest * self.plan.time_per_run_ns as f64 / 1e9;
         self.orders.buffered_bytes = (all_bytes / session.targets.len() as f64) as u64;
         Ok(())
@@ -278,7 +280,7 @@ impl Trial<'_, '_> {
             Some(request_error(series.failures.first()?, name))
         });
         match failures.next() {
-            // What fails further on fails in a run that counts.
+            // A target that still fails will fail again in a run that counts.
             Some(failure) if outcome.rate_bytes_per_s <= 0.0 => {
                 Err(MeasureError::Prewrite(failure))
             }
@@ -286,8 +288,8 @@ impl Trial<'_, '_> {
         }
     }
 
-    /// Neither is what was read or written before to be found in memory, nor is direct I/O to pay
-    /// for throwing it out.
+    /// Neither side may find in memory what was read or written before, nor may direct I/O have to
+    /// pay for evicting it.
     fn make_ready(&self, side: usize) -> Result<(), MeasureError> {
         let session = self.stage.session;
         let is_buffered = |setting: &Setting| setting.path == DataPath::Buffered;
@@ -299,7 +301,7 @@ impl Trial<'_, '_> {
         Ok(())
     }
 
-    /// Pair after pair, with a look after each.
+    /// Measures pair after pair, with a look after each.
     fn pairs(&mut self, start: Timestamp) -> Result<Tried, MeasureError> {
         let clock = &self.stage.session.clock;
         let mut tried = Tried {
@@ -335,7 +337,7 @@ impl Trial<'_, '_> {
         Ok(tried)
     }
 
-    /// A run of each; none if interrupted, and the reason if one failed.
+    /// Makes a run of each side. The result is none if interrupted, or the reason if a run failed.
     fn pair(
         &mut self,
         tried: &Tried,
@@ -358,7 +360,7 @@ impl Trial<'_, '_> {
             self.engines[side] = outcome.engine;
             let failed = outcome.failed.clone().or_else(|| {
                 let is_empty = outcome.rate_bytes_per_s <= 0.0;
-                is_empty.then(|| "no request came back in its time".to_owned())
+                is_empty.then(|| "no request completed in its time".to_owned())
             });
             (self.observer)(SweepEvent::Measured(MeasuredPoint {
                 measuring,
@@ -387,7 +389,7 @@ impl Trial<'_, '_> {
         self.plan.time_per_run_ns as f64 / 1e9
     }
 
-    /// Runs a side; none if it came to no whole end.
+    /// Makes a run of one side; none if it did not run to its end.
     fn measure(
         &mut self,
         side: usize,
@@ -408,12 +410,12 @@ impl Trial<'_, '_> {
         Ok(Some(outcome_of(setting, &setup, session, &phase)))
     }
 
-    /// What the pairs so far say: that a difference shows, or that it is none that matters.
+    /// Looks at the pairs so far: a difference shows, or there is none that matters.
     fn look(&mut self, pairs: &[Pair]) -> Option<&'static str> {
         let standing = of_rates(pairs)?;
         if let Some([low, high]) = standing.interval() {
             self.note(format!(
-                "after {} pairs B has {:.1} % of A's rate, {:.1} to {:.1} %",
+                "after {} pairs B reaches {:.1} % of A's rate, {:.1} to {:.1} %",
                 pairs.len(),
                 standing.mean.exp() * 100.0,
                 low * 100.0,
@@ -429,7 +431,8 @@ impl Trial<'_, '_> {
     }
 }
 
-/// AB BA BA AB, and so on after Thue and Morse: what drifts evenly, or bends evenly, spares neither.
+/// The order AB BA BA AB and so on, after Thue and Morse: a drift that is even, or that bends
+/// evenly, affects both sides alike.
 fn order_of(pair: usize) -> [usize; 2] {
     if pair.count_ones().is_multiple_of(2) {
         [0, 1]

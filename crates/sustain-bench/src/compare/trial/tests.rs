@@ -1,5 +1,5 @@
-//! Trials on simulated machines, whose truth is known: what they answer, after how many runs, and how
-//! often wrongly.
+//! Trials on simulated machines, whose truth is known: what they answer, after how many runs, and
+//! how often wrongly.
 
 use std::sync::Mutex;
 
@@ -15,8 +15,8 @@ use super::{TrialPlan, TrialSetting, trial};
 use crate::error::MeasureError;
 use crate::sweep::SweepEvent;
 
-/// A disk whose requests cost so much that depth 1 loses 4 % of 1 MiB records' rate, and each run of
-/// which is off by 1 %.
+/// A disk whose requests cost so much that depth 1 loses 4 % of 1 MiB records' rate, and each run
+/// of which is off by 1 %.
 const MACHINE: &str = "[[disk]]\nname = \"d\"\ncapacity = \"1TB\"\nread = \"100MB/s\"\n\
                        request = \"440us\"\nnoise = \"1%\"\n";
 
@@ -192,11 +192,11 @@ fn settings_that_make_no_sense_are_refused() {
     let record = why(|plan| plan.settings[0].record_bytes = 0);
     assert!(record.contains("A: --record-size must be"), "{record}");
     let stripe = why(|plan| plan.settings[0].layout = Layout::Span);
-    assert!(stripe.contains("one target is no stripe"), "{stripe}");
+    assert!(stripe.contains("one target makes no stripe"), "{stripe}");
     let window = why(|plan| plan.settings[0].depth = 64);
     assert!(window.contains("longer --time-per-run"), "{window}");
     let time = why(|plan| plan.time_ns = 1_000_000_000);
-    assert!(time.contains("no room for 10 runs of 500 ms"), "{time}");
+    assert!(time.contains("too short for 10 runs of 500 ms"), "{time}");
     let short = why(|plan| plan.time_per_run_ns = 1);
     assert!(short.contains("at least 100ms"), "{short}");
 }

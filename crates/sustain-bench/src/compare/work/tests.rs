@@ -46,7 +46,7 @@ fn each_difference_in_the_work_is_refused_by_name() {
         run.plan.chunk_bytes = Some(64 << 10);
     });
     said(
-        "paced rate: A none, as fast as it goes, B 100 MB/s",
+        "paced rate: A none, as fast as possible, B 100 MB/s",
         |run| run.plan.rate_bytes_per_s = Some(1e8),
     );
     said("data: A fresh, B zero", |run| {
@@ -71,7 +71,9 @@ fn each_difference_in_the_work_is_refused_by_name() {
     said("blocks of /dev/sdb: A unknown, B unwritten", |run| {
         run.targets[0].extents = Some("unwritten".to_owned());
     });
-    said("moved no bytes on /dev/sdb", |run| run.targets[0].bytes = 0);
+    said("transferred no bytes on /dev/sdb", |run| {
+        run.targets[0].bytes = 0;
+    });
 }
 
 #[test]

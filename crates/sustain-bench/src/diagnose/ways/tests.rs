@@ -1,5 +1,5 @@
-//! Where a wall is said to sit on machines of several shapes, from sysfs as kernels of today write it
-//! to the words.
+//! Where a wall is said to sit on machines of several shapes, from sysfs as kernels of today write
+//! it to the words.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -141,11 +141,11 @@ fn a_port_multiplier_is_held_by_the_port_that_it_hangs_on() {
     let machine = port_multiplier();
     assert_eq!(
         machine.said(&["sdzza", "sdzzb", "sdzzc"], 2, 250.0),
-        "SATA port ata10: 250 MB/s where 300 MB/s pass: 83 %"
+        "SATA port ata10: 250 MB/s of the 300 MB/s that it can carry, 83 %"
     );
     let none = machine.said(&["sdzza", "sdzzc", "sdzzb"], 2, 250.0);
     assert!(none.starts_with("none: the nearest thing"), "{none}");
-    assert!(none.ends_with("sdzzb passes it too"), "{none}");
+    assert!(none.ends_with("sdzzb passes through it too"), "{none}");
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn drives_behind_an_expander_share_its_wide_port() {
     machine.disk(&format!("{own}/target0:0:2/0:0:2:0/block/sdzzc"));
     assert_eq!(
         machine.said(&["sdzza", "sdzzb", "sdzzc"], 2, 2000.0),
-        "SAS port 0:0 of 4 phys: 2.00 GB/s where 2.40 GB/s pass: 83 %"
+        "SAS port 0:0 of 4 phys: 2.00 GB/s of the 2.40 GB/s that it can carry, 83 %"
     );
 }
 
@@ -220,11 +220,11 @@ fn nvme_drives_behind_one_switch_share_its_link() {
         .collect();
     places.iter().for_each(|place| machine.disk(place));
     let said = machine.said(&["nvme90n1", "nvme91n1"], 2, 3300.0);
-    let link = "PCIe link 3.0 x4 of 0000:41:00: 3.30 GB/s where 3.94 GB/s pass: 84 %";
+    let link = "PCIe link 3.0 x4 of 0000:41:00: 3.30 GB/s of the 3.94 GB/s that it can carry, 84 %";
     assert_eq!(said, link);
     // Each has four lanes of its own, and so have both together.
     let low = machine.said(&["nvme90n1", "nvme91n1"], 2, 1500.0);
-    assert!(low.contains("so the link is not what limits"), "{low}");
+    assert!(low.contains("so the limit is not the link"), "{low}");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn drives_on_a_hub_share_its_port() {
     }
     assert_eq!(
         machine.said(&["sdzza", "sdzzb", "sdzzc"], 2, 400.0),
-        "USB port 2-1: 400 MB/s where 500 MB/s pass: 80 %"
+        "USB port 2-1: 400 MB/s of the 500 MB/s that it can carry, 80 %"
     );
 }
 
@@ -260,19 +260,19 @@ fn volumes_of_one_group_lie_on_its_disk_and_on_the_array_below_it() {
     machine.stack("dm-902", &["sdzza"]);
     assert_eq!(
         machine.said(&["dm-901", "dm-902", "sdzzc"], 2, 90.0),
-        "sdzza: all of them lie on it"
+        "sdzza: all of them are on it"
     );
     machine.stack("md900", &["sdzza", "sdzzb"]);
     machine.stack("dm-903", &["md900"]);
     machine.stack("dm-904", &["md900"]);
     assert_eq!(
         machine.said(&["dm-903", "dm-904", "sdzzc"], 2, 90.0),
-        "md900: all of them lie on it"
+        "md900: all of them are on it"
     );
     // Two groups on disks of their own share what these hang on.
     machine.stack("dm-905", &["sdzzb"]);
     assert_eq!(
         machine.said(&["dm-901", "dm-905", "sdzzc"], 2, 250.0),
-        "SATA port ata10: 250 MB/s where 300 MB/s pass: 83 %"
+        "SATA port ata10: 250 MB/s of the 300 MB/s that it can carry, 83 %"
     );
 }

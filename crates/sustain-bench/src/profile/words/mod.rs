@@ -1,5 +1,6 @@
-//! What follows from a profile, in plain words: figures first, then what to do. Pure; the conclusion
-//! calls it. The document keeps these words, so that every face says the same.
+//! Puts into words what follows from a profile: the figures first, then what to do. Pure; the
+//! conclusion calls it. The document keeps these words, so that the terminal and all reports say
+//! the same.
 
 mod target;
 mod together;
@@ -7,8 +8,7 @@ mod together;
 pub(super) use target::{of_outlier, of_target};
 pub(super) use together::of_together;
 
-/// A loss for which other ways of using the targets are worth a word; what differs by less than
-/// this is alike.
+/// A smaller loss is not mentioned, and rates that differ by less are called alike.
 const MUCH: f64 = 0.02;
 
 pub(super) fn of_drift(name: &str, drift: f64) -> String {
@@ -18,9 +18,9 @@ pub(super) fn of_drift(name: &str, drift: f64) -> String {
         ("slower", 1.0 - drift)
     };
     let why = if drift > 1.0 {
-        "a cache may hold what the first one read"
+        "a cache may hold what the first pass read"
     } else {
-        "something else may have used it, or it slowed down"
+        "something else may have used the disk, or it slowed down"
     };
     format!(
         "{name}: the second pass was {} {how} than the first: {why}",

@@ -1,4 +1,5 @@
-//! What follows for one target: what can be promised of it, and which places fall out.
+//! Puts into words what follows for one target: the rate that can be promised, and the positions
+//! that do not belong to their zone.
 
 use sustain_disk::units::{Position, Rate};
 
@@ -8,16 +9,16 @@ use crate::profile::fit::Flag;
 use crate::profile::result::{ProfileOutlier, ProfileTarget};
 use crate::profile::shape::Shape;
 
-/// So many places that were slow in passing are told one by one.
+/// So many passing disturbances are listed one by one; more are summed up.
 const LISTED_MAX: usize = 3;
 /// Rates that differ by less than this part are alike.
 const ALIKE: f64 = 0.005;
 
-/// Of samples that scatter so much that figures are worth less than they look.
+/// Words for samples that are so noisy that the figures are rough.
 fn of_noise(target: &ProfileTarget) -> String {
     format!(
-        "samples scatter by {}, and an effect below {} would not show; repeat it with a longer \
-         --budget, or while nothing else uses the disk",
+        "the noise of the samples is {}, and an effect below {} would not show; repeat the profile \
+         with a longer --budget, or while nothing else uses the disk",
         percent(target.noise),
         percent(target.resolution)
     )
@@ -34,12 +35,12 @@ fn of_flat(target: &ProfileTarget, all: &str, mean: f64) -> String {
     }
     match Spotted::of(target) {
         None => format!(
-            "{} everywhere: no effect of the position within {resolution}",
+            "{} everywhere: no effect of the position above {resolution}",
             Rate(mean)
         ),
         Some(spotted) => format!(
-            "{all} {} on average, {} included; outside {} {} everywhere, no effect of the \
-             position within {resolution}; in {} as little as {}",
+            "{all} {} on average, {} included; outside {} {} everywhere, with no effect of the \
+             position above {resolution}; in {} as little as {}",
             Rate(mean),
             spotted.count,
             spotted.them,
@@ -50,13 +51,13 @@ fn of_flat(target: &ProfileTarget, all: &str, mean: f64) -> String {
     }
 }
 
-/// What is said of bad spots in the answer.
+/// The words and figures on bad spots in the answer.
 struct Spotted {
     /// `1 bad spot`.
     count: String,
     /// `the bad spot`.
     them: &'static str,
-    /// The mean without them.
+    /// The mean outside of them.
     outside: f64,
     least: f64,
 }
@@ -81,10 +82,10 @@ impl Spotted {
 fn of_promise(target: &ProfileTarget, all: &str, mean: f64, inner: f64) -> String {
     let (mean, inner) = (Rate(mean), Rate(inner));
     let promise = match Spotted::of(target) {
-        None => format!("{all} {mean} on average; {inner} can be promised at every place"),
+        None => format!("{all} {mean} on average; {inner} can be promised at every position"),
         Some(spotted) => format!(
             "{all} {mean} on average, {} included; outside {} {} on average, and {inner} can be \
-             promised at every place; in {} as little as {}",
+             promised at every position; in {} as little as {}",
             spotted.count,
             spotted.them,
             Rate(spotted.outside),
@@ -93,12 +94,12 @@ fn of_promise(target: &ProfileTarget, all: &str, mean: f64, inner: f64) -> Strin
         ),
     };
     if target.is_too_noisy() {
-        return format!("{promise}; take these as rough: {}", of_noise(target));
+        return format!("{promise}; these figures are rough: {}", of_noise(target));
     }
     promise
 }
 
-/// How the rate goes from the first zone to the last.
+/// Describes how the rate changes from the first zone to the last.
 fn of_course(target: &ProfileTarget, shape: Shape) -> Option<String> {
     let (outer, end) = (target.zones.first()?, target.zones.last()?);
     let (outer, end) = (outer.rate_bytes_per_s, end.rate_bytes_per_s);
@@ -115,10 +116,11 @@ fn of_course(target: &ProfileTarget, shape: Shape) -> Option<String> {
             "are alike".to_owned()
         } else {
             let resolution = percent(target.resolution);
-            format!("differ by less than would show here ({resolution})")
+            format!("differ by less than these samples can show ({resolution})")
         };
         return Some(format!(
-            "its ends {are_alike}: {} at its start, {} at its end; between them it goes {how}{}",
+            "its ends {are_alike}: {} at its start, {} at its end; between them the rate changes \
+             {how}{}",
             Rate(outer),
             Rate(end),
             if far(&farthest) > change.abs() {
@@ -134,14 +136,14 @@ fn of_course(target: &ProfileTarget, shape: Shape) -> Option<String> {
         ("rises", "more")
     };
     Some(format!(
-        "it {verb} {how} from {} at its start to {} at its end, {} {than}",
+        "the rate {verb} {how} from {} at its start to {} at its end, {} {than}",
         Rate(outer),
         Rate(end),
         percent(change.abs())
     ))
 }
 
-/// Where the slowest zone is, if that is not the last one.
+/// Names the slowest zone, if it is not the last one.
 fn of_slowest(target: &ProfileTarget) -> Option<String> {
     let end = target.zones.last()?.rate_bytes_per_s;
     let zones = target.zones.iter();
@@ -157,7 +159,7 @@ fn of_slowest(target: &ProfileTarget) -> Option<String> {
     })
 }
 
-/// Of one target alone, the answer first.
+/// Words on one target alone, the answer first.
 pub(in crate::profile) fn of_target(
     target: &ProfileTarget,
     shape: Shape,
@@ -166,19 +168,19 @@ pub(in crate::profile) fn of_target(
     let figures = (target.mean_rate_bytes_per_s, target.inner_rate_bytes_per_s);
     let (Some(mean), Some(inner)) = figures else {
         let why = target.errors.first().cloned();
-        let why = why.unwrap_or_else(|| "it ended before".to_owned());
+        let why = why.unwrap_or_else(|| "the profile ended before that".to_owned());
         return vec![format!("nothing was measured: {why}")];
     };
     let all = if target.direction == "write" {
-        "a full recording gets"
+        "a full recording reaches"
     } else {
-        "reading all of it gets"
+        "reading all of it reaches"
     };
     let mut words = Vec::new();
     match shape {
         Shape::Flat => words.push(of_flat(target, all, mean)),
         Shape::Unknown => words.push(format!(
-            "{all} about {}; too few places were measured to say more",
+            "{all} about {}; too few positions were measured to say more",
             Rate(mean)
         )),
         Shape::Zones | Shape::Smooth => {
@@ -200,12 +202,12 @@ pub(in crate::profile) fn of_target(
     words
 }
 
-/// What may be of the time and not of the place.
+/// Whether an outlier may be due to the time and not to the position.
 fn is_passing(kind: &str) -> bool {
     [Flag::Disturbance.name(), Flag::Uncertain.name()].contains(&kind)
 }
 
-/// Of a disk that is slow now and then at many places.
+/// Words for a disk that is slow now and then at many positions.
 fn of_pauses(target: &ProfileTarget, can_tell_spots: bool) -> String {
     let flags = target
         .points
@@ -216,23 +218,24 @@ fn of_pauses(target: &ProfileTarget, can_tell_spots: bool) -> String {
     let uncertain = uncertain.filter(|one| one.kind == Flag::Uncertain.name());
     let told = match uncertain.count() {
         _ if !can_tell_spots => {
-            "; bad spots cannot be told from that: repeat it while nothing else uses the disk"
+            "; bad spots cannot be told from these pauses: repeat the profile while nothing else \
+             uses the disk"
                 .to_owned()
         }
         0 => String::new(),
         count => format!(
-            "; at {count} of them it may be the place, which cannot be told: repeat it while \
-             nothing else uses the disk, or with a longer --budget"
+            "; at {count} of them the position itself may be slow, which these samples cannot \
+             tell: repeat the profile while nothing else uses the disk, or with a longer --budget"
         ),
     };
     format!(
-        "{disturbed} of {} places were slow now and then: the disk pauses by itself, or something \
-         else uses it; the rates here are those between the pauses{told}",
+        "{disturbed} of {} positions were slow at times: either the disk pauses by itself, or \
+         something else uses it; the rates given here are those between the pauses{told}",
         target.points.len()
     )
 }
 
-/// `seen` is how its slowest place was seen.
+/// Describes one outlier; `seen` has the counts of its slowest position.
 pub(in crate::profile) fn of_outlier(outlier: &ProfileOutlier, seen: Seen) -> String {
     let mut at = format!("at {}", Position(outlier.from_byte));
     if outlier.is_of_the_place() {
@@ -243,37 +246,39 @@ pub(in crate::profile) fn of_outlier(outlier: &ProfileOutlier, seen: Seen) -> St
     let (Some(rate), Some(zone)) = (rate, zone) else {
         return format!("{at}: requests failed there");
     };
-    let figures = format!("{} where its zone has {}", Rate(rate), Rate(zone));
+    let figures = format!("{} in a zone of {}", Rate(rate), Rate(zone));
     match outlier.kind.as_str() {
         "missed_revolutions" => format!(
-            "{at}: {figures}, one part in {:.0} whenever it was visited: revolutions are missed \
-             there, as where sectors are read again",
+            "{at}: {figures}, one part in {:.0}, at every visit: the disk misses revolutions \
+             there, as it does where it reads sectors again",
             zone / rate
         ),
         "bad_spot" => format!(
-            "{at}: {figures} whenever it was visited: a bad spot, with sectors read again or moved \
-             elsewhere"
+            "{at}: {figures} at every visit: a bad spot, where sectors are read again or were \
+             moved elsewhere"
         ),
         "uncertain" => format!("{at}: {figures}, {}", of_doubt(seen)),
         "disturbance" => format!(
-            "{at}: {figures}, but not in its other visits: a passing disturbance, not the place"
+            "{at}: {figures}, but not at its other visits: a passing disturbance, not the position"
         ),
-        _ => format!("{at}: requests failed there; others gave {}", Rate(rate)),
+        _ => format!("{at}: requests failed there; others reached {}", Rate(rate)),
     }
 }
 
 fn of_doubt(seen: Seen) -> String {
     match (seen.slow, seen.visits) {
         (_, 1) => {
-            "in its only visit: a bad spot or something in passing, which cannot be told".to_owned()
+            "at its only visit: either a bad spot or a passing disturbance, which one visit cannot \
+             tell"
+                .to_owned()
         }
         (slow, visits) if slow == visits => format!(
-            "in all of its {visits} visits, but so many places are slow now and then that this may \
+            "at all of its {visits} visits, but so many positions are slow at times that this may \
              be chance"
         ),
         (slow, visits) => format!(
-            "in {slow} of {visits} visits: something in passing, or a place that is slow at times, \
-             which cannot be told"
+            "at {slow} of {visits} visits: either a passing disturbance, or a position that is \
+             slow at times, which these visits cannot tell"
         ),
     }
 }
@@ -338,8 +343,8 @@ mod tests {
     #[test]
     fn what_is_promised_is_promised_outside_the_bad_spots() {
         let bare = of_target(&target(&[120.0, 90.0]), Shape::Zones, true);
-        let promise = "a full recording gets 100 MB/s on average; 90.0 MB/s can be promised at \
-                       every place";
+        let promise = "a full recording reaches 100 MB/s on average; 90.0 MB/s can be promised at \
+                       every position";
         assert_eq!(bare[0], promise);
         let words = of_target(&spotted(&[120.0, 90.0]), Shape::Zones, true);
         for said in [
@@ -375,8 +380,8 @@ mod tests {
         let mut noisy = target(&[1010.0, 600.0, 1230.0]);
         noisy.resolution = 0.25;
         let words = of_target(&noisy, Shape::Zones, true);
-        let said = "its ends differ by less than would show here (25 %): 1.01 GB/s at its start, \
-                    1.23 GB/s at its end";
+        let said = "its ends differ by less than these samples can show (25 %): 1.01 GB/s at its \
+                    start, 1.23 GB/s at its end";
         assert!(words[1].contains(said), "{words:?}");
         assert!(!words[1].contains("alike"), "{words:?}");
     }
@@ -389,9 +394,9 @@ mod tests {
                 assert!(!of_target(&noisy, shape, true)[0].contains("rough"));
                 (noisy.resolution, noisy.noise) = (0.25, 0.3);
                 let said = of_target(&noisy, shape, true).remove(0);
-                assert!(said.contains("can be promised at every place"), "{said}");
-                let caveat = "take these as rough: samples scatter by 30 %, and an effect below \
-                              25 % would not show";
+                assert!(said.contains("can be promised at every position"), "{said}");
+                let caveat = "these figures are rough: the noise of the samples is 30 %, and an \
+                              effect below 25 % would not show";
                 assert!(said.contains(caveat), "{said}");
             }
         }
@@ -417,10 +422,10 @@ mod tests {
         let mut doubtful = spotted(&[100.0]).outliers.remove(0);
         doubtful.kind = "uncertain".to_owned();
         let said = of_outlier(&doubtful, seen(3, 2));
-        assert!(said.contains("in 2 of 3 visits"), "{said}");
+        assert!(said.contains("at 2 of 3 visits"), "{said}");
         let said = of_outlier(&doubtful, seen(6, 6));
         assert!(said.contains("may be chance"), "{said}");
         let said = of_outlier(&doubtful, seen(1, 1));
-        assert!(said.contains("in its only visit"), "{said}");
+        assert!(said.contains("at its only visit"), "{said}");
     }
 }

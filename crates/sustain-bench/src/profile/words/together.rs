@@ -1,4 +1,4 @@
-//! What follows for all targets at once.
+//! Puts into words what follows for all targets at once.
 
 use sustain_disk::units::Rate;
 
@@ -18,8 +18,8 @@ fn how_it_collapses(shared: &Shared) -> String {
     }
 }
 
-/// Of all targets at once, the answer first. `best_alone` is the fastest target's rate alone; a
-/// limit that costs less than `least_loss` would not have been seen.
+/// Words on all targets at once, the answer first. `best_alone` is the rate of the fastest target
+/// alone; a limit that costs less than `least_loss` would not have been seen.
 pub(in crate::profile) fn of_together(
     found: &Option<Option<Shared>>,
     fit: &Fit,
@@ -38,7 +38,7 @@ pub(in crate::profile) fn of_together(
     };
     let Some(shared) = found else {
         return vec![format!(
-            "all at once: {} on average, what they give alone, added up: they share no limit that \
+            "all at once: {} on average, the sum of their rates alone: they share no limit that \
              costs {} or more",
             Rate(mean),
             percent(least_loss)
@@ -58,13 +58,14 @@ pub(in crate::profile) fn of_together(
     )];
     words.push(match shared.kind {
         Kind::Limit => format!(
-            "they share a limit of {}: the sum stays level there, where alone they give {} together",
+            "they share a limit of {}: the sum stays at that rate, where their rates alone add up \
+             to {}",
             Rate(sum),
             Rate(alone)
         ),
         Kind::Collapse => format!(
-            "at once they give {} where alone they give {} together{}: more than a limit, as where \
-             disks that come late miss revolutions",
+            "all at once reach {}, where their rates alone add up to {}{}: this is worse than a \
+             limit, as when disks that are served late miss revolutions",
             Rate(sum),
             Rate(alone),
             how_it_collapses(shared)
@@ -72,18 +73,18 @@ pub(in crate::profile) fn of_together(
     });
     words.push(match (shared.until, shared.rate) {
         (Some(until), Some(rate)) => format!(
-            "from {} of the way on it no longer binds (a loss below {} would not show): there, at \
-             {} and below, each gives what it gives alone",
+            "from {} of their capacity on it no longer binds (a loss below {} would not show): \
+             there, at {} and below, each reaches the rate that it reaches alone",
             percent(until),
             percent(shared.resolution),
             Rate(rate)
         ),
-        _ => "it binds to the end".to_owned(),
+        _ => "it binds up to the end".to_owned(),
     });
     if sum < best_alone * (1.0 - MUCH) {
         words.push(format!(
-            "one alone gives up to {}, more than all at once: fill them one after the other (a \
-             span), or attach them apart",
+            "one alone reaches up to {}, more than all at once: fill them one after the other (a \
+             span), or connect them to separate ports or controllers",
             Rate(best_alone)
         ));
     }

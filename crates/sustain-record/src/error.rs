@@ -1,33 +1,33 @@
-//! Why a store could not be made, opened, recorded to or read.
+//! The errors of this crate: why a store could not be created, opened, recorded to or read.
 
 use sustain_disk::error::{Error, RequestError};
 use sustain_disk::simulated::MachineFileError;
 use sustain_session::SessionError;
 
-/// What went wrong. The command's exit code depends on it.
+/// An error of a command on a store. The exit code of the command depends on its kind.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// What was asked makes no sense; nothing was touched.
+    /// The request makes no sense; nothing was touched.
     #[error("{0}")]
     Usage(String),
     /// A member was refused or cannot be opened; nothing was written.
     #[error(transparent)]
     Target(Error),
-    /// A machine file is wrong.
+    /// A machine file is not valid.
     #[error(transparent)]
     Machine(MachineFileError),
-    /// What was named is no member, or cannot be one together with the others.
+    /// A file or device is not a member, or does not belong together with the others.
     #[error("{member}: {why}")]
     Member {
-        /// As typed.
+        /// The name as typed.
         member: String,
         /// What is wrong, and what to do.
         why: String,
     },
-    /// Not all members of the store are there.
+    /// Not all members of the store were given.
     #[error("{0}")]
     Incomplete(String),
-    /// Two members tell of different recordings of the same number.
+    /// Two members have different recordings with the same number.
     #[error(
         "{first} and {second} disagree on recording {recording}: parts of this store have recorded \
          apart from each other. Read each part by itself"
@@ -35,27 +35,27 @@ pub enum RecordError {
     RecordedApart {
         /// The recording's number.
         recording: u32,
-        /// A member, as typed.
+        /// The name of a member, as typed.
         first: String,
-        /// Another one that tells otherwise.
+        /// The name of another member, which disagrees.
         second: String,
     },
-    /// A member could not be read or written when it had to be.
+    /// A member could not be read or written although it had to be.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// A member did not answer for so long that it was given up, or none did.
+    /// A member did not answer for so long that it was given up, or no member answered.
     #[error("{0}")]
     Silent(String),
-    /// The means to drive the members failed.
+    /// The engine or the memory to drive the members failed.
     #[error(transparent)]
     Engine(Error),
-    /// The user ended it before it was done.
+    /// The user ended the command before it was done.
     #[error("{0}")]
     Interrupted(String),
 }
 
 impl RecordError {
-    /// Whether the demand, rather than the work, was at fault.
+    /// Whether the request was at fault, and not the work.
     pub fn is_usage(&self) -> bool {
         match self {
             RecordError::Usage(_)

@@ -1,6 +1,6 @@
 //! Records streams on the members of a store, and reads them back.
 //!
-//! [`mod@format`] is what lies on the members, byte by byte, as docs/format.md has it.
+//! [`mod@format`] is the format of the members, byte by byte, as docs/format.md describes it.
 
 #![forbid(unsafe_code)]
 

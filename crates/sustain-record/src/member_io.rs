@@ -1,5 +1,6 @@
-//! Reads, writes and flushes of members one by one or some at a time, over the engine seam: for
-//! superblocks, for opening, for single appends. Streams are moved by a driver, never by this.
+//! Reads, writes and flushes members one by one or a few at a time, over any engine. It serves
+//! superblocks, the opening of stores, and single appends. Streams are always moved by a driver
+//! instead.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,12 +22,12 @@ mod steps;
 
 pub(crate) use steps::{Step, StepsEnd, StepsPatience};
 
-/// Most of what is read here is a block. Of larger buffers the kernel would make huge pages, which take
-/// milliseconds to find where the host of a virtual machine has to find them, too.
+/// Most reads here are of one block. For larger buffers the kernel would use huge pages, which take
+/// milliseconds to find where the host of a virtual machine has to find them as well.
 const BUFFER_BYTES: usize = 128 << 10;
 const IN_FLIGHT_PER_MEMBER: usize = 4;
 const IN_FLIGHT_MAX: usize = 64;
-/// How long one wait lasts before the next begins; a disk may take its time.
+/// How long one wait lasts before the next begins. A disk may take its time.
 const WAIT_NS: u64 = 3_600_000_000_000;
 /// A member that writes or flushes is given up when none has answered for so long.
 pub(crate) const GIVEN_UP_AFTER_NS: u64 = 30_000_000_000;
@@ -39,8 +40,8 @@ const LONG_WAIT_NS: u64 = 30_000_000_000;
 static LISTENER: OnceLock<fn(&str)> = OnceLock::new();
 const IO_ERROR: Errno = Errno(rustix::io::Errno::IO.raw_os_error());
 
-/// From now on `listener` hears, in words, of a read that has not returned for long while a store is
-/// opened or recovered. Of several listeners the first stays.
+/// From now on `listener` hears, in words, of a read that has not returned for long while a store
+/// is opened or recovered. Of several listeners the first stays.
 pub fn on_long_wait(listener: fn(&str)) {
     let _ = LISTENER.set(listener);
 }
@@ -50,54 +51,54 @@ pub fn on_long_wait(listener: fn(&str)) {
 /// A simulated machine serves one engine at a time: nothing else may drive it while a call here
 /// lasts.
 pub struct MemberIo {
-    /// None when it was given up with requests that had not returned: it is leaked with their memory,
-    /// because closing it would wait for them.
+    /// `None` after it was given up with requests that had not returned. It is leaked with their
+    /// memory, because closing it would wait for them.
     engine: Option<Box<dyn Engine>>,
     clock: Clock,
     pool: BufferPool,
     in_flight_max: usize,
-    /// What the members are called in messages.
+    /// The names of the members in messages.
     names: Vec<String>,
     bytes_read: Vec<u64>,
     /// How long it is waited for any answer but to a read; without end, if none.
     patience_ns: Option<u64>,
-    /// Nothing can be done any more.
+    /// Whether the engine has failed or was given up.
     is_broken: bool,
     failure: Option<RecordError>,
 }
 
-/// A stretch of a member to be read.
+/// A stretch of a member to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadOrder {
     /// Index of the member.
     pub member: usize,
-    /// From the start of the member.
+    /// Offset from the start of the member.
     pub offset_bytes: u64,
-    /// How much.
+    /// Length in bytes.
     pub length_bytes: usize,
 }
 
-/// Whole blocks to be written to a member.
+/// Whole blocks to write to a member.
 #[derive(Debug, Clone, Copy)]
 pub struct WriteOrder<'a> {
     /// Index of the member.
     pub member: usize,
-    /// From the start of the member; a multiple of a block.
+    /// Offset from the start of the member; a multiple of a block.
     pub offset_bytes: u64,
-    /// What; whole blocks.
+    /// The bytes to write; whole blocks.
     pub bytes: &'a [u8],
 }
 
-/// Hears of each part, by its index, what was read or why it failed.
+/// Receives what was read of each part, by its index, or why it failed.
 type PartEnd<'a> = dyn FnMut(usize, Result<&[u8], Errno>) + 'a;
 
-/// One request's worth of an order.
+/// A part of an order that takes one request.
 struct Part {
     operation: Operation,
     order: usize,
     member: usize,
     offset_bytes: u64,
-    /// Where it begins in the order's bytes.
+    /// Offset in the order's bytes at which it begins.
     start: usize,
     length: usize,
 }
@@ -121,9 +122,10 @@ impl MemberIo {
             in_flight_max: in_flight_max as u32,
         };
         let clock = Clock::Real;
-        // Not io_uring: it keeps the files, with their claims, for a while after it is closed. Nor
-        // libaio: closing it takes 30 to 50 ms (the kernel waits until no CPU looks at it any more),
-        // and a recording opens this three times before its first byte.
+        // Not io_uring, because it keeps the files, with their claims, for a while after it is
+        // closed. Not libaio either, because closing it takes 30 to 50 ms (the kernel waits until
+        // no CPU looks at it any more), and a recording opens this three times before its first
+        // byte.
         let engine = open(EngineChoice::Threads, files, limits, &[], &clock)?.engine;
         let names = targets.iter().map(|target| target.name.clone()).collect();
         MemberIo::over(engine, clock, names)
@@ -144,7 +146,7 @@ impl MemberIo {
         MemberIo::over(Box::new(engine), clock.clone(), names)
     }
 
-    /// Over an engine whose targets are called so.
+    /// Makes the access over an engine whose targets have these names.
     pub(crate) fn over(
         engine: Box<dyn Engine>,
         clock: Clock,
@@ -164,9 +166,9 @@ impl MemberIo {
         })
     }
 
-    /// Waits for members no longer than until none has answered for so long, or for reads ten times as
-    /// long. Whoever writes wants that: nothing is lost by beginning again. Who only reads waits for a
-    /// bad sector as long as its disk tries.
+    /// Waits for members no longer than until none has answered for so long, or for reads ten
+    /// times as long. Whoever writes wants that: nothing is lost by beginning again. Who only
+    /// reads waits for a bad sector as long as its disk tries.
     pub(crate) fn given_up_after(mut self, patience_ns: u64) -> MemberIo {
         self.patience_ns = Some(patience_ns);
         self
@@ -175,8 +177,8 @@ impl MemberIo {
     /// Reads a stretch of a member.
     ///
     /// # Errors
-    /// What the member answers; an input/output error where it ends before, and where the engine
-    /// has failed.
+    /// The error of the member; an input/output error if it ends before, or if the engine has
+    /// failed.
     pub fn read(
         &mut self,
         member: usize,
@@ -191,7 +193,7 @@ impl MemberIo {
         self.read_all(&[order]).swap_remove(0)
     }
 
-    /// Reads several stretches, many at a time; the answers come in the order of `orders`.
+    /// Reads several stretches, many at a time. The answers come in the order of `orders`.
     pub fn read_all(&mut self, orders: &[ReadOrder]) -> Vec<Result<Vec<u8>, Errno>> {
         let mut parts = Vec::new();
         let mut answers = Vec::with_capacity(orders.len());
@@ -239,7 +241,7 @@ impl MemberIo {
     /// Writes whole blocks to a member. They are durable after the next flush.
     ///
     /// # Errors
-    /// As [`MemberIo::read`].
+    /// The same as of [`MemberIo::read`].
     ///
     /// # Panics
     /// If these are not whole blocks.
@@ -252,7 +254,7 @@ impl MemberIo {
         self.write_all(&[order]).swap_remove(0)
     }
 
-    /// Writes to several places, many at a time; the answers come in the order of `orders`.
+    /// Writes to several places, many at a time. The answers come in the order of `orders`.
     ///
     /// # Panics
     /// If one does not write whole blocks.
@@ -290,8 +292,8 @@ impl MemberIo {
         answers
     }
 
-    /// Writes zeros to ranges of members, given with the member; the answers come in their order.
-    /// Ranges begin at whole blocks, and may end with the member within one.
+    /// Writes zeros to ranges of members. The answers come in the order of the ranges. Ranges begin
+    /// at whole blocks, and may end with the member within one.
     pub(crate) fn write_zeros(&mut self, ranges: &[(usize, Range<u64>)]) -> Vec<Result<(), Errno>> {
         let mut parts = Vec::new();
         for (index, (member, range)) in ranges.iter().enumerate() {
@@ -325,7 +327,7 @@ impl MemberIo {
     /// Makes durable what was written to a member.
     ///
     /// # Errors
-    /// As [`MemberIo::read`].
+    /// The same as of [`MemberIo::read`].
     pub fn flush(&mut self, member: usize) -> Result<(), Errno> {
         self.flush_all(&[member]).swap_remove(0)
     }
@@ -355,8 +357,8 @@ impl MemberIo {
         self.bytes_read[member]
     }
 
-    /// Whether what failed did so because of the answers of members, and not because the engine broke or
-    /// a member did not answer.
+    /// Checks that errors came from the answers of members, and not from a broken engine or a
+    /// member that did not answer.
     ///
     /// # Errors
     /// [`RecordError::Engine`] and [`RecordError::Silent`], once.
@@ -364,7 +366,7 @@ impl MemberIo {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Carries out all parts, as many at a time as may be, and hands over what became of each.
+    /// Carries out all parts, as many at a time as possible, and hands over the outcome of each.
     fn run(
         &mut self,
         parts: &[Part],
@@ -446,7 +448,7 @@ impl MemberIo {
         Ok(())
     }
 
-    /// Waits no longer for what is under way. Its memory and its files stay with the kernel.
+    /// Stops waiting for what is in flight. Its memory and its files stay with the kernel.
     fn give_up(
         &mut self,
         parts: &[Part],
@@ -510,9 +512,9 @@ pub(crate) fn words_of_silence(
     seconds: f64,
 ) -> String {
     format!(
-        "{operation} on {name} at byte {offset_bytes} has not returned for {seconds:.0} s, and {name} \
-         was given up. Look at the kernel log (dmesg) and its cable, and begin again; until the \
-         request returns, the kernel keeps {name}, and maybe this process, from ending"
+        "{operation} on {name} at byte {offset_bytes} has not returned for {seconds:.0} s, and \
+         {name} was given up. Look at the kernel log (dmesg) and its cable, and begin again; until \
+         the request returns, the kernel keeps {name}, and maybe this process, from ending"
     )
 }
 
@@ -543,7 +545,7 @@ fn in_flight_max(members: usize) -> usize {
     (members * IN_FLIGHT_PER_MEMBER).clamp(1, IN_FLIGHT_MAX)
 }
 
-/// A buffer for the next request: there are as many as requests may be in flight.
+/// Takes a buffer for the next request. There are as many as requests may be in flight.
 fn take(pool: &mut BufferPool) -> Buffer {
     pool.take().expect("a buffer for each request in flight")
 }

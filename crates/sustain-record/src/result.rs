@@ -1,36 +1,37 @@
-//! What a recording has come to: the one document that leaves it. Units are in the names.
+//! The result of a recording: the one document that `sustain record` prints, writes as JSON and
+//! draws. Names of fields end with their unit.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sustain_session::System;
 
-/// The schema that [`RecordResult`] says it is of.
+/// The schema that a [`RecordResult`] names.
 pub const SCHEMA: &str = "sustain.record/1";
 
-/// Of a recording of less payload nothing is said of what held it: so much is in flight on two
-/// members at once, so beginning and ending took the time.
+/// A recording of less payload says nothing about what limited it: this much is in flight on two
+/// members at once, so beginning and ending took most of the time.
 pub const LIMITS_FROM_BYTES: u64 = 16 << 20;
 
-/// A recording, over.
+/// The result of a recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordResult {
     /// Always [`SCHEMA`].
     pub schema: String,
     /// UUID of the store.
     pub store: String,
-    /// The recording's number in it.
+    /// The recording's number in the store.
     pub recording: u32,
-    /// `source`, `time`, `bytes`, `full`, `signal` or `error`.
+    /// Why it ended: `source`, `time`, `bytes`, `full`, `signal` or `error`.
     pub ended: String,
     /// When it began, RFC 3339.
     pub started: String,
     /// How long it took, to the last flush.
     pub seconds: f64,
-    /// How the members were driven.
+    /// The engine that drove the members.
     pub engine: String,
-    /// What was set.
+    /// The settings of the recording.
     pub plan: PlanResult,
-    /// The machine it was made on.
+    /// The machine that recorded.
     pub host: HostResult,
     /// Its streams.
     pub streams: Vec<StreamResult>,
@@ -40,28 +41,28 @@ pub struct RecordResult {
     pub total: TotalResult,
     /// The memory that rides out the pauses of the members, by rate.
     pub buffer_curve: Vec<BufferPointResult>,
-    /// How it stood, in even steps of time.
+    /// The state of the recording in even steps of time.
     pub samples: Vec<SampleResult>,
-    /// The machine beside it.
+    /// What the monitor saw of the machine.
     pub system: System,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// What was set for a recording.
+/// The settings of a recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanResult {
     /// Version of the tool that recorded.
     pub sustain_version: String,
-    /// The arguments as typed, to record so again.
+    /// The arguments as typed, to record in the same way again.
     pub arguments: Vec<String>,
-    /// The bound in time.
+    /// The time after which the recording was to end.
     pub time_s: Option<f64>,
-    /// The bound in bytes per stream.
+    /// The bytes after which each stream was to end.
     pub bytes: Option<u64>,
     /// Memory between sources and members.
     pub buffer_bytes: u64,
-    /// Bytes per append at most: never more than a slot of the store.
+    /// Most bytes of one append: never more than a slot of the store.
     pub append_bytes: u32,
     /// Appends in flight on one member.
     pub depth: u32,
@@ -71,7 +72,7 @@ pub struct PlanResult {
     pub ring: bool,
     /// Whether every write is durable.
     pub durable_each: bool,
-    /// What is older than this is made durable.
+    /// The maximum age of data that is not yet durable.
     pub durable_interval_s: f64,
 }
 
@@ -86,12 +87,12 @@ pub struct HostResult {
     pub file_systems: Vec<MemberFileSystem>,
 }
 
-/// Which file system a member lies on.
+/// The file system of a member.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemberFileSystem {
     /// The member's name.
     pub member: String,
-    /// What is known of its file system.
+    /// Facts about its file system.
     pub file_system: sustain_host::FileSystem,
 }
 
@@ -104,27 +105,28 @@ pub struct StreamResult {
     pub source: String,
     /// How frames are told apart.
     pub framing: String,
-    /// What the source offered: always the sum of the next two.
+    /// Bytes that the source offered: always the sum of the next two.
     pub offered_bytes: u64,
-    /// What is on members.
+    /// Bytes that were written to members.
     pub recorded_bytes: u64,
-    /// What was lost before them.
+    /// Bytes that were lost before they reached a member.
     pub gap_bytes: u64,
     /// Of `recorded_bytes`, what is on the medium for good, without the `lost_bytes` of members.
     pub durable_bytes: u64,
-    /// Below this offset every byte is on the medium for good, or is accounted for there as lost: less
-    /// than `offered_bytes` where not even the account could be written. 0 in results of before.
+    /// The watermark: below this offset every byte is durable, or is a gap whose account is
+    /// durable. It is less than `offered_bytes` where not even the account could be written. 0 in
+    /// older results.
     #[serde(default)]
     pub settled_bytes: u64,
-    /// Frames begun.
+    /// Latency of appends from handing them over to the completion of the write.
     pub frames: u64,
-    /// Of appends, from being handed over to the write's completion.
+    /// Latency of appends from the arrival of their first byte until they are durable.
     pub written_latency_ns: LatencyResult,
-    /// Of appends, from the arrival of the first byte to durability.
+    /// Histogram of `written_latency_ns`, in ascending order, without empty bins.
     pub durable_latency_ns: LatencyResult,
     /// Its histogram, in ascending order; only bins that hold something.
     pub written_latency_histogram: Vec<LatencyBinResult>,
-    /// Likewise.
+    /// Histogram of `durable_latency_ns`, in ascending order, without empty bins.
     pub durable_latency_histogram: Vec<LatencyBinResult>,
 }
 
@@ -135,11 +137,11 @@ pub struct LatencyBinResult {
     pub from_ns: u64,
     /// Upper end, included.
     pub to_ns: u64,
-    /// Appends in it.
+    /// Appends in this bin.
     pub count: u64,
 }
 
-/// Percentiles, in nanoseconds.
+/// Percentiles of a latency, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyResult {
     /// Half took no longer.
@@ -150,18 +152,18 @@ pub struct LatencyResult {
     pub p99_9: u64,
     /// The longest.
     pub max: u64,
-    /// When that was, in seconds from the start.
+    /// When the longest was, in seconds from the start.
     pub max_at_s: f64,
 }
 
 /// A member of a recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemberResult {
-    /// As typed.
+    /// The name as typed.
     pub name: String,
     /// Payload of streams on it.
     pub bytes: u64,
-    /// All that was written on it.
+    /// All bytes that were written to it.
     pub written_bytes: u64,
     /// Its share of all payload.
     pub share: f64,
@@ -171,34 +173,35 @@ pub struct MemberResult {
     pub state: String,
     /// Why it failed.
     pub error: Option<String>,
-    /// Payload of it that was durable and is gone with it, at most: its file was deleted or cut off.
+    /// Payload that was durable on it and was lost with its file, which was deleted or cut off; at
+    /// most.
     #[serde(default)]
     pub lost_bytes: u64,
-    /// Requests in flight at most.
+    /// Most requests that were in flight at once.
     pub depth_reached: u32,
-    /// From submission to completion.
+    /// Latency of its requests from submission to completion.
     pub latency_ns: LatencyResult,
-    /// The longest time with work and without a completion.
+    /// The longest time without a completion while requests were in flight.
     pub worst_stall_ns: u64,
 }
 
-/// All members together, as a measurement has it.
+/// All members together, in the same terms as a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TotalResult {
     /// Sum of the members' rates.
     pub sum_bytes_per_s: f64,
     /// All bytes over the time from start to end.
     pub wall_clock_bytes_per_s: f64,
-    /// The same: all members are active to the end.
+    /// The same figure, because all members are active to the end.
     pub all_active_bytes_per_s: f64,
     /// CPU time of this process per 10^9 bytes.
     pub cpu_seconds_per_gb: f64,
-    /// CPU time of this process in all, from opening the store to closing it; 0 in results of before.
+    /// CPU time of this process in all, from opening the store to closing it; 0 in older results.
     #[serde(default)]
     pub cpu_seconds: f64,
     /// The longest stall of any member.
     pub worst_stall_ns: u64,
-    /// Whether the recorder's own thread was the limit; of a recording of some MB it is not said.
+    /// Whether the recorder's own thread was the limit. Never true for a recording of only some MB.
     pub tool_limited: bool,
     /// Whether nothing was lost.
     pub rate_held: bool,
@@ -213,21 +216,21 @@ pub struct BufferPointResult {
     pub buffer_bytes: f64,
 }
 
-/// How a recording stood at one moment.
+/// The state of a recording at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SampleResult {
-    /// From the start.
+    /// Seconds from the start.
     pub time_s: f64,
-    /// Share of the buffer that waited for members: the most seen since the sample before.
+    /// Share of the buffer that waited for members: the largest since the sample before.
     pub buffer_fill: f64,
-    /// Per stream: offered so far.
+    /// Bytes offered so far, per stream.
     pub offered_bytes: Vec<u64>,
-    /// Per stream: on the medium for good so far, without what was lost.
+    /// Bytes durable so far, per stream, without what was lost.
     pub durable_bytes: Vec<u64>,
-    /// Per stream: lost so far.
+    /// Bytes lost so far, per stream.
     pub gap_bytes: Vec<u64>,
-    /// Per member: payload written so far.
+    /// Payload written so far, per member.
     pub member_bytes: Vec<u64>,
-    /// What held it.
+    /// What limited the recording.
     pub limited_by: String,
 }

@@ -1,5 +1,6 @@
-//! One recording from its sources to its result: opens the store and the sources, runs the recorder
-//! and an intake for each source, watches the machine beside it. Never prints: tells events.
+//! One recording from its sources to its result, for `sustain record`. It opens the store and the
+//! sources, runs the recorder and an intake for each source, and monitors the machine meanwhile. It
+//! never prints; it sends events to an observer.
 
 mod conclude;
 mod host;
@@ -24,19 +25,19 @@ use crate::source::SourceSpec;
 use crate::source::framing::Framing;
 use crate::store::{CreateEvent, CreatePlan, FILE_NAME, Mode, OpenMember, Store, create};
 
-/// How often the standing is told when no flush does it.
+/// The state is reported at least this often, even if no flush does so.
 const STATUS_EVERY: Duration = Duration::from_millis(200);
-/// The machine is watched so long before and after, if it is.
+/// The idle machine is monitored for this long before and after the recording, if it is at all.
 const IDLE_NS: u64 = 1_000_000_000;
-/// Samples kept: when there are more, every second one goes, and fewer come.
+/// The most samples kept. When there are more, every second one is dropped and fewer are taken.
 const SAMPLES_MAX: usize = 4096;
 
 /// One source and its stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourcePlan {
-    /// As typed.
+    /// The source as typed.
     pub typed: String,
-    /// What that is.
+    /// The source that the text means.
     pub source: SourceSpec,
     /// The stream's name.
     pub stream: String,
@@ -44,52 +45,53 @@ pub struct SourcePlan {
     pub framing: Framing,
 }
 
-/// What is asked for.
+/// The request to record.
 #[derive(Debug, Clone)]
 pub struct RecordPlan {
-    /// The store's members, or a directory in which one is made.
+    /// The store's members, or a directory in which a store is created.
     pub members: Vec<String>,
     /// The sources, at least one.
     pub sources: Vec<SourcePlan>,
-    /// What is done when no memory is free.
+    /// What to do when no memory is free.
     pub on_full: OnFull,
-    /// Ends after this time.
+    /// The recording ends after this time.
     pub time_ns: Option<u64>,
-    /// Ends each stream after so many bytes.
+    /// Each stream ends after so many bytes.
     pub bytes: Option<u64>,
     /// How the recorder works.
     pub options: RecordOptions,
-    /// Size of a store that is made in a directory.
+    /// Size of a store that is created in a directory.
     pub size_bytes: Option<u64>,
-    /// Only say what would be done.
+    /// Whether to say only what would be done.
     pub dry_run: bool,
-    /// Whether the idle machine is watched for a second before the first byte and a second after
+    /// Whether the idle machine is monitored for a second before the first byte and a second after
     /// the last, for the result. Without it the recording begins and ends at once.
     pub watches_idle: bool,
     /// The arguments as typed, for the result.
     pub arguments: Vec<String>,
 }
 
-/// What is told while a recording runs.
+/// Events during a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RecordEvent {
-    /// What the user should know.
+    /// A note for the user.
     Note(String),
-    /// A store is being made: bytes written, of all.
+    /// A store is being created: bytes written so far, and bytes in all.
     Preparing(u64, u64),
-    /// How it stands; with a flush, or a few times a second.
+    /// The state of the recording, after each flush and a few times a second.
     Standing(Box<Standing>),
 }
 
-/// Who is told.
+/// The function that receives the events.
 pub type RecordObserver<'a> = dyn FnMut(RecordEvent) + 'a;
 
-/// Records until the sources end, the plan's bounds are reached, the store is full, or `stop` says
-/// so. Of a rehearsal there is no result: only notes that say what would be done.
+/// Records until the sources end, the plan's bounds are reached, the store is full, or `stop` ends
+/// it. A dry run has no result, only notes that say what would be done.
 ///
 /// # Errors
-/// [`RecordError`] if it does not come about, or the members can be driven no more. Lost bytes and
-/// failed members are in the result.
+/// [`RecordError`] if the recording cannot begin, or the members cannot be driven any more. Lost
+/// bytes
+/// and failed members are in the result instead.
 pub fn record(
     plan: &RecordPlan,
     roots: &Roots,
@@ -99,7 +101,7 @@ pub fn record(
     let cpu_before_ns = process_cpu_ns();
     let new = members_without_store(plan)?;
     let is_new = !new.is_empty();
-    // What cannot be recorded is told before a store is made for it.
+    // A source that cannot be recorded is refused before a store is created for it.
     let early = is_new.then(|| sources::open(plan)).transpose()?;
     make_stores(plan, new, roots, stop, observer)?;
     if plan.dry_run && is_new {
@@ -132,9 +134,10 @@ pub fn record(
     let host = host::host(&store, &devices, roots);
     let mut alongside = Alongside::start(roots, &clock, &devices, once);
     if let Some(why) = alongside.unreadable() {
-        notes.push(format!("the kernel's log cannot be read: {why}"));
+        notes.push(format!("cannot read the kernel log: {why}"));
     }
-    // A source that cannot wait may lose what it sends before it is read, and its pipe is soon full.
+    // A source that cannot wait may lose what it sends before it is read, and its pipe is soon
+    // full.
     let is_urgent = || sources.iter().any(sources::Source::is_sending);
     let idle_ns = if plan.watches_idle { IDLE_NS } else { 0 };
     alongside.idle_while(idle_ns, &mut |_| stop.reason().is_none() && !is_urgent());
@@ -152,7 +155,7 @@ pub fn record(
     watched.follow(&intakes, &mut alongside, &mut samples, observer);
     let ended: Vec<_> = intakes.into_iter().map(sources::Running::end).collect();
     let recorded = recorder.finish()?;
-    // Its panic is ours, once what had come until then is safe.
+    // A panic of an intake is passed on, once everything that came before it is safe.
     let taken: Vec<Taken> = ended
         .into_iter()
         .map(|taken| taken.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
@@ -170,30 +173,31 @@ pub fn record(
     Ok(Some(conclude::result(plan, &recorded, &taken, seen)))
 }
 
-/// What is driven for a member, and the path that it was given by.
+/// The target of a member, and the path by which it was given.
 fn target_of(member: &OpenMember) -> (&Target, Option<&Path>) {
     (&member.target, Some(Path::new(&member.name)))
 }
 
-/// What the user should know before the first byte.
+/// Notes for the user before the first byte.
 fn notes_before(plan: &RecordPlan, store: &Store, is_new: bool) -> Vec<String> {
     let mut notes = store.notes.clone();
     if plan.size_bytes.is_some() && !is_new {
         let members = plan.members.join(" and ");
         notes.push(format!(
-            "the store on {members} is there already: --size is not used"
+            "the store on {members} exists already: --size is not used"
         ));
     }
     notes
 }
 
-/// The members and where they lie.
+/// The members and their paths.
 fn places(store: &Store) -> impl Iterator<Item = (&Target, Option<&Path>)> {
     let members = store.members.iter();
     members.map(|member| (&member.target, Some(Path::new(&member.name))))
 }
 
-/// Adds what a power cut may do beside a write, and tells it unless making the store has told it.
+/// Adds a caution about bytes that a power cut may take beside a write, and reports it to the
+/// observer unless the creation of the store has done so.
 fn caution(
     store: &Store,
     is_told: bool,
@@ -236,14 +240,15 @@ fn members_without_store(plan: &RecordPlan) -> Result<Vec<String>, RecordError> 
     let new: Vec<String> = plan.members.iter().filter(lacks_store).cloned().collect();
     if !new.is_empty() && new.len() < plan.members.len() {
         return Err(RecordError::Usage(format!(
-            "{} has no store yet and others have: make one of all with `sustain create`",
+            "{} has no store yet, but other members have one: create one store of all members with \
+             `sustain create`",
             new[0]
         )));
     }
     Ok(new)
 }
 
-/// Makes the store of directories that have none yet.
+/// Creates a store in directories that have none yet.
 fn make_stores(
     plan: &RecordPlan,
     new: Vec<String>,
@@ -274,7 +279,7 @@ fn make_stores(
     Ok(())
 }
 
-/// What the watching thread looks at.
+/// The parts that the following thread looks at.
 struct Watched<'a> {
     board: &'a Arc<Board>,
     clock: &'a Clock,
@@ -282,7 +287,7 @@ struct Watched<'a> {
 }
 
 impl Watched<'_> {
-    /// Tells how it stands until all sources have ended and the recorder has.
+    /// Reports the state until all sources and the recorder have ended.
     fn follow(
         &self,
         intakes: &[sources::Running],
@@ -311,7 +316,7 @@ impl Watched<'_> {
                 return;
             }
             if self.board.read().is_over {
-                // The board wakes nobody any more; the sources are about to notice.
+                // The board wakes nobody any more, and the sources will end in a moment.
                 self.clock
                     .wait_until(self.clock.now() + STATUS_EVERY.as_nanos() as u64 / 10);
             }
@@ -319,7 +324,8 @@ impl Watched<'_> {
     }
 }
 
-/// Tells what the members were given since the last time, for none of that is of others.
+/// Tells the monitor what was written to the members since the last time, so that it does not count
+/// this as foreign I/O.
 fn tell_written(alongside: &mut Alongside, standing: &Standing, told: &mut Vec<u64>) {
     told.resize(standing.members.len(), 0);
     for (member, told) in standing.members.iter().zip(told) {
@@ -329,13 +335,14 @@ fn tell_written(alongside: &mut Alongside, standing: &Standing, told: &mut Vec<u
     }
 }
 
-/// The standing in even steps, bounded for any length.
+/// The state of the recording in even steps, bounded in number however long it takes.
 #[derive(Debug)]
 struct Samples {
     kept: Vec<SampleResult>,
     step_s: f64,
     next_s: f64,
-    /// The fullest since the last sample: what a source feels lasts less than a step.
+    /// The fullest buffer since the last sample, because what a source feels lasts less than a
+    /// step.
     fill_max: f64,
 }
 
@@ -380,9 +387,9 @@ impl Samples {
     }
 }
 
-/// Why a source could not be read on.
+/// The message for a source that could not be read any further.
 pub(crate) fn read_error_words(name: &str, errno: Errno) -> String {
-    format!("{name} could not be read on: {errno}; what came before is recorded")
+    format!("cannot read any more of {name}: {errno}; what came before is recorded")
 }
 
 impl Default for RecordPlan {

@@ -1,4 +1,5 @@
-//! The appends in the bytes of one slot, in order. Opening, reading and checking walk with it.
+//! Walks through the appends in the bytes of one slot, in order. Opening, reading and checking use
+//! it.
 //!
 //! It must never take payload for a descriptor while the descriptor before it is whole, and never
 //! believe a descriptor that says that it lies elsewhere.
@@ -14,32 +15,32 @@ use crate::format::{
 #[cfg(test)]
 mod tests;
 
-/// Whose bytes these are: what every descriptor on a member must say of itself.
+/// The identity of a member, which every descriptor on it must carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// The store.
     pub store: Uuid,
     /// The member.
     pub member: Uuid,
-    /// How the member is divided.
+    /// How the member is divided into slots.
     pub geometry: Geometry,
 }
 
 /// An append that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// What its descriptor says.
+    /// Its descriptor.
     pub descriptor: Descriptor,
     /// The checksum that the descriptor carries.
     pub descriptor_crc: u32,
-    /// Where it lies in the slot; of a prefix that ends before it does, beyond the bytes.
+    /// Its range in the slot. If the bytes are a prefix of the slot, it may reach beyond them.
     pub range: Range<usize>,
     /// Whether it ends with its seal, which must be among the bytes.
     pub sealed: bool,
 }
 
-/// The appends of one slot. A damaged descriptor costs its append: the walk goes on block by block
-/// behind it. Appends of an unknown kind are passed over.
+/// Walks through the appends of one slot. A damaged descriptor costs its append: the walk goes on
+/// block by block behind it. Appends of an unknown kind are passed over.
 #[derive(Debug, Clone)]
 pub struct Walk<'a> {
     identity: &'a Identity,
@@ -48,7 +49,7 @@ pub struct Walk<'a> {
 }
 
 impl Identity {
-    /// Of the member with this superblock.
+    /// The identity of the member with this superblock.
     pub fn of(superblock: &Superblock) -> Identity {
         Identity {
             store: superblock.store,
@@ -57,12 +58,13 @@ impl Identity {
         }
     }
 
-    /// What begins at `place`, given the bytes from there on.
+    /// The append that begins at `place`, given the bytes from there on.
     pub(crate) fn head_at(&self, place: Place, bytes: &[u8]) -> Option<Head> {
         self.head(bytes).filter(|head| head.place() == place)
     }
 
-    /// What begins with these bytes, if it belongs to this member. Where, the caller must compare.
+    /// The append that begins with these bytes, if it belongs to this member. The caller must
+    /// compare its place.
     pub(crate) fn head(&self, bytes: &[u8]) -> Option<Head> {
         match Descriptor::decode(bytes) {
             Ok((descriptor, crc)) => descriptor
@@ -103,7 +105,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The largest sequence met so far, of appends passed over too.
+    /// The largest sequence met so far, including that of appends that were passed over.
     pub fn last_sequence(&self) -> Option<u64> {
         self.cursor.last_sequence
     }
@@ -133,12 +135,12 @@ impl Iterator for Walk<'_> {
     }
 }
 
-/// What begins an append.
+/// The block with which an append begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Head {
     /// A descriptor, and the checksum that it carries.
     Append(Box<Descriptor>, u32),
-    /// Of a kind that only a later version knows.
+    /// An append of a kind that only a later version knows.
     Skip(Skip),
 }
 
@@ -172,12 +174,13 @@ impl Head {
     }
 }
 
-/// Where a walk through a slot stands; whoever has the bytes shows it one block after another.
+/// The position of a walk through a slot. Whoever has the bytes shows it one block after another.
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor {
     place: Place,
     last_sequence: Option<u64>,
-    /// The last block that was shown began no append: anything may lie here, payload too.
+    /// Whether the last block that was shown began no append. Then anything may lie here, payload
+    /// too.
     searching: bool,
 }
 
@@ -193,7 +196,7 @@ impl Cursor {
         }
     }
 
-    /// Where the next block to be shown lies in the slot. At the slot's size the walk is over.
+    /// Offset in the slot of the next block to show. At the slot's size the walk is over.
     pub(crate) fn position_bytes(&self) -> u32 {
         self.place.slot_offset_bytes
     }
@@ -206,8 +209,8 @@ impl Cursor {
         self.last_sequence
     }
 
-    /// Looks at the block at the position, and moves on: behind the append that begins there, else
-    /// behind the block.
+    /// Looks at the block at the position, and moves on: behind the append that begins there, or
+    /// else behind the block.
     pub(crate) fn look(&mut self, identity: &Identity, block: &[u8]) -> Option<Head> {
         let Some(head) = identity.head_at(self.place, block) else {
             self.pass_block();
@@ -217,8 +220,8 @@ impl Cursor {
             .last_sequence
             .is_some_and(|last| head.sequence() <= last)
         {
-            // Behind a whole append only an earlier lap has left such a one, and it ends the slot.
-            // In the midst of a search it may as well be somebody's payload.
+            // Behind a whole append only an earlier lap can have left such a descriptor, and it
+            // ends the slot. During a search it may as well be part of somebody's payload.
             if self.searching {
                 self.pass_block();
             } else {

@@ -1,7 +1,8 @@
-//! Files of version 1 that must be read for ever, and written the same for ever.
+//! Holds files of version 1 that must be readable for ever, and must always be written in the same
+//! way.
 //!
-//! `SUSTAIN_WRITE_GOLDEN=1 cargo test -p sustain-record --test format_golden` writes those that
-//! are missing, and the seeds in `fuzz/corpus/`. One that is there must not change.
+//! `SUSTAIN_WRITE_GOLDEN=1 cargo test -p sustain-record --test format_golden` writes those that are
+//! missing, and the seeds in `fuzz/corpus/`. A file that is there must not change.
 
 #![allow(
     clippy::unwrap_used,
@@ -26,7 +27,7 @@ fn corpus_directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus")
 }
 
-/// What is in the file, which must be exactly `encoded`.
+/// The content of the file, which must be exactly `encoded`.
 fn kept(path: &Path, encoded: &[u8]) -> Vec<u8> {
     let may_write = std::env::var_os("SUSTAIN_WRITE_GOLDEN").is_some_and(|value| value == "1");
     if may_write && !path.exists() {

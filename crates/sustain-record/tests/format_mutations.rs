@@ -1,5 +1,5 @@
-//! A bounded fuzz for every machine that runs the tests: the seeds of `fuzz/corpus/`, changed at
-//! random but repeatably. The same attempts run without bound under `cargo fuzz`.
+//! A bounded fuzz test for every machine that runs the tests: the seeds of `fuzz/corpus/`, changed
+//! at random but repeatably. The same attempts run without bound under `cargo fuzz`.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng, seq::IndexedRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 const ROUNDS: u64 = 20_000;
-/// What a damaged or hostile number is most likely to be.
+/// The most likely values of a damaged or hostile number.
 const EDGES: [u64; 14] = [
     0,
     1,
@@ -55,7 +55,7 @@ fn mutate(random: &mut Xoshiro256PlusPlus, bytes: &mut Vec<u8>, seeds: &[Vec<u8>
     if bytes.is_empty() {
         bytes.push(random.random());
     }
-    // Most of a block is its end, which is zeros: its fields are at its start.
+    // Most of a block is zeros at its end; its fields are at its start.
     let bound = if random.random() {
         bytes.len()
     } else {

@@ -1,4 +1,5 @@
-//! The recorder on real files, by its library: what is lent, given, lost, and waited for comes back.
+//! Tests the recorder on real files through its library: what is lent, given, lost, and waited for
+//! must come back.
 
 #![allow(
     clippy::unwrap_used,
@@ -35,7 +36,7 @@ struct Place {
 
 impl Place {
     fn new(sizes: &[u64]) -> Place {
-        // Not in memory: direct writes are to be tried.
+        // The directory is not in memory, because direct writes are tested.
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let members: Vec<String> = (0..sizes.len())
             .map(|index| directory.path().join(format!("m{index}")))
@@ -73,7 +74,7 @@ impl Place {
         Recorder::start(self.open(Mode::Record), streams.collect(), options).unwrap()
     }
 
-    /// The newest recording's stream, all of it, as parts.
+    /// All of the newest recording's stream, as parts.
     fn read(&self, stream: &str) -> Vec<Part> {
         let mut store = self.open(Mode::Read);
         let recordings = store.recordings().unwrap();
@@ -107,7 +108,7 @@ fn assert_parts(name: &str, parts: &[Part], bytes: u64, gaps: &[(u64, u64)]) {
         assert_eq!(part.offset_bytes(), position, "nothing is closed up");
         match part {
             Part::Data { bytes, .. } => assert_eq!(content.check(position, bytes), None),
-            // What is lost in one go may be accounted for in several.
+            // One loss may be accounted for in several gaps.
             Part::Gap { length_bytes, .. } => match found.last_mut() {
                 Some((start, length)) if *start + *length == position => *length += length_bytes,
                 _ => found.push((position, *length_bytes)),
@@ -316,7 +317,7 @@ fn names_for_which_a_start_has_no_room_are_refused_before_anything_is_written() 
 
 #[test]
 fn a_ring_of_two_slots_takes_appends_of_half_a_slot() {
-    // Superblocks, and two slots of 1 MiB.
+    // The size is enough for superblocks and two slots of 1 MiB.
     let place = Place::new(&[3_407_872]);
     let options = RecordOptions {
         buffer_bytes: 16 << 20,
@@ -349,7 +350,7 @@ fn a_check_names_a_start_that_is_damaged_alone_in_its_slot_and_a_seal_of_it() {
     let (recorder, mut writers) = Recorder::start(
         place.open(Mode::Record),
         streams,
-        // As large as a slot: nothing fits behind the start.
+        // An append is as large as a slot, so nothing fits behind the start.
         RecordOptions::default(),
     )
     .unwrap();
@@ -402,7 +403,7 @@ fn a_check_names_a_damaged_end_mark_that_another_member_has_whole() {
         };
         let end = image.chunks_exact(4096).position(is_end).unwrap() as u64 * 4096;
         let file = std::fs::File::options().write(true).open(member).unwrap();
-        // In its descriptor, and in what it says.
+        // The bits are in its descriptor, and in its note.
         for at in [end, end + 60, end + 4096] {
             let byte = image[usize::try_from(at).unwrap()];
             file.write_all_at(&[byte ^ 4], at).unwrap();
@@ -435,7 +436,7 @@ fn a_second_recorder_is_refused() {
     recorder.finish().unwrap();
 }
 
-/// Records from this end of a pipe after the user has asked for the end; what was offered.
+/// Records from this end of a pipe after the user has asked for the end. Returns what was offered.
 fn interrupted(source: &std::os::fd::OwnedFd) -> (Place, u64) {
     let place = Place::new(&[20 << 20]);
     let (recorder, mut writers) = place.record(&["main"]);
@@ -507,7 +508,7 @@ fn no_packet_of_a_pipe_in_packet_mode_is_cut_off() {
 fn a_source_that_never_stops_is_left_at_the_end_of_what_its_pipe_held() {
     let (source, sink) = rustix::pipe::pipe().unwrap();
     let capacity = rustix::pipe::fcntl_getpipe_size(&source).unwrap() as u64;
-    // Until its reader has gone.
+    // It writes until its reader has gone.
     let writing = std::thread::spawn(move || {
         let piece = vec![7; 10_000];
         while rustix::io::write(&sink, &piece).is_ok() {}

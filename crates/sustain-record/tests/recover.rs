@@ -1,5 +1,5 @@
-//! Stores as a crash has left them, written down by `recover`: what was there before is there
-//! after, byte for byte, and nothing is written where there is nothing to say.
+//! Stores as a crash has left them, completed by `recover`: what was there before is there after,
+//! byte for byte, and nothing is written where nothing is missing.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,7 +24,7 @@ use sustain_record::store::{CreatePlan, Mode, Recovered, Store, create};
 use sustain_session::Stop;
 
 const SLOT_BYTES: u32 = 64 << 10;
-/// More than any of these tests should wait for a disk.
+/// Longer than any of these tests should wait for a disk.
 const AT_MOST: Duration = Duration::from_secs(60);
 
 /// A directory with the members of one store.
@@ -95,7 +95,7 @@ impl Place {
         self.record_parts(&[content], options);
     }
 
-    /// As [`Place::record_and_crash`], each part being durable before the next one comes.
+    /// The same as [`Place::record_and_crash`], but each part is durable before the next one comes.
     fn record_in_parts_and_crash(&self, parts: &[&[u8]]) {
         self.record_parts(parts, options());
     }
@@ -129,7 +129,7 @@ impl Place {
         store.recover(&recordings).unwrap()
     }
 
-    /// What a reader is given of a recording's only stream; losses are told by their length.
+    /// The bytes that a reader gets of a recording's only stream; losses count by their length.
     fn read(&self, recording: &Recording) -> (Vec<u8>, u64) {
         let store = self.open(Mode::Read);
         let scope = Scope::of(recording, &store.members, store.machines(), store.clock());
@@ -239,7 +239,7 @@ fn what_a_crash_took_behind_the_durable_mark_is_named_and_no_fault() {
     place.record_in_parts_and_crash(&[&first, &second]);
     let crashed = place.bytes();
     let appends = place.appends();
-    // The last one says that all before it were durable, and nothing says so of itself.
+    // The last append says that all before it were durable, and nothing says so of the last itself.
     let (last, before) = (appends[appends.len() - 1], appends[appends.len() - 2]);
     place.damage_payload(last);
     for is_recovered in [false, true] {
@@ -363,7 +363,7 @@ fn a_loss_before_the_crash_is_the_same_hole_before_and_after() {
     let place = Place::new(&[4096]);
     let content = content(600_000);
     place.record_and_crash(&content);
-    // The descriptor of an append in the middle: slots of 64 KiB begin at 128 KiB.
+    // The descriptor of an append in the middle is damaged: slots of 64 KiB begin at 128 KiB.
     damage(&place.path(0), (128 << 10) + 4 * u64::from(SLOT_BYTES));
     let before = place.recordings();
     let (bytes, lost) = place.read(&before[0]);

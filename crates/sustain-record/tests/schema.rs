@@ -14,10 +14,10 @@ use sustain_record::document::{
     RECOVER_SCHEMA, RecoverDocument, VERIFY_SCHEMA, VerifyDocument,
 };
 
-/// Set to write the schemas anew instead of comparing them.
+/// Set this variable to write the schemas again instead of comparing them.
 const WRITE: &str = "SUSTAIN_WRITE_SCHEMA";
 
-/// Each command with the name and the schema of what it writes.
+/// Each command with the name and the schema of its document.
 fn all() -> [(&'static str, &'static str, Schema); 5] {
     [
         ("create", CREATE_SCHEMA, schema_for!(CreateDocument)),

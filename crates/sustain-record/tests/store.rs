@@ -1,4 +1,4 @@
-//! Stores made and opened on files and on simulated machines.
+//! Tests of stores that are created and opened on files and on simulated machines.
 
 #![allow(
     clippy::unwrap_used,
@@ -100,7 +100,7 @@ fn notes(events: &[CreateEvent]) -> String {
     notes.collect::<Vec<_>>().join("\n")
 }
 
-/// Puts what lies on the media of an image onto the members of a store, superblocks and all.
+/// Writes the content of an image to the members of a store, superblocks included.
 fn put(image: &Image, mut write: impl FnMut(usize, u64, &[u8])) {
     for (index, member) in image.members.iter().enumerate() {
         for (block, bytes) in &member.medium.blocks {
@@ -130,7 +130,7 @@ fn image_of(store: &Store) -> Image {
     )
 }
 
-/// Damages a file: what is there is turned into something else.
+/// Damages a file by changing what is there.
 fn damage(path: &Path, offset_bytes: u64) {
     let file = OpenOptions::new()
         .read(true)
@@ -148,7 +148,7 @@ fn a_store_of_new_files_is_made_and_opened_in_any_order() {
     let names = place.names(&["a", "b", "c"]);
     let (made, events) = make(&plan(names.clone())).unwrap();
     assert!(
-        notes(&events).contains("on one file system"),
+        notes(&events).contains("on the same file system"),
         "{}",
         notes(&events)
     );
@@ -267,7 +267,7 @@ fn what_exists_is_kept_unless_it_is_named_for_destruction() {
         3 * MIB,
         "it keeps its size"
     );
-    // Now it is a store, and that is not destroyed by the way either.
+    // Now it is a store, which is not destroyed without being named either.
     plan.destroy.clear();
     let refused = make(&plan).unwrap_err().to_string();
     assert!(refused.contains("sustain store"), "{refused}");
@@ -310,8 +310,11 @@ fn what_cannot_be_a_member_is_refused_before_anything_is_touched() {
     for (members, expected) in [
         (vec![], "1 to 128"),
         (vec!["/dev/null".to_owned()], "character device"),
-        (vec!["null:".to_owned()], "keeps nothing"),
-        (vec!["sim:x.toml:a".to_owned()], "keeps nothing"),
+        (vec!["null:".to_owned()], "does not keep what is written"),
+        (
+            vec!["sim:x.toml:a".to_owned()],
+            "does not keep what is written",
+        ),
         (place.names(&["none/x"]), "does not exist"),
         (place.names(&["x", "x"]), "same thing"),
         (place.names(&["x"; 129]), "1 to 128"),
@@ -426,7 +429,7 @@ fn any_one_whole_copy_of_the_superblock_is_enough() {
             damage(&path, offsets[copy] + 100);
         }
         assert_eq!(open(&names, Mode::Record).unwrap().id, store.id);
-        // The same bits once more, and all is well again.
+        // Flipping the same bits again makes everything right again.
         for copy in (0..4).filter(hurt) {
             damage(&path, offsets[copy] + 100);
         }
@@ -443,7 +446,7 @@ fn any_one_whole_copy_of_the_superblock_is_enough() {
     assert!(refusal(&names, Mode::Read).contains("newer sustain"));
 }
 
-/// Uberblocks of ZFS in all four labels, which lie in pairs at either end.
+/// Writes uberblocks of ZFS to all four labels, which lie in pairs at either end.
 fn put_zfs_labels(file: &fs::File, size_bytes: u64) {
     const LABEL: u64 = 256 << 10;
     let end = size_bytes - size_bytes % LABEL;
@@ -457,7 +460,7 @@ fn put_zfs_labels(file: &fs::File, size_bytes: u64) {
     }
 }
 
-/// What `blkid` recognises there; none, with the reason printed, where it is not installed.
+/// What `blkid` recognises there; `None`, with the reason printed, where it is not installed.
 fn recognised(path: &str) -> Option<String> {
     let output = std::process::Command::new("blkid")
         .args(["-p", path])
@@ -468,7 +471,7 @@ fn recognised(path: &str) -> Option<String> {
 
 #[test]
 fn no_signature_outlives_the_making_of_a_store() {
-    // Smaller ones are not looked at for ZFS.
+    // On smaller devices blkid does not look for ZFS.
     const SIZE: u64 = 65 * MIB;
     let place = Place::new();
     for (slot_bytes, name) in [(64 << 10, "small"), (8 << 20, "large")] {
@@ -587,7 +590,7 @@ fn recordings_on_files_are_listed_and_the_next_one_begins_behind_them() {
         assert_eq!(tail.next_slot_serial, member.next.slot_serial);
     }
     drop(store);
-    // Without one member the rest is read, and what it had is a hole.
+    // Without one member the rest can be read, and what it had is a hole.
     let mut half = open(&names[1..], Mode::Read).unwrap();
     let recordings = half.recordings().unwrap();
     let hole_bytes = recordings[0].streams[0].hole_bytes;
@@ -691,7 +694,7 @@ fn single_reads_take_any_range_and_name_what_fails() {
     let targets = [disks[1].simulated, disks[0].simulated];
     let mut io =
         MemberIo::open_simulated(std::slice::from_ref(&machine), &targets, &clock).unwrap();
-    // More than one request moves at once.
+    // This takes more than one request at once.
     let bytes: Vec<u8> = (0..5 * MIB / 2).map(|byte| (byte % 251) as u8).collect();
     let whole = &bytes[..bytes.len() / 4096 * 4096];
     io.write(0, 8192, whole).unwrap();
@@ -726,8 +729,8 @@ fn single_reads_take_any_range_and_name_what_fails() {
     );
 }
 
-/// A slot in which a start begins at every block, each of a recording of its own and as long as the
-/// slot has room for, and an end behind it from which all of them can be found.
+/// A slot in which a start begins at every block. Each is of a recording of its own and as long as
+/// the slot allows, and an end mark behind it leads to all of them.
 fn forge_starts(image: &mut Image) -> u64 {
     image.begin(1);
     let template = image.put(0, 0, b"whatever");

@@ -1,4 +1,4 @@
-//! The result of `create`.
+//! The document of `sustain create --json`.
 
 use super::uuid_text;
 use crate::store::{Created, CreatedMember};
@@ -6,40 +6,40 @@ use crate::store::{Created, CreatedMember};
 /// The version of [`CreateDocument`].
 pub const CREATE_SCHEMA: &str = "sustain.create/1";
 
-/// A store that was made, or would be.
+/// A store that was created, or that would be created.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct CreateDocument {
     /// Always `sustain.create/1`.
     pub schema: String,
-    /// UUID of the store; null if it was a rehearsal.
+    /// UUID of the store; null in a dry run.
     pub store: Option<String>,
     /// Size of the slots.
     pub slot_bytes: u32,
     /// Its members, in their order.
     pub members: Vec<NewMember>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
 /// A member of a new store.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct NewMember {
-    /// As typed.
+    /// The name as typed.
     pub name: String,
     /// The file or device; null for a simulated disk.
     pub path: Option<String>,
-    /// The part of it that the store uses, superblocks included.
+    /// Bytes of it that the store uses, superblocks included.
     pub bytes: u64,
-    /// Slots that it is divided into.
+    /// Number of slots.
     pub slots: u64,
-    /// Bytes of all slots: what can be recorded, less what describes it.
+    /// Bytes of all slots: the space for recordings and their descriptions.
     pub room_bytes: u64,
-    /// Whether it is a file that was not there before.
+    /// Whether the file is new.
     pub new: bool,
 }
 
 impl CreateDocument {
-    /// Of what was made.
+    /// Makes the document of a store that was created.
     pub fn of(created: &Created, slot_bytes: u32, notes: &[String]) -> CreateDocument {
         CreateDocument {
             schema: CREATE_SCHEMA.to_owned(),

@@ -1,11 +1,11 @@
-//! The result of `extract`.
+//! The document of `sustain extract --json`.
 
 /// The version of [`ExtractDocument`].
 pub const EXTRACT_SCHEMA: &str = "sustain.extract/1";
-/// More lost ranges are counted, not listed.
+/// The most lost ranges that are listed. More are only counted.
 pub const LOST_MAX: usize = 10_000;
 
-/// What was given back of a stream.
+/// What was read back of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct ExtractDocument {
     /// Always `sustain.extract/1`.
@@ -22,40 +22,41 @@ pub struct ExtractDocument {
     pub open_end: bool,
     /// The first byte of the stream that was looked at; null if none was.
     pub from_byte: Option<u64>,
-    /// The first byte behind those that were looked at; null if none was.
+    /// The byte behind the last one that was looked at; null if none was.
     pub to_byte: Option<u64>,
-    /// Whether all that was asked for was looked at: neither a loss nor the user ended it before.
+    /// Whether everything that was asked for was looked at: neither a loss nor the user ended it
+    /// early.
     pub complete: bool,
-    /// Bytes written, zeros in the place of lost ones included.
+    /// Bytes written, including zeros in the place of lost bytes.
     pub written_bytes: u64,
-    /// Files written, each a frame; null where the bytes were written.
+    /// Files written, one for each frame; null if the bytes were written to one file.
     pub written_frames: Option<u64>,
-    /// Frames that are damaged or missing; null where the bytes were written.
+    /// Frames that are damaged or missing; null if the bytes were written to one file.
     pub lost_frames: Option<u64>,
-    /// Frames asked for by number that a ring has written over; null where the bytes were written.
+    /// Frames asked for by number that a ring has overwritten; null if the bytes were written to
+    /// one file.
     pub overwritten_frames: Option<u64>,
-    /// What is lost of it, in order; where frames were written, what is lost of the bytes of lost
-    /// frames.
+    /// Lost ranges, in order. Where frames were written, these are the lost bytes of lost frames.
     pub lost: Vec<Lost>,
-    /// How many more lost ranges there are than are listed.
+    /// Number of lost ranges that are not listed.
     pub lost_unlisted: u64,
 }
 
 /// A lost range of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Lost {
-    /// What became of it.
+    /// How the range was lost.
     pub kind: LostKind,
     /// Its first byte.
     pub from_byte: u64,
-    /// The first byte behind it; the same where a ring has written over frames that were asked
-    /// for, since nobody knows any more where these lay.
+    /// The byte behind the last one. Equal to `from_byte` where a ring has overwritten frames that
+    /// were asked for, because it is not known any more where these were.
     pub to_byte: u64,
     /// Why, in words.
     pub why: String,
 }
 
-/// What became of a lost range.
+/// How a range was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LostKind {
@@ -63,6 +64,6 @@ pub enum LostKind {
     Gap,
     /// It should be on a member, and is not there or is damaged.
     Hole,
-    /// A ring has written over it.
+    /// A ring has overwritten it.
     Overwritten,
 }

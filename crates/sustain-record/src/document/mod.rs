@@ -1,7 +1,7 @@
-//! What `--json` writes of a store: one type for each command, made of what the library has found,
-//! for scripts and for the views. Nothing here reads a medium.
+//! The documents that the commands on stores write with `--json`: one type for each command, made
+//! of what the library has found, for scripts and for terminal output. Nothing here reads a medium.
 //!
-//! Names carry their units; a byte range ends before its second number.
+//! Names end with their unit, and a byte range ends before its second number.
 
 mod create;
 mod extract;
@@ -20,10 +20,10 @@ pub use list::{LIST_SCHEMA, ListDocument, ListedRecording, ListedStream};
 pub use recover::{RECOVER_SCHEMA, RecoverDocument, RecoveredRecording, RecoveredStream};
 pub use verify::{BadRange, CheckedRecording, CheckedStream, VERIFY_SCHEMA, VerifyDocument};
 
-/// A member of a store, there or not.
+/// A member of a store, present or missing.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct ListedMember {
-    /// As typed; null for one that was not given.
+    /// The name as typed; null for a member that was not given.
     pub name: Option<String>,
     /// Its place in the store, from 0.
     pub index: u64,
@@ -31,9 +31,9 @@ pub struct ListedMember {
     pub member: String,
     /// `present` or `missing`.
     pub state: String,
-    /// The part of it that the store uses, superblocks included; null if it is missing.
+    /// Bytes of it that the store uses, superblocks included; null if it is missing.
     pub bytes: Option<u64>,
-    /// Slots that it is divided into; null if it is missing.
+    /// Number of slots; null if it is missing.
     pub slots: Option<u64>,
 }
 
@@ -73,15 +73,15 @@ impl ListedMember {
         }
     }
 
-    /// Whether it was given.
+    /// Whether the member was given.
     pub fn is_present(&self) -> bool {
         self.bytes.is_some()
     }
 }
 
-/// A time of day as RFC 3339 has it, in UTC, with nanoseconds.
+/// Formats a time of day as RFC 3339, in UTC, with nanoseconds.
 pub fn time_text(unix_ns: i64) -> String {
-    // Every such number is within the years that are known there.
+    // Every such number is within the years that `jiff` supports.
     jiff::Timestamp::from_nanosecond(i128::from(unix_ns))
         .map_or_else(|_| String::new(), |time| format!("{time:.9}"))
 }

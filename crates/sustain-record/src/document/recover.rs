@@ -1,4 +1,4 @@
-//! The result of `recover`.
+//! The document of `sustain recover --json`.
 
 use super::list::ended;
 use super::uuid_text;
@@ -8,7 +8,7 @@ use crate::store::{Recovered, Store};
 /// The version of [`RecoverDocument`].
 pub const RECOVER_SCHEMA: &str = "sustain.recover/1";
 
-/// What opening a store has found, and what of it was written down.
+/// What opening a store has found, and what was then written.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct RecoverDocument {
     /// Always `sustain.recover/1`.
@@ -21,9 +21,9 @@ pub struct RecoverDocument {
     pub marked: Vec<String>,
     /// Whether the superblocks were renewed.
     pub superblocks_renewed: bool,
-    /// What is recorded, oldest first.
+    /// The recordings on the store, oldest first.
     pub recordings: Vec<RecoveredRecording>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ pub struct RecoverDocument {
 pub struct RecoveredRecording {
     /// Its number.
     pub recording: u32,
-    /// Why it ended, `recovered` if it was given an end mark now; null for an open end.
+    /// Why it ended; `recovered` if it was given an end mark now; null for an open end.
     pub ended: Option<String>,
     /// Its streams, in the order of their numbers.
     pub streams: Vec<RecoveredStream>,
@@ -49,14 +49,15 @@ pub struct RecoveredStream {
     pub frames: u64,
     /// Bytes that the recorder lost, or gave up with a member that did not write them.
     pub gap_bytes: u64,
-    /// Of `gap_bytes`, what may be there all the same, at most, as `list` has it.
+    /// Those of `gap_bytes` that may be there all the same, at most, as in `list`.
     pub given_up_bytes: u64,
-    /// Bytes that should be on members and are not there. What is damaged is found by `verify`.
+    /// Bytes that should be on members and are not there. Damage is found by `verify`.
     pub hole_bytes: u64,
 }
 
 impl RecoverDocument {
-    /// Of a store, its recordings as they were found, newest first, and what was then done.
+    /// Makes the document of a store, its recordings as they were found, newest first, and what was
+    /// then done.
     pub fn of(store: &Store, recordings: &[Recording], recovered: &Recovered) -> RecoverDocument {
         let of_recording = |recording: &Recording| RecoveredRecording {
             recording: recording.number,

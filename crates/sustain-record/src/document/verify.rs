@@ -1,4 +1,4 @@
-//! The result of `verify`.
+//! The document of `sustain verify --json`.
 
 use super::{ListedMember, uuid_text};
 use crate::reading::verify::{Bad, VerifiedRecording, VerifiedStream, VerifyResult};
@@ -7,7 +7,7 @@ use crate::store::Store;
 /// The version of [`VerifyDocument`].
 pub const VERIFY_SCHEMA: &str = "sustain.verify/1";
 
-/// What the check of a store found.
+/// The findings of the check of a store.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct VerifyDocument {
     /// Always `sustain.verify/1`.
@@ -15,36 +15,37 @@ pub struct VerifyDocument {
     /// UUID of the store.
     pub store: String,
     /// Whether nothing is damaged or missing that was durable or that `recover` found whole, as far
-    /// as the members tell.
+    /// as the members show.
     pub ok: bool,
-    /// Whether all was checked: it was not interrupted.
+    /// Whether everything was checked: the check was not interrupted.
     pub complete: bool,
     /// Bytes of members that were read and checked.
     pub checked_bytes: u64,
     /// Every flaw, by recording, in the order of their streams.
     pub bad: Vec<BadRange>,
-    /// How many more there are than are listed.
+    /// Number of flaws that are not listed.
     pub bad_unlisted: u64,
     /// What no append on the members calls durable, in the same order: a crash took it before
-    /// `recover` came, or the recorder gave it up with its member. Where the end is open it may have
+    /// `recover` came, or the recorder gave it up with its member. Where the end is open it may
+    /// have
     /// been damaged since; the members cannot tell.
     pub not_durable: Vec<BadRange>,
-    /// How many more there are than are listed.
+    /// Number of those that are not listed.
     pub not_durable_unlisted: u64,
-    /// What became of each recording, oldest first.
+    /// The findings for each recording, oldest first.
     pub recordings: Vec<CheckedRecording>,
-    /// All members of the store, those that are missing included.
+    /// All members of the store, missing ones included.
     pub members: Vec<ListedMember>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
 /// A flaw.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct BadRange {
-    /// The member's name as typed, where one can be named.
+    /// The member's name as typed, if one can be named.
     pub member: Option<String>,
-    /// Where on it.
+    /// Offset on the member.
     pub offset_bytes: Option<u64>,
     /// Number of the recording, if it belongs to one.
     pub recording: Option<u32>,
@@ -52,13 +53,13 @@ pub struct BadRange {
     pub stream: Option<String>,
     /// The first byte of the stream that is lost by it.
     pub from_byte: Option<u64>,
-    /// The first byte that is not lost any more; equal to `from_byte` if none is.
+    /// The first byte behind the loss; equal to `from_byte` if no byte is lost.
     pub to_byte: Option<u64>,
     /// What is wrong.
     pub why: String,
 }
 
-/// What became of a recording.
+/// The findings for a recording.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct CheckedRecording {
     /// Its number.
@@ -69,29 +70,30 @@ pub struct CheckedRecording {
     pub streams: Vec<CheckedStream>,
 }
 
-/// What became of a stream: `bytes = whole_bytes + gap_bytes + hole_bytes + overwritten_bytes`.
+/// The findings for a stream: `bytes = whole_bytes + gap_bytes + hole_bytes + overwritten_bytes`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct CheckedStream {
     /// Its name.
     pub name: String,
     /// Its length, as far as it was checked.
     pub bytes: u64,
-    /// Bytes that are there and whole.
+    /// Bytes that are present and whole.
     pub whole_bytes: u64,
-    /// Bytes lost before they reached a member; what became of them is recorded.
+    /// Bytes lost before they reached a member. Their loss is recorded.
     pub gap_bytes: u64,
-    /// Bytes lost since.
+    /// Bytes lost since they were recorded.
     pub hole_bytes: u64,
-    /// Bytes that a ring has written over.
+    /// Bytes that a ring has overwritten.
     pub overwritten_bytes: u64,
-    /// Of `hole_bytes`, what is in `not_durable`.
+    /// Those of `hole_bytes` that are in `not_durable`.
     pub not_durable_bytes: u64,
-    /// Below this offset every byte was durable, or lost with an account that was, as the members tell.
+    /// The watermark: below this offset every byte was durable, or was a gap whose account was, as
+    /// far as the members show.
     pub settled_bytes: u64,
 }
 
 impl VerifyDocument {
-    /// Of what the check of this store found.
+    /// Makes the document of the check of this store.
     pub fn of(store: &Store, result: &VerifyResult) -> VerifyDocument {
         let stream_name = |bad: &Bad| {
             let recording = bad.recording?;

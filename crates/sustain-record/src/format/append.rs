@@ -7,7 +7,7 @@ use super::descriptor::Descriptor;
 use super::seal::Seal;
 use super::{BLOCK_BYTES, PIECE_BYTES, SEAL_BYTES, SLOT_BYTES_MAX};
 
-/// The length of an append with so much payload and so many frame marks, in bytes.
+/// The length in bytes of an append with this much payload and frame marks.
 ///
 /// # Panics
 /// If that is more than the largest slot.
@@ -22,24 +22,24 @@ pub fn append_bytes_for(payload_bytes: u32, marks_bytes: u32) -> u32 {
     append_bytes as u32
 }
 
-/// How much payload and frame marks together an append within `buffer_bytes` can hold, in bytes.
+/// The bytes of payload and frame marks together that an append within `buffer_bytes` can hold.
 pub fn payload_room(buffer_bytes: usize) -> usize {
     let append_bytes = buffer_bytes - buffer_bytes % BLOCK_BYTES;
     append_bytes.saturating_sub(BLOCK_BYTES + SEAL_BYTES)
 }
 
-/// Where the payload lies in its append, in bytes.
+/// The range of the payload in its append, in bytes.
 pub fn payload_range(descriptor: &Descriptor) -> Range<usize> {
     BLOCK_BYTES..BLOCK_BYTES + descriptor.payload_bytes as usize
 }
 
-/// Where the frame marks lie in their append, in bytes.
+/// The range of the frame marks in their append, in bytes.
 pub fn marks_range(descriptor: &Descriptor) -> Range<usize> {
     let start = payload_range(descriptor).end;
     start..start + descriptor.marks_bytes as usize
 }
 
-/// The damaged parts of a payload, in bytes from its start: each one or more pieces of 64 KiB,
+/// The damaged parts of a payload, in bytes from its start: each is one or more pieces of 64 KiB,
 /// apart from each other, in order. What `payload` lacks at its end counts as damaged.
 pub fn verify_payload(descriptor: &Descriptor, payload: &[u8]) -> Vec<Range<u32>> {
     let mut damaged: Vec<Range<u32>> = Vec::new();
@@ -69,7 +69,7 @@ pub fn is_sealed(descriptor: &Descriptor, crc: u32, last_block: &[u8]) -> bool {
         .is_some_and(|seal| seal == Seal::of(descriptor, crc))
 }
 
-/// Whether `marks` are the frame marks that the descriptor tells of, unharmed.
+/// Whether `marks` are the frame marks that the descriptor describes, undamaged.
 pub fn marks_are_whole(descriptor: &Descriptor, marks: &[u8]) -> bool {
     marks.len() == descriptor.marks_bytes as usize && crc32c(marks) == descriptor.marks_crc
 }

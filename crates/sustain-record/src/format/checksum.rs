@@ -32,7 +32,7 @@ pub struct PieceChecksums {
 }
 
 impl PieceChecksums {
-    /// The checksums of no bytes: none.
+    /// Makes an empty list of checksums.
     pub fn new() -> PieceChecksums {
         PieceChecksums {
             complete: Vec::new(),
@@ -43,7 +43,7 @@ impl PieceChecksums {
 
     /// Takes the next bytes of the payload into account.
     pub fn push(&mut self, mut bytes: &[u8]) {
-        // One allocation for all that a large append needs.
+        // One allocation is enough for everything that a large append needs.
         let whole_pieces = (self.open_bytes + bytes.len()) / PIECE_BYTES;
         self.complete.reserve(whole_pieces);
         while !bytes.is_empty() {
@@ -58,12 +58,12 @@ impl PieceChecksums {
         }
     }
 
-    /// How many bytes have been pushed since the start or the last [`take`](Self::take).
+    /// Bytes that have been pushed since the start or the last [`take`](Self::take).
     pub fn len_bytes(&self) -> usize {
         self.complete.len() * PIECE_BYTES + self.open_bytes
     }
 
-    /// The checksums of all that was pushed, and a new start.
+    /// Returns the checksums of everything that was pushed, and starts again.
     pub fn take(&mut self) -> Vec<u32> {
         if self.open_bytes > 0 {
             self.close_piece();
@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    /// Bit by bit, as the polynomial says.
+    /// Computes bit by bit, directly from the polynomial.
     fn reference(bytes: &[u8]) -> u32 {
         let mut crc = u32::MAX;
         for byte in bytes {

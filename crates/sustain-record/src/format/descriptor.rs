@@ -1,8 +1,8 @@
-//! The descriptor: the first block of every append, and all that is known of it.
+//! The descriptor: the first block of every append, with all that is known of it.
 //!
-//! The recorder encodes one for each append (its hot path); opening, reading and checking decode
-//! what lies at the place of one. A descriptor is only believed where it says itself that it lies:
-//! ask [`Descriptor::fits`] before using one.
+//! The recorder encodes one for each append (its hot path). Opening, reading and checking decode
+//! blocks that may be one. A descriptor counts only if it lies where it says that it lies: ask
+//! [`Descriptor::fits`] before using one.
 
 use std::mem::offset_of;
 
@@ -22,7 +22,7 @@ mod layout;
 #[cfg(test)]
 mod tests;
 
-/// What an append is.
+/// The kind of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Bytes of a stream, or the account of a gap, or both.
@@ -38,20 +38,20 @@ pub enum Kind {
 pub enum GapReason {
     /// The buffer was full: the members were too slow.
     BufferFull,
-    /// They could not be written.
+    /// The members could not be written.
     NotWritten,
-    /// The source told so.
+    /// The source declared them lost.
     Source,
 }
 
 /// A stretch of a stream that was offered, but lost before it reached a medium.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
-    /// How many bytes, just before the first payload byte.
+    /// Number of bytes, just before the first payload byte.
     pub bytes: u64,
-    /// How many frames of a framed stream.
+    /// Number of frames of a framed stream.
     pub frames: u64,
-    /// Why.
+    /// The reason.
     pub reason: GapReason,
     /// When the first lost byte arrived, in nanoseconds since 1970.
     pub first_time_ns: i64,
@@ -64,11 +64,11 @@ pub struct Gap {
 pub struct Position {
     /// The end of what was handed out to members.
     pub next_offset_bytes: u64,
-    /// Below it every byte was completely written, or was a gap.
+    /// Below it every byte was durable, or was a gap whose account was.
     pub settled_offset_bytes: u64,
     /// Frames begun.
     pub frames: u64,
-    /// Lost, in all.
+    /// Bytes lost in all.
     pub gap_bytes: u64,
     /// Payload of this stream that this recording has put on this member.
     pub member_bytes: u64,
@@ -77,17 +77,17 @@ pub struct Position {
 /// The first block of an append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Descriptor {
-    /// What the append is.
+    /// The kind of the append.
     pub kind: Kind,
     /// The store it belongs to.
     pub store: Uuid,
     /// The member it lies on.
     pub member: Uuid,
-    /// Where it lies there.
+    /// The place of the append on that member.
     pub place: Place,
-    /// All of it, with descriptor and seal; a multiple of a block.
+    /// The length of the whole append, with descriptor and seal; a multiple of a block.
     pub append_bytes: u32,
-    /// Its number over all members.
+    /// Its number, counted over all members.
     pub sequence: u64,
     /// The recording's number in the store, from 1.
     pub recording: u32,
@@ -95,9 +95,9 @@ pub struct Descriptor {
     pub recording_id: Uuid,
     /// The stream's number in the recording; [`CONTROL_STREAM`] for start and end.
     pub stream: u16,
-    /// What was lost just before the first payload byte.
+    /// The gap just before the first payload byte.
     pub gap: Option<Gap>,
-    /// The first payload byte's offset in its stream, lost bytes counted.
+    /// The offset of the first payload byte in its stream, counting lost bytes.
     pub stream_offset_bytes: u64,
     /// Length of the payload.
     pub payload_bytes: u32,
@@ -111,25 +111,25 @@ pub struct Descriptor {
     pub last_time_ns: i64,
     /// When this descriptor was made, in nanoseconds since 1970.
     pub made_time_ns: i64,
-    /// The append before this one on this member.
+    /// The place of the append before this one on this member.
     pub previous: Option<Place>,
-    /// The newest start on this member; of a start, itself.
+    /// The newest start on this member; for a start, its own place.
     pub start: Option<Place>,
-    /// Appends of this member up to this sequence were durable when this was made.
+    /// Appends of this member up to this sequence were durable when this one was made.
     pub flushed_sequence: u64,
-    /// The number of the first frame that begins here, or would: frames of its stream that began
-    /// before, lost ones included.
+    /// The number of the first frame that begins here, or would begin here: the frames of its
+    /// stream that began before, lost ones included.
     pub first_frame: u64,
-    /// One for each stream of the recording, at most [`STREAMS_MAX`].
+    /// One position for each stream of the recording, at most [`STREAMS_MAX`].
     pub positions: Vec<Position>,
-    /// One for each 64 KiB of payload, the last one of what is left.
+    /// One checksum for each 64 KiB of payload; the last one covers the rest.
     pub checksums: Vec<u32>,
-    /// One for each stream of the recording, over all its appends up to this one; none where the
-    /// block has no room for them.
+    /// One drift for each stream of the recording, over all its appends up to this one. Empty where
+    /// the block cannot hold them.
     pub drifts: Vec<Drift>,
 }
 
-/// An append of a kind that only a later version knows: enough to pass over it.
+/// An append of a kind that only a later version knows, with what is needed to pass over it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Skip {
     /// The number of its kind.
@@ -138,11 +138,11 @@ pub struct Skip {
     pub store: Uuid,
     /// The member it lies on.
     pub member: Uuid,
-    /// Where it lies there.
+    /// The place of the append on that member.
     pub place: Place,
-    /// All of it, with descriptor and seal; a multiple of a block.
+    /// The length of the whole append, with descriptor and seal; a multiple of a block.
     pub append_bytes: u32,
-    /// Its number over all members.
+    /// Its number, counted over all members.
     pub sequence: u64,
 }
 
@@ -155,16 +155,16 @@ pub enum DescriptorError {
     /// It begins like a descriptor, but a bit of it is wrong, or it was written only in part.
     #[error("the descriptor's checksum is wrong")]
     WrongChecksum,
-    /// Whole, but of a later version.
+    /// It is whole, but of a later version.
     #[error("the append has format version {version}: use a newer sustain to read it")]
     Newer {
         /// Its version.
         version: u16,
     },
-    /// Whole, but of a kind that only a later version knows. It is to be passed over.
+    /// It is whole, but of a kind that only a later version knows. It must be passed over.
     #[error("the append is of kind {}, which only a newer sustain can read", .0.kind)]
     UnknownKind(Skip),
-    /// Its checksum is right, but what it says cannot be.
+    /// Its checksum is right, but it contradicts itself.
     #[error("the descriptor contradicts itself: {0}")]
     Inconsistent(&'static str),
 }
@@ -204,11 +204,13 @@ impl Descriptor {
         crc
     }
 
-    /// Reads the descriptor in the first block of `bytes`, and the checksum that it carries.
+    /// Reads the descriptor in the first block of `bytes`, and the checksum that it carries. The
+    /// descriptor that is returned is consistent in itself: the lengths fit each other and the
+    /// largest slot.
     ///
     /// # Errors
-    /// If it is none, or damaged, or of a version or kind that is not known here. What is returned
-    /// is consistent in itself: the lengths fit each other and the largest slot.
+    /// If the block is not a descriptor, or is damaged, or has a version or kind that is not known
+    /// here.
     pub fn decode(bytes: &[u8]) -> Result<(Descriptor, u32), DescriptorError> {
         let block = bytes
             .get(..BLOCK_BYTES)
@@ -251,7 +253,7 @@ impl Descriptor {
             && self.start.is_none_or(is_in_slot)
     }
 
-    /// What a descriptor must be for anyone to rely on its lengths and places.
+    /// Checks what everyone relies on who uses the lengths and places of a descriptor.
     fn check(&self) -> Result<(), &'static str> {
         let checks = [
             (self.place.is_valid(), "its place is none"),
@@ -312,9 +314,10 @@ impl Descriptor {
             .try_for_each(|(is_so, what)| if is_so { Ok(()) } else { Err(what) })
     }
 
-    /// How far a stream had come before this append was handed out, in the order of sequence. Of one
-    /// that repeats what was handed out before (a copy of what a member kept, an account of what it
-    /// lost), that is how far it had come by then: what lies between the two is in other appends.
+    /// How far a stream had come before this append was handed out, in the order of sequence. An
+    /// append may repeat what was handed out before, as the copy of an append on a slow member or
+    /// the account of lost data. Then the position is that of the time at which it is made: what
+    /// lies between the two is in other appends.
     pub fn position_before(&self, stream: usize) -> Position {
         let mut position = self.positions.get(stream).copied().unwrap_or_default();
         let is_own = self.kind == Kind::Data && usize::from(self.stream) == stream;
@@ -331,7 +334,7 @@ impl Descriptor {
         position
     }
 
-    /// Whether the block has room for a drift of each stream.
+    /// Whether the block can hold a drift for each stream.
     pub fn has_room_for_drifts(&self) -> bool {
         let streams = self.positions.len();
         let tables_bytes = streams * (size_of::<PositionFields>() + size_of::<DriftFields>())
@@ -363,7 +366,7 @@ impl Descriptor {
 }
 
 impl Skip {
-    /// Whether this append belongs where it was found: see [`Descriptor::fits`].
+    /// Whether this append belongs where it was found; see [`Descriptor::fits`].
     pub fn fits(&self, geometry: &Geometry, member: Uuid, store: Uuid, place: Place) -> bool {
         self.store == store
             && self.member == member

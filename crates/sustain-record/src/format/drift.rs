@@ -1,7 +1,8 @@
-//! How far the times that a stream's source gives lie from the clock of the recorder. It is what
-//! lets a reader find a time by bisection: only the recorder's clock never steps within a recording.
+//! The drift of a stream: how far the times that its source gives differ from the recorder's clock.
+//! With it a reader can find a time by bisection, because only the recorder's clock never steps
+//! within a recording.
 
-/// The earliest and the latest of all times of a stream, each taken against the recorder's clock at
+/// The earliest and the latest of all times of a stream, each compared with the recorder's clock at
 /// the moment when its append was made: in nanoseconds, and negative where they lie before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drift {
@@ -12,19 +13,19 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// Of a stream without any time so far.
+    /// The drift of a stream without any time so far.
     pub const NONE: Drift = Drift {
         earliest_ns: i64::MAX,
         latest_ns: i64::MIN,
     };
 
-    /// Of times that may lie anywhere.
+    /// The drift of times that may lie anywhere.
     pub const UNKNOWN: Drift = Drift {
         earliest_ns: i64::MIN,
         latest_ns: i64::MAX,
     };
 
-    /// Takes in a time of an append that was made at `made_time_ns`.
+    /// Adds a time of an append that was made at `made_time_ns`.
     pub fn add_time(&mut self, time_ns: i64, made_time_ns: i64) {
         let difference_ns = time_ns.saturating_sub(made_time_ns);
         self.add(Drift {
@@ -33,13 +34,14 @@ impl Drift {
         });
     }
 
-    /// Takes in what another one says of the same stream.
+    /// Adds another drift of the same stream.
     pub fn add(&mut self, other: Drift) {
         self.earliest_ns = self.earliest_ns.min(other.earliest_ns);
         self.latest_ns = self.latest_ns.max(other.latest_ns);
     }
 
-    /// An append with anything of this time or a later one was made then at the earliest.
+    /// The earliest moment at which an append with anything of this time or later can have been
+    /// made.
     pub fn earliest_made_ns(&self, time_ns: i64) -> i64 {
         // A difference that did not fit says nothing.
         if self.latest_ns == i64::MAX {
@@ -49,7 +51,8 @@ impl Drift {
         }
     }
 
-    /// An append with anything of this time or an earlier one was made then at the latest.
+    /// The latest moment at which an append with anything of this time or earlier can have been
+    /// made.
     pub fn latest_made_ns(&self, time_ns: i64) -> i64 {
         if self.earliest_ns == i64::MIN {
             i64::MAX

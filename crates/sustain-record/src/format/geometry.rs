@@ -1,29 +1,30 @@
-//! Where slots and superblocks lie on a member, and how a place in the slots becomes an offset.
+//! The geometry of a member: where its slots and superblocks lie, and how a place in the slots
+//! becomes an offset.
 
 use sustain_disk::units::Size;
 
 use super::{BLOCK_BYTES, SLOT_BYTES_MAX, SLOT_BYTES_MIN};
 
-/// The part at the start of a member that superblocks keep, in bytes; the part at its end, too.
+/// Bytes at the start of a member that are reserved for superblocks, and as many at its end.
 const SUPERBLOCK_ROOM_BYTES: u64 = 128 * 1024;
 const SECOND_COPY_BYTES: u64 = 64 * 1024;
-/// More than any medium has, and little enough that no offset overflows.
+/// More than any medium has, and small enough that no offset overflows.
 const MEMBER_BYTES_MAX: u64 = i64::MAX as u64;
 const SLOTS_MIN: u64 = 2;
 
-/// Where an append lies: how many slots the member has begun before, and where in its slot.
+/// The place of an append: the slot, counted through all laps of the member, and the offset in it.
 ///
-/// The order is that of writing. The slot on the medium is `slot_serial % slot_count`.
+/// Places are ordered as they are written. The slot on the medium is `slot_serial % slot_count`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// Counts the slots of a member through all laps, from 0. Its largest value is no serial.
+    /// Counts the slots of a member through all laps, from 0. The largest value is not a serial.
     pub slot_serial: u64,
-    /// From the start of the slot; a multiple of a block.
+    /// Offset from the start of the slot; a multiple of a block.
     pub slot_offset_bytes: u32,
 }
 
 impl Place {
-    /// Whether an append may begin there, on some member.
+    /// Whether an append can begin there, on some member.
     pub(super) fn is_valid(self) -> bool {
         self.slot_serial != u64::MAX
             && self.slot_offset_bytes.is_multiple_of(BLOCK_BYTES as u32)
@@ -31,12 +32,12 @@ impl Place {
     }
 }
 
-/// How a member is divided.
+/// How a member is divided into slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Geometry {
     /// A power of two from 64 KiB to 16 MiB.
     pub slot_bytes: u32,
-    /// Where slot 0 begins; the slots follow each other from there.
+    /// Offset at which slot 0 begins. The slots follow each other from there.
     pub first_slot_offset_bytes: u64,
     /// At least two.
     pub slot_count: u64,
@@ -47,21 +48,21 @@ pub struct Geometry {
 /// Why a member cannot be divided into slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GeometryError {
-    /// Two slots and the superblocks do not fit.
+    /// The member cannot hold two slots and the superblocks.
     #[error(
-        "{} is too small: with this slot size a member needs at least {}; choose a larger one, or a \
-         smaller --slot", Size(*capacity_bytes), Size(*needed_bytes)
+        "{} is too small: with this slot size a member needs at least {}; choose a larger one, or \
+         a smaller --slot", Size(*capacity_bytes), Size(*needed_bytes)
     )]
     TooSmall {
-        /// What there is.
+        /// Bytes that the member has.
         capacity_bytes: u64,
-        /// What the smallest member with such slots has.
+        /// Bytes that the smallest member with such slots has.
         needed_bytes: u64,
     },
-    /// Not a power of two, or not in range.
-    #[error("A slot of {slot_bytes} bytes cannot be: choose a power of two from 64 KiB to 16 MiB")]
+    /// The slot size is not a power of two, or out of range.
+    #[error("{slot_bytes} bytes is not a slot size: choose a power of two from 64 KiB to 16 MiB")]
     SlotSize {
-        /// What was asked for.
+        /// The size that was asked for.
         slot_bytes: u32,
     },
 }
@@ -70,7 +71,7 @@ impl Geometry {
     /// Divides a member of `capacity_bytes` into as many slots of `slot_bytes` as fit.
     ///
     /// # Errors
-    /// If the slot size cannot be, or fewer than two slots fit.
+    /// If the slot size is not possible, or fewer than two slots fit.
     pub fn of_member(capacity_bytes: u64, slot_bytes: u32) -> Result<Geometry, GeometryError> {
         if !is_slot_size(slot_bytes) {
             return Err(GeometryError::SlotSize { slot_bytes });
@@ -94,7 +95,8 @@ impl Geometry {
         })
     }
 
-    /// Whether a member can be divided so. All else here may be asked only then.
+    /// Whether a member can be divided in this way. The other functions may be called only if it
+    /// can.
     pub fn is_valid(&self) -> bool {
         is_slot_size(self.slot_bytes)
             && self.first_slot_offset_bytes == first_slot_offset(self.slot_bytes)
@@ -109,7 +111,7 @@ impl Geometry {
                 .is_some_and(|end| end <= self.member_bytes)
     }
 
-    /// The byte of the member where `place` is.
+    /// The offset of `place` on the member.
     ///
     /// # Panics
     /// If the geometry is not valid.
@@ -119,7 +121,7 @@ impl Geometry {
             + u64::from(place.slot_offset_bytes)
     }
 
-    /// The byte of the member behind its last slot.
+    /// The offset behind the last slot of the member.
     ///
     /// # Panics
     /// If the geometry is not valid.
@@ -127,9 +129,9 @@ impl Geometry {
         self.first_slot_offset_bytes + self.slot_count * u64::from(self.slot_bytes)
     }
 
-    /// In a ring the start of a recording is repeated at the latest so many slots behind the one
-    /// before: before that one is written over, and with a slot between for an append as large as
-    /// a slot.
+    /// In a ring the start of a recording is repeated at most this many slots behind the one
+    /// before: before that one is overwritten, and with a slot between for an append as large as a
+    /// slot.
     ///
     /// # Panics
     /// If the geometry is not valid.
@@ -137,7 +139,7 @@ impl Geometry {
         (self.slot_count / 2).max(2).min(self.slot_count - 1)
     }
 
-    /// Where the four copies of the superblock begin, A to D, in bytes.
+    /// The offsets of the four copies of the superblock, A to D, in bytes.
     ///
     /// # Panics
     /// If the geometry is not valid.
@@ -155,7 +157,7 @@ fn is_slot_size(slot_bytes: u32) -> bool {
     slot_bytes.is_power_of_two() && (SLOT_BYTES_MIN..=SLOT_BYTES_MAX).contains(&slot_bytes)
 }
 
-/// Aligned to the slot size, so that every slot is.
+/// The offset is aligned to the slot size, so that every slot is.
 fn first_slot_offset(slot_bytes: u32) -> u64 {
     u64::from(slot_bytes).max(SUPERBLOCK_ROOM_BYTES)
 }

@@ -1,18 +1,18 @@
 //! Frame marks: where frames begin and end in a payload, and when they arrived.
 //!
-//! The recorder writes them while it fills an append; readers go through them to find frames.
+//! The recorder writes them while it fills an append. Readers go through them to find frames.
 
 use super::descriptor::Descriptor;
 
-/// More than one mark ever takes, in bytes: two varints.
+/// The most bytes that one mark can take: two varints.
 pub const MARK_BYTES_MAX: usize = 2 * VARINT_BYTES_MAX;
 
 const VARINT_BYTES_MAX: usize = 10;
 const KIND_BITS: u32 = 2;
-/// More than any payload has; what is left of a varint beside the kind.
+/// More than any payload has: the bits of a varint that are left beside the kind.
 const DISTANCE_MAX: u64 = u64::MAX >> KIND_BITS;
 
-/// What a mark says of its place in the payload.
+/// What happens at the place of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MarkKind {
     /// A frame begins.
@@ -38,15 +38,15 @@ impl MarkKind {
     }
 }
 
-/// One place in the payload where a frame begins or ends.
+/// A place in the payload where a frame begins or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
-    /// From the first payload byte; may be the end of the payload.
+    /// Offset from the first payload byte. It may be the end of the payload.
     pub offset_bytes: u64,
-    /// What is there.
+    /// What happens there.
     pub kind: MarkKind,
-    /// When the first byte of the frame that begins here arrived, in nanoseconds since 1970; none
-    /// where none begins.
+    /// When the first byte of the frame that begins here arrived, in nanoseconds since 1970; `None`
+    /// if no frame begins.
     pub time_ns: Option<i64>,
 }
 
@@ -56,13 +56,13 @@ pub enum MarksError {
     /// They end within a mark.
     #[error("the frame marks end within a mark")]
     Truncated,
-    /// A number that no version writes.
+    /// A number is larger than any version writes.
     #[error("a frame mark has a number of more than 64 bits")]
     TooLong,
-    /// A kind of mark that is not known.
+    /// A mark is of an unknown kind.
     #[error("a frame mark is of an unknown kind")]
     UnknownKind,
-    /// A mark beyond the end of the payload.
+    /// A mark lies beyond the end of the payload.
     #[error("a frame mark lies beyond the payload")]
     BeyondPayload,
 }
@@ -70,21 +70,21 @@ pub enum MarksError {
 /// Why frame marks cannot be written. Marks count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MarksRefused {
-    /// A mark before the one before it.
-    #[error("frame mark {0} lies before the one before it: give them in the order of their bytes")]
+    /// A mark lies before the previous one.
+    #[error("frame mark {0} lies before the previous one: give marks in the order of their bytes")]
     OutOfOrder(usize),
-    /// A mark behind the last byte of the payload.
+    /// A mark lies behind the last byte of the payload.
     #[error("frame mark {0} lies beyond the {1} bytes that it belongs to")]
     BeyondPayload(usize, u64),
-    /// A frame that begins, and nobody knows when.
-    #[error("frame mark {0} begins a frame and has no time of arrival")]
+    /// A frame begins at a mark that has no time.
+    #[error("frame mark {0} begins a frame but has no time of arrival")]
     WithoutTime(usize),
 }
 
-/// Whether these marks can be pushed for a payload of `payload_bytes`.
+/// Checks whether these marks can be pushed for a payload of `payload_bytes`.
 ///
 /// # Errors
-/// [`MarksRefused`] for the first of them that cannot.
+/// [`MarksRefused`] for the first mark that cannot.
 pub fn check_marks(marks: &[Mark], payload_bytes: u64) -> Result<(), MarksRefused> {
     let mut before_bytes = 0;
     for (index, mark) in marks.iter().enumerate() {
@@ -114,13 +114,13 @@ pub struct MarksWriter {
 }
 
 impl MarksWriter {
-    /// No marks yet.
+    /// Makes a writer without marks.
     pub fn new() -> MarksWriter {
         MarksWriter::default()
     }
 
-    /// Appends a mark. `first_time_ns` is the append's, from which the first begin is counted; it
-    /// must be the same for all marks of an append.
+    /// Appends a mark. `first_time_ns` is that of the append, from which the time of the first
+    /// frame counts. It must be the same for all marks of an append.
     ///
     /// # Panics
     /// If the mark lies before the last one, or if it begins a frame without a time.
@@ -153,7 +153,7 @@ impl MarksWriter {
         self.bytes.len()
     }
 
-    /// How many frames the marks so far begin.
+    /// Number of frames that begin at the marks so far.
     pub fn frames_begun(&self) -> u64 {
         self.frames_begun
     }
@@ -163,7 +163,7 @@ impl MarksWriter {
         self.times_ns
     }
 
-    /// Starts anew for the next append; the memory is kept.
+    /// Starts again for the next append, and keeps the memory.
     pub fn clear(&mut self) {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
@@ -184,7 +184,7 @@ impl MarksWriter {
 
 /// Reads frame marks in order, and ends after the first error.
 ///
-/// Offsets never fall. Nothing is said of begins and ends alternating: a frame may have begun in an
+/// Offsets never fall. Begins and ends do not have to alternate: a frame may have begun in an
 /// earlier append, or its end may be lost.
 #[derive(Debug, Clone)]
 pub struct Marks<'a> {
@@ -195,7 +195,7 @@ pub struct Marks<'a> {
 }
 
 impl<'a> Marks<'a> {
-    /// The marks in `bytes`, those of an append with this `first_time_ns`.
+    /// Reads the marks in `bytes`, which belong to an append with this `first_time_ns`.
     pub fn new(bytes: &'a [u8], first_time_ns: i64) -> Marks<'a> {
         Marks {
             rest: bytes,
@@ -205,7 +205,8 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// The marks in `bytes`, those of this append; none of them lies beyond its payload.
+    /// Reads the marks in `bytes`, which belong to this append. None of them lies beyond its
+    /// payload.
     pub fn of(descriptor: &Descriptor, bytes: &'a [u8]) -> Marks<'a> {
         Marks {
             end_bytes: u64::from(descriptor.payload_bytes),
@@ -245,7 +246,7 @@ impl<'a> Marks<'a> {
             let (byte, rest) = self.rest.split_first().ok_or(MarksError::Truncated)?;
             self.rest = rest;
             let bits = u64::from(byte & 0x7F);
-            // The tenth byte has room for one bit only.
+            // The tenth byte can hold one bit only.
             if position == VARINT_BYTES_MAX - 1 && bits > 1 {
                 return Err(MarksError::TooLong);
             }
@@ -275,7 +276,7 @@ impl Iterator for Marks<'_> {
 
 impl std::iter::FusedIterator for Marks<'_> {}
 
-/// Small numbers for small differences of either sign.
+/// Maps small differences of either sign to small numbers.
 fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }

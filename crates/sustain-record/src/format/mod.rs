@@ -1,6 +1,7 @@
-//! What lies on the members of a store, byte by byte: docs/format.md, section by section.
+//! The format of the members of a store, byte by byte. It follows docs/format.md section by
+//! section.
 //!
-//! The recorder encodes with it, readers and the check decode with it. Nothing here does input or
+//! The recorder encodes with it; readers and the check decode with it. Nothing here does input or
 //! output. Decoding takes any bytes: it refuses what is wrong and never panics.
 
 mod append;
@@ -30,21 +31,21 @@ pub use notes::{
 pub use seal::Seal;
 pub use superblock::{Superblock, SuperblockError, newest};
 
-/// The unit of every write, in bytes; a superblock and a descriptor take one each.
+/// The unit of every write, in bytes. A superblock and a descriptor take one each.
 pub const BLOCK_BYTES: usize = 4096;
-/// How much payload one checksum covers, in bytes.
+/// Payload that one checksum covers, in bytes.
 pub const PIECE_BYTES: usize = 64 * 1024;
-/// A seal, at the very end of an append, in bytes.
+/// Length of a seal, which ends an append, in bytes.
 pub const SEAL_BYTES: usize = 64;
-/// How many streams a recording may have.
+/// The most streams of a recording.
 pub const STREAMS_MAX: usize = 64;
-/// How many members a store may have.
+/// The most members of a store.
 pub const MEMBERS_MAX: usize = 128;
 /// The smallest slot, in bytes.
 pub const SLOT_BYTES_MIN: u32 = 64 * 1024;
 /// The largest slot, in bytes.
 pub const SLOT_BYTES_MAX: u32 = 16 * 1024 * 1024;
-/// The version of the format that is written, and the newest that is read.
+/// The version of the format that is written, and the newest that can be read.
 pub const VERSION: u32 = 1;
-/// The stream of appends that belong to none: start and end.
+/// The stream number of control records, which belong to no stream.
 pub const CONTROL_STREAM: u16 = 0xFFFF;

@@ -1,34 +1,35 @@
-//! The payload of a start and of an end: JSON, to be readable with a hex editor in thirty years.
+//! The payload of start and end marks: JSON, so that it can be read with a hex editor in thirty
+//! years.
 //!
-//! Keys that are not known are passed over, because later versions add some.
+//! Unknown keys are passed over, because later versions add some.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::geometry::Place;
 
-/// What the start of a recording says of it.
+/// The note in the start of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartNote {
     /// When the recording began, in nanoseconds since 1970.
     #[serde(rename = "started")]
     pub started_ns: i64,
-    /// What recorded it, with its version.
+    /// The program that recorded it, with its version.
     pub tool: String,
-    /// Whether old slots are written again when the members are full.
+    /// Whether old slots are overwritten when the members are full.
     pub ring: bool,
     /// The streams, in the order of their numbers.
     pub streams: Vec<StreamNote>,
     /// The start of the recording before on this member.
     #[serde(default)]
     pub previous_start: Option<PlaceNote>,
-    /// Recordings whose own starts this one may write over while data of theirs is left, oldest
+    /// Recordings whose own starts this one may overwrite while data of theirs is left, oldest
     /// first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<EarlierNote>,
 }
 
-/// What the start of a recording says of an earlier one.
+/// The note about an earlier recording in the start of a ring.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlierNote {
     /// Its identity.
@@ -60,14 +61,14 @@ mod hyphenated {
     }
 }
 
-/// What the start of a recording says of one stream.
+/// The note about one stream in the start of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamNote {
-    /// How the user calls it.
+    /// The name that the user gave it.
     pub name: String,
     /// How its frames are told apart.
     pub framing: String,
-    /// Where its bytes came from.
+    /// The source of its bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
@@ -75,57 +76,58 @@ pub struct StreamNote {
 /// A [`Place`] in a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaceNote {
-    /// See [`Place`].
+    /// The serial of the slot; see [`Place`].
     pub slot_serial: u64,
-    /// See [`Place`].
+    /// The offset in the slot; see [`Place`].
     #[serde(rename = "slot_offset")]
     pub slot_offset_bytes: u32,
 }
 
-/// What the end of a recording says of it.
+/// The note in the end mark of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndNote {
-    /// Why it ended, as the result of the command calls it.
+    /// Why it ended, in the words of the command's result.
     pub ended: String,
     /// The streams, in the order of their numbers.
     pub streams: Vec<StreamTotal>,
-    /// What was already missing or damaged behind what was durable, if recovering wrote it.
+    /// Stretches behind what was durable that were already missing or damaged, if `recover` wrote
+    /// the end mark.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub torn: Vec<TornNote>,
 }
 
-/// A stretch of a stream that a crash took; all that is around it was found whole.
+/// A stretch of a stream that a crash took. Everything around it was found whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TornNote {
     /// Number of the stream.
     pub stream: u16,
     /// Its first byte.
     pub from_byte: u64,
-    /// The first byte behind it; equal to `from_byte` where the bytes are whole, and only the marks
-    /// of frames around them are damaged.
+    /// The byte behind the last one. Equal to `from_byte` where the bytes are whole and only the
+    /// frame marks around them are damaged.
     pub to_byte: u64,
 }
 
-/// What became of one stream in all; `offered = recorded + gap_bytes`.
+/// The totals of one stream; `offered = recorded + gap_bytes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamTotal {
     /// Bytes that the source offered.
     pub offered: u64,
-    /// Bytes that are on the medium.
+    /// Bytes that were written to members.
     pub recorded: u64,
-    /// Bytes that were lost before.
+    /// Bytes that were lost before that.
     pub gap_bytes: u64,
     /// Frames begun.
     pub frames: u64,
 }
 
-/// Why a note cannot be read.
+/// The error for a note that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("the account of a recording cannot be read: {0}")]
+#[error("the note of a start or end mark cannot be read: {0}")]
 pub struct NoteError(#[from] serde_json::Error);
 
 impl StartNote {
-    /// The payload of a start.
+    /// Encodes the payload of a start.
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("its keys are strings")
     }
@@ -133,22 +135,22 @@ impl StartNote {
     /// Reads the payload of a start.
     ///
     /// # Errors
-    /// If it is no JSON object with these keys.
+    /// If it is not a JSON object with these keys.
     pub fn from_json(payload: &[u8]) -> Result<StartNote, NoteError> {
         Ok(serde_json::from_slice(payload)?)
     }
 }
 
 impl EndNote {
-    /// The payload of an end.
+    /// Encodes the payload of an end mark.
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("its keys are strings")
     }
 
-    /// Reads the payload of an end.
+    /// Reads the payload of an end mark.
     ///
     /// # Errors
-    /// If it is no JSON object with these keys.
+    /// If it is not a JSON object with these keys.
     pub fn from_json(payload: &[u8]) -> Result<EndNote, NoteError> {
         Ok(serde_json::from_slice(payload)?)
     }

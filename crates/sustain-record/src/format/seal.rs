@@ -1,4 +1,5 @@
-//! The seal in the last 64 bytes of an append: it tells a torn append from its last block alone.
+//! The seal in the last 64 bytes of an append. It shows from the last block alone whether an append
+//! is torn.
 
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -23,21 +24,21 @@ struct Layout {
 
 const _: () = assert!(size_of::<Layout>() == SEAL_BYTES);
 
-/// What the end of an append says of its beginning.
+/// The fields of the descriptor that the seal repeats at the end of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seal {
-    /// The descriptor's.
+    /// The sequence of the descriptor.
     pub sequence: u64,
-    /// The descriptor's.
+    /// The slot serial of the descriptor.
     pub slot_serial: u64,
     /// The checksum that the descriptor carries.
     pub descriptor_crc: u32,
-    /// The descriptor's.
+    /// The length of the append in the descriptor.
     pub append_bytes: u32,
 }
 
 impl Seal {
-    /// The seal that belongs to a descriptor with this checksum.
+    /// Makes the seal that belongs to a descriptor with this checksum.
     pub fn of(descriptor: &Descriptor, crc: u32) -> Seal {
         Seal {
             sequence: descriptor.sequence,
@@ -47,7 +48,7 @@ impl Seal {
         }
     }
 
-    /// The bytes that end the append.
+    /// Encodes the bytes that end the append.
     pub fn encode(&self) -> [u8; SEAL_BYTES] {
         let mut layout = Layout {
             magic: MAGIC,
@@ -62,7 +63,7 @@ impl Seal {
         zerocopy::transmute!(layout)
     }
 
-    /// Reads a seal: exactly its 64 bytes, with magic and checksum right.
+    /// Reads a seal from exactly 64 bytes. Magic and checksum must be right.
     pub fn decode(bytes: &[u8]) -> Option<Seal> {
         let layout = Layout::ref_from_bytes(bytes).ok()?;
         if layout.magic != MAGIC || layout.crc.get() != crc_of(layout) {

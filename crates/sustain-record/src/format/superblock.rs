@@ -1,6 +1,7 @@
-//! The superblock: what a member says of its store and of itself.
+//! The superblock: the description of a store and of one of its members.
 //!
-//! Written by `create` and at both ends of a recording; read first when a store is opened.
+//! It is written by `create` and at both ends of a recording, and read first when a store is
+//! opened.
 
 use std::mem::offset_of;
 
@@ -43,7 +44,7 @@ struct Layout {
 
 const _: () = assert!(size_of::<Layout>() == BLOCK_BYTES);
 
-/// What a member says of its store and of itself.
+/// The description of a store and of one of its members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Superblock {
     /// The store that the member belongs to.
@@ -54,7 +55,7 @@ pub struct Superblock {
     pub generation: u64,
     /// When the store was created, in nanoseconds since 1970.
     pub created_ns: i64,
-    /// How this member is divided.
+    /// How this member is divided into slots.
     pub geometry: Geometry,
     /// This member's place among all.
     pub member_index: u16,
@@ -62,7 +63,7 @@ pub struct Superblock {
     pub members: Vec<Uuid>,
     /// Whether every byte of the slots was written before use.
     pub is_prewritten: bool,
-    /// At least so many slot serials have been begun: a hint.
+    /// At least this many slot serials have been begun. This is only a hint.
     pub slots_begun: u64,
 }
 
@@ -70,11 +71,11 @@ pub struct Superblock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SuperblockError {
     /// It is something else.
-    #[error("There is no store here: name its members, or create one with `sustain create`")]
+    #[error("there is no store here: name its members, or create one with `sustain create`")]
     Foreign,
-    /// Written by a later version of the format. Nothing else of it is believed.
+    /// It was written by a later version of the format. Nothing else in it is believed.
     #[error(
-        "This store has format version {version}, and version {VERSION} is the newest known \
+        "this store has format version {version}, and version {VERSION} is the newest known \
          here: use a newer sustain"
     )]
     Newer {
@@ -82,12 +83,12 @@ pub enum SuperblockError {
         version: u32,
     },
     /// It was a superblock, but a checksum or its content is wrong.
-    #[error("The superblock is damaged: look whether another copy, or another member, is whole")]
+    #[error("the superblock is damaged: see whether another copy, or another member, is whole")]
     Damaged,
 }
 
 impl Superblock {
-    /// The block to write as copy 0 (A) to 3 (D).
+    /// Encodes the block of copy 0 (A) to 3 (D).
     ///
     /// # Panics
     /// If there is no such copy, or if the superblock is not one that could be decoded again.
@@ -126,8 +127,9 @@ impl Superblock {
     /// Reads the superblock in the first block of `bytes`.
     ///
     /// # Errors
-    /// If it is none, or of a later version, or damaged. The version is looked at first, because
-    /// a later one may keep its checksum elsewhere.
+    /// If there is none, or it is damaged, or of a later version. The version is checked first,
+    /// because a
+    /// later one may keep its checksum elsewhere.
     pub fn decode(bytes: &[u8]) -> Result<Superblock, SuperblockError> {
         if !bytes.starts_with(&MAGIC) {
             return Err(SuperblockError::Foreign);
@@ -176,11 +178,13 @@ impl Superblock {
     }
 }
 
-/// The superblock that counts among a member's copies: the valid one of the largest generation.
+/// Returns the superblock that counts among a member's copies: the valid one with the largest
+/// generation.
 ///
 /// # Errors
-/// If no copy is valid: the one of a later version if there is, else that a superblock is damaged,
-/// else that there is none.
+/// If no copy is valid: that of a later version if there is one, or else that a superblock is
+/// damaged,
+/// or else that there is none.
 pub fn newest(
     copies: impl IntoIterator<Item = Result<Superblock, SuperblockError>>,
 ) -> Result<Superblock, SuperblockError> {
@@ -338,7 +342,7 @@ mod tests {
                 "{bytes:?} at {offset}"
             );
         }
-        // The last member is the first one again; one more than there are is a nil UUID.
+        // The last member is the same as the first; a member more than the count is a nil UUID.
         let first = *Uuid::from_u128(1).as_bytes();
         assert_eq!(patched(1024 + 32, &first), Err(SuperblockError::Damaged));
         assert_eq!(patched(106, &[5, 0]), Err(SuperblockError::Damaged));
@@ -431,7 +435,8 @@ mod tests {
         ) {
             let mut block = superblock.encode(0);
             for (at, value, width) in patches {
-                // Two bytes apart, which is how the smallest fields lie, and behind the checksum.
+                // Values are written two bytes apart, as close as the smallest fields lie, and
+                // behind the checksum.
                 let offset = 24 + 2 * at;
                 block[offset..offset + width].copy_from_slice(&value.to_le_bytes()[..width]);
             }

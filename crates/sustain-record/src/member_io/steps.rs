@@ -1,5 +1,5 @@
-//! Steps that members take each at its own pace. One that does not answer holds up no other, and is
-//! not waited for without end.
+//! Steps that each member takes at its own pace. A member that does not answer does not hold up the
+//! others, and is not waited for without end.
 
 use sustain_disk::buffer::{AlignedBytes, Buffer};
 use sustain_disk::clock::Timestamp;
@@ -8,10 +8,10 @@ use sustain_disk::error::{Errno, Error};
 
 use super::{IO_ERROR, MemberIo};
 
-/// What is done on a member before its next step.
+/// One step on a member. The next one begins when it is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Whole blocks go here, from the start of the member.
+    /// Writes whole blocks at an offset from the start of the member.
     Write {
         offset_bytes: u64,
         bytes: Vec<u8>,
@@ -20,7 +20,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// What it is called in messages, and where it is.
+    /// The operation and its offset, for messages.
     pub(crate) fn name(&self) -> (Operation, u64) {
         match self {
             Step::Write { offset_bytes, .. } => (Operation::Write, *offset_bytes),
@@ -34,22 +34,22 @@ impl Step {
 pub(crate) enum StepsEnd {
     /// All steps are done.
     Done,
-    /// This one failed.
+    /// This step failed.
     Failed { step: usize, errno: Errno },
-    /// This one has not returned for so long, and is waited for no longer.
+    /// This step has not returned for so long that it is not waited for any longer.
     Silent { step: usize, waited_ns: u64 },
 }
 
-/// How long members are waited for after any of them has answered.
+/// How long to wait for members after any of them has answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StepsPatience {
-    /// Once one of them is done.
+    /// The wait once one of them is done.
     pub(crate) for_others_ns: u64,
-    /// As long as none is.
+    /// The wait as long as none is done.
     pub(crate) for_first_ns: u64,
 }
 
-/// Where a member is.
+/// The progress of one member.
 struct Walker {
     step: usize,
     begun_at: Timestamp,
@@ -57,11 +57,12 @@ struct Walker {
 }
 
 impl MemberIo {
-    /// Carries out the steps of each member in their order, and says how far each came. With requests
-    /// that have not returned, the engine and their memory are kept for as long as the process lives.
+    /// Carries out the steps of each member in their order, and returns how far each came. If
+    /// requests have not returned, the engine and their memory are kept as long as the process
+    /// lives.
     ///
     /// # Errors
-    /// [`Error::EngineFailed`], [`Error::Memory`]. Then anything may still be under way.
+    /// [`Error::EngineFailed`], [`Error::Memory`]. Then anything may still be in flight.
     pub(crate) fn take_steps(
         mut self,
         steps: &[Vec<Step>],
@@ -72,7 +73,7 @@ impl MemberIo {
         let is_done = |walker: &Walker| walker.end.is_some();
         if walked.is_err() || !walkers.iter().all(is_done) {
             let now = self.clock.now();
-            // Closing the engine would wait for what does not return.
+            // Closing the engine would wait for requests that do not return.
             std::mem::forget(self);
             walked?;
             for walker in walkers.iter_mut().filter(|walker| !is_done(walker)) {

@@ -1,4 +1,5 @@
-//! What the members tell of each recording, merged: its streams, how far they came, what is missing.
+//! What the members tell of each recording, merged: its streams, how far they came, what is
+//! missing.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -66,21 +67,23 @@ pub struct StreamSummary {
     pub framing: Option<String>,
     /// All that the source offered, as far as it was handed out to members.
     pub offered_bytes: u64,
-    /// Below this all was durable when the newest appends were made, or was a gap whose account was.
+    /// Below this all was durable when the newest appends were made, or was a gap whose account
+    /// was.
     pub settled_bytes: u64,
     /// Lost before it reached a member.
     pub gap_bytes: u64,
-    /// Of `gap_bytes`, what may be there all the same, at most: the members were given so much more than
-    /// counts as recorded. A member has it that was given up, or it is copies of what lay on a slow
-    /// one; which, shows only when it is read. 0 while members are missing, for then it is not known.
+    /// Of `gap_bytes`, what may be there all the same, at most: the members were given so much
+    /// more than counts as recorded. A member has it that was given up, or it is copies of what
+    /// lay on a slow one; which, shows only when it is read. 0 while members are missing, for then
+    /// it is not known.
     pub given_up_bytes: u64,
     /// Put on members.
     pub recorded_bytes: u64,
     /// Frames begun.
     pub frames: u64,
     /// Put on members that are not there, or not there with all that they had. What is damaged on
-    /// members that are there shows only when it is read. At least so much: copies, and what a member
-    /// has that was given up, make up for it in this figure.
+    /// members that are there shows only when it is read. At least so much: copies, and what a
+    /// member has that was given up, make up for it in this figure.
     pub hole_bytes: u64,
     /// When its first byte arrived, in nanoseconds since 1970; the recording's start where the
     /// appends at its beginning do not tell.

@@ -1,5 +1,5 @@
-//! The recordings on one member, newest first: by the links from append to start and from there to
-//! the append before; where one is damaged, by bisection over the slots.
+//! Finds the recordings on one member, newest first: by the links from an append to the start and
+//! from there to the append before. Where a link is damaged it uses bisection over the slots.
 
 use uuid::Uuid;
 
@@ -7,9 +7,9 @@ use super::facts::{Facts, slot_start};
 use super::{Asked, PATIENCE_SLOTS, Tail};
 use crate::format::{Descriptor, EndNote, Kind, Place, StartNote};
 
-/// So many appends at either end of a recording are looked at for the times of its streams.
+/// Appends at either end of a recording that are read for the times of its streams.
 const LOOK_APPENDS: usize = 8;
-/// Of starts that are repeated in a ring two may be there, and one that is being written.
+/// Of the starts that are repeated in a ring, two may be there, and one more is being written.
 const STARTS_TRIED: usize = 3;
 
 /// What one member has of a recording.
@@ -23,17 +23,17 @@ pub struct Chapter {
     pub first: Descriptor,
     /// The newest one.
     pub last: Descriptor,
-    /// Whether what came before the oldest append has been written over in a ring.
+    /// Whether what came before the oldest append has been overwritten in a ring.
     pub is_overwritten: bool,
-    /// Whether nothing older is left there because all of it has been written over in a ring.
+    /// Whether nothing older is left there because all of it has been overwritten in a ring.
     pub is_oldest_of_lap: bool,
-    /// What its start says, if it can be read here.
+    /// The note in its start, if that can be read here.
     pub start: Option<StartNote>,
-    /// What its end says, if it has one that can be read here.
+    /// The note in its end mark, if there is one that can be read here.
     pub end: Option<EndNote>,
-    /// The first append of each stream, of those that lie near the beginning.
+    /// The first append of each stream, of those near the beginning.
     pub first_of_streams: Vec<Descriptor>,
-    /// The last append of each stream, of those that lie near the end.
+    /// The last append of each stream, of those near the end.
     pub last_of_streams: Vec<Descriptor>,
     /// The last append of the recording before.
     pub before: Option<Descriptor>,
@@ -45,9 +45,9 @@ struct Beginning<'a> {
     before: Option<&'a Descriptor>,
 }
 
-/// The recording of which `last` is the last append.
+/// Finds the recording of which `last` is the last append.
 pub(super) fn chapter(facts: &Facts, tail: &Tail, last: &Descriptor) -> Asked<Chapter> {
-    // What lies further back has been written over, or is about to be.
+    // What lies further back has been overwritten, or is about to be.
     let oldest_serial = tail.next_slot_serial.saturating_sub(facts.slot_count());
     let start = start_of(facts, last, oldest_serial)?;
     let beginning = beginning_of(facts, last, start, oldest_serial)?;
@@ -89,7 +89,7 @@ fn is_same(one: &Descriptor, other: &Descriptor) -> bool {
     one.recording == other.recording && one.recording_id == other.recording_id
 }
 
-/// The newest start of the recording to which `last` belongs.
+/// Finds the newest start of the recording to which `last` belongs.
 fn start_of<'a>(
     facts: &'a Facts,
     last: &Descriptor,
@@ -116,8 +116,8 @@ fn start_at<'a>(
     }))
 }
 
-/// What the newest start says. A power cut may have left only a part of one that is repeated in a
-/// ring: then the one before it says the same, and is there still.
+/// Reads the note in the newest start. A power cut may have left only a part of a start that is
+/// repeated in a ring. Then the one before it says the same, and is still there.
 fn start_note(facts: &Facts, last: &Descriptor, oldest_serial: u64) -> Asked<Option<StartNote>> {
     let mut place = last.start;
     for _ in 0..STARTS_TRIED {
@@ -133,7 +133,7 @@ fn start_note(facts: &Facts, last: &Descriptor, oldest_serial: u64) -> Asked<Opt
     Ok(None)
 }
 
-/// The start before the one at `place`, as the slots before that have it.
+/// Finds the start before the one at `place`, as the slots before that name it.
 fn start_before(
     facts: &Facts,
     last: &Descriptor,
@@ -170,8 +170,8 @@ fn beginning_of<'a>(
     })
 }
 
-/// What lies before a start that is a recording's first: nothing, or the last append of the
-/// recording before. None if the start is a repeated one, or the link is damaged.
+/// Finds what lies before the first start of a recording: nothing, or the last append of the
+/// recording before. Returns `None` if the start is a repeated one, or the link is damaged.
 fn before_start<'a>(
     facts: &'a Facts,
     start: &Descriptor,
@@ -196,15 +196,16 @@ fn before_start<'a>(
     Ok(before.map(Some))
 }
 
-/// What bisection has found.
+/// The findings of a bisection.
 #[derive(Default)]
 struct Boundary<'a> {
     first: Option<&'a Descriptor>,
     before: Option<&'a Descriptor>,
 }
 
-/// The first append of the recording of `last`, and the last one before it, by the numbers of the
-/// recordings at the starts of slots. These only grow, and a recording begins in a slot of its own.
+/// Finds the first append of the recording of `last`, and the last one before it, by the numbers of
+/// the recordings at the starts of slots. These only grow, and a recording begins in a slot of its
+/// own.
 fn first_by_slots<'a>(
     facts: &'a Facts,
     last: &'a Descriptor,
@@ -220,7 +221,7 @@ fn first_by_slots<'a>(
             high = middle;
         }
     }
-    // Slots from `low` on may be damaged at their starts, and belong to either.
+    // Slots from `low` on may be damaged at their starts, and may belong to either recording.
     let mut boundary = Boundary::default();
     let slots_end = low
         .saturating_add(PATIENCE_SLOTS)
@@ -232,7 +233,7 @@ fn first_by_slots<'a>(
             if serial == oldest_serial {
                 return Ok(boundary);
             }
-            // The link spares a search of the slots before.
+            // The link makes it unnecessary to search the slots before.
             if let Some(before) = before_start(facts, first, oldest_serial)? {
                 boundary.before = before.or(boundary.before);
                 return Ok(boundary);
@@ -271,7 +272,7 @@ fn search_around<'a>(
     Ok(boundary)
 }
 
-/// The descriptor at the start of this slot, or of one of the next few up to `last_serial`.
+/// Finds the descriptor at the start of this slot, or of one of the next few up to `last_serial`.
 fn start_from(facts: &Facts, serial: u64, last_serial: u64) -> Asked<Option<&Descriptor>> {
     let found = facts.descriptor(slot_start(serial))?;
     if found.is_some() {
@@ -288,7 +289,7 @@ fn start_from(facts: &Facts, serial: u64, last_serial: u64) -> Asked<Option<&Des
     Ok(None)
 }
 
-/// The last append of each stream, as far as a few steps back lead.
+/// Finds the last append of each stream within a few steps back.
 fn look_back(facts: &Facts, last: &Descriptor) -> Asked<Vec<Descriptor>> {
     let mut samples = Vec::new();
     let mut next = Some(last);
@@ -307,7 +308,7 @@ fn look_back(facts: &Facts, last: &Descriptor) -> Asked<Vec<Descriptor>> {
     Ok(samples)
 }
 
-/// The first append of each stream, as far as a few steps ahead lead.
+/// Finds the first append of each stream within a few steps ahead.
 fn look_ahead(facts: &Facts, first: &Descriptor, last: &Descriptor) -> Asked<Vec<Descriptor>> {
     let mut samples = Vec::new();
     let mut place = first.place;
@@ -328,7 +329,8 @@ fn look_ahead(facts: &Facts, first: &Descriptor, last: &Descriptor) -> Asked<Vec
     Ok(samples)
 }
 
-/// Keeps an append of a stream that has none among the samples. The answer is whether all have.
+/// Keeps an append of a stream that has none among the samples. Returns whether all streams have
+/// one.
 fn sample(found: &Descriptor, streams: usize, samples: &mut Vec<Descriptor>) -> bool {
     let is_new = samples.iter().all(|sample| sample.stream != found.stream);
     if found.kind == Kind::Data && found.payload_bytes > 0 && is_new {

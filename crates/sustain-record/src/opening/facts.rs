@@ -1,5 +1,5 @@
-//! What is known of a member so far, and which range would tell the rest. Each range is asked for
-//! once: what could not be read is known to be nothing.
+//! Collects what is known of a member so far, and names the ranges to read for the rest. Each range
+//! is asked for once: what could not be read counts as empty.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,24 +10,25 @@ use super::search::{NOTHING, Search, SlotContent};
 use crate::format::{BLOCK_BYTES, Descriptor, Place, verify_payload};
 use crate::walk::{Head, Identity};
 
-/// More than any start or end needs; longer notes are not believed.
+/// More than any start or end mark needs. Longer notes are not believed.
 const NOTE_BYTES_MAX: u32 = 4 << 20;
 
-/// A range of a member that must be read before anything more can be said.
+/// A range of a member that must be read before the question can be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
-    /// From the start of the member; a multiple of a block, as is the length of all but payloads.
+    /// Offset from the start of the member; a multiple of a block, as is the length of all but
+    /// payloads.
     pub offset_bytes: u64,
-    /// How much.
+    /// Length in bytes.
     pub length_bytes: usize,
     what: What,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum What {
-    /// What begins at the offset.
+    /// The block with which an append may begin.
     Head,
-    /// The next part of a slot that is searched through.
+    /// The next part of a slot that is searched.
     Slot { serial: u64 },
     /// The payload of this append.
     Payload { descriptor: Box<Descriptor> },
@@ -36,11 +37,11 @@ enum What {
 #[derive(Debug)]
 pub(super) struct Facts {
     identity: Identity,
-    /// What begins at an offset of the member.
+    /// The append that begins at an offset of the member, if one does.
     heads: HashMap<u64, Option<Head>>,
     searches: HashMap<u64, Search>,
-    /// Of slots that were looked at block by block, by their number: which serials are there. A
-    /// search for another one would read all of it again and find nothing.
+    /// Serials that are there in slots that were searched block by block, by the number of the
+    /// slot. A search for another serial would read all of it again and find nothing.
     serials_of_slots: HashMap<u64, BTreeSet<u64>>,
     /// Payloads without damage.
     payloads: HashMap<Place, Option<Vec<u8>>>,
@@ -61,7 +62,7 @@ impl Facts {
         }
     }
 
-    /// How much was asked for and answered.
+    /// Bytes that were asked for and answered.
     pub(super) fn learned_bytes(&self) -> u64 {
         self.learned_bytes
     }
@@ -82,7 +83,7 @@ impl Facts {
         self.identity.geometry.slot_bytes
     }
 
-    /// What begins at a place.
+    /// The append that begins at a place.
     pub(super) fn head(&self, place: Place) -> Asked<Option<&Head>> {
         if place.slot_serial == u64::MAX || place.slot_offset_bytes >= self.slot_bytes() {
             return Ok(None);
@@ -96,7 +97,7 @@ impl Facts {
         Ok(self.head(place)?.and_then(Head::descriptor))
     }
 
-    /// What begins the slot in which this serial lies: perhaps of an earlier lap, or a later one.
+    /// The append that begins the slot of this serial. It may be of an earlier lap, or a later one.
     pub(super) fn slot_start(&self, slot_serial: u64) -> Asked<Option<&Head>> {
         if slot_serial == u64::MAX {
             return Ok(None);
@@ -118,7 +119,7 @@ impl Facts {
         if needs.is_empty() { Ok(()) } else { Err(needs) }
     }
 
-    /// All that is in the slot of this serial, block by block.
+    /// Everything in the slot of this serial, block by block.
     pub(super) fn search(&self, slot_serial: u64) -> Asked<&SlotContent> {
         let found = self.searches.get(&slot_serial);
         if let Some(content) = found.and_then(|search| search.content(self.slot_bytes())) {
@@ -140,7 +141,7 @@ impl Facts {
         }])
     }
 
-    /// The payload of an append; nothing if any of it is damaged.
+    /// The payload of an append; `None` if any of it is damaged.
     pub(super) fn payload(&self, descriptor: &Descriptor) -> Asked<Option<&[u8]>> {
         if descriptor.payload_bytes > NOTE_BYTES_MAX {
             return Ok(None);
@@ -162,7 +163,7 @@ impl Facts {
         self.unreadable_blocks
     }
 
-    /// Bytes that were read to search through slots.
+    /// Bytes that were read to search slots.
     pub(super) fn searched_bytes(&self) -> u64 {
         self.searches.values().map(Search::read_bytes).sum()
     }

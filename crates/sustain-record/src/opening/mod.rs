@@ -1,9 +1,9 @@
-//! What is on the members of a store, found out by reading as little as possible. Pure: it names the
-//! ranges that it needs and is told what lies there; the store does the reading.
+//! Finds out what is on the members of a store, reading as little as possible. It is pure: it names
+//! the ranges that it needs and is given their bytes; the store does the reading.
 //!
-//! Every answer is computed from the facts learned so far, from its beginning. Where a fact is
-//! missing, the answer is what must be read first; then one asks again. It must come to an end and
-//! never panic whatever lies on the medium, and take what cannot be read for nothing.
+//! Every answer is computed anew from the facts learned so far. Where a fact is missing, the answer
+//! is what must be read first, and then the caller asks again. This must come to an end and never
+//! panic whatever lies on the medium, and what cannot be read counts as empty.
 
 mod catalog;
 mod chapters;
@@ -25,24 +25,24 @@ use crate::format::Superblock;
 use crate::walk::Identity;
 use facts::Facts;
 
-/// How many slots in a row are looked at before none is believed to follow; also how far beyond the
-/// newest slot a crash may have left something.
+/// Slots in a row that are looked at before none is believed to follow. A crash can have left
+/// something this far behind the newest slot.
 pub(crate) const PATIENCE_SLOTS: u64 = 16;
 
-/// Of what a recorder has left, nothing is read more than a few times: what begins somewhere, what a
-/// slot has of one lap or another, a note. So nothing takes more reading than so many times the
-/// member, and some more for small ones, unless it was forged.
+/// Nothing that a recorder has left is read more than a few times: what begins at a place, what a
+/// slot has of one lap or another, a note. So unless a member was forged, no question takes more
+/// reading than this many times the member, and some more for small ones.
 const READ_MEMBERS_MAX: u64 = 8;
 const READ_BYTES_MIN: u64 = 16 << 20;
 
-/// What can be found out, or what must be read before.
+/// An answer, or what must be read before it can be given.
 pub type Asked<T> = Result<T, Vec<Need>>;
 
 /// One member that is being opened.
 #[derive(Debug)]
 pub struct Opening {
     facts: Facts,
-    /// What the superblock hints.
+    /// The hint in the superblock.
     slots_begun: u64,
     tail: Option<Tail>,
     /// The newest recordings, as far as they are known.
@@ -50,7 +50,7 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// Of the member with this superblock.
+    /// Begins to open the member with this superblock.
     pub fn new(superblock: &Superblock) -> Opening {
         Opening {
             facts: Facts::new(Identity::of(superblock)),
@@ -60,7 +60,7 @@ impl Opening {
         }
     }
 
-    /// Where the member's content ends, and where the next recording begins.
+    /// Returns where the member's content ends, and where the next recording begins.
     ///
     /// # Errors
     /// What must be read first: give each to [`Opening::answer`], then ask again.
@@ -73,10 +73,10 @@ impl Opening {
         Ok(tail)
     }
 
-    /// The recordings on this member, newest first.
+    /// Returns the recordings on this member, newest first.
     ///
     /// # Errors
-    /// As [`Opening::tail`].
+    /// The same as of [`Opening::tail`].
     pub fn chapters(&mut self) -> Asked<Vec<Chapter>> {
         let tail = self.tail()?;
         loop {
@@ -92,22 +92,22 @@ impl Opening {
         }
     }
 
-    /// Why nothing more should be read of it, if it leads round in circles.
+    /// Why nothing more should be read of the member, if its links lead round in circles.
     pub fn is_endless(&self) -> Option<String> {
         let read_bytes = self.facts.learned_bytes();
         let most_bytes = READ_MEMBERS_MAX.saturating_mul(self.facts.member_bytes());
         (read_bytes > most_bytes.saturating_add(READ_BYTES_MIN)).then(|| {
             format!(
-                "finding out what is on it has taken {} of reading, and it holds {}: what lies there \
-                 leads round in circles, which no recorder leaves. Leave it out to read what is on \
-                 others",
+                "{} were read to find its recordings, but it holds only {}: its content leads \
+                 round in circles, which no recorder writes. Leave it out to read the other \
+                 members",
                 Size(read_bytes),
                 Size(self.facts.member_bytes())
             )
         })
     }
 
-    /// Takes the bytes of a range that was needed, or why they could not be read.
+    /// Takes the bytes of a range that was needed, or the reason why they could not be read.
     pub fn answer(&mut self, need: &Need, bytes: Result<&[u8], Errno>) {
         self.facts.learn(need, bytes);
     }

@@ -1,5 +1,6 @@
-//! One slot searched through for appends, part by part: over what is whole by its length, else block
-//! by block. Of a part that cannot be read as a whole, each block is tried by itself.
+//! Searches one slot for appends, part by part. It passes over whole appends by their length, and
+//! otherwise goes block by block. If a part cannot be read as a whole, each block is tried by
+//! itself.
 
 use std::collections::BTreeSet;
 
@@ -8,21 +9,22 @@ use sustain_disk::error::Errno;
 use crate::format::{BLOCK_BYTES, Descriptor};
 use crate::walk::{Cursor, Head, Identity};
 
-/// How much is read where an append is expected.
+/// Length of a read where an append is expected.
 const EXPECTING_BYTES: u32 = 64 << 10;
-/// How much is read where nothing is.
+/// Length of a read where none is.
 const SEARCHING_BYTES: u32 = 1 << 20;
 
 /// What was found in a slot.
 #[derive(Debug, Default)]
 pub(super) struct SlotContent {
-    /// The first and the last append of each recording, in order; there is seldom more than one.
+    /// The first and the last append of each recording, in order. There is seldom more than one
+    /// recording.
     pub(super) recordings: Vec<(Descriptor, Descriptor)>,
-    /// The largest there, of appends of unknown kinds too; none if there is no append.
+    /// The largest sequence there, of appends of unknown kinds too; `None` if there is no append.
     pub(super) max_sequence: Option<u64>,
 }
 
-/// What is in a slot that has nothing of a serial.
+/// The content of a slot that has nothing of a serial.
 pub(super) static NOTHING: SlotContent = SlotContent {
     recordings: Vec::new(),
     max_sequence: None,
@@ -32,12 +34,12 @@ pub(super) static NOTHING: SlotContent = SlotContent {
 pub(super) struct Search {
     cursor: Cursor,
     content: SlotContent,
-    /// Up to here each block is read by itself.
+    /// Up to this byte each block is read by itself.
     by_blocks_until_bytes: u32,
     read_bytes: u64,
-    /// Whether nothing was passed over: each block that can be read has been looked at.
+    /// Whether no block was passed over: each block that can be read has been looked at.
     has_seen_all: bool,
-    /// Serials of all that begins in these blocks and says that it lies there.
+    /// Serials of all appends that begin in these blocks and lie where they say.
     serials: BTreeSet<u64>,
 }
 
@@ -71,7 +73,7 @@ impl Search {
         (self.cursor.position_bytes() >= slot_bytes).then_some(&self.content)
     }
 
-    /// Which serials there is anything of in the slot, if all of it was looked at.
+    /// The serials of which anything is in the slot, if all of it was looked at.
     pub(super) fn all_serials(&self, slot_bytes: u32) -> Option<&BTreeSet<u64>> {
         let is_over = self.content(slot_bytes).is_some();
         (is_over && self.has_seen_all).then_some(&self.serials)
@@ -94,7 +96,7 @@ impl Search {
         self.read_bytes
     }
 
-    /// Takes what was asked for last. The answer is how many blocks are known to be unreadable now.
+    /// Takes what was asked for last. Returns how many more blocks are now known to be unreadable.
     pub(super) fn learn(
         &mut self,
         identity: &Identity,

@@ -1,34 +1,34 @@
-//! Where a member's content ends: the newest slot by doubling strides and halving, the last append
-//! in it, and what a crash left behind it.
+//! Finds where a member's content ends: the newest slot by doubling strides and halving, the last
+//! append in it, and what a crash left behind it.
 
 use super::facts::{Facts, slot_start};
 use super::{Asked, PATIENCE_SLOTS};
 use crate::format::{Descriptor, Kind, Place};
 
-/// So many appends of the newest slot are looked at one by one before all of it is read.
+/// Appends of the newest slot that are read one by one before all of the slot is read.
 const STEPS_MAX: usize = 32;
 
 /// Where a member's content ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tail {
-    /// The newest slot that begins with an append; none if the member was never recorded to.
+    /// The newest slot that begins with an append; `None` if the member was never recorded to.
     pub newest_serial: Option<u64>,
-    /// Where the next recording begins: behind all that was found.
+    /// Where the next recording begins: behind everything that was found.
     pub next_slot_serial: u64,
     /// The last append.
     pub last: Option<Descriptor>,
-    /// The newest start, as the last append has it.
+    /// The newest start, as the last append names it.
     pub start: Option<Place>,
     /// The largest sequence found; 0 if there is none.
     pub max_sequence: u64,
     /// The largest number of a recording; 0 if there is none.
     pub max_recording: u32,
-    /// Whether the last recording ended in order, or there never was one. Else the newest slot and
-    /// those behind it were searched for what a crash left.
+    /// Whether the last recording ended in order, or there never was one. Otherwise the newest slot
+    /// and those behind it were searched for what a crash left.
     pub clean_end: bool,
     /// Bytes that were read for that search.
     pub searched_bytes: u64,
-    /// Blocks that could not be read; they count as empty.
+    /// Blocks that could not be read, which count as empty.
     pub unreadable_blocks: u64,
 }
 
@@ -68,8 +68,7 @@ pub(super) fn tail(facts: &Facts, slots_begun: u64) -> Asked<Tail> {
     Ok(tail)
 }
 
-/// The newest slot that begins with an append: at least one that has begun, none of the next
-/// slots having.
+/// Finds the newest slot that begins with an append: it has begun, and none of the next slots has.
 pub(super) fn newest_slot(facts: &Facts, slots_begun: u64) -> Asked<Option<u64>> {
     let hinted = begun_from(facts, slots_begun.saturating_sub(1))?;
     let known = match hinted {
@@ -96,15 +95,16 @@ pub(super) fn newest_slot(facts: &Facts, slots_begun: u64) -> Asked<Option<u64>>
                 None => high = middle,
             }
         }
-        // Else what was not believed to have begun has, after all: a damaged stretch.
+        // Otherwise a slot that seemed not to have begun has, after all: it lies in a damaged
+        // stretch.
         if low < high {
             return Ok(Some(low));
         }
     }
 }
 
-/// The slot with this serial, or a later one, if it or one of the next few is known to have begun.
-/// In a ring a later lap in the same slot tells so, too.
+/// Returns the slot with this serial, or a later one, if it or one of the next few is known to have
+/// begun. In a ring a later lap in the same slot shows that, too.
 fn begun_from(facts: &Facts, serial: u64) -> Asked<Option<u64>> {
     let begun = |probe: u64| -> Asked<Option<u64>> {
         let start = facts.slot_start(probe)?;
@@ -123,7 +123,7 @@ fn begun_from(facts: &Facts, serial: u64) -> Asked<Option<u64>> {
     Ok(newest)
 }
 
-/// One that has begun before this serial, if the hint has led into a damaged stretch.
+/// Finds a slot that has begun before this serial, if the hint has led into a damaged stretch.
 fn begun_before(facts: &Facts, slots_begun: u64) -> Asked<Option<u64>> {
     let mut serial = slots_begun.saturating_sub(1);
     let mut stride = PATIENCE_SLOTS;
@@ -137,7 +137,7 @@ fn begun_before(facts: &Facts, slots_begun: u64) -> Asked<Option<u64>> {
     Ok(None)
 }
 
-/// The last append of a slot, if it is an end.
+/// The last append of a slot, if it is an end mark.
 fn last_if_end(facts: &Facts, slot_serial: u64) -> Asked<Option<&Descriptor>> {
     let mut place = slot_start(slot_serial);
     let mut last = None;
@@ -163,7 +163,7 @@ fn is_end(descriptor: &&Descriptor) -> bool {
 /// Looks block by block for what a crash left in the newest slot and behind it.
 fn search_for_leftovers(facts: &Facts, slots_begun: u64, tail: &mut Tail) -> Asked<()> {
     let hinted = slots_begun.saturating_sub(1);
-    // If no slot's start is left, what follows one may be.
+    // If no start of a slot is left, what follows one may be.
     let newest = tail
         .newest_serial
         .unwrap_or(hinted.saturating_sub(PATIENCE_SLOTS));
@@ -191,7 +191,7 @@ fn search_for_leftovers(facts: &Facts, slots_begun: u64, tail: &mut Tail) -> Ask
     Ok(())
 }
 
-/// The last append that is of a known kind, from a slot backwards.
+/// The last append of a known kind, searching backwards from a slot.
 fn last_before(facts: &Facts, slot_serial: u64) -> Asked<Option<&Descriptor>> {
     for serial in (slot_serial.saturating_sub(PATIENCE_SLOTS)..=slot_serial).rev() {
         if let Some(last) = facts.search(serial)?.last() {

@@ -1,5 +1,6 @@
 //! Bytes that were read, shared without being copied: a part of a read buffer or of an allocation.
-//! The pump makes them, parts and frames hold them; a read buffer goes back when the last is gone.
+//! The pump makes them; parts and frames hold them. A read buffer goes back when the last of them
+//! is gone.
 
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -7,8 +8,8 @@ use std::sync::Arc;
 
 /// A stretch of bytes that many may hold and nobody writes. A clone is cheap.
 ///
-/// It may keep a whole read buffer of some MiB from being used again: whoever keeps small parts
-/// for long should copy them.
+/// It may keep a whole read buffer of some MiB from being used again, so copy small parts that are
+/// kept for long.
 #[derive(Clone)]
 pub struct SharedBytes {
     owner: Arc<dyn AsRef<[u8]> + Send + Sync>,
@@ -16,7 +17,7 @@ pub struct SharedBytes {
 }
 
 impl SharedBytes {
-    /// All bytes of `owner`, which must give the same each time.
+    /// Shares all bytes of `owner`, which must return the same bytes each time.
     pub fn new(owner: Arc<dyn AsRef<[u8]> + Send + Sync>) -> SharedBytes {
         let length = (*owner).as_ref().len();
         SharedBytes {
@@ -40,7 +41,7 @@ impl SharedBytes {
         }
     }
 
-    /// The same bytes in an allocation of their own: no read buffer is held by them.
+    /// Copies the bytes into an allocation of their own, which does not hold a read buffer.
     pub fn detached(&self) -> SharedBytes {
         SharedBytes::from(self.to_vec())
     }

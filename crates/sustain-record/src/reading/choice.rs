@@ -1,8 +1,9 @@
-//! Which frames of a stream are wanted, and which parts of it are theirs. Pure.
+//! Chooses the frames of a stream that are wanted, and the parts of the stream that belong to them.
+//! It is pure.
 //!
-//! The times of a stream are its source's: they may step, and are never taken to be in order. So
-//! each frame is judged by itself, while a window of the stream, outside of which none can be
-//! wanted, goes by. What is lost is wanted if a wanted frame may lie in it.
+//! The times of a stream come from its source: they may step, and are never assumed to be in order.
+//! So each frame is judged by itself, while a window of the stream passes by, outside of which no
+//! frame can be wanted. A lost range is wanted if a wanted frame may lie in it.
 
 use std::collections::VecDeque;
 use std::ops::Range as Span;
@@ -11,20 +12,20 @@ use super::frames::marks_in;
 use super::part::{HoleReason, Part};
 use crate::format::{MarkKind, marks_range};
 
-/// So much of what belongs to an unknown frame is kept until the next frame begins; behind more of
-/// it, it counts as wanted.
+/// Bytes of an unknown frame that are kept until the next frame begins. More than this counts as
+/// wanted.
 const HELD_BYTES_MAX: u64 = 64 << 20;
 
-/// Which frames are wanted; of streams without frames, which appends.
+/// Which frames are wanted; in a stream without frames, which appends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// With these numbers.
+    /// The frames with these numbers.
     Frames(Span<u64>),
-    /// Those that began to arrive in this time, in nanoseconds since 1970.
+    /// The frames that began to arrive in this time, in nanoseconds since 1970.
     Time(Span<i64>),
 }
 
-/// Where a frame lies against those that are wanted.
+/// The position of a frame relative to the frames that are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Before,
@@ -33,8 +34,8 @@ pub(super) enum Side {
 }
 
 impl Side {
-    /// What counts as the frame behind the last one: where the stream ends, wanted ones may have
-    /// been lost, unless those before lie behind all that are.
+    /// The side that counts for the end, behind the last frame. Where the stream ends, wanted
+    /// frames may have been lost, unless those before lie behind all that are wanted.
     pub(super) fn at_end(self, is_end_of_stream: bool) -> Side {
         if is_end_of_stream && self != Side::Behind {
             Side::Inside
@@ -59,12 +60,12 @@ impl Choice {
         }
     }
 
-    /// Whether a frame of this number comes behind all that are wanted, as far as numbers tell.
+    /// Whether a frame of this number comes behind all that are wanted, as far as numbers say.
     fn lies_behind(&self, number: u64) -> bool {
         matches!(self, Choice::Frames(wanted) if number >= wanted.end)
     }
 
-    /// Of an append without frames.
+    /// The side of an append without frames.
     fn side_of_append(&self, first_ns: i64, last_ns: i64) -> Side {
         match self {
             Choice::Time(times) => {
@@ -81,8 +82,8 @@ impl Choice {
         }
     }
 
-    /// Of frames whose beginnings are lost, those that are or may be wanted. `before` and `after`
-    /// are the frames that they lie between; behind the last one there is none.
+    /// The wanted frames, certain or possible, of those whose beginnings are lost. `before` and
+    /// `after` are the sides of the frames around them; behind the last frame there is none.
     pub(super) fn of_lost(&self, numbers: Span<u64>, before: Side, after: Side) -> Span<u64> {
         match self {
             Choice::Frames(wanted) => {
@@ -96,11 +97,11 @@ impl Choice {
         }
     }
 
-    /// Whether what follows the end of a frame, and is part of none, goes with it.
+    /// Whether bytes behind the end of a frame, which belong to no frame, are returned with it.
     pub(super) fn goes_with(&self, number: Option<u64>, side: Side) -> bool {
         side == Side::Inside
             && match self {
-                // It lies between two that are wanted.
+                // They lie between two frames that are wanted.
                 Choice::Frames(wanted) => number.is_none_or(|number| number + 1 < wanted.end),
                 Choice::Time(_) => true,
             }
@@ -117,23 +118,24 @@ fn side<T: PartialOrd + Copy>(at: T, wanted: &Span<T>) -> Side {
     }
 }
 
-/// Takes the parts of a window in order, and gives those that are wanted.
+/// Takes the parts of a window in order, and returns those that are wanted.
 #[derive(Debug)]
 pub(super) struct Chooser {
     choice: Choice,
     is_framed: bool,
-    /// Of the last frame whose beginning was met.
+    /// The side of the last frame whose beginning was met.
     side: Side,
     number: Option<u64>,
     /// The number of the next frame, if it is known.
     next_number: Option<u64>,
     /// Whether what comes now is wanted.
     is_wanted: bool,
-    /// Behind a loss: what belongs to nobody knows which frame.
+    /// Bytes behind a loss, which belong to an unknown frame.
     held: Option<Held>,
-    /// Where what is left begins, if what lay before it may have been wanted.
+    /// Where the rest of the stream begins, if what a ring has overwritten before it may have been
+    /// wanted.
     overwritten_before: Option<u64>,
-    /// What is said of the end, once that has come.
+    /// The part that describes the end, once that has come.
     end: Option<Part>,
     is_finished: bool,
     ready: VecDeque<Part>,
@@ -146,8 +148,9 @@ struct Held {
 }
 
 impl Chooser {
-    /// Of a window before which `next_number` frames have begun, if that is known. Where a ring has
-    /// written over what may have been wanted, what is left begins at `overwritten_before`.
+    /// Makes a chooser for a window before which `next_number` frames have begun, if that is known.
+    /// Where a ring has overwritten what may have been wanted, the rest begins at
+    /// `overwritten_before`.
     pub(super) fn new(
         choice: Choice,
         is_framed: bool,
@@ -192,7 +195,8 @@ impl Chooser {
         }
     }
 
-    /// Nothing more comes; `frames` of the stream have begun before the end of the window.
+    /// Takes note that nothing more comes. `frames` of the stream have begun before the end of the
+    /// window.
     pub(super) fn finish(&mut self, frames: Option<u64>, is_end_of_stream: bool) {
         let after = self.side.at_end(is_end_of_stream);
         self.tell_overwritten(after);
@@ -223,7 +227,7 @@ impl Chooser {
             self.hold(part, start..end);
             return;
         };
-        // What is wanted and lies together stays one part.
+        // Wanted bytes that lie together stay one part.
         let (mut at, mut wanted_from) = (start, start);
         for mark in marks {
             let was_wanted = self.is_within();
@@ -283,8 +287,8 @@ impl Chooser {
         self.is_wanted = side == Side::Inside;
     }
 
-    /// If the first frame that is left lies before those that are wanted, none of them was written
-    /// over.
+    /// Reports an overwritten range before the first frame. If the first frame that is left lies
+    /// before those that are wanted, none of them was overwritten.
     fn tell_overwritten(&mut self, side: Side) {
         let overwritten = self.overwritten_before.take();
         if let Some(offset_bytes) = overwritten.filter(|_| side != Side::Before) {
@@ -295,7 +299,7 @@ impl Chooser {
         }
     }
 
-    /// Gives what of the held parts may be wanted, now that it is known what comes behind them.
+    /// Returns those held parts that may be wanted, now that it is known what comes behind them.
     fn settle(&mut self, number: Option<u64>, after: Side) {
         let Some(Held { parts, .. }) = self.held.take() else {
             return;
@@ -332,8 +336,8 @@ impl Chooser {
         }
     }
 
-    /// Whether what is held belongs to wanted frames only. `last` is the last frame that is lost, if
-    /// one is, to which all belongs that is of the last.
+    /// Whether what is held belongs to wanted frames only. `last` is the last lost frame, if there
+    /// is one. `is_of_last` says that everything held belongs to it.
     fn is_surely_wanted(&self, last: Option<u64>, is_of_last: bool, after: Side) -> bool {
         let Some(last) = last else {
             return self.is_wanted || self.side == after;
@@ -351,8 +355,8 @@ fn is_unknown(part: &Part) -> bool {
     !matches!(part, Part::Data { .. }) || marks_in(part).is_none()
 }
 
-/// Whole bytes that may belong to frames that are not wanted, since the marks around them are lost:
-/// they are told with that loss, and not given.
+/// Turns whole bytes into a hole that may belong to unwanted frames, because the marks around them
+/// are lost. They are reported with that loss, and not returned.
 fn withheld(part: Part, why: HoleReason) -> Part {
     let Part::Data {
         offset_bytes,
@@ -378,7 +382,7 @@ fn withheld(part: Part, why: HoleReason) -> Part {
     }
 }
 
-/// When the first and the last byte of what a part comes from arrived.
+/// When the first and the last byte of a part's append or gap arrived.
 fn times_of(part: &Part) -> Option<(i64, i64)> {
     match part {
         Part::Data { origin, .. }

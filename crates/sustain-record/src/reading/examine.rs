@@ -1,6 +1,6 @@
-//! What the bytes of one slot hold: its appends, and what of them is damaged. Pure; called for each
-//! slot that the pump has read. It never passes on a byte as whole whose checksum it has not seen
-//! to be right.
+//! Examines the bytes of one slot: which appends it has, and which parts of them are damaged. It is
+//! pure, and is called for each slot that the pump has read. It never passes on a byte as whole
+//! unless its checksum was right.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use sustain_disk::error::Errno;
 pub struct Unreadable {
     /// The member's index in the store.
     pub member: usize,
-    /// On the member.
+    /// The range on the member.
     pub range: Range<u64>,
-    /// What the device said; none where the member ends before.
+    /// The error of the device; `None` where the member ends before.
     pub errno: Option<Errno>,
 }
 
@@ -33,9 +33,10 @@ pub struct Slot<'a> {
     pub member: usize,
     /// Its serial.
     pub serial: u64,
-    /// Its bytes; where it could not be read, anything but an old descriptor of this slot.
+    /// Its bytes. Where it could not be read, they may be anything but an old descriptor of this
+    /// slot.
     pub bytes: &'a SharedBytes,
-    /// What of the member could not be read; what lies outside the slot does not matter.
+    /// Stretches of the member that could not be read. Those outside the slot do not matter.
     pub unreadable: &'a [Unreadable],
 }
 
@@ -62,9 +63,9 @@ pub(super) struct Headless {
     pub(super) append_bytes: u32,
 }
 
-/// Seals behind all appends of a slot that end none of them. A seal does not say whose it is:
-/// behind an end there is nothing of the recording, and a whole descriptor that is not of this
-/// place makes its append that of an earlier store.
+/// Finds seals behind all appends of a slot that end none of them. A seal does not name its
+/// recording. But behind an end mark there is nothing of the recording, and a whole descriptor that
+/// does not belong here makes its append that of an earlier store.
 pub(super) fn headless_seals(identity: &Identity, slot: Slot<'_>) -> Vec<Headless> {
     let mut walk = Walk::new(identity, slot.serial, slot.bytes);
     let Some(last) = walk.by_ref().last() else {
@@ -81,7 +82,7 @@ pub(super) fn headless_seals(identity: &Identity, slot: Slot<'_>) -> Vec<Headles
         let seal = Seal::decode(&block[BLOCK_BYTES - SEAL_BYTES..])?;
         let seal_end = end + (index + 1) * BLOCK_BYTES;
         let start = seal_end.checked_sub(seal.append_bytes as usize)?;
-        // Of an earlier lap, or of another member's data, it would say otherwise.
+        // A seal of an earlier lap, or in the data of another member, would have other numbers.
         let is_next = seal.slot_serial == slot.serial && seal.sequence > last_sequence;
         let place = Place {
             slot_serial: slot.serial,

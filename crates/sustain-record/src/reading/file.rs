@@ -1,4 +1,4 @@
-//! A stream as a file: read and seek. It never passes over what is lost: reading there is an error
+//! A stream as a file, with read and seek. It never passes over a loss: reading there is an error
 //! that names the range, unless zeros were asked for.
 
 use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom};
@@ -9,7 +9,7 @@ use super::scope::Scope;
 use super::stream::{Range, StreamReader};
 use crate::format::GapReason;
 
-/// What reading gives where bytes are lost.
+/// What to return where bytes are lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
     /// An error of kind `InvalidData` with a [`LostRange`] inside. To go on, seek behind it.
@@ -22,13 +22,14 @@ pub enum Lost {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("bytes {} to {} of the stream are lost: {why}", .range.start, .range.end)]
 pub struct LostRange {
-    /// Which; the loss may go on behind them.
+    /// The range; the loss may go on behind it.
     pub range: Span<u64>,
-    /// What became of them.
+    /// How they were lost.
     pub why: String,
 }
 
-/// A stream of a recording as a file. The end of an open recording is the end of what is known.
+/// A stream of a recording as a file. A recording with an open end ends where nothing more is
+/// known.
 pub struct StreamFile {
     scope: Scope,
     stream: u16,
@@ -40,7 +41,8 @@ pub struct StreamFile {
 }
 
 impl StreamFile {
-    /// A stream of a recording from its first byte on. Nothing is read before it is asked for.
+    /// Opens a stream of a recording from its first byte on. Nothing is read before it is asked
+    /// for.
     pub fn new(scope: &Scope, stream: u16, lost: Lost) -> StreamFile {
         StreamFile {
             scope: scope.clone(),
@@ -53,7 +55,7 @@ impl StreamFile {
         }
     }
 
-    /// The part at the position; none at the end.
+    /// The part at the position; `None` at the end.
     fn part(&mut self) -> Result<Option<&Part>> {
         let at = self.position_bytes;
         while self.part.as_ref().is_none_or(|part| part.end_bytes() <= at) {
@@ -140,7 +142,7 @@ impl Seek for StreamFile {
         })?;
         let is_within = |part: &Part| (part.offset_bytes()..part.end_bytes()).contains(&position);
         if position != self.position_bytes && !self.part.as_ref().is_some_and(is_within) {
-            // Just behind the part that is held, the reader goes on where it is.
+            // Just behind the part that is held, the reader can go on.
             if self
                 .part
                 .as_ref()
@@ -159,11 +161,11 @@ fn why(part: &Part) -> String {
         Part::Gap { reason, .. } => match reason {
             GapReason::BufferFull => "they were never recorded, because the buffer was full",
             GapReason::NotWritten => "they were never recorded, because they could not be written",
-            GapReason::Source => "the source said that it had lost them",
+            GapReason::Source => "the source had lost them already",
         }
         .to_owned(),
         Part::Hole { why, .. } => why.to_string(),
-        Part::Overwritten { .. } => "the ring has written over them".to_owned(),
+        Part::Overwritten { .. } => "the ring has overwritten them".to_owned(),
         Part::Data { .. } | Part::OpenEnd { .. } => "nothing is known of them".to_owned(),
     }
 }

@@ -1,5 +1,5 @@
-//! The frames of a framed stream, put together across appends, each said to be whole or not. A
-//! frame is never made of bytes that do not follow each other.
+//! Puts the frames of a framed stream together across appends, and says of each whether it is
+//! whole. A frame is never made of bytes that do not follow each other.
 
 use std::collections::VecDeque;
 use std::ops::Range as Span;
@@ -13,29 +13,29 @@ use crate::error::RecordError;
 use crate::format::MarkKind;
 use crate::source::framing::Framing;
 
-/// Larger frames are cut there, and are not whole: read them as bytes.
+/// Larger frames are cut at this length, and are not whole. Read them as bytes.
 pub const FRAME_BYTES_MAX: usize = 1 << 30;
 const LENGTH_PREFIX_BYTES: usize = 4;
-/// More lost stretches than these are not kept for whoever asks for them.
+/// The most lost stretches that are kept for the caller.
 const LOST_MAX: usize = 10_000;
 
 /// A frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// Counted from 0 through the whole stream, lost frames included.
+    /// Its number, counted from 0 through the whole stream, lost frames included.
     pub number: u64,
     /// When its first byte arrived, in nanoseconds since 1970.
     pub time_ns: i64,
-    /// Of its first byte in the stream.
+    /// Offset of its first byte in the stream.
     pub offset_bytes: u64,
-    /// Its bytes; of one that is not whole, those before the first that is lost.
+    /// Its bytes. If it is not whole, they are those before the first byte that is lost.
     pub bytes: SharedBytes,
-    /// Whether this is all of it.
+    /// Whether this is the complete frame.
     pub whole: bool,
     framing: Framing,
 }
 
-/// What frames are made into.
+/// An item of a stream of frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Framed {
     /// A frame.
@@ -47,13 +47,14 @@ pub enum Framed {
         /// The first byte behind them.
         before_bytes: u64,
     },
-    /// Frames that a ring has written over. Nothing is before them.
+    /// Frames that a ring has overwritten. No other item comes before them.
     Overwritten {
-        /// Their numbers; none where a time was asked for, since nobody knows theirs any more.
+        /// Their numbers; `None` where a time was asked for, because their times are not known any
+        /// more.
         numbers: Option<Span<u64>>,
         /// The number of the oldest frame that is left, if it was recorded.
         oldest: u64,
-        /// Where what is left of the stream begins.
+        /// Offset in the stream at which the rest begins.
         before_bytes: u64,
     },
 }
@@ -63,31 +64,31 @@ pub struct FrameReader {
     parts: StreamReader,
     joiner: Joiner,
     is_at_end: bool,
-    /// What was met and is lost, until it is asked for.
+    /// The losses that were met, until the caller takes them.
     lost: Vec<Part>,
 }
 
-/// A mark with its place in the stream.
+/// A mark with its offset in the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Marked {
     pub(super) offset_bytes: u64,
     pub(super) kind: MarkKind,
-    /// Of the frame that begins there: its number and time.
+    /// The number and the time of the frame that begins there.
     pub(super) number: Option<(u64, i64)>,
 }
 
-/// Puts frames together from parts. Pure.
+/// Puts frames together from parts. It is pure.
 #[derive(Debug)]
 struct Joiner {
     framing: Framing,
-    /// Which frames are wanted; none if all are.
+    /// Which frames are wanted; `None` if all are.
     choice: Option<Choice>,
     open: Option<Open>,
-    /// The number of the next frame, once known.
+    /// The number of the next frame, once it is known.
     next_number: Option<u64>,
-    /// Of the last frame whose beginning was met.
+    /// The side of the last frame whose beginning was met.
     side: Side,
-    /// Told before the first frame, unless that shows that none of them was wanted.
+    /// Reported before the first frame, unless that shows that none of these was wanted.
     overwritten: Option<Framed>,
     readable: Mark,
     /// Whether bytes of no frame belong to what is wanted.
@@ -106,7 +107,7 @@ struct Open {
     whole: bool,
 }
 
-/// One stretch is not copied; more are.
+/// The bytes of a frame. One stretch is not copied; several are.
 #[derive(Debug)]
 enum Joined {
     None,
@@ -115,8 +116,8 @@ enum Joined {
 }
 
 impl Frame {
-    /// The frame without what only says how long it is: of length-prefixed frames what follows the
-    /// four bytes, of others all.
+    /// The frame without its length: for length-prefixed frames the bytes behind the first four,
+    /// for others all bytes.
     pub fn body(&self) -> &[u8] {
         let skip = match self.framing {
             Framing::LengthPrefixed { .. } => LENGTH_PREFIX_BYTES.min(self.bytes.len()),
@@ -126,8 +127,8 @@ impl Frame {
     }
 }
 
-/// The marks that lie in a part, or at its end if its append ends there; none if where frames begin
-/// in it is not known.
+/// The marks that lie in a part, or at its end if its append ends there. `None` if it is not known
+/// where frames begin in it.
 pub(super) fn marks_in(part: &Part) -> Option<Vec<Marked>> {
     let origin = match part {
         Part::Data { origin, .. } => origin,
@@ -157,7 +158,7 @@ pub(super) fn marks_in(part: &Part) -> Option<Vec<Marked>> {
     Some(marked)
 }
 
-/// Whether a frame ends there, at the end of a part that goes on beyond what is wanted.
+/// Whether a frame ends at the end of a part that goes on beyond what is wanted.
 fn ends_frame_at(part: &Part, end_bytes: u64) -> bool {
     let Part::Data { origin, .. } = part else {
         return false;
@@ -170,7 +171,7 @@ fn ends_frame_at(part: &Part, end_bytes: u64) -> bool {
 }
 
 impl FrameReader {
-    /// The frames of what a reader gives. Bytes before the first frame that begins there are
+    /// Reads the frames of what `parts` returns. Bytes before the first frame that begins there are
     /// passed over.
     pub fn new(parts: StreamReader) -> FrameReader {
         FrameReader {
@@ -181,13 +182,13 @@ impl FrameReader {
         }
     }
 
-    /// The lost stretches of the stream that were met since this was asked for the last time, in
-    /// order: also those beside the frames that are wanted. Of more than 10,000 the first.
+    /// Returns the lost stretches of the stream that were met since the last call, in order,
+    /// including those beside the frames that are wanted. Of more than 10,000 it returns the first.
     pub fn lost(&mut self) -> Vec<Part> {
         std::mem::take(&mut self.lost)
     }
 
-    /// Bytes that were passed over so far: they are there, and belong to no frame that begins in
+    /// Bytes that were passed over so far: they are whole, and belong to no frame that begins in
     /// what is read.
     pub fn unframed_bytes(&self) -> u64 {
         self.joiner.unframed_bytes
@@ -263,7 +264,7 @@ impl Joiner {
         joiner
     }
 
-    /// Frames before what is left may have been wanted.
+    /// Notes that frames before the rest of the stream may have been wanted.
     fn overwrite(&mut self) {
         let readable = self.readable;
         let numbers = match &self.choice {
@@ -282,12 +283,12 @@ impl Joiner {
         }
     }
 
-    /// Whether a frame is open that is wanted.
+    /// Whether a wanted frame is open.
     fn is_within(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.is_wanted)
     }
 
-    /// Whether no frame that is wanted can follow.
+    /// Whether no wanted frame can follow.
     fn is_past(&self) -> bool {
         matches!(self.choice, Some(Choice::Frames(_))) && self.side == Side::Behind
     }
@@ -301,7 +302,7 @@ impl Joiner {
         }
         let marks = marks_in(part);
         let (start, end) = (part.offset_bytes(), part.end_bytes());
-        // Where the marks are not known, nobody knows whether the frame goes on here.
+        // Where the marks are unknown, it is not known whether the frame goes on here.
         if marks.is_none() && start < end {
             self.damage();
         }
@@ -313,7 +314,7 @@ impl Joiner {
                 self.close();
             }
             if let Some((number, time_ns)) = mark.number {
-                // The end of the one before is lost.
+                // The end of the frame before is lost.
                 self.damage();
                 self.close();
                 self.begin(number, time_ns, at);
@@ -322,7 +323,7 @@ impl Joiner {
         self.extend(part, at..end);
     }
 
-    /// No more is wanted from there on, where a frame ends or not.
+    /// Notes that nothing more is wanted from there on, where a frame ends or not.
     fn cut(&mut self, end_bytes: u64, ends_frame: bool) {
         self.open = self
             .open
@@ -333,7 +334,8 @@ impl Joiner {
         }
     }
 
-    /// No more parts come; `frames` have begun before `end_bytes`, if that is known.
+    /// Takes note that no more parts come. `frames` have begun before `end_bytes`, if that is
+    /// known.
     fn finish(&mut self, frames: Option<u64>, is_end_of_stream: bool, end_bytes: u64) {
         self.damage();
         self.close();
@@ -361,15 +363,15 @@ impl Joiner {
         });
     }
 
-    /// If the first frame that is left lies before those that are wanted, none of them was written
-    /// over.
+    /// Reports overwritten frames before the first frame. If the first frame that is left lies
+    /// before those that are wanted, none of them was overwritten.
     fn tell_overwritten(&mut self, side: Side) {
         let overwritten = self.overwritten.take();
         self.ready
             .extend(overwritten.filter(|_| side != Side::Before));
     }
 
-    /// The next frame that is there, if there is one, has this number: those before it are lost.
+    /// Notes that the next frame that is there has this number. Those before it are lost.
     fn miss(&mut self, number: u64, after: Side, before_bytes: u64) {
         let Some(next) = self.next_number.filter(|next| *next < number) else {
             return;
@@ -386,7 +388,7 @@ impl Joiner {
         }
     }
 
-    /// The open frame goes on with a range of a part, or loses it.
+    /// Continues the open frame with a range of a part, or damages it.
     fn extend(&mut self, part: &Part, range: Span<u64>) {
         if range.is_empty() {
             return;
@@ -432,7 +434,7 @@ impl Joiner {
 }
 
 impl Joined {
-    /// Whether there was room for it.
+    /// Adds bytes. Returns whether they fit.
     fn push(&mut self, more: &SharedBytes) -> bool {
         let (mut bytes, is_first) = match std::mem::replace(self, Joined::None) {
             Joined::None => (Vec::new(), true),

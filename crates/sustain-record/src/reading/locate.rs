@@ -7,7 +7,7 @@ use crate::format::{BLOCK_BYTES, Descriptor, Place};
 use crate::member_io::MemberIo;
 use crate::walk::first_descriptor;
 
-/// Where to begin.
+/// Where to begin reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Start {
     /// For each member of the scope, the first slot to be read.
@@ -24,17 +24,17 @@ pub(super) struct Mark {
     pub(super) frames: u64,
 }
 
-/// What bisection tells of a member.
+/// What bisection has found on a member.
 struct Divided {
     /// The last slot that is known to lie before what is looked for, or the first of all.
     slot: u64,
     before: Option<Descriptor>,
-    /// The descriptor nearest to it that is known not to.
+    /// The nearest descriptor behind it that is known not to.
     behind: Option<Descriptor>,
 }
 
-/// The last place on each member up to which `is_before` holds, that is, of which nothing is
-/// needed. It must hold for the first slots of a member, and no more from some slot on.
+/// Finds the last place on each member up to which `is_before` holds, that is, up to which nothing
+/// is needed. It must hold for the first slots of a member, and for none from some slot on.
 ///
 /// # Errors
 /// If the members cannot be driven. What cannot be read is passed over.
@@ -63,11 +63,12 @@ pub(super) fn locate(
     Ok(start)
 }
 
-/// The byte of a stream from which on nothing lies in an append for which `is_before` holds; none
-/// if that may be its end. It must hold up to some append of the recording, and for none behind it.
+/// Finds the byte of a stream from which on nothing lies in an append for which `is_before` holds;
+/// `None` if that may be the end of the stream. It must hold up to some append of the recording,
+/// and for none behind it.
 ///
 /// # Errors
-/// As [`locate`].
+/// The same as of [`locate`].
 pub(super) fn locate_end(
     scope: &Scope,
     stream: u16,

@@ -1,11 +1,11 @@
-//! Appends of many members in, parts of streams out: the core of reading. Pure; the pipeline feeds
-//! it what the members hold, in slot order, and takes the parts. It never returns a byte whose
-//! checksum was not right, and never closes up a hole.
+//! Merges the appends of many members into the parts of streams. It is the core of reading, and
+//! pure: the pipeline pushes what the members hold, in slot order, and takes the parts. It never
+//! returns a byte whose checksum was not right, and never closes up a hole.
 //!
-//! Members are merged by sequence: an append is looked at when every member that is not at its end
-//! has told of its next one, so a member that is ahead waits and is not read further. What then
-//! waits within a stream is only what lies behind a lost or later rewritten range, until a position
-//! settles it. That is held in copies of its own, up to a bound; beyond that only its place is
+//! Members are merged by sequence: an append is looked at when the next append of every member is
+//! known, unless the member is at its end. So a member that is ahead waits and is not read further.
+//! What still waits within a stream lies behind a range that is lost or was written again later,
+//! until a position settles it. It is held in copies up to a bound. Beyond that only its place is
 //! kept, and it is read again when its turn has come.
 
 mod pending;
@@ -23,39 +23,39 @@ use super::bytes::SharedBytes;
 use super::part::{HoleReason, Origin, Part};
 use crate::format::{Kind, Position};
 
-/// More of them tell nothing more.
+/// The most contradictions that are kept. More of them say nothing new.
 const CONTRADICTIONS_MAX: usize = 100;
 
-/// An append that was found, with what of it is whole.
+/// An append that was found, and which parts of it are whole.
 #[derive(Debug, Clone)]
 pub struct Checked {
     /// Where it was found, and its descriptor and marks.
     pub origin: Arc<Origin>,
-    /// The payload; where it is damaged it may hold anything.
+    /// The payload. Where it is damaged it may hold anything.
     pub payload: SharedBytes,
     /// The damaged parts of the payload, apart from each other and in order, from its start.
     pub damaged: Vec<(Range<u32>, HoleReason)>,
 }
 
-/// What is wanted of one stream.
+/// The request for one stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
     /// Number of the stream.
     pub stream: u16,
     /// The first byte to be returned.
     pub from_bytes: u64,
-    /// Below this the ring has written over the stream.
+    /// Below this the ring has overwritten the stream.
     pub readable_from_bytes: u64,
-    /// How much was offered, if the recording has an end mark.
+    /// Bytes that were offered, if the recording has an end mark.
     pub offered_bytes: Option<u64>,
 }
 
-/// What the merge gives.
+/// An item that the merge returns.
 #[derive(Debug, Clone)]
 pub enum Ready {
     /// The next part of a stream.
     Part(u16, Part),
-    /// Bytes that had to be let go meanwhile: they are the next part of their stream, once they
+    /// Bytes that had to be dropped from memory: they are the next part of their stream, once they
     /// have been read again and checked. See [`Elsewhere::check`].
     Elsewhere(u16, Elsewhere),
 }
@@ -66,7 +66,7 @@ pub struct Merge {
     members: Vec<Member>,
     streams: Vec<Stream>,
     ready: VecDeque<Ready>,
-    /// How much may be held of what waits within streams.
+    /// The most bytes that may be held while they wait within streams.
     hold_bytes_max: u64,
     held_bytes: u64,
     is_finished: bool,
@@ -84,9 +84,9 @@ struct Stream {
     number: u16,
     pending: Pending,
     offered_bytes: Option<u64>,
-    /// The farthest that any descriptor tells of.
+    /// The farthest byte that any descriptor names.
     known_bytes: u64,
-    /// What the descriptor before told.
+    /// The position in the descriptor before.
     position: Position,
 }
 
@@ -100,8 +100,8 @@ pub struct Contradiction {
 }
 
 impl Merge {
-    /// A merge of `member_count` members that returns the streams that are `wanted`, and holds at
-    /// most `hold_bytes_max` of what must wait.
+    /// Makes a merge of `member_count` members that returns the streams that are `wanted`, and
+    /// holds at most `hold_bytes_max` of what must wait.
     pub fn new(member_count: usize, wanted: &[Wanted], hold_bytes_max: u64) -> Merge {
         let mut ready = VecDeque::new();
         let streams = wanted
@@ -135,25 +135,24 @@ impl Merge {
         }
     }
 
-    /// The next append of a member, in slot order.
+    /// Takes the next append of a member, in slot order.
     pub fn push(&mut self, member: usize, append: Checked) {
         self.members[member].queue.push_back(append);
         self.advance();
     }
 
-    /// A member has no more: it is at its end, missing, or has failed.
+    /// Takes note that a member has no more: it is at its end, missing, or has failed.
     pub fn end_member(&mut self, member: usize) {
         self.members[member].is_at_end = true;
         self.advance();
     }
 
-    /// A member without whose next append, or end, nothing more can be said; none when all have
-    /// been told to be at their end.
+    /// A member whose next append, or end, is needed to go on; `None` when all are at their end.
     pub fn needs(&self) -> Option<usize> {
         self.members.iter().position(Member::is_wanted)
     }
 
-    /// The next part of some stream, if one is ready.
+    /// Returns the next part of some stream, if one is ready.
     pub fn next_ready(&mut self) -> Option<Ready> {
         self.ready.pop_front()
     }
@@ -163,7 +162,7 @@ impl Merge {
         &self.contradictions
     }
 
-    /// How much is held of what waits, in bytes.
+    /// Bytes that are held while they wait.
     pub fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
@@ -212,7 +211,8 @@ impl Merge {
         }
     }
 
-    /// Hands over what is certain of a stream, and sees to it that what waits is held by us alone.
+    /// Hands over what is certain of a stream, and copies what waits, so that no read buffer is
+    /// held.
     fn drain(&mut self, index: usize) {
         let stream = &mut self.streams[index];
         while let Some((offset_bytes, waiting)) = stream.pending.pop() {
@@ -224,7 +224,7 @@ impl Merge {
         self.held_bytes += stream.pending.hold(room_bytes);
     }
 
-    /// All members are at their end: what has not come is lost.
+    /// Ends the merge when all members are at their end. What has not come is lost.
     fn finish(&mut self) {
         if self.is_finished {
             return;

@@ -1,8 +1,8 @@
-//! Recordings given back: every byte that was recorded, and every byte that was lost, by name.
+//! Reads recordings back: every byte that was recorded, and every byte that was lost, by name.
 //!
-//! The pump reads members, `examine` checks what it reads, the merge puts it in order; streams,
-//! frames and the check of a whole store are made of these. Nothing is returned whose checksum was
-//! not right.
+//! The pump reads members, `examine` checks what it reads, and the merge puts it in order. Streams,
+//! frames and the check of a whole store are made of these. No byte is returned unless its checksum
+//! was right.
 
 pub mod bytes;
 mod choice;

@@ -1,5 +1,5 @@
-//! What reading gives back of a stream: its parts, in order, without a byte left unaccounted.
-//! Made by the merge; every reader hands them on. No part ever says less than is known to be lost.
+//! The parts of a stream that reading returns, in order, with every byte accounted for. The merge
+//! makes them; every reader hands them on. A part never hides a known loss.
 
 use std::fmt;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::format::{Descriptor, GapReason, Marks, MarksError};
 pub enum Part {
     /// Bytes as they were recorded: their checksums are right.
     Data {
-        /// Of the first byte in its stream.
+        /// Offset of the first byte in its stream.
         offset_bytes: u64,
         /// The bytes.
         bytes: SharedBytes,
@@ -25,40 +25,40 @@ pub enum Part {
     },
     /// Bytes that were offered and lost before they reached a medium, as recorded.
     Gap {
-        /// Of the first lost byte in its stream.
+        /// Offset of the first lost byte in its stream.
         offset_bytes: u64,
-        /// How many were lost; 0 where only frames were told lost.
+        /// Number of lost bytes; 0 where only frames were declared lost.
         length_bytes: u64,
-        /// Why.
+        /// The reason.
         reason: GapReason,
         /// When the first byte of the whole gap arrived, in nanoseconds since 1970.
         first_time_ns: i64,
         /// When its last byte arrived, in nanoseconds since 1970.
         last_time_ns: i64,
-        /// How many frames were lost.
+        /// Number of lost frames.
         frames: u64,
     },
     /// Bytes that should be on a member and are not there, or are damaged.
     Hole {
-        /// Of the first such byte in its stream.
+        /// Offset of the first such byte in its stream.
         offset_bytes: u64,
-        /// How many.
+        /// Number of such bytes.
         length_bytes: u64,
         /// What is wrong.
         why: HoleReason,
         /// The append that they belong to, if it was found.
         origin: Option<Arc<Origin>>,
     },
-    /// Bytes that a ring has written over. Only the first part of a stream can be one.
+    /// Bytes that a ring has overwritten. Only the first part of a stream can be one.
     Overwritten {
-        /// Of the first such byte in its stream.
+        /// Offset of the first such byte in its stream.
         offset_bytes: u64,
-        /// How many; 0 where frames or a time were asked for and nobody knows any more where those
-        /// lay that were written over.
+        /// Number of such bytes; 0 where frames or a time were asked for, because it is not known
+        /// any more where those lay.
         length_bytes: u64,
     },
-    /// The recording has no end mark: whether more than these bytes was offered is not known.
-    /// Nothing follows.
+    /// The end of a recording without an end mark: whether more than these bytes was offered is not
+    /// known. Nothing follows.
     OpenEnd {
         /// The end of what is known.
         offset_bytes: u64,
@@ -74,16 +74,16 @@ pub enum HoleReason {
     Damaged {
         /// The member's index in the store.
         member: usize,
-        /// Where the damaged piece begins on it.
+        /// Offset on it at which the damaged piece begins.
         offset_bytes: u64,
     },
-    /// The member would not read them.
+    /// The member could not be read there.
     Unreadable {
         /// The member's index in the store.
         member: usize,
-        /// Where on it reading failed first.
+        /// Offset on it at which reading failed first.
         offset_bytes: u64,
-        /// What the device said; none where the member ends before.
+        /// The error of the device; `None` where the member ends before.
         errno: Option<Errno>,
     },
 }
@@ -91,7 +91,7 @@ pub enum HoleReason {
 impl fmt::Display for HoleReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            HoleReason::Missing => formatter.write_str("on none of the members that are there"),
+            HoleReason::Missing => formatter.write_str("on none of the members that were given"),
             HoleReason::Damaged {
                 member,
                 offset_bytes,
@@ -116,18 +116,18 @@ impl fmt::Display for HoleReason {
     }
 }
 
-/// What is known of the append that bytes come from.
+/// Facts about the append that bytes come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     /// The member's index in the store.
     pub member: usize,
-    /// Where the append begins on the member.
+    /// Offset on the member at which the append begins.
     pub offset_bytes: u64,
     /// Its descriptor.
     pub descriptor: Descriptor,
     /// Whether its seal is there. Bytes whose checksums are right count without it.
     pub sealed: bool,
-    /// Its frame marks as they lie there; none if they are damaged.
+    /// Its frame marks in encoded form; `None` if they are damaged.
     pub marks: Option<Vec<u8>>,
 }
 
@@ -137,7 +137,7 @@ impl Origin {
         self.descriptor.stream_offset_bytes + u64::from(self.descriptor.payload_bytes)
     }
 
-    /// The frame marks. None are given if any of them cannot be read.
+    /// The frame marks. None are returned if any of them cannot be read.
     ///
     /// # Errors
     /// If they contradict themselves, although their checksum is right.
@@ -148,7 +148,7 @@ impl Origin {
 }
 
 impl Part {
-    /// Where the part begins in its stream.
+    /// Offset in the stream at which the part begins.
     pub fn offset_bytes(&self) -> u64 {
         match self {
             Part::Data { offset_bytes, .. }
@@ -159,7 +159,7 @@ impl Part {
         }
     }
 
-    /// How many bytes of the stream it stands for.
+    /// The number of bytes of the stream that it stands for.
     pub fn length_bytes(&self) -> u64 {
         match self {
             Part::Data { bytes, .. } => bytes.len() as u64,
@@ -170,12 +170,12 @@ impl Part {
         }
     }
 
-    /// Where the part ends in its stream.
+    /// Offset in the stream at which the part ends.
     pub fn end_bytes(&self) -> u64 {
         self.offset_bytes() + self.length_bytes()
     }
 
-    /// The part of a stream that ends at `end_bytes` for its readers: there its open end lies.
+    /// The part as it is for readers of a stream that ends at `end_bytes`, where its open end lies.
     pub(super) fn until(self, end_bytes: u64) -> Option<Part> {
         match self {
             Part::OpenEnd { offset_bytes } => Some(Part::OpenEnd {
@@ -185,7 +185,7 @@ impl Part {
         }
     }
 
-    /// The part before `end_bytes`, or none.
+    /// The part before `end_bytes`, if there is one.
     pub(super) fn before(self, end_bytes: u64) -> Option<Part> {
         let offset_bytes = self.offset_bytes();
         if offset_bytes >= end_bytes {

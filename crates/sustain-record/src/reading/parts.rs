@@ -1,6 +1,6 @@
-//! The parts of some streams of a recording: the pump, the check of what it reads and the merge, as
-//! one iterator. Readers of streams and the check of a store are made of it. It runs in the thread
-//! that calls it; [`Background`] runs it in one of its own.
+//! The parts of some streams of a recording: the pump, the check of what it reads, and the merge,
+//! as one iterator. Readers of streams and the check of a store are made of it. It runs in the
+//! thread that calls it; [`Background`] runs it in a thread of its own.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,23 +14,23 @@ use super::pump::{MemberReads, Pump, Window};
 use super::scope::Scope;
 use crate::error::RecordError;
 
-/// How much of what must wait within streams is held in memory, unless told otherwise.
+/// The default bound on what is held in memory while it waits within streams.
 pub const HOLD_BYTES_MAX: u64 = 256 << 20;
-/// Parts that wait for the consumer: each keeps a read buffer from being used again.
+/// Parts that wait for the consumer. Each keeps a read buffer from being used again.
 const PARTS_AHEAD: usize = 16;
-/// More places that cannot be read are not kept; the holes name them all the same.
+/// The most unreadable places that are kept. The holes name more of them all the same.
 const UNREADABLE_MAX: usize = 10_000;
 
-/// What is read and how.
+/// The request for some streams, and how to read them.
 #[derive(Debug, Clone)]
 pub struct Order {
     /// The streams to return.
     pub wanted: Vec<Wanted>,
-    /// For each member of the scope the first slot to be read.
+    /// The first slot to read on each member of the scope.
     pub first_slots: Vec<u64>,
-    /// How far to read ahead; none for as far as is useful.
+    /// How far to read ahead; `None` for as far as is useful.
     pub reads_ahead: Option<usize>,
-    /// What may be held of what must wait within streams.
+    /// The bound on what may be held while it waits within streams.
     pub hold_bytes_max: u64,
 }
 
@@ -44,9 +44,9 @@ pub struct Parts {
     ready: VecDeque<(u16, Part)>,
     unreadable: Vec<Unreadable>,
     read_bytes: u64,
-    /// What was found since the last [`Parts::take_found`], if somebody wants to know.
+    /// Appends found since the last [`Parts::take_found`], if they are wanted.
     found: Option<Vec<(usize, Arc<Origin>, bool)>>,
-    /// Seals behind a member's last append that end none, likewise.
+    /// Seals behind a member's last append that end no append.
     headless: Vec<(usize, Headless)>,
 }
 
@@ -54,7 +54,7 @@ impl Parts {
     /// Opens the members for reading.
     ///
     /// # Errors
-    /// [`RecordError::Target`], [`RecordError::Engine`]: they cannot be driven.
+    /// [`RecordError::Target`] and [`RecordError::Engine`] if they cannot be driven.
     pub fn open(scope: &Scope, order: &Order) -> Result<Parts, RecordError> {
         let members: Vec<MemberReads> = scope
             .members
@@ -82,7 +82,7 @@ impl Parts {
         })
     }
 
-    /// What could not be read so far.
+    /// The stretches that could not be read so far.
     pub fn unreadable(&self) -> &[Unreadable] {
         &self.unreadable
     }
@@ -92,13 +92,13 @@ impl Parts {
         self.read_bytes
     }
 
-    /// From now on keeps account of what is found, for [`Parts::take_found`].
+    /// Keeps the appends that are found from now on, for [`Parts::take_found`].
     pub(super) fn keep_found(&mut self) {
         self.found = Some(Vec::new());
     }
 
-    /// The appends found since the last call, in the order of each member: the member's index in
-    /// the scope, the append, and whether its payload is whole.
+    /// Returns the appends found since the last call, in the order of each member: the member's
+    /// index in the scope, the append, and whether its payload is whole.
     pub(super) fn take_found(&mut self) -> Vec<(usize, Arc<Origin>, bool)> {
         self.found.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -153,7 +153,7 @@ impl Parts {
         Ok(())
     }
 
-    /// The next append of a member goes to the merge.
+    /// Pushes the next append of a member into the merge.
     fn feed(&mut self, member: usize) -> Result<(), RecordError> {
         loop {
             if let Some(append) = self.checked[member].pop_front() {
@@ -208,8 +208,8 @@ impl Iterator for Parts {
     }
 }
 
-/// Parts that are read and checked in a thread of their own, while the consumer works on those
-/// before. Dropping it ends the thread.
+/// Parts that are read and checked in a thread of their own, while the consumer works on earlier
+/// ones. Dropping it ends the thread.
 pub struct Background {
     parts: Option<Receiver<Result<(u16, Part), RecordError>>>,
     thread: Option<JoinHandle<()>>,
@@ -219,7 +219,7 @@ impl Background {
     /// Begins to read.
     ///
     /// # Errors
-    /// [`RecordError::Engine`] if there can be no thread. All else comes as the first item.
+    /// [`RecordError::Engine`] if no thread can be started. Other errors come as the first item.
     pub fn start(scope: &Scope, order: &Order) -> Result<Background, RecordError> {
         let (sender, parts) = sync_channel(PARTS_AHEAD);
         let (scope, order) = (scope.clone(), order.clone());
@@ -250,7 +250,7 @@ fn run(scope: &Scope, order: &Order, sender: &SyncSender<Result<(u16, Part), Rec
             }
         }
         Err(error) => {
-            // Whoever is gone needs not be told.
+            // If the consumer is gone, nobody needs the error.
             let _ = sender.send(Err(error));
         }
     }
@@ -265,7 +265,7 @@ impl Iterator for Background {
             && let Some(thread) = self.thread.take()
             && let Err(panic) = thread.join()
         {
-            // Without this a recording would seem to end where the reader broke.
+            // Without this a recording would seem to end where the reader panicked.
             std::panic::resume_unwind(panic);
         }
         part
@@ -276,7 +276,7 @@ impl Drop for Background {
     fn drop(&mut self) {
         self.parts = None;
         if let Some(thread) = self.thread.take() {
-            // A panic of the reader concerns nobody any more.
+            // Nobody needs to know any more that the reader panicked.
             let _ = thread.join();
         }
     }

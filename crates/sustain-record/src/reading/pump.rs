@@ -1,7 +1,7 @@
 //! Reads the slots of members in order, at the disks' rate: large aligned reads, several in flight
-//! on each member. Driven by the pipeline, which asks for the next slots of a member; over any
-//! engine. It never returns bytes of one place as those of another, and never waits for a member
-//! that has failed.
+//! on each member. The pipeline drives it and asks for the next slots of a member; it works over
+//! any engine. It never returns bytes of one place as those of another, and never waits for a
+//! member that has failed.
 
 mod memory;
 mod mend;
@@ -21,21 +21,21 @@ use super::bytes::SharedBytes;
 use super::examine::Unreadable;
 use crate::format::{BLOCK_BYTES, Geometry, Place};
 
-/// Reads that are no longer are tried block by block even where nothing of them came: a few bad
-/// blocks may lie in all of their pieces.
+/// Reads up to this length are tried block by block even if no piece of them could be read, because
+/// a few bad blocks may lie in all of the pieces.
 const FINER_BYTES_MAX: usize = 1 << 20;
-/// So many reads in a row without a byte: the member has failed.
+/// After this many reads in a row without a byte, the member has failed.
 const DEAD_READS_MAX: u32 = 16;
 const WAIT_NS: u64 = 3_600_000_000_000;
 /// The token of a read that is not of a member's order.
 const FETCH: u64 = u64::MAX;
 
-/// What is to be read of a member.
+/// The slots to read on a member.
 #[derive(Debug, Clone)]
 pub struct MemberReads {
-    /// The member's index in the store, by which it is named.
+    /// The member's index in the store, by which messages name it.
     pub member: usize,
-    /// How it is divided.
+    /// How it is divided into slots.
     pub geometry: Geometry,
     /// Serials of the slots.
     pub slots: Range<u64>,
@@ -44,11 +44,11 @@ pub struct MemberReads {
 /// Slots that follow each other on a member, as they were read.
 #[derive(Debug)]
 pub struct Run {
-    /// Serial of the first.
+    /// Serial of the first slot.
     pub first_serial: u64,
     /// The slots' bytes.
     pub bytes: SharedBytes,
-    /// What of it could not be read; it is zeros.
+    /// Stretches of it that could not be read. Their bytes are zeros.
     pub unreadable: Vec<Unreadable>,
 }
 
@@ -65,9 +65,9 @@ pub struct Pump {
 
 struct Member {
     reads: MemberReads,
-    /// The next slot to be asked for.
+    /// The next slot to ask for.
     next: u64,
-    /// Reads under way or done, in order: index into `reads`.
+    /// Reads in flight or done, in order: indices into `reads`.
     order: VecDeque<usize>,
     dead_reads: u32,
     failed: Option<Errno>,
@@ -84,13 +84,13 @@ struct Read {
 
 enum State {
     InFlight,
-    /// Read again in pieces; how many are still to come, and those that failed.
+    /// The read is tried again in pieces: how many are still to come, and those that failed.
     Mending(Buffer, usize, Vec<Piece>),
     Done(Buffer),
 }
 
 impl Pump {
-    /// A pump over an engine whose targets are these members, in this order.
+    /// Makes a pump over an engine whose targets are these members, in this order.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -121,8 +121,8 @@ impl Pump {
         })
     }
 
-    /// The next slots of a member; none when it is at its end or has failed. All members are read
-    /// ahead meanwhile.
+    /// Returns the next slots of a member; `None` when it is at its end or has failed. All members
+    /// are read ahead meanwhile.
     ///
     /// # Errors
     /// [`Error::EngineFailed`], [`Error::Memory`].
@@ -142,15 +142,15 @@ impl Pump {
         }
     }
 
-    /// Why a member failed, if it has.
+    /// The error with which a member failed, if it has.
     pub fn failure(&self, member: usize) -> Option<Errno> {
         self.members[member].failed
     }
 
-    /// Reads a stretch of a member out of order; none if it cannot be read.
+    /// Reads a stretch of a member out of order. Returns `None` if it cannot be read.
     ///
     /// # Errors
-    /// As [`Pump::next`].
+    /// The same as of [`Pump::next`].
     pub fn fetch(
         &mut self,
         member: usize,
@@ -266,7 +266,7 @@ impl Pump {
         }
     }
 
-    /// The whole read is back.
+    /// Takes the answer of a whole read.
     fn complete_first(&mut self, completion: Completion) {
         let index = completion.request.token as usize;
         let (error, bytes) = (completion.error, completion.bytes as usize);
@@ -307,7 +307,7 @@ impl Pump {
         }
     }
 
-    /// A piece of a read that failed is back.
+    /// Takes the answer of a piece of a read that failed.
     fn complete_piece(&mut self, completion: Completion) {
         let index = completion.request.token as usize;
         let Some(read) = self.reads[index].as_mut() else {
@@ -347,8 +347,8 @@ impl Pump {
         self.settle_mending(index);
     }
 
-    /// When all pieces are back: those that failed are cut finer, unless nothing at all could be
-    /// read, when finer pieces would only take their time.
+    /// Goes on when all pieces have returned: those that failed are cut finer, unless nothing at
+    /// all could be read. Then finer pieces would only take time.
     fn settle_mending(&mut self, index: usize) {
         let Some(read) = self.reads[index].as_mut() else {
             return;
@@ -384,8 +384,8 @@ impl Pump {
         self.note_end(index);
     }
 
-    /// A read has come to its end: if nothing of it and of those before it came, the member has
-    /// failed, and what was asked for beyond is not waited for by anyone.
+    /// Notes the end of a read. If nothing of it and of those before it could be read, the member
+    /// has failed, and nobody waits for the reads beyond.
     fn note_end(&mut self, index: usize) {
         let Some(read) = self.reads[index].as_ref() else {
             return;
@@ -410,8 +410,8 @@ impl Pump {
 }
 
 impl Member {
-    /// The next slots that lie one after the other on the member and fit one read: first serial
-    /// and count.
+    /// Takes the next slots that lie one after the other on the member and fit one read. Returns
+    /// the first serial and the number of slots.
     fn take_run(&mut self, read_bytes: usize) -> Option<(u64, u64)> {
         let geometry = &self.reads.geometry;
         let left = self.reads.slots.end.saturating_sub(self.next);
@@ -425,7 +425,7 @@ impl Member {
 }
 
 impl Read {
-    /// Part of it could not be read.
+    /// Notes that a part could not be read.
     fn lose(&mut self, member: usize, range: Range<usize>, errno: Option<Errno>) {
         let range = self.offset_bytes + range.start as u64..self.offset_bytes + range.end as u64;
         match self.unreadable.last_mut() {

@@ -1,5 +1,5 @@
-//! What of the recordings that were found can be read as one: what was durable at one time of a
-//! recording that goes on, and what a power cut has left of the oldest data of a ring.
+//! Decides which part of a recording can be read as one: what was durable at one time if the
+//! recording goes on, and what a power cut has left of the oldest data if it is a ring.
 
 mod lost;
 mod pen;
@@ -9,17 +9,17 @@ use crate::opening::Recording;
 use crate::reading::verify::Checkable;
 use crate::store::Store;
 
-/// A recording that ends meanwhile is looked at once more.
+/// The most times to look at a recording again that ends meanwhile.
 const LOOKS_MAX: u32 = 4;
 
-/// The recordings of a store as they can be read from now on.
+/// Returns the recordings of a store as they can be read from now on.
 ///
-/// Members are opened one after the other, so what they tell of a recording that goes on is of
+/// Members are opened one after the other, so what they say of a recording that goes on is of
 /// different times. Such a recording is looked at twice: below what the first look calls durable,
-/// the second one knows of every append. It reads as far as that.
+/// the second one knows every append. It can be read up to there.
 ///
-/// In a ring, a power cut leaves appends of the lap before that were being written over. Behind
-/// them the readable range begins.
+/// In a ring, a power cut leaves damaged appends of the lap before that were being overwritten. The
+/// readable range begins behind them.
 ///
 /// # Errors
 /// If the members cannot be driven.

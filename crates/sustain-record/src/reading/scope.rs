@@ -1,5 +1,6 @@
-//! Where a recording lies: its members with their slots, and what it takes to drive them. Made from
-//! an opened store; readers are opened over it. It is plain data, so it may pass between threads.
+//! The scope of reading: the members and slots of one recording, and what is needed to drive them.
+//! It is made from an opened store, and readers are opened over it. It is plain data, so it can
+//! pass between threads.
 
 use std::ops::Range;
 
@@ -30,58 +31,58 @@ pub struct Scope {
     pub recording_id: Uuid,
     /// How the frames of each stream are told apart, by its number.
     pub framings: Vec<Framing>,
-    /// Bytes that each stream was offered, by its number; none where the end is open.
+    /// Bytes that each stream was offered, by its number; `None` where the end is open.
     pub offered_bytes: Vec<Option<u64>>,
-    /// Where the readable part of each stream begins, by its number: a ring has written over what
-    /// lies before.
+    /// Offset at which the readable part of each stream begins, by its number. A ring has
+    /// overwritten what lies before.
     pub readable_from_bytes: Vec<u64>,
     /// How far each stream is known to have come, by its number.
     pub known_bytes: Vec<u64>,
-    /// Whether it is being recorded to: then streams are read as far as they are known and no
+    /// Whether it is being recorded to. Then streams are read as far as they are known and no
     /// farther.
     pub under_way: bool,
     /// Frames of each stream that have begun before its readable part, by its number.
     pub readable_from_frame: Vec<u64>,
     /// Frames that each stream is known to have begun, by its number.
     pub known_frames: Vec<u64>,
-    /// How far the times of each stream lie from the recorder's clock, by its number; none where
-    /// that is not told.
+    /// How far the times of each stream differ from the recorder's clock, by its number, if that is
+    /// known.
     pub drifts: Vec<Option<Drift>>,
-    /// The members that have any of it.
+    /// The members that have a part of it.
     pub members: Vec<ScopeMember>,
     /// The simulated machines of the members, if they are simulated.
     pub machines: Vec<SharedMachine>,
-    /// The time that simulated machines keep to.
+    /// The clock of simulated machines.
     pub clock: Clock,
 }
 
-/// What a member has of a recording.
+/// The part of a recording on one member.
 #[derive(Debug, Clone)]
 pub struct ScopeMember {
     /// Its index in the store.
     pub index: usize,
-    /// As typed.
+    /// The name as typed.
     pub name: String,
-    /// What is driven.
+    /// The target that reads the member.
     pub target: Target,
-    /// Which simulated disk it is, if it is one.
+    /// The simulated disk, if the member is one.
     pub simulated: Option<SimulatedTarget>,
-    /// What descriptors on it say of themselves.
+    /// The identity that every descriptor on it must carry.
     pub identity: Identity,
     /// Serials of the slots that have anything of the recording.
     pub slots: Range<u64>,
-    /// The newest append of it. What is found behind that has come since, and its like on other
-    /// members is not read.
+    /// The newest append of it. What is found behind that has come since, and what came since on
+    /// other members is not read either.
     pub last: Place,
 }
 
 impl Scope {
-    /// Of a recording of a store that is open.
+    /// Makes the scope of a recording of a store that is open.
     pub fn of_store(store: &Store, recording: &Recording) -> Scope {
         Scope::of(recording, &store.members, store.machines(), store.clock())
     }
 
-    /// Of a recording on these members of its store.
+    /// Makes the scope of a recording on these members of its store.
     pub fn of(
         recording: &Recording,
         members: &[OpenMember],
@@ -93,7 +94,7 @@ impl Scope {
         let streams = recording.streams.iter();
         let offered_bytes = streams.clone().enumerate().map(|(number, stream)| {
             let told = total(number).map(|total| total.offered);
-            // An end mark that cannot be read follows all that there was.
+            // If the end mark cannot be read, it still follows everything that was offered.
             told.or((!recording.open_end).then_some(stream.offered_bytes))
         });
         let framing = |name: &String| name.parse::<Framing>().ok();
@@ -137,12 +138,12 @@ impl Scope {
         }
     }
 
-    /// Whether the members are simulated: they are driven in the caller's thread then.
+    /// Whether the members are simulated. Then they are driven in the caller's thread.
     pub fn is_simulated(&self) -> bool {
         self.members.iter().any(|member| member.simulated.is_some())
     }
 
-    /// All of some streams.
+    /// The order for some streams as a whole.
     pub fn all(&self, streams: Range<u16>) -> Order {
         let wanted = streams.map(|stream| self.wanted(stream, 0)).collect();
         Order {
@@ -187,7 +188,7 @@ impl Scope {
             .unwrap_or(0)
     }
 
-    /// A stream from a byte on.
+    /// The request for a stream from a byte on.
     pub(super) fn wanted(&self, stream: u16, from_bytes: u64) -> Wanted {
         let index = usize::from(stream);
         Wanted {
@@ -207,13 +208,13 @@ impl Scope {
         self.members.iter().map(bytes).sum()
     }
 
-    /// Few reads here and there.
+    /// Opens the members for a few reads here and there.
     pub(super) fn open_io(&self) -> Result<MemberIo, Error> {
         let targets: Vec<&Target> = self.members.iter().map(|member| &member.target).collect();
         io_over(&targets, &self.simulated(), &self.machines, &self.clock)
     }
 
-    /// The engine for reading all of it.
+    /// Opens the engine that reads all of it.
     pub(super) fn open_engine(
         &self,
         limits: Limits,
@@ -229,7 +230,7 @@ impl Scope {
             .iter()
             .map(|member| {
                 let file = member.target.file.clone();
-                file.ok_or_else(|| Error::target(&member.name, "it cannot be read from"))
+                file.ok_or_else(|| Error::target(&member.name, "it cannot be read"))
             })
             .collect::<Result<_, Error>>()?;
         Ok(open(EngineChoice::Auto, files, limits, regions, &self.clock)?.engine)
@@ -243,7 +244,7 @@ impl Scope {
     }
 }
 
-/// Few reads here and there on members of a store.
+/// Opens members of a store for a few reads here and there.
 pub(super) fn open_io(
     members: &[OpenMember],
     machines: &[SharedMachine],

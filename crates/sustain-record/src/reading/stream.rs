@@ -1,4 +1,4 @@
-//! One stream of a recording, or a range of it, as its parts in order. The command's way to read;
+//! One stream of a recording, or a range of it, as its parts in order. The command reads with it;
 //! files and frames are made of it.
 
 use std::ops::Range as Span;
@@ -13,25 +13,26 @@ use super::window::Window;
 use crate::error::RecordError;
 use crate::source::framing::Framing;
 
-/// What of a stream is wanted.
+/// The range of a stream that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Range {
-    /// All that can be read.
+    /// Everything that can be read.
     All,
     /// These bytes, counted from the start of the stream.
     Bytes(Span<u64>),
     /// What arrived from one time up to another, in nanoseconds since 1970, by the times that the
-    /// stream's source gave. Of a framed stream the frames that began to arrive then; of others
-    /// whole appends, so a little more. Where these times step, it may lie in several stretches.
+    /// stream's source gave. In a framed stream these are the frames that began to arrive then; in
+    /// others whole appends, and so a little more. If the times step, it may lie in several
+    /// stretches.
     Time(Span<i64>),
     /// The frames with these numbers, from the first byte of the first to the last byte of the
     /// last. The first frame of a stream is number 0.
     Frames(Span<u64>),
 }
 
-/// The parts of one stream in order: what is lost is a part too. Of a range of time, or of frames of
-/// which some are lost, there may be parts between that are not wanted and do not come. After an
-/// error it is at its end.
+/// The parts of one stream in order. A loss is a part, too. In a range of time, or of frames of
+/// which some are lost, unwanted parts in between are left out. After an error the stream is at its
+/// end.
 pub struct StreamReader {
     parts: Option<Source>,
     end_bytes: u64,
@@ -39,11 +40,11 @@ pub struct StreamReader {
     framing: Framing,
     chooser: Option<Chooser>,
     choice: Option<Choice>,
-    /// From there on nothing wanted begins, if that is known.
+    /// Where no wanted frame begins any more, if that is known.
     window_end: Option<Mark>,
-    /// Frames of the whole stream; none while it is recorded to.
+    /// Frames of the whole stream; `None` while it is recorded to.
     frames: Option<u64>,
-    /// What is left of the stream, if a ring has written over what lies before.
+    /// Where the rest of the stream begins, if a ring has overwritten what lies before.
     readable: Mark,
     /// Frames that have begun before the first part, if that is known.
     next_number: Option<u64>,
@@ -68,14 +69,15 @@ impl Iterator for Source {
 
 impl StreamReader {
     /// Opens a stream of a recording for reading. Real members are read in a thread of their own,
-    /// simulated ones in the caller's; a simulated machine serves one reader at a time.
+    /// simulated ones in the caller's thread. A simulated machine serves one reader at a time.
     ///
     /// # Errors
-    /// [`RecordError::Usage`] if there is no such stream; else if the members cannot be driven.
+    /// [`RecordError::Usage`] if there is no such stream; other errors if the members cannot be
+    /// driven.
     pub fn open(scope: &Scope, stream: u16, range: &Range) -> Result<StreamReader, RecordError> {
         let Some(framing) = scope.framings.get(usize::from(stream)).copied() else {
             return Err(RecordError::Usage(format!(
-                "The recording has no stream {stream}: it has {}, counted from 0",
+                "the recording has no stream {stream}: it has {}, counted from 0",
                 scope.framings.len()
             )));
         };
@@ -115,7 +117,7 @@ impl StreamReader {
         self.framing
     }
 
-    /// Where the next part begins in the stream.
+    /// Offset in the stream at which the next part begins.
     pub fn next_bytes(&self) -> u64 {
         self.next_bytes
     }
@@ -125,7 +127,7 @@ impl StreamReader {
         offset_bytes == self.end_bytes
     }
 
-    /// Which frames are wanted of what [`StreamReader::next_in_window`] gives; none if all are.
+    /// Which frames are wanted of what [`StreamReader::next_in_window`] returns; `None` if all are.
     pub(super) fn choice(&self) -> Option<&Choice> {
         self.choice.as_ref()
     }
@@ -135,7 +137,7 @@ impl StreamReader {
         self.next_number
     }
 
-    /// Where what a ring has left begins, and whether wanted frames may have lain before.
+    /// Where the rest that a ring has left begins, and whether wanted frames may have lain before.
     pub(super) fn readable(&self) -> (Mark, bool) {
         (self.readable, self.is_overwritten)
     }
@@ -156,7 +158,7 @@ impl StreamReader {
         }
     }
 
-    /// The next part, wanted or not.
+    /// Returns the next part, wanted or not.
     pub(super) fn next_in_window(&mut self) -> Option<Result<Part, RecordError>> {
         let part = match self.parts.as_mut()?.next() {
             Some(Ok((_, part))) => part.before(self.end_bytes),

@@ -1,5 +1,5 @@
-//! The check of a whole store: reads every slot in use and accounts for every byte of every
-//! recording. It repairs nothing, and says nothing good that it has not seen.
+//! Checks a whole store: it reads every slot in use and accounts for every byte of every recording.
+//! It repairs nothing, and calls nothing whole that it has not read.
 
 mod account;
 mod given_up;
@@ -25,26 +25,26 @@ use crate::format::{BLOCK_BYTES, Superblock, SuperblockError};
 use crate::opening::Recording;
 use crate::store::{OpenMember, Store};
 
-/// The version of what [`VerifyResult`] is written as.
+/// The schema that a [`VerifyResult`] names.
 pub const SCHEMA: &str = "sustain.verify/1";
-/// More are counted, not listed.
+/// The most flaws that are listed. More are only counted.
 const BAD_MAX: usize = 100_000;
 
-/// What is checked: an open store.
+/// An open store to check.
 #[derive(Clone, Copy)]
 pub struct Checkable<'a> {
     /// Its members that are there.
     pub members: &'a [OpenMember],
-    /// All that is recorded on them.
+    /// All recordings on them.
     pub recordings: &'a [Recording],
     /// The simulated machines of the members, if they are simulated.
     pub machines: &'a [SharedMachine],
-    /// The time that these keep to.
+    /// The clock of the machines.
     pub clock: &'a Clock,
 }
 
 impl<'a> Checkable<'a> {
-    /// A store with all its recordings.
+    /// Takes a store with all its recordings.
     pub fn of(store: &'a Store, recordings: &'a [Recording]) -> Checkable<'a> {
         Checkable {
             members: &store.members,
@@ -55,49 +55,49 @@ impl<'a> Checkable<'a> {
     }
 }
 
-/// How far the check has come.
+/// The progress of the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifyProgress {
     /// Bytes of members that were read and checked.
     pub checked_bytes: u64,
-    /// Bytes of members that will have been, as far as is known.
+    /// Bytes of members that will be read and checked in all, as far as is known.
     pub total_bytes: u64,
     /// Flaws found.
     pub bad: u64,
 }
 
-/// What the check found.
+/// The findings of the check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VerifyResult {
-    /// [`SCHEMA`].
+    /// Always [`SCHEMA`].
     pub schema: &'static str,
-    /// Whether nothing is damaged or missing that was durable or that recovering found whole, as
-    /// far as the members tell.
+    /// Whether nothing is damaged or missing that was durable or that `recover` found whole, as far
+    /// as the members show.
     pub ok: bool,
-    /// Whether all was checked: the user has not ended it before.
+    /// Whether everything was checked, and the user did not end it before.
     pub complete: bool,
     /// Bytes of members that were read and checked.
     pub checked_bytes: u64,
     /// Every flaw, by recording, in the order of their streams.
     pub bad: Vec<Bad>,
-    /// How many more there are than are listed.
+    /// Number of flaws that are not listed.
     pub bad_unlisted: u64,
-    /// What no append calls durable, likewise: a crash took it before `recover` came, or the recorder
-    /// gave it up with its member. Where the end is open it may have been damaged since; the members
-    /// cannot tell.
+    /// What no append calls durable, likewise: a crash took it before `recover` came, or the
+    /// recorder gave it up with its member. Where the end is open it may have been damaged since;
+    /// the members cannot tell.
     pub not_durable: Vec<Bad>,
-    /// How many more there are than are listed.
+    /// Number of those that are not listed.
     pub not_durable_unlisted: u64,
-    /// What became of each recording, oldest first.
+    /// The findings for each recording, oldest first.
     pub recordings: Vec<VerifiedRecording>,
 }
 
 /// A flaw.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Bad {
-    /// The member's name as typed, where one can be named.
+    /// The member's name as typed, if one can be named.
     pub member: Option<String>,
-    /// Where on it.
+    /// Offset on the member.
     pub offset_bytes: Option<u64>,
     /// Number of the recording, if it belongs to one.
     pub recording: Option<u32>,
@@ -105,13 +105,13 @@ pub struct Bad {
     pub stream: Option<u16>,
     /// The first byte of the stream that is lost by it.
     pub from_byte: Option<u64>,
-    /// The first byte that is not lost any more; equal to `from_byte` if none is.
+    /// The first byte behind the loss; equal to `from_byte` if no byte is lost.
     pub to_byte: Option<u64>,
     /// What is wrong.
     pub why: String,
 }
 
-/// What became of a recording.
+/// The findings for a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VerifiedRecording {
     /// Its number.
@@ -122,7 +122,7 @@ pub struct VerifiedRecording {
     pub streams: Vec<VerifiedStream>,
 }
 
-/// What became of a stream: `offered = recorded + gap_bytes + hole_bytes + overwritten_bytes`.
+/// The findings for a stream: `offered = recorded + gap_bytes + hole_bytes + overwritten_bytes`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct VerifiedStream {
     /// Its name.
@@ -131,20 +131,21 @@ pub struct VerifiedStream {
     pub offered: u64,
     /// Bytes that are there and whole.
     pub recorded: u64,
-    /// Lost before they reached a member.
+    /// Bytes lost before they reached a member.
     pub gap_bytes: u64,
-    /// Lost since.
+    /// Bytes lost since they were recorded.
     pub hole_bytes: u64,
-    /// Written over in the ring.
+    /// Bytes overwritten in the ring.
     pub overwritten_bytes: u64,
-    /// Of `hole_bytes`, what is in [`VerifyResult::not_durable`].
+    /// Those of `hole_bytes` that are in [`VerifyResult::not_durable`].
     pub torn_bytes: u64,
-    /// Below this every byte was durable, or a gap whose account was, as the appends say.
+    /// The watermark: below this every byte was durable, or was a gap whose account was, as the
+    /// appends say.
     pub settled_bytes: u64,
 }
 
-/// Checks a store. `observer` is told when it begins and after every few MiB; a wish to stop ends it
-/// early, with what was found so far.
+/// Checks a store. `observer` is called when it begins and after every few MiB. It can end the
+/// check early; the result then has what was found so far.
 ///
 /// # Errors
 /// If the members cannot be driven. What cannot be read on them is a flaw, not an error.
@@ -216,14 +217,14 @@ impl VerifyResult {
     }
 }
 
-/// Whether old slots may have been written over.
+/// Whether old slots may have been overwritten.
 fn has_laps(store: &Checkable<'_>) -> bool {
     let is_beyond =
         |member: &OpenMember| member.superblock.slots_begun > member.superblock.geometry.slot_count;
     store.recordings.iter().any(|recording| recording.ring) || store.members.iter().any(is_beyond)
 }
 
-/// Whether all members of the store are there with all that they had.
+/// Whether all members of the store are there, and none has become smaller.
 fn is_all_there(store: &Checkable<'_>) -> bool {
     let is_whole =
         |member: &OpenMember| !ends_before(member, member.superblock.geometry.member_bytes);
@@ -234,14 +235,14 @@ fn is_all_there(store: &Checkable<'_>) -> bool {
     count == Some(store.members.len()) && store.members.iter().all(is_whole)
 }
 
-/// What all recordings of a store have in common.
+/// Facts that all recordings of a store have in common.
 #[derive(Clone, Copy)]
 struct Given {
     has_laps: bool,
     is_all_there: bool,
 }
 
-/// Whether it came to its end.
+/// Checks one recording. Returns whether the check came to its end.
 fn check_recording(
     recording: &Recording,
     scope: &Scope,
@@ -290,7 +291,7 @@ fn check_recording(
     Ok(is_complete)
 }
 
-/// All four copies on every member.
+/// Checks all four copies of the superblock on every member.
 fn check_superblocks(store: Checkable<'_>, result: &mut VerifyResult) -> Result<(), RecordError> {
     if store.members.is_empty() {
         return Ok(());
@@ -300,7 +301,7 @@ fn check_superblocks(store: Checkable<'_>, result: &mut VerifyResult) -> Result<
         for offset_bytes in member.superblock.geometry.superblock_offsets() {
             let why = match io.read(index, offset_bytes, BLOCK_BYTES) {
                 Err(_) if ends_before(member, offset_bytes + BLOCK_BYTES as u64) => Some(format!(
-                    "this copy of the superblock is gone: the member ends at {}, and {} are \
+                    "this copy of the superblock is gone: the member ends at {}, but {} are \
                      expected",
                     Size(member.target.capacity_bytes.unwrap_or(0)),
                     Size(member.superblock.geometry.member_bytes)
@@ -337,14 +338,14 @@ fn superblock_flaw(block: &[u8], newest: &Superblock) -> Option<String> {
         Err(error @ SuperblockError::Newer { .. }) => {
             Some(format!("a copy of the superblock: {error}"))
         }
-        Err(SuperblockError::Foreign | SuperblockError::Damaged) => Some(
-            "this copy of the superblock is damaged; `sustain recover` writes it anew".to_owned(),
-        ),
-        // An older generation is left by a crash and differs in hints only.
+        Err(SuperblockError::Foreign | SuperblockError::Damaged) => {
+            Some("this copy of the superblock is damaged; `sustain recover` repairs it".to_owned())
+        }
+        // A copy of an older generation is left by a crash, and differs in hints only.
         Ok(copy) => (copy.store != newest.store
             || copy.member != newest.member
             || copy.geometry != newest.geometry
             || copy.members != newest.members)
-            .then(|| "this copy of the superblock is of another store or member".to_owned()),
+            .then(|| "this copy of the superblock belongs to another store or member".to_owned()),
     }
 }

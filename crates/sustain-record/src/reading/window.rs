@@ -1,5 +1,5 @@
-//! Where in a stream a range lies: a window outside of which nothing of it can be, found by
-//! bisection, and which frames in it are wanted.
+//! Finds the window of a stream that a range needs, by bisection: nothing of the range can lie
+//! outside of it. It also says which frames in it are wanted.
 
 use super::choice::Choice;
 use super::locate::{Mark, Start, locate, locate_end};
@@ -8,21 +8,21 @@ use super::stream::Range;
 use crate::error::RecordError;
 use crate::format::Drift;
 
-/// A part of a stream that has all that is wanted of it.
+/// A part of a stream that has everything that is wanted of it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Window {
     pub(super) start_bytes: u64,
-    /// Behind it nothing is given.
+    /// Nothing behind this is returned.
     pub(super) end_bytes: u64,
     /// Where no wanted frame begins any more, if that is known.
     pub(super) end: Option<Mark>,
-    /// Where to begin on the members; none for their beginning.
+    /// Where to begin on the members; `None` for their beginning.
     pub(super) located: Option<Start>,
     /// Frames that have begun before it, if that is known.
     pub(super) next_number: Option<u64>,
-    /// Which frames are wanted; none if all are.
+    /// Which frames are wanted; `None` if all are.
     pub(super) choice: Option<Choice>,
-    /// Whether a ring may have written over some of what is wanted.
+    /// Whether a ring may have overwritten some of what is wanted.
     pub(super) is_overwritten: bool,
 }
 
@@ -34,7 +34,7 @@ impl Window {
             Range::Frames(span) => {
                 let index = usize::from(stream);
                 let frames = |at: &[crate::format::Position]| at.get(index).map(|at| at.frames);
-                // One earlier, so that the end of the frame before is met too.
+                // It begins one frame earlier, so that the end of the frame before is met too.
                 let before = span.start.saturating_sub(1);
                 let start = locate(scope, stream, &|first| {
                     frames(&first.positions).is_some_and(|frames| frames <= before)
@@ -54,7 +54,7 @@ impl Window {
                 ))
             }
             Range::Time(span) => {
-                // Without that, a frame of any time may be anywhere.
+                // Without a drift, a frame of any time may be anywhere.
                 let drift = scope.drift(stream).unwrap_or(Drift::UNKNOWN);
                 let start = locate(scope, stream, &|first| {
                     first.made_time_ns < drift.earliest_made_ns(span.start)

@@ -1,12 +1,12 @@
-//! What everyone may know of a running recording: written by the recorder, read by the status line
-//! and by the library's callers, who may wait for a watermark here.
+//! The state of a running recording. The recorder writes it; the status line and callers of the
+//! library read it, and may wait here for a watermark.
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::member::MemberState;
 
-/// How a stream stands.
+/// The state of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StreamStanding {
     /// Its name.
@@ -15,52 +15,53 @@ pub struct StreamStanding {
     pub offered_bytes: u64,
     /// Payload handed to members.
     pub recorded_bytes: u64,
-    /// Bytes that are on the medium for good: of the first `settled_bytes`, all but the gaps and what
-    /// was lost from there with a file that was deleted or cut off (its member's `lost_bytes`).
+    /// Bytes that are on the medium for good: of the first `settled_bytes`, all but the gaps and
+    /// what was lost from there with a file that was deleted or cut off (its member's
+    /// `lost_bytes`).
     pub durable_bytes: u64,
-    /// The watermark: below this offset every byte is on the medium for good, or is a gap that is
-    /// accounted for there. Whoever waits until nothing more can become of his bytes waits for this.
+    /// The watermark: below this offset every byte is durable, or is a gap whose account is
+    /// durable. A caller who waits until the fate of its bytes is certain waits for this.
     pub settled_bytes: u64,
-    /// Bytes lost before the medium.
+    /// Bytes lost before they reached a medium.
     pub gap_bytes: u64,
     /// Frames begun.
     pub frames: u64,
 }
 
-/// How a member stands.
+/// The state of a member.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemberStanding {
-    /// As the user named it.
+    /// The name as typed.
     pub name: String,
-    /// Payload written on it.
+    /// Payload written to it.
     pub bytes: u64,
     /// Whether it works.
     pub state: MemberState,
-    /// Its rate as seen lately.
+    /// Its recent rate.
     pub rate_bytes_per_s: f64,
-    /// Room that is left; none in a ring.
+    /// Free space for recordings; `None` in a ring.
     pub free_bytes: Option<u64>,
-    /// Where its slots end, from its start; what is free lies just before.
+    /// Offset at which its slots end. The free space lies just before it.
     pub slots_end_bytes: u64,
-    /// Payload of it that was durable and is gone with it, at most.
+    /// Payload that was durable on it and is lost with it, at most.
     pub lost_bytes: u64,
     /// Why it failed, if it did.
     pub error: Option<String>,
 }
 
-/// What holds the recording at its rate.
+/// What limits the rate of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LimitedBy {
-    /// The members take all that comes.
+    /// The source: the members take everything that comes.
     Source,
-    /// All members are busy.
+    /// All members together.
     Members,
-    /// One member is much slower than the others.
+    /// One member, which is much slower than the others.
     Member(String),
 }
 
 impl LimitedBy {
-    /// As the status line says it.
+    /// The words for this in the status line.
     pub fn words(&self) -> &str {
         match self {
             LimitedBy::Source => "source",
@@ -70,10 +71,10 @@ impl LimitedBy {
     }
 }
 
-/// A recording at one moment.
+/// The state of a recording at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
-    /// From its start.
+    /// Seconds from its start.
     pub time_s: f64,
     /// Its streams.
     pub streams: Vec<StreamStanding>,
@@ -81,19 +82,20 @@ pub struct Standing {
     pub members: Vec<MemberStanding>,
     /// Share of the buffer that waits for members.
     pub buffer_fill: f64,
-    /// The longest time so far from an append's handing over to its write's completion.
+    /// The longest time so far from handing over an append to the completion of its write.
     pub longest_write_ns: u64,
-    /// What holds it.
+    /// What limits its rate.
     pub limited_by: LimitedBy,
-    /// How fast others use the members' disks, if they do; the recorder itself does not know.
+    /// The rate of foreign I/O on the members' disks, if there is any. The recorder itself does not
+    /// know it.
     pub others_bytes_per_s: Option<f64>,
     /// Flushes completed so far.
     pub flushes: u64,
-    /// Whether it is over.
+    /// Whether the recording is over.
     pub is_over: bool,
 }
 
-/// The shared place.
+/// The place through which the state is shared.
 #[derive(Debug)]
 pub struct Board {
     standing: Mutex<Standing>,
@@ -108,12 +110,12 @@ impl Board {
         }
     }
 
-    /// How the recording stands.
+    /// Returns the state of the recording.
     pub fn read(&self) -> Standing {
         self.lock().clone()
     }
 
-    /// Waits until `is_met`, the recording is over, or the time has passed; how it stands then.
+    /// Waits until `is_met`, the recording is over, or the time has passed. Returns the state then.
     pub fn wait_for(&self, is_met: impl Fn(&Standing) -> bool, at_most: Duration) -> Standing {
         let waiting = |standing: &mut Standing| !standing.is_over && !is_met(standing);
         self.changed
@@ -130,7 +132,7 @@ impl Board {
     }
 
     fn lock(&self) -> MutexGuard<'_, Standing> {
-        // A panic elsewhere leaves a standing that was true a moment ago.
+        // A panic elsewhere leaves a state that was true a moment ago.
         self.standing
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)

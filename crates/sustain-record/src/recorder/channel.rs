@@ -1,4 +1,5 @@
-//! Between the sources' threads and the recorder's: filled appends one way, free memory the other.
+//! The channel between the threads of the sources and the thread of the recorder. Filled appends go
+//! one way, free memory comes back the other way.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -12,18 +13,18 @@ use sustain_disk::engine::Waker;
 use super::filled::{Filled, Memory};
 use super::inlet::{Inlet, Offered, Polled};
 
-/// What a source says.
+/// A message from a source.
 #[allow(
     clippy::large_enum_variant,
     reason = "moving a few hundred bytes is nothing beside an append"
 )]
 pub(super) enum Message {
     Append(Filled),
-    /// One stream's source has no more.
+    /// The source of one stream has ended.
     Ended(Ending),
 }
 
-/// What a source has offered so far, as it says itself.
+/// What a source itself says that it has offered so far.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     bytes: AtomicU64,
@@ -31,13 +32,13 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// The source has come to `offset_bytes`.
+    /// Notes that the source has come to `offset_bytes`.
     pub(super) fn set_offered(&self, offset_bytes: u64) {
-        // Nothing is ordered by it: it is shown, and no one acts on it.
+        // Nothing is ordered by this value; it is only shown.
         self.bytes.store(offset_bytes, Ordering::Relaxed);
     }
 
-    /// So many bytes more found no memory.
+    /// Notes that so many more bytes found no memory.
     pub(super) fn add_lost(&self, bytes: u64) {
         self.lost_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -47,11 +48,11 @@ impl Told {
 pub(super) struct Exchange {
     /// Memory for appends.
     pub(super) pool: SharedPool,
-    /// Small buffers, for what surrounds memory of the caller's.
+    /// Small buffers for what surrounds memory of the caller.
     edges: SharedPool,
-    /// Held by the one who takes edges.
+    /// Held by the thread that takes edges.
     edges_turn: Mutex<()>,
-    /// Of each stream. What waits in the channel is in it, which the recorder has not seen yet.
+    /// One per stream. It includes what waits in the channel, which the recorder has not seen yet.
     pub(super) told: Vec<Told>,
     /// Whether the recorder takes nothing more.
     pub(super) is_closed: AtomicBool,
@@ -73,21 +74,22 @@ impl Exchange {
         }
     }
 
-    /// The recorder's engine, once it is open.
+    /// Sets the waker of the recorder's engine, once the engine is open.
     pub(super) fn set_waker(&self, waker: Waker) {
-        // There is one engine; what was sent before is found by its first look.
+        // There is only one engine. Messages from before are found when it first looks.
         let _ = self.waker.set(waker);
     }
 
-    /// Nothing more is taken: whoever waits for memory is told so.
+    /// Takes nothing more, and wakes those who wait for memory.
     pub(super) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.pool.close();
         self.edges.close();
     }
 
-    /// Two edges, once both are free; none when nothing more is taken. One at a time takes them:
-    /// many with one each would wait for each other for ever.
+    /// Takes two edges, once both are free; `None` when the recorder takes nothing more. One thread
+    /// at a time takes them, because several that held one edge each would wait for each other for
+    /// ever.
     pub(super) fn take_edges(&self) -> Option<(Buffer, Buffer)> {
         let _turn = self.edges_turn.lock().ok()?;
         let first = self.edges.take()?;
@@ -103,9 +105,10 @@ impl Exchange {
         edges.into_iter().for_each(|edge| self.edges.give(edge));
     }
 
-    /// Wakes the recorder if it may be asleep: a system call for each append would be waste.
+    /// Wakes the recorder if it may be asleep. A system call for each append would be waste.
     pub(super) fn wake(&self) {
-        // With the one in `receive`: either the message is seen there, or the flag here.
+        // This fence pairs with the one in `receive`: either the message is seen there, or the flag
+        // here.
         fence(Ordering::SeqCst);
         if self.is_idle.swap(false, Ordering::AcqRel)
             && let Some(waker) = self.waker.get()
@@ -115,17 +118,17 @@ impl Exchange {
     }
 }
 
-/// The recorder's end.
+/// The recorder's end of the channel.
 pub(super) struct ChannelInlet {
     pub(super) messages: Receiver<Message>,
-    /// To each stream, memory of its caller's.
+    /// Returns memory of the caller, one channel per stream.
     pub(super) returned: Vec<Sender<Box<dyn StableBytes>>>,
     pub(super) exchange: Arc<Exchange>,
     /// Streams whose source has not ended.
     pub(super) open_streams: usize,
-    /// Why those ended that have.
+    /// Why the ended streams ended.
     pub(super) ending: Option<Ending>,
-    /// Whether the recorder has nothing else to do than to wait for the sources' end.
+    /// Whether the recorder only waits for the sources to end.
     pub(super) is_draining: bool,
 }
 
@@ -135,15 +138,15 @@ impl ChannelInlet {
             return self.messages.recv().map_err(|_| TryRecvError::Disconnected);
         }
         self.messages.try_recv().or_else(|_| {
-            // Said before the last look, so that a message after it wakes.
+            // The flag is set before the last look, so that a later message wakes the recorder.
             self.exchange.is_idle.store(true, Ordering::Release);
             fence(Ordering::SeqCst);
             self.messages.try_recv()
         })
     }
 
-    /// Takes nothing more; what is polled from now on waits for the sources' end, so that all they
-    /// have offered is accounted for.
+    /// Takes no more appends. From now on polling waits for the sources to end, so that everything
+    /// they have offered is accounted for.
     pub(super) fn drain(&mut self) {
         self.close();
         self.is_draining = true;
@@ -151,7 +154,7 @@ impl ChannelInlet {
 
     fn stream_ended(&mut self, ending: Ending) {
         self.open_streams = self.open_streams.saturating_sub(1);
-        // An error of one source or the user's wish says more than that others had no more.
+        // An error of one source or the user's stop says more than that other sources ended.
         if self.ending.is_none_or(|earlier| earlier == Ending::Source) {
             self.ending = Some(ending);
         }
@@ -173,12 +176,12 @@ impl Inlet for ChannelInlet {
     fn give_back(&mut self, stream: u16, memory: Memory) {
         match memory {
             Memory::Lent(buffer) => self.exchange.pool.give(buffer),
-            // The recorder keeps its own, and a copy was made for one append alone.
+            // The recorder keeps its own buffers, and a copy was made for one append alone.
             Memory::Own(_) | Memory::Copied(_) => {}
             Memory::Given { head, body, tail } => {
                 self.exchange.give_edges([head, tail]);
                 if let Ok(owner) = body.into_foreign() {
-                    // Whoever does not want it back any more has dropped the other end.
+                    // If the caller does not want its memory back, it has dropped the other end.
                     let _ = self.returned[usize::from(stream)].send(owner);
                 }
             }

@@ -1,5 +1,5 @@
-//! What a recording in a ring tells of earlier ones. It goes on over their starts while data of theirs
-//! is still there, and without a start nothing knows the names of their streams.
+//! The notes about earlier recordings in the starts of a ring. A ring overwrites their starts while
+//! data of theirs is still there, and without a start nothing knows the names of their streams.
 
 use crate::error::RecordError;
 use crate::format::{EarlierNote, StartNote, StreamNote};
@@ -7,33 +7,33 @@ use crate::opening::{Recording, StreamSummary};
 use crate::recorder::member::Member;
 use crate::store::Store;
 
-/// Of a slot, starts give this part to earlier recordings at most.
+/// The fraction of a slot that a start may use for earlier recordings.
 const SLOT_PARTS: usize = 8;
 
 /// One recording that is on the store already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Earlier {
     note: EarlierNote,
-    /// The slot of its last append on each member; none where it has nothing.
+    /// The slot of its last append on each member; `None` on a member that has nothing of it.
     last_slots: Vec<Option<u64>>,
 }
 
 impl Earlier {
-    /// All recordings of a store whose streams are known, oldest first.
+    /// Returns all recordings of a store whose streams are known, oldest first.
     ///
     /// # Errors
-    /// [`RecordError::Engine`]. What cannot be read counts as not there.
+    /// [`RecordError::Engine`]. Blocks that cannot be read count as empty.
     pub fn of_store(store: &mut Store) -> Result<Vec<Earlier>, RecordError> {
         let newest_first = match store.recordings() {
             Ok(recordings) => recordings,
-            // Which of two recordings has a number cannot be told; they keep what they have.
+            // It is not known which of the two recordings a number means, so no start names them.
             Err(RecordError::RecordedApart { .. }) => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
         Ok(newest_first.iter().rev().filter_map(Earlier::of).collect())
     }
 
-    /// None if nothing is known of it that could be told.
+    /// Returns `None` if the streams of the recording are not known.
     fn of(recording: &Recording) -> Option<Earlier> {
         let streams: Option<Vec<StreamNote>> = recording.streams.iter().map(stream_note).collect();
         let last_slots = recording.per_member.iter();
@@ -68,8 +68,9 @@ fn stream_note(stream: &StreamSummary) -> Option<StreamNote> {
     })
 }
 
-/// Adds to a start what it has room for: the oldest recordings first, because their starts are
-/// written over first. Those of which nothing is left make room for the next ones.
+/// Adds as many earlier recordings to a start as it can hold. The oldest come first, because their
+/// starts are overwritten first. Those of which nothing is left are passed over in favour of the
+/// next.
 pub(super) fn tell_of(
     earlier: &[Earlier],
     members: &[Member],
@@ -153,7 +154,7 @@ mod tests {
         assert!((10..200).contains(&count), "{count}");
         assert!(first.to_json().len() <= SLOT_BYTES as usize / SLOT_PARTS + 100);
         assert_eq!(first.earlier[0].number, 0);
-        // The slot of recording 2 was the last one to be begun again.
+        // The slot of recording 2 was the last one to be used again.
         let later = told(slot_count + 3);
         assert_eq!(later.earlier[0].number, 3);
         assert!(told(slot_count + 200).earlier.is_empty());

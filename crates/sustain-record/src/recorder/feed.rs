@@ -1,6 +1,6 @@
 //! The recorder itself: appends come in from an inlet, go to members, and are accounted for until
-//! they are durable. A [`Feed`], so it runs on any driver: in a thread of its own over real disks, or
-//! in virtual time over simulated ones.
+//! they are durable. A [`Feed`], so it runs on any driver: in a thread of its own over real disks,
+//! or in virtual time over simulated ones.
 //!
 //! Nothing accepted is ever dropped silently: an append that no member takes becomes a gap, whose
 //! account is written in its stream.
@@ -42,14 +42,15 @@ const LOOK_NS: u64 = 100_000_000;
 /// An append that was accepted so long ago waits for members: a disk that keeps up begins the next
 /// one sooner.
 const WAITS_NS: u64 = 10_000_000;
-/// One that is on its way to a member for so long is held up there, even if nothing waits behind it.
+/// One that is on its way to a member for so long is held up there, even if nothing waits behind
+/// it.
 const HANGS_NS: u64 = 500_000_000;
 /// Time between two entries on the board while nothing is flushed.
 const BOARD_EVERY_NS: u64 = 200_000_000;
 /// Room for the note of a start or an end.
 const CONTROL_BYTES: usize = 64 * 1024;
-/// Buffers of a member for starts, ends and accounts. Each has its own, so one that keeps its requests
-/// takes none away from the others.
+/// Buffers of a member for starts, ends and accounts. Each has its own, so one that keeps its
+/// requests takes none away from the others.
 const CONTROLS_PER_MEMBER: usize = 4;
 
 /// A request in flight, or about to be tried again.
@@ -203,8 +204,8 @@ impl<I: Inlet> RecordFeed<I> {
         self.ending
     }
 
-    /// Takes what the sources have, as long as members wait for it. While one does not answer, all of
-    /// it: behind what waits for that one the sources may have ended.
+    /// Takes what the sources have, as long as members wait for it. While one does not answer, all
+    /// of it: behind what waits for that one the sources may have ended.
     fn pull(&mut self, now: Timestamp) {
         let most = if self.is_stuck() {
             usize::MAX

@@ -1,7 +1,7 @@
-//! One append's worth of a stream: what a source has filled and the recorder puts on a member.
+//! One append's worth of a stream, which a source fills and the recorder puts on a member.
 //!
-//! [`Filling`] is in the hands of the source, in its own thread; [`Filled`] is what it hands over.
-//! Checksums are taken here, while the data is in that CPU's cache.
+//! [`Filling`] belongs to the source, in its own thread; [`Filled`] is what it hands over.
+//! Checksums are computed here, while the data is in the cache of that CPU.
 
 use sustain_disk::buffer::{AlignedBytes, Buffer};
 use sustain_disk::clock::{Clock, Timestamp};
@@ -11,24 +11,25 @@ use crate::format::{
     append_bytes_for, check_marks,
 };
 
-/// Where the bytes of an append are.
+/// The memory that holds the bytes of an append.
 #[derive(Debug)]
 pub enum Memory {
-    /// A buffer of the recorder's pool: room for the descriptor, the payload, marks and seal.
+    /// A buffer of the recorder's pool, large enough for the descriptor, the payload, marks and
+    /// seal.
     Lent(Buffer),
-    /// A buffer of the recorder's own, for marks and accounts.
+    /// A buffer of the recorder's own, for starts, ends and accounts.
     Own(Buffer),
     /// A copy that was made for this append alone, because its own memory cannot be written from or
     /// is held by a member that does not answer.
     Copied(AlignedBytes),
-    /// Memory of the caller's that is written where it is, in whole blocks, between two buffers of
-    /// ours.
+    /// Memory of the caller, which is written from where it is in whole blocks, between two buffers
+    /// of the recorder.
     Given {
-        /// Room for the descriptor.
+        /// A buffer for the descriptor.
         head: Buffer,
-        /// The caller's.
+        /// The memory of the caller.
         body: Buffer,
-        /// What was left of the payload after whole blocks, then marks and seal.
+        /// The payload behind the last whole block, then marks and seal.
         tail: Buffer,
     },
 }
@@ -38,23 +39,23 @@ pub enum Memory {
 pub struct Filled {
     /// Number of the stream in the recording.
     pub stream: u16,
-    /// Where its payload begins in the stream.
+    /// Offset in the stream at which its payload begins.
     pub stream_offset_bytes: u64,
-    /// Its bytes; the account of a gap has none until it is written.
+    /// The memory with its bytes. The account of a gap has none until it is written.
     pub memory: Option<Memory>,
     /// Bytes of payload.
     pub payload_bytes: u32,
-    /// A checksum per 64 KiB of payload.
+    /// One checksum for each 64 KiB of payload.
     pub checksums: Vec<u32>,
     /// Encoded frame marks.
     pub marks: Vec<u8>,
     /// Frames that begin in it.
     pub frames_begun: u64,
-    /// The number of the first of them, once it has been handed to a member.
+    /// The number of the first frame that begins in it, once it has been handed to a member.
     pub first_frame: Option<u64>,
-    /// The earliest and the latest time at which one of them begins.
+    /// The earliest and the latest time at which one of the frames begins.
     pub frame_times_ns: Option<(i64, i64)>,
-    /// What was lost just before it.
+    /// The gap just before it.
     pub gap: Option<Gap>,
     /// Arrival of its first byte, as nanoseconds since 1970.
     pub first_time_ns: i64,
@@ -67,7 +68,7 @@ pub struct Filled {
 }
 
 impl Filled {
-    /// All that is said of it, without its bytes.
+    /// Returns all facts about it, without its memory.
     pub(super) fn without_memory(&self) -> Filled {
         Filled {
             memory: None,
@@ -77,18 +78,19 @@ impl Filled {
         }
     }
 
-    /// Where what it accounts for begins: its gap, else its payload.
+    /// The offset at which the stretch that it accounts for begins: that of its gap, or else of its
+    /// payload.
     pub fn start_bytes(&self) -> u64 {
         let gap_bytes = self.gap.map_or(0, |gap| gap.bytes);
         self.stream_offset_bytes - gap_bytes
     }
 
-    /// Where its payload ends in the stream.
+    /// The offset in the stream at which its payload ends.
     pub fn end_bytes(&self) -> u64 {
         self.stream_offset_bytes + u64::from(self.payload_bytes)
     }
 
-    /// All times that it gives, in nanoseconds since 1970, in no order.
+    /// All times in it, in nanoseconds since 1970, in no order.
     pub fn times_ns(&self) -> impl Iterator<Item = i64> {
         let of_frames = self.frame_times_ns.into_iter();
         let of_gap = self.gap.map(|gap| (gap.first_time_ns, gap.last_time_ns));
@@ -98,7 +100,7 @@ impl Filled {
             .chain([self.first_time_ns, self.last_time_ns])
     }
 
-    /// What it takes on a member.
+    /// The bytes that it takes on a member.
     pub fn append_bytes(&self) -> u32 {
         append_bytes_for(self.payload_bytes, self.marks.len() as u32)
     }
@@ -147,32 +149,33 @@ impl Filling {
         self.first_time_ns
     }
 
-    /// How many bytes of payload still fit, if no more marks come.
+    /// The bytes of payload that still fit, if no more marks come.
     pub fn room_bytes(&self) -> usize {
         let taken = BLOCK_BYTES + self.payload_bytes + self.marks.len_bytes() + SEAL_BYTES;
         self.buffer.len().saturating_sub(taken)
     }
 
-    /// Where the next bytes of payload go.
+    /// The memory for the next bytes of payload.
     pub fn spare_mut(&mut self) -> &mut [u8] {
         let start = BLOCK_BYTES + self.payload_bytes;
         let end = start + self.room_bytes();
         &mut self.buffer.bytes_mut()[start..end]
     }
 
-    /// The `count` bytes behind those that were taken, as they were put there.
+    /// The `count` bytes behind those that were taken, as the source put them there.
     pub fn behind(&self, count: usize) -> &[u8] {
         let start = BLOCK_BYTES + self.payload_bytes;
         &self.buffer.bytes()[start..start + count]
     }
 
     /// Takes `count` bytes that were put into [`Self::spare_mut`], with the marks in them, whose
-    /// offsets count from the first of these bytes. The answer is how many bytes and marks were
-    /// taken: fewer only where they do not fit together; the rest belongs into the next append.
+    /// offsets count from the first of these bytes. Returns how many bytes and marks were taken:
+    /// fewer only where they do not fit together. The rest belongs into the next append.
     ///
     /// # Panics
-    /// If more bytes are said to have come than there was room for, or if marks are out of order, lie
-    /// behind these bytes, or begin a frame without a time: nobody could read them.
+    /// If there are more bytes than fit, or if marks are out of order, lie behind these bytes, or
+    /// begin a
+    /// frame without a time, because then no one could read them.
     pub fn take(&mut self, count: usize, marks: &[Mark], time_ns: i64) -> (usize, usize) {
         assert!(count <= self.room_bytes(), "no more bytes than spare room");
         if let Err(refused) = check_marks(marks, count as u64) {
@@ -194,8 +197,8 @@ impl Filling {
         (taken, entered)
     }
 
-    /// Enters the marks that fit beside the bytes before them; the answer is how many bytes and
-    /// marks these are.
+    /// Enters the marks that fit beside the bytes before them. Returns how many bytes and marks
+    /// these are.
     fn push_marks(&mut self, count: usize, marks: &[Mark]) -> (usize, usize) {
         let base = self.payload_bytes as u64;
         let mut needed = 0;
@@ -204,7 +207,7 @@ impl Filling {
             // A frame that begins has its first byte here.
             let with_mark = mark.offset_bytes as usize + usize::from(mark.kind.is_begin());
             if left < with_mark {
-                // What was entered needs the bytes before it, for which there was room.
+                // The marks that were entered need the bytes before them, and these fit.
                 return (left.max(needed).min(count), index);
             }
             needed = with_mark;
@@ -220,7 +223,7 @@ impl Filling {
         (count.min(self.room_bytes()), marks.len())
     }
 
-    /// The append, to be handed over. Gap and place in the stream are its stream's to say.
+    /// Turns it into an append to be handed over. Its stream adds the gap and the offset.
     pub fn finish(
         mut self,
         stream: u16,
@@ -246,7 +249,7 @@ impl Filling {
         }
     }
 
-    /// The buffer, when nothing is to be kept of it.
+    /// Returns the buffer, when nothing of it is to be kept.
     pub fn into_buffer(self) -> Buffer {
         self.buffer
     }
@@ -276,7 +279,7 @@ mod tests {
 
     #[test]
     fn bytes_and_marks_that_do_not_fit_together_are_divided() {
-        // Empty lines: every byte has a mark that is longer than itself.
+        // These are empty lines: every byte has a mark that is longer than itself.
         let mut filling = filling(5 * BLOCK_BYTES);
         let count = filling.room_bytes();
         let marks = line_ends(count);

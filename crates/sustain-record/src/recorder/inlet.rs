@@ -1,12 +1,12 @@
-//! Where appends come from: source threads behind a channel, or a simulated source that the feed
-//! itself runs in virtual time.
+//! The interface through which appends come to the recorder: from the threads of sources behind a
+//! channel, or from a simulated source that the feed itself runs in virtual time.
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::driver::Ending;
 
 use super::filled::{Filled, Memory};
 
-/// What an inlet has for the recorder.
+/// The answer of an inlet.
 #[allow(
     clippy::large_enum_variant,
     reason = "moving a few hundred bytes is nothing beside an append"
@@ -15,37 +15,38 @@ use super::filled::{Filled, Memory};
 pub enum Polled {
     /// An append.
     Append(Filled),
-    /// Nothing now; a source that keeps a timetable says when to ask again.
+    /// There is nothing now. A source that keeps a timetable says when to ask again.
     Nothing(Option<Timestamp>),
-    /// Nothing any more, and why.
+    /// There will be nothing more, and this is why.
     Ended(Ending),
 }
 
-/// What a stream's source has offered by now, also what the recorder has not polled yet.
+/// What a stream's source has offered by now, including what the recorder has not polled yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offered {
-    /// All of it.
+    /// All bytes that it has offered.
     pub bytes: u64,
-    /// What of it found no memory and is lost.
+    /// Those bytes that found no memory and are lost.
     pub lost_bytes: u64,
 }
 
-/// The sources' side of the recorder.
+/// The side of the sources, as the recorder sees it.
 pub trait Inlet {
-    /// The next append, if there is one.
+    /// Returns the next append, if there is one.
     fn poll(&mut self, now: Timestamp) -> Polled;
 
-    /// Takes memory of a stream back whose append is on its member, or lost.
+    /// Takes back memory of a stream whose append is on its member, or lost.
     fn give_back(&mut self, stream: u16, memory: Memory);
 
-    /// The recording takes no more: what is polled from now on is only what was accepted before.
+    /// Takes nothing more. From now on polling returns only what was accepted before.
     fn close(&mut self);
 
-    /// What a stream's source has offered by now. An inlet that holds nothing back need not say it.
+    /// Returns what a stream's source has offered by now. An inlet that holds nothing back does not
+    /// need to implement it.
     fn offered(&self, _stream: usize) -> Offered {
         Offered::default()
     }
 
-    /// Share of the buffer that is waiting for members, from 0 to 1.
+    /// Share of the buffer that waits for members, from 0 to 1.
     fn buffer_fill(&self) -> f64;
 }

@@ -1,8 +1,8 @@
-//! Moves a source's bytes into a stream: reads, finds the frames, fills appends, closes them when
-//! they are full or old, and when there is no room either waits or says what is lost.
+//! Moves the bytes of a source into a stream: reads them, finds the frames, fills appends, and
+//! closes appends when they are full or old. When there is no memory it either waits or counts what
+//! is lost.
 //!
-//! One intake runs in one thread. A source that has nothing to say is left alone: it is waited for
-//! with `poll`, never spun on.
+//! One intake runs in one thread. It waits for a silent source with `poll` and never spins.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -20,57 +20,57 @@ use crate::format::{GapReason, Mark, MarkKind};
 use crate::source::framing::{FrameMark, Framer, Framing, FramingError};
 use crate::source::synthetic::Synthetic;
 
-/// Read at once: what the CPU's cache holds until its checksum is taken.
+/// The most bytes of one read: as much as stays in the CPU's cache until its checksum is computed.
 const READ_BYTES_MAX: usize = 256 * 1024;
-/// An append with less room than this is closed.
+/// An append with less space than this is closed.
 const ROOM_BYTES_MIN: usize = 4096;
-/// Of a pipe in packet mode a read takes a packet, which is at most so long (PIPE_BUF), and what of
-/// it finds no room is gone. Nothing tells such a pipe from others, so no read asks for less.
+/// A read from a pipe in packet mode takes one packet of at most this length (PIPE_BUF), and loses
+/// what does not fit. Such a pipe looks like any other, so no read asks for less.
 const PACKET_BYTES_MAX: usize = 4096;
 /// A synthetic source without frames comes in portions of this time, if they are not too large.
 const PORTION_NS: u64 = 5_000_000;
-/// How often a silent source is left for a look at the user's wishes.
+/// How often the wait for a silent source is interrupted to see whether the user wants to stop.
 const LOOK_NS: u64 = 50_000_000;
 
-/// What is done when no memory is free.
+/// What to do when no memory is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFull {
     /// The source waits.
     Block,
-    /// What comes is lost, and is said to be.
+    /// What comes is lost, and becomes a gap.
     Drop,
 }
 
-/// How a source is taken in.
+/// The settings of an intake.
 #[derive(Debug, Clone)]
 pub struct IntakeSetup {
     /// How frames are told apart.
     pub framing: Framing,
-    /// What is done when no memory is free.
+    /// What to do when no memory is free.
     pub on_full: OnFull,
-    /// An append is closed when its first byte is so old.
+    /// An append is closed when its first byte is this old.
     pub linger_ns: u64,
     /// The stream ends after so many bytes.
     pub bytes_max: Option<u64>,
-    /// The stream ends then.
+    /// The stream ends at this time.
     pub deadline: Option<Timestamp>,
-    /// When the stream is to end, what was read, or lies in a pipe, waits so long for memory before
-    /// it is lost.
+    /// At the end of the stream, bytes that were read or lie in a pipe wait this long for memory
+    /// before they are lost.
     pub last_wait_ns: u64,
-    /// The user's wish to end.
+    /// The user's request to stop.
     pub stop: Stop,
 }
 
-/// What an intake has come to.
+/// The outcome of an intake.
 #[derive(Debug)]
 pub struct Taken {
     /// Why the stream ended.
     pub ending: Ending,
     /// Bytes offered by the source.
     pub offered_bytes: u64,
-    /// Why the source could not be read on, if so.
+    /// Why the source could not be read any further, if so.
     pub read_error: Option<Errno>,
-    /// Where the frames could not be told any more, if so.
+    /// Where frames could not be told apart any more, if so.
     pub framing_error: Option<FramingError>,
 }
 
@@ -81,31 +81,31 @@ pub struct Intake {
     framer: Framer,
     filling: Option<Filling>,
     filling_since: Timestamp,
-    /// Bytes whose part in a frame is not known yet; they lie in front of the next ones.
+    /// Bytes that may or may not begin a frame. They lie in front of the next ones.
     undecided: Vec<u8>,
     found: Vec<FrameMark>,
     is_framed: bool,
-    /// Frames are lost whole: nothing is kept before the next begins.
+    /// Frames are lost whole: nothing is kept before the next one begins.
     is_dropping: bool,
     scratch: Vec<u8>,
     framing_error: Option<FramingError>,
-    /// Until when memory is waited for, once the stream is to end.
+    /// The time until which memory is waited for, once the stream is to end.
     last_wait_until: Option<Timestamp>,
 }
 
-/// Whether there is memory for what is to be read next.
+/// Whether there is memory for the next read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Room {
-    /// There is.
+    /// There is memory.
     Ready,
     /// There is none, and what comes is lost.
     Lost,
-    /// There is none, and the stream is to end before there may be some.
+    /// There is none, and the stream will end before there may be some.
     Over,
 }
 
 impl Intake {
-    /// An intake into the stream of `writer`.
+    /// Makes an intake for the stream of `writer`.
     pub fn new(writer: StreamWriter, setup: IntakeSetup) -> Intake {
         Intake {
             framer: Framer::new(setup.framing),
@@ -150,9 +150,9 @@ impl Intake {
         self.finish(ending, read_error)
     }
 
-    /// Runs a synthetic source, at its own rate, from `start` on.
+    /// Runs a synthetic source at its own rate, from `start` on.
     pub fn run_synthetic(mut self, synthetic: &Synthetic, start: Timestamp) -> Taken {
-        // Its frames are its own, whatever the framing is called.
+        // It knows its own frames, whatever framing was given.
         self.is_framed = synthetic.frames().is_some();
         let ending = loop {
             if let Some(ending) = self.bound_reached() {
@@ -207,7 +207,7 @@ impl Intake {
         })
     }
 
-    /// Waits until the source has something, but no longer than the append under way may get old.
+    /// Waits until the source has something, but no longer than the open append may get old.
     fn wait_readable(&self, source: BorrowedFd<'_>) -> bool {
         let mut wait_ns = LOOK_NS;
         if self.filled_bytes() > 0 {
@@ -216,16 +216,18 @@ impl Intake {
         }
         let timeout = Timespec::try_from(Duration::from_nanos(wait_ns)).ok();
         let mut polled = [PollFd::new(&source, PollFlags::IN)];
-        // What cannot be polled (a plain file) is always ready; an error will show when it is read.
+        // A source that cannot be polled (a plain file) is always ready; an error will show when it
+        // is read.
         !matches!(
             poll(&mut polled, timeout.as_ref()),
             Ok(0) | Err(Errno::INTR)
         )
     }
 
-    /// Takes what lies in a pipe when the user ends the recording: its writer counts it as given.
-    /// What comes later does not count, so a source that never stops ends here, too. Another reader
-    /// of the pipe may have taken it before: nothing here waits for more.
+    /// Takes what lies in a pipe when the user ends the recording, because the writer of the pipe
+    /// counts it as sent. What comes later does not count, so that a source that never stops ends
+    /// here, too. Another reader of the pipe may have taken it before, so this never waits for
+    /// more.
     fn drain(&mut self, source: BorrowedFd<'_>) {
         self.begin_last_wait();
         let is_pipe = fstat(source)
@@ -249,8 +251,8 @@ impl Intake {
         }
     }
 
-    /// Reads once, at most so much, into the append under way or, without memory, into none. The
-    /// answer is 0 at the end of the source.
+    /// Reads once, at most so much, into the open append or, without memory, into the scratch
+    /// memory. Returns 0 at the end of the source.
     fn read_some(&mut self, source: BorrowedFd<'_>, at_most: usize) -> Result<usize, Errno> {
         self.commit_if_narrow();
         let kept = self.undecided.len();
@@ -279,7 +281,7 @@ impl Intake {
         Ok(count)
     }
 
-    /// Closes an append in which a packet may not find room behind what is undecided.
+    /// Closes an append that may be too full for a packet behind the undecided bytes.
     fn commit_if_narrow(&mut self) {
         let wanted = self.undecided.len() + PACKET_BYTES_MAX;
         let is_narrow =
@@ -289,7 +291,7 @@ impl Intake {
         }
     }
 
-    /// Whether there is memory for what is to be read next. A source that may wait is left for it,
+    /// Whether there is memory for the next read. A source that may wait is left waiting for it,
     /// but no longer than until its stream is to end.
     fn room_to_read(&mut self) -> Room {
         while !self.has_filling_within(LOOK_NS) {
@@ -306,7 +308,7 @@ impl Intake {
         Room::Ready
     }
 
-    /// Whether there is memory for what has been read; waits for it if the source may wait.
+    /// Whether there is memory for what has been read. Waits for it if the source may wait.
     fn has_filling(&mut self) -> bool {
         while !self.has_filling_within(LOOK_NS) {
             if self.setup.on_full == OnFull::Drop || self.writer.is_closed() {
@@ -322,7 +324,7 @@ impl Intake {
         true
     }
 
-    /// The stream is to end: from now on memory is not waited for without a bound.
+    /// From now on the stream is to end, and memory is waited for only up to a bound.
     fn begin_last_wait(&mut self) {
         let now = self.writer.clock().now();
         self.last_wait_until
@@ -334,7 +336,8 @@ impl Intake {
         self.last_wait_until.is_some_and(|until| now >= until)
     }
 
-    /// Whether there is memory to fill; a source that may wait is left for it, at most so long.
+    /// Whether there is memory to fill. A source that may wait is left waiting for it, at most this
+    /// long.
     fn has_filling_within(&mut self, wait_ns: u64) -> bool {
         if self.filling.is_none() {
             self.filling = match self.setup.on_full {
@@ -346,7 +349,7 @@ impl Intake {
         self.filling.is_some()
     }
 
-    /// Finds the frames in the first `count` bytes of the spare room and takes what is decided.
+    /// Finds the frames in the first `count` bytes of the spare memory and takes what is decided.
     fn take(&mut self, count: usize) {
         let Some(filling) = &self.filling else { return };
         let mut found = std::mem::take(&mut self.found);
@@ -360,7 +363,7 @@ impl Intake {
         self.found = found;
     }
 
-    /// After a loss, bytes before the next frame are lost with it. The answer is how many; the
+    /// After a loss, bytes before the next frame are lost with it. Returns how many these are; the
     /// others are moved to the front.
     fn lose_begun_frame(&mut self, count: usize, found: &mut Vec<FrameMark>) -> usize {
         if !std::mem::take(&mut self.is_dropping) {
@@ -381,7 +384,7 @@ impl Intake {
         lost
     }
 
-    /// There is no memory for the first `count` bytes of the scratch memory.
+    /// Loses the first `count` bytes of the scratch memory.
     fn lose(&mut self, count: usize) {
         self.scratch[..self.undecided.len()].copy_from_slice(&self.undecided);
         self.found.clear();
@@ -411,7 +414,7 @@ impl Intake {
         self.writer.skip(bytes, frames, self.reason_of_loss());
     }
 
-    /// Why what finds no memory is lost: a full store closes the recorder.
+    /// The reason for a loss: a full store closes the recorder, otherwise the buffer was full.
     fn reason_of_loss(&self) -> GapReason {
         if self.writer.is_closed() {
             GapReason::NotWritten
@@ -420,8 +423,8 @@ impl Intake {
         }
     }
 
-    /// Takes the first `count` bytes of the spare room with the marks in them, over as many appends
-    /// as it takes.
+    /// Takes the first `count` bytes of the spare memory with the marks in them, over as many
+    /// appends as needed.
     fn enter(&mut self, mut count: usize, found: &[FrameMark]) {
         let time_ns = self.writer.now_ns();
         let mut marks: Vec<Mark> = found.iter().map(|mark| mark_of(mark, time_ns)).collect();
@@ -437,7 +440,7 @@ impl Intake {
                 self.filling = Some(filling);
                 return;
             }
-            // What does not fit beside its marks goes into the next append.
+            // Bytes that do not fit beside their marks go into the next append.
             count -= taken;
             let rest = filling.behind(count).to_vec();
             self.writer.commit(filling);
@@ -456,7 +459,7 @@ impl Intake {
         }
     }
 
-    /// There is no memory for `count` bytes with these marks in them.
+    /// Loses `count` bytes with these marks in them.
     fn lose_marked(&mut self, count: usize, marks: &[Mark]) {
         let frames = marks.iter().filter(|mark| mark.kind.is_begin()).count();
         self.lose_frames(count as u64, frames as u64);
@@ -529,8 +532,8 @@ impl Intake {
     }
 }
 
-/// What is waited for of a synthetic source: the next byte is due before the thread is asleep, and a
-/// thread that is never asleep takes a CPU.
+/// The portion of a synthetic source that is waited for. The next single byte would be due before
+/// the thread is asleep, and a thread that never sleeps occupies a CPU.
 fn portion_bytes(synthetic: &Synthetic) -> usize {
     let bytes = synthetic.available_bytes(PORTION_NS);
     // A frame comes as a whole, however long that takes.
@@ -539,7 +542,7 @@ fn portion_bytes(synthetic: &Synthetic) -> usize {
     bytes.clamp(1, most) as usize
 }
 
-/// Whether a read gives something, or the end, without waiting.
+/// Whether a read returns something, or the end, without waiting.
 pub(crate) fn is_readable_now(source: BorrowedFd<'_>) -> bool {
     let mut polled = [PollFd::new(&source, PollFlags::IN)];
     loop {
@@ -550,7 +553,7 @@ pub(crate) fn is_readable_now(source: BorrowedFd<'_>) -> bool {
     }
 }
 
-/// Finds the frames in `bytes`; the answer is how many of them are decided.
+/// Finds the frames in `bytes`. Returns how many bytes are decided.
 fn decided(
     framer: &mut Framer,
     bytes: &[u8],

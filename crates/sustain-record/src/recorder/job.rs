@@ -1,4 +1,4 @@
-//! What the recorder's thread does, from its engine to what has become of the recording.
+//! The work of the recorder's thread, from opening its engine to the outcome of the recording.
 
 use std::sync::Arc;
 
@@ -19,25 +19,25 @@ use crate::error::RecordError;
 use crate::member_io::{MemberIo, StepsPatience};
 use crate::store::Store;
 
-/// Requests besides appends that a member may have in flight: a flush, a mark.
+/// Requests besides appends that a member may have in flight: a flush, and a start or end mark.
 const DUTIES: u32 = 2;
-/// What the recorder thread tells of its members, so often.
+/// How often the recorder's thread reports on its members.
 const REPORT_EVERY_NS: u64 = 100_000_000;
 const INTERVAL_NS: u64 = 1_000_000_000;
 
-/// An engine, and how it came about.
+/// An engine, and a sentence about why it was chosen.
 pub(super) type OpenedEngine = (Box<dyn Engine>, String);
 
-/// What superblocks are written over.
+/// Opens the I/O over which superblocks are written.
 pub(super) type OpenIo = dyn Fn(&Store) -> Result<MemberIo, RecordError> + Send;
 
-/// How superblocks are written, and how long members are waited for then.
+/// How superblocks are written, and how long members are waited for meanwhile.
 pub(super) struct SuperblockWriter {
     pub(super) open_io: Box<OpenIo>,
     pub(super) patience: Patience,
 }
 
-/// What runs in the recorder's thread.
+/// Everything that the recorder's thread needs.
 pub(super) struct Job {
     pub(super) store: Store,
     pub(super) setup: RecordSetup,
@@ -47,8 +47,8 @@ pub(super) struct Job {
     pub(super) superblocks: SuperblockWriter,
 }
 
-/// Keeps members locked for as long as the process lives, unless it is known that nothing is under
-/// way on them: also where the engine breaks, or the recorder's thread panics.
+/// Keeps members locked for as long as the process lives, unless it is known that nothing is in
+/// flight on them. This holds even if the engine breaks or the recorder's thread panics.
 struct HeldLocks(Vec<Option<Arc<WriteLock>>>);
 
 impl HeldLocks {
@@ -72,8 +72,8 @@ impl Drop for HeldLocks {
     }
 }
 
-/// Ends the recording for everyone who waits for it, whichever way its thread is left: whoever fills
-/// memory, and whoever waits for a watermark, would else wait for ever after a panic.
+/// Ends the recording for everyone who waits for it, however its thread ends. After a panic, those
+/// who fill memory and those who wait for a watermark would otherwise wait for ever.
 struct Closing {
     exchange: Arc<Exchange>,
     board: Arc<Board>,
@@ -94,7 +94,8 @@ impl Job {
     ) -> Result<Recorded, RecordError> {
         let append_bytes = append_bytes(&self.store, &self.options);
         let slots_begun = self.store.slots_begun_at_start(self.options.ring);
-        // What is registered must be there; the rest is found while bytes come.
+        // Memory that is registered with the kernel must be there now; the rest is allocated while
+        // bytes come.
         let registered = self.exchange.pool.regions().iter();
         let registered_bytes = registered.map(|region| region.length()).sum();
         self.exchange.pool.find(registered_bytes)?;
@@ -107,8 +108,8 @@ impl Job {
         let start = clock.now();
         self.setup.start = start;
         let mut feed = RecordFeed::new(self.setup, self.inlet)?;
-        // Now bytes may come; whoever waits for it has asked for this recorder. A disk takes its time
-        // for the superblocks, while a source that cannot wait fills the buffer.
+        // Bytes may come from now on, and those who wait for the recorder can go on. A disk may
+        // take its time for the superblocks, while a source that cannot wait fills the buffer.
         let _ = ready.send(feed.board());
         let preparing = Closing {
             exchange: self.exchange,
@@ -122,7 +123,8 @@ impl Job {
         let own_before = thread_cpu_ns();
         let mut curve = BufferCurve::new(RateGrid::default());
         let mut driver = Driver::new(engine, clock.clone(), &queues, driver_setup(start));
-        // Before the driver, which waits for what is in flight, it is said that all is over.
+        // Dropping the driver waits for what is in flight. Everyone else learns before that the
+        // recording is over.
         let closing = preparing;
         let driven = driver.run(&mut feed, &mut |progress| {
             for (at_ns, bytes) in &progress.arrivals {
@@ -133,7 +135,8 @@ impl Job {
         feed.inlet_mut().drain();
         feed.close(end);
         drop(closing);
-        // What a member has kept may still be written there, so nobody else may.
+        // Requests that a member has not answered may still be written there, so nobody else may
+        // write to it.
         locks.release(|member| feed.is_under_way(member));
         driven?;
         let wall_ns = end.since_ns(start).max(1);
@@ -166,7 +169,7 @@ impl Job {
             .collect()
     }
 
-    /// The engine that the options ask for.
+    /// Opens the engine that the options ask for.
     pub(super) fn engine(&self) -> Result<OpenedEngine, RecordError> {
         let simulated: Vec<_> = self
             .store
@@ -196,8 +199,8 @@ impl Job {
     }
 }
 
-/// Writes superblocks, and says which members did not answer. A simulated member always does, in its
-/// own time.
+/// Writes superblocks, and returns the members that did not answer. A simulated member always
+/// answers, in its own time.
 fn renew_superblocks(
     store: &mut Store,
     open_io: &OpenIo,
@@ -212,8 +215,9 @@ fn renew_superblocks(
     Ok(Vec::new())
 }
 
-/// Before the first write superblocks say that there will be one. The answer has the members on which
-/// they do not, with why: what is written there might not be found after a crash.
+/// Makes the superblocks say, before the first write, that there will be one. Returns the members
+/// on which they do not say so, with the reason: what is written there might not be found after a
+/// crash.
 fn begin_superblocks(
     store: &mut Store,
     writer: &SuperblockWriter,
@@ -237,7 +241,7 @@ fn begin_superblocks(
     Ok(silent)
 }
 
-/// The hint for the next opening. Of a member that has failed nothing more is asked.
+/// Writes the hint for the next opening. If a member has failed, nothing more is asked of it.
 fn close_superblocks(
     store: &mut Store,
     writer: &SuperblockWriter,
@@ -253,7 +257,7 @@ fn close_superblocks(
     let silent = renew_superblocks(store, &*writer.open_io, patience, &feed.slots_begun())?;
     for (member, words) in silent {
         let error = format!(
-            "{words} after all of the recording was durable on it. {}",
+            "{words} after the whole recording was durable on it. {}",
             what_to_do(&store.members[member].name)
         );
         feed.board().write(|standing| {
@@ -266,7 +270,7 @@ fn close_superblocks(
 
 fn what_to_do(name: &str) -> String {
     format!(
-        "Look at the kernel log (dmesg) and its cable; until the request returns, the kernel keeps \
+        "Check the kernel log (dmesg) and the cable. Until the request returns, the kernel keeps \
          {name} locked"
     )
 }

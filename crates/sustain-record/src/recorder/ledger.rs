@@ -1,7 +1,8 @@
-//! How far a stream has come: handed out, durable. Pure; one ledger per stream.
+//! The account of one stream: how far it was handed out to members, and how far it is durable. It
+//! is pure, and there is one ledger per stream.
 //!
 //! The watermark never passes a byte whose write and flush are not complete: the ledger keeps each
-//! stretch that was handed out until it is told that it is durable.
+//! stretch that was handed out until it learns that the stretch is durable.
 
 use std::collections::BTreeMap;
 
@@ -14,24 +15,24 @@ pub struct Ledger {
     next_offset_bytes: u64,
     /// Frames begun in it.
     frames: u64,
-    /// Lost before the medium, in what was handed out.
+    /// Bytes lost before they reached a medium, in what was handed out.
     gap_bytes: u64,
     /// Payload handed out.
     recorded_bytes: u64,
-    /// How much of each stretch that is not durable is gap, by its start.
+    /// For each stretch that is not durable, by its start, how much of it is gap.
     undurable: BTreeMap<u64, u64>,
-    /// The same of stretches that are durable behind one that is not; only where it is any.
+    /// The same for stretches that are durable behind one that is not, if they have a gap.
     durable_ahead: BTreeMap<u64, u64>,
     /// How much of what lies below the watermark is gap.
     settled_gap_bytes: u64,
-    /// Of what was handed out.
+    /// The drift of what was handed out.
     drift: Drift,
 }
 
 /// One append in a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
-    /// Where it begins, with its gap.
+    /// The offset at which it begins, with its gap.
     pub start_bytes: u64,
     /// Where it ends.
     pub end_bytes: u64,
@@ -57,7 +58,7 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    /// An append is handed to a member for the first time.
+    /// Enters an append that is handed to a member for the first time.
     ///
     /// # Panics
     /// If it does not follow what was handed out before.
@@ -74,8 +75,8 @@ impl Ledger {
             .insert(stretch.start_bytes, stretch.gap_bytes);
     }
 
-    /// Payload of the append that begins there was handed out, could not be written, and becomes a
-    /// gap.
+    /// Turns the payload of the append that begins at `start_bytes` into a gap: it was handed out
+    /// and could not be written.
     pub fn lose(&mut self, start_bytes: u64, payload_bytes: u64) {
         self.gap_bytes += payload_bytes;
         self.recorded_bytes -= payload_bytes;
@@ -84,8 +85,8 @@ impl Ledger {
         }
     }
 
-    /// The append that begins there is on the medium for good. The answer is whether that is news:
-    /// it may lie on two members.
+    /// Notes that the append that begins at `start_bytes` is durable. Returns whether that is new,
+    /// because the append may lie on two members.
     pub fn durable(&mut self, start_bytes: u64) -> bool {
         let Some(gap_bytes) = self.undurable.remove(&start_bytes) else {
             return false;
@@ -102,12 +103,12 @@ impl Ledger {
         true
     }
 
-    /// Whether the append that begins there was handed out and is on the medium for good.
+    /// Whether the append that begins at `start_bytes` was handed out and is durable.
     pub fn has_for_good(&self, start_bytes: u64) -> bool {
         start_bytes < self.next_offset_bytes && !self.undurable.contains_key(&start_bytes)
     }
 
-    /// Below this every byte is durable, or its loss is.
+    /// The watermark: below it every byte is durable, or is a gap whose account is durable.
     pub fn watermark_bytes(&self) -> u64 {
         self.undurable
             .first_key_value()
@@ -124,12 +125,12 @@ impl Ledger {
         self.next_offset_bytes
     }
 
-    /// Payload handed out and not given up.
+    /// Payload that was handed out and not given up.
     pub fn recorded_bytes(&self) -> u64 {
         self.recorded_bytes
     }
 
-    /// Lost before the medium.
+    /// Bytes lost before they reached a medium.
     pub fn gap_bytes(&self) -> u64 {
         self.gap_bytes
     }
@@ -139,17 +140,17 @@ impl Ledger {
         self.frames
     }
 
-    /// An append that is made at `made_time_ns` gives this time.
+    /// Notes a time in an append whose descriptor is made at `made_time_ns`.
     pub fn add_time(&mut self, time_ns: i64, made_time_ns: i64) {
         self.drift.add_time(time_ns, made_time_ns);
     }
 
-    /// How far the times of what was handed out lie from the recorder's clock.
+    /// The drift: how far the times in what was handed out differ from the recorder's clock.
     pub fn drift(&self) -> Drift {
         self.drift
     }
 
-    /// As a descriptor says it; `member_bytes` is the member's own.
+    /// Returns the position for a descriptor. `member_bytes` is the member's own count.
     pub fn position(&self, member_bytes: u64) -> Position {
         Position {
             next_offset_bytes: self.next_offset_bytes,

@@ -12,14 +12,14 @@ use super::scatter::{Candidate, RateEstimate};
 use crate::format::{BLOCK_BYTES, Geometry, Kind, Place, append_bytes_for};
 use crate::store::Store;
 
-/// A slot is not begun before the one so many slots back is flushed: after a crash, nothing lies
-/// further out than a search of so many slots.
+/// A slot is not begun before the one this many slots back is flushed. So after a crash, nothing
+/// lies further out than a search of this many slots.
 pub const UNFLUSHED_SLOTS_MAX: u64 = 16;
 
 /// What the recorder must know of a member before it begins.
 #[derive(Debug, Clone)]
 pub struct MemberSetup {
-    /// As the user named it.
+    /// The name as typed.
     pub name: String,
     /// Its own UUID.
     pub uuid: Uuid,
@@ -27,19 +27,19 @@ pub struct MemberSetup {
     pub geometry: Geometry,
     /// The first slot that the recording may use.
     pub next_slot_serial: u64,
-    /// The append before, on this member.
+    /// The place of the last append on this member.
     pub previous: Option<Place>,
-    /// The start of the recording before, on this member.
+    /// The place of the start of the recording before, on this member.
     pub previous_start: Option<Place>,
-    /// Whether a durable write of it may be told of another's error, so that one has to wait for
-    /// the other.
+    /// Whether one durable write may be told of the error of another, so that they have to wait for
+    /// each other.
     pub shares_errors: bool,
-    /// The file that it is, if it is one.
+    /// The file of the member, if it is one.
     pub file: Option<MemberFile>,
 }
 
 impl MemberSetup {
-    /// All members of a store as opening has found them.
+    /// Describes all members of a store as opening has found them.
     pub fn of_store(store: &Store) -> Vec<MemberSetup> {
         let members = store.members.iter().zip(&store.tails);
         members
@@ -57,23 +57,23 @@ impl MemberSetup {
     }
 }
 
-/// How a member is doing.
+/// The state of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberState {
     /// It takes appends.
     Active,
-    /// A request has been under way for long: others take what there is until it has returned.
+    /// A request has been in flight for long. Other members take its share until it returns.
     Slow,
-    /// It has no room left.
+    /// It has no free space left.
     Full,
-    /// A request failed, or never returned: it is not written any more.
+    /// A request failed, or never returned. It is not written any more.
     Failed,
     /// Its part is done.
     Closed,
 }
 
 impl MemberState {
-    /// As the status line calls it.
+    /// The name of the state in the status line.
     pub fn name(self) -> &'static str {
         match self {
             MemberState::Active => "active",
@@ -89,7 +89,7 @@ impl MemberState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unflushed {
     pub(super) stream: u16,
-    /// Where it begins in its stream, gap included, and where it ends.
+    /// The offsets in its stream at which it begins, with its gap, and ends.
     pub(super) start_bytes: u64,
     pub(super) end_bytes: u64,
     pub(super) payload_bytes: u32,
@@ -102,16 +102,16 @@ pub(super) struct Unflushed {
     pub(super) begun_at: Timestamp,
     pub(super) sequence: u64,
     pub(super) place: Place,
-    /// Whether nothing else answers for these bytes.
+    /// Whether these bytes are lost if this write is.
     pub(super) is_sole: bool,
 }
 
-/// How often a member has kept its requests for long.
+/// How often a member did not answer for long.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Slowness {
-    /// So many times.
+    /// The number of times.
     pub times: u32,
-    /// The longest that a request has been under way then.
+    /// The longest time that a request was in flight then.
     pub longest_ns: u64,
 }
 
@@ -120,23 +120,23 @@ pub struct Slowness {
 pub(super) struct Member {
     pub(super) setup: MemberSetup,
     pub(super) state: MemberState,
-    /// Whether a request has been under way for so long that others take what there is.
+    /// Whether a request has been in flight for so long that other members take its share.
     pub(super) is_slow: bool,
     pub(super) slowness: Slowness,
-    /// Its requests are waited for no longer.
+    /// Whether its requests are not waited for any longer.
     pub(super) is_given_up: bool,
-    /// It was slow before it had a start: nobody waits for that any more.
+    /// Whether it was slow before it had a start, so that nobody waits for its start any more.
     is_start_waived: bool,
     ring: bool,
-    /// Kept free for the last accounts and the end mark.
+    /// Bytes kept free for the last accounts and the end mark.
     reserve_bytes: u32,
-    /// Of these for the end mark.
+    /// Those bytes of `reserve_bytes` that are kept for the end mark.
     end_bytes: u32,
     slot_serial: u64,
     slot_offset_bytes: u32,
     pub(super) previous: Option<Place>,
     pub(super) start: Option<Place>,
-    /// The start or end that is being written.
+    /// The start or end mark that is being written.
     pub(super) marking: Option<Kind>,
     pub(super) in_flight: u32,
     pub(super) in_flight_bytes: u64,
@@ -149,28 +149,28 @@ pub(super) struct Member {
     pub(super) written_bytes: u64,
     /// Whether its file was deleted or cut off.
     pub(super) is_harmed: bool,
-    /// Payload that was durable on it and is gone with it, at most.
+    /// Payload that was durable on it and is lost with its file, at most.
     pub(super) lost_bytes: u64,
     /// The same by stream.
     pub(super) lost_stream_bytes: Vec<u64>,
     /// Written since the last flush was begun, oldest first.
     pub(super) unflushed: Vec<Unflushed>,
-    /// The first slot of what is in `unflushed`; they complete in any order.
+    /// The lowest slot in `unflushed`, whose appends complete in any order.
     unflushed_slot: Option<u64>,
     pub(super) unflushed_bytes: u64,
     pub(super) unflushed_since: Option<Timestamp>,
-    /// What the flush under way will make durable.
+    /// What the flush in flight will make durable.
     pub(super) flushing: Option<Vec<Unflushed>>,
-    /// The first slot of what is in `flushing`.
+    /// The lowest slot in `flushing`.
     flushing_slot: Option<u64>,
-    /// Sequences of appends that are on their way, or written and not flushed.
+    /// Sequences of appends that are in flight, or written and not flushed.
     undurable: BTreeSet<u64>,
     /// The newest sequence on it that is durable.
     newest_durable: u64,
-    /// Slots of appends in flight, with how many.
+    /// Slots of appends in flight, each with the number of appends.
     in_flight_slots: BTreeMap<u64, u32>,
-    /// Slots whose first append the kernel never took, behind the last one that begins with one that
-    /// is durable. To opening they look as if they had not begun.
+    /// Slots whose first append the kernel never took, behind the last slot whose first append is
+    /// durable. They look unused when the store is opened.
     headless_slots: BTreeSet<u64>,
 }
 
@@ -213,7 +213,7 @@ impl Member {
         }
     }
 
-    /// Where an append of `bytes` would go.
+    /// The place for an append of `bytes`.
     fn place_for(&self, bytes: u32) -> Place {
         if bytes > self.setup.geometry.slot_bytes - self.slot_offset_bytes {
             Place {
@@ -228,14 +228,14 @@ impl Member {
         }
     }
 
-    /// Whether there is room for `bytes` and behind it still for `reserve`.
+    /// Whether `bytes` fit, and behind them still `reserve`.
     fn has_room(&self, bytes: u32, reserve: u32) -> bool {
         let geometry = &self.setup.geometry;
         if bytes > geometry.slot_bytes {
             return false;
         }
         if self.ring {
-            // Of two slots, each begins with a copy of the start.
+            // If there are only two slots, each begins with a copy of the start.
             return geometry.slot_count > 2 || bytes <= geometry.slot_bytes - self.reserve_bytes;
         }
         let place = self.place_for(bytes);
@@ -244,7 +244,7 @@ impl Member {
         place.slot_serial < geometry.slot_count && (!is_last || behind >= reserve)
     }
 
-    /// Whether an append of data fits without taking the room of the last accounts.
+    /// Whether an append of data fits in front of what is kept for the last accounts.
     pub(super) fn has_room_for_data(&self, bytes: u32) -> bool {
         self.has_room(bytes, self.reserve_bytes)
     }
@@ -254,18 +254,18 @@ impl Member {
         self.has_room(bytes, self.end_bytes)
     }
 
-    /// Whether a start or an end fits.
+    /// Whether a start or an end mark fits.
     pub(super) fn has_room_for_mark(&self, bytes: u32) -> bool {
         self.has_room(bytes, 0)
     }
 
-    /// Whether a start with so long a note fits.
+    /// Whether a start with a note of this length fits.
     pub(super) fn has_room_for_start(&self, note_bytes: usize) -> bool {
         self.has_room_for_mark(append_bytes_for(note_bytes as u32, 0))
     }
 
-    /// Whether an append of `bytes` may be placed: see [`UNFLUSHED_SLOTS_MAX`] for the slot that it
-    /// begins, and in a ring the start must be repeated, and durable, before.
+    /// Whether an append of `bytes` may be placed. [`UNFLUSHED_SLOTS_MAX`] holds back the slot that
+    /// it begins, and in a ring the start must be repeated, and durable, before.
     pub(super) fn may_begin_slot_for(&self, bytes: u32) -> bool {
         let slot_serial = self.place_for(bytes).slot_serial;
         let keeps_start = self.start.is_none_or(|start| {
@@ -284,7 +284,7 @@ impl Member {
         UNFLUSHED_SLOTS_MAX.min(self.setup.geometry.slot_count)
     }
 
-    /// The first slot whose beginning is not on the medium for good, or other content of it.
+    /// The lowest slot whose beginning, or other content, is not durable.
     fn oldest_unflushed_slot(&self) -> Option<u64> {
         let flushing = self.flushing.as_ref().and(self.flushing_slot);
         let in_flight = self.in_flight_slots.keys().next().copied();
@@ -293,18 +293,18 @@ impl Member {
         all.into_iter().flatten().min()
     }
 
-    /// How many slots there are from the first with unflushed content to the one being filled.
+    /// How many slots there are from the lowest with unflushed content to the one being filled.
     pub(super) fn unflushed_slots(&self) -> u64 {
         self.oldest_unflushed_slot()
             .map_or(0, |oldest| self.slot_serial + 1 - oldest)
     }
 
-    /// Whether so many slots are unflushed that the flush should not wait for its time.
+    /// Whether so many slots are unflushed that the flush should come early.
     pub(super) fn needs_flush_for_slots(&self) -> bool {
         self.unflushed_slots() * 2 > self.unflushed_slots_max()
     }
 
-    /// Takes the place for an append of this sequence.
+    /// Takes the place for an append with this sequence.
     pub(super) fn take_place(&mut self, bytes: u32, sequence: u64) -> Place {
         self.undurable.insert(sequence);
         let place = self.place_for(bytes);
@@ -316,7 +316,7 @@ impl Member {
         place
     }
 
-    /// An append is no longer in flight.
+    /// Notes that an append is no longer in flight.
     pub(super) fn landed(&mut self, place: Place, bytes: u32) {
         self.in_flight -= 1;
         self.in_flight_bytes -= u64::from(bytes);
@@ -328,8 +328,9 @@ impl Member {
         }
     }
 
-    /// The kernel never took the append of this place. Whether the member can take no more for that:
-    /// so many slots in a row begin with none that opening would find nothing behind them.
+    /// Notes that the kernel never took the append of this place. Returns whether the member can
+    /// take no more because of that: so many slots in a row have no first append that opening would
+    /// find nothing behind them.
     pub(super) fn left_out(&mut self, place: Place) -> bool {
         if place.slot_offset_bytes == 0 {
             self.headless_slots.insert(place.slot_serial);
@@ -337,8 +338,7 @@ impl Member {
         self.headless_slots.len() as u64 >= self.unflushed_slots_max()
     }
 
-    /// Whether the start must be written, or in a ring be repeated before an append of
-    /// `next_bytes`.
+    /// Whether the start must be written, or in a ring repeated before an append of `next_bytes`.
     pub(super) fn needs_start(&self, next_bytes: Option<u32>) -> bool {
         if self.marking.is_some() || self.state == MemberState::Full {
             return false;
@@ -353,8 +353,8 @@ impl Member {
         }
     }
 
-    /// Makes sure that a repeated start lies in a new slot: behind what filled the last one it
-    /// would lie in the slot after the next, and that may have the last copy.
+    /// Makes sure that a repeated start lies in a new slot. Behind the content of the last one, it
+    /// would lie in the slot after the next, which may have the last copy.
     pub(super) fn begin_slot_for_start(&mut self) -> bool {
         if self.start.is_none() {
             return true;
@@ -366,12 +366,12 @@ impl Member {
         may_begin
     }
 
-    /// Whether its start is written, or it has no room for one.
+    /// Whether its start is written, or it has no space for one.
     pub(super) fn has_begun(&self) -> bool {
         self.start.is_some() || self.state == MemberState::Full
     }
 
-    /// Slots used so far, as a share of all.
+    /// Share of its slots that have been used.
     fn filled(&self) -> f64 {
         let geometry = &self.setup.geometry;
         let in_slot = f64::from(self.slot_offset_bytes) / f64::from(geometry.slot_bytes);
@@ -387,7 +387,7 @@ impl Member {
         }
     }
 
-    /// Bytes of room that are left; none in a ring.
+    /// Free bytes; `None` in a ring.
     pub(super) fn free_bytes(&self) -> Option<u64> {
         if self.ring {
             return None;
@@ -401,7 +401,7 @@ impl Member {
         Some(slots * u64::from(geometry.slot_bytes) + rest)
     }
 
-    /// A request has been under way for so long, or none any more.
+    /// Notes how long a request has been in flight, or that none has been in flight for long.
     pub(super) fn note_slow(&mut self, waited_ns: Option<u64>) {
         if waited_ns.is_some() && !self.is_slow {
             self.slowness.times += 1;
@@ -411,7 +411,7 @@ impl Member {
         self.slowness.longest_ns = self.slowness.longest_ns.max(waited_ns.unwrap_or(0));
     }
 
-    /// Whether what is durable waits for its start.
+    /// Whether data must wait for its start to become durable.
     pub(super) fn owes_start(&self) -> bool {
         self.works() && !self.has_begun() && !self.is_start_waived
     }
@@ -424,7 +424,7 @@ impl Member {
             && self.has_room_for_data(bytes)
     }
 
-    /// What the choice of a member for `bytes` depends on.
+    /// The facts on which the choice of a member for `bytes` depends.
     pub(super) fn candidate(&self, bytes: u32, takes_slow: bool) -> Candidate {
         Candidate {
             in_flight_bytes: self.in_flight_bytes,
@@ -441,17 +441,19 @@ impl Member {
 
     /// Whether a flush, or a write that is durable when it completes, may begin.
     ///
-    /// What fails on its way from the page cache to the disk, the kernel tells once for each open
-    /// file, to the flush or durable write that asks first. Of two at a time the other would be
-    /// taken to be durable and may not be. So flushes, starts and ends wait for each other, which
-    /// costs nothing. Durable writes of data do where all goes through the page cache; past it each
-    /// has its own error, and one at a time would be slow.
+    /// If something fails on its way from the page cache to the disk, the kernel reports the error
+    /// once for each open file, to the first flush or durable write that asks. If two were in
+    /// flight, the other would count as durable and may not be. So flushes, starts and end marks
+    /// wait for each other, which costs nothing. Durable writes of data wait too where they go
+    /// through the page cache. With direct I/O each has its own error, and one at a time would be
+    /// slow.
     pub(super) fn may_make_durable(&self, is_each_durable: bool) -> bool {
         let waits_for_data = is_each_durable && self.setup.shares_errors;
         self.flushing.is_none() && self.marking.is_none() && !(waits_for_data && self.in_flight > 0)
     }
 
-    /// What has become of its file, if that is not whole any more. What is durable there is lost, too.
+    /// Says what happened to its file, if the file was deleted or cut off. What was durable there
+    /// is lost, too.
     pub(super) fn harm(&mut self) -> Option<String> {
         let words = self.setup.file.as_ref()?.harm()?;
         let mut durable_bytes = self.durable_stream_bytes.clone();
@@ -473,7 +475,7 @@ impl Member {
         Some(format!("{} {words}{lost}", self.setup.name))
     }
 
-    /// Whether it still takes writes of any sort.
+    /// Whether it still takes writes of any kind.
     pub(super) fn works(&self) -> bool {
         matches!(self.state, MemberState::Active | MemberState::Full)
     }
@@ -483,7 +485,7 @@ impl Member {
         self.state != MemberState::Closed && !self.is_given_up
     }
 
-    /// An append is written; a flush is to follow.
+    /// Notes that an append is written. A flush is to follow.
     pub(super) fn wrote(&mut self, one: Unflushed, bytes: u32, now: Timestamp) {
         self.unflushed_bytes += u64::from(bytes);
         self.unflushed_since.get_or_insert(now);
@@ -493,7 +495,7 @@ impl Member {
         self.unflushed.push(one);
     }
 
-    /// The append of this sequence, at this place, is on the medium for good.
+    /// Notes that the append with this sequence, at this place, is durable.
     pub(super) fn made_durable(&mut self, sequence: u64, place: Place) {
         if place.slot_offset_bytes == 0 {
             self.headless_slots = self.headless_slots.split_off(&place.slot_serial);
@@ -502,7 +504,7 @@ impl Member {
         self.newest_durable = self.newest_durable.max(sequence);
     }
 
-    /// Appends up to this sequence are durable on it.
+    /// The sequence up to which its appends are durable.
     pub(super) fn flushed_sequence(&self) -> u64 {
         let first = self.undurable.first();
         first.map_or(self.newest_durable, |first| {
@@ -510,7 +512,7 @@ impl Member {
         })
     }
 
-    /// Whether nothing is under way on it and nothing waits for a flush.
+    /// Whether nothing is in flight on it and nothing waits for a flush.
     pub(super) fn is_quiet(&self) -> bool {
         self.in_flight == 0 && self.unflushed.is_empty() && self.flushing.is_none()
     }
@@ -524,15 +526,15 @@ impl Member {
     }
 }
 
-/// The room kept for the last accounts and the end mark of so many streams, in whole blocks. What
-/// is full is told to the sources at once, but each may have filled one more append meanwhile.
+/// The bytes kept for the last accounts and the end mark of so many streams, in whole blocks. When
+/// a member becomes full the sources learn it at once, but each may have filled one more append.
 pub(super) fn reserve_bytes(streams: usize, geometry: &Geometry) -> u32 {
     const ACCOUNTS_PER_STREAM: usize = 2;
     let accounts = (streams * ACCOUNTS_PER_STREAM * 2 * BLOCK_BYTES) as u32;
     (end_mark_bytes(streams) + accounts).min(geometry.slot_bytes / 2)
 }
 
-/// The room that the end mark of so many streams takes at most, in whole blocks.
+/// The most bytes that the end mark of so many streams takes, in whole blocks.
 fn end_mark_bytes(streams: usize) -> u32 {
     const END_NOTE_BYTES_PER_STREAM: usize = 256;
     let note_bytes = streams * END_NOTE_BYTES_PER_STREAM;

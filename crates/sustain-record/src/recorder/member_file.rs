@@ -51,7 +51,8 @@ impl MemberFile {
         }
         (bytes < self.member_bytes).then(|| {
             format!(
-                "became shorter while it was recorded to, {} instead of {}: what lay behind is gone",
+                "became shorter while it was recorded to, {} instead of {}: what lay behind is \
+                 gone",
                 Size(bytes),
                 Size(self.member_bytes)
             )

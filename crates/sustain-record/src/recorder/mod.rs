@@ -1,4 +1,5 @@
-//! From filled appends to durable ones: the recorder, and what its sources and its watchers hold.
+//! The recorder makes filled appends durable. This module has its parts, and the handles that the
+//! sources and the observers of a recording hold.
 //!
 //! ```text
 //! Filling -> Filled -> Inlet -> RecordFeed -> Driver -> Engine

@@ -52,23 +52,23 @@ use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, SEAL_BYTES, STREAMS_MAX};
 use crate::store::Store;
 
-/// As `measure` has it.
+/// The same bound as for `sustain measure`.
 const DEPTH_MAX: u32 = 4096;
-/// Small buffers, two for each piece of the caller's memory in flight.
+/// Number of small buffers, two for each piece of the caller's memory in flight.
 const EDGES: usize = 128;
 
-/// How a recording is made.
+/// The settings of a recording.
 #[derive(Debug, Clone)]
 pub struct RecordOptions {
     /// Memory between sources and members.
     pub buffer_bytes: u64,
-    /// Bytes per append of a stream that has them; at most a slot.
+    /// Bytes per append of a stream that has enough of them; at most a slot.
     pub append_bytes: u32,
-    /// Appends in flight on one member.
+    /// Most appends in flight on one member.
     pub depth: u32,
-    /// And no more than it writes in this time.
+    /// The bytes in flight on one member are bounded to what it writes in this time.
     pub window_ns: u64,
-    /// How members are driven.
+    /// The engine that drives the members.
     pub engine: EngineChoice,
     /// When data becomes durable.
     pub durability: Durability,
@@ -76,7 +76,7 @@ pub struct RecordOptions {
     pub ring: bool,
     /// How long members are waited for.
     pub patience: Patience,
-    /// What is recorded by, as the store will say.
+    /// The program that records, for the start note.
     pub tool: String,
 }
 
@@ -107,54 +107,54 @@ impl StreamSetup {
     }
 }
 
-/// What a recording has come to.
+/// The outcome of a recording.
 #[derive(Debug)]
 pub struct Recorded {
     /// The store.
     pub store: Uuid,
-    /// The recording's number in it.
+    /// The recording's number in the store.
     pub recording: u32,
     /// When it began, in nanoseconds since 1970.
     pub started_ns: i64,
     /// Why it ended.
     pub ended: Ending,
-    /// How streams and members stand at the end.
+    /// The state of streams and members at the end.
     pub standing: Standing,
-    /// What each member's queue has done.
+    /// The meter of each member's queue.
     pub meters: Vec<Meter>,
-    /// How often each member has kept its requests for long.
+    /// How often each member did not answer for long.
     pub slowness: Vec<Slowness>,
-    /// From an append's handing over until it was written, per stream.
+    /// Time from handing over an append until it was written, per stream.
     pub written_latency: Vec<Latency>,
-    /// From its first byte until it was durable, per stream.
+    /// Time from the first byte of an append until it was durable, per stream.
     pub durable_latency: Vec<Latency>,
-    /// The memory that rides out the pauses seen, by rate.
+    /// The memory that rides out the pauses of the run, by rate.
     pub buffer_curve: BufferCurve,
-    /// Bytes per append of a stream that has them, as the store's slots allow.
+    /// Bytes per append of a stream that has enough of them, as the store's slots allow.
     pub append_bytes: u32,
-    /// From the recording's start to the last flush.
+    /// Time from the recording's start to the last flush.
     pub wall_ns: u64,
-    /// Share of one CPU that the recorder's own thread took.
+    /// Share of one CPU that the recorder's own thread used.
     pub cpu_share: f64,
-    /// The engine, and how it came about.
+    /// The engine, and a sentence about why it was chosen.
     pub engine: (&'static str, String),
 }
 
-/// A recording under way.
+/// A running recording.
 ///
-/// It goes on when this is dropped, until its writers are: only [`Recorder::finish`] tells what has
-/// become of it. A process that exits before that leaves a recording with an open end, without what
-/// was not durable yet.
+/// If this is dropped, it goes on until its writers are dropped too; only [`Recorder::finish`]
+/// returns its outcome. A process that exits before that leaves a recording with an open end,
+/// without what was not durable yet.
 pub struct Recorder {
     board: Arc<Board>,
     thread: JoinHandle<Result<Recorded, RecordError>>,
 }
 
 impl Recorder {
-    /// Begins a recording on a store that is open for it; the answer has a writer for each stream.
+    /// Begins a recording on a store that is open for it. Returns a writer for each stream as well.
     ///
     /// # Errors
-    /// [`RecordError::Usage`] for streams or sizes that cannot be and for a store that is full,
+    /// [`RecordError::Usage`] for impossible streams or sizes and for a store that is full,
     /// [`RecordError::Engine`] when the members cannot be driven.
     pub fn start(
         store: Store,
@@ -168,8 +168,8 @@ impl Recorder {
         Recorder::start_on(store, streams, options, Job::engine, superblocks)
     }
 
-    /// Begins a recording on engines that are opened in the recorder's thread: one for what is
-    /// recorded, one for superblocks.
+    /// Begins a recording on engines that are opened in the recorder's thread: one for the
+    /// recording, one for superblocks.
     pub(super) fn start_on(
         mut store: Store,
         streams: Vec<StreamSetup>,
@@ -239,23 +239,24 @@ impl Recorder {
         let thread = std::thread::Builder::new()
             .name("sustain-record".to_owned())
             .spawn(move || job.run(open_engine, &ready))
-            .map_err(|error| RecordError::Usage(format!("no thread can be started: {error}")))?;
+            .map_err(|error| RecordError::Usage(format!("cannot start a thread: {error}")))?;
         await_ready(&is_ready, thread).map(|recorder| (recorder, writers))
     }
 
-    /// Where watermarks and gaps are shown while it runs, and may be waited for.
+    /// The board, which shows watermarks and gaps while the recording runs. Callers may wait for
+    /// them there.
     pub fn board(&self) -> Arc<Board> {
         Arc::clone(&self.board)
     }
 
-    /// Waits for the end: all writers must be finished or dropped, or the recording be full.
+    /// Waits for the end: all writers must be finished or dropped, or the store be full.
     ///
     /// # Errors
     /// [`RecordError::Engine`] if the members could not be driven to the end. Members that failed
-    /// are in the result.
+    /// are in the result instead.
     ///
     /// # Panics
-    /// If the recorder's thread has.
+    /// If the recorder's thread has panicked.
     pub fn finish(self) -> Result<Recorded, RecordError> {
         join(self.thread)
     }
@@ -268,7 +269,7 @@ fn await_ready(
 ) -> Result<Recorder, RecordError> {
     match is_ready.recv() {
         Ok(board) => Ok(Recorder { board, thread }),
-        // It ended before it was ready, so it has an error to tell.
+        // The thread ended before it was ready, so it has an error to report.
         Err(_) => join(thread).map(|_| unreachable!("ready before its end")),
     }
 }
@@ -296,12 +297,12 @@ fn check(
         let is_twice = streams[..index].iter().any(|one| one.name == stream.name);
         if is_twice || stream.name.is_empty() {
             return usage(format!(
-                "each stream needs a name of its own; {:?} is not: --stream NAME",
+                "each stream needs a name of its own, which {:?} is not: use --stream NAME",
                 stream.name
             ));
         }
     }
-    // One to fill for each stream, and one on its way.
+    // Each stream fills one append, and one more is on its way.
     let appends = streams.len() as u64 + 1;
     let least = appends * u64::from(append_bytes(store, options));
     if options.buffer_bytes < least {
@@ -317,14 +318,14 @@ fn check(
         || options.append_bytes < 4 * BLOCK_BYTES as u32
     {
         return usage(format!(
-            "an append is a multiple of {BLOCK_BYTES} bytes, at least four of them"
+            "an append is a multiple of {BLOCK_BYTES} bytes, and at least four times that"
         ));
     }
     Ok(())
 }
 
-/// The most that an append may take. In a ring of two slots each begins with a copy of the start, for
-/// which it must leave room.
+/// The most bytes that an append may take. In a ring of two slots each begins with a copy of the
+/// start, for which the append must leave space.
 fn append_bytes_max(store: &Store, ring: bool) -> u32 {
     let slot_counts = store
         .members
@@ -337,22 +338,22 @@ fn append_bytes_max(store: &Store, ring: bool) -> u32 {
     }
 }
 
-/// What an append of a stream that has the bytes takes.
+/// The bytes of an append of a stream that has enough of them.
 pub(super) fn append_bytes(store: &Store, options: &RecordOptions) -> u32 {
     options
         .append_bytes
         .min(append_bytes_max(store, options.ring))
 }
 
-/// What a start says of the streams must fit where starts are written.
+/// Checks that the start's note about the streams fits into a start.
 fn check_start(setup: &RecordSetup, slot_bytes: u32) -> Result<(), RecordError> {
     let (bytes, most) = (start_bytes_max(setup), start_room_bytes(slot_bytes));
     if bytes <= most {
         return Ok(());
     }
     Err(RecordError::Usage(format!(
-        "what a recording says of these streams takes {bytes} bytes and must not take more than \
-         {most} here: give them shorter names (--stream), or the store larger slots (sustain \
+        "the descriptions of these streams take {bytes} bytes and must not take more than \
+         {most} on this store: use shorter names (--stream), or a store with larger slots (sustain \
          create --slot)"
     )))
 }
@@ -403,7 +404,7 @@ fn setup(
     })
 }
 
-/// Why a recording ended, as its result and its end mark call it.
+/// The name of an ending, in the result and in the end mark.
 pub(crate) fn ending_name(ending: Ending) -> &'static str {
     match ending {
         Ending::Interrupted => "signal",

@@ -1,17 +1,18 @@
-//! Which member takes the next append. Pure: the facts come in, a member comes out.
+//! Chooses the member that takes the next append. It is pure: facts about the members go in, a
+//! member comes out.
 //!
-//! Of the members with room in their windows the one that is expected to finish first, unless
-//! members have filled unevenly: then the emptier ones go first, so that all are full together and
+//! The choice is the member that is expected to finish first, of those with room in their windows.
+//! If members have filled unevenly, the emptier ones go first, so that all are full together and
 //! the last hour of a recording has as many disks as the first.
 
-/// What the choice depends on, per member.
+/// The facts about a member on which the choice depends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Candidate {
     /// Bytes in flight.
     pub in_flight_bytes: u64,
     /// Requests in flight.
     pub in_flight: u32,
-    /// Its rate as seen lately, in bytes per second.
+    /// Its recent rate, in bytes per second.
     pub rate_bytes_per_s: f64,
     /// Share of its slots that have been used, from 0; above 1 in a ring.
     pub filled: f64,
@@ -19,20 +20,20 @@ pub struct Candidate {
     pub is_open: bool,
 }
 
-/// How far windows reach.
+/// The bounds on what is in flight.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
-    /// Appends in flight on one member.
+    /// Most appends in flight on one member.
     pub depth: u32,
-    /// What is in flight on one member is bounded to what it writes in this time, so that a slow
-    /// one does not hold much when all others are done.
+    /// The bytes in flight on one member are bounded to what it writes in this time, so that a slow
+    /// one does not hold many when all others are done.
     pub time_ns: u64,
 }
 
-/// Members that have filled within this of each other count as even.
+/// Members whose filled shares differ by less than this count as even.
 const EVEN_FILLED: f64 = 0.005;
 
-/// The member for an append of `bytes`, if any has room in its window.
+/// Returns the member for an append of `bytes`, if any has room in its window.
 pub fn choose(
     candidates: impl Iterator<Item = Candidate> + Clone,
     bytes: u64,
@@ -62,7 +63,8 @@ impl Candidate {
     }
 }
 
-/// A member's rate, from its own completions: bytes over the time in which it had work.
+/// An estimate of a member's rate from its own completions: bytes over the time in which it had
+/// work.
 #[derive(Debug, Clone, Copy)]
 pub struct RateEstimate {
     ns_per_byte: f64,
@@ -73,10 +75,10 @@ pub struct RateEstimate {
 impl RateEstimate {
     /// Weight of the newest completion.
     const WEIGHT: f64 = 0.1;
-    /// Until the first completion, a member is taken for one of 1 GB/s: it will soon be known.
+    /// Until its first completion, a member is assumed to write 1 GB/s.
     const FIRST_NS_PER_BYTE: f64 = 1.0;
 
-    /// Before anything is known.
+    /// The estimate before anything is known.
     pub fn new() -> RateEstimate {
         RateEstimate {
             ns_per_byte: Self::FIRST_NS_PER_BYTE,
@@ -85,8 +87,8 @@ impl RateEstimate {
         }
     }
 
-    /// A request of `bytes` was in flight from `submitted_ns` to `completed_ns`; those before it
-    /// had the member until they completed.
+    /// Enters a request of `bytes` that was in flight from `submitted_ns` to `completed_ns`. The
+    /// requests before it occupied the member until they completed.
     pub fn completed(&mut self, submitted_ns: u64, completed_ns: u64, bytes: u64) {
         let from_ns = submitted_ns.max(self.last_completed_ns);
         self.last_completed_ns = self.last_completed_ns.max(completed_ns);
@@ -99,7 +101,7 @@ impl RateEstimate {
         self.ns_per_byte += (sample - self.ns_per_byte) * weight;
     }
 
-    /// In bytes per second.
+    /// The rate in bytes per second.
     pub fn bytes_per_s(&self) -> f64 {
         1e9 / self.ns_per_byte.max(1e-3)
     }
@@ -178,7 +180,8 @@ mod tests {
     #[test]
     fn a_rate_counts_the_time_with_work_only() {
         let mut rate = RateEstimate::new();
-        // Two at once: 10 ms for both, then an idle second, then another.
+        // Two requests at once take 10 ms together; then comes an idle second, then another
+        // request.
         rate.completed(0, 5_000_000, MIB);
         rate.completed(0, 10_000_000, MIB);
         rate.completed(1_000_000_000, 1_005_000_000, MIB);

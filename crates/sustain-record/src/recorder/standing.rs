@@ -1,4 +1,4 @@
-//! A recording's standing, as the board shows it, from the recorder's own accounts.
+//! Computes the state of a recording that the board shows, from the recorder's own accounts.
 
 use sustain_disk::clock::Timestamp;
 
@@ -7,7 +7,7 @@ use super::feed::{RecordFeed, RecordSetup};
 use super::inlet::Inlet;
 use super::member::{Member, MemberState};
 
-/// Before the first byte.
+/// The state before the first byte.
 pub(super) fn first(setup: &RecordSetup) -> Standing {
     Standing {
         time_s: 0.0,
@@ -42,7 +42,7 @@ pub(super) fn first(setup: &RecordSetup) -> Standing {
     }
 }
 
-/// Now.
+/// The state now.
 pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> Standing {
     let streams = feed.setup().streams.iter().enumerate();
     let members = feed.members.iter().zip(&feed.errors);
@@ -104,7 +104,7 @@ fn shown_state(member: &Member) -> MemberState {
     }
 }
 
-/// A member that is slower than the others by so much is named.
+/// A member is named as the limit if it is slower than the others by this factor.
 const MUCH_SLOWER: f64 = 4.0;
 
 fn limited_by<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> LimitedBy {

@@ -1,4 +1,5 @@
-//! A source's hold on one stream: borrows memory to fill, hands it over, says what was lost.
+//! The handle with which a source writes one stream: it borrows memory to fill, hands it over, and
+//! says what was lost.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,11 +18,11 @@ use crate::format::{
     check_marks, payload_room,
 };
 
-/// Memory of the caller's that was not taken, and why.
+/// Memory of the caller that was not taken, and why.
 pub struct NotTaken {
     /// The caller's memory.
     pub owner: Box<dyn StableBytes>,
-    /// Why, in words.
+    /// The reason, in words.
     pub why: String,
 }
 
@@ -46,7 +47,8 @@ pub struct StreamWriter {
     pub(super) exchange: Arc<Exchange>,
     pub(super) append_bytes: usize,
     pub(super) given_bytes_max: usize,
-    /// Room behind whole blocks that are given: for their rest, marks and seal.
+    /// The size of the buffer behind whole blocks of the caller's memory: for their rest, marks and
+    /// seal.
     pub(super) edge_bytes: usize,
     pub(super) copied_bytes: u64,
     pub(super) ending: Ending,
@@ -63,41 +65,42 @@ impl StreamWriter {
         self.next_offset_bytes
     }
 
-    /// Payload that had to be copied, of what was given: rests of less than a block.
+    /// Payload of given memory that had to be copied: rests of less than a block.
     pub fn copied_bytes(&self) -> u64 {
         self.copied_bytes
     }
 
-    /// The time of day, in nanoseconds since 1970, that the recording goes by.
+    /// The time of day by the recording's clock, in nanoseconds since 1970.
     pub fn now_ns(&self) -> i64 {
         self.wall.unix_ns(self.clock.now())
     }
 
-    /// Memory to fill, when some is free: waits for it. None when the recording is over: it is
-    /// full, all members have failed, or it was stopped.
+    /// Waits for free memory to fill. Returns `None` when the recording is over: the store is full,
+    /// all members have failed, or it was stopped.
     pub fn lend(&self) -> Option<Filling> {
         let buffer = self.exchange.pool.take()?;
         Some(Filling::new(buffer, &self.clock))
     }
 
-    /// Memory to fill, if some is free now.
+    /// Returns memory to fill, if some is free now.
     pub fn try_lend(&self) -> Option<Filling> {
         let buffer = self.exchange.pool.try_take()?;
         Some(Filling::new(buffer, &self.clock))
     }
 
-    /// As [`StreamWriter::lend`], but waits no longer than this: none also when none was free.
+    /// Does the same as [`StreamWriter::lend`], but waits no longer than this, and returns `None`
+    /// if none was free.
     pub fn lend_within(&self, at_most: Duration) -> Option<Filling> {
         let buffer = self.exchange.pool.take_within(at_most)?;
         Some(Filling::new(buffer, &self.clock))
     }
 
-    /// Bytes of payload that one append holds at most.
+    /// The most bytes of payload that one append holds.
     pub fn append_room_bytes(&self) -> usize {
         payload_room(self.append_bytes)
     }
 
-    /// The clock that the recording goes by.
+    /// The recording's clock.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
@@ -107,7 +110,7 @@ impl StreamWriter {
         self.exchange.is_closed.load(Ordering::Acquire)
     }
 
-    /// Hands over what was filled. An empty one only gives its memory back.
+    /// Hands over what was filled. If that is empty, only its memory goes back.
     pub fn commit(&mut self, filling: Filling) {
         if filling.is_empty() {
             self.exchange.pool.give(filling.into_buffer());
@@ -120,7 +123,8 @@ impl StreamWriter {
         self.send(filling.finish(self.stream, offset_bytes, gap, accepted_at));
     }
 
-    /// Says that the next `bytes`, in which `frames` frames begin, are lost. Without bytes nothing is.
+    /// Declares the next `bytes`, in which `frames` frames begin, as lost. Without bytes it does
+    /// nothing.
     ///
     /// What is lost between two appends is one gap, whose reason is that of its first loss.
     pub fn skip(&mut self, bytes: u64, frames: u64, reason: GapReason) {
@@ -143,24 +147,25 @@ impl StreamWriter {
         gap.last_time_ns = now_ns;
     }
 
-    /// The most that can be given at once, in bytes.
+    /// The most bytes that can be given at once.
     pub fn given_bytes_max(&self) -> usize {
         self.given_bytes_max
     }
 
-    /// So many marks fit beside whatever is given at once.
+    /// The number of marks that always fit beside what is given at once.
     pub fn given_marks_max(&self) -> usize {
         (self.edge_bytes - SEAL_BYTES - (BLOCK_BYTES - 1)) / MARK_BYTES_MAX
     }
 
-    /// Gives memory of the caller's: it is written where it is, without a copy, and comes back by
-    /// [`StreamWriter::returned`] when its write is complete. Only what lies behind the last whole
-    /// block is copied. `marks` count from its first byte. Waits for room.
+    /// Gives memory of the caller. It is written from where it is, without a copy, and comes back
+    /// through [`StreamWriter::returned`] when its write is complete. Only what lies behind the
+    /// last whole block is copied. `marks` count from its first byte. Waits for free buffers.
     ///
     /// # Errors
     /// The memory itself, with the reason: it holds less than 4096 bytes or more than
     /// [`StreamWriter::given_bytes_max`]; it does not begin at a multiple of
-    /// [`BUFFER_ALIGNMENT`](sustain_disk::buffer::BUFFER_ALIGNMENT); marks are out of order, lie behind
+    /// [`BUFFER_ALIGNMENT`](sustain_disk::buffer::BUFFER_ALIGNMENT); marks are out of order, lie
+    /// behind
     /// its end, begin a frame without a time, or are too many; or the recording is over.
     pub fn give(
         &mut self,
@@ -172,7 +177,7 @@ impl StreamWriter {
         let length = owner.bytes().len();
         if length < BLOCK_BYTES || length > self.given_bytes_max {
             let most = self.given_bytes_max;
-            let why = format!("{length} bytes are given; {BLOCK_BYTES} to {most} can be");
+            let why = format!("{length} bytes were given, and only {BLOCK_BYTES} to {most} can be");
             return refused(owner, why);
         }
         if let Err(why) = check_marks(marks, length as u64) {
@@ -183,7 +188,8 @@ impl StreamWriter {
         if rest_bytes + marks_bytes_max + SEAL_BYTES > self.edge_bytes {
             let (count, most) = (marks.len(), self.given_marks_max());
             let why = format!(
-                "{count} marks are too many at once: {most} always fit, so give the memory in parts"
+                "{count} marks are too many at once, and {most} always fit: give the memory in \
+                 parts"
             );
             return refused(owner, why);
         }
@@ -227,12 +233,12 @@ impl StreamWriter {
         Ok(())
     }
 
-    /// Memory that was given to this stream and is written, if some has come back.
+    /// Returns memory that was given to this stream and is written, if some has come back.
     pub fn returned(&self) -> Option<Box<dyn StableBytes>> {
         self.returned.try_recv().ok()
     }
 
-    /// Ends the stream, saying why.
+    /// Ends the stream, and says why.
     pub fn finish(mut self, ending: Ending) {
         self.ending = ending;
     }
@@ -243,12 +249,12 @@ impl StreamWriter {
 
     fn send(&self, filled: Filled) {
         self.told().set_offered(self.next_offset_bytes);
-        // The recorder outlives its streams; if it is gone, its end has said why.
+        // The recorder outlives its streams. If it is gone, its own end has said why.
         let _ = self.messages.send(Message::Append(filled));
         self.exchange.wake();
     }
 
-    /// A gap at the very end is an append without payload.
+    /// Sends a gap at the very end as an append without payload.
     fn send_last_gap(&mut self) {
         let Some(gap) = self.gap.take() else { return };
         let now = self.clock.now();
@@ -271,13 +277,13 @@ impl StreamWriter {
     }
 }
 
-/// Room for what surrounds memory of the caller's.
+/// Size of the buffers for what surrounds memory of the caller.
 pub(super) const EDGE_BYTES: usize = 64 * 1024;
 
 impl Drop for StreamWriter {
     fn drop(&mut self) {
         self.send_last_gap();
-        // Whoever panics did not come to the end of its source.
+        // A thread that panics did not come to the end of its source.
         let ending = if std::thread::panicking() {
             Ending::Error
         } else {

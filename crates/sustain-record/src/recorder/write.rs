@@ -1,5 +1,5 @@
-//! Turns a filled append into the one write that puts it on a member: descriptor in front, marks and
-//! seal behind, as docs/format.md has it.
+//! Turns a filled append into the one write that puts it on a member: descriptor in front, marks
+//! and seal behind, as docs/format.md describes.
 
 use std::any::Any;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use sustain_disk::error::Error;
 use super::filled::Memory;
 use crate::format::{BLOCK_BYTES, Descriptor, SEAL_BYTES, Seal};
 
-/// The memory of a write, complete.
+/// Composes the memory of a write.
 pub(super) fn compose(memory: Memory, descriptor: &Descriptor, marks: &[u8]) -> Vectors {
     match memory {
         Memory::Lent(mut buffer) | Memory::Own(mut buffer) => {
@@ -50,7 +50,7 @@ pub(super) fn compose(memory: Memory, descriptor: &Descriptor, marks: &[u8]) -> 
     }
 }
 
-/// Marks, zeros, seal.
+/// Writes marks, zeros and the seal.
 fn finish(tail: &mut [u8], descriptor: &Descriptor, crc: u32, marks: &[u8]) {
     let (marked, rest) = tail.split_at_mut(marks.len());
     marked.copy_from_slice(marks);
@@ -59,7 +59,8 @@ fn finish(tail: &mut [u8], descriptor: &Descriptor, crc: u32, marks: &[u8]) {
     rest[zeros..].copy_from_slice(&Seal::of(descriptor, crc).encode());
 }
 
-/// The memory of a write that is over. `is_own` tells a buffer of the recorder's from a lent one.
+/// Returns the memory of a write that is over. `is_own` says that the buffer is the recorder's own,
+/// and not lent.
 pub(super) fn take_apart(vectors: Vectors, is_own: bool) -> Option<Memory> {
     match vectors {
         Vectors::None => None,
@@ -81,18 +82,18 @@ pub(super) fn take_apart(vectors: Vectors, is_own: bool) -> Option<Memory> {
     }
 }
 
-/// A buffer of the recorder's own, filled with `payload`.
+/// Fills a buffer of the recorder's own with `payload`.
 pub(super) fn with_payload(mut buffer: Buffer, payload: &[u8]) -> Memory {
     buffer.bytes_mut()[BLOCK_BYTES..BLOCK_BYTES + payload.len()].copy_from_slice(payload);
     Memory::Own(buffer)
 }
 
-/// The payload of a write under way.
+/// A view of the payload of a write in flight.
 #[derive(Debug)]
 pub(super) struct PayloadView(Vec<(BufferView, Range<usize>)>);
 
 impl PayloadView {
-    /// Of a write with so much payload behind its descriptor.
+    /// Views so much payload behind the descriptor of a write.
     pub(super) fn of(vectors: &Vectors, payload_bytes: u32) -> PayloadView {
         let (mut skip, mut left) = (BLOCK_BYTES, payload_bytes as usize);
         let mut parts = Vec::new();
@@ -108,7 +109,7 @@ impl PayloadView {
         PayloadView(parts)
     }
 
-    /// Memory for an append of so many bytes, with this payload in its place.
+    /// Copies the payload into new memory for an append of `append_bytes`.
     ///
     /// # Errors
     /// [`Error::Memory`] when there is none.
@@ -123,7 +124,7 @@ impl PayloadView {
     }
 }
 
-/// The same write from memory of its own.
+/// Copies a write into memory of its own.
 ///
 /// # Errors
 /// [`Error::Memory`] when there is none.

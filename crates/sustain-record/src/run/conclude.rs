@@ -1,4 +1,4 @@
-//! The result of a recording, from what its parts have to say.
+//! Assembles the result of a recording from the recorder, the intakes and the monitor.
 
 use jiff::Timestamp as WallTime;
 use sustain_disk::driver::Ending;
@@ -15,23 +15,23 @@ use crate::result::{
     MemberResult, PlanResult, RecordResult, SCHEMA, SampleResult, StreamResult, TotalResult,
 };
 
-/// What to do with a store that has no room left.
+/// Advice for a store that is full.
 const FULL: &str =
-    "the store is full: record with --ring to overwrite the oldest, or make a larger one";
-/// A recorder thread that used more of its CPU than this was the limit.
+    "the store is full: use --ring to overwrite its oldest data, or create a larger one";
+/// A recorder thread that used more than this share of its CPU was the limit.
 const BUSY_SHARE: f64 = 0.95;
 
-/// What was seen beside the recorder.
+/// What was observed besides the recorder.
 pub(super) struct Seen {
-    /// How it stood, in even steps.
+    /// The state of the recording, in even steps.
     pub(super) samples: Vec<SampleResult>,
-    /// The machine.
+    /// A description of the machine.
     pub(super) host: HostResult,
-    /// What the machine did.
+    /// What the monitor saw of the machine.
     pub(super) system: System,
-    /// What the user should know.
+    /// Notes for the user.
     pub(super) notes: Vec<String>,
-    /// CPU time of the process for all of it.
+    /// CPU time of the process for the whole recording.
     pub(super) cpu_ns: u64,
 }
 
@@ -202,7 +202,7 @@ fn total(recorded: &Recorded, cpu_ns: u64) -> TotalResult {
         sum_bytes_per_s: recorded.meters.iter().map(rate).sum(),
         wall_clock_bytes_per_s: wall_clock,
         all_active_bytes_per_s: wall_clock,
-        // Of marks alone it would be a large number that means nothing.
+        // Divided by a few marks only, it would be a large number without meaning.
         cpu_seconds_per_gb: match recorded_bytes {
             0 => 0.0,
             _ => cpu_ns as f64 / bytes.max(1) as f64,
@@ -231,19 +231,19 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
         }
         if taken.offered_bytes == 0 && taken.ending == Ending::Source {
             remarks.push(format!(
-                "{} was empty: nothing is recorded of it",
+                "{} was empty: nothing was recorded from it",
                 source.typed
             ));
         }
     }
-    // A source that waits loses nothing by itself.
+    // A source that waits loses nothing by itself, so its losses come from members.
     let waits = plan.on_full == OnFull::Block && recorded.ended != Ending::Full;
     let gaps = recorded.standing.streams.iter().map(|one| one.gap_bytes);
     let has_lost = waits && gaps.sum::<u64>() > 0;
     let members = &recorded.standing.members;
     let others = match members.iter().any(|one| one.state != MemberState::Failed) {
-        true => "the others went on",
-        false => "no member was left to go on",
+        true => "the other members went on",
+        false => "no other member was left",
     };
     for (member, slowness) in recorded.standing.members.iter().zip(&recorded.slowness) {
         if slowness.times > 0 && member.state != MemberState::Failed {
@@ -252,7 +252,7 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
         }
         if let (MemberState::Failed, Some(error)) = (member.state, &member.error) {
             let lost = if has_lost {
-                "; what was written on it since its last flush is lost, and is a gap"
+                "; what was written to it since its last flush is lost and recorded as a gap"
             } else {
                 ""
             };
@@ -265,7 +265,7 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
     remarks
 }
 
-/// A member that did not answer for a while, and then did.
+/// The message for a member that did not answer for a while, and then did.
 fn slow_words(name: &str, slowness: Slowness, slow_after_ns: u64) -> String {
     let times = match slowness.times {
         1 => "once".to_owned(),
@@ -273,7 +273,7 @@ fn slow_words(name: &str, slowness: Slowness, slow_after_ns: u64) -> String {
     };
     let (longest, bound) = (Duration(slowness.longest_ns), Duration(slow_after_ns));
     format!(
-        "{name} kept requests for more than {bound} {times}, the longest for {longest}: the others \
-         took what there was meanwhile, and it was used again when they had returned"
+        "{name} did not answer requests for more than {bound} {times}, for {longest} at the \
+         longest: the other members took its data until it answered, and then it was used again"
     )
 }

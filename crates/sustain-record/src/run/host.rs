@@ -1,4 +1,4 @@
-//! The machine of a recording, for its result. Best effort: what cannot be known is left out.
+//! Describes the machine of a recording for its result, as far as it can be known.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use sustain_host::{BlockDevice, Description, FileSystem, Roots};
 use crate::result::{HostResult, MemberFileSystem};
 use crate::store::Store;
 
-/// The machine, the devices under the store's members, and the file systems of members in files.
-/// Of a simulated machine there is nothing to say.
+/// Describes the machine, the devices under the store's members, and the file systems of members
+/// that are files. A simulated machine has no description.
 pub(super) fn host(store: &Store, devices: &[BlockDevice], roots: &Roots) -> HostResult {
     let is_simulated = store.clock().is_virtual();
     let description = (!is_simulated).then(|| Description::read(roots).ok());

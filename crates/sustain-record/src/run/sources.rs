@@ -1,4 +1,5 @@
-//! The sources of a recording: opened before it begins, then each in a thread of its own.
+//! The sources of a recording. They are opened before it begins, and each is then read in a thread
+//! of its own.
 
 mod kind;
 
@@ -22,17 +23,19 @@ use crate::source::SourceSpec;
 use crate::source::synthetic::{Synthetic, seed_of};
 use crate::store::Store;
 
-/// A pipe of this size takes fewer switches between its ends; an ordinary user may have it.
+/// The size of a pipe: a larger one needs fewer switches between its ends, and any user may have
+/// this size.
 const PIPE_BYTES: usize = 1 << 20;
 
-/// A source that is ready.
+/// A source that is ready to be read.
 pub(super) enum Source {
     Descriptor(OwnedFd),
     Synthetic(Synthetic),
 }
 
 impl Source {
-    /// Whether something waits to be read that somebody sends. A file sends nothing.
+    /// Whether a sender has put something into the source that waits to be read. A file has no
+    /// sender.
     pub(super) fn is_sending(&self) -> bool {
         let Source::Descriptor(file) = self else {
             return false;
@@ -45,7 +48,7 @@ impl Source {
     }
 }
 
-/// An intake under way.
+/// A running intake.
 pub(super) struct Running {
     thread: JoinHandle<Taken>,
 }
@@ -55,20 +58,20 @@ impl Running {
         self.thread.is_finished()
     }
 
-    /// What it has come to, once it is over; or its panic.
+    /// Waits for the intake to end; returns its outcome, or its panic.
     pub(super) fn end(self) -> std::thread::Result<Taken> {
         self.thread.join()
     }
 }
 
-/// Opens all sources, so that what is wrong with one is told before anything is recorded.
+/// Opens all sources, so that an unusable one is refused before anything is recorded.
 pub(super) fn open(plan: &RecordPlan) -> Result<Vec<Source>, RecordError> {
     let standard = plan
         .sources
         .iter()
         .filter(|source| source.source == SourceSpec::Standard);
     if standard.count() > 1 {
-        let why = "standard input can be one stream only: name files or FIFOs for the others";
+        let why = "standard input can be only one stream: name files or FIFOs for the others";
         return Err(RecordError::Usage(why.to_owned()));
     }
     let sources = plan.sources.iter().map(|source| match &source.source {
@@ -90,8 +93,8 @@ pub(super) fn open(plan: &RecordPlan) -> Result<Vec<Source>, RecordError> {
     Ok(sources)
 }
 
-/// Where a process begins with its standard input closed, the language's runtime opens /dev/null in
-/// its place, for reading and writing, as some parents do: an empty recording would be no answer.
+/// Refuses a closed standard input. If a process begins with its standard input closed, the Rust
+/// runtime opens /dev/null in its place, for reading and writing, and the recording would be empty.
 fn refuse_closed(standard: &OwnedFd) -> Result<(), RecordError> {
     const NULL: (u32, u32) = (1, 3);
     let is_null = fstat(standard).is_ok_and(|found| {
@@ -106,7 +109,7 @@ fn refuse_closed(standard: &OwnedFd) -> Result<(), RecordError> {
     Ok(())
 }
 
-/// Refuses sources that are members of this store.
+/// Refuses sources that are members of the store itself.
 pub(super) fn check_members(
     plan: &RecordPlan,
     sources: &[Source],
@@ -119,7 +122,7 @@ pub(super) fn check_members(
         let name = name_of(&source.source, &source.typed);
         let found = fstat(file).map_err(|errno| refused(name, &errno.to_string()))?;
         if is_member(&found, store) {
-            let why = "it is a member of the store that is recorded to";
+            let why = "it is a member of the store that is to be recorded to";
             return Err(refused(name, why));
         }
     }
@@ -133,8 +136,8 @@ fn name_of<'a>(source: &SourceSpec, typed: &'a str) -> &'a str {
     }
 }
 
-/// Of a pipe or a socket that is read twice each byte goes to one reader, as chance has it. A file
-/// is whole for both.
+/// Refuses to read one pipe or socket twice, because each byte would go to one of the readers at
+/// random. A file can be read twice.
 fn check_pipes(plan: &RecordPlan, sources: &[Source]) -> Result<(), RecordError> {
     let mut seen: Vec<((bool, u64, u64), &str)> = Vec::new();
     for (source, opened) in plan.sources.iter().zip(sources) {
@@ -150,7 +153,7 @@ fn check_pipes(plan: &RecordPlan, sources: &[Source]) -> Result<(), RecordError>
         let (pipe, typed) = (identity(&found), source.typed.as_str());
         if let Some((_, other)) = seen.iter().find(|(one, _)| *one == pipe) {
             return Err(RecordError::Usage(format!(
-                "{other} and {typed} are the same {what}, which can be one stream only: name files \
+                "{other} and {typed} are the same {what}, which can be only one stream: name files \
                  or other FIFOs"
             )));
         }
@@ -161,14 +164,14 @@ fn check_pipes(plan: &RecordPlan, sources: &[Source]) -> Result<(), RecordError>
 
 fn open_path(path: &Path) -> Result<Source, RecordError> {
     let name = path.display().to_string();
-    // Opening a FIFO would else wait for its writer, deaf to Ctrl-C.
+    // Opening a FIFO would otherwise wait for its writer, and Ctrl-C would have no effect.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = open_file(path, flags, Mode::empty()).map_err(|errno| {
         let advice = match errno {
-            Errno::NOENT => "there is nothing of that name; check --from".to_owned(),
+            Errno::NOENT => "it does not exist; check --from".to_owned(),
             Errno::ACCESS | Errno::PERM => "permission denied".to_owned(),
-            // A socket's name in a file system is connected to, not opened.
-            Errno::NXIO => "it is a socket's name, or a device that is not there: let a program \
+            // A socket in a file system has to be connected to; it cannot be opened.
+            Errno::NXIO => "it is a socket, or a device that is not there: let a program \
                             connect to it and write to a pipe (socat -u UNIX-CONNECT:PATH -)"
                 .to_owned(),
             other => other.to_string(),
@@ -185,7 +188,7 @@ fn prepare(name: &str, file: OwnedFd) -> Result<Source, RecordError> {
     }
     match FileType::from_raw_mode(found.st_mode) {
         FileType::Fifo => {
-            // A smaller pipe only costs speed.
+            // A smaller pipe works too, only more slowly.
             let _ = fcntl_setpipe_size(&file, PIPE_BYTES);
         }
         FileType::RegularFile | FileType::BlockDevice
@@ -198,7 +201,8 @@ fn prepare(name: &str, file: OwnedFd) -> Result<Source, RecordError> {
     Ok(Source::Descriptor(file))
 }
 
-/// Recording a member onto its own store would never end.
+/// Whether the source is a member of the store. Recording a member onto its own store would never
+/// end.
 fn is_member(found: &Stat, store: &Store) -> bool {
     let files = store
         .members
@@ -209,7 +213,7 @@ fn is_member(found: &Stat, store: &Store) -> bool {
         .any(|member| identity(&member) == identity(found))
 }
 
-/// One thing, under whatever name: a device has many nodes.
+/// The identity of a file or device under whatever name, because a device can have many nodes.
 fn identity(found: &Stat) -> (bool, u64, u64) {
     if FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice {
         (true, found.st_rdev, 0)
@@ -251,7 +255,7 @@ pub(super) fn start(
                 });
             thread
                 .map(|thread| Running { thread })
-                .map_err(|error| refused(&source.typed, &format!("no thread: {error}")))
+                .map_err(|error| refused(&source.typed, &format!("cannot start a thread: {error}")))
         })
         .collect()
 }

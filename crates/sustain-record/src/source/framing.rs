@@ -1,6 +1,6 @@
-//! Finds where frames begin and end in the bytes of a source, as they come, in pieces of any size.
-//! Called by the recorder once for every read. It keeps no bytes, and never fails a recording: a
-//! stream that is not framed as promised goes on without frames.
+//! Finds where frames begin and end in the bytes of a source, which come in pieces of any size. The
+//! intake calls it once for every read. It keeps no bytes and never fails a recording: a stream
+//! that is not framed as promised goes on without frames.
 
 mod jpeg;
 mod length_prefixed;
@@ -20,16 +20,16 @@ pub use length_prefixed::LENGTH_BYTES_MAX_DEFAULT;
 /// How frames are told apart in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Framing {
-    /// No frames: only bytes.
+    /// There are no frames, only bytes.
     None,
     /// A frame is a line with its newline.
     Lines,
-    /// A frame is four bytes of length and as many bytes as they say.
+    /// A frame is four bytes of length, followed by that many bytes.
     LengthPrefixed {
-        /// Of the four bytes.
+        /// The byte order of the four bytes.
         byte_order: ByteOrder,
     },
-    /// A frame is a JPEG picture, from SOI to EOI; bytes between pictures belong to none.
+    /// A frame is a JPEG image, from SOI to EOI. Bytes between images belong to no frame.
     Jpeg,
 }
 
@@ -42,7 +42,7 @@ pub enum ByteOrder {
     Big,
 }
 
-/// Every framing there is, in the order in which they are offered.
+/// All framings, in the order in which they are offered.
 const FRAMINGS: [Framing; 5] = [
     Framing::None,
     Framing::Lines,
@@ -78,14 +78,14 @@ impl fmt::Display for Framing {
     }
 }
 
-/// A text that is the name of no framing.
+/// The error for a text that is not the name of a framing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is no way to tell frames apart: write none, lines, length-prefixed, \
+    "{text:?} is not a framing: use none, lines, length-prefixed, \
      length-prefixed-be or jpeg"
 )]
 pub struct FramingUnknown {
-    /// What was typed.
+    /// The text as typed.
     pub text: String,
 }
 
@@ -100,26 +100,26 @@ impl FromStr for Framing {
     }
 }
 
-/// Where a frame begins or ends in the bytes of one push.
+/// A place in the bytes of one push where a frame begins or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameMark {
-    /// Offset in the pushed bytes, from 0 up to their length: the frame begins with the byte at it,
-    /// or ends with the byte before it.
+    /// Offset in the pushed bytes, from 0 to their length. The frame begins with the byte at this
+    /// offset, or ends with the byte before it.
     pub offset: usize,
-    /// What is there.
+    /// Whether a frame begins there, ends there, or both.
     pub kind: MarkKind,
 }
 
-/// A stream that is not framed as promised. Its bytes are to be kept all the same.
+/// The error for a stream that is not framed as promised. Its bytes must be kept all the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FramingError {
-    /// What was promised.
+    /// The framing that was promised.
     pub framing: Framing,
-    /// Offset in the stream of the length that cannot be one.
+    /// Offset in the stream of the bytes that cannot be a length.
     pub stream_offset: u64,
-    /// The four bytes that are there.
+    /// The four bytes at that offset.
     pub read: [u8; 4],
-    /// The largest length that would have been believed.
+    /// The largest length that would have been accepted.
     pub length_bytes_max: u32,
 }
 
@@ -137,9 +137,10 @@ impl fmt::Display for FramingError {
         let [a, b, c, d] = self.read;
         write!(
             f,
-            "byte {} of the stream should begin a frame, but the length there is {length_bytes} \
-             bytes (read as {a:02X} {b:02X} {c:02X} {d:02X}), more than the {} a frame may have; \
-             frames are no longer marked from here on, the bytes are kept. Check --frames {}: ",
+            "a frame should begin at byte {} of the stream, but the length there is {length_bytes} \
+             bytes (read as {a:02X} {b:02X} {c:02X} {d:02X}), more than the {} that a frame may \
+             have; from here on the bytes are kept and frames are no longer marked. Check --frames \
+             {}: ",
             self.stream_offset, self.length_bytes_max, self.framing,
         )?;
         if swapped <= self.length_bytes_max {
@@ -156,17 +157,17 @@ impl fmt::Display for FramingError {
 
 /// Finds the frames of one stream.
 ///
-/// However the stream is cut into pushes, the frames are the same. Only where a cut falls between
-/// two frames that touch, an [`MarkKind::EndAndBegin`] becomes an [`MarkKind::End`] at the end of
-/// one push and a [`MarkKind::Begin`] at the start of the next: an end is told when it is reached,
-/// and a begin when its first byte has come.
+/// The frames do not depend on how the stream is cut into pushes. Only where a cut falls between
+/// two frames that touch, one [`MarkKind::EndAndBegin`] becomes an [`MarkKind::End`] at the end of
+/// one push and a [`MarkKind::Begin`] at the start of the next: an end is marked when it is
+/// reached, and a begin when its first byte has come.
 #[derive(Debug, Clone)]
 pub struct Framer {
     framing: Framing,
     parser: Parser,
     /// Bytes taken so far.
     stream_offset: u64,
-    /// Where the open frame begins in the stream.
+    /// Offset in the stream at which the open frame begins.
     frame_offset: Option<u64>,
 }
 
@@ -182,12 +183,12 @@ impl Framer {
     /// The most bytes that a push leaves to the next one.
     pub const UNDECIDED_BYTES_MAX: usize = 3;
 
-    /// A framer at the start of a stream.
+    /// Makes a framer for the start of a stream.
     pub fn new(framing: Framing) -> Framer {
         Framer::with_length_bytes_max(framing, LENGTH_BYTES_MAX_DEFAULT)
     }
 
-    /// A framer that believes a length in front of a frame up to `length_bytes_max` instead of
+    /// Makes a framer that accepts lengths up to `length_bytes_max` in front of a frame, instead of
     /// [`LENGTH_BYTES_MAX_DEFAULT`]. Other framings have no lengths.
     pub fn with_length_bytes_max(framing: Framing, length_bytes_max: u32) -> Framer {
         let parser = match framing {
@@ -208,10 +209,10 @@ impl Framer {
 
     /// Takes the next bytes of the stream, appends their marks, and returns how many bytes it took.
     ///
-    /// All but the last few are always taken. Up to [`Framer::UNDECIDED_BYTES_MAX`] at the end are
+    /// It always takes all but the last few. Up to [`Framer::UNDECIDED_BYTES_MAX`] at the end are
     /// left while it is open whether a frame begins with them (the first byte of a JPEG marker, a
-    /// piece of a length). Push these again, in front of the bytes that follow, and let nothing of
-    /// them leave for the disk before; at the end of the stream they are taken to be without marks.
+    /// piece of a length). The caller pushes these again, in front of the bytes that follow, and
+    /// must not write them to a disk before that. At the end of the stream they have no marks.
     /// `none` and `lines` leave nothing.
     ///
     /// # Errors
@@ -249,17 +250,17 @@ impl Framer {
         Ok(taken)
     }
 
-    /// How many bytes of the open frame were taken so far, at least 1; `None` between frames.
-    /// Dropping that begins at `None` and stops at an end loses whole frames only.
+    /// Bytes of the open frame that were taken so far, at least 1; `None` between frames. Dropping
+    /// that begins at `None` and stops at an end loses whole frames only.
     pub fn bytes_into_frame(&self) -> Option<u64> {
         self.frame_offset.map(|offset| self.stream_offset - offset)
     }
 }
 
-/// Where the parsers put what they find: the marks of one push.
+/// Collects the marks that the parsers find in one push.
 struct Marks<'marks> {
     marks: &'marks mut Vec<FrameMark>,
-    /// Those before are of other pushes.
+    /// The marks before this index come from earlier pushes.
     first: usize,
 }
 
@@ -269,7 +270,7 @@ impl Marks<'_> {
         Marks { marks, first }
     }
 
-    /// A frame begins with the byte at `offset`.
+    /// Marks that a frame begins with the byte at `offset`.
     #[inline]
     fn begin(&mut self, offset: usize) {
         let kind = MarkKind::Begin;
@@ -281,7 +282,7 @@ impl Marks<'_> {
         }
     }
 
-    /// A frame ends with the byte before `offset`.
+    /// Marks that a frame ends with the byte before `offset`.
     #[inline]
     fn end(&mut self, offset: usize) {
         let kind = MarkKind::End;

@@ -1,6 +1,6 @@
-//! Where the bytes of a stream come from, and where its frames lie. Called by the recorder and by
-//! the flags of the command. Everything here is a function of its arguments: it never opens,
-//! reads, waits or asks for the time.
+//! Sources: how one is named, where its frames lie, and the synthetic source. The recorder and the
+//! flags of the command call it. Everything here depends only on its arguments; nothing opens a
+//! file, reads, waits or asks for the time.
 
 pub mod framing;
 pub mod synthetic;
@@ -10,43 +10,44 @@ use std::str::FromStr;
 
 use synthetic::{SyntheticError, SyntheticSpec};
 
-/// What every refusal of a source offers instead.
+/// The advice that follows every refusal of a source.
 const SOURCES: &str = "a source is a file, a pipe or a character device by its path, - for \
-                       standard input, or test:RATE for a stream made here, such as test:200MB/s";
+                       standard input, or test:RATE for a synthetic stream, such as test:200MB/s";
 
 /// A source, as named on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceSpec {
-    /// `-`: standard input.
+    /// Standard input, typed as `-`.
     Standard,
     /// A file, a named pipe or a character device.
     Path(PathBuf),
-    /// `test:RATE[,frame=SIZE]`: a stream made here, which can be checked when it is read back.
+    /// A synthetic stream, typed as `test:RATE[,frame=SIZE]`, which can be checked when it is read
+    /// back.
     Synthetic(SyntheticSpec),
 }
 
-/// Why a text names no source.
+/// Why a text does not name a source.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    /// Nothing, or only spaces.
+    /// The text is empty, or has only spaces.
     #[error("the name of the source is empty: {SOURCES}")]
     Empty,
-    /// An option in the place of a source.
+    /// The text is an option.
     #[error("{0:?} is an option, not a source; write ./{0} for a file of this name: {SOURCES}")]
     Option(String),
-    /// An address, such as `rtsp://camera`.
+    /// The text is an address, such as `rtsp://camera`.
     #[error(
-        "{0:?} is an address, and nothing is fetched here; let the program that speaks to it \
+        "{0:?} is an address, and sustain does not connect to addresses; let a program that does \
          write to a pipe, and give - as the source: {SOURCES}"
     )]
     Address(String),
-    /// A path that can only be a directory.
+    /// The text is a path that can only be a directory.
     #[error("{0:?} is a directory: {SOURCES}")]
     Directory(String),
-    /// A path with a zero byte.
-    #[error("{0:?} cannot be a path, it has a zero byte in it: {SOURCES}")]
+    /// The text is a path with a zero byte.
+    #[error("{0:?} cannot be a path, because it contains a zero byte: {SOURCES}")]
     ZeroByte(String),
-    /// A malformed `test:`.
+    /// The text is a malformed `test:`.
     #[error(transparent)]
     Synthetic(#[from] SyntheticError),
 }

@@ -1,7 +1,7 @@
-//! A stream made here, to try a recording with and to check it afterwards: its bytes, its frames
-//! and the times at which they arrive. Called by the recorder in the place of a source, and by
-//! whoever reads such a recording back. Nothing here knows the time: callers say how much of it
-//! has passed.
+//! The synthetic source, which makes a stream to try a recording with and to check it afterwards:
+//! its bytes, its frames and the times at which they arrive. The recorder uses it in the place of a
+//! source, and readers use it to check such a recording. It does not know the time; callers say how
+//! much of it has passed.
 
 mod content;
 mod frames;
@@ -14,7 +14,7 @@ use sustain_disk::units::{self, UnitError};
 pub use content::{Content, seed_of};
 pub use frames::Frames;
 
-/// What the name of such a source begins with.
+/// The prefix of the name of a synthetic source.
 pub const PREFIX: &str = "test:";
 
 /// The largest frame: 1 TiB.
@@ -22,7 +22,7 @@ pub const FRAME_BYTES_MAX: u64 = 1 << 40;
 
 const NS_PER_S: u128 = 1_000_000_000;
 
-/// A stream to be made, as named on the command line: `test:RATE[,frame=SIZE[..SIZE]]`.
+/// A synthetic stream, as named on the command line: `test:RATE[,frame=SIZE[..SIZE]]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntheticSpec {
     /// The rate in whole bytes per second, at least 1.
@@ -31,10 +31,10 @@ pub struct SyntheticSpec {
     pub frame_bytes: Option<RangeInclusive<u64>>,
 }
 
-/// Why a text names no stream to be made.
+/// Why a text does not name a synthetic stream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SyntheticError {
-    /// Something else in front.
+    /// The text begins with something else.
     #[error("{0:?} does not begin with test: as in test:200MB/s")]
     Prefix(String),
     /// The rate cannot be read.
@@ -43,15 +43,15 @@ pub enum SyntheticError {
     /// The rate is below one byte per second.
     #[error("{0:?}: a test stream has at least 1B/s, as in test:200MB/s")]
     Slow(String),
-    /// Something other than `frame=` behind the rate.
+    /// The rate is followed by something other than `frame=`.
     #[error(
-        "{0:?} is no option of a test stream; there is frame= with a size or a range of sizes, as \
+        "{0:?} is not an option of a test stream; use frame= with a size or a range of sizes, as \
          in test:200MB/s,frame=1MB..2MB"
     )]
     OptionUnknown(String),
-    /// `frame=` twice.
+    /// The text has `frame=` twice.
     #[error(
-        "frame= is there twice; for frames of different sizes write a range, as in \
+        "frame= is given twice; for frames of different sizes give a range, as in \
          test:200MB/s,frame=1MB..2MB"
     )]
     FrameTwice,
@@ -61,7 +61,7 @@ pub enum SyntheticError {
     /// The range ends before it begins.
     #[error("frame={0}: the smaller size comes first, as in frame=1MB..2MB")]
     FrameReversed(String),
-    /// A frame of no bytes, or of too many.
+    /// A frame has no bytes, or too many.
     #[error("frame={0}: a frame of a test stream has from 1 byte to 1TiB, as in frame=1MB..2MB")]
     FrameBounds(String),
 }
@@ -89,7 +89,7 @@ impl FromStr for SyntheticSpec {
             }
         }
         Ok(SyntheticSpec {
-            // The rounded rate is the one that holds: everything below counts in whole bytes.
+            // The rounded rate counts from here on, because everything below works in whole bytes.
             rate_bytes_per_s: rate_bytes_per_s.round() as u64,
             frame_bytes,
         })
@@ -112,7 +112,7 @@ fn parse_frame_bytes(text: &str) -> Result<RangeInclusive<u64>, SyntheticError> 
     Ok(smallest..=largest)
 }
 
-/// One stream that is made here.
+/// One synthetic stream.
 #[derive(Debug, Clone)]
 pub struct Synthetic {
     rate_bytes_per_s: u64,
@@ -121,7 +121,8 @@ pub struct Synthetic {
 }
 
 impl Synthetic {
-    /// The stream of this seed; [`seed_of`] its name, so that it can be checked by its name alone.
+    /// Makes the stream with this seed. The caller takes [`seed_of`] the stream's name, so that the
+    /// stream can be checked by its name alone.
     ///
     /// # Panics
     /// If the rate is zero or a frame size is out of bounds, which no parsed `spec` has.
@@ -142,19 +143,19 @@ impl Synthetic {
         self.content.fill(position_bytes, buffer);
     }
 
-    /// The position of the first byte that is not as it was made, if any is.
+    /// Returns the position of the first wrong byte, if there is one.
     pub fn check(&self, position_bytes: u64, bytes: &[u8]) -> Option<u64> {
         self.content.check(position_bytes, bytes)
     }
 
-    /// Where the frames are; `None` for a stream without.
+    /// The frames of the stream; `None` for a stream without frames.
     pub fn frames(&self) -> Option<&Frames> {
         self.frames.as_ref()
     }
 
-    /// How many bytes of the stream have arrived `elapsed_ns` after its start: the whole part of
-    /// rate times time, of one multiplication from the start, so nothing adds up. A frame arrives
-    /// at once when its last byte is due, as a camera hands it over.
+    /// Returns the bytes of the stream that have arrived `elapsed_ns` after its start: the whole
+    /// part of rate times time, multiplied once from the start, so that no errors add up. A frame
+    /// arrives as a whole when its last byte is due, as a camera hands it over.
     pub fn available_bytes(&self, elapsed_ns: u64) -> u64 {
         let bytes = u128::from(self.rate_bytes_per_s) * u128::from(elapsed_ns) / NS_PER_S;
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
@@ -164,9 +165,9 @@ impl Synthetic {
         }
     }
 
-    /// The first nanosecond after the start at which the stream up to `position_bytes` has arrived:
-    /// `available_bytes` is at least `position_bytes` from then on, and less before.
-    /// [`u64::MAX`] if that is beyond counting.
+    /// Returns the first nanosecond after the start at which the stream up to `position_bytes` has
+    /// arrived: `available_bytes` is at least `position_bytes` from then on, and less before.
+    /// Returns [`u64::MAX`] if that is too far away to count.
     pub fn due_ns(&self, position_bytes: u64) -> u64 {
         let bytes = match &self.frames {
             Some(frames) => frames.end_at_or_behind(position_bytes),
@@ -218,8 +219,8 @@ mod tests {
             ("test:200MB", "expected a rate, for example|unknown unit"),
             ("test:0MB/s", "above zero"),
             ("test:0.9B/s", "at least 1B/s"),
-            ("test:1MB/s,", "\"\" is no option"),
-            ("test:1MB/s,frames=1MB", "\"frames=1MB\" is no option"),
+            ("test:1MB/s,", "\"\" is not an option"),
+            ("test:1MB/s,frames=1MB", "\"frames=1MB\" is not an option"),
             ("test:1MB/s,frame=", "not a size"),
             ("test:1MB/s,frame=4G", "GiB (1073741824 bytes)"),
             ("test:1MB/s,frame=1MB..", "not a size"),

@@ -1,4 +1,6 @@
-//! What is named as a member, before it is known to be one: where it lies, and that it is locked.
+//! Turns the names that a user typed into candidates for members: it finds the file or device that
+//! each name means, checks that no two names mean the same one, and that it can be locked. `create`
+//! and `open` of [`Store`](super::Store) call it.
 
 use std::path::PathBuf;
 
@@ -9,15 +11,15 @@ use sustain_session::{TargetName, check_distinct};
 use super::FILE_NAME;
 use crate::error::RecordError;
 
-/// Something in the file system that is named as a member.
+/// A file or device that the user named as a member.
 pub(super) struct Candidate<'a> {
-    /// As typed.
+    /// The name as typed.
     pub(super) name: &'a str,
-    /// Where it lies; of a directory the member's file in it.
+    /// The path. For a directory it is the path of the member's file in it.
     pub(super) path: PathBuf,
 }
 
-/// Finds out what each name means, and that no two mean the same.
+/// Finds the path that each name means, and checks that no two names mean the same thing.
 ///
 /// # Errors
 /// [`RecordError::Usage`], naming the first that cannot be a member.
@@ -28,7 +30,7 @@ pub(super) fn candidates<'a>(
 ) -> Result<Vec<Candidate<'a>>, RecordError> {
     if typed.is_empty() {
         return Err(RecordError::Usage(
-            "no member is named: name block devices, files or directories".to_owned(),
+            "no members were given: name block devices, files or directories".to_owned(),
         ));
     }
     let mut found = Vec::new();
@@ -38,7 +40,7 @@ pub(super) fn candidates<'a>(
             TargetName::Path(path) => path,
             TargetName::Null | TargetName::Simulated { .. } => {
                 return Err(RecordError::Usage(format!(
-                    "{name} keeps nothing of what is written: name block devices, files or \
+                    "{name} does not keep what is written to it: name block devices, files or \
                      directories"
                 )));
             }
@@ -53,15 +55,16 @@ pub(super) fn candidates<'a>(
     Ok(found)
 }
 
-/// Fails unless others that write are kept off a member that is a file; a device is claimed.
+/// Checks that other programs cannot write to a member that is a file while it is in use. A device
+/// needs no check, because it is claimed.
 ///
 /// # Errors
-/// [`RecordError::Member`] if the file system knows no locks.
+/// [`RecordError::Member`] if the file system does not support locks.
 pub(super) fn check_locked(target: &Target) -> Result<(), RecordError> {
     if target.kind != TargetKind::File || target.lock.is_some() {
         return Ok(());
     }
-    let why = "its file system knows no locks, so others that write could not be kept off: use \
-               another file system";
+    let why = "its file system does not support locks, so other programs could write to it too: \
+               use another file system";
     Err(RecordError::member(&target.name, why))
 }

@@ -1,5 +1,6 @@
-//! Makes a store of devices and files: looks at all of them before it touches any, then prepares
-//! files, and writes superblocks last.
+//! Creates a store on devices and files for `sustain create`, and for `sustain record` on a
+//! directory. It opens and checks all members before it changes any of them, then prepares the
+//! files, and writes the superblocks last.
 
 use std::path::PathBuf;
 
@@ -24,66 +25,65 @@ use super::{Mode, open as opened, superblocks, takes_blocks, wipe};
 use crate::error::RecordError;
 use crate::format::{Geometry, MEMBERS_MAX, Superblock};
 
-/// What is asked for.
+/// The request to create a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatePlan {
-    /// Block devices, files and directories, as typed. Of a directory a file in it becomes the
-    /// member.
+    /// Block devices, files and directories, as typed. A directory stands for a file in it.
     pub members: Vec<String>,
-    /// Size of each file; else 10 GiB for new ones, and what they have for others.
+    /// Size of each file. Without it, new files get 10 GiB and existing files keep their size.
     pub size_bytes: Option<u64>,
     /// Size of the slots.
     pub slot_bytes: u32,
-    /// Whether every byte of files is written once.
+    /// Whether files are prewritten.
     pub prewrite: bool,
-    /// Which of `members` may be destroyed, as typed.
+    /// Those of `members` whose content may be destroyed, as typed.
     pub destroy: Vec<String>,
-    /// Only say what would be done.
+    /// Whether to say only what would be done.
     pub dry_run: bool,
 }
 
 impl CreatePlan {
-    /// A slot, unless told otherwise.
+    /// The size of a slot if none is given.
     pub const SLOT_BYTES_DEFAULT: u32 = 8 << 20;
 }
 
-/// What is told while a store is made.
+/// Events during the creation of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CreateEvent {
-    /// What the user should know; before anything is written.
+    /// A note for the user. Notes come before anything is written.
     Note(String),
-    /// Files are being written once.
+    /// Files are being prewritten.
     Prewrite {
-        /// So far.
+        /// Bytes written so far.
         bytes_done: u64,
-        /// In all.
+        /// Bytes to be written in all.
         bytes_all: u64,
     },
 }
 
-/// A store that was made, or would be.
+/// A store that was created, or that would be created by a dry run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Created {
-    /// Which one it is; none in a dry run.
+    /// UUID of the store; `None` in a dry run.
     pub store: Option<Uuid>,
     /// Its members, in the order given.
     pub members: Vec<CreatedMember>,
 }
 
-/// A member of a store that was made, or would be.
+/// A member of a store that was created, or that would be created by a dry run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatedMember {
-    /// As typed.
+    /// The name as typed.
     pub name: String,
-    /// Where it lies; none for a simulated disk.
+    /// The path; `None` for a simulated disk.
     pub path: Option<PathBuf>,
-    /// How it is divided.
+    /// How the member is divided into slots.
     pub geometry: Geometry,
-    /// Whether it is a file that was not there before.
+    /// Whether the file is new.
     pub is_new: bool,
 }
 
-/// What is to become a member, opened.
+/// A member to be, opened.
 pub(super) struct Site<'a> {
     pub(super) name: &'a str,
     pub(super) path: PathBuf,
@@ -95,8 +95,8 @@ pub(super) struct Site<'a> {
 ///
 /// # Errors
 /// [`RecordError::Usage`], [`RecordError::Target`] and [`RecordError::Member`] before anything is
-/// written; [`RecordError::Request`], [`RecordError::Silent`] and [`RecordError::Engine`] if writing
-/// fails; [`RecordError::Interrupted`] if `stop` says so.
+/// written; [`RecordError::Request`], [`RecordError::Silent`] and [`RecordError::Engine`] if
+/// writing fails; [`RecordError::Interrupted`] if `stop` says so.
 pub fn create(
     plan: &CreatePlan,
     roots: &Roots,
@@ -228,7 +228,7 @@ fn check_count(members: usize) -> Result<(), RecordError> {
         return Ok(());
     }
     Err(RecordError::Usage(format!(
-        "a store has 1 to {MEMBERS_MAX} members, and {members} are named"
+        "a store has 1 to {MEMBERS_MAX} members, and {members} were given"
     )))
 }
 
@@ -263,7 +263,7 @@ fn open_site<'a>(
             notes.append(&mut direct_notes);
             target
         }
-        // Where only direct I/O is refused, the page cache will do for making the store.
+        // Where only direct I/O is refused, buffered I/O is good enough to create the store.
         Err(Error::Target { target, why }) => {
             open_with(DataPath::Buffered, notes).map_err(|_| Error::Target { target, why })?
         }
@@ -277,7 +277,7 @@ fn open_site<'a>(
     if !takes_blocks(target.alignment_bytes) {
         let unit = Size(u64::from(target.alignment_bytes));
         let why = format!(
-            "it takes requests in units of {unit} only, and a store needs blocks of 4 KiB: use \
+            "it accepts only requests in units of {unit}, and a store needs blocks of 4 KiB: use \
              another place"
         );
         return Err(RecordError::member(name, why));
@@ -290,7 +290,7 @@ fn open_site<'a>(
     })
 }
 
-/// Gives files their size, and writes them once if that is wanted.
+/// Gives files their size, and prewrites them if the plan says so.
 fn prepare_files(
     plan: &CreatePlan,
     sites: &[Site<'_>],
@@ -320,7 +320,7 @@ fn prepare_files(
     if !is_interrupted {
         return Ok(());
     }
-    let mut text = "interrupted before the store was made: new files are removed".to_owned();
+    let mut text = "interrupted before the store was complete: new files were removed".to_owned();
     let touched = |site: &&Site<'_>| site.target.kind == TargetKind::File && !site.is_new;
     for site in sites.iter().filter(touched) {
         text.push_str(&format!("; what was in {} is lost", site.name));
@@ -335,12 +335,12 @@ fn resize(site: &Site<'_>, size_bytes: u64) -> Result<(), RecordError> {
     let allocated = ftruncate(file, size_bytes)
         .and_then(|()| fallocate(file, FallocateFlags::empty(), 0, size_bytes));
     match allocated {
-        // Where blocks cannot be reserved, writing will take them.
+        // Where the file system cannot reserve blocks, writing will allocate them.
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         Err(errno) => Err(RecordError::member(
             site.name,
             format!(
-                "no file of {} can be made there: {errno}; free some space, or use a smaller --size",
+                "cannot make a file of {} there: {errno}; free some space, or use a smaller --size",
                 Size(size_bytes)
             ),
         )),
@@ -383,7 +383,7 @@ fn found(
     Ok(store)
 }
 
-/// Makes the name of a new file as durable as the file.
+/// Makes the directory entry of a new file as durable as the file.
 fn sync_folder(site: &Site<'_>) -> Result<(), RecordError> {
     if !site.is_new {
         return Ok(());
@@ -392,10 +392,7 @@ fn sync_folder(site: &Site<'_>) -> Result<(), RecordError> {
     open(folder_of(&site.path), flags, FileMode::empty())
         .and_then(fsync)
         .map_err(|errno| {
-            RecordError::member(
-                site.name,
-                format!("its directory cannot be synced: {errno}"),
-            )
+            RecordError::member(site.name, format!("cannot sync its directory: {errno}"))
         })
 }
 

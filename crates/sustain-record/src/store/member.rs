@@ -1,4 +1,4 @@
-//! A member of a store that is open: what it is driven by, and what it says of itself.
+//! A member of an open store: the target that drives it, and its superblock.
 
 use sustain_disk::engine::SimulatedTarget;
 use sustain_disk::target::Target;
@@ -6,21 +6,21 @@ use sustain_disk::target::Target;
 use crate::format::Superblock;
 use crate::walk::Identity;
 
-/// A member of a store that is open.
+/// A member of an open store.
 #[derive(Debug, Clone)]
 pub struct OpenMember {
-    /// As typed; of a simulated disk its name.
+    /// The name as typed, or the name of a simulated disk.
     pub name: String,
-    /// What is driven.
+    /// The target that reads and writes the member.
     pub target: Target,
-    /// Which simulated disk it is, if it is one.
+    /// The simulated disk, if the member is one.
     pub simulated: Option<SimulatedTarget>,
-    /// What it says of its store and of itself: the newest of its valid copies.
+    /// The newest of its valid superblocks, which describes the store and this member.
     pub superblock: Superblock,
 }
 
 impl OpenMember {
-    /// What every descriptor on it must say of itself.
+    /// The identity that every descriptor on this member must carry.
     pub fn identity(&self) -> Identity {
         Identity::of(&self.superblock)
     }

@@ -1,5 +1,6 @@
-//! Stores: their members found, opened and made, and what is on them. The recorder and the readers
-//! begin here. Nothing is written to anything that the guard has not seen.
+//! Stores: creating them, finding and opening their members, and listing what they hold. The
+//! recorder and the readers begin here. Nothing is written to a member that the guard has not
+//! checked.
 
 mod candidate;
 mod create;
@@ -28,19 +29,20 @@ pub use create::{CreateEvent, CreatePlan, Created, CreatedMember, create, create
 pub use member::OpenMember;
 pub use recover::Recovered;
 
-/// The name of a member's file in a directory that is named as a member.
+/// The name of a member's file in a directory that is given as a member.
 pub const FILE_NAME: &str = "sustain.store";
 
-/// New recordings begin at a multiple of this: what a crash has destroyed may have carried larger
-/// sequences than what is left.
+/// A new recording begins at a multiple of this sequence, because a crash may have destroyed
+/// appends with larger sequences than those that are left.
 const SEQUENCE_STEP: u64 = 1 << 20;
 
-/// What a store is opened for.
+/// The purpose for which a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// To read: any members will do, nothing is locked, nothing is written.
+    /// For reading. Any members are enough, nothing is locked and nothing is written.
     Read,
-    /// To record: all members, under the guard, locked against other recorders.
+    /// For recording. All members must be there, pass the guard, and are locked against other
+    /// recorders.
     Record,
 }
 
@@ -49,23 +51,23 @@ pub enum Mode {
 pub struct Missing {
     /// Its place in the table of members, from 0.
     pub index: usize,
-    /// Which one it is.
+    /// Its UUID.
     pub member: Uuid,
 }
 
-/// A store that is open. Files that are open for recording are locked as long as it lives.
+/// An open store. Files that are open for recording stay locked as long as it lives.
 pub struct Store {
-    /// Which one it is.
+    /// UUID of the store.
     pub id: Uuid,
     /// The size of all slots.
     pub slot_bytes: u32,
-    /// The members that are there, in the order of the table of members.
+    /// The members that were given, in the order of the table of members.
     pub members: Vec<OpenMember>,
-    /// Those that are not; none when it is open for recording.
+    /// The members that were not given. A store that is open for recording has none.
     pub missing: Vec<Missing>,
-    /// Where each of `members` ends, in the same order.
+    /// The place where each of `members` ends, in the same order.
     pub tails: Vec<Tail>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
     mode: Mode,
     machines: Vec<SharedMachine>,
@@ -75,12 +77,12 @@ pub struct Store {
 }
 
 impl Store {
-    /// All recordings of which anything was left when the store was opened, newest first.
+    /// Returns all recordings of which anything was left when the store was opened, newest first.
     ///
     /// # Errors
     /// [`RecordError::RecordedApart`] if parts of the store have recorded by themselves;
-    /// [`RecordError::Member`] for one that would have to be read over and over;
-    /// [`RecordError::Engine`]. What cannot be read counts as not there.
+    /// [`RecordError::Member`] for a member that would have to be read over and over;
+    /// [`RecordError::Engine`]. Blocks that cannot be read count as empty.
     pub fn recordings(&mut self) -> Result<Vec<Recording>, RecordError> {
         let chapters = self.ask(Opening::chapters)?;
         let mut by_index = vec![None; self.members.len() + self.missing.len()];
@@ -100,8 +102,8 @@ impl Store {
         numbers.max().unwrap_or(0).saturating_add(1)
     }
 
-    /// The first sequence of the next recording: above all that was found, and above what a crash
-    /// may have destroyed.
+    /// The first sequence of the next recording. It lies above all sequences that were found, and
+    /// above those that a crash may have destroyed.
     pub fn first_sequence(&self) -> u64 {
         let sequences = self.tails.iter().map(|tail| tail.max_sequence);
         let above = sequences.max().unwrap_or(0).saturating_add(1);
@@ -110,31 +112,31 @@ impl Store {
             .unwrap_or(u64::MAX)
     }
 
-    /// Whether no member has a slot left that was never used: only a ring can be recorded on it.
+    /// Whether every slot of every member has been used. Then only a ring can be recorded.
     pub fn is_full(&self) -> bool {
         let mut members = self.members.iter().zip(&self.tails);
         members.all(|(member, tail)| is_full(member, tail))
     }
 
-    /// Fails in words if a recording would find no room for its first mark: what came would be lost
-    /// with no account of it on any member.
+    /// Fails if a recording could not even write its start on any member. Everything it read would
+    /// be lost, with no account of it on any member.
     pub(crate) fn check_room(&self, ring: bool) -> Result<(), RecordError> {
         if ring || !self.is_full() {
             return Ok(());
         }
         let names: Vec<&str> = self.members.iter().map(|one| one.name.as_str()).collect();
         Err(RecordError::Usage(format!(
-            "the store on {} is full, so nothing was read or recorded: record with --ring to \
-             overwrite its oldest data, or make another store with `sustain create`",
+            "the store on {} is full, so nothing was read or recorded: use --ring to \
+             overwrite its oldest data, or create another store with `sustain create`",
             names.join(" and ")
         )))
     }
 
-    /// What the superblocks are to say before the next recording writes anything, for
-    /// [`Store::renew_superblocks`]: each member's first slot of it counts as begun. So whoever
-    /// opens the store after a crash knows that there may be leftovers, even if none of the
-    /// recording's starts survived. A member that is full has no such slot, unless it is written
-    /// over in a ring: it must not seem as if its oldest slot was.
+    /// Returns the `slots_begun` of each superblock before the next recording writes anything, for
+    /// [`Store::renew_superblocks`]: the recording's first slot on each member counts as begun. So
+    /// whoever opens the store after a crash knows that there may be leftovers, even if none of the
+    /// recording's starts survived. A full member has no such slot, unless a ring overwrites it;
+    /// its oldest slot must not seem to be the first.
     pub fn slots_begun_at_start(&self, ring: bool) -> Vec<u64> {
         let members = self.members.iter().zip(&self.tails);
         members
@@ -146,14 +148,14 @@ impl Store {
     }
 
     /// Renews the superblocks of all members: two copies, a flush, the other two, a flush.
-    /// `slots_begun` has for each member how many slot serials have been begun: at the start of a
-    /// recording [`Store::slots_begun_at_start`], at its end the newest serial and 1.
+    /// `slots_begun` says for each member how many slot serials have been begun: at the start of a
+    /// recording [`Store::slots_begun_at_start`], at its end one more than the newest serial.
     ///
     /// # Errors
     /// [`RecordError::Request`] if a member cannot be written; [`RecordError::Engine`].
     ///
     /// # Panics
-    /// If there is not one number for each member.
+    /// If `slots_begun` does not have one number for each member.
     pub fn renew_superblocks(&mut self, slots_begun: &[u64]) -> Result<(), RecordError> {
         let mut io = self.io()?;
         self.set_slots_begun(slots_begun);
@@ -165,12 +167,13 @@ impl Store {
         superblocks::write(&mut io, &members)
     }
 
-    /// As [`Store::renew_superblocks`], over `io`, but waits for no member without end. The answer
-    /// has those that did not answer, with what they were asked; they stay locked for as long as
-    /// the process lives, because what is under way on them may still be written.
+    /// Does the same as [`Store::renew_superblocks`], over `io`, but does not wait for a member for
+    /// ever. Returns the members that did not answer, each with a sentence that names the request.
+    /// They stay locked as long as the process lives, because requests in flight on them may still
+    /// be written.
     ///
     /// # Errors
-    /// As [`Store::renew_superblocks`].
+    /// The same as of [`Store::renew_superblocks`].
     pub(crate) fn renew_superblocks_within(
         &mut self,
         io: MemberIo,
@@ -220,7 +223,7 @@ impl Store {
         }
     }
 
-    /// Single reads and writes of the members, by their index in `members`.
+    /// Opens single reads and writes of the members, addressed by their index in `members`.
     ///
     /// # Errors
     /// [`RecordError`] if the system has no engine or memory for it.
@@ -233,17 +236,17 @@ impl Store {
         &self.machines
     }
 
-    /// Real, unless the members are simulated.
+    /// The clock: real, unless the members are simulated.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Bytes that were read of all members to find out what is said here.
+    /// The bytes that were read of all members so far, to open the store and list what it holds.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
 
-    /// What a member is called in messages: as typed, else by its place in the table of members.
+    /// The name of a member in messages: as typed, or else its place in the table of members.
     fn name_of(&self, index: usize) -> String {
         let found = self.members.iter().find(|member| member.index() == index);
         found.map_or_else(|| format!("member {index}"), |member| member.name.clone())
@@ -310,8 +313,8 @@ fn is_full(member: &OpenMember, tail: &Tail) -> bool {
     tail.next_slot_serial >= member.superblock.geometry.slot_count
 }
 
-/// Whether a member that wants offsets and lengths in multiples of so many bytes can be driven in
-/// blocks.
+/// Whether a member that needs offsets and lengths in multiples of `alignment_bytes` can be driven
+/// in blocks.
 fn takes_blocks(alignment_bytes: u32) -> bool {
     (BLOCK_BYTES as u32).is_multiple_of(alignment_bytes.max(1))
 }

@@ -1,4 +1,5 @@
-//! Opens the members of a store: each by itself, then whether they belong together.
+//! Opens the members of a store: each by itself, then checks that they belong together. The
+//! recorder, the readers and `recover` begin with it.
 
 use std::collections::HashMap;
 
@@ -18,15 +19,15 @@ use crate::member_io::{GIVEN_UP_AFTER_NS, MemberIo};
 use crate::opening::Opening;
 
 impl Store {
-    /// Opens the store of which `names` are members, in any order: block devices, files, or
+    /// Opens the store that has the members `names`, in any order: block devices, files, or
     /// directories that hold a member's file. Nothing is written.
     ///
-    /// Direct I/O is used; where a member refuses it, reading goes through the page cache.
+    /// Direct I/O is used. Where a member refuses it, reading goes through the page cache.
     ///
     /// # Errors
-    /// [`RecordError::Target`] for what cannot be opened, and for recording what the guard refuses;
-    /// [`RecordError::Member`] for what is no member, or not of the same store;
-    /// [`RecordError::Incomplete`] if a member is missing for recording.
+    /// [`RecordError::Target`] for a member that cannot be opened, or that the guard refuses for
+    /// recording; [`RecordError::Member`] for a file or device that is not a member, or belongs
+    /// to another store; [`RecordError::Incomplete`] if a member is missing for recording.
     pub fn open(names: &[String], mode: Mode, roots: &Roots) -> Result<Store, RecordError> {
         let direction = match mode {
             Mode::Read => Direction::Read,
@@ -44,10 +45,11 @@ impl Store {
         Store::of(targets, mode, Vec::new(), Clock::Real, notes)
     }
 
-    /// As [`Store::open`], of disks of simulated machines that keep what is written.
+    /// Opens a store like [`Store::open`], on disks of simulated machines that keep what is
+    /// written.
     ///
     /// # Errors
-    /// As [`Store::open`].
+    /// The same as of [`Store::open`].
     pub fn open_simulated(
         disks: &[SimulatedDisk],
         machines: &[SharedMachine],
@@ -61,11 +63,11 @@ impl Store {
         Store::of(targets, mode, machines.to_vec(), clock.clone(), Vec::new())
     }
 
-    /// Opens to read, once more, members that are open already: what a recorder has done to them
-    /// meanwhile is seen.
+    /// Opens members again for reading that are open already, to see what a recorder has done to
+    /// them since.
     ///
     /// # Errors
-    /// As [`Store::open`].
+    /// The same as of [`Store::open`].
     pub(crate) fn open_anew(
         members: &[OpenMember],
         machines: &[SharedMachine],
@@ -87,7 +89,7 @@ impl Store {
         mut notes: Vec<String>,
     ) -> Result<Store, RecordError> {
         if targets.is_empty() {
-            return Err(RecordError::Usage("no member is named".to_owned()));
+            return Err(RecordError::Usage("no members were given".to_owned()));
         }
         let mut members = read_members(targets, mode, &machines, &clock)?;
         check_together(&members)?;
@@ -136,11 +138,11 @@ impl Store {
 
     fn note_tails(&mut self) {
         for (member, tail) in self.members.iter().zip(&self.tails) {
-            // Of one that has become smaller it was said that its end is gone.
+            // For a member that became smaller, a note says already that its end is lost.
             if tail.unreadable_blocks > 0 && !has_lost_its_end(member) {
                 self.notes.push(format!(
-                    "{}: {} of the blocks that tell what is on it cannot be read; they count as \
-                     empty. Look at the kernel log (dmesg) and at smartctl -x",
+                    "{}: {} of the blocks that describe its content cannot be read and count as \
+                     empty. Check the kernel log (dmesg) and smartctl -x",
                     member.name, tail.unreadable_blocks
                 ));
             }
@@ -148,7 +150,7 @@ impl Store {
     }
 }
 
-/// Single reads and writes of members.
+/// Opens single reads and writes of members.
 pub(super) fn io(
     members: &[OpenMember],
     mode: Mode,
@@ -162,7 +164,8 @@ pub(super) fn io(
     io_over(&targets, mode, machines, clock)
 }
 
-/// Single reads and writes of what may become members: either all are simulated, or none is.
+/// Opens single reads and writes of targets that may become members. Either all of them are
+/// simulated, or none is.
 pub(super) fn io_over(
     targets: &[(&Target, Option<SimulatedTarget>)],
     mode: Mode,
@@ -196,8 +199,7 @@ fn open_candidate(
         .is_some_and(|file| file == super::FILE_NAME)
         && !path.exists()
     {
-        let why =
-            "there is no member of a store in this directory: create one with `sustain create`";
+        let why = "this directory holds no member of a store: create one with `sustain create`";
         return Err(RecordError::member(name, why));
     }
     let mut open = |path_kind| {
@@ -218,14 +220,14 @@ fn open_candidate(
         (Ok(target), Mode::Record) => Err(RecordError::member(
             name,
             format!(
-                "it takes direct I/O in units of {} only, a store needs blocks of 4 KiB: use \
+                "it accepts direct I/O only in units of {}, and a store needs blocks of 4 KiB: use \
                  another place",
                 Size(u64::from(target.alignment_bytes))
             ),
         )),
         (Ok(_), Mode::Read) => Ok(open(DataPath::Buffered)?),
         (Err(Error::Target { target, why }), _) => {
-            // Where only direct I/O is refused, the page cache will do.
+            // Where only direct I/O is refused, buffered I/O is good enough.
             let opened = open(DataPath::Buffered).map_err(|_| Error::Target { target, why })?;
             if mode == Mode::Record {
                 notes.push(format!(
@@ -278,18 +280,19 @@ fn read_members(
 
 fn not_a_member(error: SuperblockError) -> String {
     match error {
-        SuperblockError::Foreign => "it is no member of a store: name the members of one, or make \
-                                     a store of it with `sustain create`"
+        SuperblockError::Foreign => "it is not a member of a store: name the members of one, or \
+                                     make a store of it with `sustain create`"
             .to_owned(),
         SuperblockError::Damaged => "it was a member of a store, but all four copies of its \
-                                     superblock are damaged: leave it out to read what is on the \
-                                     others"
+                                     superblock are damaged: leave it out to read the other \
+                                     members"
             .to_owned(),
         SuperblockError::Newer { .. } => error.to_string(),
     }
 }
 
-/// All must be of one store, each once, and tell the same of it.
+/// Checks that all members are of one store, that each is given once, and that they agree on the
+/// members of the store.
 fn check_together(members: &[OpenMember]) -> Result<(), RecordError> {
     let first = &members[0];
     let mut seen: HashMap<u16, &str> = HashMap::new();
@@ -297,12 +300,13 @@ fn check_together(members: &[OpenMember]) -> Result<(), RecordError> {
         let (superblock, name) = (&member.superblock, &member.name);
         let why = if superblock.store != first.superblock.store {
             format!(
-                "it belongs to store {}, but {} belongs to store {}: name members of one store only",
+                "it belongs to store {}, but {} belongs to store {}: name members of one store \
+                 only",
                 superblock.store, first.name, first.superblock.store
             )
         } else if !agree(superblock, &first.superblock) {
             format!(
-                "it and {} tell of different members of the same store: leave out the one that \
+                "it and {} name different members of the same store: leave out the one that \
                  does not belong",
                 first.name
             )
@@ -324,7 +328,7 @@ fn has_lost_its_end(member: &OpenMember) -> bool {
     member.target.capacity_bytes.unwrap_or(0) < member.superblock.geometry.member_bytes
 }
 
-/// A member that has become smaller has lost its end.
+/// Checks that a member has not become smaller, which loses its end.
 fn check_size(member: &OpenMember, mode: Mode, notes: &mut Vec<String>) -> Result<(), RecordError> {
     if !has_lost_its_end(member) {
         return Ok(());
@@ -336,7 +340,7 @@ fn check_size(member: &OpenMember, mode: Mode, notes: &mut Vec<String>) -> Resul
     );
     match mode {
         Mode::Read => {
-            notes.push(format!("{}: {why}; what lay beyond is lost", member.name));
+            notes.push(format!("{}: {why}; the data beyond is lost", member.name));
             Ok(())
         }
         Mode::Record => Err(RecordError::member(
@@ -355,8 +359,8 @@ fn check_complete(missing: &[Missing], count: usize) -> Result<(), RecordError> 
         .map(|missing| format!("member {} ({})", missing.index + 1, missing.member))
         .collect();
     Err(RecordError::Incomplete(format!(
-        "writing on a store needs all {count} members, and these are missing: {}. Name them, plug \
-         them in, or make a new store of the others",
+        "writing to a store needs all {count} members, and these are missing: {}. Name them, plug \
+         them in, or create a new store of the others",
         list.join(", ")
     )))
 }

@@ -1,5 +1,5 @@
-//! Writes every byte of new files once, so that the first recording is as fast as the later ones and
-//! the file system has given all the space there is to give.
+//! Prewrites new files: every byte is written once, so that the first recording is as fast as the
+//! later ones, and so that the file system cannot run out of space later. `create` calls it.
 
 use std::collections::BTreeSet;
 
@@ -27,17 +27,17 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 /// A flush may have all of the page cache to write.
 const FLUSH_GIVEN_UP_AFTER_NS: u64 = 10 * GIVEN_UP_AFTER_NS;
 
-/// Whether all was written.
+/// How prewriting ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Prewritten {
-    /// Yes, and it is durable.
+    /// Everything was written and is durable.
     All,
     /// The user ended it.
     Interrupted,
 }
 
-/// Writes so many bytes to each file, and makes them durable. `progress` hears how many bytes are
-/// written in all.
+/// Writes the given number of bytes to each file, and makes them durable. `progress` is called with
+/// the bytes written so far in all files.
 ///
 /// # Errors
 /// [`RecordError::Request`] if a file cannot be written; [`RecordError::Silent`] if it does not
@@ -133,7 +133,7 @@ fn run(
 }
 
 struct PrewriteFeed<'a> {
-    /// One per file.
+    /// One lane per file.
     lanes: Vec<Lane>,
     pool: BufferPool,
     data: FreshData,

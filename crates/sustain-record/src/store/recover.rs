@@ -1,6 +1,6 @@
-//! Writes down what opening a store after a crash has found: the end mark that is missing, and
-//! superblocks that are whole and up to date. Nothing depends on it: reading finds the same
-//! without.
+//! Completes a store after a crash, for `sustain recover`: it writes the missing end mark, and
+//! superblocks that are whole and up to date. Nothing depends on it, because readers find the same
+//! without it.
 
 use sustain_disk::clock::WallClock;
 
@@ -14,28 +14,28 @@ use crate::member_io::ReadOrder;
 use crate::opening::Recording;
 use crate::reading::verify::torn_tail;
 
-/// What was written down.
+/// What `recover` has written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// The recording that was given an end mark.
     pub recording: Option<u32>,
-    /// The members, by name, on which the end mark was written.
+    /// The names of the members on which the end mark was written.
     pub marked: Vec<String>,
     /// Whether superblocks were damaged or not up to date, and have been renewed.
     pub superblocks_renewed: bool,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
 impl Recovered {
-    /// Why a recording ended that was given its end mark afterwards.
+    /// The ending of a recording that was given its end mark afterwards.
     pub const ENDED: &'static str = "recovered";
 }
 
 impl Store {
     /// Gives the newest recording an end mark if it has none, and renews superblocks that are
-    /// damaged or not up to date. `recordings` are what [`Store::recordings`] has found, and the
-    /// store must be open for recording. Where there is nothing to be done, nothing is written.
+    /// damaged or not up to date. `recordings` comes from [`Store::recordings`], and the store must
+    /// be open for recording. Where nothing is to be done, nothing is written.
     ///
     /// # Errors
     /// [`RecordError::Request`] if a member cannot be read or written; [`RecordError::Engine`].
@@ -47,7 +47,7 @@ impl Store {
         }
         let mut newest_first = recordings.iter();
         if let Some(newest) = newest_first.next().filter(|newest| newest.open_end) {
-            // What it finds whole is held against the members from now on, so it must be durable.
+            // The end mark will promise what is found whole here, so it must be durable before.
             self.flush()?;
             let torn = torn_tail(self, newest)?;
             let marks = self.marks_for(newest, torn, &mut recovered.notes);
@@ -62,8 +62,8 @@ impl Store {
         }
         for older in newest_first.filter(|recording| recording.open_end) {
             recovered.notes.push(format!(
-                "recording {} has an open end, and others follow it: there is no place for an end \
-                 mark. It can be read all the same",
+                "recording {} has an open end, and other recordings follow it, so there is no \
+                 place for an end mark. It can be read all the same",
                 older.number
             ));
         }
@@ -75,8 +75,8 @@ impl Store {
         Ok(recovered)
     }
 
-    /// The end marks that are to be written, one for each member that has anything of the recording
-    /// and a free slot.
+    /// The end marks to write: one for each member that holds part of the recording and has a free
+    /// slot.
     fn marks_for(
         &self,
         recording: &Recording,
@@ -99,7 +99,7 @@ impl Store {
                 || recording.ring && !last.start.is_some_and(lap_before) && serial < u64::MAX - 1;
             if !is_free {
                 notes.push(format!(
-                    "{}: it is full, there is no slot for an end mark. Recording {} can be read \
+                    "{}: it is full and has no slot for an end mark. Recording {} can be read \
                      all the same",
                     member.name, recording.number
                 ));
@@ -121,7 +121,7 @@ impl Store {
         marks
     }
 
-    /// An end mark follows a flush of all that it accounts for.
+    /// Flushes all members, because an end mark follows a flush of everything that it accounts for.
     fn flush(&self) -> Result<(), RecordError> {
         let members = self.members.iter();
         let names: Vec<&str> = members.map(|member| member.name.as_str()).collect();
@@ -194,7 +194,7 @@ impl EndMark {
     }
 }
 
-/// What a reader finds to be the end of each stream, and what is torn before it.
+/// The end of each stream as a reader finds it, and what is torn before it.
 fn end_note(recording: &Recording, torn: Vec<TornNote>) -> EndNote {
     let streams = recording
         .streams
@@ -229,7 +229,7 @@ fn end_descriptor(
         .enumerate()
         .map(|(number, stream)| Position {
             next_offset_bytes: stream.offered_bytes,
-            // Nothing more comes: what is missing below is lost.
+            // Nothing more comes, so bytes that are missing below this are lost.
             settled_offset_bytes: stream.offered_bytes,
             frames: stream.frames,
             gap_bytes: stream.gap_bytes,

@@ -1,4 +1,5 @@
-//! How large each member of a new store becomes: devices as they are, files within the free space.
+//! Decides how large each member of a new store becomes: devices keep their size, files must fit
+//! into the free space. `create` calls it.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +12,15 @@ use super::create::{CreatePlan, Site};
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry};
 
-/// A new file, if nothing else is said.
+/// Size of a new file if none is given.
 const FILE_BYTES_DEFAULT: u64 = 10 << 30;
 
-/// Divides each site. What the user should know is added to `notes`.
+/// Divides each site into slots. Notes for the user are added to `notes`.
 ///
 /// # Errors
-/// [`RecordError::Usage`] if a size is given and there is no file, or no room for it;
-/// [`RecordError::Target`] where no space is left; [`RecordError::Member`] for what is too small.
+/// [`RecordError::Usage`] if a size is given and there is no file, or not enough free space;
+/// [`RecordError::Target`] where no space is left; [`RecordError::Member`] for a member that is too
+/// small.
 pub(super) fn divide(
     plan: &CreatePlan,
     sites: &[Site<'_>],
@@ -27,7 +29,7 @@ pub(super) fn divide(
     let is_file = |site: &Site<'_>| site.target.kind == TargetKind::File;
     if plan.size_bytes.is_some() && !sites.iter().any(is_file) {
         return Err(RecordError::Usage(
-            "--size is for files, and devices are used as a whole: leave it out".to_owned(),
+            "--size applies to files only, and devices are used whole: leave it out".to_owned(),
         ));
     }
     let mut sizes: Vec<u64> = sites.iter().map(|site| wanted_bytes(plan, site)).collect();
@@ -57,7 +59,7 @@ pub(super) fn divide(
             }
         }
     }
-    // Whole blocks are made; what is too small is told as it was asked for.
+    // Members have whole blocks. A size that is too small is reported as it was asked for.
     sites
         .iter()
         .zip(sizes)
@@ -69,7 +71,8 @@ pub(super) fn divide(
         .collect()
 }
 
-/// A default may become smaller. What was asked for is made as it was asked for, or not at all.
+/// A default size may shrink to the free space. A size that the user gave is used exactly, or
+/// refused.
 fn check_fits(plan: &CreatePlan, name: &str, fitted: &Fitted) -> Result<(), RecordError> {
     let asked_bytes = plan.size_bytes.unwrap_or(0);
     let in_blocks = asked_bytes / BLOCK_BYTES as u64 * BLOCK_BYTES as u64;
@@ -77,8 +80,8 @@ fn check_fits(plan: &CreatePlan, name: &str, fitted: &Fitted) -> Result<(), Reco
         return Ok(());
     }
     Err(RecordError::Usage(format!(
-        "{name}: only {} free, room for a file of {} and not of {}: give a smaller --size, or free \
-         some space",
+        "{name}: only {} free, enough for a file of {} but not of {}: give a smaller --size, or \
+         free some space",
         Size(fitted.free_bytes),
         Size(fitted.size_bytes),
         Size(asked_bytes)
@@ -99,7 +102,7 @@ fn grows(site: &Site<'_>, wanted_bytes: u64) -> bool {
     site.is_new || wanted_bytes > capacity_bytes || !has_all_blocks(&site.target)
 }
 
-/// Files of one file system share its disk, and its fate.
+/// Warns of members on one file system: they share its disk, and fail together.
 pub(super) fn note_shared_file_systems(sites: &[Site<'_>], notes: &mut Vec<String>) {
     let mut by_device: BTreeMap<(u32, u32), Vec<&str>> = BTreeMap::new();
     for site in sites
@@ -112,7 +115,7 @@ pub(super) fn note_shared_file_systems(sites: &[Site<'_>], notes: &mut Vec<Strin
     }
     for names in by_device.values().filter(|names| names.len() > 1) {
         notes.push(format!(
-            "{} lie on one file system: together they are no faster than its disk",
+            "{} are on the same file system: together they are no faster than its disk",
             names.join(" and ")
         ));
     }

@@ -1,4 +1,5 @@
-//! The copies of superblocks on their members: read when a store is opened, written two at a time.
+//! The copies of superblocks on their members. They are read when a store is opened, and written
+//! two at a time when one is created, recorded to or recovered.
 
 use sustain_disk::engine::Operation;
 use sustain_disk::error::{Errno, RequestError};
@@ -7,14 +8,14 @@ use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry, SLOT_BYTES_MIN, Superblock, SuperblockError, newest};
 use crate::member_io::{MemberIo, ReadOrder, Step, WriteOrder};
 
-/// What a member's superblocks say, and whether the medium refused to be read.
+/// The newest superblock of a member, and whether the medium refused to be read.
 pub(super) struct Finding {
     pub(super) superblock: Result<Superblock, SuperblockError>,
     pub(super) unreadable: Option<Errno>,
 }
 
-/// Reads the newest superblock of each member, given what they can hold, in bytes: copies A and B,
-/// and where none of these is valid C and D.
+/// Reads the newest superblock of each member, given the capacities in bytes: copies A and B, and
+/// where neither is valid, C and D.
 pub(super) fn read(io: &mut MemberIo, capacities_bytes: &[u64]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = capacities_bytes
         .iter()
@@ -57,14 +58,15 @@ impl Finding {
     }
 }
 
-/// Where the copies lie on a member that holds so many bytes: that does not depend on the slots.
+/// The offsets of the copies on a member of this capacity. They do not depend on the size of the
+/// slots.
 fn offsets_within(capacity_bytes: u64) -> Option<[u64; 4]> {
     let geometry = Geometry::of_member(capacity_bytes, SLOT_BYTES_MIN).ok()?;
     Some(geometry.superblock_offsets())
 }
 
-/// Writes the superblocks of all members, given with their names: copies A and C, a flush, B and D,
-/// a flush. So at every instant a valid copy is on each medium that had one before.
+/// Writes the superblocks of all members, each given with its name: copies A and C, a flush, B and
+/// D, a flush. So at every instant a valid copy is on each medium that had one before.
 pub(super) fn write(io: &mut MemberIo, members: &[(&str, &Superblock)]) -> Result<(), RecordError> {
     for copies in [[0, 2], [1, 3]] {
         let blocks: Vec<(usize, u64, Vec<u8>)> = members
@@ -84,7 +86,7 @@ pub(super) fn write(io: &mut MemberIo, members: &[(&str, &Superblock)]) -> Resul
     Ok(())
 }
 
-/// The same for one member, step by step.
+/// The same for one member, as single steps.
 pub(super) fn steps(superblock: &Superblock) -> Vec<Step> {
     let offsets = superblock.geometry.superblock_offsets();
     let write = |copy: u32| Step::Write {
@@ -99,7 +101,7 @@ pub(super) fn steps(superblock: &Superblock) -> Vec<Step> {
     steps
 }
 
-/// Writes blocks to members, given with their place, and flushes all members.
+/// Writes blocks to members, each given with its place, and flushes all members.
 pub(super) fn write_blocks(
     io: &mut MemberIo,
     names: &[&str],
@@ -154,11 +156,11 @@ pub(super) mod tests {
     const PATIENCE_NS: u64 = 30_000_000_000;
     const SLOW_NS: u64 = 25_000_000_000;
 
-    /// Two simulated disks: the first takes 25 s for each request, the second may keep what it is
-    /// asked for ever.
+    /// Two simulated disks: the first takes 25 s for each request, the second may keep its requests
+    /// for ever.
     struct Patchy {
         inner: SimulatedEngine,
-        /// What the second one keeps.
+        /// The operation whose requests the second one keeps.
         silent: Option<Operation>,
         kept: Vec<Request>,
     }

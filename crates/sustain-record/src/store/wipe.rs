@@ -1,5 +1,5 @@
-//! Takes away what would tell others that a member is still what it was before: signatures of
-//! partition tables, file systems and arrays. What reads one of those might write to the store.
+//! Wipes the signatures of partition tables, file systems and arrays from new members, for
+//! `create`. Other programs that still found one might write to the store.
 
 use std::ops::Range;
 
@@ -12,13 +12,13 @@ use super::{Mode, open};
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry};
 
-/// The signatures that lie farthest from the start are second headers of LUKS, at up to 4 MiB.
+/// The signatures farthest from the start are second headers of LUKS, at up to 4 MiB.
 const HEAD_BYTES: u64 = 8 << 20;
-/// And from the end, labels of ZFS (768 KiB) and of bcachefs (1 MiB).
+/// The signatures farthest from the end are labels of ZFS (768 KiB) and of bcachefs (1 MiB).
 const TAIL_BYTES: u64 = 2 << 20;
 
-/// Writes zeros where signatures lie, and flushes. It must come before the first superblock. Of
-/// what is told to be prewritten nothing is left in the slots.
+/// Writes zeros where signatures may lie, and flushes. It must come before the first superblock. In
+/// a member that was prewritten nothing is left in the slots, so they are not wiped.
 ///
 /// # Errors
 /// [`RecordError::Request`] if a member cannot be written; [`RecordError::Engine`].
@@ -62,7 +62,7 @@ pub(super) fn wipe(
     Ok(())
 }
 
-/// Where a target really ends: of a device a part of a block may lie behind the store.
+/// The byte at which a target really ends. On a device, part of a block may lie behind the store.
 fn end_bytes(target: &Target, geometry: &Geometry) -> u64 {
     let capacity_bytes = match target.kind {
         TargetKind::File => None,
@@ -73,7 +73,8 @@ fn end_bytes(target: &Target, geometry: &Geometry) -> u64 {
     })
 }
 
-/// All before the first slot and behind the last one, and as much of the slots as signatures take.
+/// The ranges to wipe: everything before the first slot and behind the last one, and as much of the
+/// slots as signatures may take.
 fn ranges(geometry: &Geometry, end_bytes: u64) -> Vec<Range<u64>> {
     let head_end = geometry.first_slot_offset_bytes.max(HEAD_BYTES);
     let tail = end_bytes.saturating_sub(TAIL_BYTES);

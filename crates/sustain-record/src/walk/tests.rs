@@ -122,7 +122,7 @@ fn a_flipped_bit_anywhere_costs_at_most_its_own_append() {
 #[test]
 fn payload_is_never_taken_for_an_append_behind_a_whole_descriptor() {
     let (identity, mut bytes, put) = slot();
-    // A true descriptor, for the very place where it lies in the payload of the one before.
+    // A true descriptor lies in the payload of the append before, at the very place that it names.
     let range = range_of(&put[3]);
     let mut forged = put[3].clone();
     forged.place.slot_offset_bytes += BLOCK_BYTES as u32;
@@ -134,7 +134,7 @@ fn payload_is_never_taken_for_an_append_behind_a_whole_descriptor() {
     let at = range.start + BLOCK_BYTES;
     bytes[at..at + 2 * BLOCK_BYTES].copy_from_slice(&encode(&forged, &[]));
     assert_eq!(sequences(&identity, &bytes)[1..], sequences_of(&put));
-    // Only when that descriptor is lost, its payload is looked into.
+    // Only when the descriptor before is lost, its payload is looked into.
     bytes[range.start] ^= 1;
     assert_eq!(sequences(&identity, &bytes).last(), Some(&forged.sequence));
 }

@@ -1,4 +1,4 @@
-//! Any bytes as a descriptor, also with its magic, version and checksum put right; and what
+//! Tries any bytes as a descriptor, also with its magic, version and checksum put right; and what
 //! follows from one: the payload's checksums, the seal and the frame marks.
 
 use sustain_record::format::{
@@ -6,7 +6,7 @@ use sustain_record::format::{
     STREAMS_MAX, crc32c, is_sealed, marks_are_whole, marks_range, payload_range, verify_payload,
 };
 
-/// Panics if the bytes are answered with anything but an error or a consistent descriptor.
+/// Panics unless the answer is an error or a consistent descriptor.
 pub fn attempt(bytes: &[u8]) {
     decode(bytes);
     let mut block = bytes.to_vec();

@@ -1,8 +1,8 @@
-//! Any bytes as frame marks behind the time of the first byte.
+//! Tries any bytes as frame marks behind the time of the first byte.
 
 use sustain_record::format::{MARK_BYTES_MAX, Mark, Marks, MarksWriter};
 
-/// Panics if the bytes are answered with anything but marks in order and at most one error.
+/// Panics unless the answer is marks in order and at most one error.
 pub fn attempt(bytes: &[u8]) {
     let Some((time, bytes)) = bytes.split_first_chunk() else {
         return;

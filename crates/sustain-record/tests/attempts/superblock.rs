@@ -1,8 +1,8 @@
-//! Any bytes as a superblock, also with its magic, version and checksum put right.
+//! Tries any bytes as a superblock, also with its magic, version and checksum put right.
 
 use sustain_record::format::{BLOCK_BYTES, MEMBERS_MAX, Place, Superblock, crc32c};
 
-/// Panics if the bytes are answered with anything but an error or a consistent superblock.
+/// Panics unless the answer is an error or a consistent superblock.
 pub fn attempt(bytes: &[u8]) {
     decode(bytes);
     let mut block = bytes.to_vec();

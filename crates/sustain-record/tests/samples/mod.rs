@@ -1,5 +1,5 @@
-//! One fixed example of everything that lies on a member, for the golden files and as seeds of
-//! the fuzz targets. Nothing here may ever change: it is what version 1 means.
+//! One fixed example of everything that lies on a member, for the golden files and as seeds of the
+//! fuzz targets. Nothing here may ever change: it defines what version 1 means.
 
 use sustain_record::format::{
     CONTROL_STREAM, Descriptor, EndNote, Gap, GapReason, Geometry, Kind, Mark, MarkKind,
@@ -163,7 +163,7 @@ pub fn seal(crc: u32) -> Seal {
     }
 }
 
-/// A frame ends that began earlier, one is whole, one goes on; and the clock is set back.
+/// One frame ends that began earlier, one is whole, one goes on; and the clock is set back.
 pub fn mark_list() -> [Mark; 4] {
     let mark = |offset_bytes, kind, time_ns| Mark {
         offset_bytes,
@@ -213,7 +213,7 @@ pub fn start() -> StartNote {
     }
 }
 
-/// How that recording ended.
+/// The end of that recording.
 pub fn end() -> EndNote {
     EndNote {
         ended: "stopped".into(),

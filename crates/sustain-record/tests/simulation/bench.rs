@@ -1,4 +1,4 @@
-//! A store on simulated disks: made, recorded to, harmed.
+//! A store on simulated disks: it is created, recorded to, and damaged here.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ use crate::plan::{MemberPlan, Plan, RecordingPlan};
 /// 2026-07-14 12:34:56 UTC.
 const EPOCH_NS: i64 = 1_784_032_496_000_000_000;
 
-/// The store and all that is known of it.
+/// The store and everything that is known of it.
 pub struct Bench {
     pub plan: Plan,
     pub clock: Clock,
@@ -42,11 +42,11 @@ pub struct Bench {
     pub history: Rc<RefCell<History>>,
     pub draw: Draw,
     pub struck: Vec<&'static str>,
-    /// The longest from acceptance to durability in the last recording, per stream.
+    /// The longest time from acceptance to durability in the last recording, per stream.
     pub durable_latency_ns_max: Vec<u64>,
-    /// Whether someone replays it and wants to know more.
+    /// Whether someone repeats it and wants to know more.
     pub is_told: bool,
-    /// What a crash took of each recording, when one was recovered first.
+    /// The bytes that a crash took of each recording, when one was recovered first.
     pub torn_bytes: BTreeMap<Uuid, u64>,
 }
 
@@ -126,7 +126,7 @@ impl Bench {
         }
     }
 
-    /// Opens the store, all of its members being there.
+    /// Opens the store, with all of its members.
     pub fn open(&self, mode: Mode) -> Store {
         self.open_without(None, mode)
     }
@@ -201,7 +201,7 @@ impl Bench {
 
     fn setup(&mut self, plan: &RecordingPlan, store: &mut Store, number: usize) -> RecordSetup {
         let mut members = MemberSetup::of_store(store);
-        // As if every second one went through a page cache.
+        // Every second one is treated as if it went through a page cache.
         for (index, member) in members.iter_mut().enumerate() {
             member.shares_errors = index % 2 == 1;
         }
@@ -318,7 +318,7 @@ impl Bench {
         (fate, result, kept)
     }
 
-    /// A crash while the copies A and C were renewed: any of their sectors are new.
+    /// Simulates a crash while the copies A and C are renewed: any of their sectors are new.
     fn tear_superblocks(&mut self, store: &Store, slots_begun: &[u64]) {
         self.struck.push("torn superblocks");
         for (index, member) in store.members.iter().enumerate() {
@@ -338,7 +338,7 @@ impl Bench {
         }
     }
 
-    /// A member comes back in the state in which it was.
+    /// Puts a member back into an earlier state.
     fn come_back(&mut self, member: usize, kept: Kept) {
         self.struck.push("stale member");
         self.machine.restore(member, kept.medium);
@@ -354,7 +354,7 @@ impl Bench {
         }
     }
 
-    /// Writes down what opening has found.
+    /// Runs `recover`.
     pub fn recover(&mut self) {
         self.struck.push("recovered");
         let mut store = self.open(Mode::Record);
@@ -371,7 +371,8 @@ impl Bench {
         self.note_torn(store);
     }
 
-    /// How much a crash has taken of what recovering has just given an end.
+    /// Notes how much a crash has taken of the recording to which `recover` has just given an end
+    /// mark.
     fn note_torn(&mut self, mut store: Store) {
         let found = store.recordings().expect("the recordings can be listed");
         let checked = verify(Checkable::of(&store, &found), &mut |_| {}, &Stop::default());
@@ -397,7 +398,7 @@ impl Bench {
             let member = self.draw.below(self.disks.len() as u64) as usize;
             let geometry = self.history.borrow().geometries[member];
             let blocks = geometry.member_bytes / BLOCK_BYTES as u64;
-            // Not the copies B and D of the superblock: one must be left.
+            // Copies B and D of the superblock are left alone, because one valid copy must be left.
             let safe = 2 * SUPERBLOCK_ROOM / BLOCK_BYTES as u64;
             let at = self.draw.between(safe / 2, blocks - safe / 2 - 1) * BLOCK_BYTES as u64
                 + self.draw.below(BLOCK_BYTES as u64);
@@ -437,7 +438,7 @@ fn disk((index, plan): (usize, &MemberPlan)) -> DiskDescription {
     disk
 }
 
-/// What is found on a store when it is opened.
+/// Prints what is found on a store when it is opened.
 pub fn tell(store: &Store) {
     for (member, tail) in store.tails.iter().enumerate() {
         let last = tail

@@ -1,4 +1,4 @@
-//! Holds what can be read of a store against what was promised.
+//! Checks what can be read of a store against what was promised.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -32,15 +32,15 @@ pub struct ReadBack {
     pub is_open: bool,
 }
 
-/// What the state of the store allows.
+/// What the state of the store allows to expect.
 #[derive(Clone, Copy)]
 pub struct Given {
     pub missing: Option<usize>,
-    /// Nothing but the recorder has touched it, and all is there.
+    /// Whether nothing but the recorder has touched it, and all of it is there.
     pub is_untouched: bool,
 }
 
-/// Reads all that is there, and holds it against the history.
+/// Reads everything that is there, and checks it against the history.
 pub fn check(bench: &mut Bench, given: Given) {
     let mut store = bench.open_without(given.missing, Mode::Read);
     if bench.is_told {
@@ -76,7 +76,7 @@ pub fn check(bench: &mut Bench, given: Given) {
         view.check_recording(&store, recording, &checked, &mut bench.draw);
     }
     if given.is_untouched && history.recordings.iter().all(|one| one.result.is_some()) {
-        // What has no room on any member stands in the result alone, and is a hole in the store.
+        // An account that fits on no member is in the result alone, and is a hole in the store.
         let is_accounted = |recorded: &Recorded| {
             let streams = recorded.streams.iter().zip(&recorded.shown);
             recorded.failed.is_empty()
@@ -102,7 +102,8 @@ pub fn check(bench: &mut Bench, given: Given) {
     check_recovered(&found, &checked, &bench.torn_bytes);
 }
 
-/// What a crash takes is no fault of the store; what was promised is not called so.
+/// Checks that what a crash takes is not reported as a fault of the store, and what was promised
+/// is.
 fn check_crash(history: &History, checked: &VerifyResult, has_bad_byte: bool) {
     let is_odd = |recorded: &Recorded| !recorded.failed.is_empty();
     if history.recordings.iter().any(is_odd) {
@@ -113,7 +114,7 @@ fn check_crash(history: &History, checked: &VerifyResult, has_bad_byte: bool) {
             .recordings
             .iter()
             .any(|recorded| Some(recorded.number) == bad.recording && recorded.result.is_none());
-        // Of end marks one is enough, and a half-written one beside it is damaged all the same.
+        // One end mark is enough, and a half-written one beside it is damaged all the same.
         let is_of_mark = bad.stream.is_none();
         // A block that cannot be read is a fault of the medium, whenever it came.
         let is_unreadable = has_bad_byte && bad.why.contains("cannot be read");
@@ -123,7 +124,7 @@ fn check_crash(history: &History, checked: &VerifyResult, has_bad_byte: bool) {
         );
     }
     for torn in &checked.not_durable {
-        // What left nothing behind has its number used again.
+        // The number of a recording that left nothing behind is used again.
         let recorded = history
             .recordings
             .iter()
@@ -136,7 +137,7 @@ fn check_crash(history: &History, checked: &VerifyResult, has_bad_byte: bool) {
     }
 }
 
-/// Whatever happens after a recording was recovered is not blamed on the crash before.
+/// Checks that damage after a recording was recovered is not blamed on the crash before.
 fn check_recovered(found: &[Recording], checked: &VerifyResult, known: &BTreeMap<Uuid, u64>) {
     for recording in found {
         let end = recording.end.as_ref();
@@ -237,9 +238,9 @@ impl View<'_> {
         }
     }
 
-    /// Whether anything is left that tells how it was begun: a start of its own, or that of a later
-    /// recording. While a ring that begins writes its first start over the last one of another, there
-    /// may be neither.
+    /// Whether anything is left that says how it began: a start of its own, or that of a later
+    /// recording. While the first start of a ring overwrites the last start of another recording,
+    /// there may be neither.
     fn knows_start(&self) -> bool {
         let mut appends = self.history.appends.iter();
         let is_left = self.promised().any(|append| append.damaged.is_empty());
@@ -294,7 +295,7 @@ impl View<'_> {
         }
     }
 
-    /// One part: it follows the one before, and its bytes are right.
+    /// Checks one part: it follows the one before, and its bytes are right.
     fn take(&self, stream: u16, part: &Part, read: &mut ReadBack) {
         assert_eq!(
             part.offset_bytes(),
@@ -327,7 +328,7 @@ impl View<'_> {
         if self.given.is_untouched {
             return readable_from;
         }
-        // What is damaged where a crash may have written over a ring counts as written over.
+        // What is damaged where a crash may have hit a ring counts as overwritten.
         readable_from.max(recording.readable_from_sequence)
     }
 
@@ -351,7 +352,7 @@ impl View<'_> {
                 owed_gaps.add(gap.clone());
             }
         }
-        // Where the ring begins, what was handed out before counts as written over, although some of
+        // Where the ring begins, what was handed out before counts as overwritten, although some of
         // it came back to another member later, or was accounted for later.
         let begins = self.ring_begins(stream, readable_from.unwrap_or(0));
         owed.remove(0..begins);
@@ -406,7 +407,7 @@ impl View<'_> {
         }
     }
 
-    /// What is said to be a gap was lost by its source, or given up by the recorder.
+    /// Checks that what is called a gap was lost by its source, or given up by the recorder.
     fn check_gaps(&self, stream: u16, read: &ReadBack) {
         let mut known = Spans::default();
         for drop in &self.recorded.streams[usize::from(stream)].drops {
@@ -433,8 +434,8 @@ impl View<'_> {
             .any(|recording| recording.ring)
     }
 
-    /// The first sequence from which on all that is promised is to be readable; none if that
-    /// cannot be said.
+    /// The first sequence from which on everything that is promised must be readable; `None` if
+    /// that cannot be said.
     pub fn readable_from(&self) -> Option<u64> {
         if !self.was_ring() {
             return Some(0);
@@ -462,7 +463,7 @@ impl View<'_> {
         Some(from)
     }
 
-    /// Up to where a stream was handed out before a sequence.
+    /// The end of what was handed out of a stream before a sequence.
     fn ring_begins(&self, stream: u16, sequence: u64) -> u64 {
         let before = self.history.appends.iter().filter(|append| {
             append.recording == self.index
@@ -473,7 +474,7 @@ impl View<'_> {
         before.map(|append| append.payload.end).max().unwrap_or(0)
     }
 
-    /// A range gives just what all of it gives there.
+    /// Checks that a range returns just what the whole stream returns there.
     fn check_range(
         &self,
         scope: &Scope,
@@ -515,7 +516,7 @@ impl View<'_> {
     }
 }
 
-/// The check of the store gives the same account.
+/// Checks that `verify` gives the same account.
 fn check_account(read: &ReadBack, verified: &VerifiedStream) {
     assert_eq!(verified.offered, read.end_bytes);
     assert_eq!(verified.recorded, read.data.bytes());

@@ -1,5 +1,5 @@
-//! An engine around the simulated one that makes trouble as disks do, and that watches the
-//! recorder while it does.
+//! An engine around the simulated one that fails as disks do, and that watches the recorder while
+//! it does.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -30,24 +30,24 @@ fn is_kernels_own(errno: Errno, may_be_anothers: bool) -> bool {
     errno.0 == 14 || matches!(errno.0, 11 | 12) && !may_be_anothers
 }
 
-/// What became of the run.
+/// How the run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     Running,
     /// It crashed before it began.
     Torn,
     Cut(CutKind),
-    /// Too many steps, or too much time: the recorder hangs.
+    /// It took too many steps, or too much time: the recorder hangs.
     Stuck,
 }
 
-/// What the engine and whoever runs it share.
+/// What the engine shares with the code that runs it.
 pub struct Watch {
     pub history: Rc<RefCell<History>>,
     pub fate: RefCell<Fate>,
     /// Requests that the engine still had when it was gone.
     pub kept: Cell<usize>,
-    /// What has struck.
+    /// The faults that have struck.
     pub struck: RefCell<Vec<&'static str>>,
 }
 
@@ -64,13 +64,13 @@ pub struct FaultyEngine {
     board: Arc<Board>,
     /// Per member: writes and flushes so far.
     served: Vec<(u64, u64)>,
-    /// On their way to the disk.
+    /// Requests on their way to the disk.
     late_requests: Vec<(Timestamp, Request)>,
-    /// On their way back.
+    /// Completions on their way back.
     late_completions: Vec<(Timestamp, Completion)>,
-    /// Requests whose end is to be another one than the disk says, by token.
+    /// Requests that are to end in another way than the disk says, by token.
     doomed: Vec<(u64, Doom)>,
-    /// A medium to be kept, and when.
+    /// A medium to keep, and when.
     snapshot: Option<(usize, Timestamp)>,
     pub kept: Rc<RefCell<Option<Kept>>>,
     steps: u64,
@@ -86,7 +86,7 @@ pub struct Kept {
 #[derive(Debug, Clone, Copy)]
 enum Doom {
     Error(i32),
-    /// The length that was asked for.
+    /// The completion names this length instead of the one that was asked for.
     Short(usize),
 }
 
@@ -130,7 +130,7 @@ impl FaultyEngine {
         self.watch.struck.borrow_mut().push(what);
     }
 
-    /// Until when a member keeps its requests, if it does now.
+    /// The time until which a member keeps its requests, if it does now.
     fn is_silent_until(&self, member: usize) -> Option<Timestamp> {
         let now = self.clock.now();
         let silences = self.faults.silences.iter();
@@ -144,7 +144,7 @@ impl FaultyEngine {
         until.max()
     }
 
-    /// What the kernel has against a write to this member now.
+    /// The error with which the kernel refuses a write to this member now.
     fn shortage(&self, request: &Request) -> Option<i32> {
         let now = self.clock.now();
         let is_now = |shortage: &&Shortage| {
@@ -162,7 +162,7 @@ impl FaultyEngine {
         self.faults.deaths.iter().any(is_now)
     }
 
-    /// How a request is to fail, if it is its turn.
+    /// The way in which a request is to fail, if it is its turn.
     fn strike(&mut self, request: &Request) -> Option<StrikeKind> {
         let member = request.target;
         let (writes, flushes) = self.served[member];
@@ -183,7 +183,7 @@ impl FaultyEngine {
         struck
     }
 
-    /// Some of its sectors, as if they had always been there.
+    /// Writes some of its sectors, as if they had always been there.
     fn leave_some(&mut self, request: &Request) {
         let mut at = request.offset_bytes;
         for vector in request.vectors.as_slice() {
@@ -244,7 +244,7 @@ impl FaultyEngine {
         }
     }
 
-    /// It comes back without having been at the disk.
+    /// Returns it without having sent it to the disk.
     fn answer(&mut self, request: Request) {
         let now = self.clock.now();
         let completion = Completion {
@@ -257,7 +257,7 @@ impl FaultyEngine {
         self.late_completions.push((now + 1000, completion));
     }
 
-    /// What the recorder is to see of it.
+    /// Changes the completion into what the recorder is to see.
     fn disguise(&mut self, mut completion: Completion) -> Completion {
         let token = completion.request.token;
         if let Some(place) = self.doomed.iter().position(|(doomed, _)| *doomed == token) {
@@ -288,7 +288,7 @@ impl FaultyEngine {
             .then(|| self.draw.below(most_ns + 1))
     }
 
-    /// What is due now, on its way there and back.
+    /// Moves what is due now, on its way there and back.
     fn move_late(&mut self, completions: &mut Vec<Completion>) {
         let now = self.clock.now();
         let mut index = 0;
@@ -342,7 +342,7 @@ impl FaultyEngine {
         }
     }
 
-    /// What happens at this time whatever the recorder does.
+    /// Lets happen what happens at this time whatever the recorder does.
     fn strike_all(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
         self.steps += 1;

@@ -1,4 +1,4 @@
-//! Frames that are read back, against those that the sources marked.
+//! Checks frames that are read back against those that the sources marked.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -73,7 +73,7 @@ pub fn check_frames(view: &View<'_>, scope: &Scope, stream: u16, read: &ReadBack
     for (number, _) in &facts.frames {
         let start = frames.start_bytes(*number);
         let range = start..start + frames.size_bytes(*number);
-        // Where a frame ends with an append, its end may be told by the next one.
+        // Where a frame ends with an append, its end may be in the next one.
         let with_end = range.start..range.end + 1;
         if read.data.covers(with_end.clone()) && marked.covers(with_end) {
             assert_eq!(
@@ -86,7 +86,7 @@ pub fn check_frames(view: &View<'_>, scope: &Scope, stream: u16, read: &ReadBack
     }
 }
 
-/// What became of a frame.
+/// The outcome for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Whole,
@@ -95,11 +95,11 @@ enum Fate {
     Overwritten,
 }
 
-/// What reading a range gives for each frame: each once, and in order.
+/// What reading a range returns for each frame: each once, and in order.
 #[derive(Debug, Default)]
 struct Given {
     fates: BTreeMap<u64, Fate>,
-    /// Frames may have been written over whose numbers are not said.
+    /// Whether frames may have been overwritten whose numbers are not named.
     is_overwritten: bool,
 }
 
@@ -132,7 +132,7 @@ impl Given {
     }
 }
 
-/// Ranges of frames and of time give just what all of the stream gives of them.
+/// Checks that ranges of frames and of time return just what the whole stream returns of them.
 pub fn check_frame_ranges(view: &View<'_>, scope: &Scope, stream: u16, draw: &mut Draw) {
     let facts = &view.recorded.streams[usize::from(stream)];
     let Some(frames) = facts.synthetic.frames() else {
@@ -223,7 +223,7 @@ fn check_time_range(
     }
 }
 
-/// The bytes that a range gives.
+/// The bytes that a range returns.
 fn data_of(scope: &Scope, stream: u16, wanted: &Wanted) -> Spans {
     let reader = StreamReader::open(scope, stream, wanted).expect("a range can be read");
     let mut data = Spans::default();

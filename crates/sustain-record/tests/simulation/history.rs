@@ -1,5 +1,6 @@
-//! What was written, what of it the disks have promised, and what the recorder has promised: kept
-//! beside the recorder from the requests alone, so that it can be held against it.
+//! The history of a run: what was written, what of it the disks have promised, and what the
+//! recorder has promised. It is kept beside the recorder from the requests alone, so that the
+//! recorder can be checked against it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -26,13 +27,13 @@ pub struct Append {
     pub sequence: u64,
     pub kind: Kind,
     pub stream: u16,
-    /// Of its payload in the stream.
+    /// The range of its payload in the stream.
     pub payload: Range<u64>,
     pub gap: Option<(Range<u64>, GapReason)>,
     pub marks_bytes: u64,
     pub completed_at: Option<u64>,
     pub durable_at: Option<u64>,
-    /// It is not on its member any more, or not for sure.
+    /// Whether it is not on its member any more, or not for sure.
     pub is_gone: bool,
     /// Parts of the payload that were damaged.
     pub damaged: Vec<Range<u64>>,
@@ -45,7 +46,7 @@ impl Append {
     }
 }
 
-/// A recording, as it was told from outside.
+/// A recording, as it was seen from outside.
 pub struct Recorded {
     pub id: Uuid,
     pub number: u32,
@@ -53,19 +54,20 @@ pub struct Recorded {
     pub streams: Vec<StreamFacts>,
     /// The watermarks that were shown.
     pub shown: Vec<u64>,
-    /// When and with how many bytes written it was shown, and what was said to hold it.
+    /// The state at each time it was shown: the time, the bytes written, and the limit that was
+    /// named.
     pub limits: Vec<(f64, u64, LimitedBy)>,
     covered: Vec<Covered>,
     positions: Vec<Position>,
     facts: Facts,
     /// Members that failed a request, or were given up.
     pub failed: HashSet<usize>,
-    /// Members that were given up, and when: what was on its way to them is lost with them, and a flush
-    /// that returns later changes nothing.
+    /// Members that were given up, and when. What was in flight to them is lost with them, and a
+    /// flush that returns later changes nothing.
     given_up: HashMap<usize, u64>,
-    /// Bytes that were given up though no member had lost them.
+    /// Bytes that were given up although no member had lost them.
     pub given_up_bytes: u64,
-    /// What it said at its end, if it came to one.
+    /// The result at its end, if it came to one.
     pub result: Option<(Standing, Ending)>,
 }
 
@@ -94,7 +96,7 @@ impl Covered {
     }
 }
 
-/// All that was written on a store.
+/// Everything that was written to a store.
 #[derive(Default)]
 pub struct History {
     pub geometries: Vec<Geometry>,
@@ -102,25 +104,25 @@ pub struct History {
     pub recordings: Vec<Recorded>,
     pub events: u64,
     in_flight: HashMap<u64, Pending>,
-    /// Members on which durable writes of data, too, are told of each other's errors.
+    /// Members on which durable writes of data, too, may be told of each other's errors.
     pub shares_errors: Vec<bool>,
-    /// Requests in flight that are to be believed when they say that all is durable: member, and
-    /// whether it is a write of data.
+    /// Requests in flight that can be believed when they report that everything is durable: the
+    /// member, and whether it is a write of data.
     believed: HashMap<u64, (usize, bool)>,
     previous: Vec<Option<Place>>,
-    /// The most that was written on a member and not durable.
+    /// The most that was written to a member and not durable.
     pub unflushed_bytes_max: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Pending {
     Append(usize),
-    /// When it was submitted.
+    /// The time of its submission.
     Flush(u64),
 }
 
 impl History {
-    /// A recording begins.
+    /// Notes that a recording begins.
     pub fn begin(
         &mut self,
         id: Uuid,
@@ -151,7 +153,7 @@ impl History {
         });
     }
 
-    /// The recording is over, one way or the other.
+    /// Notes that the recording is over, one way or the other.
     pub fn end(&mut self, result: Option<(Standing, Ending)>) {
         let recording = self.recordings.last_mut().unwrap();
         recording.streams = recording.facts.borrow().clone();
@@ -163,7 +165,7 @@ impl History {
         recording.result = result;
     }
 
-    /// A request leaves the recorder.
+    /// Notes that a request leaves the recorder.
     pub fn submitted(&mut self, request: &Request) {
         self.events += 1;
         let what = match request.operation {
@@ -181,7 +183,8 @@ impl History {
         );
     }
 
-    /// A kernel tells one of two at a time of an error, and the other is believed wrongly.
+    /// Notes which of two requests at a time can be believed: a kernel tells one of them of an
+    /// error, and the other is believed wrongly.
     fn believe(&mut self, request: &Request, what: Pending) {
         let is_data = |what: &Pending| match what {
             Pending::Append(index) => self.appends[*index].kind == Kind::Data,
@@ -198,7 +201,7 @@ impl History {
         self.believed.insert(request.token, (member, is_data));
     }
 
-    /// What the board says of members, before a request leaves or comes back.
+    /// Notes the states of members on the board, before a request leaves or comes back.
     pub fn note_given_up(&mut self, standing: &Standing) {
         let recording = self.recordings.last_mut().unwrap();
         for (index, member) in standing.members.iter().enumerate() {
@@ -209,14 +212,14 @@ impl History {
         }
     }
 
-    /// A write comes back untried: it may come again.
+    /// Notes that a write came back untried. It may come again.
     pub fn refused(&mut self, request: &Request) {
         self.events += 1;
         self.believed.remove(&request.token);
         self.in_flight.remove(&request.token).unwrap();
     }
 
-    /// A request comes back to the recorder.
+    /// Notes that a request comes back to the recorder.
     pub fn completed(&mut self, request: &Request, is_ok: bool) {
         self.events += 1;
         self.believed.remove(&request.token);
@@ -281,7 +284,7 @@ impl History {
         }
     }
 
-    /// What the recorder shows to everyone.
+    /// Checks what the recorder shows to everyone.
     pub fn shown(&mut self, standing: &Standing) {
         let recording = self.recordings.last_mut().unwrap();
         let written_bytes = standing.members.iter().map(|member| member.bytes).sum();
@@ -375,7 +378,7 @@ impl History {
         self.appends.len() - 1
     }
 
-    /// Sequences grow, and links lead where they should.
+    /// Checks that sequences grow, and links lead where they should.
     fn check_order(&mut self, member: usize, descriptor: &Descriptor) {
         let sequence = descriptor.sequence;
         assert!(
@@ -445,7 +448,7 @@ impl History {
         in_flight.collect()
     }
 
-    /// It lies where nothing lies that must be kept.
+    /// Checks that an append lies where nothing lies that must be kept.
     fn check_room(&mut self, member: usize, descriptor: &Descriptor) {
         let geometry = self.geometries[member];
         let current = self.recordings.len() - 1;
@@ -466,7 +469,8 @@ impl History {
         let appends = self.appends.iter_mut().enumerate();
         for (index, append) in appends.filter(|(_, append)| append.member == member) {
             let place = append.place;
-            // What the kernel never took is no matter once a slot behind it begins for good.
+            // What the kernel never took does not matter once a slot behind it begins with a
+            // durable append.
             let was_never_taken = append.completed_at.is_none() && !in_flight.contains(&index);
             let is_unflushed = append.recording == current
                 && append.durable_at.is_none()
@@ -507,7 +511,7 @@ impl History {
         }
     }
 
-    /// Positions never fall, and say nothing that is not so.
+    /// Checks that positions never fall, and say nothing that is not so.
     fn check_positions(&mut self, descriptor: &Descriptor) {
         let recording = self.recordings.last_mut().unwrap();
         assert_eq!(descriptor.positions.len(), recording.positions.len());
@@ -539,8 +543,8 @@ impl History {
         }
     }
 
-    /// What a failed member had, or has kept, and could not promise may be given up; nothing else
-    /// while there is room and a member that works.
+    /// Checks what is given up: what a failed member had and could not promise, and nothing else
+    /// while there is space and a member that works.
     fn check_given_up(&mut self, stream: u16, range: Range<u64>) {
         let current = self.recordings.len() - 1;
         let in_flight = self.appends_in_flight();
@@ -576,7 +580,8 @@ fn before_of(positions: &[Position], stream: u16) -> u64 {
 }
 
 impl History {
-    /// The superblocks say that so many slots were begun: what lay where these are counts as gone.
+    /// Notes that the superblocks say that so many slots were begun. What lay where these are
+    /// counts as gone.
     pub fn began(&mut self, slots_begun: &[u64]) {
         for append in &mut self.appends {
             let slot_count = self.geometries[append.member].slot_count;
@@ -584,7 +589,7 @@ impl History {
         }
     }
 
-    /// Bits of a member were flipped.
+    /// Notes that bits of a member were flipped.
     pub fn damage(&mut self, member: usize, range: Range<u64>) {
         for append in self.appends.iter_mut().filter(|append| {
             append.member == member

@@ -1,5 +1,5 @@
-//! Sources that keep a timetable in virtual time, as the recorder's inlet. What they offer is a
-//! function of stream and position; what they drop is noted for the check.
+//! The sources of the simulation as the recorder's inlet. They keep a timetable in virtual time.
+//! What they offer depends only on stream and position; what they drop is noted for the check.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -15,14 +15,14 @@ use sustain_record::source::synthetic::{Frames, Synthetic, SyntheticSpec};
 
 use crate::plan::{RecordingPlan, StreamPlan};
 
-/// What is true of one stream.
+/// The facts about one stream.
 #[derive(Debug, Clone)]
 pub struct StreamFacts {
     pub name: String,
     pub synthetic: Synthetic,
-    /// Offered so far.
+    /// Bytes offered so far.
     pub offered_bytes: u64,
-    /// What the sources lost.
+    /// Ranges that the sources lost.
     pub drops: Vec<Range<u64>>,
     /// Frames that begin below have been marked, or lost.
     pub begun_before: u64,
@@ -42,7 +42,7 @@ impl StreamFacts {
     }
 }
 
-/// How many frames begin before a position.
+/// The number of frames that begin before a position.
 fn frames_before(frames: &Frames, position_bytes: u64) -> u64 {
     match position_bytes.checked_sub(1) {
         Some(last) => frames.containing(last) + 1,
@@ -50,7 +50,7 @@ fn frames_before(frames: &Frames, position_bytes: u64) -> u64 {
     }
 }
 
-/// Shared with whoever checks.
+/// The facts, shared with the check.
 pub type Facts = Rc<RefCell<Vec<StreamFacts>>>;
 
 /// The inlet.
@@ -205,7 +205,8 @@ impl TimetableInlet {
         if let Some(frames) = facts.synthetic.frames() {
             frames.marks(source.position, count, &mut marks);
         }
-        // The end of a frame that did not fit into the append before, beside the next frame's begin.
+        // This is the end of a frame that did not fit into the append before, together with the
+        // begin of the next frame.
         if let Some(first) = marks.first_mut()
             && first.offset == 0
             && first.kind == MarkKind::Begin
@@ -216,7 +217,7 @@ impl TimetableInlet {
         let position = source.position;
         let timed: Vec<Mark> = marks
             .iter()
-            // One that was entered at the end of the append before.
+            // A begin that was entered at the end of the append before is left out.
             .filter(|mark| position + mark.offset as u64 >= facts.begun_before)
             .map(|mark| Mark {
                 offset_bytes: mark.offset as u64,
@@ -273,7 +274,7 @@ impl TimetableInlet {
         }
     }
 
-    /// A gap behind which nothing comes has an append without payload.
+    /// Makes an append without payload for a gap behind which nothing comes.
     fn account(&mut self, index: usize, now: Timestamp) {
         if self.sources[index].gap.is_none() || self.sources[index].filling.is_some() {
             return;
@@ -362,7 +363,7 @@ impl Inlet for TimetableInlet {
     fn give_back(&mut self, _stream: u16, memory: Memory) {
         let buffer = match memory {
             Memory::Lent(buffer) => buffer,
-            // The recorder's own, for an append that it had to send elsewhere.
+            // This memory belongs to the recorder, for an append that it had to send elsewhere.
             Memory::Copied(_) => return,
             other => panic!("only lent memory was given, and not {other:?}"),
         };

@@ -1,4 +1,4 @@
-//! Holds what a recording says at its end against what its sources offered and its members took.
+//! Checks the result of a recording against what its sources offered and its members took.
 
 use sustain_disk::driver::Ending;
 use sustain_record::format::BLOCK_BYTES;
@@ -9,7 +9,7 @@ use crate::history::Recorded;
 use crate::inlet::StreamFacts;
 use crate::plan::{MemberPlan, RecordingPlan};
 
-/// What a recording says at its end.
+/// Checks the result of a recording.
 pub fn check_result(bench: &Bench, number: usize) {
     let history = bench.history.borrow();
     let Some(recorded) = history.recordings.last() else {
@@ -37,7 +37,7 @@ pub fn check_result(bench: &Bench, number: usize) {
     check_ending(bench, recorded, &bench.plan.recordings[number], *ending);
 }
 
-/// A stream's account at the end of a recording.
+/// Checks a stream's account at the end of a recording.
 fn check_total(recorded: &Recorded, stream: &StreamFacts, shown: &StreamStanding, ending: Ending) {
     assert_eq!(shown.offered_bytes, stream.offered_bytes, "offered");
     assert_eq!(
@@ -57,7 +57,7 @@ fn check_total(recorded: &Recorded, stream: &StreamFacts, shown: &StreamStanding
     }
 }
 
-/// Whether there was room on some member for all that had to be said at the end. Without, only the
+/// Whether some member could hold everything that had to be written at the end. If not, only the
 /// result can say it.
 fn is_durable_at_end(
     bench: &Bench,
@@ -76,9 +76,9 @@ fn is_durable_at_end(
     let kept_bytes = recorded.streams.len() as u32 * 16384 + 12288;
     let is_kept = kept_bytes <= bench.plan.slot_bytes / 2;
     let had_room = ending != Ending::Full || (is_kept && recorded.failed.is_empty() && has_begun);
-    // Nor is there room if the others were full before,
+    // There is no space either if the other members were full before,
     let has_survivor = appends.any(|append| !recorded.failed.contains(&append.member));
-    // or if a failed member left more gaps than the others have room for.
+    // or if a failed member left more gaps than the others can hold.
     let is_out_of_room = !recorded.failed.is_empty()
         && standing.members.iter().all(|member| {
             let free_bytes = member.free_bytes.unwrap_or(u64::MAX);
@@ -87,13 +87,13 @@ fn is_durable_at_end(
     had_room && has_survivor && !is_out_of_room
 }
 
-/// Why a recording ended, against what could have ended it.
+/// Checks why a recording ended against what could have ended it.
 fn check_ending(bench: &Bench, recorded: &Recorded, plan: &RecordingPlan, ending: Ending) {
     let all_failed = recorded.failed.len() == bench.disks.len();
     match ending {
         Ending::Error => assert!(all_failed, "one member is enough to go on"),
         Ending::Full => {
-            // A ring of two slots has no room for appends of one.
+            // A ring of two slots cannot hold appends of one.
             let is_tight = |member: &MemberPlan| member.slots == 2;
             let half_bytes = bench.plan.slot_bytes as usize / 2;
             let never_fits = bench.plan.members.iter().any(is_tight)

@@ -1,4 +1,5 @@
-//! What a seed fixes: the store, its disks, the recordings on it and all that goes wrong.
+//! Everything that a seed fixes: the store, its disks, the recordings on it and all that goes
+//! wrong.
 
 use sustain_disk::driver::Ending;
 use sustain_record::recorder::{Durability, Patience, Window};
@@ -14,7 +15,7 @@ const ENOMEM: i32 = 12;
 const EFAULT: i32 = 14;
 const ENOSPC: i32 = 28;
 
-/// All of one run.
+/// The plan of one run.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub seed: u64,
@@ -33,7 +34,7 @@ pub struct MemberPlan {
     pub cache_bytes: Option<u64>,
     pub is_volatile: bool,
     pub noise_fraction: f64,
-    /// Every so often, for so long.
+    /// The interval between stalls, and their length.
     pub stall_ns: Option<(u64, u64)>,
     pub request_ns: u64,
     /// A byte that can neither be read nor written.
@@ -51,19 +52,19 @@ pub struct RecordingPlan {
     pub buffers: usize,
     pub drops: bool,
     pub streams: Vec<StreamPlan>,
-    /// How long it is to take about.
+    /// The length of the recording, roughly.
     pub length_ns: u64,
     /// Sources stop at this time.
     pub stop_at_ns: Option<u64>,
     pub ending: Ending,
     pub faults: Faults,
-    /// Instead of recording, it crashes while it renews the superblocks.
+    /// Whether it crashes while it renews the superblocks, instead of recording.
     pub torn_superblocks: bool,
-    /// Whether superblocks are renewed behind it.
+    /// Whether superblocks are renewed after it.
     pub renews_at_end: bool,
     /// A member, and when in the recording it was in the state in which it comes back.
     pub stale: Option<(usize, u64)>,
-    /// Whether all is read back before the next recording.
+    /// Whether everything is read back before the next recording.
     pub is_checked: bool,
 }
 
@@ -73,18 +74,18 @@ pub struct StreamPlan {
     pub rate_bytes_per_s: u64,
     pub bytes: u64,
     pub frame_bytes: Option<(u64, u64)>,
-    /// The source itself loses bytes: where, and how many.
+    /// Bytes that the source itself loses: where, and how many.
     pub told_loss: Option<(u64, u64)>,
 }
 
-/// What goes wrong while it is recorded.
+/// The faults during a recording.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
     pub cut: Option<(u64, CutKind)>,
-    /// So many of a thousand requests or completions are held back for up to so long.
+    /// How many of a thousand requests or completions are held back, and for how long at most.
     pub delays: Option<(u64, u64)>,
     pub strikes: Vec<Strike>,
-    /// Members that are gone from a time on.
+    /// Members that are gone, each from a time on.
     pub deaths: Vec<(usize, u64)>,
     pub silences: Vec<Silence>,
     pub shortages: Vec<Shortage>,
@@ -95,11 +96,11 @@ pub struct Faults {
 pub struct Silence {
     pub member: usize,
     pub at_ns: u64,
-    /// When all that it has kept returns; never, if none.
+    /// When everything that it has kept returns; `None` for never.
     pub until_ns: Option<u64>,
 }
 
-/// For a time the kernel takes no write to a member, which has no part in that.
+/// A time in which the kernel takes no writes to a member, through no fault of the member.
 #[derive(Debug, Clone, Copy)]
 pub struct Shortage {
     pub member: usize,
@@ -110,9 +111,9 @@ pub struct Shortage {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CutKind {
-    /// What is not durable may be lost in any part.
+    /// Power is lost. What is not durable may be lost in any part.
     Power,
-    /// The process is gone, the disks are not.
+    /// The process is killed; the disks go on.
     Kill,
 }
 
@@ -121,7 +122,7 @@ pub enum CutKind {
 pub struct Strike {
     pub member: usize,
     pub what: StrikeKind,
-    /// How many requests of this sort the member serves before.
+    /// The number of such requests that the member serves before.
     pub after: u64,
 }
 
@@ -142,12 +143,12 @@ pub enum Left {
     All,
 }
 
-/// What happens to the store before it is read for the last time.
+/// The faults of the store before it is read for the last time.
 #[derive(Debug, Clone, Default)]
 pub struct Afterwards {
-    /// Stretches in which bits are flipped.
+    /// The number of stretches in which bits are flipped.
     pub flips: u64,
-    /// A member that is not there.
+    /// A member that is missing.
     pub missing: Option<usize>,
     pub power_cut: bool,
 }
@@ -188,7 +189,7 @@ impl Plan {
             plan.recordings.push(recording);
         }
         if !quiet {
-            // Draws of its own leave those of older seeds as they were.
+            // A generator of its own leaves the draws of older seeds as they were.
             let mut draw = Draw::new(seed ^ 0x5117_0000_0000_0000);
             for recording in &mut plan.recordings {
                 silence(&mut draw, count as u64, recording);
@@ -208,7 +209,7 @@ impl Plan {
         plan
     }
 
-    /// What the slots of all members hold.
+    /// The bytes of all slots of all members.
     pub fn slots_bytes(&self) -> u64 {
         let slots: u64 = self.members.iter().map(|member| member.slots).sum();
         slots * u64::from(self.slot_bytes)
@@ -336,7 +337,7 @@ fn streams(draw: &mut Draw, bytes: u64, length_ns: u64) -> Vec<StreamPlan> {
                 rate_bytes_per_s: rate.max(1.0) as u64,
                 bytes,
                 frame_bytes: frame_bytes.filter(|(least, _)| {
-                    // Many tiny frames only take their time.
+                    // Many tiny frames would only take time.
                     bytes / least < 20_000
                 }),
                 told_loss,
@@ -370,7 +371,7 @@ fn faults(draw: &mut Draw, plan: &Plan, length_ns: u64, writes: u64) -> Faults {
     if draw.chance(40) {
         victims = (0..plan.members.len()).collect();
     }
-    // Mostly one is left to go on.
+    // In most runs one member is left to go on.
     if victims.len() == plan.members.len() && draw.chance(600) {
         victims.pop();
     }
@@ -404,7 +405,7 @@ fn faults(draw: &mut Draw, plan: &Plan, length_ns: u64, writes: u64) -> Faults {
     }
 }
 
-/// Members that do not answer, for a while or for ever, and how long they are waited for.
+/// Draws members that do not answer, for a while or for ever, and how long they are waited for.
 fn silence(draw: &mut Draw, count: u64, recording: &mut RecordingPlan) {
     let length_ns = recording.length_ns as f64;
     if draw.chance(600) {
@@ -431,7 +432,7 @@ fn silence(draw: &mut Draw, count: u64, recording: &mut RecordingPlan) {
     recording.stop_at_ns.get_or_insert(recording.length_ns * 4);
 }
 
-/// Writes that the kernel cannot take for a while.
+/// Draws writes that the kernel cannot take for a while.
 fn shortage(draw: &mut Draw, count: u64, recording: &mut RecordingPlan) {
     if !draw.chance(120) {
         return;

@@ -1,4 +1,4 @@
-//! One seed from beginning to end.
+//! Runs one seed from beginning to end.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use crate::engine::Fate;
 use crate::outcome::check_result;
 use crate::plan::{CutKind, Plan};
 
-/// Runs it; the answer is what it met.
+/// Runs a plan. Returns what it met.
 ///
 /// # Panics
-/// Where the promise is not kept.
+/// If the promise is not kept.
 pub fn run(plan: &Plan, is_told: bool) -> BTreeSet<&'static str> {
     let mut bench = Bench::new(plan);
     bench.is_told = is_told;
@@ -45,7 +45,7 @@ pub fn run(plan: &Plan, is_told: bool) -> BTreeSet<&'static str> {
                 .last()
                 .is_some_and(|last| !last.failed.is_empty())
         };
-        // Who puts a failed disk right turns the machine off and on.
+        // A user who repairs a failed disk turns the machine off and on.
         if has_failed && bench.draw.chance(700) {
             bench.cut_power();
         }
@@ -84,7 +84,7 @@ pub fn run(plan: &Plan, is_told: bool) -> BTreeSet<&'static str> {
     met
 }
 
-/// For whoever replays a seed.
+/// Prints the state for someone who repeats a seed.
 fn tell(bench: &Bench, number: usize, fate: Fate) {
     eprintln!("recording {number} of the plan: {fate:?}");
     let history = bench.history.borrow();

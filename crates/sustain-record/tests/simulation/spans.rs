@@ -67,7 +67,7 @@ impl Spans {
         range.is_empty() || before.is_some_and(|(_, last)| *last >= range.end)
     }
 
-    /// What is here and not there.
+    /// The first range that is here and not there.
     pub fn first_outside(&self, others: &Spans) -> Option<Range<u64>> {
         let mut rest = self.clone();
         others

@@ -1,4 +1,5 @@
-//! How long the recorder waits for members that do not answer, and for a kernel that takes nothing.
+//! Tests how long the recorder waits for members that do not answer, and for a kernel that takes no
+//! writes.
 
 use sustain_disk::driver::Ending;
 use sustain_record::format::Geometry;
@@ -12,15 +13,15 @@ use crate::window::plan;
 
 const ENOMEM: i32 = 12;
 const LENGTH_NS: u64 = 2 * SECOND_NS;
-/// As docs/format.md has it: until a member is slow, for progress after that, and a second for all
-/// the rest.
+/// The times that docs/format.md gives: until a member is slow, for progress after that, and a
+/// second for everything else.
 const WAITED_NS: u64 = (5 + 30 + 1) * SECOND_NS;
 
 fn of_two_seconds() -> Plan {
     plan(5_000_000, LENGTH_NS, Durability::default())
 }
 
-/// How it stands at the end, why it has ended, and how long it took.
+/// The state at the end, why the recording ended, and how long it took.
 fn recorded(plan: &Plan) -> (Standing, Ending, u64) {
     let mut bench = Bench::new(plan);
     assert_eq!(bench.record(0), Fate::Running);
@@ -30,7 +31,8 @@ fn recorded(plan: &Plan) -> (Standing, Ending, u64) {
     (standing, ending, took_ns)
 }
 
-/// The same, held to the documented time: how it stands then.
+/// Runs a plan like [`recorded`], and checks that it ends within the documented time. Returns the
+/// state then.
 fn ended_in_time(plan: &Plan) -> Standing {
     let (standing, ending, took_ns) = recorded(plan);
     assert!(took_ns <= LENGTH_NS + WAITED_NS, "{took_ns} ns");
@@ -38,7 +40,7 @@ fn ended_in_time(plan: &Plan) -> Standing {
     standing
 }
 
-/// From the first second on it answers nothing any more.
+/// From the first second on the member never answers again.
 const NEVER_AGAIN: Silence = Silence {
     member: 0,
     at_ns: SECOND_NS,
@@ -53,7 +55,7 @@ fn a_member_that_never_answers_is_given_up_in_the_documented_time() {
     assert_eq!(standing.members[0].state, MemberState::Failed);
     let stream = &standing.streams[0];
     assert_eq!(stream.settled_bytes, stream.offered_bytes);
-    // At most what it was written in half an interval and not flushed.
+    // At most what was written to it in half an interval and not flushed is lost.
     assert!(stream.gap_bytes < 2_500_000, "{}", stream.gap_bytes);
 }
 
@@ -106,11 +108,11 @@ fn a_member_that_never_answers_does_not_keep_the_others_from_telling_what_is_los
     let stream = &standing.streams[0];
     assert_eq!(stream.settled_bytes, stream.offered_bytes);
     assert_eq!(stream.offered_bytes, 10_000_000, "the other one goes on");
-    // As much as the two had written and not flushed.
+    // As much is lost as the two had written and not flushed.
     assert!(stream.gap_bytes < 5_000_000, "{}", stream.gap_bytes);
 }
 
-/// One append fills a slot, and the kernel takes none for the first of two members for minutes.
+/// One append fills a slot, and for minutes the kernel takes none for the first of two members.
 fn without_beginnings_of_slots() -> Plan {
     const LENGTH_NS: u64 = 250 * SECOND_NS;
     let mut plan = plan(400_000, LENGTH_NS, Durability::default());

@@ -1,5 +1,5 @@
-//! How much a power cut may take: what is not durable yet is bounded in time and in bytes. And what is
-//! said to hold a recording meanwhile.
+//! Tests how much a power cut may take: what is not durable yet is bounded in time and in bytes. It
+//! also tests what is named as the limit of a recording.
 
 use sustain_disk::driver::Ending;
 use sustain_record::recorder::{Durability, LimitedBy, Patience, Window};
@@ -9,7 +9,7 @@ use crate::engine::Fate;
 use crate::plan::{Afterwards, Faults, MemberPlan, Plan, RecordingPlan, SECOND_NS, StreamPlan};
 
 const MIB: u64 = 1 << 20;
-/// A disk that has nothing against it.
+/// The rate of a disk without faults.
 const RATE_BYTES_PER_S: f64 = 100e6;
 
 pub fn plan(stream_bytes_per_s: u64, length_ns: u64, durability: Durability) -> Plan {
@@ -68,9 +68,9 @@ fn what_is_not_durable_is_no_older_than_the_interval() {
         interval_ns,
         bytes: 64 * MIB,
     };
-    // A stream so slow that an append is never full, and one that fills many in the time.
-    // An append is closed when its first byte is half the interval old; it is flushed, with what comes
-    // beside it, half an interval after it was written.
+    // One stream is so slow that an append is never full, and one fills many in the time. An append
+    // is closed when its first byte is half the interval old. It is flushed, with what comes beside
+    // it, half an interval after it was written.
     let write_and_flush_ns = interval_ns / 20;
     for (stream_bytes_per_s, least_ns) in [(50_000, interval_ns / 2), (5_000_000, 1)] {
         let mut bench = Bench::new(&plan(stream_bytes_per_s, 2 * SECOND_NS, durability));
@@ -97,7 +97,7 @@ fn what_is_not_durable_on_a_member_is_bounded_in_bytes() {
     let mut bench = Bench::new(&plan);
     assert_eq!(bench.record(0), Fate::Running);
     let most_bytes = bench.history.borrow().unflushed_bytes_max;
-    // What is written while the flush is under way comes on top, and what is in flight.
+    // What is written while the flush is in flight comes on top, and what is in flight itself.
     assert!(most_bytes >= bytes, "{most_bytes} bytes at most");
     assert!(
         most_bytes <= bytes + 2 * in_flight_bytes,
@@ -105,12 +105,12 @@ fn what_is_not_durable_on_a_member_is_bounded_in_bytes() {
     );
 }
 
-/// What is said to hold a recording of one stream on one such member, from the first second on until
-/// all is written.
+/// The limits that are named for a recording of one stream on one such member, from the first
+/// second on until everything is written.
 fn limits_after_a_second(stream_bytes_per_s: u64, member: MemberPlan) -> Vec<LimitedBy> {
     let mut plan = plan(stream_bytes_per_s, SECOND_NS / 5, Durability::default());
     plan.members = vec![member];
-    // Nobody gives it up meanwhile.
+    // This keeps the member from being given up.
     plan.recordings[0].patience = Patience {
         slow_after_ns: 36_000 * SECOND_NS,
         given_up_after_ns: 36_000 * SECOND_NS,
@@ -138,7 +138,8 @@ fn a_disk_that_hangs_or_hardly_moves_holds_the_recording_and_not_the_source() {
         ..disk
     };
     for (member, what) in [(crawls, "crawls"), (hangs, "hangs")] {
-        // So little that all of it is on its way to the disk, and so much that some waits behind.
+        // One rate is so low that everything is in flight to the disk, the other so high that
+        // something waits behind.
         for stream_bytes_per_s in [500_000, 20_000_000] {
             let limits = limits_after_a_second(stream_bytes_per_s, member.clone());
             assert!(!limits.is_empty(), "nothing is shown while the disk {what}");

@@ -1,4 +1,4 @@
-//! The fields of a descriptor as they lie in its block, to and from what the rest works with.
+//! The fields of a descriptor as they lie in its block, and their conversion.
 
 use uuid::Uuid;
 use zerocopy::little_endian::{I64, U16, U32, U64};
@@ -76,7 +76,7 @@ const _: () = assert!(size_of::<PositionFields>() == 40);
 const _: () = assert!(256 + STREAMS_MAX * 40 + CHECKSUMS_MAX * 4 <= BLOCK_BYTES);
 
 impl Fields {
-    /// All but the checksum, which needs the tables behind them.
+    /// Sets all fields but the checksum, which also covers the tables behind them.
     pub(super) fn of(descriptor: &Descriptor) -> Fields {
         let gap = descriptor.gap;
         Fields {
@@ -120,11 +120,11 @@ impl Fields {
         }
     }
 
-    /// The descriptor, with the tables that follow the fields; not yet checked.
+    /// Returns the descriptor, with the tables that follow the fields. It is not checked yet.
     pub(super) fn descriptor(&self, kind: Kind, tables: &[u8]) -> Result<Descriptor, &'static str> {
         let position_count = usize::from(self.position_count.get());
         let checksum_count = usize::from(self.checksum_count.get());
-        // They only make reading faster: what cannot be is none.
+        // Drifts only make reading faster, so an impossible number of them counts as none.
         let drift_count = usize::from(self.drift_count.get());
         let drift_count = if drift_count == position_count {
             drift_count
@@ -194,7 +194,7 @@ impl Fields {
         }))
     }
 
-    /// What there is to say of a kind that is not known.
+    /// Returns what is known of an append of an unknown kind.
     pub(super) fn unknown_kind(&self) -> DescriptorError {
         let skip = Skip {
             kind: self.kind.get(),
@@ -212,7 +212,7 @@ impl Fields {
     }
 }
 
-/// A place that may be none: then its serial is one that no slot has.
+/// Returns the place, or `None` for the serial that no slot has.
 fn place_at(serial: U64, offset: U32) -> Option<Place> {
     (serial.get() != NO_SERIAL).then(|| Place {
         slot_serial: serial.get(),

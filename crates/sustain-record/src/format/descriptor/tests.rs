@@ -66,7 +66,7 @@ fn descriptor() -> Descriptor {
 }
 
 fn encoded(descriptor: &Descriptor) -> (Vec<u8>, u32) {
-    // What lay there before must not shine through.
+    // The old content of the block must not shine through.
     let mut block = vec![0xA5; BLOCK_BYTES];
     let crc = descriptor.encode_into(&mut block);
     (block, crc)
@@ -305,7 +305,7 @@ fn a_gap_at_the_end_of_a_stream_needs_no_payload() {
 fn reserved_bytes_are_ignored() {
     assert_eq!(patched(208, &[0xFF; 10]).unwrap().0, descriptor());
     assert_eq!(patched(228, &[0xFF; 28]).unwrap().0, descriptor());
-    // As many drifts as there cannot be are none.
+    // An impossible number of drifts counts as none.
     assert_eq!(patched(226, &[0xFF; 2]).unwrap().0, descriptor());
     assert_eq!(patched(226, &[1, 0]).unwrap().0, descriptor());
     assert_eq!(patched(4000, &[0xFF; 96]).unwrap().0, descriptor());
@@ -393,7 +393,7 @@ fn any_place() -> impl Strategy<Value = Place> {
     (0..u64::MAX / 2, 0..256_u32).prop_map(|(serial, block)| place(serial, block * 4096))
 }
 
-/// At the start of the slot if the payload needs all of it.
+/// The place with its offset set to the start of the slot if the payload needs all of it.
 fn with_room(place: Place, payload_bytes: u32) -> Place {
     let slot_offset_bytes = match payload_bytes {
         0..1_000_000 => place.slot_offset_bytes,
@@ -440,7 +440,7 @@ fn any_positions() -> impl Strategy<Value = Vec<Position>> {
     prop::collection::vec(position, 1..=STREAMS_MAX)
 }
 
-/// With what the sources' clocks were off, if that is told and has room.
+/// Adds the drifts of the sources' clocks, if they are to be there and fit.
 fn with_drifts(mut descriptor: Descriptor, are_told: bool) -> Descriptor {
     if are_told && descriptor.has_room_for_drifts() {
         let drift = Drift {

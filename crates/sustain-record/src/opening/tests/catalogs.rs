@@ -1,4 +1,4 @@
-//! The recordings of a store, by their links and without.
+//! The recordings of a store, found by their links and without them.
 
 use super::image::place;
 use super::*;
@@ -17,7 +17,7 @@ fn three_recordings() -> Image {
     image
 }
 
-/// What must come out whatever links are damaged.
+/// The parts of the answer that must be the same whatever links are damaged.
 fn outline(recordings: &[Recording]) -> Vec<(u32, u64, u64, Vec<Option<Extent>>)> {
     recordings
         .iter()
@@ -126,7 +126,7 @@ fn damaged_links_are_bridged_by_bisection() {
     let image = three_recordings();
     let expected = outline(&recordings_of(&image));
     let extents: Vec<Extent> = expected.iter().filter_map(|one| one.3[0]).collect();
-    // The start of a recording: its note is on the other member, its place is searched.
+    // The start of a recording is lost. Its note is on the other member, and its place is searched.
     for extent in &extents {
         let mut damaged = image.clone();
         let offset_bytes = damaged.members[0].offset_of(extent.first);
@@ -152,7 +152,7 @@ fn damaged_links_are_bridged_by_bisection() {
                 .all(|recording| recording.started_ns.is_some())
         );
     }
-    // The last append of a recording: the one before it takes its place.
+    // The last append of a recording is lost, and the one before it takes its place.
     for extent in &extents[1..] {
         let mut damaged = image.clone();
         let offset_bytes = damaged.members[0].offset_of(extent.last);
@@ -218,7 +218,7 @@ fn a_ring_tells_from_where_on_it_can_be_read() {
     image.ring = true;
     image.begin(1);
     let payload = [7; 30_000];
-    // Both members in turn, more than a lap of either.
+    // Both members are filled in turn, more than a lap of either.
     for _ in 0..2 * counts[0] {
         image.put(0, 0, &payload);
         image.put(1, 0, &payload);
@@ -241,7 +241,7 @@ fn a_ring_tells_from_where_on_it_can_be_read() {
         assert_eq!(extent.first, *oldest);
         assert!(extent.is_overwritten);
     }
-    // The smaller member has lost more of it.
+    // The smaller member has lost more of the recording.
     let youngest = &chapters_of(&image.members[1])[0].first;
     assert_eq!(recording.readable_from_sequence, Some(youngest.sequence));
     let stream = &recording.streams[0];
@@ -319,7 +319,7 @@ fn halves_that_recorded_apart_are_told_apart() {
         half.fill(2, 30_000);
         half.end();
     }
-    // The starts bear the image's own number; only the rest tells of another identity.
+    // The starts bear the image's own number; only the other fields name another identity.
     let chapters = [
         Some(chapters_of(&first.members[0])),
         Some(chapters_of(&second.members[1])),

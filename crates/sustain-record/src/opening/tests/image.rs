@@ -24,7 +24,7 @@ impl Medium {
         }
     }
 
-    /// `offset_bytes` is a multiple of a block.
+    /// Reads blocks. `offset_bytes` is a multiple of a block.
     pub fn read(&self, offset_bytes: u64, length_bytes: usize) -> Vec<u8> {
         let first = offset_bytes / BLOCK_BYTES as u64;
         let mut bytes = Vec::new();
@@ -43,7 +43,7 @@ impl Medium {
         self.blocks.remove(&(offset_bytes / BLOCK_BYTES as u64));
     }
 
-    /// Flips a bit of what was written.
+    /// Flips a bit of a block that was written.
     pub fn flip(&mut self, offset_bytes: u64, bit: usize) {
         let block = self.blocks.get_mut(&(offset_bytes / BLOCK_BYTES as u64));
         let byte = offset_bytes as usize % BLOCK_BYTES + bit / 8;
@@ -51,12 +51,12 @@ impl Medium {
     }
 }
 
-/// One member with what lies on it.
+/// One member with its medium.
 #[derive(Debug, Clone)]
 pub struct Member {
     pub superblock: Superblock,
     pub medium: Medium,
-    /// Where the next append goes.
+    /// The place of the next append.
     pub next: Place,
     pub previous: Option<Place>,
     pub start: Option<Place>,
@@ -84,7 +84,7 @@ impl Member {
     }
 }
 
-/// A store, and a recorder that knows no time and no failure.
+/// A store, with a recorder that knows neither time nor failure.
 #[derive(Debug, Clone)]
 pub struct Image {
     pub members: Vec<Member>,
@@ -93,7 +93,7 @@ pub struct Image {
     pub recording_id: Uuid,
     pub positions: Vec<Position>,
     pub ring: bool,
-    /// What starts tell of earlier recordings.
+    /// The notes about earlier recordings in starts.
     pub earlier: Vec<EarlierNote>,
     pub time_ns: i64,
 }
@@ -105,7 +105,7 @@ pub fn place(slot_serial: u64, slot_offset_bytes: u32) -> Place {
     }
 }
 
-/// A store of members that hold so many bytes each.
+/// The superblocks of a store whose members have these sizes.
 pub fn superblocks(sizes_bytes: &[u64], slot_bytes: u32) -> Vec<Superblock> {
     let member = |index: usize| Uuid::from_u128(0x2200 + index as u128);
     let members: Vec<Uuid> = (0..sizes_bytes.len()).map(member).collect();
@@ -149,7 +149,7 @@ impl Image {
         Image::of(superblocks(sizes_bytes, slot_bytes))
     }
 
-    /// Begins a recording: the superblocks tell of it, then a start on each member.
+    /// Begins a recording: renews the superblocks, then writes a start on each member.
     pub fn begin(&mut self, streams: usize) {
         self.recording += 1;
         self.recording_id = Uuid::from_u128(0x3300 + u128::from(self.recording));
@@ -195,7 +195,7 @@ impl Image {
         self.append(member, Kind::Data, stream, payload)
     }
 
-    /// Puts on a member once more what was put on another one, after what came in between.
+    /// Puts on a member again what was put on another one, after what came in between.
     pub fn put_again(&mut self, member: usize, original: &Descriptor, payload: &[u8]) {
         let stream = usize::from(original.stream);
         self.members[member].member_bytes[stream] += payload.len() as u64;
@@ -219,7 +219,7 @@ impl Image {
         }
     }
 
-    /// Ends the recording on all members; the superblocks tell of it.
+    /// Ends the recording on all members, and renews the superblocks.
     pub fn end(&mut self) {
         let total = |position: &Position| StreamTotal {
             offered: position.next_offset_bytes,

@@ -1,4 +1,4 @@
-//! Members opened that lie in memory: whole, damaged, unreadable, left by a crash, and huge.
+//! Opens members that lie in memory: whole, damaged, unreadable, left by a crash, and huge ones.
 
 pub(crate) mod image;
 

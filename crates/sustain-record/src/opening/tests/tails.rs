@@ -1,4 +1,4 @@
-//! Where a member's content ends.
+//! Tests of where a member's content ends.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::image::{encode, place};
 use super::*;
 use crate::format::{Descriptor, Kind, Place, Position};
 
-/// A member with one recording over so many slots, closed by its end.
+/// A member with one recording over so many slots, closed by its end mark.
 fn recorded(slots: u64) -> Image {
     let mut image = Image::new(&[64 * MIB], SLOT);
     image.begin(1);
@@ -15,7 +15,8 @@ fn recorded(slots: u64) -> Image {
     image
 }
 
-/// As [`recorded`], with several appends in each slot, and the power goes before the end is written.
+/// The same as [`recorded`], but with several appends in each slot, and the power fails before the
+/// end mark is written.
 fn crashed(slots: u64) -> Image {
     let mut image = Image::new(&[64 * MIB], SLOT);
     image.begin(1);
@@ -135,7 +136,7 @@ fn the_first_recording_of_a_store_may_have_lost_its_start() {
     assert_eq!(tail.newest_serial, None);
     assert_eq!(tail.max_sequence, image.sequence);
     assert_eq!(tail.next_slot_serial, 1);
-    // A hint beyond it does not lead past it.
+    // A hint beyond the end does not lead past it.
     image.members[0].superblock.slots_begun = 2;
     let tail = tail_of(&image.members[0]);
     assert_eq!(tail.max_sequence, image.sequence);
@@ -200,7 +201,7 @@ fn blocks_that_cannot_be_read_hide_only_themselves_from_a_search() {
     let image = crashed(3);
     let member = &image.members[0];
     let newest = member.newest();
-    // The start of the newest slot: what follows in it is found block by block.
+    // The start of the newest slot is lost; what follows in the slot is found block by block.
     let lost = member.offset_of(place(newest, 0));
     let is_unreadable = |offset| offset == lost;
     let read = read_with_errors(member, &is_unreadable);
@@ -208,7 +209,8 @@ fn blocks_that_cannot_be_read_hide_only_themselves_from_a_search() {
     let (tail, _) = ask(&mut opening, Opening::tail, read);
     assert_eq!(tail.newest_serial, Some(newest - 1));
     assert_eq!(tail.max_sequence, image.sequence);
-    // Once at the start of the slot, once in the search; the same block counts twice.
+    // It is tried once at the start of the slot and once in the search, and the same block counts
+    // twice.
     assert_eq!(tail.unreadable_blocks, 2);
 }
 
@@ -260,13 +262,13 @@ impl Huge {
         }
     }
 
-    /// Only the first slots of what is asked for, which is all that opening looks at here.
+    /// Reads only the first slots of what is asked for, which is all that opening looks at here.
     fn read(&self, offset_bytes: u64, length_bytes: usize) -> Vec<u8> {
         let geometry = self.member.geometry();
         let slot = (offset_bytes - geometry.first_slot_offset_bytes) >> 23;
         let within = (offset_bytes - geometry.offset_of(place(slot, 0))) as usize;
         let mut bytes = vec![0; length_bytes];
-        // The newest lap in that slot.
+        // This is the newest lap in that slot.
         let laps = (self.newest + 1)
             .saturating_sub(slot)
             .div_ceil(geometry.slot_count);
@@ -313,7 +315,7 @@ proptest! {
         for (from, count) in runs {
             lost.extend((from..from + count).filter(|serial| *serial < newest));
         }
-        // Longer runs than the patience are another matter.
+        // Longer damaged runs than the patience are not tested here.
         let longest = lost.iter().filter(|serial| {
             (**serial..=**serial + 15).all(|serial| lost.contains(&serial))
         });
@@ -329,7 +331,7 @@ proptest! {
 }
 
 proptest! {
-    // Each reads every block of many slots.
+    // Each case reads every block of many slots.
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
@@ -380,7 +382,8 @@ fn a_slot_is_not_read_again_for_each_serial_that_would_lie_in_it() {
         member.superblock.slots_begun = slots_begun;
         let mut opening = Opening::new(&member.superblock);
         let (_, read_bytes) = ask(&mut opening, Opening::chapters, read_of(member));
-        // Each slot once for what is there, once for all that is not, and single blocks.
+        // Each slot is read once for what is there and once for what is not, and single blocks
+        // besides.
         let slots_bytes = 2 * slot_count * u64::from(SLOT);
         assert!(
             read_bytes < slots_bytes + (256 << 10),

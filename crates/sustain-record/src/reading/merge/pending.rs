@@ -1,6 +1,6 @@
-//! What of one stream has been found and not handed over, as ranges that do not overlap. Pure; the
-//! merge's own. Of two accounts of a range whole data with its frame marks wins over data without,
-//! that over a gap, and a gap over damage.
+//! The ranges of one stream that have been found and not handed over. They do not overlap. It is
+//! pure, and only the merge uses it. Of two appends for one range, whole data with its frame marks
+//! wins over data without, that over a gap, and a gap over damage.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,11 +14,11 @@ use crate::reading::part::{HoleReason, Origin, Part};
 /// The part of a stream that is not handed over yet.
 #[derive(Debug)]
 pub(super) struct Pending {
-    /// Everything below is handed over.
+    /// Everything below this is handed over.
     done_bytes: u64,
-    /// What is missing below will not come any more.
+    /// What is missing below this will not come any more.
     settled_bytes: u64,
-    /// By start; all at or above `done_bytes`.
+    /// Entries by their start, all at or above `done_bytes`.
     entries: BTreeMap<u64, Entry>,
     /// Gaps of frames without a byte, by place.
     counted: BTreeMap<u64, Gap>,
@@ -39,52 +39,52 @@ enum What {
     Data {
         stored: Stored,
         origin: Arc<Origin>,
-        /// Where it begins in the payload of its append.
+        /// Offset in the payload of its append at which it begins.
         start: u32,
     },
     Gap(Gap),
     Lost(HoleReason, Option<Arc<Origin>>),
 }
 
-/// Where data is that waits.
+/// Where waiting data is stored.
 #[derive(Debug, Clone)]
 pub(super) enum Stored {
-    /// In a read buffer, which must not be held for long.
+    /// It is in a read buffer, which must not be held for long.
     Passing(SharedBytes),
-    /// In a copy.
+    /// It is in a copy.
     Held(SharedBytes),
-    /// On its member only.
+    /// It is on its member only.
     Elsewhere,
 }
 
-/// What may be handed over next.
+/// The next item to hand over.
 #[derive(Debug)]
 pub(super) struct Waiting {
     length_bytes: u64,
     what: What,
 }
 
-/// Data of a stream that is on its member only: it was found to be whole, and let go.
+/// Data of a stream that is on its member only: it was found to be whole, and dropped from memory.
 #[derive(Debug, Clone)]
 pub struct Elsewhere {
-    /// Of the first byte in its stream.
+    /// Offset of the first byte in its stream.
     pub offset_bytes: u64,
     /// The append that it belongs to.
     pub origin: Arc<Origin>,
-    /// Where it lies in the append's payload.
+    /// The range in the append's payload.
     pub range: Range<u32>,
 }
 
 impl Elsewhere {
-    /// Where to read on the member what [`Elsewhere::check`] takes: offset and length.
+    /// The range on the member that must be read for [`Elsewhere::check`].
     pub fn on_member(&self) -> Range<u64> {
         let pieces = self.pieces();
         let payload = self.origin.offset_bytes + BLOCK_BYTES as u64;
         payload + u64::from(pieces.start)..payload + u64::from(pieces.end)
     }
 
-    /// The bytes as parts, if their checksums are still right, and holes where they are not. What
-    /// could not be read is none.
+    /// Returns the bytes as parts where their checksums are still right, and holes where they are
+    /// not. `read` is `None` if they could not be read.
     pub fn check(&self, read: Option<&SharedBytes>) -> Vec<Part> {
         let pieces = self.pieces();
         let mut parts = Vec::new();
@@ -145,13 +145,13 @@ impl Pending {
         self.done_bytes
     }
 
-    /// The end of all that was found.
+    /// The end of everything that was found.
     pub(super) fn end_bytes(&self) -> u64 {
         let last = self.entries.last_key_value();
         last.map_or(self.done_bytes, |(_, entry)| entry.end_bytes)
     }
 
-    /// Nothing below this will come any more.
+    /// Takes note that nothing below this will come any more.
     pub(super) fn settle(&mut self, settled_bytes: u64) {
         self.settled_bytes = self.settled_bytes.max(settled_bytes);
     }
@@ -174,8 +174,9 @@ impl Pending {
         self.insert_data(append, at..descriptor.payload_bytes);
     }
 
-    /// The next that is certain: whole data that follows what is done, or anything settled. Where an
-    /// append was only half written, another one with the same data, and its marks, may follow.
+    /// The next item that is certain: whole data that follows what is done, or anything that is
+    /// settled. Where an append was only half written, another one with the same data, and its
+    /// marks, may follow.
     pub(super) fn pop(&mut self) -> Option<(u64, Waiting)> {
         let start = self.done_bytes;
         if let Some(entry) = self.counted.first_entry().filter(|e| *e.key() <= start) {
@@ -214,8 +215,8 @@ impl Pending {
         Some((start, waiting))
     }
 
-    /// Lets go of the read buffers of what has to wait: it is copied as long as there is room for
-    /// it. The answer is how much was copied.
+    /// Lets go of the read buffers of what has to wait: it is copied as long as `room_bytes`
+    /// allows. Returns how much was copied.
     pub(super) fn hold(&mut self, room_bytes: u64) -> u64 {
         let mut held_bytes = 0;
         for start in std::mem::take(&mut self.fresh) {
@@ -281,7 +282,7 @@ impl Pending {
                 at = end;
                 continue;
             }
-            // The better account takes the place; what reaches beyond it on either side stays.
+            // The better entry takes the place. What reaches beyond it on either side stays.
             let Some(Entry { what: old, .. }) = self.entries.remove(&start) else {
                 return;
             };
@@ -358,7 +359,7 @@ impl What {
 }
 
 impl Waiting {
-    /// How much of it the merge itself has held.
+    /// The bytes of it that the merge itself holds.
     pub(super) fn held_bytes(&self) -> u64 {
         match &self.what {
             What::Data {

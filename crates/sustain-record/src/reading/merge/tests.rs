@@ -20,15 +20,15 @@ fn byte_at(stream: u16, offset: u64) -> u8 {
         >> 40) as u8
 }
 
-/// What becomes of one write.
+/// The fate of one write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Whole,
-    /// Not on the medium, though the recorder believes so.
+    /// It is not on the medium, although the recorder believes so.
     Lost,
     /// These pieces of 64 KiB are wrong.
     Damaged(u8),
-    /// It fails, and leaves nothing, a damaged copy or a whole one; so many appends later it is
+    /// It fails, and leaves nothing, a damaged copy or a whole one. So many appends later it is
     /// written again, or given up for a gap.
     Failed {
         leaves: Option<u8>,
@@ -45,7 +45,7 @@ struct Step {
     gap_bytes: u64,
     payload_bytes: u32,
     fate: Fate,
-    /// How many appends later the recorder hears that it is written.
+    /// The number of appends after which the recorder learns that it is written.
     delay: usize,
 }
 
@@ -80,18 +80,19 @@ fn any_step(streams: u16, members: usize) -> impl Strategy<Value = Step> {
     )
 }
 
-/// A stretch that was handed out, and what of it can be found.
+/// A stretch that was handed out, and the parts of it that can be found.
 struct Stretch {
     step: Step,
-    /// Of its gap, then of its payload.
+    /// The start of its gap, then the start of its payload.
     start: u64,
     base: u64,
-    /// When the recorder has it written, counted in appends; none until it is written again.
+    /// When the recorder has it written, counted in appends; `None` until it is written again.
     written_at: Option<usize>,
     again_at: Option<usize>,
 }
 
-/// A recorder without disks: what it would have put where, and what each byte must become.
+/// A recorder without disks: what it would have put where, and what a reader must get for each
+/// byte.
 struct Model {
     stretches: Vec<Stretch>,
     next: Vec<u64>,
@@ -236,7 +237,7 @@ impl Model {
         });
     }
 
-    /// What this append lets readers know of its bytes.
+    /// Notes what this append lets readers know of its bytes.
     fn learn(
         &mut self,
         stream: usize,
@@ -279,7 +280,7 @@ impl Model {
         }
     }
 
-    /// What a reader must get, byte by byte.
+    /// The bytes that a reader must get.
     fn expected(&self, wanted: &Wanted) -> Vec<u16> {
         let stream = usize::from(wanted.stream);
         let end = wanted.offered_bytes.unwrap_or(self.known[stream]);
@@ -302,7 +303,7 @@ fn gap(bytes: u64) -> Option<Gap> {
     })
 }
 
-/// Of an append without content.
+/// The descriptor of an append without content.
 fn descriptor(sequence: u64) -> Descriptor {
     Descriptor {
         kind: Kind::Data,
@@ -341,7 +342,7 @@ fn pieces(payload_bytes: u32) -> impl Iterator<Item = Range<u32>> {
         .map(move |start| start..payload_bytes.min(start + PIECE_BYTES as u32))
 }
 
-/// Reads again what was let go, as the pipeline does.
+/// Reads again what was dropped from memory, as the pipeline does.
 fn read_again(model: &Model, elsewhere: &Elsewhere) -> Vec<Part> {
     let appends = &model.on_members[elsewhere.origin.member];
     let append = appends
@@ -356,7 +357,7 @@ fn read_again(model: &Model, elsewhere: &Elsewhere) -> Vec<Part> {
     elsewhere.check(Some(&read))
 }
 
-/// Everything the merge gives of each stream, byte by byte.
+/// All that the merge returns of each stream, byte by byte.
 fn merged(model: &Model, wanted: &[Wanted], hold_bytes_max: u64) -> Vec<(Vec<u16>, bool)> {
     let members = model.on_members.len();
     let mut merge = Merge::new(members, wanted, hold_bytes_max);

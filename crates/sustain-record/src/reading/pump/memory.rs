@@ -14,7 +14,7 @@ use crate::reading::bytes::SharedBytes;
 
 /// The least that one read should move, if slots are smaller.
 const READ_BYTES_MIN: u32 = 4 << 20;
-/// What all reads in flight together should hold.
+/// The bytes that all reads in flight together should have.
 const WINDOW_BYTES: u64 = 512 << 20;
 const READS_PER_MEMBER_MIN: u64 = 2;
 const READS_PER_MEMBER_MAX: u64 = 6;
@@ -33,7 +33,7 @@ pub struct Window {
 struct Lent {
     buffer: Option<Buffer>,
     length: usize,
-    /// None for one that was mapped because consumers hold all others.
+    /// `None` for a buffer that was mapped because consumers hold all others.
     pool: Option<SharedPool>,
 }
 
@@ -53,8 +53,8 @@ impl Drop for Lent {
 }
 
 impl Window {
-    /// Memory and depth that fit these members, with as many reads ahead of each as is useful,
-    /// or as many as are named.
+    /// Chooses memory and depth for these members, with as many reads ahead of each as is useful,
+    /// or as many as are given.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -95,11 +95,11 @@ impl Window {
         self.pool.regions()
     }
 
-    /// A buffer for one read. When consumers hold all, it is one more.
+    /// Takes a buffer for one read. When consumers hold all buffers, it makes one more.
     pub(super) fn take(&self) -> Result<Buffer, Error> {
         match self.pool.try_take() {
             Some(buffer) => Ok(buffer),
-            // One block longer, to be told apart when it comes back.
+            // It is one block longer, to be told apart when it comes back.
             None => map_buffer(self.read_bytes + BLOCK_BYTES),
         }
     }
@@ -115,7 +115,7 @@ impl Window {
     }
 }
 
-/// The first bytes of a buffer that no pool waits for, to be shared.
+/// Shares the first bytes of a buffer that no pool waits for.
 pub(super) fn share_own(buffer: Buffer, length: usize) -> SharedBytes {
     SharedBytes::new(Arc::new(Lent {
         pool: None,
@@ -124,7 +124,7 @@ pub(super) fn share_own(buffer: Buffer, length: usize) -> SharedBytes {
     }))
 }
 
-/// The buffer of a request that is done.
+/// Takes the buffer of a request that is done.
 pub(super) fn take_buffer(completion: Completion) -> Option<Buffer> {
     match completion.request.vectors {
         Vectors::One(vector) => Some(vector.into_buffer()),
@@ -132,7 +132,7 @@ pub(super) fn take_buffer(completion: Completion) -> Option<Buffer> {
     }
 }
 
-/// A buffer of its own.
+/// Makes a buffer outside of the pool.
 pub(super) fn map_buffer(length: usize) -> Result<Buffer, Error> {
     let mut pool = BufferPool::new(1, length)?;
     Ok(pool.take().expect("a pool of one buffer has one"))

@@ -1,5 +1,5 @@
-//! Reads that failed, tried again in pieces: a bad sector costs no more than its block. The pump's
-//! own.
+//! Tries reads that failed again in pieces, so that a bad sector costs no more than its block. Only
+//! the pump uses it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -12,31 +12,31 @@ use super::memory::take_buffer;
 use super::read_request;
 use crate::format::BLOCK_BYTES;
 
-/// The pieces that are tried first, in bytes.
+/// Length of the pieces that are tried first.
 pub(super) const PIECE_LARGE: usize = 64 * 1024;
-/// The pieces of these that failed, in bytes.
+/// Length of the pieces into which those that failed are cut.
 pub(super) const PIECE_SMALL: usize = BLOCK_BYTES;
 
 /// A piece of a read.
 pub(super) struct Piece {
     pub(super) read: usize,
     pub(super) target: usize,
-    /// Where the read begins on the target.
+    /// Offset on the target at which the read begins.
     pub(super) base_bytes: u64,
-    /// Within the read.
+    /// The range within the read.
     pub(super) range: Range<usize>,
-    /// Why it failed, if it has.
+    /// The error, if it has failed.
     pub(super) errno: Option<Errno>,
 }
 
-/// Pieces under way and waiting.
+/// The pieces in flight and those that wait.
 pub(super) struct Mending {
     pool: BufferPool,
     waiting: VecDeque<Piece>,
 }
 
 impl Piece {
-    /// A range of a read in pieces of at most `piece_bytes`.
+    /// Cuts a range of a read into pieces of at most `piece_bytes`.
     pub(super) fn cut(
         read: usize,
         target: usize,
@@ -92,12 +92,12 @@ impl Mending {
         }
     }
 
-    /// The buffer of a piece that is back.
+    /// Takes the buffer of a piece that has returned.
     pub(super) fn take_back(&mut self, completion: Completion) -> Option<Buffer> {
         take_buffer(completion)
     }
 
-    /// A piece's bytes have been copied.
+    /// Gives back the buffer of a piece whose bytes have been copied.
     pub(super) fn give(&mut self, buffer: Buffer) {
         self.pool.give(buffer);
     }

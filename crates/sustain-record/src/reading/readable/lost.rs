@@ -1,5 +1,5 @@
-//! Whether what is not whole on one member of a ring is lost by that. It is not where another member
-//! has it, as of what was sent elsewhere when its member failed, or where it is a gap.
+//! Whether what is not whole on one member of a ring is lost by that. It is not where another
+//! member has it, as of what was sent elsewhere when its member failed, or where it is a gap.
 
 use std::ops::Range;
 

@@ -1,5 +1,6 @@
-//! What a recorder may have been writing over in a ring when the power was cut: docs/format.md, "The
-//! ring". Appends there that are not whole any more are the crash's work, and none of the medium.
+//! What a recorder may have been writing over in a ring when the power was cut: docs/format.md,
+//! "The ring". Appends there that are not whole any more are the crash's work, and none of the
+//! medium.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,6 +1,6 @@
-//! Appends that the recorder gave up with their member: what of them no flush had confirmed it booked
-//! as a gap, or wrote again elsewhere. They may lie there half written, which is no damage. Pure; the
-//! account of the check calls it.
+//! Appends that the recorder gave up with their member: what of them no flush had confirmed it
+//! booked as a gap, or wrote again elsewhere. They may lie there half written, which is no damage.
+//! Pure; the account of the check calls it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -75,7 +75,7 @@ impl GivenUp {
             bad,
             stream: origin.descriptor.stream,
             sequence: origin.descriptor.sequence,
-            left: Vec::from([from_byte..origin.end_bytes()]),
+            left: std::iter::once(from_byte..origin.end_bytes()).collect(),
         };
         self.accounts
             .iter()

@@ -1,16 +1,16 @@
-//! What a ring wrote over while it was checked, told from damage by opening its members anew. It
-//! excuses only what lies below where the oldest data begins by now.
+//! Tells what a ring has overwritten during the check from damage, by opening its members again. It
+//! excuses only what lies below the place where the oldest data begins by then.
 
 use super::{Bad, Checkable, VerifyResult};
 use crate::opening::Recording;
 use crate::store::Store;
 
-/// What was under way when the members were opened anew shows when it is done.
+/// A write that was in flight when the members were opened again shows when it is done.
 const LOOKS_MAX: u32 = 10;
 const PAUSE_NS: u64 = 100_000_000;
 
-/// Turns flaws that a recorder has made by writing on in a ring into what they are. Where the
-/// members cannot be opened anew, nothing is excused.
+/// Turns flaws that a recorder has made by writing on in a ring into overwritten bytes. Where the
+/// members cannot be opened again, nothing is excused.
 pub(super) fn excuse_overwritten(store: Checkable<'_>, result: &mut VerifyResult) {
     for look in 0..LOOKS_MAX {
         let has_more = look == 0 && !result.not_durable.is_empty();
@@ -31,16 +31,16 @@ pub(super) fn excuse_overwritten(store: Checkable<'_>, result: &mut VerifyResult
     }
 }
 
-/// Where what is left of a stream begins.
+/// Where the rest of a stream begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Left {
-    /// Below this byte it has been written over, at least in part.
+    /// Below this byte it has been overwritten, at least in part.
     pub from_bytes: u64,
     /// Frames that began below that byte.
     pub from_frame: u64,
 }
 
-/// Where what a ring has left of a stream of a recording begins by now; none if it has written over
+/// Where the rest of a stream of a recording begins by now; `None` if a ring has overwritten
 /// nothing since these recordings were found, or that cannot be found out.
 pub fn left_by_now(store: Checkable<'_>, recording: &Recording, stream: u16) -> Option<Left> {
     let meanwhile = Meanwhile::look(store).ok()?;
@@ -51,7 +51,7 @@ pub fn left_by_now(store: Checkable<'_>, recording: &Recording, stream: u16) -> 
 /// Where the oldest data begins by now.
 struct Meanwhile<'a> {
     store: Checkable<'a>,
-    /// Of each member the oldest slot that has not been written over.
+    /// The oldest slot of each member that has not been overwritten.
     oldest_serials: Vec<u64>,
     recordings: Vec<Recording>,
 }
@@ -78,7 +78,7 @@ impl<'a> Meanwhile<'a> {
         recordings.any(|recording| self.has_moved_in(recording))
     }
 
-    /// Whether slots of this recording have been written over.
+    /// Whether slots of this recording have been overwritten.
     fn has_moved_in(&self, recording: &Recording) -> bool {
         let mut members = self.store.members.iter().zip(&self.oldest_serials);
         members.any(|(member, oldest_serial)| {
@@ -94,7 +94,8 @@ impl<'a> Meanwhile<'a> {
         result.not_durable = self.left_of(torn, |bad| enter_overwritten(result, bad, true));
     }
 
-    /// What of flaws has not been written over; the rest is told to `overwritten`.
+    /// Returns the flaws, or parts of flaws, that have not been overwritten; the others go to
+    /// `overwritten`.
     fn left_of(&self, flaws: Vec<Bad>, mut overwritten: impl FnMut(&Bad)) -> Vec<Bad> {
         let mut left = Vec::new();
         for bad in flaws {
@@ -105,7 +106,7 @@ impl<'a> Meanwhile<'a> {
         left
     }
 
-    /// What of a flaw has been written over, and what has not.
+    /// Divides a flaw into what has been overwritten, and what has not.
     fn divide(&self, bad: Bad) -> (Option<Bad>, Option<Bad>) {
         let of_bad = |recording: &&Recording| Some(recording.number) == bad.recording;
         let Some(recording) = self.store.recordings.iter().find(of_bad) else {
@@ -140,12 +141,12 @@ impl<'a> Meanwhile<'a> {
         }
     }
 
-    /// Below this byte the stream has been written over, at least in part.
+    /// Below this byte the stream has been overwritten, at least in part.
     fn readable_from_bytes(&self, recording: &Recording, stream: u16) -> u64 {
         self.left(recording, stream).from_bytes
     }
 
-    /// Whether all slots of a recording have been written over.
+    /// Whether all slots of a recording have been overwritten.
     fn is_gone(&self, recording: &Recording) -> bool {
         let mut members = self.store.members.iter().zip(&self.oldest_serials);
         members.all(|(member, oldest_serial)| {
@@ -177,7 +178,7 @@ impl<'a> Meanwhile<'a> {
     }
 }
 
-/// A lost stretch counts as written over from now on.
+/// Counts a lost stretch as overwritten from now on.
 fn enter_overwritten(result: &mut VerifyResult, bad: &Bad, is_torn: bool) {
     let (Some(from_byte), Some(to_byte), Some(stream)) = (bad.from_byte, bad.to_byte, bad.stream)
     else {

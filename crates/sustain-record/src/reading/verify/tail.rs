@@ -1,6 +1,6 @@
-//! What a crash has left damaged of a recording behind what was durable, found by reading just
-//! that. Recovering writes it down, so that damage which comes later is told apart; it changes
-//! nothing itself.
+//! Finds the damage that a crash has left in a recording behind what was durable, by reading just
+//! that. `recover` notes it in the end mark, so that later damage can be told apart. Nothing is
+//! changed here.
 
 use crate::error::RecordError;
 use crate::format::TornNote;
@@ -10,20 +10,20 @@ use crate::reading::scope::Scope;
 use crate::reading::stream::{Range, StreamReader};
 use crate::store::Store;
 
-/// An end mark names no more stretches, in all streams: it has to fit into the smallest slot.
+/// The most stretches that an end mark names, in all streams: it has to fit into the smallest slot.
 const TORN_MAX: usize = 256;
 
-/// What is torn of a recording with an open end, by stream and in order. Where there is more than
-/// an end mark can name, the last stretch of a stream goes on over what is whole in between.
+/// Returns what is torn of a recording with an open end, by stream and in order. If it is more than
+/// an end mark can name, the last stretch of a stream also covers what is whole in between.
 ///
 /// # Errors
-/// If the members cannot be driven. A block that cannot be read is no trace of a crash.
+/// If the members cannot be driven. A block that cannot be read is not the work of a crash.
 pub(crate) fn torn_tail(
     store: &Store,
     recording: &Recording,
 ) -> Result<Vec<TornNote>, RecordError> {
     let mut scope = Scope::of_store(store, recording);
-    // As it is read when it has its end.
+    // The recording is read as it will be when it has its end mark.
     let streams = recording.streams.iter();
     scope.offered_bytes = streams.map(|stream| Some(stream.offered_bytes)).collect();
     let most = (TORN_MAX / recording.streams.len().max(1)).max(1);
@@ -43,7 +43,8 @@ pub(crate) fn torn_tail(
     Ok(torn)
 }
 
-/// `told` is the append whose damaged marks were told last: they are told once.
+/// Whether a part is torn. `told` is the append whose damaged marks were reported last, because
+/// they are reported once.
 fn is_torn(part: &Part, told: &mut Option<(usize, u64)>) -> bool {
     match part {
         Part::Hole { why, .. } => !matches!(why, HoleReason::Unreadable { .. }),

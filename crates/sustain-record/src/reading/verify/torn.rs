@@ -1,5 +1,5 @@
-//! What a crash may take of a recording, told from what was durable. Pure; the account of the check
-//! calls it.
+//! Tells what a crash may have taken of a recording, given what was durable. It is pure; the
+//! account of the check calls it.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use crate::store::Recovered;
 /// A flaw that a crash leaves where nothing was durable yet.
 pub(super) struct Torn {
     pub(super) bad: Bad,
-    /// Where its append lies, if the flaw is not in a stream: member in the scope, and sequence.
+    /// The append, if the flaw is not in a stream: member in the scope, and sequence.
     pub(super) append: Option<(usize, u64)>,
 }
 
-/// What is torn beyond what is listed: counted by stream.
+/// Torn stretches beyond those that are listed, counted by stream.
 #[derive(Default)]
 pub(super) struct TornUnlisted {
     pub(super) count: u64,
@@ -46,8 +46,8 @@ impl TornUnlisted {
         counted.bytes += to_byte - from_byte;
     }
 
-    /// How many a crash may have left. Where some of a stream turned out to be durable, which of
-    /// them is not known any more, and none is excused.
+    /// The number that a crash may have left. If a part of a stream turned out to be durable, it is
+    /// not known any more which of them lie in it, and none is excused.
     pub(super) fn finish(&self, streams: &mut [VerifiedStream]) -> u64 {
         let mut count = 0;
         for (number, counted) in &self.by_stream {
@@ -71,7 +71,7 @@ pub(super) fn is_recovered(recording: &Recording) -> bool {
     end.is_some_and(|end| end.ended == Recovered::ENDED)
 }
 
-/// A stretch that is lost for one reason is one flaw: whether it goes on in this one.
+/// Whether a stretch goes on in this one. A stretch that is lost for one reason is one flaw.
 pub(super) fn goes_on(last: &mut Bad, bad: &Bad) -> bool {
     let is_one = bad.from_byte < bad.to_byte
         && last.stream == bad.stream
@@ -87,7 +87,7 @@ pub(super) fn goes_on(last: &mut Bad, bad: &Bad) -> bool {
     is_one
 }
 
-/// What of a flaw was there when it was recovered, and what has come since.
+/// Divides a flaw into what was there when the recording was recovered, and what has come since.
 pub(super) fn since_recovered(bad: Bad, torn: &[TornNote]) -> (Vec<Bad>, Vec<Bad>) {
     let (mut from, to) = (bad.from_byte.unwrap_or(0), bad.to_byte.unwrap_or(0));
     let of_stream = |note: &&TornNote| {
@@ -123,7 +123,7 @@ pub(super) fn since_recovered(bad: Bad, torn: &[TornNote]) -> (Vec<Bad>, Vec<Bad
     (before, since)
 }
 
-/// What of a flaw lies below a byte of its stream, and what lies behind.
+/// Divides a flaw into what lies below a byte of its stream, and what lies behind.
 pub(super) fn divide(bad: Bad, at_byte: u64) -> (Option<Bad>, Option<Bad>) {
     let (from, to) = (bad.from_byte.unwrap_or(0), bad.to_byte.unwrap_or(0));
     if from >= at_byte {

@@ -1,5 +1,5 @@
-//! Appends of data on their way: onto a member, off a failed one onto another, into a gap when there
-//! is none.
+//! Appends of data on their way: to a member, from a failed member to another, or into a gap if
+//! there is no other.
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::driver::Ending;
@@ -15,25 +15,25 @@ use crate::recorder::member::{Member, MemberState, Unflushed};
 use crate::recorder::scatter::{Candidate, choose};
 use crate::recorder::write::{self, PayloadView};
 
-/// An append whose write is over.
+/// An append whose write has completed.
 pub(super) struct Written {
     pub(super) filled: Filled,
     pub(super) place: Place,
     pub(super) sequence: u64,
-    /// Whether nothing else answers for its bytes.
+    /// Whether these bytes are lost if this write failed.
     pub(super) is_sole: bool,
     pub(super) has_failed: bool,
 }
 
 impl<I: Inlet> RecordFeed<I> {
-    /// The next append of this member, if one is for it.
+    /// The next append for this member, if there is one.
     pub(super) fn data(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
         if let Some(request) = self.account(queue, now) {
             return Some(request);
         }
         self.drop_what_is_done();
         let bytes = self.pending.front()?.append_bytes();
-        // One that does not answer is given nothing, unless there is no other.
+        // A member that does not answer gets nothing, unless there is no other.
         let takes_slow = !self.members.iter().any(|member| member.is_ready_for(bytes));
         let candidates = self.members.iter().map(|member| {
             let candidate = member.candidate(bytes, takes_slow);
@@ -49,7 +49,7 @@ impl<I: Inlet> RecordFeed<I> {
                 Some(self.place(queue, filled, now))
             }
             Some(_) => {
-                // That member is to be asked, whatever it waits for.
+                // The member that was chosen must be asked, whatever it waits for.
                 self.has_changed = true;
                 None
             }
@@ -60,7 +60,7 @@ impl<I: Inlet> RecordFeed<I> {
         }
     }
 
-    /// A copy waits for its turn; meanwhile its append may be on the medium for good.
+    /// Drops copies whose append has become durable while they waited for their turn.
     fn drop_what_is_done(&mut self) {
         let ledgers = &self.ledgers;
         let is_done =
@@ -83,7 +83,7 @@ impl<I: Inlet> RecordFeed<I> {
         }
     }
 
-    /// What was accepted and not written is lost, and said to be.
+    /// Gives up everything that was accepted and not written, and accounts for it as gaps.
     pub(super) fn end_without_room(&mut self, now: Timestamp) {
         let all_failed = !self.members.iter().any(Member::works);
         let ending = if all_failed {
@@ -97,11 +97,12 @@ impl<I: Inlet> RecordFeed<I> {
         while let Some(filled) = self.pending.pop_front() {
             self.give_up(filled);
         }
-        // What is there already belongs into the same accounts.
+        // Appends that are there already belong into the same accounts.
         self.give_up_late(now);
     }
 
-    /// What comes in when the recording has ended was accepted before: it is lost.
+    /// Gives up appends that come in after the end of the recording. They were accepted before, and
+    /// are lost.
     pub(super) fn give_up_late(&mut self, now: Timestamp) {
         while !self.is_inlet_empty && self.is_out_of_room {
             match self.inlet.poll(now) {
@@ -118,13 +119,14 @@ impl<I: Inlet> RecordFeed<I> {
         }
     }
 
-    /// The account of a gap, onto any member that has room for it.
+    /// Writes the account of a gap to a member that can hold it.
     fn account(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
         let ledgers = &self.ledgers;
         self.accounts.retain(|account| {
             !ledgers[usize::from(account.stream)].has_for_good(account.start_bytes())
         });
-        // Of others, data of their streams that comes before them still waits.
+        // The accounts of other streams have to wait for data of those streams that comes before
+        // them.
         let is_next = |account: &Filled| {
             let ledger = &self.ledgers[usize::from(account.stream)];
             account.start_bytes() <= ledger.next_offset_bytes()
@@ -134,7 +136,7 @@ impl<I: Inlet> RecordFeed<I> {
         let takes = |member: &Member| {
             member.works() && member.start.is_some() && member.has_room_for_account(bytes)
         };
-        // As of data, one that does not answer is given none, unless there is no other.
+        // As with data, a member that does not answer gets no account, unless there is no other.
         let others = || self.members.iter().filter(|member| !member.is_slow);
         let member = &self.members[queue];
         let is_open = takes(member) && (!member.is_slow || !others().any(takes));
@@ -145,7 +147,7 @@ impl<I: Inlet> RecordFeed<I> {
             return Some(self.place(queue, account, now));
         }
         let has_hope = |member: &Member| {
-            // One that is full before its start has no room for anything.
+            // A member that was full before its start cannot hold anything.
             let may_begin = member.start.is_some() || member.state == MemberState::Active;
             member.works() && may_begin && member.has_room_for_account(bytes)
         };
@@ -155,8 +157,8 @@ impl<I: Inlet> RecordFeed<I> {
         None
     }
 
-    /// No member has room for an account: only the result can give it. End marks still tell how many
-    /// frames there were, and so must tell of what time they may be.
+    /// No member can hold an account, so only the result will have it. End marks still count the
+    /// frames, so they must know the times between which the frames may lie.
     pub(super) fn account_in_result_only(&mut self, now: Timestamp) {
         let now_ns = self.setup.wall.unix_ns(now);
         let mut accounts = Vec::from(std::mem::take(&mut self.accounts));
@@ -191,7 +193,7 @@ impl<I: Inlet> RecordFeed<I> {
         }
     }
 
-    /// The write that puts an append on a member.
+    /// Builds the write that puts an append on a member.
     fn place(&mut self, queue: usize, mut filled: Filled, now: Timestamp) -> Request {
         let bytes = filled.append_bytes();
         let sequence = self.take_sequence();
@@ -225,7 +227,7 @@ impl<I: Inlet> RecordFeed<I> {
             Some(memory) => write::compose(memory, &descriptor, &filled.marks),
             None => Vectors::None,
         };
-        // In case it must go to another member.
+        // The checksums are kept in case the append must go to another member.
         filled.checksums = descriptor.checksums;
         self.data_in_flight += 1;
         let data = Flight::Data {
@@ -245,7 +247,7 @@ impl<I: Inlet> RecordFeed<I> {
         self.enter(request, data, now)
     }
 
-    /// An append's write is over.
+    /// Finishes the write of an append.
     pub(super) fn landed(&mut self, queue: usize, written: Written, completion: Completion) {
         let Written {
             mut filled,
@@ -267,7 +269,7 @@ impl<I: Inlet> RecordFeed<I> {
         let is_account = filled.payload_bytes == 0;
         let mut memory = write::take_apart(completion.request.vectors, is_account);
         let has_landed = !has_failed && self.members[queue].works();
-        // That of an account is this member's, wherever the account goes.
+        // The buffer of an account belongs to this member, wherever the account goes next.
         if let Some(memory) = memory.take_if(|_| is_account || has_landed) {
             self.give_back(queue, filled.stream, memory);
         }
@@ -317,19 +319,20 @@ impl<I: Inlet> RecordFeed<I> {
         self.members[queue].wrote(one, bytes, now);
     }
 
-    /// An append is not on its member: that has failed, or the kernel could not write it.
+    /// Deals with an append that is not on its member, because the member has failed or the kernel
+    /// could not write it.
     fn not_landed(&mut self, queue: usize, mut filled: Filled, is_sole: bool) {
         if !is_sole {
             self.give_back_lent(&mut filled);
         } else if self.members[queue].works() && filled.payload_bytes > 0 {
-            // No other member would fare better.
+            // Another member would not do better.
             self.give_up(filled);
         } else {
             self.send_elsewhere(filled);
         }
     }
 
-    /// Its member has failed, but it is still in memory.
+    /// Sends an append to another member: its own has failed, but it is still in memory.
     fn send_elsewhere(&mut self, mut filled: Filled) {
         if self.has_other(filled.stream, filled.start_bytes()) {
             self.give_back_lent(&mut filled);
@@ -342,14 +345,14 @@ impl<I: Inlet> RecordFeed<I> {
         }
     }
 
-    /// The memory of an append that is on no member goes back to whoever lent it.
+    /// Gives back lent memory of an append that is on no member.
     fn give_back_lent(&mut self, filled: &mut Filled) {
         if let Some(memory) = filled.memory.take() {
             self.inlet.give_back(filled.stream, memory);
         }
     }
 
-    /// An append is on the medium for good.
+    /// Notes that an append is durable.
     pub(super) fn durable(
         &mut self,
         stream: usize,
@@ -390,7 +393,7 @@ impl<I: Inlet> RecordFeed<I> {
         self.accounts.push_back(account);
     }
 
-    /// What was written on a member that failed before its flush may be gone.
+    /// Gives up data on a member that failed before it was flushed, because it may be lost.
     pub(super) fn lose_written(&mut self, one: Unflushed) {
         if !one.is_sole || self.has_other(one.stream, one.start_bytes) {
             return;
@@ -455,7 +458,7 @@ fn account_of(filled: &Filled) -> Filled {
     }
 }
 
-/// Two gaps that follow each other are one.
+/// Merges two gaps that follow each other into one.
 fn merge(last: &mut Filled, next: &Filled) {
     let (Some(one), Some(other)) = (last.gap.as_mut(), next.gap) else {
         return;

@@ -1,4 +1,5 @@
-//! What a member must be written besides data: the start, flushes, the end mark.
+//! The control records and flushes of a member: its start, its end mark, and the flushes between
+//! them. The feed asks for them before it asks for data.
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::{Operation, Request};
@@ -17,7 +18,7 @@ use crate::recorder::write;
 use crate::recorder::{earlier, ending_name};
 
 impl<I: Inlet> RecordFeed<I> {
-    /// The next write of this member that is not data.
+    /// The next request for this member that is not data.
     pub(super) fn duty(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
         if self.members[queue].needs_start(self.waiting_bytes())
             && self.may_make_durable(queue)
@@ -33,7 +34,7 @@ impl<I: Inlet> RecordFeed<I> {
             let note = self.end_note();
             let request = self.mark_request(queue, Kind::End, &note, now);
             if request.is_none() {
-                // A member filled to the brim ends without a mark; the others have it.
+                // A member without space for an end mark ends without one; the others have it.
                 self.close_member(queue);
             }
             return request;
@@ -83,21 +84,22 @@ impl<I: Inlet> RecordFeed<I> {
         is_due && self.may_make_durable(queue)
     }
 
-    /// Whether a flush or a mark may begin.
+    /// Whether a flush, a start or an end mark may begin.
     fn may_make_durable(&self, queue: usize) -> bool {
         self.members[queue].may_make_durable(self.setup.durability.each)
     }
 
-    /// Whether appends of data may begin: where each is durable by itself, it is as a flush is.
+    /// Whether appends of data may begin. Where each is durable by itself, the rule for flushes
+    /// applies.
     pub(super) fn may_append(&self, member: &Member) -> bool {
         let is_each_durable = self.setup.durability.each;
         let waits = is_each_durable && member.setup.shares_errors;
         !waits || member.may_make_durable(is_each_durable)
     }
 
-    /// Whether all data is on its way or further.
+    /// Whether all data is in flight or further.
     fn is_drained(&self) -> bool {
-        // When members are full the sources learn it, and may have handed over more meanwhile.
+        // The sources learn late that the members are full, and may have handed over more since.
         let has_all = self.ending.is_some() && self.is_inlet_empty;
         has_all && self.pending.is_empty() && self.accounts.is_empty()
     }
@@ -132,7 +134,7 @@ impl<I: Inlet> RecordFeed<I> {
         .to_json()
     }
 
-    /// A start or an end, if there is room for it. It is durable when it completes.
+    /// Builds a start or an end mark, if it fits. It is durable when it completes.
     fn mark_request(
         &mut self,
         queue: usize,
@@ -185,7 +187,7 @@ impl<I: Inlet> RecordFeed<I> {
         Some(self.enter(request, mark, now))
     }
 
-    /// A descriptor with what all of them have in common.
+    /// Makes a descriptor with the fields that all kinds have in common.
     pub(super) fn descriptor(
         &self,
         queue: usize,
@@ -230,7 +232,7 @@ impl<I: Inlet> RecordFeed<I> {
         }
     }
 
-    /// A start or an end is on the medium, or its member has failed.
+    /// Notes that a start or an end mark is on the medium, or that its member has failed.
     pub(super) fn marked(&mut self, queue: usize, kind: Kind, place: Place, sequence: u64) {
         let member = &mut self.members[queue];
         member.marking = None;
@@ -249,7 +251,7 @@ impl<I: Inlet> RecordFeed<I> {
         self.has_changed = true;
     }
 
-    /// A flush is complete, or has failed.
+    /// Notes that a flush is complete, or has failed.
     pub(super) fn flushed(&mut self, queue: usize, now: Timestamp, is_ok: bool) {
         let flushed = self.members[queue].flushing.take().unwrap_or_default();
         if !is_ok {
@@ -267,12 +269,12 @@ impl<I: Inlet> RecordFeed<I> {
     }
 }
 
-/// What a start may take on a member with such slots.
+/// The most that a start may take on a member with slots of this size.
 pub(in crate::recorder) fn start_room_bytes(slot_bytes: u32) -> u32 {
     (slot_bytes / 2).min(CONTROL_BYTES as u32)
 }
 
-/// The most that a start takes on a member with this set-up, if it tells of no earlier recordings.
+/// The most that a start takes on a member with this set-up, if it names no earlier recordings.
 pub(in crate::recorder) fn start_bytes_max(setup: &RecordSetup) -> u32 {
     let farthest = Place {
         slot_serial: u64::MAX,
@@ -297,7 +299,7 @@ fn start_note(setup: &RecordSetup, previous_start: Option<Place>) -> StartNote {
     }
 }
 
-/// Where a place lies on its member.
+/// The offset of a place on its member.
 pub(super) fn member_offset(member: &Member, place: Place) -> u64 {
     member.setup.geometry.offset_of(place)
 }

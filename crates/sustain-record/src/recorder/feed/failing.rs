@@ -1,4 +1,5 @@
-//! Members that are not written any more: a request failed, or their file was deleted or cut off.
+//! Members that are not written any more, because a request failed, or because their file was
+//! deleted or cut off. The feed calls this.
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::Completion;
@@ -8,14 +9,14 @@ use super::RecordFeed;
 use crate::recorder::inlet::Inlet;
 use crate::recorder::member::{Member, MemberState};
 
-/// What a device that ends early is taken to have said (ENOSPC).
+/// The error that stands for a device that ends early (ENOSPC).
 const NO_SPACE: i32 = 28;
 
 impl<I: Inlet> RecordFeed<I> {
-    /// A member is not written any more.
+    /// Stops writing to a member whose request failed.
     pub(super) fn fail(&mut self, queue: usize, completion: &Completion) {
         let request = &completion.request;
-        // A short write is the end of the device.
+        // A short write means the end of the device.
         let errno = completion.error.unwrap_or(Errno(NO_SPACE));
         let error = RequestError {
             target: self.members[queue].setup.name.clone(),
@@ -26,8 +27,8 @@ impl<I: Inlet> RecordFeed<I> {
         self.fail_with(queue, failure_words(&error), completion.completed_at);
     }
 
-    /// Whether a member has failed by what became of its file; looks at one that works, and at one
-    /// that has its end mark: what is on it is to stay.
+    /// Whether a member has failed because its file was deleted or cut off. Checks the file of a
+    /// member that works.
     pub(super) fn is_harmed(&mut self, queue: usize, now: Timestamp) -> bool {
         let member = &mut self.members[queue];
         let is_closed = member.state == MemberState::Closed;
@@ -51,7 +52,8 @@ impl<I: Inlet> RecordFeed<I> {
         }
         member.state = MemberState::Failed;
         self.errors[queue] = Some(words);
-        // What no flush has confirmed may be gone with it. A flush under way may still confirm its.
+        // Data that no flush has confirmed may be lost with the member. A flush in flight may still
+        // confirm its own writes.
         let unflushed = std::mem::take(&mut member.unflushed);
         member.unflushed_since = None;
         for one in unflushed {
@@ -61,7 +63,8 @@ impl<I: Inlet> RecordFeed<I> {
         self.end_if_none_is_left(now);
     }
 
-    /// One that is closed has all that there was, durable, and how it ended.
+    /// Ends the recording if no member is left. A member that is closed has everything, durable,
+    /// and its end mark.
     pub(super) fn end_if_none_is_left(&mut self, now: Timestamp) {
         let is_left = |member: &Member| member.works() || member.state == MemberState::Closed;
         if !self.members.iter().any(is_left) {
@@ -82,8 +85,8 @@ fn failure_words(error: &RequestError) -> String {
         errno,
     } = error;
     format!(
-        "{operation} on {target} at byte {offset_bytes} failed: {errno}. No space is left under this \
-         member: free some there before it is recorded to again"
+        "{operation} on {target} at byte {offset_bytes} failed: {errno}. No space is left under \
+         this member: free some there before it is recorded to again"
     )
 }
 

@@ -1,6 +1,7 @@
-//! Writes that the kernel could not take, through no fault of their member's: it had no memory for
-//! them, or could not hold on to the memory that they were given from. They are tried again, from a
-//! copy where the memory may be the cause, at the same place, and no member is failed for them.
+//! Retries of writes that the kernel could not take, through no fault of the member: it had no
+//! memory for them, or could not hold on to the memory that they were given from. They are tried
+//! again at the same place, from a copy where the memory may be the cause, and the member does not
+//! count as failed.
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::{Completion, Operation, Request, Vectors};
@@ -10,28 +11,28 @@ use super::{Flight, RecordFeed};
 use crate::recorder::inlet::Inlet;
 use crate::recorder::write;
 
-/// The first wait before a write is tried again; each is twice as long as the one before.
+/// The first wait before a write is tried again. Each wait is twice as long as the one before.
 const WAIT_FIRST_NS: u64 = 10_000_000;
 const WAIT_LONGEST_NS: u64 = 1_000_000_000;
-/// A write is tried for so long.
+/// A write is tried again for this long.
 const TRIED_FOR_NS: u64 = 10_000_000_000;
 
 const EAGAIN: i32 = 11;
 const ENOMEM: i32 = 12;
 const EFAULT: i32 = 14;
-/// What becomes of a write that waits when its member fails.
+/// The error of a write that waits to be tried again when its member fails.
 const ECANCELED: i32 = 125;
 
-/// A write that is to be tried again.
+/// A write to be tried again.
 pub(super) struct Retry {
     pub(super) at: Timestamp,
     request: Request,
 }
 
 impl<I: Inlet> RecordFeed<I> {
-    /// Whether a write has failed for want of the kernel's, which says nothing of its member. A flush
-    /// is never such a one: after it has failed once, the next says that all is well. Nor is a write
-    /// that may have been told of the error of another one before it.
+    /// Whether a write failed because of the kernel, which says nothing about its member. This is
+    /// never so for a flush: after one has failed, the next one reports success. It is not so
+    /// either for a write that may have been told of an earlier write's error.
     pub(super) fn is_kernels_own(&self, queue: usize, completion: &Completion) -> bool {
         let request = &completion.request;
         let may_be_anothers = request.durable && self.members[queue].setup.shares_errors;
@@ -43,8 +44,8 @@ impl<I: Inlet> RecordFeed<I> {
         is_own && request.operation == Operation::Write
     }
 
-    /// Puts a write by that the kernel could not take. The answer is the completion if it is none,
-    /// or was tried for long enough.
+    /// Puts a write aside that the kernel could not take. Returns the completion if it is not such
+    /// a write, or has been tried for long enough.
     pub(super) fn try_again(&mut self, queue: usize, completion: Completion) -> Option<Completion> {
         let now = completion.completed_at;
         if !self.is_kernels_own(queue, &completion) || !self.members[queue].works() {
@@ -67,7 +68,8 @@ impl<I: Inlet> RecordFeed<I> {
         None
     }
 
-    /// The same write from memory of our own, if there is any; what it was given from goes back.
+    /// Moves the write to a copy in memory of our own, if there is any, and gives back the memory
+    /// that it came from.
     fn with_copied_memory(&mut self, mut request: Request) -> Request {
         let Some(flying) = self.in_flight.get_mut(&request.token) else {
             return request;
@@ -99,7 +101,7 @@ impl<I: Inlet> RecordFeed<I> {
         Some(retry.request)
     }
 
-    /// Their member is not written any more: what waits is over.
+    /// Ends the retries of a member that is not written any more.
     pub(super) fn end_retries(&mut self, queue: usize, now: Timestamp) {
         for retry in std::mem::take(&mut self.retries[queue]) {
             let completion = Completion {

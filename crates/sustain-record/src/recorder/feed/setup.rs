@@ -1,4 +1,5 @@
-//! All that fixes a recording before its first byte.
+//! Everything about a recording that is fixed before its first byte. The feed takes it; `Recorder`
+//! and the simulation make it.
 
 use sustain_disk::clock::{Timestamp, WallClock};
 use uuid::Uuid;
@@ -13,20 +14,20 @@ use crate::recorder::scatter::Window;
 pub struct StreamSetup {
     /// Its name, unique in the recording.
     pub name: String,
-    /// How its frames are told apart, as `--frames` calls it.
+    /// How its frames are told apart, by the name that `--frames` uses.
     pub framing: String,
-    /// Where it comes from, if that helps to check it later.
+    /// The source, if that helps to check the stream later.
     pub source: Option<String>,
 }
 
-/// When what is written is made durable.
+/// When written data is made durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Durability {
     /// Every write is durable when it completes.
     pub each: bool,
-    /// The oldest byte that is not durable is at most about so old.
+    /// The maximum age of a byte that is not durable, roughly.
     pub interval_ns: u64,
-    /// A member is flushed when so much on it is not.
+    /// A member is flushed when this many bytes on it are not durable.
     pub bytes: u64,
 }
 
@@ -40,7 +41,7 @@ impl Default for Durability {
     }
 }
 
-/// All that fixes a recording before its first byte.
+/// Everything about a recording that is fixed before its first byte.
 #[derive(Debug, Clone)]
 pub struct RecordSetup {
     /// The store.
@@ -57,7 +58,8 @@ pub struct RecordSetup {
     pub first_sequence: u64,
     /// Whether the oldest data of the store is overwritten.
     pub ring: bool,
-    /// What is on the store and may lose its starts, oldest first; nothing unless it is a ring.
+    /// Recordings that are on the store and may lose their starts, oldest first. Empty unless this
+    /// is a ring.
     pub earlier: Vec<Earlier>,
     /// When data becomes durable.
     pub durability: Durability,
@@ -67,8 +69,8 @@ pub struct RecordSetup {
     pub patience: Patience,
     /// The time of day.
     pub wall: WallClock,
-    /// Where times count from.
+    /// The moment from which times count.
     pub start: Timestamp,
-    /// What writes it, for the start note.
+    /// The program that records, for the start note.
     pub tool: String,
 }

@@ -1,6 +1,6 @@
 //! Members that keep their requests for long, or for ever. What is under way on such a member is
-//! written to another one as well, from where it lies in memory, and nothing new is given to it until
-//! all of that has returned. The end waits for it, but not for ever.
+//! written to another one as well, from where it lies in memory, and nothing new is given to it
+//! until all of that has returned. The end waits for it, but not for ever.
 //!
 //! So an append may lie on two members. One of the two is *sole*: it answers for the bytes, and
 //! they are lost only with it. The other one may take its place.
@@ -129,8 +129,8 @@ impl<I: Inlet> RecordFeed<I> {
             .for_each(|copy| self.accounts.push_front(copy));
     }
 
-    /// A late append has landed after all. Whether it answers for its bytes again: its copy is not on
-    /// its way yet, and is not wanted any more.
+    /// A late append has landed after all. Whether it answers for its bytes again: its copy is not
+    /// on its way yet, and is not wanted any more.
     pub(super) fn take_back_copy(&mut self, original: &Filled) -> bool {
         let start_bytes = original.start_bytes();
         let is_copy =
@@ -143,8 +143,8 @@ impl<I: Inlet> RecordFeed<I> {
         index.is_some_and(|index| waiting.remove(index).is_some())
     }
 
-    /// Whether bytes that are lost in one place are in another one: durable, written or on their way.
-    /// That one answers for them from now on.
+    /// Whether bytes that are lost in one place are in another one: durable, written or on their
+    /// way. That one answers for them from now on.
     pub(super) fn has_other(&mut self, stream: u16, start_bytes: u64) -> bool {
         let ledger = &self.ledgers[usize::from(stream)];
         if ledger.has_for_good(start_bytes) {
@@ -277,9 +277,9 @@ impl<I: Inlet> RecordFeed<I> {
             bytes => format!("{bytes} bytes among them are durable nowhere else"),
         };
         format!(
-            "{operation} on {name} at byte {offset} has not returned for {seconds:.0} s, and {name} \
-             was given up: {requests} requests were under way on it, {held}. Look at the kernel log \
-             (dmesg) and its cable; until they return, the kernel keeps {name} locked"
+            "{operation} on {name} at byte {offset} has not returned for {seconds:.0} s, and \
+             {name} was given up: {requests} requests were under way on it, {held}. Look at the \
+             kernel log (dmesg) and its cable; until they return, the kernel keeps {name} locked"
         )
     }
 }

@@ -1,5 +1,5 @@
-//! Recordings in their own thread on engines that fail as no disk does: that panic, that cannot take
-//! memory, that never return a request. Nobody may wait for ever, and no byte may go unaccounted.
+//! Recordings in their own thread on engines that fail as no disk does: they panic, cannot take
+//! memory, or never return a request. Nobody may wait for ever, and no byte may go unaccounted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,19 +28,19 @@ use crate::store::{CreatePlan, Mode, create};
 mod deleted;
 
 const EFAULT: i32 = 14;
-/// Longer than anything here takes: whoever waits so long waits for ever.
+/// Longer than anything here takes. Whoever waits this long would wait for ever.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What an engine does with a request.
+/// Decides what an engine does with a request.
 type Fault = dyn FnMut(&Request) -> Answer + Send;
 
 enum Answer {
     AsTheDisk,
     Panics,
     Fails(i32),
-    /// It comes back when this is set, if ever.
+    /// The request comes back when this is set, if ever.
     Keeps(Arc<AtomicBool>),
-    /// Nothing returns any more, from no member.
+    /// Nothing returns any more, from any member.
     Breaks,
 }
 
@@ -127,7 +127,7 @@ impl Engine for Faulty {
     }
 }
 
-/// A store of files, gone with it.
+/// A store in files that are removed with it.
 struct Place {
     _directory: tempfile::TempDir,
     members: Vec<String>,
@@ -135,7 +135,7 @@ struct Place {
 
 impl Place {
     fn new(members: usize, slot_bytes: u32) -> Place {
-        // Not in memory: direct writes are to be tried.
+        // The directory is not in memory, because direct writes are tested.
         let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let name = |index| directory.path().join(format!("m{index}"));
         let members: Vec<String> = (0..members)
@@ -195,7 +195,8 @@ impl Place {
         Recorder::start_on(store, streams.collect(), options, open_engine, superblocks).unwrap()
     }
 
-    /// How many bytes of the newest recording's first stream come back, all of them `fill`.
+    /// The number of bytes of the newest recording's first stream that come back, all of them
+    /// `fill`.
     fn whole_bytes(&self, fill: u8) -> u64 {
         let mut store = Store::open(&self.members, Mode::Read, &Roots::default()).unwrap();
         let recordings = store.recordings().unwrap();
@@ -213,12 +214,12 @@ impl Place {
     }
 }
 
-/// Appends of data, by their size: starts and ends are smaller.
+/// Whether a request is an append of data, by its size: starts and end marks are smaller.
 fn is_data(request: &Request) -> bool {
     request.operation == Operation::Write && request.vectors.len_bytes() > 64 << 10
 }
 
-/// Fills appends until so many bytes are offered, or nothing more is taken.
+/// Fills appends until so many bytes are offered, or the recorder takes no more.
 fn fill(writer: &mut StreamWriter, bytes: u64) {
     while writer.offered_bytes() < bytes {
         let Some(mut filling) = writer.lend() else {
@@ -244,7 +245,7 @@ fn after_a_panic_in_the_recorders_thread_nobody_waits_for_it() {
         }
     });
     let board = recorder.board();
-    // Ends only when nothing is lent any more.
+    // This ends only when nothing is lent any more.
     fill(&mut writers[0], u64::MAX);
     assert!(writers[0].is_closed());
     assert!(board.wait_for(|_| false, PATIENCE).is_over);
@@ -273,7 +274,7 @@ fn a_source_that_panics_has_not_come_to_its_end() {
 #[test]
 fn memory_that_cannot_be_written_from_is_copied_and_no_member_fails_for_it() {
     let place = Place::new(2, 1 << 20);
-    // As the kernel has it of memory that it cannot pin, such as a device's.
+    // The kernel answers this for memory that it cannot pin, such as a device's.
     let (recorder, mut writers) = place.record(&["main"], Patience::default(), |request| {
         let vectors = request.vectors.as_slice();
         let is_given = vectors.len() > 1 && vectors[1].buffer().is_foreign();
@@ -347,7 +348,8 @@ fn as_many_marks_as_are_taken_fit_into_a_slot_of_any_size() {
         let length = main.given_bytes_max();
         let count = main.given_marks_max();
         let mark = |index: usize| Mark {
-            // As far apart as they go, and each with a time: as long as marks are.
+            // Marks that are as far apart as possible, each with a time, are as long as marks can
+            // be.
             offset_bytes: (index * length / (count + 2)) as u64,
             kind: MarkKind::EndAndBegin,
             time_ns: Some(if index.is_multiple_of(2) { 0 } else { i64::MAX }),
@@ -368,7 +370,7 @@ fn as_many_marks_as_are_taken_fit_into_a_slot_of_any_size() {
     }
 }
 
-/// Long enough to be seen, and short beside the rest.
+/// Long enough to be noticed, and short compared with everything else.
 const SHORT: Patience = Patience {
     slow_after_ns: 50_000_000,
     given_up_after_ns: 200_000_000,
@@ -381,7 +383,7 @@ fn a_member_that_never_returns_its_requests_holds_nobody_up() {
     let never = Arc::new(AtomicBool::new(false));
     let (recorder, mut writers) = place.record(&["main"], SHORT, move |request| {
         writes += u32::from(is_data(request) && request.target == 1);
-        // From its third append on, flushes included.
+        // It fails from its third append on, flushes included.
         match writes > 2 && request.target == 1 {
             true => Answer::Keeps(Arc::clone(&never)),
             false => Answer::AsTheDisk,
@@ -408,10 +410,10 @@ fn a_member_that_never_returns_its_requests_holds_nobody_up() {
         why.contains("another"),
         "what it has kept may still come: {why}"
     );
-    // Only what was written on it and not flushed: the first two.
+    // Only what was written on it and not flushed may be lost: the first two appends.
     assert!(stream.gap_bytes <= 512 << 10, "{} bytes", stream.gap_bytes);
     assert!(stream.gap_bytes > 0);
-    // They are on it all the same, and whoever lists them without reading says that they may be.
+    // They are on it all the same, and a listing that does not read them says that they may be.
     let mut store = Store::open(&place.members, Mode::Read, &Roots::default()).unwrap();
     let listed = store.recordings().unwrap();
     let checked = Checkable::of(&store, &listed);
@@ -436,7 +438,7 @@ fn a_member_that_comes_back_is_used_again_and_named() {
     fill(&mut writers[0], 8 << 20);
     let is_slow = |standing: &Standing| standing.members[1].state == MemberState::Slow;
     recorder.board().wait_for(is_slow, PATIENCE);
-    // All that it keeps is on the other one by now, and durable.
+    // Everything that it keeps is on the other one by now, and durable.
     let all = |standing: &Standing| standing.streams[0].durable_bytes == 8 << 20;
     let standing = recorder.board().wait_for(all, PATIENCE);
     assert_eq!(standing.members[1].bytes, 0);
@@ -479,7 +481,7 @@ fn the_users_wish_to_end_is_heard_while_no_member_returns_anything() {
     };
     let intake = Intake::new(writers.remove(0), setup);
     let reading = std::thread::spawn(move || intake.read_all(&source));
-    // More than the buffer holds, until its reader has gone.
+    // The writer sends more than the buffer holds, until its reader has gone.
     let writing = std::thread::spawn(move || while rustix::io::write(&sink, &[7; 4096]).is_ok() {});
     let is_full = |standing: &Standing| {
         standing.buffer_fill >= 1.0
@@ -506,8 +508,8 @@ fn the_users_wish_to_end_is_heard_while_no_member_returns_anything() {
     }
 }
 
-/// Superblocks are written over an engine that keeps the requests of a member from the given time of
-/// asking on: the first time is before the recording, the second behind it.
+/// Writes superblocks over an engine that keeps the requests of a member from the given call on:
+/// the first call is before the recording, the second behind it.
 fn silent_superblocks(member: usize, from: usize) -> SuperblockWriter {
     let asked = AtomicUsize::new(0);
     let open_io = move |store: &Store| {
@@ -536,7 +538,7 @@ fn silent_superblocks(member: usize, from: usize) -> SuperblockWriter {
     };
     SuperblockWriter {
         open_io: Box::new(open_io),
-        // Longer than a busy disk takes for one of the others.
+        // This is longer than a busy disk takes for the requests of another one.
         patience: Patience {
             slow_after_ns: 1_000_000_000,
             given_up_after_ns: 3_000_000_000,
@@ -571,7 +573,7 @@ fn a_recording_that_no_member_answers_before_it_begins_is_over_and_says_so() {
     let superblocks = silent_superblocks(0, 0);
     let (recorder, mut writers) =
         place.record_over(&["main"], SHORT, |_| Answer::AsTheDisk, superblocks);
-    // Ends only when nothing is lent any more.
+    // This ends only when nothing is lent any more.
     fill(&mut writers[0], u64::MAX);
     drop(writers);
     let error = recorder.finish().unwrap_err();
@@ -592,10 +594,7 @@ fn a_member_that_does_not_answer_behind_the_recording_is_named_and_waited_for_no
     assert_eq!(recorded.standing.streams[0].durable_bytes, 8 << 20);
     assert_eq!(recorded.standing.members[1].error, None);
     let error = recorded.standing.members[0].error.as_deref().unwrap();
-    assert!(
-        error.contains("all of the recording was durable"),
-        "{error}"
-    );
+    assert!(error.contains("the whole recording was durable"), "{error}");
     assert_eq!(place.whole_bytes(7), 8 << 20);
 }
 

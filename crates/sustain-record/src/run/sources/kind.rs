@@ -1,5 +1,6 @@
-//! What an open descriptor is, and whether it is a stream of bytes: what keeps the boundaries of
-//! messages, ends at an empty one or gives no bytes at all cannot be recorded as one.
+//! Tells what an open descriptor is, and whether it can be recorded as a stream of bytes. A
+//! descriptor that keeps the boundaries of messages, ends at an empty message or gives no bytes
+//! cannot.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
@@ -8,18 +9,18 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{socket_acceptconn, socket_type};
 use rustix::net::{SocketType, getpeername};
 
-/// Why this cannot be recorded and what to do instead, if so.
+/// Returns why this descriptor cannot be recorded and what to do instead, or `None` if it can.
 pub(super) fn refusal(file: BorrowedFd<'_>, found: &Stat) -> Option<String> {
     match FileType::from_raw_mode(found.st_mode) {
         FileType::Directory => Some(
-            "it is a directory, not a source: name a file in it, or pipe an archive of it (tar c \
+            "it is a directory: name a file in it, or pipe an archive of it (tar c \
              DIR | sustain record ...)"
                 .to_owned(),
         ),
         FileType::Socket => socket_refusal(file),
         FileType::Unknown | FileType::Symlink => Some(format!(
-            "{} gives no stream of bytes: give a file, a pipe, a connected stream socket or a \
-             character device",
+            "{} does not deliver a stream of bytes: give a file, a pipe, a connected stream socket \
+             or a character device",
             kernel_name(file)
         )),
         FileType::RegularFile
@@ -30,8 +31,8 @@ pub(super) fn refusal(file: BorrowedFd<'_>, found: &Stat) -> Option<String> {
     .or_else(|| access_refusal(file))
 }
 
-/// A socket of messages loses what does not fit into the room that is left in an append, and an
-/// empty message would pass for its end.
+/// Refuses sockets of messages: a message would be cut where it does not fit into the rest of an
+/// append, and an empty one would be taken for the end.
 fn socket_refusal(file: BorrowedFd<'_>) -> Option<String> {
     match socket_type(file) {
         Ok(SocketType::STREAM) => {}
@@ -47,11 +48,15 @@ fn socket_refusal(file: BorrowedFd<'_>) -> Option<String> {
                  in front (--frames length-prefixed) or a line each (--frames lines)"
             ));
         }
-        Err(errno) => return Some(format!("its kind of socket cannot be told: {errno}")),
+        Err(errno) => {
+            return Some(format!(
+                "cannot find out what kind of socket it is: {errno}"
+            ));
+        }
     }
     if socket_acceptconn(file).unwrap_or(false) {
         return Some(
-            "it is a socket that listens: accept a connection (socat, systemd with Accept=yes) \
+            "it is a listening socket: accept a connection (socat, systemd with Accept=yes) \
              and give that as the source"
                 .to_owned(),
         );
@@ -61,7 +66,7 @@ fn socket_refusal(file: BorrowedFd<'_>) -> Option<String> {
     })
 }
 
-/// What was opened for writing only, or only to name it, gives nothing.
+/// Refuses what was opened for writing only, or only as a path: nothing can be read from it.
 fn access_refusal(file: BorrowedFd<'_>) -> Option<String> {
     let flags = fcntl_getfl(file).ok()?;
     let is_closed_to_reading =
@@ -70,7 +75,7 @@ fn access_refusal(file: BorrowedFd<'_>) -> Option<String> {
         .then(|| "it is not open for reading: check the redirection (< and not >)".to_owned())
 }
 
-/// What the kernel calls a thing that is on no file system, such as `anon_inode:[eventfd]`.
+/// The kernel's name for something that is on no file system, such as `anon_inode:[eventfd]`.
 fn kernel_name(file: BorrowedFd<'_>) -> String {
     let link = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
     std::fs::read_link(link).map_or_else(
@@ -123,7 +128,7 @@ mod tests {
         let counter = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
         let poller = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
         for (file, word) in [
-            (OwnedFd::from(listener), "listens"),
+            (OwnedFd::from(listener), "listening socket"),
             (unconnected, "not connected"),
             (counter, "eventfd"),
             (poller, "eventpoll"),

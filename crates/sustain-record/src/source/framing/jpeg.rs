@@ -1,35 +1,36 @@
-//! JPEG pictures one after the other, as cameras send them (ITU-T T.81, annex B). Called by the
-//! framer. Only markers and the lengths of segments are looked at, never what is in a segment: an
-//! EXIF thumbnail is a JPEG of its own, with an EOI that is not the picture's.
+//! Finds JPEG images that follow one another, as cameras send them (ITU-T T.81, annex B). The
+//! framer calls it. It looks only at markers and at the lengths of segments, never into a segment,
+//! because an EXIF thumbnail is a JPEG with an EOI of its own.
 
 use super::Marks;
 
-/// The markers that matter here; each is a byte FF and then this one.
+/// The markers that matter here. Each is a byte FF followed by this byte.
 mod marker {
-    /// First of those that have a segment with its length behind them; reserved or alone below.
+    /// The first of the markers that are followed by a segment with its length. Those below are
+    /// reserved or stand alone.
     pub const FIRST_WITH_SEGMENT: u8 = 0xC0;
-    /// First of the eight restart markers within entropy-coded data, which stand alone.
+    /// The first of the eight restart markers within entropy-coded data, which stand alone.
     pub const RESTART_FIRST: u8 = 0xD0;
     pub const RESTART_LAST: u8 = 0xD7;
     pub const START_OF_IMAGE: u8 = 0xD8;
     pub const END_OF_IMAGE: u8 = 0xD9;
-    /// In front of a marker any number of FF may stand to fill.
+    /// Any number of FF bytes may precede a marker as fill.
     pub const FILL: u8 = 0xFF;
 }
 
-/// A length of a segment counts its own two bytes.
+/// The length of a segment counts its own two bytes.
 const LENGTH_BYTES: u16 = 2;
 
 #[derive(Debug, Clone, Copy, Default)]
 enum State {
-    /// No picture is open.
+    /// No image is open.
     #[default]
     Between,
-    /// In a picture, where the next marker is to be found: between segments, or in entropy-coded
-    /// data. The two are one: a decoder too looks for FF where a marker should be and is not, and
-    /// in entropy-coded data it ends at any marker that is not a restart.
+    /// In an image, looking for the next marker: between segments, or in entropy-coded data. One
+    /// state is enough for both: a decoder, too, looks for FF where a marker should be and is not,
+    /// and in entropy-coded data it stops at any marker that is not a restart.
     Scan,
-    /// Behind a marker that has a segment.
+    /// Behind a marker that is followed by a segment.
     Length,
     /// Behind the first byte of a segment's length.
     LengthLow { high: u8 },
@@ -43,7 +44,7 @@ pub(super) struct JpegFramer {
 }
 
 impl JpegFramer {
-    /// Takes all bytes but an FF at the end that may be the first byte of an SOI.
+    /// Takes all bytes, except an FF at the end that may be the first byte of an SOI.
     pub(super) fn push(&mut self, bytes: &[u8], marks: &mut Marks<'_>) -> usize {
         let mut offset = 0;
         while offset < bytes.len() {
@@ -65,7 +66,8 @@ impl JpegFramer {
                 }
                 State::LengthLow { high } => {
                     let length_bytes = u16::from(high) << 8 | u16::from(bytes[offset]);
-                    // 0 and 1 cannot be: the picture is damaged, its end may still be found.
+                    // 0 and 1 are not valid lengths: the image is damaged, but its end may still be
+                    // found.
                     let left_bytes = length_bytes.saturating_sub(LENGTH_BYTES);
                     self.state = State::Segment { left_bytes };
                     offset += 1;
@@ -73,7 +75,7 @@ impl JpegFramer {
                 State::Segment { left_bytes } => {
                     let step = usize::from(left_bytes).min(bytes.len() - offset);
                     offset += step;
-                    // It is at most `left_bytes`, so it fits.
+                    // The step is at most `left_bytes`, so it fits.
                     let left_bytes = left_bytes - step as u16;
                     self.state = match left_bytes {
                         0 => State::Scan,
@@ -85,7 +87,7 @@ impl JpegFramer {
         offset
     }
 
-    /// Does what the marker at `offset` says; returns where to go on.
+    /// Acts on the marker at `offset`; returns the offset at which to go on.
     #[inline]
     fn marker(&mut self, code: u8, offset: usize, marks: &mut Marks<'_>) -> usize {
         let behind = offset + 2;
@@ -94,7 +96,7 @@ impl JpegFramer {
             // The second FF may be the first byte of the marker.
             marker::FILL => return offset + 1,
             marker::START_OF_IMAGE => {
-                // A camera that was cut off begins anew without an EOI.
+                // A camera that was cut off begins a new image without an EOI.
                 if in_picture {
                     marks.end(offset);
                 }
@@ -107,8 +109,8 @@ impl JpegFramer {
             }
             marker::RESTART_FIRST..=marker::RESTART_LAST => {}
             marker::FIRST_WITH_SEGMENT.. if in_picture => self.state = State::Length,
-            // A zero behind an FF of entropy-coded data. In JPEG-LS this is any byte below 80; no
-            // other use of these numbers has a segment.
+            // This is a zero behind an FF in entropy-coded data. In JPEG-LS it can be any byte
+            // below 80; no other use of these numbers has a segment.
             _ => {}
         }
         behind

@@ -1,10 +1,10 @@
-//! Frames with their length in four bytes in front of them. Called by the framer. A length is
-//! believed only up to a bound: a stream without such lengths would otherwise seem to be one
-//! endless frame.
+//! Finds frames that have their length in four bytes in front of them. The framer calls it. It
+//! accepts a length only up to a bound, because a stream without such lengths would otherwise look
+//! like one endless frame.
 
 use super::{ByteOrder, Marks};
 
-/// The largest length that is believed, unless told otherwise: 256 MiB.
+/// The largest length that is accepted by default: 256 MiB.
 pub const LENGTH_BYTES_MAX_DEFAULT: u32 = 256 << 20;
 
 const PREFIX_BYTES: usize = 4;
@@ -12,7 +12,7 @@ const PREFIX_BYTES: usize = 4;
 /// A length over the bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ImplausibleLength {
-    /// Of the prefix, in the pushed bytes.
+    /// Offset of the prefix in the pushed bytes.
     pub offset: usize,
     /// The prefix.
     pub read: [u8; 4],
@@ -24,7 +24,7 @@ pub(super) struct ImplausibleLength {
 pub(super) struct LengthPrefixedFramer {
     byte_order: ByteOrder,
     length_bytes_max: u32,
-    /// What is to come of the open frame; 0 between frames.
+    /// Bytes of the open frame that are still to come; 0 between frames.
     left_bytes: u32,
 }
 
@@ -37,8 +37,8 @@ impl LengthPrefixedFramer {
         }
     }
 
-    /// Takes all bytes but a piece of a prefix at the end: no frame begins before its length is
-    /// known to be one.
+    /// Takes all bytes, except a piece of a prefix at the end: no frame begins before its length
+    /// has been checked.
     pub(super) fn push(
         &mut self,
         bytes: &[u8],
@@ -48,7 +48,7 @@ impl LengthPrefixedFramer {
         loop {
             if self.left_bytes > 0 {
                 let rest_bytes = bytes.len() - offset;
-                // What does not fit into 32 bits is more than is left anyway.
+                // A rest that does not fit into 32 bits is more than what is left of the frame.
                 let step = u32::try_from(rest_bytes).map_or(self.left_bytes, |rest_bytes| {
                     rest_bytes.min(self.left_bytes)
                 });

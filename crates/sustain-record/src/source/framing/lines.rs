@@ -1,5 +1,5 @@
-//! Lines: each is a frame, with its newline. Called by the framer; a line that has not ended is an
-//! open frame, however long.
+//! Finds lines: each is a frame, with its newline. The framer calls it. A line that has not ended
+//! is an open frame, however long it is.
 
 use super::Marks;
 

@@ -9,15 +9,15 @@ const BIG: Framing = Framing::LengthPrefixed {
     byte_order: ByteOrder::Big,
 };
 
-/// What was found in a whole stream: the frames, whether the last is open, and the first error.
+/// The findings in a whole stream: the frames, whether the last is open, and the first error.
 #[derive(Debug, PartialEq)]
 struct Found {
     frames: Vec<(u64, Option<u64>)>,
     error: Option<FramingError>,
 }
 
-/// Reads a stream in pieces of these sizes, cycled, as the recorder does: what is not taken is
-/// pushed again with what follows.
+/// Reads a stream in pieces of these sizes, cycled, as the recorder does: bytes that are not taken
+/// are pushed again with those that follow.
 fn found(mut framer: Framer, stream: &[u8], piece_sizes: &[usize]) -> Found {
     let mut frames: Vec<(u64, Option<u64>)> = Vec::new();
     let mut error = None;
@@ -65,8 +65,8 @@ fn found(mut framer: Framer, stream: &[u8], piece_sizes: &[usize]) -> Found {
     Found { frames, error }
 }
 
-/// The frames of a stream: start and end of each, the last end missing if it is open. Read in one
-/// piece, and byte by byte with the same result.
+/// The start and end of each frame of a stream; the last end is missing if the frame is open. The
+/// stream is read in one piece, and byte by byte with the same result.
 fn frames(framing: Framing, stream: &[u8]) -> Vec<(u64, Option<u64>)> {
     let whole = found(Framer::new(framing), stream, &[usize::MAX >> 1]);
     assert_eq!(whole, found(Framer::new(framing), stream, &[1]));
@@ -74,7 +74,7 @@ fn frames(framing: Framing, stream: &[u8]) -> Vec<(u64, Option<u64>)> {
     whole.frames
 }
 
-/// What the frames of a stream consist of, an open one included.
+/// The bytes of the frames of a stream, an open one included.
 fn contents(framing: Framing, stream: &[u8]) -> Vec<Vec<u8>> {
     let content = |(start, end): (u64, Option<u64>)| {
         stream[start as usize..end.map_or(stream.len(), |end| end as usize)].to_vec()
@@ -124,8 +124,7 @@ fn names_are_read_back() {
     }
     assert_eq!(
         "mjpeg".parse::<Framing>().unwrap_err().to_string(),
-        "\"mjpeg\" is no way to tell frames apart: write none, lines, length-prefixed, \
-         length-prefixed-be or jpeg"
+        "\"mjpeg\" is not a framing: use none, lines, length-prefixed, length-prefixed-be or jpeg"
     );
 }
 
@@ -205,17 +204,17 @@ fn a_length_over_the_bound_is_told_once_and_the_rest_has_no_frames() {
     assert_eq!(whole.frames, [(0, Some(5))]);
     assert_eq!(
         whole.error.map(|error| error.to_string()).unwrap(),
-        "byte 5 of the stream should begin a frame, but the length there is 65536 bytes (read as \
-         00 00 01 00), more than the 65535 a frame may have; frames are no longer marked from here \
-         on, the bytes are kept. Check --frames length-prefixed: with length-prefixed-be the \
-         length would be 256 bytes"
+        "a frame should begin at byte 5 of the stream, but the length there is 65536 bytes (read \
+         as 00 00 01 00), more than the 65535 that a frame may have; from here on the bytes are \
+         kept and frames are no longer marked. Check --frames length-prefixed: with \
+         length-prefixed-be the length would be 256 bytes"
     );
     let error = found(Framer::new(BIG), b"\x89PNG\r\n", &[6]).error.unwrap();
     assert_eq!(error.length_bytes_max, 256 << 20);
     assert!(error.to_string().ends_with(
-        "(read as 89 50 4E 47), more than the 268435456 a frame may have; frames are no longer \
-         marked from here on, the bytes are kept. Check --frames length-prefixed-be: does the \
-         source put four bytes of length before each frame?"
+        "(read as 89 50 4E 47), more than the 268435456 that a frame may have; from here on the \
+         bytes are kept and frames are no longer marked. Check --frames length-prefixed-be: does \
+         the source put four bytes of length before each frame?"
     ));
 }
 
@@ -268,7 +267,8 @@ fn scans_of_a_progressive_picture_are_one_frame() {
 #[test]
 fn a_picture_that_was_cut_off_ends_where_the_next_begins() {
     let whole = picture(b"whole");
-    // In entropy-coded data, with an FF that the cut left alone, and between two segments.
+    // The cut falls into entropy-coded data, behind an FF that it left alone, and between two
+    // segments.
     for cut in [whole.len() - 3, whole.len() - 1, 2] {
         let stream = [&whole[..cut], &whole].concat();
         assert_eq!(
@@ -298,7 +298,7 @@ fn a_segment_that_was_cut_off_costs_no_more_than_its_length() {
         frames(Framing::Jpeg, &stream),
         [(0, Some(end)), (end, Some(end + whole.len() as u64))]
     );
-    // The longest length there is, and nothing behind it.
+    // This is the longest length there is, with nothing behind it.
     let open = [
         b"\xFF\xD8\xFF\xE1\xFF\xFF".as_slice(),
         &[0xFF; 65_533],

@@ -1,7 +1,6 @@
-//! The bytes of a stream that is made here: a function of seed and position alone, so that any
-//! piece can be made or checked without what lies before it. Called by `Synthetic`, and by whoever
-//! reads a recording back. What comes out for a seed must never change: recordings outlive this
-//! program.
+//! The bytes of a synthetic stream. They depend only on seed and position, so that any piece can be
+//! made or checked without what lies before it. `Synthetic` calls it, and so do readers that check
+//! a recording. The bytes for a seed must never change, because recordings outlive this program.
 //!
 //! 512 random words are drawn once for a seed. Each block of 4 KiB is these words, each XORed with
 //! one random number that no other block of the stream has. So a block is incompressible by itself,
@@ -14,9 +13,9 @@ const BLOCK_WORDS: usize = BLOCK_BYTES / WORD_BYTES;
 /// The step of SplitMix64: the fraction of the golden ratio.
 const GOLDEN_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Tells the random numbers of the blocks from those of the words.
+/// Separates the random numbers of the blocks from those of the words.
 const BLOCKS: u64 = 1;
-/// Tells the random numbers of the frames from all others.
+/// Separates the random numbers of the frames from all others.
 pub(super) const FRAMES: u64 = 2;
 
 /// The seed of a stream of this name: FNV-1a of 64 bits over its UTF-8 bytes.
@@ -26,8 +25,8 @@ pub fn seed_of(name: &str) -> u64 {
     })
 }
 
-/// The number `index` of the SplitMix64 generator with this seed (Steele, Lea and Flood 2014, as
-/// in Vigna's reference). For one seed no two indices give the same.
+/// Returns the number `index` of the SplitMix64 generator with this seed (Steele, Lea and Flood
+/// 2014, as in Vigna's reference). For one seed no two indices give the same number.
 #[inline]
 pub(super) fn random(seed: u64, index: u64) -> u64 {
     let mut z = seed.wrapping_add(index.wrapping_add(1).wrapping_mul(GOLDEN_STEP));
@@ -36,9 +35,10 @@ pub(super) fn random(seed: u64, index: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Another seed, for another use of the same one.
+/// Derives another seed, for another use of the same one.
 pub(super) fn seed_for(seed: u64, purpose: u64) -> u64 {
-    // Not a number of the sequence of `seed`: it would lead to a place further on in it.
+    // The new seed must not be a number of the sequence of `seed`, which would only lead further on
+    // in that sequence.
     random(!seed, purpose)
 }
 
@@ -50,7 +50,7 @@ pub struct Content {
 }
 
 impl Content {
-    /// The bytes of the stream with this seed; [`seed_of`] the stream's name.
+    /// Makes the bytes of the stream with this seed, which is [`seed_of`] the stream's name.
     pub fn new(seed: u64) -> Content {
         let mut words = Box::new([0; BLOCK_WORDS]);
         for (index, word) in (0..).zip(words.iter_mut()) {
@@ -74,8 +74,8 @@ impl Content {
         }
     }
 
-    /// The position of the first of these bytes that is not as [`Content::fill`] makes it, if any
-    /// is not.
+    /// Returns the position of the first of these bytes that differs from what [`Content::fill`]
+    /// makes, if there is one.
     pub fn check(&self, position_bytes: u64, bytes: &[u8]) -> Option<u64> {
         let (mut position, mut rest) = (position_bytes, bytes);
         let mut expected = [0; BLOCK_BYTES];
@@ -84,7 +84,7 @@ impl Content {
             let (here, after) = rest.split_at(length);
             let expected = &mut expected[..length];
             self.fill_in_block(block, start, expected);
-            // The comparison of slices is the fastest there is; only a wrong block is looked into.
+            // Comparing slices is the fastest way; only a wrong block is looked into.
             if here != expected {
                 let equal = here.iter().zip(&*expected).take_while(|(a, b)| a == b);
                 return Some(position.wrapping_add(equal.count() as u64));
@@ -117,10 +117,10 @@ impl Content {
     }
 }
 
-/// The block at a position, the offset in it, and how many of `rest_bytes` lie in it.
+/// Returns the block at a position, the offset in it, and how many of `rest_bytes` lie in it.
 fn piece(position: u64, rest_bytes: usize) -> (u64, usize, usize) {
     let block = position / BLOCK_BYTES as u64;
-    // Below 4096, so it fits.
+    // This is below 4096, so it fits.
     let start = (position % BLOCK_BYTES as u64) as usize;
     (block, start, rest_bytes.min(BLOCK_BYTES - start))
 }
@@ -201,12 +201,12 @@ mod tests {
         bytes
             .iter()
             .for_each(|byte| counts[usize::from(*byte)] += 1);
-        // 4096 expected of each value; six standard deviations are 384.
+        // Each value is expected 4096 times; six standard deviations are 384.
         assert!(
             counts.iter().all(|count| count.abs_diff(4096) < 384),
             "{counts:?}"
         );
-        // A compressor looks for four equal bytes; of random ones one in 2^32 pairs has them.
+        // A compressor looks for four equal bytes. Of random bytes one in 2^32 pairs has them.
         let (words, _) = bytes.as_chunks::<8>();
         let distinct: HashSet<[u8; 8]> = words.iter().copied().collect();
         assert_eq!(distinct.len(), words.len());

@@ -1,6 +1,6 @@
-//! The frames of a stream that is made here: sizes drawn evenly from a range, and where each frame
-//! begins, without counting up from the first one. Called by `Synthetic` and the recorder. What
-//! comes out for a seed must never change.
+//! The frames of a synthetic stream: sizes drawn evenly from a range, and where each frame begins,
+//! without counting up from the first one. `Synthetic` and the recorder call it. The frames for a
+//! seed must never change.
 //!
 //! Frames come in pairs: as much as the first is above the smallest size, the second is below the
 //! largest. So either size is drawn evenly, and all pairs are equally long.
@@ -12,7 +12,7 @@ use super::content::{self, random, seed_for};
 use crate::format::MarkKind;
 use crate::source::framing::FrameMark;
 
-/// Where the frames of one stream are, numbered from 0. They touch each other.
+/// The frames of one stream, numbered from 0. They touch each other.
 #[derive(Debug, Clone)]
 pub struct Frames {
     smallest_bytes: u64,
@@ -21,7 +21,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Frames of sizes drawn from `frame_bytes` by the seed of the stream.
+    /// Draws the sizes of frames from `frame_bytes` by the seed of the stream.
     ///
     /// # Panics
     /// If the range is empty, begins at 0 or ends above [`FRAME_BYTES_MAX`].
@@ -31,7 +31,7 @@ impl Frames {
             0 < smallest_bytes
                 && smallest_bytes <= largest_bytes
                 && largest_bytes <= FRAME_BYTES_MAX,
-            "sizes of frames are out of bounds: {smallest_bytes}..={largest_bytes}"
+            "frame sizes are out of bounds: {smallest_bytes}..={largest_bytes}"
         );
         Frames {
             smallest_bytes,
@@ -50,7 +50,8 @@ impl Frames {
         }
     }
 
-    /// Where a frame begins in the stream; [`u64::MAX`] if beyond that.
+    /// Returns where a frame begins in the stream, or [`u64::MAX`] if that is too far away to
+    /// count.
     pub fn start_bytes(&self, frame: u64) -> u64 {
         let pairs_bytes = (frame / 2).saturating_mul(self.pair_bytes());
         if frame.is_multiple_of(2) {
@@ -68,7 +69,7 @@ impl Frames {
         2 * pair + u64::from(in_second)
     }
 
-    /// The first boundary of frames at a position or behind it; 0 is one.
+    /// Returns the first boundary between frames at or behind a position; 0 is one.
     pub(super) fn end_at_or_behind(&self, position_bytes: u64) -> u64 {
         match position_bytes.checked_sub(1) {
             Some(last_byte) => self.start_bytes(self.containing(last_byte).saturating_add(1)),
@@ -77,7 +78,7 @@ impl Frames {
     }
 
     /// Appends the marks of `length_bytes` of the stream from `position_bytes` on, as a
-    /// [`Framer`](crate::source::framing::Framer) would when given these bytes.
+    /// [`Framer`](crate::source::framing::Framer) would for these bytes.
     pub fn marks(&self, position_bytes: u64, length_bytes: usize, marks: &mut Vec<FrameMark>) {
         if length_bytes == 0 {
             return;
@@ -97,7 +98,7 @@ impl Frames {
             if distance_bytes > length_bytes as u64 || start_bytes == u64::MAX {
                 return;
             }
-            // At most `length_bytes`, so it fits.
+            // The distance is at most `length_bytes`, so it fits.
             let offset = distance_bytes as usize;
             let kind = if offset == length_bytes {
                 MarkKind::End
@@ -114,8 +115,8 @@ impl Frames {
 
     fn first_of_pair_bytes(&self, pair: u64) -> u64 {
         let sizes = u128::from(self.largest_bytes - self.smallest_bytes) + 1;
-        // The upper half of the product spreads 64 random bits over the sizes; what it favours one
-        // size by is below one in 2^24.
+        // The upper half of the product spreads 64 random bits over the sizes. It favours one size
+        // over another by less than one in 2^24.
         let above = (u128::from(random(self.seed, pair)) * sizes) >> 64;
         self.smallest_bytes + above as u64
     }
@@ -147,7 +148,7 @@ mod tests {
             let size = frames.size_bytes(frame) as usize;
             counts[frame as usize % 2][size - 11] += 1;
         }
-        // 1000 expected of each; six standard deviations are 180.
+        // Each size is expected 1000 times; six standard deviations are 180.
         let even = |count: &u32| count.abs_diff(1000) < 180;
         assert!(counts.iter().flatten().all(even), "{counts:?}");
     }

@@ -1,5 +1,5 @@
-//! Members whose file is deleted: what goes to one is lost when the recorder ends, and neither a write
-//! nor a flush says so.
+//! Members whose file is deleted: what goes to one is lost when the recorder ends, and neither a
+//! write nor a flush says so.
 
 use std::fs::remove_file;
 use std::os::fd::AsRawFd;

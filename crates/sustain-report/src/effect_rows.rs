@@ -1,15 +1,15 @@
-//! The figures of an effect as rows of text: before, during and after. The terminal and the page
-//! show the same ones.
+//! Puts the figures of a load's effect on the machine into rows of text: before, during and after
+//! the load. The terminal and the page call this module, so that both show the same rows.
 
 use sustain_bench::effect::result::{PathEffect, Stretches};
 use sustain_host::KernelCounters;
 
 use crate::format::{latency, memory, percent, rate};
 
-/// What stands for a figure that there is none of.
+/// The mark in place of a figure that was not measured.
 const NOT_MEASURED: &str = "–";
 
-/// Something in three stretches.
+/// One figure in three periods.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) before: String,
@@ -45,31 +45,31 @@ impl Row {
         }
     }
 
-    /// Before, during, after.
+    /// The figures before, during and after the load.
     pub(crate) fn cells(&self) -> [&str; 3] {
         [&self.before, &self.during, &self.after]
     }
 
-    /// Whether it counted nothing in any stretch.
+    /// Whether it counted nothing in any period.
     fn is_quiet(&self) -> bool {
         let quiet = |cell: &str| ["0", "0 %", NOT_MEASURED].contains(&cell);
         self.cells().into_iter().all(quiet)
     }
 
-    /// Whether no stretch has a figure.
+    /// Whether no period has a figure.
     fn is_empty(&self) -> bool {
         self.cells() == [NOT_MEASURED; 3]
     }
 }
 
-/// The rows of all paths, one list for each: with the same names in the same order.
+/// The rows of all I/O paths, a list for each, with the same names in the same order.
 pub(crate) struct Rows {
     pub(crate) of_paths: Vec<Vec<Row>>,
-    /// Counters that counted nothing at all.
+    /// The counters that counted nothing at all.
     pub(crate) quiet: Vec<&'static str>,
 }
 
-/// All that the paths of an effect have figures of.
+/// Every row for which some I/O path has figures.
 pub(crate) fn rows(paths: &[PathEffect]) -> Rows {
     let mut of_paths: Vec<Vec<Row>> = paths.iter().map(path_rows).collect();
     let mut names: Vec<&'static str> = Vec::new();
@@ -96,7 +96,7 @@ pub(crate) fn rows(paths: &[PathEffect]) -> Rows {
     Rows { of_paths, quiet }
 }
 
-/// All rows of a path.
+/// All rows of an I/O path.
 fn path_rows(path: &PathEffect) -> Vec<Row> {
     let mut rows = Vec::new();
     if let Some(writes) = &path.writes {
@@ -109,18 +109,18 @@ fn path_rows(path: &PathEffect) -> Vec<Row> {
         rows.push(row("write + fsync, longest", writes, |all| {
             Some(latency(all.latency_max_ns?))
         }));
-        rows.push(row("writes a second", writes, |all| {
+        rows.push(row("writes per second", writes, |all| {
             Some(format!("{:.0}", all.writes_per_s))
         }));
     }
     if let Some(timer) = &path.timer {
-        rows.push(row("timer late, median", timer, |all| {
+        rows.push(row("timer delay, median", timer, |all| {
             Some(latency(all.late_p50_ns?))
         }));
-        rows.push(row("timer late, p99", timer, |all| {
+        rows.push(row("timer delay, p99", timer, |all| {
             Some(latency(all.late_p99_ns?))
         }));
-        rows.push(row("timer late, most", timer, |all| {
+        rows.push(row("timer delay, longest", timer, |all| {
             Some(latency(all.late_max_ns?))
         }));
     }
@@ -134,7 +134,7 @@ fn path_rows(path: &PathEffect) -> Vec<Row> {
         }));
     }
     rows.extend(kernel_rows(path));
-    rows.push(row("dirty memory, most", &path.dirty_max_bytes, |bytes| {
+    rows.push(row("dirty memory, peak", &path.dirty_max_bytes, |bytes| {
         Some(memory(*bytes))
     }));
     rows
@@ -161,53 +161,57 @@ fn kernel_rows(path: &PathEffect) -> Vec<Row> {
         }
     };
     vec![
-        counted("packets dropped on arrival", |all| {
+        counted("received packets dropped", |all| {
             all.softnet_dropped_packets
         }),
-        counted("receiving cut short", |all| all.softnet_time_squeezes),
-        counted("programs stalled for memory", |all| all.allocation_stalls),
-        counted("pages they scanned", |all| all.direct_scanned_pages),
-        counted("pages the kernel scanned", |all| {
+        counted("receive rounds cut short", |all| all.softnet_time_squeezes),
+        counted("stalls of programs for memory", |all| all.allocation_stalls),
+        counted("pages scanned by programs", |all| all.direct_scanned_pages),
+        counted("pages scanned by the kernel", |all| {
             all.background_scanned_pages
         }),
-        counted("waits for compaction", |all| all.compaction_stalls),
-        waited("some task waited for a CPU", |all| all.cpu_some_waited_us),
-        waited("some task waited for a disk", |all| all.io_some_waited_us),
-        waited("some task waited for memory", |all| {
+        counted("stalls for compaction", |all| all.compaction_stalls),
+        waited("time with a task waiting for CPU", |all| {
+            all.cpu_some_waited_us
+        }),
+        waited("time with a task waiting for I/O", |all| {
+            all.io_some_waited_us
+        }),
+        waited("time with a task waiting for memory", |all| {
             all.memory_some_waited_us
         }),
     ]
 }
 
-/// What the load did, and which part of the memory's rate it needed.
+/// The rate of the load, and the part of the memory's copy rate that it needed.
 pub(crate) fn load_words(path: &PathEffect) -> String {
     let load = &path.load;
-    let mut words = format!("the load did {}", rate(load.rate_bytes_per_s));
+    let mut words = format!("the load reached {}", rate(load.rate_bytes_per_s));
     if let Some(seconds) = load.cpu_seconds_per_gb {
-        words.push_str(&format!(" at {seconds:.3} s of CPU for each GB"));
+        words.push_str(&format!(" at {seconds:.3} s of CPU time per GB"));
     }
     if let Some(share) = &path.memory_share {
         words.push_str(&format!(
-            " and needs {} of what memory copies",
+            " and needed {} of the rate at which the memory can copy",
             small_percent(share.share)
         ));
     }
     words
 }
 
-/// What watching took itself.
+/// The CPU time of the probe workloads themselves.
 pub(crate) fn cpu_words(path: &PathEffect) -> Option<String> {
     let (cpu_s, stretch) = (path.victims_cpu_s.during?, path.stretches.during?);
     let seconds = stretch.end_s - stretch.start_s;
     (seconds > 0.0).then(|| {
         format!(
-            "the victims took {} of one CPU, which does not count as the load's",
+            "the probe workloads took {} of one CPU, which is not counted as the load's",
             small_percent(cpu_s / seconds)
         )
     })
 }
 
-/// A part of a whole that is not to look like nothing: `0.4 %`.
+/// A part of a whole, with a decimal where it would otherwise look like nothing: `0.4 %`.
 fn small_percent(part: f64) -> String {
     if part < 0.1 {
         format!("{:.1} %", part * 100.0)

@@ -1,49 +1,49 @@
-//! What can go wrong between a saved result and its picture, for whoever named the file.
-//! The caller knows the file's name and puts it in front; nothing here touches files.
+//! The errors of writing, reading back and drawing results. The caller knows the name of the file
+//! and puts it in front of the message; nothing here touches files.
 
-/// Why a result could not be written, read back or drawn.
+/// The reason why a result could not be written, read back or drawn.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// The text is no JSON at all.
-    #[error("this is not JSON ({0}): give a file that `--json FILE` wrote, whole")]
+    /// The text is not JSON.
+    #[error("this is not JSON ({0}): give a complete file that `--json FILE` wrote")]
     NotJson(#[source] serde_json::Error),
-    /// JSON, but without a schema of this tool.
+    /// The text is JSON, but has no schema of this tool.
     #[error(
-        "this JSON has no `schema`, so it is no result of sustain: \
+        "this JSON has no `schema`, so it is not a result of sustain: \
          give a file that `--json FILE` of `sustain measure` or `sustain record` wrote"
     )]
     NoSchema,
-    /// A document of another kind.
+    /// The document is of another kind.
     #[error("this is a `{found}`, not {expected}")]
     OtherSchema {
-        /// The schema that stands in the document.
+        /// The schema that the document names.
         found: String,
-        /// What was expected, and which command writes it.
+        /// The schema that was expected, and the command that writes it.
         expected: &'static str,
     },
-    /// A document of the right kind, in a version that did not exist yet.
-    #[error("`{found}` was made by a newer sustain: update sustain to read it")]
+    /// The document is of the right kind, in a version that is newer than this program.
+    #[error("`{found}` was written by a newer version of sustain: update sustain to read it")]
     NewerSchema {
-        /// The schema that stands in the document.
+        /// The schema that the document names.
         found: String,
     },
-    /// The right schema, but a field is missing or of another type.
+    /// The schema is the right one, but a field is missing or has another type.
     #[error("this `{schema}` is damaged or was edited ({error}): give the file as it was written")]
     Damaged {
-        /// The schema that stands in the document.
+        /// The schema that the document names.
         schema: String,
-        /// What is wrong with it.
+        /// The field that is wrong, and where.
         #[source]
         error: serde_json::Error,
     },
     /// A result could not be written as JSON.
     #[error("the result could not be written as JSON ({0}): please report this")]
     NotWritable(#[source] serde_json::Error),
-    /// A report of no results was asked for.
+    /// A report was asked for without any result.
     #[error("there is no result to draw: name at least one RUN.json")]
     NoResults,
-    /// The plotting library did not give its script in the form this page needs.
-    #[error("the plotting library gave no script to carry in the page: please report this")]
+    /// The plotting library did not return its script in the form that the page needs.
+    #[error("the plotting library returned no script to put into the page: please report this")]
     NoChartScript,
 }

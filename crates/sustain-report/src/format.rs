@@ -1,5 +1,6 @@
-//! Figures for people, on top of the units that the whole tool shares. The terminal and the page
-//! call it, so that a figure reads the same in both; it must never be used where a program reads.
+//! Figures for people, made with the units that the whole tool shares. The terminal and the page
+//! call this module, so that a figure reads the same in both. It must not be used for text that a
+//! program reads.
 
 use sustain_disk::units::{Duration, Position, Rate, Size};
 
@@ -13,7 +14,8 @@ pub(crate) fn size(bytes: u64) -> String {
     Size(bytes).to_string()
 }
 
-/// A place on a target: `8.00 GB`.
+/// A place on a target, or an amount that stands in one table with others: always in powers of 10,
+/// `8.00 GB`.
 pub(crate) fn position(byte: u64) -> String {
     Position(byte).to_string()
 }
@@ -23,12 +25,12 @@ pub(crate) fn latency(duration_ns: u64) -> String {
     Duration(duration_ns).to_string()
 }
 
-/// A stretch of a run: `30 s`, `5.33 min`.
+/// A period of a run: `30 s`, `5.33 min`.
 pub(crate) fn stretch(seconds: f64) -> String {
     if !seconds.is_finite() || seconds < 0.0 {
         return "?".to_owned();
     }
-    // A run's clock stays in seconds while it is short: `0.2 s`, never `200 ms`.
+    // Short periods of a run are in seconds, as its time axis is: `0.2 s`, never `200 ms`.
     if seconds < 59.95 {
         return format!("{seconds:.1} s").replace(".0 s", " s");
     }
@@ -65,7 +67,7 @@ pub(crate) fn percent(part: f64) -> String {
     }
 }
 
-/// A place or a width as a part of a whole, where whole percents are too few: `41.3 %`.
+/// A place or a width as a part of a whole, where whole percents are too coarse: `41.3 %`.
 pub(crate) fn part(part: f64) -> String {
     if part.is_finite() {
         format!("{:.1} %", part * 100.0)

@@ -1,5 +1,5 @@
-//! The result document as text, and back. `--json` writes it, `sustain report` reads it; a document
-//! that this version does not know is refused, never guessed at.
+//! Writes result documents as text and reads them back: `--json` writes them, and `sustain report`
+//! reads them. A document that this version does not know is refused, never guessed at.
 
 pub use crate::status::{STATUS_SCHEMA, StatusLine, StatusMember, StatusStream};
 
@@ -50,7 +50,7 @@ pub fn write_record(result: &RecordResult) -> Result<String, ReportError> {
     Ok(text)
 }
 
-/// How a recording stands, as one line of JSON with its newline.
+/// The state of a recording as one line of JSON with its newline.
 ///
 /// # Errors
 /// [`ReportError::NotWritable`] if a field has no form in JSON.
@@ -61,28 +61,28 @@ pub fn status_line(standing: &Standing) -> Result<String, ReportError> {
     Ok(line)
 }
 
-/// A document that was saved, of any command that draws a page.
+/// A saved document of any command that draws a page.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Saved {
-    /// Of `sustain measure`.
+    /// The result of `sustain measure`.
     Measure(Box<MeasureResult>),
-    /// Of `sustain record`.
+    /// The result of `sustain record`.
     Record(Box<RecordResult>),
-    /// Of `sustain diagnose`.
+    /// The result of `sustain diagnose`.
     Diagnose(Box<DiagnoseResult>),
-    /// Of `sustain profile`.
+    /// The result of `sustain profile`.
     Profile(Box<ProfileResult>),
-    /// Of `sustain sweep`.
+    /// The result of `sustain sweep`.
     Sweep(Box<SweepResult>),
-    /// Of `sustain compare`.
+    /// The result of `sustain compare`.
     Compare(Box<CompareResult>),
 }
 
-/// Reads what [`write_measure`] or [`write_record`] wrote.
+/// Reads a document of any command that draws a page.
 ///
 /// # Errors
-/// Says in plain words whether the text is no JSON, no result, a result of another command, one of
-/// a newer version, or damaged.
+/// The error says whether the text is not JSON, not a result, a result of another command, one of a
+/// newer version, or damaged.
 pub fn read_saved(text: &str) -> Result<Saved, ReportError> {
     let document = Document::read(text)?;
     match document.kind() {
@@ -100,10 +100,10 @@ pub fn read_saved(text: &str) -> Result<Saved, ReportError> {
     }
 }
 
-/// Reads what [`write_measure`] wrote.
+/// Reads a document that [`write_measure`] wrote.
 ///
 /// # Errors
-/// As those of [`read_saved`].
+/// The errors are those of [`read_saved`].
 pub fn read_measure(text: &str) -> Result<MeasureResult, ReportError> {
     Document::read(text)?
         .into_result(&MEASURE)
@@ -113,17 +113,17 @@ pub fn read_measure(text: &str) -> Result<MeasureResult, ReportError> {
 /// Reads the document of `sustain profile`.
 ///
 /// # Errors
-/// As those of [`read_saved`].
+/// The errors are those of [`read_saved`].
 pub fn read_profile(text: &str) -> Result<ProfileResult, ReportError> {
     Document::read(text)?
         .into_result(&PROFILE)
         .map(|result| *result)
 }
 
-/// Reads what [`write_record`] wrote.
+/// Reads a document that [`write_record`] wrote.
 ///
 /// # Errors
-/// As those of [`read_saved`].
+/// The errors are those of [`read_saved`].
 pub fn read_record(text: &str) -> Result<RecordResult, ReportError> {
     Document::read(text)?
         .into_result(&RECORD)
@@ -171,8 +171,8 @@ const COMPARE: Kind = Kind {
     expected: "a `sustain.compare/1`: give a result of `sustain compare`",
 };
 
-/// JSON that says what it is. Read in two steps, so that a document of another kind is named rather
-/// than its first missing field.
+/// JSON whose schema is known. It is read in two steps, so that the error about a document of
+/// another kind names that kind rather than the first missing field.
 struct Document {
     value: serde_json::Value,
     schema: String,

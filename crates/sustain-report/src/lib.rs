@@ -1,5 +1,6 @@
-//! Draws results and live events: terminal, JSON, HTML. The faces call it; it measures nothing,
-//! opens nothing and reads no clock.
+//! Shows results and live events to people and programs: as text in a terminal, as JSON documents,
+//! and as HTML pages. The commands call this crate with a result or an event, and print or write
+//! what it returns. It measures nothing, opens no file and reads no clock.
 
 #![forbid(unsafe_code)]
 

@@ -1,21 +1,21 @@
-//! What held a recording at its rate, over time and in words, from the samples of its result. The
-//! terminal and the page call it, so that both say the same.
+//! Finds what limited the rate of a recording, over time and in words, from the samples of its
+//! result. The terminal and the page call this module, so that both say the same.
 
 use sustain_record::result::{RecordResult, SampleResult};
 
-/// As the recorder says that nothing but the sources did.
+/// The recorder's word for a moment at which only the sources limited the rate.
 const SOURCE: &str = "source";
-/// As the recorder says that all members did.
+/// The recorder's word for a moment at which all members together limited the rate.
 const MEMBERS: &str = "members";
 
-/// Of a recording of less payload the CPU time is that of beginning and ending: by the GB it would
-/// be a large number that means nothing.
+/// A recording of less payload spends its CPU time on beginning and ending. Divided by its few
+/// bytes, the time per GB would be a large number without meaning.
 pub(crate) const CPU_FROM_BYTES: u64 = 1_000_000;
 
-/// Bytes were lost while nothing waited at the moments that were looked at.
+/// The word for a period in which bytes were lost although no data was waiting when sampled.
 pub(crate) const LOSS: &str = "loss";
 
-/// A stretch in which one thing held the recording.
+/// A period in which one thing limited the recording.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Limit<'a> {
     /// `source`, `members`, a member's name, or [`LOSS`].
@@ -24,12 +24,12 @@ pub(crate) struct Limit<'a> {
     pub(crate) to_s: f64,
 }
 
-/// Payload of all streams.
+/// The payload of all streams.
 pub(crate) fn recorded_bytes(result: &RecordResult) -> u64 {
     result.streams.iter().map(|one| one.recorded_bytes).sum()
 }
 
-/// The stretches in order of time. A sample tells of the time since the one before.
+/// The periods in order of time. A sample describes the time since the one before.
 pub(crate) fn limits(samples: &[SampleResult]) -> Vec<Limit<'_>> {
     let mut limits: Vec<Limit<'_>> = Vec::new();
     let (mut from_s, mut lost) = (0.0, 0);
@@ -49,7 +49,7 @@ pub(crate) fn limits(samples: &[SampleResult]) -> Vec<Limit<'_>> {
     limits
 }
 
-/// Everything that held the recording, with the seconds for which it did, longest first.
+/// Everything that limited the recording, with the seconds for which it did, longest first.
 pub(crate) fn seconds_by<'a>(limits: &[Limit<'a>]) -> Vec<(&'a str, f64)> {
     let mut all: Vec<(&str, f64)> = Vec::new();
     for limit in limits {
@@ -63,18 +63,18 @@ pub(crate) fn seconds_by<'a>(limits: &[Limit<'a>]) -> Vec<(&'a str, f64)> {
     all
 }
 
-/// Whether it is the sources: the recorder had nothing left to do.
+/// Whether the sources were the limit, so that the recorder had nothing left to do.
 pub(crate) fn is_source(by: &str) -> bool {
     by == SOURCE
 }
 
-/// What such a limit means.
+/// Explains such a limit.
 pub(crate) fn meaning(by: &str) -> &'static str {
     match by {
-        SOURCE => "the members took all that came",
-        LOSS => "bytes were lost: no memory was free for them, or no member had room",
-        MEMBERS => "data waited, and all members were busy",
-        _ => "data waited, and this member was much slower than the others",
+        SOURCE => "the members took everything that the sources offered",
+        LOSS => "bytes were lost: the buffer had no memory for them, or no member had free space",
+        MEMBERS => "data was waiting, and all members were busy",
+        _ => "data was waiting, and this member was much slower than the others",
     }
 }
 

@@ -1,55 +1,56 @@
-//! How a recording stands, as the line of JSON that `--status` writes: for programs that watch one.
-//! Made of what the recorder says of itself; nothing is computed here.
+//! The state of a recording as the line of JSON that `--status` writes, for programs that watch a
+//! recording. It repeats what the recorder reports; nothing is computed here.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sustain_record::recorder::{MemberStanding, Standing, StreamStanding};
 
-/// The schema that a [`StatusLine`] says it is of.
+/// The value of [`StatusLine::schema`].
 pub const STATUS_SCHEMA: &str = "sustain.status/1";
 
 /// A recording at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusLine {
-    /// Always `sustain.status/1`; a reader refuses what it does not know.
+    /// Always `sustain.status/1`; a reader refuses a schema that it does not know.
     pub schema: String,
-    /// From the recording's start.
+    /// The time since the recording's start.
     pub time_s: f64,
-    /// Its streams.
+    /// The recording's streams.
     pub streams: Vec<StatusStream>,
     /// The store's members.
     pub members: Vec<StatusMember>,
-    /// Share of the buffer that waits for members, 0 to 1.
+    /// The part of the buffer that waits for members, 0 to 1.
     pub buffer_fill: f64,
-    /// The longest time so far from an append's handing over to its write's completion.
+    /// The longest time so far from handing an append over to the completion of its write.
     pub longest_write_ns: u64,
     /// `source`, `members`, or the name of a member that is much slower than the others.
     pub limited_by: String,
-    /// How fast others use the disks of the members now; null if nobody does or nobody can know.
+    /// The rate of other programs on the disks of the members now; null if there is none, or if it
+    /// cannot be known.
     pub others_bytes_per_s: Option<f64>,
 }
 
-/// How a stream stands.
+/// The state of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusStream {
     /// Its name.
     pub name: String,
     /// Bytes that reached the recorder, lost ones included.
     pub offered_bytes: u64,
-    /// Bytes that are on the medium for good: of the first `settled_bytes`, all that are not lost.
+    /// The bytes that are durable: of the first `settled_bytes`, all that are not lost.
     pub durable_bytes: u64,
-    /// Below this offset every byte is on the medium for good, or is accounted for there as lost.
+    /// Every byte below this offset is durable, or is durably recorded as lost.
     pub settled_bytes: u64,
-    /// Bytes lost before the medium.
+    /// Bytes that were lost before they reached a medium.
     pub gap_bytes: u64,
 }
 
-/// How a member stands.
+/// The state of a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusMember {
-    /// As typed.
+    /// Its name as typed.
     pub name: String,
-    /// Payload written on it.
+    /// The bytes of payload written on it.
     pub bytes: u64,
     /// `active`, `slow`, `full`, `failed` or `closed`.
     pub state: String,

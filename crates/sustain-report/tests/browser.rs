@@ -1,5 +1,5 @@
-//! The page in a real browser: the curves are drawn and no script fails. Skipped, with a word, where
-//! no Chromium is installed.
+//! The page in a real browser: the curves are drawn and no script fails. Skipped, with a word,
+//! where no Chromium is installed.
 
 // A test may fail by panicking, and says on stderr why it was skipped.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
@@ -126,7 +126,8 @@ fn curves_are_drawn_and_no_script_fails() {
         assert_eq!(chart["drawn"], "yes", "{id}: {chart}");
     }
     assert_eq!(charts.as_object().unwrap().len(), 8);
-    // Two targets and their sum, each thin and average; a latency each; four of CPU, three of memory.
+    // Two targets and their sum, each thin and average; a latency each; four of CPU, three of
+    // memory.
     assert_eq!(count("time-0", "lines"), 3 * 2 + 2 + 4 + 3, "{charts}");
     // Four stalls and one kernel message.
     assert_eq!(count("time-0", "points"), 4 + 1, "{charts}");

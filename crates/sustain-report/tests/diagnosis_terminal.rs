@@ -43,33 +43,38 @@ fn each_wall_says_where_it_sits_and_how_sure_it_is() {
     for (number, wall) in result.walls.iter().enumerate() {
         assert!(text.contains(&format!("Wall {}: ", number + 1)), "{text}");
         match (&wall.explained_by, &wall.not_explained) {
-            (Some(place), _) => assert!(text.contains(&format!("it sits at {place}")), "{text}"),
+            (Some(place), _) => assert!(text.contains(&format!("where: {place}")), "{text}"),
             (None, Some(why)) => assert!(text.contains(why), "{text}"),
-            (None, None) => assert!(text.contains("no hop explains it")),
+            (None, None) => assert!(text.contains("no known part of the machine explains it")),
         }
     }
     assert!(text.contains("together: "));
-    assert!(text.contains("What to do 1. "));
+    assert!(text.contains("What to do, the best first 1. "));
     assert!(text.contains(" expected"));
 }
 
 #[test]
 fn that_there_is_no_wall_is_an_answer_with_its_bound() {
     let sentence = diagnosis_sentence(&without_wall(3));
-    assert!(sentence.contains("no shared limit below"), "{sentence}");
-    assert!(sentence.contains("could hide at most"), "{sentence}");
+    assert!(sentence.contains("They share no limit below"), "{sentence}");
+    assert!(
+        sentence.contains("could hide a loss of at most"),
+        "{sentence}"
+    );
 }
 
 #[test]
 fn a_loss_that_no_wall_explains_is_the_answer() {
     let sentence = diagnosis_sentence(&unexplained());
     assert!(
-        sentence.contains("all together lose 100 MB/s that no wall explains"),
+        sentence
+            .contains("All together lose 100 MB/s that no shared limit that was found explains"),
         "{sentence}"
     );
-    assert!(!sentence.contains("no shared limit"), "{sentence}");
+    assert!(!sentence.contains("share no limit"), "{sentence}");
     let text = unwrapped(&diagnosis_text(&unexplained(), 100));
-    let words = "not explained: 100 MB/s of the 500 MB/s that all together should bring";
+    let words =
+        "not explained: a loss of 100 MB/s against the 500 MB/s that all together should reach";
     assert!(text.contains(words), "{text}");
 }
 
@@ -81,13 +86,13 @@ fn what_is_least_sure_says_whether_the_target_is_in_the_wall() {
     weakest.target = Some(wall.members[0].clone());
     let text = unwrapped(&diagnosis_text(&result, 100));
     assert!(
-        text.contains("least sure that /dev/sda belongs to it"),
+        text.contains("least certain is that /dev/sda shares it"),
         "{text}"
     );
     result.walls[0].weakest.as_mut().unwrap().target = Some("/dev/sde".to_owned());
     let text = unwrapped(&diagnosis_text(&result, 100));
     assert!(
-        text.contains("least sure that /dev/sde does not belong to it"),
+        text.contains("least certain is that /dev/sde does not share it"),
         "{text}"
     );
 }
@@ -110,7 +115,7 @@ fn a_diagnosis_that_ended_before_its_first_reading_says_that_nothing_was_measure
     result.measurements.clear();
     let text = unwrapped(&diagnosis_text(&result, 100));
     assert!(
-        text.contains("alone: nothing was measured to its end"),
+        text.contains("alone: no measurement was completed"),
         "{text}"
     );
 }

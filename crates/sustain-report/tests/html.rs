@@ -55,11 +55,11 @@ fn hostile() -> MeasureResult {
 fn a_page_says_of_which_targets_the_rate_of_all_is() {
     let mut result = sample::two_targets();
     let page = measure_html(&[result.clone()]).unwrap();
-    assert!(page.contains("rate while all were active"));
+    assert!(page.contains("rate while all targets were active"));
     result.targets[1].errors.push(sample::error());
     let page = measure_html(&[result]).unwrap();
-    assert!(page.contains("rate while all that were left were active"));
-    assert!(!page.contains("rate while all were active"));
+    assert!(page.contains("rate while all targets that were left were active"));
+    assert!(!page.contains("rate while all targets were active"));
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn what_may_be_chance_is_not_called_a_shared_cause() {
         stall.is_common_cause = false;
     }
     let page = measure_html(&[result]).unwrap();
-    assert!(page.contains("which may be chance"));
-    assert!(!own_markup(&page).contains("a shared cause"));
+    assert!(page.contains("perhaps by chance"));
+    assert!(!own_markup(&page).contains("a common cause"));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn page_has_its_parts_in_order() {
     result.targets[1].errors.push(sample::error());
     let page = own_markup(&measure_html(&[result]).unwrap());
     let parts = [
-        "<h1>write /dev/nvme0n1 and /dev/sdb</h1>",
+        "<h1>Write rate of /dev/nvme0n1 and /dev/sdb, ",
         "class=\"answer\"",
         "class=\"alarm\"",
         "<h2>Key figures</h2>",
@@ -96,9 +96,9 @@ fn page_has_its_parts_in_order() {
         "<h2>Stalls, longest first</h2>",
         "<h2>Kernel messages</h2>",
         "<h2>Notes</h2>",
-        "<h2>What was asked</h2>",
+        "<h2>Command and settings</h2>",
         "sustain measure /dev/nvme0n1 /dev/sdb --write --destroy /dev/nvme0n1",
-        "<h2>Where</h2>",
+        "<h2>Machine, devices and file systems</h2>",
         "Example Barracuda",
     ];
     let mut at = 0;
@@ -119,11 +119,11 @@ fn the_effect_has_its_verdicts_picture_and_figures() {
         "<b>buffered</b>: writes on /home took 20 times",
         "id=\"effect-0\"",
         "<th>during direct</th><th>after direct</th><th>before buffered</th>",
-        "<th>timer late, p99</th>",
+        "<th>timer delay, p99</th>",
         "<td>19\u{a0}of 25000</td>",
-        "None at any time: packets dropped on arrival",
+        "Zero at all times: received packets dropped",
         "another file system on a disk of the load",
-        "not measured: datagrams",
+        "Not measured: datagrams",
     ];
     let mut at = 0;
     for part in parts {
@@ -172,15 +172,15 @@ fn two_runs_have_the_answer_above_a_table_with_a_column_each() {
     let found = compare(&runs[0], &runs[1], &plan).unwrap();
     let own = own_markup(&side_by_side_html(&runs, &labels, Some(&found)).unwrap());
     let parts = [
-        "<h1>B against A</h1>",
-        "no difference between A and B is shown",
+        "<h1>B compared with A</h1>",
+        "No difference between A and B was found",
         "<h3>all targets together</h3>",
         "<h3>/dev/nvme0n1</h3>",
         "<th>A monday.json</th><th>B friday.json</th>",
-        "<th>/dev/sdb: p99.9</th>",
+        "<th>/dev/sdb: latency p99.9</th>",
         "id=\"overlay\"",
         "id=\"tails\"",
-        "<h1>A monday.json: write",
+        "<h1>A monday.json: Write rate",
     ];
     let mut at = 0;
     for part in parts {
@@ -223,5 +223,5 @@ fn a_run_without_anything_is_still_a_page() {
         file_systems: Vec::new(),
     };
     let own = own_markup(&measure_html(&[result]).unwrap());
-    assert!(own.contains("nothing was written") && !own.contains("NaN"));
+    assert!(own.contains("Nothing was written") && !own.contains("NaN"));
 }

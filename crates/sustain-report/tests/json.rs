@@ -46,7 +46,7 @@ fn what_is_no_result_is_refused_in_words() {
     let error = refusal(r#"{"schema":"sustain.measure/2"}"#);
     assert_eq!(
         error.to_string(),
-        "`sustain.measure/2` was made by a newer sustain: update sustain to read it"
+        "`sustain.measure/2` was written by a newer version of sustain: update sustain to read it"
     );
     let error = refusal(r#"{"schema":"sustain.measure/x"}"#);
     assert!(matches!(error, ReportError::OtherSchema { .. }), "{error}");
@@ -75,7 +75,7 @@ fn a_saved_document_is_read_as_what_it_says_it_is() {
     let refusal = |text: &str| read_saved(text).unwrap_err().to_string();
     assert_eq!(
         refusal(r#"{"schema":"sustain.record/2"}"#),
-        "`sustain.record/2` was made by a newer sustain: update sustain to read it"
+        "`sustain.record/2` was written by a newer version of sustain: update sustain to read it"
     );
     assert!(
         refusal(r#"{"schema":"sustain.record/1"}"#)

@@ -47,17 +47,17 @@ fn hostile() -> RecordResult {
 fn page_has_its_parts_in_order() {
     let page = own_markup(&[troubled()]);
     let parts = [
-        "<h1>recording 3: left and right</h1>",
+        "<h1>Recording 3: streams left and right, ",
         "class=\"answer\"",
         "class=\"alarm\"",
-        "lost of right",
+        "stream right: lost",
         "12.0 MB (12000003 bytes)",
         "/dev/sdc failed",
         "<h2>Streams</h2>",
         "/run/left",
         "<h2>Members</h2>",
-        "CPU for each GB",
-        "<h2>What held it</h2>",
+        "CPU time per GB",
+        "<h2>What limited the rate</h2>",
         "and all members were busy",
         "id=\"time-0\"",
         "id=\"appends-0\"",
@@ -66,10 +66,10 @@ fn page_has_its_parts_in_order() {
         "id=\"buffer-0\"",
         "<h2>Kernel messages</h2>",
         "<h2>Notes</h2>",
-        "<h2>What was asked</h2>",
+        "<h2>Command and settings</h2>",
         "sustain record /dev/sdb /dev/sdc /srv/store --from /run/left --stream left",
         "drop: what comes is lost",
-        "<h2>Where</h2>",
+        "<h2>Machine, devices and file systems</h2>",
         "Example Barracuda",
         "File system of /srv/store",
     ];
@@ -83,7 +83,7 @@ fn page_has_its_parts_in_order() {
 #[test]
 fn a_recording_without_trouble_has_no_alarm() {
     let page = own_markup(&[whole()]);
-    assert!(page.contains("nothing lost"));
+    assert!(page.contains("Nothing was lost"));
     assert!(!page.contains("<div class=\"alarm\">"));
     assert!(!page.contains("Kernel messages</h2>") && !page.contains("<h2>Notes"));
 }
@@ -98,7 +98,7 @@ fn page_loads_nothing_and_carries_one_plotting_script() {
 #[test]
 fn several_recordings_have_a_table_of_all_and_a_section_each() {
     let page = own_markup(&[troubled(), whole()]);
-    assert!(page.contains("<h1>2 recordings</h1>") && page.contains("2. recording 3: left"));
+    assert!(page.contains("<h1>2 recordings</h1>") && page.contains("2. Recording 3: stream left"));
     assert!(page.contains("id=\"time-0\"") && page.contains("id=\"time-1\""));
     assert!(matches!(record_html(&[]), Err(ReportError::NoResults)));
 }

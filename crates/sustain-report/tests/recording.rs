@@ -19,25 +19,25 @@ use sustain_report::terminal::{
 #[test]
 fn a_quiet_recording_is_told_in_three_lines_and_a_sentence() {
     insta::assert_snapshot!(record_summary(&whole()), @"
-    stream left: 6000000000 bytes in 4000 frames, all recorded; appends written within 1.71 s, bytes durable within 2.64 s (99.9 %)
+    stream left: 6000000000 bytes in 4000 frames, all recorded; 99.9 % of the appends were written within 1.71 s and durable within 2.64 s
     member /dev/sdb: 4.4 GB (100 %) at 110 MB/s, worst stall 20 ms
     recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e, at 0.591 s of CPU time per GB
-    recorded 6 GB in 40.2 s (149 MB/s), nothing lost; durable within 2.64 s (99.9 %); ended with its sources
+    Nothing was lost: 6.00 GB were recorded in 40.2 s (149 MB/s). 99.9 % of the appends were durable within 2.64 s. The recording ended because its sources ended.
     ");
 }
 
 #[test]
 fn trouble_is_told_where_it_was_and_in_the_sentence() {
     insta::assert_snapshot!(record_summary(&troubled()), @"
-    stream left: 6000000000 bytes in 4000 frames, all recorded; appends written within 1.71 s, bytes durable within 2.64 s (99.9 %)
-    stream right: 6000000000 bytes in 4000 frames, 5987999997 recorded, 12000003 LOST (12.0 MB); appends written within 1.71 s, bytes durable within 2.64 s (99.9 %)
+    stream left: 6000000000 bytes in 4000 frames, all recorded; 99.9 % of the appends were written within 1.71 s and durable within 2.64 s
+    stream right: 6000000000 bytes in 4000 frames, 5987999997 recorded, 12000003 LOST (12.0 MB); 99.9 % of the appends were written within 1.71 s and durable within 2.64 s
     member /dev/sdb: 4.4 GB (37 %) at 110 MB/s, worst stall 20 ms
     member /dev/sdc: 1.62 GB (14 %) at 90.0 MB/s, worst stall 412 ms, FAILED: /dev/sdc: write at 3.2 GB: I/O error
     member /srv/store: 5.87 GB (49 %) at 147 MB/s, worst stall 31 ms
     kernel: at 12.310 s: nvme nvme0: I/O 215 QID 3 timeout, completion polled
     note: /dev/sdc: write at 3.2 GB: I/O error; the others went on
     recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e, at 0.591 s of CPU time per GB
-    LOST 12.0 MB of 12 GB: recorded 12.0 GB in 40.2 s (298 MB/s); /dev/sdc failed; durable within 2.64 s (99.9 %); data waited for the members 17 % of the time; ended after the time asked for
+    12.0 MB of 12.0 GB were LOST: 12.0 GB were recorded in 40.2 s (298 MB/s). /dev/sdc failed. 99.9 % of the appends were durable within 2.64 s. Data waited for the members 17 % of the time. The recording ended after the time asked for.
     ");
 }
 
@@ -64,8 +64,8 @@ fn a_fault_that_the_kernel_tells_for_each_request_is_told_once() {
     assert_eq!(
         lines,
         [
-            "kernel: at 12.000 s: I/O error, dev sdc, sector 0 op 0x1:(WRITE) (and 7 alike, the last \
-             at 12.070 s)",
+            "kernel: at 12.000 s: I/O error, dev sdc, sector 0 op 0x1:(WRITE) (and 7 more like it, \
+             the last at 12.070 s)",
             "kernel: at 12.310 s: nvme nvme0: I/O 215 QID 3 timeout, completion polled",
         ]
     );
@@ -84,10 +84,10 @@ fn of_nothing_there_are_no_rates_and_no_times() {
         .iter_mut()
         .for_each(|member| member.bytes = 0);
     insta::assert_snapshot!(record_summary(&result), @"
-    stream left: nothing came
-    member /dev/sdb: nothing is recorded on it
+    stream left: the source offered nothing
+    member /dev/sdb: nothing was recorded on it
     recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e
-    recorded nothing in 40.2 s, nothing lost; ended with its sources
+    Nothing was recorded in 40.2 s, and nothing was lost. The recording ended because its sources ended.
     ");
 }
 
@@ -97,14 +97,14 @@ fn every_ending_has_its_words() {
         let mut result = whole();
         result.ended = how.to_owned();
         let sentence = record_sentence(&result);
-        sentence.rsplit("; ").next().unwrap().to_owned()
+        sentence.rsplit(". ").next().unwrap().to_owned()
     };
-    insta::assert_snapshot!(ended("source"), @"ended with its sources");
-    insta::assert_snapshot!(ended("time"), @"ended after the time asked for");
-    insta::assert_snapshot!(ended("bytes"), @"ended after the bytes asked for");
-    insta::assert_snapshot!(ended("full"), @"ended because the store is full");
-    insta::assert_snapshot!(ended("signal"), @"ended when it was interrupted, in order");
-    insta::assert_snapshot!(ended("error"), @"ended because it could not go on");
+    insta::assert_snapshot!(ended("source"), @"The recording ended because its sources ended.");
+    insta::assert_snapshot!(ended("time"), @"The recording ended after the time asked for.");
+    insta::assert_snapshot!(ended("bytes"), @"The recording ended after the bytes asked for.");
+    insta::assert_snapshot!(ended("full"), @"The recording ended because the store is full.");
+    insta::assert_snapshot!(ended("signal"), @"The recording ended in order when it was interrupted.");
+    insta::assert_snapshot!(ended("error"), @"The recording ended because it could not go on.");
 }
 
 #[test]
@@ -116,11 +116,11 @@ fn what_held_it_is_told_only_where_it_was_not_the_source() {
         record_sentence(&result)
     };
     assert!(!limited("members", 1).contains("of the time"));
-    insta::assert_snapshot!(limited("members", 20), @"recorded 6 GB in 40.2 s (149 MB/s), nothing lost; durable within 2.64 s (99.9 %); data waited for the members 50 % of the time; ended with its sources");
-    insta::assert_snapshot!(limited("/dev/sdb", 4), @"recorded 6 GB in 40.2 s (149 MB/s), nothing lost; durable within 2.64 s (99.9 %); data waited 10 % of the time, with /dev/sdb much slower than the others; ended with its sources");
+    insta::assert_snapshot!(limited("members", 20), @"Nothing was lost: 6.00 GB were recorded in 40.2 s (149 MB/s). 99.9 % of the appends were durable within 2.64 s. Data waited for the members 50 % of the time. The recording ended because its sources ended.");
+    insta::assert_snapshot!(limited("/dev/sdb", 4), @"Nothing was lost: 6.00 GB were recorded in 40.2 s (149 MB/s). 99.9 % of the appends were durable within 2.64 s. Data waited 10 % of the time, with /dev/sdb much slower than the other members. The recording ended because its sources ended.");
     let mut result = whole();
     result.total.tool_limited = true;
-    insta::assert_snapshot!(record_sentence(&result), @"recorded 6 GB in 40.2 s (149 MB/s), nothing lost; durable within 2.64 s (99.9 %); the recorder's own thread set the rate, not the members; ended with its sources");
+    insta::assert_snapshot!(record_sentence(&result), @"Nothing was lost: 6.00 GB were recorded in 40.2 s (149 MB/s). 99.9 % of the appends were durable within 2.64 s. The recorder's own thread set the rate, not the members. The recording ended because its sources ended.");
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_pipe_gets_a_line_in_ten_seconds_with_the_rates_of_the_last_one() {
         1 s  in   200 MB/s  out   150 MB/s  buffer  7 %  nothing lost  limit: source  slowest append 41.2 ms  full in 1.11 h
        11 s  in   200 MB/s  out   150 MB/s  buffer  7 %  nothing lost  limit: source  slowest append 41.2 ms  full in 1.11 h
        21 s  in   200 MB/s  out   150 MB/s  buffer  7 %  nothing lost  limit: source  slowest append 41.2 ms  full in 1.11 h
-    making the store: 100 % of 1 GiB
+    creating the store: 100 % of 1 GiB
     the clock was set�
     ");
 }
@@ -271,7 +271,7 @@ fn of_next_to_nothing_neither_its_cpu_time_nor_what_held_it_is_told() {
     assert!(!one.contains("waited for the members"), "{one}");
     assert!(some.contains("67.706 s of CPU time per GB"), "{some}");
     assert!(!some.contains("own thread"), "{some}");
-    assert!(more.contains("the recorder's own thread"), "{more}");
+    assert!(more.contains("The recorder's own thread"), "{more}");
 }
 
 #[test]

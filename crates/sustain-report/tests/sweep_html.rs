@@ -42,23 +42,23 @@ fn page_has_its_parts_in_order() {
     assert_in_order(
         &page(sizes_and_depths()),
         &[
-            "<h1>sweep of /dev/sda, write</h1>",
+            "<h1>Settings compared on /dev/sda, for writing</h1>",
             "class=\"answer\"",
-            "best to write: 4096 KiB, depth 8, 399 MB/s ± 1.0 %",
-            "cheapest within 2 %: 4096 KiB, depth 1, 395 MB/s",
+            "The best setting to write is 4096 KiB, depth 8: 399 MB/s ± 1.0 %",
+            "The cheapest setting within 2 % of it is 4096 KiB, depth 1: 395 MB/s",
             "class=\"alarm\"",
             "64 KiB, depth 2 failed",
             "I/O error",
-            "<h2>Writing: what each axis does</h2>",
+            "<h2>Effect of each setting on writing</h2>",
             "<h3>By ",
             "<svg",
-            "<h3>Record size and depth</h3>",
+            "<h3>Rate in MB/s by record size and depth</h3>",
             "<h2>All settings: write: io_uring, direct, independent</h2>",
-            "<h2>Left out</h2>",
+            "<h2>Settings left out</h2>",
             "4 MiB, depth 64",
             "more than a point&#39;s time in flight",
             "<h2>How steady the disks were</h2>",
-            "4.3 % from round to round, more than the noise explains",
+            "4.3 % from round to round, more than noise explains",
             "<h2>Notes</h2>",
             "<h2>Kernel messages</h2>",
             "<details>",
@@ -104,7 +104,7 @@ fn each_axis_has_rate_cpu_and_latency_with_a_curve_per_value_of_the_other() {
 #[test]
 fn the_map_has_every_pair_and_says_what_is_not_known() {
     let page = page(sizes_and_depths());
-    let map = part(&page, "h3", "Record size and depth");
+    let map = part(&page, "h3", "Rate in MB/s by record size");
     assert_eq!(map.matches("class=\"at").count(), 14);
     assert!(map.contains("title=\"not measured\">·</td>"));
     assert!(map.contains("class=\"failed\" title=\"failed: /dev/sda: write at 1 MiB"));
@@ -148,15 +148,15 @@ fn one_axis_has_one_curve_and_no_map() {
     let page = page(depths());
     assert_eq!(page.matches("class=\"curve w0\"").count(), 3);
     assert!(!page.contains("class=\"curve w1\"") && !page.contains("class=\"heat\""));
-    assert!(page.contains("A dot is a setting."));
+    assert!(page.contains("Each dot is a setting."));
 }
 
 #[test]
 fn both_directions_have_their_pictures_of_every_axis() {
     let page = page(seven_axes());
-    assert!(page.contains("<h1>sweep of /dev/sda, write and read</h1>"));
-    for (heading, direction) in [("Writing", "read"), ("Reading", "write")] {
-        let pictures = part(&page, "h2", &format!("{heading}: what each axis does"));
+    assert!(page.contains("<h1>Settings compared on /dev/sda, for writing and reading</h1>"));
+    for (heading, direction) in [("writing", "read"), ("reading", "write")] {
+        let pictures = part(&page, "h2", &format!("Effect of each setting on {heading}"));
         for axis in [
             "engine",
             "path",
@@ -172,7 +172,7 @@ fn both_directions_have_their_pictures_of_every_axis() {
     }
     assert!(page.contains("sda,sdb</text>"));
     let steady = part(&page, "h2", "How steady");
-    assert!(steady.contains("no more than the noise explains"));
+    assert!(steady.contains("no more than noise explains"));
 }
 
 #[test]
@@ -198,20 +198,25 @@ fn of_many_values_some_have_a_curve_and_the_caption_says_so() {
     assert!(page.contains("7 of 20 values have a curve."));
     assert!(!page.contains("class=\"curve w7\""));
     assert_eq!(page.matches("class=\"at").count(), 400);
-    assert!(!page.contains("the cheapest within 2 %</span>"));
+    assert!(!page.contains("the cheapest setting within 2 %</span>"));
 }
 
 #[test]
 fn without_a_reading_the_page_says_so() {
     let page = page(nothing());
-    assert!(page.contains("interrupted: this is what was known by then"));
-    assert!(page.contains("nothing was measured") && !page.contains("<svg"));
+    assert!(page.contains(
+        "The sweep was interrupted, and the answer rests on what was measured until then"
+    ));
+    assert!(page.contains("Nothing was measured.") && !page.contains("<svg"));
 }
 
 #[test]
 fn several_sweeps_have_a_table_of_all_and_a_section_each() {
     let page = sweep_html(&[sizes_and_depths(), nothing()]).unwrap();
-    assert!(page.contains("<h1>2 sweeps</h1>") && page.contains("1. sweep of /dev/sda, write"));
+    assert!(
+        page.contains("<h1>2 sweeps</h1>")
+            && page.contains("1. Settings compared on /dev/sda, for writing")
+    );
     assert!(page.contains("id=\"sweep-0\"") && page.contains("id=\"sweep-1\""));
     assert!(matches!(sweep_html(&[]), Err(ReportError::NoResults)));
 }

@@ -18,8 +18,8 @@ fn said(mut result: MeasureResult, change: impl FnOnce(&mut MeasureResult)) -> S
 
 #[test]
 fn confirmed_recommendation() {
-    insta::assert_snapshot!(said(sample::two_targets(), |_| {}), @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); the first 20.1 GB went at 3.35 GB/s, which does not last; worst stall 41.2 ms; over 4 GiB each rewritten 3 times, a larger cache would not show: --size");
-    insta::assert_snapshot!(said(sample::one_target(), |_| {}), @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    insta::assert_snapshot!(said(sample::two_targets(), |_| {}), @"A stream can be recorded at 1.98 GB/s on these 2 targets with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall was 41.2 ms. The run rewrote 4 GiB of each target 3 times and cannot see a cache larger than that (use a larger --size).");
+    insta::assert_snapshot!(said(sample::one_target(), |_| {}), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once and cannot see a larger cache or the rest of the target (use a longer --time).");
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn recommendation_that_uses_the_whole_buffer() {
     let said = said(sample::one_target(), |result| {
         result.recommendation.as_mut().unwrap().buffer_bytes = 512 << 20;
     });
-    insta::assert_snapshot!(said, @"records 1.98 GB/s with a 512 MiB buffer (confirmed for 10 s, which used 134 MiB); worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    insta::assert_snapshot!(said, @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (confirmed by a paced run of 10 s, which used 134 MiB). The worst stall was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once and cannot see a larger cache or the rest of the target (use a longer --time).");
 }
 
 #[test]
@@ -39,8 +39,8 @@ fn recommendation_that_did_not_hold_or_was_not_tried() {
             found.backlog_max_bytes = Some(700 << 20);
         })
     };
-    insta::assert_snapshot!(result(Some(false)), @"should record 1.98 GB/s with a 512 MiB buffer by the pauses seen, but a run paced at it did NOT hold: 700 MiB were waiting within 10 s; its worst 10 s gave 1.97 GB/s; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
-    insta::assert_snapshot!(result(None), @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, not confirmed by a paced run); worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    insta::assert_snapshot!(result(Some(false)), @"By the pauses that were seen, a stream could be recorded at 1.98 GB/s with a 512 MiB buffer, but a run paced at this rate did NOT hold: up to 700 MiB were waiting within 10 s. The rate of the slowest 10 s was 1.97 GB/s. The worst stall was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once and cannot see a larger cache or the rest of the target (use a longer --time).");
+    insta::assert_snapshot!(result(None), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; not confirmed by a paced run). The worst stall was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once and cannot see a larger cache or the rest of the target (use a longer --time).");
 }
 
 #[test]
@@ -61,8 +61,8 @@ fn rates_that_were_tried_before_one_held_or_none_did() {
             found.worst_10_s_bytes_per_s = Some(1.5e9);
         })
     };
-    insta::assert_snapshot!(result(true), @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s, 3.40 GB/s did not hold); its worst 10 s gave 1.50 GB/s; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
-    insta::assert_snapshot!(result(false), @"records no rate for certain with a 512 MiB buffer: of 2 paced runs, from 3.40 GB/s down to 1.98 GB/s, none held (700 MiB were waiting in the last one); its worst 10 s gave 1.50 GB/s; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    insta::assert_snapshot!(result(true), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s; 3.40 GB/s did not hold). The rate of the slowest 10 s was 1.50 GB/s. The worst stall was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once and cannot see a larger cache or the rest of the target (use a longer --time).");
+    insta::assert_snapshot!(result(false), @"No rate is confirmed at which a stream can be recorded with a 512 MiB buffer: of 2 paced runs, from 3.40 GB/s down to 1.98 GB/s, none held (up to 700 MiB were waiting in the last one). The rate of the slowest 10 s was 1.50 GB/s. The worst stall was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once and cannot see a larger cache or the rest of the target (use a longer --time).");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn bytes_that_are_new_for_each_write_are_told_where_they_go_slower() {
             });
         })
     };
-    insta::assert_snapshot!(result(true), @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); with bytes that are new for each write, as a recorder's are: 2.90 GB/s, and 5.40 GB/s with bytes that lay still, as in this run; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    insta::assert_snapshot!(result(true), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). With bytes that are all new for each write, as a recorder's are, the rate was 2.90 GB/s, against 5.40 GB/s with bytes that stay the same, as in this run. The worst stall was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once and cannot see a larger cache or the rest of the target (use a longer --time).");
     assert_eq!(result(false), said(sample::one_target(), |_| {}));
 }
 
@@ -94,26 +94,26 @@ fn through_the_page_cache_the_rate_is_that_with_flushes_and_a_full_memory_is_mis
         buffered(result);
         result.targets[0].kind = "file".to_owned();
         result.targets[0].distinct_bytes = 1500 << 20;
-    }), @"writes 1.75 GB/s through the page cache, with all flushes; what may be recorded is told by --path direct; worst stall 41.2 ms; the file of 1500 MiB fits into the memory of 63 GiB, so a backlog larger than memory did not build up: --size 128GiB --time 2m shows the disk under a full cache");
+    }), @"This target writes 1.75 GB/s through the page cache, flushes included; measure with --path direct to learn the rate at which one may record. The worst stall was 41.2 ms. The file of 1500 MiB fits into the memory of 63 GiB, so no backlog larger than memory built up: use --size 128GiB --time 2m to see the disk behind a full cache.");
     // A device too small for that cannot show it, and is not asked to.
     insta::assert_snapshot!(said(sample::one_target(), |result| {
         buffered(result);
         result.targets[0].distinct_bytes = 1500 << 20;
         result.targets[0].capacity_bytes = Some(64 << 30);
-    }), @"writes 1.75 GB/s through the page cache, with all flushes; what may be recorded is told by --path direct; worst stall 41.2 ms; the 1500 MiB written fit into the memory of 63 GiB, so a backlog larger than memory did not build up: there is no room for one here; --path direct shows what the disk itself takes");
+    }), @"This target writes 1.75 GB/s through the page cache, flushes included; measure with --path direct to learn the rate at which one may record. The worst stall was 41.2 ms. The 1500 MiB written fit into the memory of 63 GiB, so no backlog larger than memory built up: there is not enough space here for one; --path direct shows what the disk itself takes.");
     insta::assert_snapshot!(said(sample::one_target(), |result| {
         buffered(result);
         result.targets[0].distinct_bytes = 1500 << 20;
         result.targets[0].capacity_bytes = Some(100 << 30);
-    }), @"writes 1.75 GB/s through the page cache, with all flushes; what may be recorded is told by --path direct; worst stall 41.2 ms; the 1500 MiB written fit into the memory of 63 GiB, so a backlog larger than memory did not build up: --size 100GiB --time 1m shows the disk under a full cache");
+    }), @"This target writes 1.75 GB/s through the page cache, flushes included; measure with --path direct to learn the rate at which one may record. The worst stall was 41.2 ms. The 1500 MiB written fit into the memory of 63 GiB, so no backlog larger than memory built up: use --size 100GiB --time 1m to see the disk behind a full cache.");
     // 77 GB were written, and 67 GB are the memory.
-    insta::assert_snapshot!(said(sample::one_target(), buffered), @"writes 1.75 GB/s through the page cache, with all flushes; what may be recorded is told by --path direct; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    insta::assert_snapshot!(said(sample::one_target(), buffered), @"This target writes 1.75 GB/s through the page cache, flushes included; measure with --path direct to learn the rate at which one may record. The worst stall was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once and cannot see a larger cache or the rest of the target (use a longer --time).");
 }
 
 #[test]
 fn no_rate_fits_the_buffer() {
     let said = said(sample::one_target(), |result| result.recommendation = None);
-    insta::assert_snapshot!(said, @"writes 1.75 GB/s steadily (± 17.5 MB/s), but no rate can be recommended with a 512 MiB buffer; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    insta::assert_snapshot!(said, @"This target writes 1.75 GB/s steadily (± 17.5 MB/s), but no rate can be recommended with a 512 MiB buffer. The worst stall was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once and cannot see a larger cache or the rest of the target (use a longer --time).");
 }
 
 #[test]
@@ -122,12 +122,12 @@ fn not_steady_says_why() {
         result.total.sustained.reached = false;
         result.total.sustained.why = "falling 31 %: position or time, one pass cannot tell".into();
     };
-    insta::assert_snapshot!(said(sample::one_target(), unsteady), @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); no steady rate (falling 31 %: position or time, one pass cannot tell): wrote 1.75 GB/s at the end; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    insta::assert_snapshot!(said(sample::one_target(), unsteady), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The rate was not steady (falling 31 %: position or time, one pass cannot tell); the rate at the end was 1.75 GB/s. The worst stall was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once and cannot see a larger cache or the rest of the target (use a longer --time).");
     let without = said(sample::one_target(), |result| {
         unsteady(result);
         result.recommendation = None;
     });
-    insta::assert_snapshot!(without, @"no steady rate (falling 31 %: position or time, one pass cannot tell): wrote 1.75 GB/s at the end, no rate to rely on follows from it; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    insta::assert_snapshot!(without, @"The rate was not steady (falling 31 %: position or time, one pass cannot tell); the rate at the end was 1.75 GB/s, from which no rate to rely on follows. The worst stall was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once and cannot see a larger cache or the rest of the target (use a longer --time).");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn reading() {
         result.plan.direction = "read".to_owned();
         result.recommendation = None;
     });
-    insta::assert_snapshot!(said, @"reads 2.00 GB/s steadily (± 20.0 MB/s); the first 20.1 GB went at 3.35 GB/s, which does not last; worst stall 41.2 ms; over 4 GiB each reread 3 times, a larger cache would not show: --size");
+    insta::assert_snapshot!(said, @"These 2 targets together read 2.00 GB/s steadily (± 20.0 MB/s). The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall was 41.2 ms. The run reread 4 GiB of each target 3 times and cannot see a cache larger than that (use a larger --size).");
 }
 
 #[test]
@@ -151,9 +151,9 @@ fn paced() {
             result.total.seconds = 7200.0;
         })
     };
-    insta::assert_snapshot!(result(Some(true)), @"holds 200 MB/s for 2 h: yes, backlog up to 12.0 MiB of 512 MiB; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
-    insta::assert_snapshot!(result(Some(false)), @"holds 200 MB/s for 2 h: NO, backlog up to 12.0 MiB of 512 MiB; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
-    insta::assert_snapshot!(result(None), @"holds 200 MB/s for 2 h: not decided, backlog up to 12.0 MiB of 512 MiB; worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    insta::assert_snapshot!(result(Some(true)), @"This target held 200 MB/s for 2 h; the backlog was at most 12.0 MiB of the 512 MiB buffer. The worst stall was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once and cannot see a larger cache or the rest of the target (use a longer --time).");
+    insta::assert_snapshot!(result(Some(false)), @"This target did NOT hold 200 MB/s for 2 h; the backlog was at most 12.0 MiB of the 512 MiB buffer. The worst stall was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once and cannot see a larger cache or the rest of the target (use a longer --time).");
+    insta::assert_snapshot!(result(None), @"Whether this target can hold 200 MB/s was not decided in 2 h; the backlog was at most 12.0 MiB of the 512 MiB buffer. The worst stall was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once and cannot see a larger cache or the rest of the target (use a longer --time).");
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn limited_by_the_tool() {
         result.total.tool_limited = true;
         result.targets[0].kind = "null".to_owned();
     });
-    insta::assert_snapshot!(said, @"null: is no disk, this is the tool's own speed; records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); the tool, not the targets, set this rate: more --threads or a larger --record-size; worst stall 41.2 ms");
+    insta::assert_snapshot!(said, @"null: is not a disk, so these figures are the tool's own speed. A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The tool, not the targets, set this rate: try more --threads or a larger --record-size. The worst stall was 41.2 ms.");
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn errors_come_first() {
         result.targets[1].errors = vec![sample::error(), sample::error()];
         result.targets[1].name = "/dev/sdb\x1b[2J".to_owned();
     });
-    insta::assert_snapshot!(said, @"/dev/sdb�[2J failed: write at 3.2 GB: I/O error: the disk refused it, see the kernel log and its cables, 1 more error listed; writes 2.00 GB/s steadily (± 20.0 MB/s), but no rate can be recommended after a failure; the first 20.1 GB went at 3.35 GB/s, which does not last; worst stall 41.2 ms; over 4 GiB each rewritten 3 times, a larger cache would not show: --size");
+    insta::assert_snapshot!(said, @"/dev/sdb�[2J failed: write at 3.2 GB: I/O error: the disk refused it, see the kernel log and its cables (1 more error is listed). These 2 targets together write 2.00 GB/s steadily (± 20.0 MB/s), but no rate can be recommended after a failure. The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall was 41.2 ms. The run rewrote 4 GiB of each target 3 times and cannot see a cache larger than that (use a larger --size).");
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn nothing_moved() {
         result.targets[0].bytes = 0;
         result.targets[0].errors = vec![sample::error()];
     });
-    insta::assert_snapshot!(said, @"/dev/nvme0n1 failed: write at 3.2 GB: I/O error: the disk refused it, see the kernel log and its cables; nothing was written");
+    insta::assert_snapshot!(said, @"/dev/nvme0n1 failed: write at 3.2 GB: I/O error: the disk refused it, see the kernel log and its cables. Nothing was written.");
 }
 
 #[test]
@@ -191,15 +191,16 @@ fn interrupted_short_and_simulated() {
         result.targets[0].ended = "interrupted".to_owned();
         result.total.seconds = 3.2;
     });
-    insta::assert_snapshot!(interrupted, @"interrupted after 3.2 s, this is what was done; records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    insta::assert_snapshot!(interrupted, @"The run was interrupted after 3.2 s; the figures cover what was done until then. A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once and cannot see a larger cache or the rest of the target (use a longer --time).");
     let afterwards = said(sample::one_target(), |result| result.interrupted = true);
-    let words = "interrupted when the run itself was over, and without what was to follow; records";
+    let words =
+        "The interruption came after the run itself; what was to follow it is missing. A stream";
     assert!(afterwards.starts_with(words), "{afterwards}");
     let short = said(sample::one_target(), |result| {
         result.plan.simulated = true;
         result.total.seconds = 3.2;
     });
-    insta::assert_snapshot!(short, @"simulated; only 3.2 s long, too short to judge what lasts; records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); worst stall 41.2 ms; over 77.2 GB of 1.00 TB once, a larger cache and what lies beyond would not show: --time");
+    insta::assert_snapshot!(short, @"The run was only 3.2 s long, which is too short to judge what lasts. A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once and cannot see a larger cache or the rest of the target (use a longer --time). These figures are of a simulated machine, not of real disks.");
 }
 
 #[test]
@@ -207,7 +208,7 @@ fn stall_of_one_target_is_not_hidden_by_the_others() {
     let said = said(sample::two_targets(), |result| {
         result.stalls[2].duration_ns = 3_000_000_000;
     });
-    insta::assert_snapshot!(said, @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); the first 20.1 GB went at 3.35 GB/s, which does not last; worst stall 41.2 ms of all at once, 3 s on /dev/sdb; a stall of 3 s was seen once in 40 s, too short to know how often such come: --time 3m; over 4 GiB each rewritten 3 times, a larger cache would not show: --size");
+    insta::assert_snapshot!(said, @"A stream can be recorded at 1.98 GB/s on these 2 targets with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall of all targets at once was 41.2 ms, that of a single target 3 s on /dev/sdb. A stall of 3 s was seen once in 40 s, which is too short to show how often such stalls come: --time 3m. The run rewrote 4 GiB of each target 3 times and cannot see a cache larger than that (use a larger --size).");
 }
 
 #[test]
@@ -219,8 +220,8 @@ fn once_over_a_file_or_a_whole_device() {
             result.targets[0].capacity_bytes = capacity_bytes;
         })
     };
-    insta::assert_snapshot!(once("scratch_file", Some(8 << 30)), @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); worst stall 41.2 ms; over 4 GiB once, a larger cache would not show: --size");
-    insta::assert_snapshot!(once("block_device", Some(4 << 30)), @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); worst stall 41.2 ms; over 4 GiB once, end to end");
+    insta::assert_snapshot!(once("scratch_file", Some(8 << 30)), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall was 41.2 ms. The run wrote 4 GiB once and cannot see a cache larger than that (use a larger --size).");
+    insta::assert_snapshot!(once("block_device", Some(4 << 30)), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall was 41.2 ms. The run wrote 4 GiB once, from end to end.");
 }
 
 #[test]
@@ -229,11 +230,11 @@ fn rates_that_differ_are_all_said() {
         result.total.sum_bytes_per_s *= 1.3;
         result.total.wall_clock_bytes_per_s *= 0.8;
     });
-    insta::assert_snapshot!(apart, @"records 1.98 GB/s with a 512 MiB buffer (154 MiB of it needed, confirmed for 10 s); the first 20.1 GB went at 3.35 GB/s, which does not last; three rates that differ: 2.19 GB/s while all were active, 2.85 GB/s as the sum of each, 1.75 GB/s over the wall clock; worst stall 41.2 ms; over 4 GiB each rewritten 3 times, a larger cache would not show: --size");
+    insta::assert_snapshot!(apart, @"A stream can be recorded at 1.98 GB/s on these 2 targets with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The first 20.1 GB were faster, at 3.35 GB/s, which does not last. Three ways to count the rate differ: it was 2.19 GB/s while all targets were active, 2.85 GB/s as the sum of the targets' own rates, and 1.75 GB/s for all bytes over the whole time. The worst stall was 41.2 ms. The run rewrote 4 GiB of each target 3 times and cannot see a cache larger than that (use a larger --size).");
     let close = said(sample::two_targets(), |result| {
         result.total.sum_bytes_per_s *= 1.019;
     });
-    assert!(!close.contains("three rates"), "{close}");
+    assert!(!close.contains("Three ways"), "{close}");
 }
 
 /// A result with everything that a summary tells.
@@ -253,10 +254,10 @@ fn wide_summary_is_a_table() {
      /dev/sdb       264 MB/s        not reached  4.1 ms  9.2 ms  22 ms  41.9 ms  10.6 GB  time
      together      2.19 GB/s  2.00 GB/s ± 1.0 %                                  87.7 GB
     error: /dev/sdb at 12.5 s: write at 3.2 GB: I/O error: the disk refused it, see the kernel log and its cables
-    stall: 41.2 ms at 12.300 s on /dev/nvme0n1, offset 3.10 GB, at the same moment as /dev/sdb: a shared cause
-    stall: 40.1 ms at 12.300 s on /dev/sdb, offset 3.10 GB, at the same moment as /dev/nvme0n1: a shared cause
-    stall: 33 ms at 25.700 s on /dev/sdb, offset 3.10 GB
-    stall: 21.5 ms at 31.200 s on /dev/nvme0n1, offset 3.10 GB
+    stall: 41.2 ms on /dev/nvme0n1, from 12.300 s, at offset 3.10 GB, at the same moment as on /dev/sdb (a common cause)
+    stall: 40.1 ms on /dev/sdb, from 12.300 s, at offset 3.10 GB, at the same moment as on /dev/nvme0n1 (a common cause)
+    stall: 33 ms on /dev/sdb, from 25.700 s, at offset 3.10 GB
+    stall: 21.5 ms on /dev/nvme0n1, from 31.200 s, at offset 3.10 GB
     kernel: at 12.310 s: nvme nvme0: I/O 215 QID 3 timeout, completion polled
     note: the scratch file was written once before use
     "#);
@@ -267,12 +268,12 @@ fn wide_summary_is_a_table() {
      together      2.19 GB/s  2.00 GB/s ± 1.0 %
     error: /dev/sdb at 12.5 s: write at 3.2 GB: I/O error: the disk refused it, see
       the kernel log and its cables
-    stall: 41.2 ms at 12.300 s on /dev/nvme0n1, offset 3.10 GB, at the same moment
-      as /dev/sdb: a shared cause
-    stall: 40.1 ms at 12.300 s on /dev/sdb, offset 3.10 GB, at the same moment as
-      /dev/nvme0n1: a shared cause
-    stall: 33 ms at 25.700 s on /dev/sdb, offset 3.10 GB
-    stall: 21.5 ms at 31.200 s on /dev/nvme0n1, offset 3.10 GB
+    stall: 41.2 ms on /dev/nvme0n1, from 12.300 s, at offset 3.10 GB, at the same
+      moment as on /dev/sdb (a common cause)
+    stall: 40.1 ms on /dev/sdb, from 12.300 s, at offset 3.10 GB, at the same moment
+      as on /dev/nvme0n1 (a common cause)
+    stall: 33 ms on /dev/sdb, from 25.700 s, at offset 3.10 GB
+    stall: 21.5 ms on /dev/nvme0n1, from 31.200 s, at offset 3.10 GB
     kernel: at 12.310 s: nvme nvme0: I/O 215 QID 3 timeout, completion polled
     note: the scratch file was written once before use
     "#);
@@ -302,17 +303,18 @@ fn narrow_summary_is_a_block_each() {
     error: /dev/sdb at 12.5 s: write at
       3.2 GB: I/O error: the disk refused
       it, see the kernel log and its cables
-    stall: 41.2 ms at 12.300 s on
-      /dev/nvme0n1, offset 3.10 GB, at the
-      same moment as /dev/sdb: a shared
-      cause
-    stall: 40.1 ms at 12.300 s on /dev/sdb,
-      offset 3.10 GB, at the same moment as
-      /dev/nvme0n1: a shared cause
-    stall: 33 ms at 25.700 s on /dev/sdb,
-      offset 3.10 GB
-    stall: 21.5 ms at 31.200 s on
-      /dev/nvme0n1, offset 3.10 GB
+    stall: 41.2 ms on /dev/nvme0n1, from
+      12.300 s, at offset 3.10 GB, at the
+      same moment as on /dev/sdb (a common
+      cause)
+    stall: 40.1 ms on /dev/sdb, from
+      12.300 s, at offset 3.10 GB, at the
+      same moment as on /dev/nvme0n1 (a
+      common cause)
+    stall: 33 ms on /dev/sdb, from 25.700 s,
+      at offset 3.10 GB
+    stall: 21.5 ms on /dev/nvme0n1, from
+      31.200 s, at offset 3.10 GB
     kernel: at 12.310 s: nvme nvme0: I/O 215
       QID 3 timeout, completion polled
     note: the scratch file was written once
@@ -352,7 +354,7 @@ fn with_effect(paths: usize, width: usize) -> String {
     effect.paths.truncate(paths);
     result.effect = Some(effect);
     let text = summary(&result, width);
-    let at = text.find("effect on the rest of the system");
+    let at = text.find("Effect on the rest of the system");
     text[at.expect("a section of its own")..].to_owned()
 }
 
@@ -365,24 +367,24 @@ fn both_paths_stand_side_by_side_where_there_is_room() {
         line.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     assert_eq!(
-        line("timer late, p99"),
-        "timer late, p99 90 us 90 us 90 us 90 us 1.8 ms 90 us"
+        line("timer delay, p99"),
+        "timer delay, p99 90 us 90 us 90 us 90 us 1.8 ms 90 us"
     );
     assert_eq!(
         line("datagrams lost"),
         "datagrams lost none none none none 19 of 25000 none"
     );
     assert!(
-        wide.contains("none at any time: packets dropped on arrival"),
+        wide.contains("zero at all times: received packets dropped"),
         "{wide}"
     );
     assert!(
-        wide.contains("copies 9.00 GB/s on one thread, 21.0 GB/s on 8"),
+        wide.contains("one thread copies 9.00 GB/s, 8 threads copy 21.0 GB/s"),
         "{wide}"
     );
     assert!(wide.contains("not measured: datagrams"), "{wide}");
     let narrow = with_effect(2, 80);
-    assert_eq!(narrow.matches("timer late, p99").count(), 2, "{narrow}");
+    assert_eq!(narrow.matches("timer delay, p99").count(), 2, "{narrow}");
     for (text, width) in [(&wide, 100), (&narrow, 80)] {
         assert!(
             text.lines().all(|line| line.chars().count() <= width),
@@ -395,7 +397,11 @@ fn both_paths_stand_side_by_side_where_there_is_room() {
 fn the_effect_of_one_path_names_it_only_once() {
     let text = with_effect(1, 80);
     assert_eq!(text.matches("direct").count(), 1, "{text}");
-    assert!(text.contains("the victims took 2.0 % of one CPU"), "{text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("the probe workloads took 2.0 % of one CPU"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -422,7 +428,7 @@ fn a_comparison_fits_each_width_and_loses_no_verdict() {
             assert!(words.contains(verdict), "no {verdict} at {width}: {text}");
         }
         assert!(
-            words.contains("seen from") == (width > 100),
+            words.contains("resolution") == (width > 100),
             "{width}: {text}"
         );
         assert!(
@@ -497,12 +503,12 @@ fn ties_are_one_line_and_one_reading_is_no_noise() {
     result.answers[0].measured_once = vec![others[6]];
     result.points[others[6]].repeats = 1;
     let said = sweep_answer(&result, 400);
-    assert!(said.contains("one other was measured once"), "{said}");
-    let text = sweep_text(&result, 400);
-    assert!(text.contains("-99.4 % measured once"), "{text}");
-    let line = format!(
-        "{} settings are as good as the best, the noise explains what differs, such as",
-        result.answers[0].alike.len()
+    assert!(
+        said.contains("One other setting was measured once"),
+        "{said}"
     );
+    let text = sweep_text(&result, 400);
+    assert!(text.contains("-99.4 % (measured once)"), "{text}");
+    let line = format!("{} more settings, such as", result.answers[0].alike.len());
     assert!(text.contains(&line), "{text}");
 }

@@ -1,4 +1,5 @@
-//! The buffer curve: for a stream's rate, the memory that rides out every pause that was seen.
+//! Draws the buffer curve: for each rate of a stream, the memory that would have ridden out every
+//! pause that was seen. The sections of a measurement and of a recording call it.
 
 use super::chart::{
     ALARM, Chart, NEUTRAL, axis, colour, empty_plot, layout, memory_ticks, rate_axis, rounded,
@@ -10,15 +11,15 @@ use plotly::layout::{Axis, AxisType};
 use plotly::{Plot, Scatter};
 use sustain_bench::result::{MeasureResult, Recommendation};
 
-/// What the chart shows of a run.
+/// The data of the chart.
 pub(super) struct Curve<'a> {
-    /// Rates, and the memory that each needs.
+    /// The rates, and the memory that each needs.
     pub(super) points: Vec<(f64, u64)>,
-    /// The memory that the run had, or was asked about.
+    /// The memory that the run had, or that was asked about.
     pub(super) bound_bytes: u64,
-    /// A rate to use; only a measurement knows one.
+    /// The recommended rate, which only a measurement has.
     pub(super) recommendation: Option<&'a Recommendation>,
-    /// How to read it.
+    /// The explanation below the chart.
     pub(super) caption: String,
 }
 
@@ -32,8 +33,8 @@ pub(super) fn buffer_chart(result: &MeasureResult, id: String) -> Option<Chart> 
         bound_bytes: result.plan.buffer_bytes,
         recommendation: result.recommendation.as_ref(),
         caption: format!(
-            "For a stream of a steady rate, the memory that would have ridden out every pause of {}. \
-             Where the curve turns up, the targets are at their end.",
+            "For each rate of a stream, the memory that would have ridden out every pause of {}. \
+             Where the curve turns up, the targets are at their limit.",
             pauses_of(result)
         ),
     };
@@ -51,7 +52,7 @@ fn pauses_of(result: &MeasureResult) -> &'static str {
 
 /// The chart of a curve; none if there are fewer than two points to draw.
 pub(super) fn curve_chart(curve: Curve<'_>, id: String) -> Option<Chart> {
-    // A logarithmic axis has no zero: a rate that needs no memory at all is not drawn.
+    // A logarithmic axis has no zero, so that a rate that needs no memory cannot be drawn.
     let points = curve.points.iter().copied();
     let points: Vec<(f64, u64)> = points.filter(|(_, bytes)| *bytes > 0).collect();
     if points.len() < 2 {
@@ -90,7 +91,7 @@ pub(super) fn curve_chart(curve: Curve<'_>, id: String) -> Option<Chart> {
     );
     Some(Chart {
         id,
-        heading: "Buffer that a stream needs".to_owned(),
+        heading: "Buffer that a stream needs, by its rate".to_owned(),
         caption: curve.caption,
         height_px: 400,
         plot,

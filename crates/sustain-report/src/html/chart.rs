@@ -1,4 +1,5 @@
-//! What all charts of the page share: colours, axes with readable units, and the place in the page.
+//! The parts that all charts of the page share: colours, axes with readable units, and the place in
+//! the page. Every module that draws a chart with the plotting script calls it.
 
 use super::escape;
 use crate::format::{latency, memory};
@@ -6,19 +7,20 @@ use plotly::common::{Anchor, Font, Orientation, Title};
 use plotly::layout::{Axis, HoverMode, Legend, Margin};
 use plotly::{Configuration, Layout, Plot};
 
-/// Colours that colour-blind people tell apart, legible on light and dark (after Okabe and Ito).
+/// Colours that colour-blind people can tell apart, legible on light and dark (after Okabe and
+/// Ito).
 const COLOURS: [&str; 7] = [
     "#2b8cc4", "#e08a00", "#0a9d73", "#c9689d", "#8c7ae6", "#d5601f", "#9a8b1f",
 ];
-/// The sum of all targets, and lines that belong to no target.
+/// The colour of the sum of all targets, and of lines that belong to no target.
 pub(super) const NEUTRAL: &str = "#7d8590";
-/// Errors, messages, stalls.
+/// The colour of errors, messages and stalls.
 pub(super) const ALARM: &str = "#d1433f";
-/// A longer name would take the chart's place.
+/// A longer name would take space from the chart.
 const TRACE_NAME_CHARACTERS_MAX: usize = 32;
 /// With more targets than this their legend stands beside the chart, where it can be scrolled.
 const LEGEND_ABOVE_TARGETS_MAX: usize = 8;
-/// Nothing drawn: the page's own background shows.
+/// A transparent background, through which that of the page shows.
 const CLEAR: &str = "rgba(0,0,0,0)";
 
 /// The colour of the target with this index.
@@ -28,20 +30,20 @@ pub(super) fn colour(index: usize) -> &'static str {
 
 /// One chart and the words around it.
 pub(super) struct Chart {
-    /// Unique in the page.
+    /// The id, unique in the page.
     pub(super) id: String,
-    /// Plain text.
+    /// The heading as plain text.
     pub(super) heading: String,
-    /// Plain text: how to read it.
+    /// The explanation below the chart as plain text.
     pub(super) caption: String,
-    /// Height in the page.
+    /// The height in the page.
     pub(super) height_px: usize,
     /// The traces and the layout.
     pub(super) plot: Plot,
 }
 
 impl Chart {
-    /// The place that the page's script fills, and the data it fills it from.
+    /// The place that the page's script fills, and the data from which it is filled.
     pub(super) fn markup(&self) -> String {
         let id = escape::text(&self.id);
         format!(
@@ -57,7 +59,7 @@ impl Chart {
     }
 }
 
-/// An empty plot as every chart here begins.
+/// The empty plot with which every chart begins.
 pub(super) fn empty_plot() -> Plot {
     let mut plot = Plot::new();
     let configuration = Configuration::new().responsive(true).display_logo(false);
@@ -65,7 +67,7 @@ pub(super) fn empty_plot() -> Plot {
     plot
 }
 
-/// The layout that every chart here begins with; its legend has room for this many targets.
+/// The layout with which every chart begins; its legend has space for this many targets.
 pub(super) fn layout(targets: usize) -> Layout {
     let legend = Legend::new().background_color(CLEAR).x_anchor(Anchor::Left);
     let legend = if targets > LEGEND_ABOVE_TARGETS_MAX {
@@ -120,7 +122,7 @@ pub(super) fn second_ticks(least_s: f64, most_s: f64) -> (Vec<f64>, Vec<String>)
         .unzip()
 }
 
-/// Powers of two of a logarithmic axis of bytes, with their labels, at most a dozen.
+/// The ticks of a logarithmic axis of bytes, powers of two, with their labels; at most a dozen.
 pub(super) fn memory_ticks(least_bytes: f64, most_bytes: f64) -> (Vec<f64>, Vec<String>) {
     let first = least_bytes.max(1.0).log2().floor() as u32;
     let last = (most_bytes.max(1.0).log2().ceil() as u32).min(62);
@@ -136,7 +138,7 @@ pub(super) fn memory_ticks(least_bytes: f64, most_bytes: f64) -> (Vec<f64>, Vec<
         .unzip()
 }
 
-/// A target's name as a legend has room for it: its ends, where it is long.
+/// A target's name, short enough for a legend: a long name is cut in its middle.
 pub(super) fn trace_name(name: &str) -> String {
     let characters: Vec<char> = name.chars().collect();
     if characters.len() <= TRACE_NAME_CHARACTERS_MAX {
@@ -150,9 +152,9 @@ pub(super) fn trace_name(name: &str) -> String {
 /// The time axis of a run in the unit that suits its length; series are divided by it.
 #[derive(Clone, Copy)]
 pub(super) struct TimeUnit {
-    /// Seconds in one of it.
+    /// The seconds in one unit.
     pub(super) seconds: f64,
-    /// ` s`, ` min` or ` h`.
+    /// The suffix: ` s`, ` min` or ` h`.
     pub(super) suffix: &'static str,
 }
 
@@ -175,13 +177,14 @@ impl TimeUnit {
         }
     }
 
-    /// A moment on the axis, short enough not to swell the page.
+    /// A moment on the axis, with so few digits that the page stays small.
     pub(super) fn at(self, moment_s: f64) -> f64 {
         rounded(moment_s / self.seconds)
     }
 }
 
-/// Six significant digits: more than a screen shows, a third of the bytes in the page.
+/// A value with six significant digits: more than a screen shows, and a third of the bytes in the
+/// page.
 pub(super) fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;

@@ -1,5 +1,6 @@
-//! What a comparison says, on the page: the answer, a table per target, the notes; and of a trial its
-//! runs as a picture. The page of saved comparisons has a section of each.
+//! Draws a comparison on the page: the answer, a table per target and the notes, and the runs as a
+//! picture if two settings were measured in turn (a trial). The page of saved comparisons has a
+//! section of each; the page of two saved runs begins with this one.
 
 use super::chart::{Chart, TimeUnit, axis, colour, empty_plot, layout, rate_axis, rounded};
 use super::page::{Sectioned, pages};
@@ -48,17 +49,17 @@ impl Sectioned for CompareResult {
     }
 }
 
-/// What was compared: `friday.json against monday.json`.
+/// The title: `friday.json compared with monday.json`.
 fn name(result: &CompareResult) -> String {
-    format!("{} against {}", result.b.label, result.a.label)
+    format!("{} compared with {}", result.b.label, result.a.label)
 }
 
-/// A comparison has the figures of the runs, not their series.
+/// Tells how to draw the runs: a comparison has their figures, but not their series.
 fn where_runs_are(result: &CompareResult) -> String {
     let files = [&result.a.label, &result.b.label].map(|label| shell_argument(label));
     let command = format!("sustain report {} -o runs.html", files.join(" "));
     format!(
-        "<p>The runs themselves are drawn by <code>{}</code>.</p>\n",
+        "<p>To draw the runs themselves: <code>{}</code>.</p>\n",
         escape::text(&command)
     )
 }
@@ -75,7 +76,7 @@ fn overview(results: &[CompareResult]) -> String {
                 unbroken(&interval(row)),
                 unbroken(verdict(row)),
             ]),
-            None => cells.push("nothing was measured".to_owned()),
+            None => cells.push("Nothing was measured.".to_owned()),
         }
         table.row(cells);
     }
@@ -86,17 +87,17 @@ fn overview(results: &[CompareResult]) -> String {
     )
 }
 
-/// What was found of two saved runs, from the answer to the notes.
+/// The comparison of two saved runs, from the answer to the notes.
 pub(super) fn saved_runs(result: &CompareResult) -> String {
     format!(
-        "<h1>B against A</h1>\n{}{}{}",
+        "<h1>B compared with A</h1>\n{}{}{}",
         answer(result),
         tables(result),
         notes(result)
     )
 }
 
-/// The answer, marked where a limit is exceeded.
+/// The answer, marked as an alarm where a limit is exceeded.
 fn answer(result: &CompareResult) -> String {
     let limit = result.limit.as_ref();
     let class = match limit.map(|limit| limit.outcome.as_str()) {
@@ -107,9 +108,9 @@ fn answer(result: &CompareResult) -> String {
     format!("<p class=\"{class}\">{said}</p>\n")
 }
 
-/// What A and B are, and a table per target.
+/// A table of what A and B are, and a table per target.
 fn tables(result: &CompareResult) -> String {
-    let mut sides = Table::new(&["", "what", "did", "begun", "for", "engine"]);
+    let mut sides = Table::new(&["", "name", "work", "started", "length", "engine"]);
     for (letter, side) in [("A", &result.a), ("B", &result.b)] {
         sides.row(vec![
             letter.to_owned(),
@@ -148,8 +149,8 @@ fn table<'a>(rows: impl Iterator<Item = &'a ComparedRow>) -> Table {
         "B - A",
         "95 % interval",
         "verdict",
-        "seen from",
-        "of what",
+        "resolution",
+        "how it is judged",
     ]);
     for row in rows {
         table.row(vec![
@@ -166,12 +167,12 @@ fn table<'a>(rows: impl Iterator<Item = &'a ComparedRow>) -> Table {
     table
 }
 
-/// A figure in two lines is hard to read.
+/// Keeps a figure on one line: on two lines it is hard to read.
 fn unbroken(words: &str) -> String {
     words.replace(' ', "\u{a0}")
 }
 
-/// What became of the limit, and what must be known to read the figures.
+/// The reasons for the verdict on the limit, and the notes that are needed to read the figures.
 fn notes(result: &CompareResult) -> String {
     let limit = result.limit.iter().flat_map(|limit| &limit.why);
     let all: Vec<String> = limit.chain(&result.notes).cloned().collect();
@@ -181,20 +182,20 @@ fn notes(result: &CompareResult) -> String {
 /// The section of a trial.
 fn trial_section(result: &CompareResult, trial: &CompareTrial, index: usize) -> String {
     let how = format!(
-        "{} runs of {}, in turn, {} in all; {}",
+        "A and B were measured in turn, {} runs of {} in {} in all. {}",
         trial.runs.len(),
         stretch(trial.time_per_run_s),
         stretch(trial.elapsed_s),
         match trial.ended.as_str() {
-            "shown" => "ended as soon as a difference showed",
-            "alike" => "ended as soon as a difference that matters was ruled out",
-            "time" => "ended with the time it was given",
-            "failed" => "ended by a failure",
-            _ => "interrupted",
+            "shown" => "Measuring ended as soon as a difference showed.",
+            "alike" => "Measuring ended as soon as a difference that matters was ruled out.",
+            "time" => "Measuring ended with the time that it was given.",
+            "failed" => "A failure ended it.",
+            _ => "It was interrupted.",
         }
     );
     format!(
-        "<section>\n<h1>B against A, measured in turn</h1>\n{}<p>{}</p>\n{}{}{}</section>\n",
+        "<section>\n<h1>B compared with A, measured in turn</h1>\n{}<p>{}</p>\n{}{}{}</section>\n",
         answer(result),
         escape::text(&how),
         tables(result),
@@ -203,7 +204,7 @@ fn trial_section(result: &CompareResult, trial: &CompareTrial, index: usize) -> 
     )
 }
 
-/// Every run at its time.
+/// A chart of every run at its time.
 fn runs_chart(result: &CompareResult, trial: &CompareTrial, index: usize) -> Chart {
     let unit = TimeUnit::for_run(trial.elapsed_s);
     let mut plot = empty_plot();
@@ -234,8 +235,9 @@ fn runs_chart(result: &CompareResult, trial: &CompareTrial, index: usize) -> Cha
     plot.set_layout(layout(2).x_axis(x).y_axis(y).show_legend(true));
     Chart {
         id: format!("trial-{index}"),
-        heading: "The runs, in their order".to_owned(),
-        caption: "Each mark is a run's rate over all targets. The axis does not begin at zero."
+        heading: "The runs in their order".to_owned(),
+        caption: "Each mark is the rate of a run over all targets. The vertical axis does not \
+                  begin at zero."
             .to_owned(),
         height_px: 380,
         plot,

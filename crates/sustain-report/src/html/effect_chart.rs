@@ -1,5 +1,6 @@
-//! What the victims of a load saw over time, and how much memory was dirty: one under the other on
-//! one time axis, direct against buffered where the load ran by both paths.
+//! Draws the latencies of the probe workloads beside a load, and the dirty memory, one under the
+//! other on one time axis: direct against buffered where the load ran by both I/O paths. The
+//! section on the effect of a load calls it.
 
 use super::chart::{
     Chart, TimeUnit, axis, colour, empty_plot, layout, memory_ticks, rounded, second_ticks,
@@ -12,23 +13,24 @@ use plotly::layout::{Axis, AxisType, Shape, ShapeLayer, ShapeLine, ShapeType};
 use plotly::{Plot, Scatter};
 use sustain_bench::effect::result::{EffectResult, MemoryMoment, PathEffect, VictimInterval};
 
-/// A panel of a victim is a little higher than one of the machine.
+/// The panel of a probe workload is a little higher than one of the machine.
 const VICTIM_PX: usize = 190;
-/// Memory below this is drawn at it: a logarithmic axis has no zero.
+/// Less memory is drawn as this much: a logarithmic axis has no zero.
 const MEMORY_FLOOR_BYTES: u64 = 1 << 20;
 
-/// What one victim saw on a path.
+/// The latencies of one probe workload beside a load by one I/O path.
 type Seen = fn(&PathEffect) -> &[VictimInterval];
 
-/// The chart; none if nothing was seen.
+/// The chart; none if there is no probe workload to draw.
 pub(super) fn effect_chart(effect: &EffectResult, id: String) -> Option<Chart> {
     let victims: [(&str, Seen); 2] = [
-        ("Writes of 4 KiB with fsync: the longest", |path| {
+        ("Longest write of 4 KiB with fsync", |path| {
             path.writes_over_time.as_slice()
         }),
-        ("A wake-up each millisecond: the latest", |path| {
-            path.timer_over_time.as_slice()
-        }),
+        (
+            "Largest delay of a timer that fires each millisecond",
+            |path| path.timer_over_time.as_slice(),
+        ),
     ];
     let seen: Vec<_> = victims
         .into_iter()
@@ -45,7 +47,7 @@ pub(super) fn effect_chart(effect: &EffectResult, id: String) -> Option<Chart> {
     if with_memory {
         titles.push(("Memory dirty or in writeback".to_owned(), PANEL_PX));
     }
-    // The place of the first title belongs to the legend.
+    // The legend stands in the place of the first title.
     let first = titles.first()?.0.clone();
     let panels = Panels::new(titles);
     let times = Times::of(effect)?;
@@ -63,17 +65,17 @@ pub(super) fn effect_chart(effect: &EffectResult, id: String) -> Option<Chart> {
     plot.set_layout(effect_layout(effect, &times, &panels, axes));
     Some(Chart {
         id,
-        heading: format!("Beside the load. {first}"),
-        caption: "Grey: before and after the load; dotted: the end of a load. Each point is the \
-                  worst of its quarter of a second. Drag to zoom all at once, double click to go \
-                  back."
+        heading: format!("Probe workloads beside the load. {first}"),
+        caption: "Grey: before and after the load. Dotted line: the end of a load. Each point is \
+                  the worst of its quarter of a second. Drag to zoom all panels at once, \
+                  double-click to go back."
             .to_owned(),
         height_px: panels.height_px,
         plot,
     })
 }
 
-/// The time axis of all paths together.
+/// The time axis of all I/O paths together.
 struct Times {
     begin_s: f64,
     /// The end of the load that took longest.

@@ -1,5 +1,5 @@
-//! The part of a measurement's page about what the load does to the rest of the system: the
-//! verdict of each path, the picture, the figures side by side, and what was not measured.
+//! Draws the part of a measurement's page on the effect of the load on the rest of the system: the
+//! verdict for each I/O path, the picture, the figures side by side, and what was not measured.
 
 use super::effect_chart::effect_chart;
 use super::escape;
@@ -27,15 +27,15 @@ pub(super) fn markup(effect: &EffectResult, index: usize) -> String {
         let items = effect
             .unmeasured
             .iter()
-            .map(|why| format!("<li>not measured: {}</li>\n", escape::text(why)));
+            .map(|why| format!("<li>Not measured: {}</li>\n", escape::text(why)));
         markup.push_str(&format!("<ul>\n{}</ul>\n", items.collect::<String>()));
     }
     markup
 }
 
-/// All paths side by side.
+/// The figures of all I/O paths side by side.
 fn figures(effect: &EffectResult) -> String {
-    let mut head = vec!["victim or counter".to_owned()];
+    let mut head = vec!["probe workload or counter".to_owned()];
     for path in &effect.paths {
         for part in ["before", "during", "after"] {
             head.push(format!("{part} {}", path.path));
@@ -56,7 +56,7 @@ fn figures(effect: &EffectResult) -> String {
     let quiet = if quiet.is_empty() {
         quiet
     } else {
-        format!("<p>None at any time: {}.</p>\n", escape::text(&quiet))
+        format!("<p>Zero at all times: {}.</p>\n", escape::text(&quiet))
     };
     format!("{}{quiet}", table.markup())
 }
@@ -64,23 +64,23 @@ fn figures(effect: &EffectResult) -> String {
 fn facts(effect: &EffectResult) -> Table {
     let mut table = Table::new(&[]);
     for path in &effect.paths {
-        let name = format!("the load, {}", path.path);
+        let name = format!("load, {}", path.path);
         table.pair(&name, load_words(path));
         if let Some(share) = &path.memory_share {
-            let name = format!("memory for it, {}", path.path);
+            let name = format!("part of the memory rate, {}", path.path);
             table.pair(&name, format!("{}: {}", percent(share.share), share.model));
         }
     }
     if let Some(copy) = &effect.memory_copy {
-        table.pair("memory copies", copy_words(copy));
+        table.pair("memory copy rate", copy_words(copy));
     }
     if let Some(place) = &effect.writes_on {
-        table.pair("the victim wrote in", place_words(place));
+        table.pair("directory of the probe's writes", place_words(place));
     }
     for words in effect.paths.iter().filter_map(|path| victims(effect, path)) {
-        table.pair("watching itself", words);
+        table.pair("cost of the probe workloads", words);
     }
-    table.pair("watched before and after", stretch(effect.idle_s));
+    table.pair("idle time watched before and after", stretch(effect.idle_s));
     table
 }
 
@@ -95,10 +95,11 @@ fn victims(effect: &EffectResult, path: &PathEffect) -> Option<String> {
 
 fn copy_words(copy: &MemoryCopy) -> String {
     let cache = copy.cache_bytes.map_or_else(String::new, |bytes| {
-        format!(", beyond {} of caches", memory(bytes))
+        format!(", which is more than the caches of {}", memory(bytes))
     });
     format!(
-        "{} by one thread, {} by {} at once; bytes copied, each read and written, of {}{cache}",
+        "{} by one thread, {} by {} at once; each byte is read and written once, in buffers of \
+         {}{cache}",
         rate(copy.one_thread_bytes_per_s),
         rate(copy.all_threads_bytes_per_s),
         copy.threads,
@@ -111,11 +112,11 @@ fn place_words(place: &VictimPlace) -> String {
     let relation = match (place.is_file_system_of_target, place.is_on_disk_of_target) {
         (true, _) => "the file system under test itself",
         (false, Some(true)) => "another file system on a disk of the load",
-        (false, Some(false)) => "another disk than the load's",
-        (false, None) => "another file system; on which disk is not known",
+        (false, Some(false)) => "a file system on another disk than the load's",
+        (false, None) => "another file system, on a disk that is not known",
     };
     let memory = if place.is_in_memory {
-        "; in memory, where a write waits for no disk"
+        "; it is in memory, where a write waits for no disk"
     } else {
         ""
     };

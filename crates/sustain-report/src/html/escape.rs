@@ -1,10 +1,10 @@
 //! Makes text from outside (names, kernel lines, messages) harmless in each place of the page.
-//! Every other file of the page goes through here; nothing enters the page by another way.
+//! Every other module of the page calls it; no text may enter the page by another way.
 
-/// A label longer than this hides the chart.
+/// A longer label would hide the chart.
 const LABEL_CHARACTERS_MAX: usize = 200;
 
-/// For text between tags and inside quoted attributes.
+/// Escapes text between tags and inside quoted attributes.
 pub(super) fn text(outside: &str) -> String {
     let mut safe = String::with_capacity(outside.len());
     for character in outside.chars() {
@@ -23,8 +23,8 @@ pub(super) fn text(outside: &str) -> String {
     safe
 }
 
-/// For a label inside a chart: the plotting script reads a few tags and entities in labels, so a
-/// name could become a link.
+/// Escapes a label inside a chart. The plotting script interprets a few tags and entities in
+/// labels, so that a name could become a link.
 pub(super) fn label(outside: &str) -> String {
     let mut shown: String = outside.chars().take(LABEL_CHARACTERS_MAX).collect();
     if shown.len() < outside.len() {
@@ -33,7 +33,8 @@ pub(super) fn label(outside: &str) -> String {
     text(&shown).replace("&quot;", "\"").replace("&#39;", "'")
 }
 
-/// For JSON inside a `<script>` element: no character in it can end the element or open a comment.
+/// Escapes JSON inside a `<script>` element, so that no character can end the element or open a
+/// comment.
 pub(super) fn script_json(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for character in json.chars() {

@@ -1,4 +1,5 @@
-//! How long requests took: bars over a logarithmic time axis, a colour per target.
+//! Draws how long requests took: bars over a logarithmic time axis, a colour per target. The
+//! section of a measurement calls it; the chart of appends uses its bars and axes.
 
 use super::chart::{Chart, axis, colour, empty_plot, layout, second_ticks, title, trace_name};
 use crate::format::latency;
@@ -8,10 +9,10 @@ use plotly::layout::{Axis, AxisType, BarMode};
 use std::collections::BTreeMap;
 use sustain_bench::result::MeasureResult;
 
-/// Bars in a decade of time: each is a quarter longer than the one before.
+/// The number of bars in a decade of time: each is a quarter longer than the one before.
 const BARS_PER_DECADE: f64 = 10.0;
 
-/// Bars of several targets stand in one place: the ones behind show through.
+/// Bars of several targets stand in one place, so that those behind must show through.
 const BAR_OPACITY: f64 = 0.65;
 
 /// The chart of this result; none if nothing was completed.
@@ -44,14 +45,14 @@ pub(super) fn histogram_chart(result: &MeasureResult, id: String) -> Option<Char
         id,
         heading: "Latency of requests".to_owned(),
         caption: "How many requests took how long. Both axes are logarithmic, so that the few \
-                  slowest, which a stream must ride out, can be seen."
+                  slowest requests, which a stream must ride out, can be seen."
             .to_owned(),
         height_px: 380,
         plot,
     })
 }
 
-/// How many per bar, by the bar's number: bar n covers 10^(n/10) to 10^((n+1)/10) nanoseconds.
+/// The count of each bar, by the bar's number: bar n covers 10^(n/10) to 10^((n+1)/10) nanoseconds.
 /// Bins are given by lower end, upper end and count.
 pub(super) fn bars(bins: impl Iterator<Item = (u64, u64, u64)>) -> BTreeMap<i32, u64> {
     let mut bars = BTreeMap::new();
@@ -63,7 +64,7 @@ pub(super) fn bars(bins: impl Iterator<Item = (u64, u64, u64)>) -> BTreeMap<i32,
     bars
 }
 
-/// The bars of one series of `what`: requests, appends.
+/// The bars of one series; `what` is counted, such as requests or appends.
 pub(super) fn bar_trace(
     name: &str,
     colour: &'static str,
@@ -91,7 +92,7 @@ pub(super) fn bar_trace(
         .hover_template("%{hovertext}")
 }
 
-/// Linear in the logarithm, so that all bars are as wide: labels stand at whole decades.
+/// A time axis that is linear in the logarithm, so that all bars have the same width.
 pub(super) fn time_axis(least: i32, most: i32) -> Axis {
     let decade = |number: i32| 10_f64.powf(f64::from(number) / BARS_PER_DECADE - 9.0);
     let (values, labels) = second_ticks(decade(least), decade(most + 1));
@@ -104,7 +105,7 @@ pub(super) fn time_axis(least: i32, most: i32) -> Axis {
         .title(title("latency"))
 }
 
-/// A logarithmic axis of how many.
+/// A logarithmic axis of counts.
 pub(super) fn count_axis(most_count: u64) -> Axis {
     let decades = (most_count.max(2) as f64).log10().ceil() as i32;
     axis()

@@ -1,9 +1,9 @@
-//! What stands on the time axis beside the series: burst, steady window, idle periods, kernel
-//! messages and errors.
+//! Marks the burst, the steady window, idle periods, kernel messages and errors on a time axis. The
+//! time charts of a measurement and of a recording call it.
 
 use super::chart::{ALARM, NEUTRAL, TimeUnit};
 use super::escape;
-use crate::format::{latency, size};
+use crate::format::{latency, position};
 use plotly::common::{DashType, Label, Marker, MarkerSymbol, Mode};
 use plotly::layout::{Shape, ShapeLayer, ShapeLine, ShapeType};
 use plotly::{Plot, Scatter};
@@ -12,7 +12,7 @@ use sustain_bench::result::{Burst, MeasureResult, Stall, Sustained, System, Targ
 const STEADY_FILL: &str = "rgba(10,157,115,0.13)";
 const BURST_FILL: &str = "rgba(224,138,0,0.17)";
 const IDLE_FILL: &str = "rgba(128,128,128,0.12)";
-/// Heights of marks in the first panel, as parts of its top.
+/// The heights of marks in the first panel, as parts of its top.
 const AT_TOP: f64 = 0.985;
 pub(super) const BELOW_TOP: f64 = 0.94;
 
@@ -20,13 +20,13 @@ pub(super) const BELOW_TOP: f64 = 0.94;
 pub(super) fn stall_words(stall: &Stall) -> String {
     let company = match stall.shared_with.as_slice() {
         [] => String::new(),
-        others => format!(", with {}", others.join(", ")),
+        others => format!(", at the same moment as on {}", others.join(", ")),
     };
     format!(
         "{} on {} at offset {}{company}",
         latency(stall.duration_ns),
         stall.target,
-        size(stall.offset_bytes)
+        position(stall.offset_bytes)
     )
 }
 
@@ -54,7 +54,7 @@ pub(super) fn kernel_messages(plot: &mut Plot, system: &System, unit: TimeUnit, 
     event_marks(plot, "kernel message", symbol, &said, unit, height);
 }
 
-/// Events at one height of the first panel, each a moment and its words.
+/// Events at one height of the first panel, each with its moment and its words.
 pub(super) fn event_marks(
     plot: &mut Plot,
     name: &str,
@@ -82,7 +82,7 @@ pub(super) fn event_marks(
     plot.add_trace(trace);
 }
 
-/// Shaded stretches and vertical lines.
+/// Shaded periods and vertical lines.
 pub(super) fn periods(
     result: &MeasureResult,
     begin_s: f64,
@@ -105,7 +105,7 @@ pub(super) fn periods(
     shapes
 }
 
-/// Before and after the run, through all panels.
+/// The periods before and after the run, shaded through all panels.
 pub(super) fn idle(run_s: f64, begin_s: f64, end_s: f64, unit: TimeUnit) -> Vec<Shape> {
     let before = (begin_s < 0.0).then(|| stretch(begin_s, 0.0, unit, "paper", IDLE_FILL));
     let after = (end_s > run_s).then(|| stretch(run_s, end_s, unit, "paper", IDLE_FILL));
@@ -118,7 +118,7 @@ pub(super) fn verticals(system: &System, unit: TimeUnit) -> impl Iterator<Item =
     messages.map(move |message| vertical(unit.at(message.at_s)))
 }
 
-/// The verdict that the first panel shows: of the sum, which for a single target is its own.
+/// The verdict that the first panel shows: that of all targets together, or of a single target.
 fn judged(result: &MeasureResult) -> (&Sustained, Option<&Burst>) {
     match result.targets.as_slice() {
         [only] => (&only.sustained, only.burst.as_ref()),

@@ -1,6 +1,6 @@
-//! The report as one page that opens without a network, from results just made or saved.
-//! The faces call [`measure_html`] and its like and write the file; nothing here may load anything
-//! from anywhere.
+//! Draws reports: results, just made or saved, become one HTML page that opens without a network.
+//! The commands call [`measure_html`] and its like and write the file; the page must not load
+//! anything from anywhere.
 
 mod buffer_chart;
 mod chart;
@@ -37,8 +37,8 @@ use sustain_bench::result::MeasureResult;
 use sustain_bench::sweep::result::SweepResult;
 use sustain_record::result::RecordResult;
 
-/// The page that shows these results, one section each; with several, all side by side above. Text
-/// from the results is escaped wherever it stands.
+/// The page that shows these results, one section each; several are side by side above. Text from
+/// the results is escaped wherever it stands.
 ///
 /// # Errors
 /// [`ReportError::NoResults`] without a result; [`ReportError::NoChartScript`] if the plotting
@@ -51,8 +51,8 @@ pub fn measure_html(results: &[MeasureResult]) -> Result<String, ReportError> {
 }
 
 /// The page that shows these runs side by side: a table with a column each, their series over each
-/// other, then a section each. `labels` are what they are called, such as their files. With
-/// `comparison` of the two, its answer is on top.
+/// other, then a section each. `labels` are their names, such as those of their files. The answer
+/// of a `comparison` of the two is on top.
 ///
 /// # Errors
 /// As [`measure_html`].
@@ -67,9 +67,10 @@ pub fn side_by_side_html(
     page::page(results, labels, comparison, &script::plotting_script()?)
 }
 
-/// The page that shows these comparisons, one section each; with several, a table of all above. Of
-/// settings measured in turn every run is drawn; saved runs are drawn by [`side_by_side_html`], which
-/// has their series. Text from the results is escaped wherever it stands.
+/// The page that shows these comparisons, one section each; several have a table of all above. If
+/// settings were measured in turn, every run is drawn; saved runs are drawn by
+/// [`side_by_side_html`], which has their series. Text from the results is escaped wherever it
+/// stands.
 ///
 /// # Errors
 /// [`ReportError::NoResults`] without a result; [`ReportError::NoChartScript`] if the plotting
@@ -81,7 +82,7 @@ pub fn compare_html(results: &[CompareResult]) -> Result<String, ReportError> {
     compare_section::page(results)
 }
 
-/// The page that shows these recordings, one section each; with several, a table of all above. Text
+/// The page that shows these recordings, one section each; several have a table of all above. Text
 /// from the results is escaped wherever it stands.
 ///
 /// # Errors
@@ -94,8 +95,9 @@ pub fn record_html(results: &[RecordResult]) -> Result<String, ReportError> {
     record::page(results, &script::plotting_script()?)
 }
 
-/// The page that shows these diagnoses, one section each: the subsets as a picture, the machine as a
-/// tree with its walls, alone against together. Text from the results is escaped wherever it stands.
+/// The page that shows these diagnoses, one section each: the rates alone and together, the machine
+/// as a tree with its walls, and the subsets as a picture. Text from the results is escaped
+/// wherever it stands.
 ///
 /// # Errors
 /// [`ReportError::NoResults`] without a result.
@@ -106,8 +108,9 @@ pub fn diagnose_html(results: &[DiagnoseResult]) -> Result<String, ReportError> 
     diagnosis::page(results)
 }
 
-/// The page that shows these profiles, one section each: rate against position as a picture, zones
-/// and places that fall out of them in words. Text from the results is escaped wherever it stands.
+/// The page that shows these profiles, one section each: rate against position as a picture, and
+/// the zones and the places that differ from them in words. Text from the results is escaped
+/// wherever it stands.
 ///
 /// # Errors
 /// [`ReportError::NoResults`] without a result; [`ReportError::NoChartScript`] if the plotting
@@ -119,8 +122,8 @@ pub fn profile_html(results: &[ProfileResult]) -> Result<String, ReportError> {
     profile::page(results, &script::plotting_script()?)
 }
 
-/// The page that shows these sweeps, one section each: the answer, a picture of what each axis does,
-/// and all settings. Text from the results is escaped wherever it stands.
+/// The page that shows these sweeps, one section each: the answer, a picture of the effect of each
+/// axis, and all settings. Text from the results is escaped wherever it stands.
 ///
 /// # Errors
 /// [`ReportError::NoResults`] without a result.

@@ -1,4 +1,5 @@
-//! Several results over time in one chart: rates above, longest latencies below, a colour per run.
+//! Draws several results over time in one chart: rates above, longest latencies below, a colour per
+//! run. The section of results side by side calls it.
 
 use super::chart::{Chart, TimeUnit, colour, empty_plot, layout, rate_axis};
 use super::panels::{PANEL_PX, Panels, RATE_PX, hover_mode};
@@ -6,7 +7,7 @@ use super::series::points;
 use super::time_chart::{latency_axis, latency_line, rate_pair};
 use sustain_bench::result::{Interval, MeasureResult};
 
-/// A pair of lines per result for its rate, and one for its longest latencies.
+/// The chart: for each result a pair of lines for its rate, and a line for its longest latencies.
 pub(super) fn overlay_chart(names: &[String], results: &[MeasureResult], id: String) -> Chart {
     let seconds = results
         .iter()
@@ -29,7 +30,7 @@ pub(super) fn overlay_chart(names: &[String], results: &[MeasureResult], id: Str
     }
     let panels = Panels::new(vec![
         ("Rate".to_owned(), RATE_PX),
-        ("Longest latency".to_owned(), PANEL_PX),
+        ("Longest latency of each interval".to_owned(), PANEL_PX),
     ]);
     let layout = layout(results.len())
         .hover_mode(hover_mode(results.len()))
@@ -42,18 +43,19 @@ pub(super) fn overlay_chart(names: &[String], results: &[MeasureResult], id: Str
     plot.set_layout(layout);
     Chart {
         id,
-        heading: "Over time, of all targets together".to_owned(),
+        heading: "Rate and latency over time, all targets together".to_owned(),
         caption:
-            "Thin: each interval. Dashed: running average, all bytes over all seconds so far. \
-                  Below: the longest request of each interval. A run's name in the legend takes it \
-                  away and brings it back; drag to zoom, double click to go back."
+            "Thin lines: each interval. Dashed lines: the running average, which is all bytes \
+                  over all seconds so far. Below: the longest request of each interval. Click on \
+                  the name of a run in the legend to hide it or show it; drag to zoom, \
+                  double-click to go back."
                 .to_owned(),
         height_px: panels.height_px,
         plot,
     }
 }
 
-/// The sum's series; a single target is its own sum.
+/// The series of all targets together; that of a single target is its own.
 fn total_intervals(result: &MeasureResult) -> &[Interval] {
     match result.targets.as_slice() {
         [only] if result.total.intervals.is_empty() => &only.intervals,

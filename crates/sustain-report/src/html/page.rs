@@ -1,4 +1,5 @@
-//! The frame of the page: head, overview of several results, a section each, scripts.
+//! Makes the frame of the page: its head, the overview of several results, a section for each, and
+//! the scripts. The modules of the single kinds of results call it.
 
 use super::escape;
 use super::section::{name, section};
@@ -8,7 +9,7 @@ use sustain_bench::compare::result::CompareResult;
 use sustain_bench::result::MeasureResult;
 
 const STYLE: &str = include_str!("page.css");
-/// Notes every script error on the page itself; stands before all other scripts.
+/// This script notes every script error on the page itself; it stands before all other scripts.
 const WATCH_SCRIPT: &str = include_str!("watch.js");
 const DRAW_SCRIPT: &str = include_str!("draw.js");
 
@@ -36,10 +37,10 @@ pub(super) fn page(
 
 /// A result that has a section of its own on a page of several.
 pub(super) trait Sectioned: Sized {
-    /// What several of them are called.
+    /// The word for several of them.
     const PLURAL: &'static str;
 
-    /// What it is about, in a few words.
+    /// Its title, without a full stop.
     fn title(&self) -> String;
 
     /// The version of the tool that made it.
@@ -51,14 +52,15 @@ pub(super) trait Sectioned: Sized {
     /// Its section; `index` tells its parts from those of the others.
     ///
     /// # Errors
-    /// What drawing it fails with.
+    /// The error of drawing it.
     fn section(&self, index: usize) -> Result<String, ReportError>;
 }
 
-/// The page of results of one kind: a section each, with several a table of all above.
+/// The page of results of one kind: a section for each, and above them a table of all if they are
+/// several.
 ///
 /// # Errors
-/// What a section fails with.
+/// The error of drawing a section.
 pub(super) fn pages<R: Sectioned>(
     results: &[R],
     plotting: Option<&str>,
@@ -79,12 +81,13 @@ pub(super) fn pages<R: Sectioned>(
 }
 
 /// A page with this body. A browser that honours the policy in its head refuses every request.
-/// Without a plotting script its pictures are in the body already.
+/// Without a plotting script, all pictures must be in the body.
 pub(super) fn frame(title: &str, version: &str, body: &str, plotting: Option<&str>) -> String {
     let charts = plotting.map_or(String::new(), |plotting| {
         format!(
-            "<noscript><p class=\"alarm\">The charts need JavaScript; all figures are in the tables.\
-             </p></noscript>\n<script>{plotting}</script>\n<script>\n{DRAW_SCRIPT}</script>\n"
+            "<noscript><p class=\"alarm\">The charts need JavaScript. All figures are in the \
+             tables.</p></noscript>\n<script>{plotting}</script>\n<script>\n{DRAW_SCRIPT}\
+             </script>\n"
         )
     });
     format!(
@@ -96,7 +99,7 @@ pub(super) fn frame(title: &str, version: &str, body: &str, plotting: Option<&st
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n\
          <body data-script-errors=\"[]\">\n<script>\n{WATCH_SCRIPT}</script>\n\
          <main>\n{body}</main>\n\
-         <footer>Made by sustain {version}. This page loads nothing from anywhere.</footer>\n\
+         <footer>Made by sustain {version}. This page loads nothing from the network.</footer>\n\
          {charts}</body>\n</html>\n",
         title = escape::text(title),
         version = escape::text(version),

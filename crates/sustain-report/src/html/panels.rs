@@ -1,28 +1,30 @@
-//! A time chart of several panels, one under the other on one time axis: where they lie, their
-//! titles, and the pair of lines that rates are drawn with.
+//! Lays out a time chart of several panels, one under the other on one time axis: their places,
+//! their titles, and the pair of lines with which rates are drawn. All time charts call it.
 
 use super::chart::{TimeUnit, axis, trace_name};
 use plotly::common::{Anchor, DashType, Font, Line, Mode};
 use plotly::layout::{Annotation, Axis, HoverMode, Margin};
 use plotly::{Plot, Scatter};
 
-/// Height in the page of the panel of rates, and of each panel below it.
+/// The height of the panel of rates in the page.
 pub(super) const RATE_PX: usize = 330;
+/// The height of each panel below it.
 pub(super) const PANEL_PX: usize = 150;
-/// Between two panels; holds the lower one's title.
+/// The gap between two panels, which holds the lower one's title.
 const GAP_PX: usize = 44;
-/// Above the first panel: the legend; below the last: the labels of the axis.
+/// The space above the first panel, which holds the legend.
 const LEGEND_PX: usize = 74;
+/// The space below the last panel, which holds the labels of the axis.
 const BOTTOM_PX: usize = 40;
 /// With more lines than this the words beside the pointer would cover the chart.
 const UNIFIED_HOVER_LINES: usize = 4;
 
-/// Where the panels lie, as parts of the drawing area from its bottom.
+/// The places of the panels, as parts of the drawing area from its bottom.
 pub(super) struct Panels {
     titles: Vec<String>,
-    /// Bottom and top of each.
+    /// The bottom and top of each.
     pub(super) domains: Vec<[f64; 2]>,
-    /// Of all, with legend and axis.
+    /// The height of all, with legend and axis.
     pub(super) height_px: usize,
 }
 
@@ -46,7 +48,7 @@ impl Panels {
         }
     }
 
-    /// The room around all panels.
+    /// The margin around all panels.
     pub(super) fn margin() -> Margin {
         Margin::new()
             .left(92)
@@ -55,7 +57,7 @@ impl Panels {
             .bottom(BOTTOM_PX)
     }
 
-    /// The axis of a panel, in its place; it does not zoom, so that the time axis does.
+    /// The vertical axis of a panel. It does not zoom, so that dragging zooms the time axis.
     pub(super) fn place(&self, index: usize, axis: Axis) -> Axis {
         axis.domain(&self.domains[index]).fixed_range(true)
     }
@@ -73,7 +75,7 @@ impl Panels {
             .range(vec![unit.at(begin_s - margin_s), unit.at(end_s + margin_s)])
     }
 
-    /// A title above each panel but the first, whose place the legend has.
+    /// A title above each panel but the first, where the legend stands.
     pub(super) fn titles(&self) -> Vec<Annotation> {
         let named = self.titles.iter().zip(&self.domains).skip(1);
         let annotation = |(title, domain): (&String, &[f64; 2])| {
@@ -94,7 +96,7 @@ impl Panels {
     }
 }
 
-/// A title that is a legend too.
+/// A title that is a legend as well.
 pub(super) fn title_with_lines(title: &str, lines: &[(&str, &str)]) -> String {
     let lines = lines
         .iter()
@@ -102,7 +104,7 @@ pub(super) fn title_with_lines(title: &str, lines: &[(&str, &str)]) -> String {
     format!("{title}{}", lines.collect::<String>())
 }
 
-/// Words for all lines at the pointer's moment, or for the nearest of many.
+/// The pointer shows words for all lines at its moment, or only for the nearest of many lines.
 pub(super) fn hover_mode(lines: usize) -> HoverMode {
     if lines <= UNIFIED_HOVER_LINES {
         HoverMode::XUnified
@@ -111,14 +113,14 @@ pub(super) fn hover_mode(lines: usize) -> HoverMode {
     }
 }
 
-/// Two rates of one thing.
+/// Two rates of one thing, such as a target.
 pub(super) struct LinePair<'a> {
-    /// Of the thing, and of the thin line.
+    /// The name of the thing and of the thin line.
     pub(super) name: &'a str,
-    /// What the dashed line has after the name.
+    /// The word after the name for the dashed line.
     pub(super) dashed_name: &'a str,
     pub(super) colour: &'static str,
-    /// Times on the axis, and rates.
+    /// The times on the axis, and the rates.
     pub(super) thin: (Vec<f64>, Vec<f64>),
     pub(super) dashed: (Vec<f64>, Vec<f64>),
 }
@@ -126,7 +128,7 @@ pub(super) struct LinePair<'a> {
 /// Draws a thin line and a dashed one; the legend has one entry for both.
 pub(super) fn line_pair(plot: &mut Plot, pair: LinePair<'_>) {
     let name = trace_name(pair.name);
-    // A single point makes no line: its mark is all that shows.
+    // A single point makes no line, so that it needs a mark to be visible.
     let mode = if pair.thin.0.len() > 1 {
         Mode::Lines
     } else {

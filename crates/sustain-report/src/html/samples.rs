@@ -1,25 +1,25 @@
-//! The machine's samples as series that a chart draws. The one place of the page that knows the
-//! fields of a sample.
+//! Turns the monitor's samples of the machine into series that a chart draws. It is the only place
+//! of the page that knows the fields of a sample.
 
 use sustain_host::Sample;
 
 /// The machine at one moment.
 pub(super) struct Moment {
     pub(super) time_s: f64,
-    /// Parts of all processors' time; none if no clock tick passed since the last sample.
+    /// The parts of all processors' time; none if no clock tick passed since the last sample.
     pub(super) processor: Option<Processor>,
-    /// Our own part of all processors' time, 0 to 1; none for the first sample, whose length is
-    /// not known, or where the number of processors is not.
+    /// This program's part of all processors' time, 0 to 1; none for the first sample, whose length
+    /// is not known, and where the number of processors is not known.
     pub(super) own: Option<f64>,
     pub(super) dirty_bytes: u64,
     pub(super) writeback_bytes: u64,
     pub(super) cached_bytes: u64,
 }
 
-/// Parts of all processors' time, 0 to 1.
+/// The parts of all processors' time, 0 to 1.
 pub(super) struct Processor {
     pub(super) user: f64,
-    /// In the kernel, interrupts included.
+    /// The part in the kernel, interrupts included.
     pub(super) system: f64,
     pub(super) iowait: f64,
 }
@@ -58,7 +58,7 @@ fn moment(sample: &Sample) -> Moment {
     }
 }
 
-/// The highest temperature of each device that tells one, in the order of the samples.
+/// The highest temperature of each device that reports one, in the order of the samples.
 pub(super) fn temperatures_max(samples: &[Sample]) -> Vec<(String, f64)> {
     let mut highest: Vec<(String, f64)> = Vec::new();
     for device in samples.iter().flat_map(|sample| &sample.devices) {

@@ -1,5 +1,5 @@
-//! The plotting script that the page carries, taken out of the plotting library.
-//! The library hands out its script together with a second, large one for formulas: that stays out.
+//! Takes the plotting script, which the page carries, out of the plotting library. The library
+//! returns its script together with a second, large one for formulas, which is left out.
 
 use crate::ReportError;
 use plotly::Plot;
@@ -16,7 +16,7 @@ pub(super) fn plotting_script() -> Result<String, ReportError> {
         let Some(body) = element[opening..].split_once('>').map(|(_, body)| body) else {
             continue;
         };
-        // Its licence comment is the one thing that its authors keep at its head.
+        // The script is recognised by the licence comment that its authors keep at its head.
         if body.trim_start().starts_with("/**\n* plotly.js") {
             return Ok(body.to_owned());
         }

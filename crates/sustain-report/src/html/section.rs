@@ -1,21 +1,22 @@
-//! One result on the page, from the answer down to what is needed to repeat the run.
+//! Draws one measurement on the page, from the answer down to everything that is needed to repeat
+//! the run.
 
 use super::table::Table;
 use super::{
     buffer_chart, effect_section, escape, histogram_chart, samples, time_chart, where_tables,
 };
 use crate::ReportError;
-use crate::format::{latency, rate, size, stretch};
+use crate::format::{latency, memory, position, rate, stretch};
 use crate::terminal::{cause_words, half_width, held_words, sentence};
 use sustain_bench::result::{
     Burst, MeasureResult, Recommendation, Sustained, System, TargetResult,
 };
 
-/// More rows than this nobody reads; the document has them all.
+/// Nobody reads more rows than this; the document has them all.
 const STALLS_SHOWN: usize = 100;
 
-/// The section of this result; `index` keeps its charts apart from those of others, `mark` is what it
-/// is called among them.
+/// The section of this result; `index` keeps its charts apart from those of others, `mark` is its
+/// name among them.
 pub(super) fn section(
     result: &MeasureResult,
     index: usize,
@@ -51,7 +52,7 @@ pub(super) fn section(
     Ok(markup)
 }
 
-/// What was done to what: `write /dev/sdb and /dev/sdc`.
+/// The title: `Write rate of /dev/sdb and /dev/sdc, 30 s`.
 pub(super) fn name(result: &MeasureResult) -> String {
     let names: Vec<&str> = result
         .targets
@@ -66,18 +67,30 @@ pub(super) fn name(result: &MeasureResult) -> String {
         [only] => (*only).to_owned(),
         [first, second, rest @ ..] => format!("{first}, {second} and {} more", rest.len()),
     };
-    format!("{} {targets}", result.plan.direction)
+    let what = match result.plan.direction.as_str() {
+        "read" => "Read rate",
+        _ => "Write rate",
+    };
+    let simulated = if result.plan.simulated {
+        ", on a simulated machine"
+    } else {
+        ""
+    };
+    format!(
+        "{what} of {targets}, {}{simulated}",
+        stretch(result.total.seconds)
+    )
 }
 
 fn errors(result: &MeasureResult) -> String {
-    let mut table = Table::new(&["error on", "when", "operation", "where", "what happened"]);
+    let mut table = Table::new(&["target", "time of error", "operation", "offset", "error"]);
     for target in &result.targets {
         for error in &target.errors {
             table.row(vec![
                 target.name.clone(),
                 stretch(error.at_s),
                 error.operation.clone(),
-                size(error.offset_bytes),
+                position(error.offset_bytes),
                 error.message.clone(),
             ]);
         }
@@ -95,18 +108,18 @@ fn key_figures(result: &MeasureResult) -> String {
         "target",
         "rate",
         "sustained (95 %)",
-        "burst before",
+        "burst",
         "worst stall",
-        "p50",
+        "latency p50",
         "p90",
         "p99",
         "p99.9",
-        "longest",
-        "moved",
+        "max",
+        "data",
         "ended",
     ]);
     for target in &result.targets {
-        table.row(target_figures(result, target));
+        table.row(target_figures(target));
     }
     let total = &result.total;
     if result.targets.len() > 1 {
@@ -122,7 +135,7 @@ fn key_figures(result: &MeasureResult) -> String {
             latency(total.worst_stall_ns),
         ];
         row.extend(vec![String::new(); 5]);
-        let moved = format!("{} in {}", size(total.bytes), stretch(total.seconds));
+        let moved = format!("{} in {}", position(total.bytes), stretch(total.seconds));
         row.extend([moved, String::new()]);
         table.row(row);
     }
@@ -133,25 +146,22 @@ fn key_figures(result: &MeasureResult) -> String {
     )
 }
 
-fn target_figures(result: &MeasureResult, target: &TargetResult) -> Vec<String> {
-    let own = result
-        .stalls
-        .iter()
-        .filter(|stall| stall.target == target.name);
-    let worst = own.map(|stall| stall.duration_ns).max();
+fn target_figures(target: &TargetResult) -> Vec<String> {
     let times = &target.latency_ns;
     vec![
         target.name.clone(),
         rate(target.rate_bytes_per_s),
         steady(&target.sustained),
         burst_words(target.burst.as_ref()),
-        worst.map_or_else(|| "none over 10 ms".to_owned(), latency),
+        target
+            .worst_stall_ns
+            .map_or_else(|| "–".to_owned(), latency),
         latency(times.p50),
         latency(times.p90),
         latency(times.p99),
         latency(times.p99_9),
         format!("{} at {:.3} s", latency(times.max), times.max_at_s),
-        format!("{} in {}", size(target.bytes), stretch(target.seconds)),
+        format!("{} in {}", position(target.bytes), stretch(target.seconds)),
         target.ended.replace('_', " "),
     ]
 }
@@ -167,57 +177,63 @@ fn steady(sustained: &Sustained) -> String {
 fn burst_words(burst: Option<&Burst>) -> String {
     burst.map_or_else(
         || "none".to_owned(),
-        |burst| format!("{} at {}", size(burst.bytes), rate(burst.rate_bytes_per_s)),
+        |burst| {
+            format!(
+                "{} at {}",
+                position(burst.bytes),
+                rate(burst.rate_bytes_per_s)
+            )
+        },
     )
 }
 
-/// What belongs to the run rather than to a target.
+/// The figures of the run as a whole.
 fn further_figures(result: &MeasureResult) -> Table {
     let total = &result.total;
     let mut table = Table::new(&[]);
     if result.targets.len() > 1 {
         let together = total
             .all_active_bytes_per_s
-            .map_or_else(|| "none".to_owned(), rate);
+            .map_or_else(|| "unknown".to_owned(), rate);
         let all = match result
             .targets
             .iter()
             .any(|target| !target.errors.is_empty())
         {
-            true => "rate while all that were left were active",
-            false => "rate while all were active",
+            true => "rate while all targets that were left were active",
+            false => "rate while all targets were active",
         };
         table.pair(all, together);
-        table.pair("sum of each one's rate", rate(total.sum_bytes_per_s));
+        table.pair("sum of the targets' own rates", rate(total.sum_bytes_per_s));
         table.pair(
-            "all bytes over the wall clock",
+            "all bytes over the whole time",
             rate(total.wall_clock_bytes_per_s),
         );
         let stall = latency(total.worst_stall_ns);
         let words = format!("{stall}, from {:.3} s", total.worst_stall_at_s);
-        table.pair("longest without a completion on any", words);
+        table.pair("longest time without a completion on any target", words);
     }
     if let Some(seconds) = total.cpu_seconds_per_gb {
-        table.pair("CPU for each GB", format!("{seconds:.3} s"));
+        table.pair("CPU time per GB", format!("{seconds:.3} s"));
     }
     if result.plan.rate_bytes_per_s.is_some() {
         table.pair("rate held", held_words(result));
     }
     if let Some(bytes) = total.backlog_max_bytes {
-        table.pair("most that waited to be written", size(bytes));
+        table.pair("largest backlog", memory(bytes));
     }
     if let Some(found) = &result.rewritten {
         let verdict = if found.is_slower {
             "slower"
         } else {
-            "no difference that shows"
+            "no difference beyond noise"
         };
         let words = format!(
-            "{} against {}: {verdict}",
+            "{}, against {} with the same bytes again: {verdict}",
             rate(found.rate_bytes_per_s),
             rate(found.fresh_bytes_per_s)
         );
-        table.pair("bytes new for each write, in turn with others", words);
+        table.pair("rate with bytes that are all new for each write", words);
     }
     if let Some(found) = &result.recommendation {
         paced_runs(&mut table, found);
@@ -234,37 +250,43 @@ fn further_figures(result: &MeasureResult) -> Table {
     table
 }
 
-/// How the recommended rate was come to.
+/// The paced runs that led to the recommended rate.
 fn paced_runs(table: &mut Table, found: &Recommendation) {
     for attempt in &found.attempts {
         let verdict = if attempt.held { "held" } else { "did NOT hold" };
         let words = format!(
-            "{verdict} for {}, {} waited at most",
+            "{verdict} for {}; the backlog was at most {}",
             stretch(attempt.seconds),
-            size(attempt.backlog_max_bytes)
+            memory(attempt.backlog_max_bytes)
         );
         table.pair(
-            &format!("paced at {}", rate(attempt.rate_bytes_per_s)),
+            &format!("run paced at {}", rate(attempt.rate_bytes_per_s)),
             words,
         );
     }
     if let Some(worst) = found.worst_10_s_bytes_per_s {
-        table.pair("worst 10 s", rate(worst));
+        table.pair("rate of the slowest 10 s", rate(worst));
     }
 }
 
 fn stalls(result: &MeasureResult) -> String {
-    let mut table = Table::new(&["stalled", "from", "for", "at offset", "at the same moment"]);
+    let mut table = Table::new(&[
+        "target",
+        "start",
+        "length",
+        "offset",
+        "stalled at the same moment",
+    ]);
     for stall in result.stalls.iter().take(STALLS_SHOWN) {
         let company = match stall.shared_with.as_slice() {
-            [] => "no other".to_owned(),
+            [] => "no other target".to_owned(),
             others => format!("{}{}", others.join(", "), cause_words(stall)),
         };
         table.row(vec![
             stall.target.clone(),
             format!("{:.3} s", stall.start_s),
             latency(stall.duration_ns),
-            size(stall.offset_bytes),
+            position(stall.offset_bytes),
             company,
         ]);
     }
@@ -273,13 +295,16 @@ fn stalls(result: &MeasureResult) -> String {
     }
     let more = match result.stalls.len().saturating_sub(STALLS_SHOWN) {
         0 => String::new(),
-        more => format!("<p>{more} more, none longer, are in the JSON.</p>\n"),
+        1 => "<p>1 more stall, not longer, is in the result of --json.</p>\n".to_owned(),
+        more => {
+            format!("<p>{more} more stalls, none longer, are in the result of --json.</p>\n")
+        }
     };
     format!("<h2>Stalls, longest first</h2>\n{}{more}", table.markup())
 }
 
 pub(super) fn kernel_messages(system: &System) -> String {
-    let mut table = Table::new(&["kernel message at", "level", "text"]);
+    let mut table = Table::new(&["time", "level", "message"]);
     for message in &system.kernel_messages {
         let at = format!("{:.3} s", message.at_s);
         table.row(vec![at, message.level.to_string(), message.text.clone()]);

@@ -1,8 +1,9 @@
-//! Intervals made ready to draw: few enough points for a browser, maxima kept.
+//! Prepares the intervals of a run for drawing: it joins neighbours until a browser can draw them,
+//! and keeps their maxima. The time charts call it.
 
 use sustain_bench::result::Interval;
 
-/// A screen has no room for more points in a line.
+/// A screen cannot show more points in a line.
 const POINTS_MAX: usize = 2000;
 
 /// One or several neighbouring intervals.

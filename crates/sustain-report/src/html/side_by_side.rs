@@ -1,15 +1,15 @@
-//! Several measurements side by side: whether the two differ, a table with a column per run, their
-//! series over each other. What each run is by itself follows in its own section.
+//! Draws several measurements side by side: whether the two differ, a table with a column per run,
+//! and their series over each other. Each run has a section of its own below.
 
 use super::compare_section::saved_runs;
 use super::table::Table;
 use super::{escape, overlay_chart, samples, section, tail_chart};
-use crate::format::{latency, memory, rate, size, stretch};
+use crate::format::{latency, memory, position, rate, size, stretch};
 use crate::terminal::{half_width, sentence};
 use sustain_bench::compare::result::CompareResult;
 use sustain_bench::result::{Burst, MeasureResult, Sustained, TargetResult};
 
-/// Targets of which each has rows of its own; of more the total must do.
+/// The number of targets that have rows of their own; of further ones only the sum is shown.
 const TARGETS_SHOWN: usize = 12;
 
 /// The section above those of the single runs. `labels` are the runs' files.
@@ -32,7 +32,7 @@ pub(super) fn side_by_side(
     }
     let said = names.iter().zip(results).map(|(name, result)| {
         format!(
-            "<li><b>{}</b> {}: {}</li>\n",
+            "<li><b>{}</b>: {}. {}</li>\n",
             escape::text(name),
             escape::text(&section::name(result)),
             escape::text(&sentence(result))
@@ -47,7 +47,7 @@ pub(super) fn side_by_side(
     markup
 }
 
-/// What the runs are called everywhere: A and B where there are two, else numbers, with the file.
+/// The names of the runs on the page: A and B where there are two, else numbers, with the file.
 pub(super) fn names(results: &[MeasureResult], labels: &[String]) -> Vec<String> {
     let number = |index: usize| match (results.len(), index) {
         (2, 0) => "A".to_owned(),
@@ -65,7 +65,7 @@ pub(super) fn names(results: &[MeasureResult], labels: &[String]) -> Vec<String>
         .collect()
 }
 
-/// A column per run; a row only where some run has something to say.
+/// A table with a column per run, and a row only where some run has a figure.
 struct Columns<'a> {
     results: &'a [MeasureResult],
     table: Table,
@@ -80,7 +80,7 @@ impl Columns<'_> {
         }
     }
 
-    /// Of the target in this place.
+    /// A row for the target in this place.
     fn target_row(&mut self, place: usize, name: &str, cell: impl Fn(&TargetResult) -> String) {
         self.row(name, |run| {
             run.targets.get(place).map_or(String::new(), &cell)
@@ -105,7 +105,9 @@ fn common_table(names: &[String], results: &[MeasureResult]) -> Table {
 }
 
 fn of_runs(columns: &mut Columns<'_>) {
-    columns.row("begun", |run| run.plan.started.clone().unwrap_or_default());
+    columns.row("started", |run| {
+        run.plan.started.clone().unwrap_or_default()
+    });
     columns.row("machine", |run| {
         let host = run.host.description.as_ref();
         host.map_or(String::new(), |host| format!("Linux {}", host.kernel))
@@ -130,36 +132,39 @@ fn of_runs(columns: &mut Columns<'_>) {
                 .unwrap_or(total.wall_clock_bytes_per_s),
         )
     });
-    columns.row("sustained (95 %)", |run| steady(&run.total.sustained));
-    columns.row("burst before", |run| burst(run.total.burst.as_ref()));
-    columns.row("may be recorded", |run| {
+    columns.row("sustained rate (95 %)", |run| steady(&run.total.sustained));
+    columns.row("burst at the start", |run| burst(run.total.burst.as_ref()));
+    columns.row("recommended rate", |run| {
         let found = run.recommendation.as_ref();
         found.map_or(String::new(), |found| {
             let buffer = memory(found.buffer_bytes);
             let held = match found.confirmed {
-                Some(true) => ", held",
+                Some(true) => ", which held",
                 Some(false) => ", which did NOT hold",
                 None => "",
             };
-            format!("{} with {buffer}{held}", rate(found.rate_bytes_per_s))
+            format!(
+                "{} with a buffer of {buffer}{held}",
+                rate(found.rate_bytes_per_s)
+            )
         })
     });
     columns.row("worst stall", |run| latency(run.total.worst_stall_ns));
-    columns.row("CPU for each GB", |run| {
+    columns.row("CPU time per GB", |run| {
         let cost = run.total.cpu_seconds_per_gb;
         cost.map_or(String::new(), |cost| format!("{cost:.3} s"))
     });
     columns.row("highest temperature", hottest);
-    columns.row("moved", |run| {
+    columns.row("data moved", |run| {
         format!(
             "{} in {}",
-            size(run.total.bytes),
+            position(run.total.bytes),
             stretch(run.total.seconds)
         )
     });
 }
 
-/// Named by the target where all runs have it by one name, else by its place.
+/// The rows of a target, which has its name if that is the same in all runs, else its number.
 fn of_target(columns: &mut Columns<'_>, place: usize, is_one_of_several: bool) {
     let targets = columns
         .results
@@ -176,12 +181,12 @@ fn of_target(columns: &mut Columns<'_>, place: usize, is_one_of_several: bool) {
     };
     if is_one_of_several {
         of("rate", |one| rate(one.rate_bytes_per_s));
-        of("sustained", |one| steady(&one.sustained));
+        of("sustained rate", |one| steady(&one.sustained));
     }
-    of("p50", |one| latency(one.latency_ns.p50));
-    of("p99", |one| latency(one.latency_ns.p99));
-    of("p99.9", |one| latency(one.latency_ns.p99_9));
-    of("longest", |one| latency(one.latency_ns.max));
+    of("latency p50", |one| latency(one.latency_ns.p50));
+    of("latency p99", |one| latency(one.latency_ns.p99));
+    of("latency p99.9", |one| latency(one.latency_ns.p99_9));
+    of("latency max", |one| latency(one.latency_ns.max));
     of("errors", |one| match one.errors.len() {
         0 => String::new(),
         some => some.to_string(),
@@ -198,7 +203,11 @@ fn steady(sustained: &Sustained) -> String {
 
 fn burst(burst: Option<&Burst>) -> String {
     burst.map_or_else(String::new, |burst| {
-        format!("{} at {}", size(burst.bytes), rate(burst.rate_bytes_per_s))
+        format!(
+            "{} at {}",
+            position(burst.bytes),
+            rate(burst.rate_bytes_per_s)
+        )
     })
 }
 

@@ -1,5 +1,6 @@
-//! A picture inside the page, as SVG: shapes and words in pixels of the page, coloured by classes
-//! of the style sheet. All text is escaped here; a caller never writes markup.
+//! Makes a picture inside the page, as SVG: shapes and words in pixels of the page, coloured by
+//! classes of the style sheet. All text is escaped here; a caller never writes markup. The pages of
+//! diagnoses and sweeps draw with it.
 
 use std::fmt::Write as _;
 
@@ -22,7 +23,7 @@ impl Svg {
         }
     }
 
-    /// A box; its title shows when the pointer rests on it. An empty title is none.
+    /// A box. Its title shows when the pointer rests on it, unless the title is empty.
     pub(super) fn rect(&mut self, at: (f64, f64), size: (f64, f64), class: &str, title: &str) {
         let (width, height) = (size.0.max(0.0), size.1.max(0.0));
         let _ = write!(
@@ -54,12 +55,12 @@ impl Svg {
         self.end("circle", title);
     }
 
-    /// Words that begin at this point; class `end` has them end there, `middle` centred.
+    /// Words that begin at this point; the class `end` lets them end there, `middle` centres them.
     pub(super) fn text(&mut self, at: (f64, f64), class: &str, words: &str) {
         self.titled_text(at, class, words, "");
     }
 
-    /// Words with more in their title.
+    /// Words with a title that shows when the pointer rests on them.
     pub(super) fn titled_text(&mut self, at: (f64, f64), class: &str, words: &str, title: &str) {
         let _ = write!(
             self.body,
@@ -84,7 +85,7 @@ impl Svg {
         }
     }
 
-    /// The picture; `said` is what it shows, for who cannot see it.
+    /// The picture; `said` describes it for a reader who cannot see it.
     pub(super) fn markup(&self, said: &str) -> String {
         format!(
             "<svg class=\"drawn\" role=\"img\" aria-label=\"{}\" width=\"{width:.0}\" \
@@ -97,7 +98,7 @@ impl Svg {
     }
 }
 
-/// A text that is too long for its place, without what is before its last characters.
+/// A text that is too long for its place, cut before its last characters.
 pub(super) fn cut(text: &str, characters_max: usize, last: usize) -> String {
     let characters: Vec<char> = text.chars().collect();
     if characters.len() <= characters_max {

@@ -1,5 +1,5 @@
-//! The machine alongside a run, as two panels of a time chart: CPU and memory. The time charts of
-//! a measurement and of a recording call it.
+//! Draws the machine during a run, as two panels of a time chart: CPU and memory. The time charts
+//! of a measurement and of a recording call it.
 
 use super::chart::{TimeUnit, axis, memory_ticks, rounded};
 use super::panels::title_with_lines;
@@ -8,14 +8,14 @@ use plotly::common::{DashType, Fill, Line, Mode};
 use plotly::layout::{Axis, AxisType};
 use plotly::{Plot, Scatter};
 
-/// Memory below this is drawn at it: a logarithmic axis has no zero.
+/// Less memory is drawn as this much: a logarithmic axis has no zero.
 const MEMORY_FLOOR_BYTES: u64 = 1 << 20;
-/// Lines of the panels: their words and colours stand in the panel's title.
+/// The lines of the panels. Their words and colours stand in the panel's title.
 const PROCESSOR_LINES: [(&str, &str); 4] = [
     ("user", "#56b4e9"),
     ("system", "#2b78c4"),
     ("I/O wait", "#c9a227"),
-    ("of it this tool", "#b3261e"),
+    ("part of this program", "#b3261e"),
 ];
 const MEMORY_LINES: [(&str, &str); 3] = [
     ("dirty", "#d5601f"),
@@ -27,7 +27,7 @@ const MEMORY_LINES: [(&str, &str); 3] = [
 pub(super) fn titles() -> [String; 2] {
     [
         title_with_lines("CPU of the machine", &PROCESSOR_LINES),
-        title_with_lines("Memory", &MEMORY_LINES),
+        title_with_lines("Memory of the machine", &MEMORY_LINES),
     ]
 }
 
@@ -64,7 +64,7 @@ fn processor(plot: &mut Plot, moments: &[Moment], unit: TimeUnit, y_axis: &str) 
     }
 }
 
-/// What the tool itself took of it, as a line over the stacked parts.
+/// The part that the program itself took, as a line over the stacked parts.
 fn own_processor(plot: &mut Plot, moments: &[Moment], unit: TimeUnit, y_axis: &str) {
     let [.., (name, colour)] = PROCESSOR_LINES;
     let told = moments
@@ -111,12 +111,12 @@ fn memory(plot: &mut Plot, moments: &[Moment], unit: TimeUnit, y_axis: &str) {
     }
 }
 
-/// The axis of the CPU's panel.
+/// The axis of the CPU panel.
 pub(super) fn processor_axis() -> Axis {
     axis().tick_format(".0%").range(vec![0.0, 1.0]).n_ticks(4)
 }
 
-/// The axis of the memory's panel.
+/// The axis of the memory panel.
 pub(super) fn memory_axis(moments: &[Moment]) -> Axis {
     let floor = MEMORY_FLOOR_BYTES as f64;
     let all = moments

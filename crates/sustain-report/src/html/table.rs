@@ -1,4 +1,5 @@
-//! Tables of the page. Cells are plain text and are escaped here; a caller never writes markup.
+//! Makes the tables of the page. Cells are plain text and are escaped here; a caller never writes
+//! markup.
 
 use super::escape;
 
@@ -9,7 +10,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// A table with this head; an empty head draws none.
+    /// A table with this head; an empty head is not drawn.
     pub(super) fn new(head: &[&str]) -> Self {
         Self {
             head: head.iter().map(|cell| (*cell).to_owned()).collect(),
@@ -27,7 +28,7 @@ impl Table {
         self.rows.push(vec![name.to_owned(), value.into()]);
     }
 
-    /// The markup; nothing if there is no row.
+    /// The markup; empty if there is no row.
     pub(super) fn markup(&self) -> String {
         if self.rows.is_empty() {
             return String::new();

@@ -1,5 +1,6 @@
-//! How long requests took in several runs, as lines that can lie over each other: the part of all
-//! requests that took longer, over time.
+//! Draws how long requests took in several runs, as lines that can lie over each other: for each
+//! latency, the part of all requests that took longer. The section of results side by side calls
+//! it.
 
 use super::chart::{
     Chart, axis, colour, empty_plot, layout, rounded, second_ticks, title, trace_name,
@@ -71,16 +72,17 @@ pub(super) fn tail_chart(names: &[String], results: &[MeasureResult], id: String
     plot.set_layout(layout(results.len()).x_axis(x).y_axis(y).show_legend(true));
     Some(Chart {
         id,
-        heading: "Latency of requests, of all targets".to_owned(),
-        caption: "For each time, the part of all requests that took longer. Further left is \
-                  better; the lower end shows the few slowest, which a stream must ride out."
+        heading: "Latency of requests, all targets together".to_owned(),
+        caption: "For each latency, the part of all requests that took longer. Further left is \
+                  better; the lower end shows the few slowest requests, which a stream must ride \
+                  out."
             .to_owned(),
         height_px: 380,
         plot,
     })
 }
 
-/// Lower ends of the bins, with the part of all requests in this one and above.
+/// The lower ends of the bins, each with the part of all requests that are in this bin or above.
 fn tail(result: &MeasureResult) -> Vec<(u64, f64)> {
     let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
     for bin in result
@@ -100,7 +102,7 @@ fn tail(result: &MeasureResult) -> Vec<(u64, f64)> {
     tail
 }
 
-/// A part: `0.01 %`, without zeros that say nothing.
+/// A part of a whole: `0.01 %`, without zeros at its end.
 fn share(part: f64) -> String {
     let percent = rounded(part * 100.0);
     let digits = match percent {

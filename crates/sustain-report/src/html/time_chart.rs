@@ -1,5 +1,6 @@
-//! The run over time: rate, longest latency with the stalls, CPU and memory, one under the other on
-//! one time axis. Burst, steady window, idle periods, kernel messages and errors are marked on it.
+//! Draws a measurement over time: rate, longest latency with the stalls, CPU and memory, one under
+//! the other on one time axis. The burst, the steady window, idle periods, kernel messages and
+//! errors are marked. The section of a measurement calls it.
 
 use super::chart::{
     ALARM, Chart, NEUTRAL, TimeUnit, axis, colour, empty_plot, layout, rate_axis, rounded,
@@ -31,7 +32,10 @@ pub(super) fn time_chart(result: &MeasureResult, id: String) -> Chart {
     marks::events(&mut plot, result, unit, top);
     let mut titles = vec![
         ("Rate".to_owned(), RATE_PX),
-        ("Longest latency, and stalls".to_owned(), PANEL_PX),
+        (
+            "Longest latency of each interval, and stalls".to_owned(),
+            PANEL_PX,
+        ),
     ];
     if !moments.is_empty() {
         system_panels::draw(&mut plot, &moments, unit, ["y3", "y4"]);
@@ -41,7 +45,7 @@ pub(super) fn time_chart(result: &MeasureResult, id: String) -> Chart {
     plot.set_layout(time_layout(result, &moments, unit, top, &panels));
     Chart {
         id,
-        heading: "Over time".to_owned(),
+        heading: "Rate, latency, CPU and memory over time".to_owned(),
         caption: caption(result, &moments),
         height_px: panels.height_px,
         plot,
@@ -50,14 +54,15 @@ pub(super) fn time_chart(result: &MeasureResult, id: String) -> Chart {
 
 fn caption(result: &MeasureResult, moments: &[Moment]) -> String {
     let mut words = String::from(
-        "Thin: each interval. Dashed: running average, all bytes over all seconds so far. Green: \
-         the window judged steady. Orange: the burst before it. A stall is a stretch without a \
-         completion although requests were in flight; a diamond had company on another target. ",
+        "Thin lines: each interval. Dashed lines: the running average, which is all bytes over all \
+         seconds so far. Green: the period judged steady. Orange: the burst before it. A stall is \
+         a time without a completion although requests were in flight; a cross is a stall of one \
+         target, a diamond one that another target had at the same moment. ",
     );
     if result.plan.path == "buffered" {
         words.push_str(
-            "Through the page cache an interval is of memory and disk together, and its rate is no \
-             disk's; the run's rate, with all flushes, is. ",
+            "Through the page cache, the rate of an interval is that of memory and disk together, \
+             not that of the disk; the rate of the whole run, flushes included, is the disk's. ",
         );
     }
     if !moments.is_empty() {
@@ -66,7 +71,7 @@ fn caption(result: &MeasureResult, moments: &[Moment]) -> String {
     if let Some(why) = &result.system.kernel_log_unreadable {
         words.push_str(&format!("The kernel log could not be read: {why}. "));
     }
-    words.push_str("Drag to zoom all at once, double click to go back.");
+    words.push_str("Drag to zoom all panels at once, double-click to go back.");
     words
 }
 
@@ -94,7 +99,7 @@ fn rates(plot: &mut Plot, result: &MeasureResult, unit: TimeUnit) -> f64 {
         let line = Line::new().color(ALARM).dash(DashType::Dot).width(1.5);
         let trace = Scatter::new(ends, vec![asked, asked])
             .mode(Mode::Lines)
-            .name("asked: --rate");
+            .name("asked for (--rate)");
         plot.add_trace(trace.line(line).hover_template("%{y:.4s}B/s"));
     }
     (most * 1.12).max(1.0)
@@ -237,7 +242,7 @@ fn time_layout(
     layout
 }
 
-/// A logarithmic axis that shows all of these.
+/// A logarithmic axis that encloses all of these.
 pub(super) fn latency_axis(latencies_ns: &[u64]) -> plotly::layout::Axis {
     let seen = latencies_ns.iter().filter(|latency_ns| **latency_ns > 0);
     let least_s = seen

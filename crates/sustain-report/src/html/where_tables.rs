@@ -1,4 +1,5 @@
-//! What was asked and where, so that someone else can repeat the run.
+//! Makes the tables of the command, its settings and the machine, so that someone else can repeat
+//! the run. The sections of all kinds of results call them.
 
 use super::escape;
 use super::table::Table;
@@ -9,7 +10,7 @@ use sustain_bench::result::{Host, Plan};
 use sustain_host::{BlockDevice, Description, FileSystem};
 use sustain_session::shell_argument;
 
-/// The plan, with the command to copy.
+/// The settings of a measurement, with the command to copy.
 pub(super) fn asked(plan: &Plan) -> String {
     let mut table = Table::new(&[]);
     if let Some(started) = &plan.started {
@@ -18,24 +19,24 @@ pub(super) fn asked(plan: &Plan) -> String {
     table.pair("direction", &plan.direction);
     table.pair("targets", plan.targets.join(", "));
     let engine = format!(
-        "{} (asked for: {}); {}",
+        "{} (--engine {}): {}",
         plan.engine_used, plan.engine, plan.engine_why
     );
     table.pair("engine", engine);
     table.pair("threads", plan.threads.to_string());
     table.pair("record size", size(plan.record_size_bytes));
     table.pair("depth per target", plan.depth.to_string());
-    table.pair("path", &plan.path);
+    table.pair("I/O path", &plan.path);
     let chunk = plan
         .chunk_bytes
         .map_or_else(String::new, |bytes| format!(", chunk {}", size(bytes)));
     table.pair("layout", format!("{}{chunk}", plan.layout));
-    table.pair("until", until(plan));
+    table.pair("run until", until(plan));
     if let Some(bytes) = plan.size_bytes {
-        table.pair("part used of each target", size(bytes));
+        table.pair("used part of each target", size(bytes));
     }
     if let Some(bytes_per_s) = plan.rate_bytes_per_s {
-        table.pair("paced at, over all targets", rate(bytes_per_s));
+        table.pair("paced rate of all targets", rate(bytes_per_s));
     }
     table.pair("buffer of the recorder", memory(plan.buffer_bytes));
     if let Some(seconds) = plan.interval_s {
@@ -46,22 +47,31 @@ pub(super) fn asked(plan: &Plan) -> String {
     }
     table.pair("data", &plan.data);
     table.pair("seed", plan.seed.to_string());
-    table.pair("time", if plan.simulated { "simulated" } else { "real" });
-    table.pair("sustain", &plan.sustain_version);
+    table.pair("machine", machine_words(plan.simulated));
+    table.pair("sustain version", &plan.sustain_version);
     asked_markup(&plan.arguments, &table)
 }
 
-/// The command to copy, and what was set.
+/// Tells a real machine from a simulated one.
+pub(super) fn machine_words(is_simulated: bool) -> &'static str {
+    if is_simulated {
+        "simulated, in virtual time"
+    } else {
+        "real"
+    }
+}
+
+/// The command to copy, and the table of its settings.
 pub(super) fn asked_markup(arguments: &[String], table: &Table) -> String {
     format!(
-        "<h2>What was asked</h2>\n<pre class=\"command\">{}</pre>\n{}",
+        "<h2>Command and settings</h2>\n<pre class=\"command\">{}</pre>\n{}",
         escape::text(&command(arguments)),
         table.markup()
     )
 }
 
 fn until(plan: &Plan) -> String {
-    let steady = plan.until_steady.then(|| "steady".to_owned());
+    let steady = plan.until_steady.then(|| "the rate is steady".to_owned());
     let time = plan.time_s.map(stretch);
     let bytes = plan
         .bytes
@@ -74,7 +84,7 @@ fn until(plan: &Plan) -> String {
     }
 }
 
-/// The command line as a shell takes it back.
+/// The command line, quoted so that it can be pasted into a shell.
 fn command(arguments: &[String]) -> String {
     let quoted: Vec<String> = arguments.iter().map(|word| shell_argument(word)).collect();
     let named = arguments
@@ -87,14 +97,14 @@ fn command(arguments: &[String]) -> String {
     }
 }
 
-/// The machine of a measurement: every fact that the result has of it.
+/// Every fact that the result has of the machine of a measurement.
 pub(super) fn host(host: &Host) -> Result<String, ReportError> {
     let file_systems = host.file_systems.iter();
     let places = file_systems.map(|place| (place.target.as_str(), &place.file_system));
     machine(host.description.as_ref(), &host.devices, places)
 }
 
-/// A machine, its devices, and its file systems by the name of what lies on them.
+/// A machine, its devices, and its file systems with the name of the target on each.
 pub(super) fn machine<'a>(
     description: Option<&Description>,
     devices: &[BlockDevice],
@@ -115,11 +125,11 @@ pub(super) fn machine<'a>(
         return Ok(markup);
     }
     Ok(format!(
-        "<h2>Where</h2>\n<div class=\"columns\">\n{markup}</div>\n"
+        "<h2>Machine, devices and file systems</h2>\n<div class=\"columns\">\n{markup}</div>\n"
     ))
 }
 
-/// Through its JSON form: a fact that the host learns to tell later stands here by itself.
+/// The facts as JSON, so that a fact that is added to the result later appears here by itself.
 fn to_value(facts: &impl serde::Serialize) -> Result<Value, ReportError> {
     serde_json::to_value(facts).map_err(ReportError::NotWritable)
 }

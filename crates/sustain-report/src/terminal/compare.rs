@@ -1,5 +1,5 @@
-//! A comparison for a person: the answer in words, then a table per target, then what must be known
-//! to read it. The command prints it; nothing here decides.
+//! Shows a comparison to a person: the answer in words, a table per target, and the notes. The
+//! command prints what this module returns; nothing here decides.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use comfy_table::{CellAlignment, Table, presets};
 use sustain_bench::compare::result::{CompareResult, ComparedRow};
 
 use super::summary::wrapped;
-use super::without_controls;
+use super::{SIMULATED, sentences, without_controls};
 use crate::format::{latency, rate, stretch};
 
-/// Targets that the answer names.
+/// The number of targets that the answer names.
 const NAMED_MAX: usize = 6;
 
 /// The answer, each line ending with a newline. `width` is the terminal's, in columns.
@@ -19,24 +19,25 @@ pub fn compare_answer(result: &CompareResult, width: usize) -> String {
     wrapped(&without_controls(&compare_sentence(result)), width)
 }
 
-/// The answer in words: "B is 4.2 % slower [3.1 %, 5.3 %] than A; the noise does not explain it".
+/// The answer: "B is 4.2 % slower than A (95 % interval: 3.1 % to 5.3 %), more than noise
+/// explains."
 #[must_use]
 pub fn compare_sentence(result: &CompareResult) -> String {
     let mut clauses = Vec::new();
     if let Some(trial) = &result.trial {
-        if trial.simulated {
-            clauses.push("simulated".to_owned());
-        }
         if trial.ended == "interrupted" {
-            clauses.push("interrupted, this is what was known by then".to_owned());
+            clauses.push(
+                "The comparison was interrupted; the answer rests on what was measured until then"
+                    .to_owned(),
+            );
         }
         if let Some(why) = &trial.failed {
-            clauses.push(format!("failed: {}", without_controls(why)));
+            clauses.push(format!("A run failed: {}", without_controls(why)));
         }
     }
     match result.rows.get(result.answer.row) {
         Some(row) => clauses.push(answer(result, row)),
-        None => clauses.push("nothing was measured".to_owned()),
+        None => clauses.push("Nothing was measured".to_owned()),
     }
     clauses.extend(targets(result));
     if let Some(limit) = &result.limit {
@@ -46,17 +47,22 @@ pub fn compare_sentence(result: &CompareResult) -> String {
                 format!("B fails the check: {}", without_controls(why))
             }),
             "slower" => format!(
-                "slower than the {most} that are allowed: {}",
+                "B is slower by more than the {most} that --fail-if-slower allows: {}",
                 without_controls(&limit.slower.join(", "))
             ),
-            "held" => format!("not slower than by the {most} that are allowed"),
+            "held" => {
+                format!("B is not slower by more than the {most} that --fail-if-slower allows")
+            }
             _ => format!(
-                "whether by more than the {most} that are allowed cannot be told: the runs are too \
-                 short or too noisy"
+                "Whether B is slower by more than the {most} that --fail-if-slower allows cannot \
+                 be told: the runs are too short or too noisy"
             ),
         });
     }
-    clauses.join("; ")
+    if result.trial.as_ref().is_some_and(|trial| trial.simulated) {
+        clauses.push(SIMULATED.to_owned());
+    }
+    sentences(&clauses)
 }
 
 fn answer(result: &CompareResult, row: &ComparedRow) -> String {
@@ -68,31 +74,31 @@ fn answer(result: &CompareResult, row: &ComparedRow) -> String {
     let Some([low, high]) = row.ci95_ratio else {
         let both = format!("A {}, B {}", figure(row, row.a), figure(row, row.b));
         return format!(
-            "whether B differs from A cannot be told ({}): {both}",
+            "Whether B differs from A cannot be told ({}): {both}",
             row.how
         );
     };
     let ratio = row.ratio.unwrap_or(1.0);
     match row.verdict.as_str() {
         "slower" => format!(
-            "B is {} slower [{}, {}] than A{what}; the noise does not explain it",
+            "B is {} slower than A{what}, more than noise explains; the 95 % interval is {} to {}",
             percent(1.0 - ratio),
             percent(1.0 - high),
             percent(1.0 - low)
         ),
         "faster" => format!(
-            "B is {} faster [{}, {}] than A{what}; the noise does not explain it",
+            "B is {} faster than A{what}, more than noise explains; the 95 % interval is {} to {}",
             percent(ratio - 1.0),
             percent(low - 1.0),
             percent(high - 1.0)
         ),
         _ => {
             let seen = row.resolution.map_or(String::new(), |part| {
-                format!("; {} would have been seen", percent(part))
+                format!("; a difference of {} would have shown", percent(part))
             });
             format!(
-                "no difference between A and B is shown{what}: B has {} to {} % of A's rate, which \
-                 the noise explains{seen}",
+                "No difference between A and B was found beyond noise{what}: B has {} to {} % of \
+                 A's rate (95 % interval){seen}",
                 plain_percent(low),
                 plain_percent(high)
             )
@@ -100,7 +106,7 @@ fn answer(result: &CompareResult, row: &ComparedRow) -> String {
     }
 }
 
-/// Targets that differ by themselves, where there are several.
+/// Names the single targets that differ, where there are several.
 fn targets(result: &CompareResult) -> Vec<String> {
     let is_several = result.rows.iter().any(|row| row.target.is_none());
     if !is_several || result.trial.is_some() {
@@ -116,7 +122,12 @@ fn targets(result: &CompareResult) -> Vec<String> {
         if more > 0 {
             listed.push(format!("{more} more"));
         }
-        Some(format!("{how} by themselves: {}", listed.join(", ")))
+        let (are, targets) = if names.len() == 1 {
+            ("is", "This single target")
+        } else {
+            ("are", "These single targets")
+        };
+        Some(format!("{targets} {are} {how} in B: {}", listed.join(", ")))
     };
     let answer = &result.answer;
     let slower = words(&answer.slower_targets, "slower");
@@ -124,8 +135,8 @@ fn targets(result: &CompareResult) -> Vec<String> {
     slower.into_iter().chain(faster).collect()
 }
 
-/// What A and B are, the tables and the notes, each line ending with a newline. `width` is the
-/// terminal's, in columns.
+/// The descriptions of A and B, the tables and the notes, each line ending with a newline. `width`
+/// is the terminal's, in columns.
 #[must_use]
 pub fn compare_text(result: &CompareResult, width: usize) -> String {
     let mut text = String::from("\n");
@@ -162,8 +173,8 @@ pub fn compare_text(result: &CompareResult, width: usize) -> String {
     text
 }
 
-/// Over which bytes the rate is, where it is of a part of a run: so a run that went further has another
-/// one beside each other run.
+/// Over which bytes the rate is, where it is of a part of a run. A run that went further has
+/// another rate beside each other run.
 fn rate_over(result: &CompareResult, rows: &[ComparedRow]) -> Option<String> {
     let is_of_part = |row: &&ComparedRow| row.metric == "rate" && row.ci95_ratio.is_some();
     let row = rows.iter().find(is_of_part)?;
@@ -171,8 +182,8 @@ fn rate_over(result: &CompareResult, rows: &[ComparedRow]) -> Option<String> {
     is_of_two_runs.then(|| format!("  rate: {}", row.how))
 }
 
-/// Alike for all: without lesser columns where the terminal is too narrow for them; where it is too
-/// narrow for any table, a line for each row.
+/// The tables of all targets, with the same columns. Where the terminal is too narrow, they have
+/// fewer columns; where it is too narrow for any table, each row is a line.
 fn tables(groups: &[&[ComparedRow]], width: usize) -> Vec<String> {
     let fits = |table: &String| table.lines().all(|line| line.chars().count() <= width);
     let of_columns = |columns: &&[Column]| -> Vec<String> {
@@ -190,7 +201,7 @@ fn tables(groups: &[&[ComparedRow]], width: usize) -> Vec<String> {
     })
 }
 
-/// What a table shows of a row besides its name.
+/// A column of a table, besides the name of the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     A,
@@ -202,7 +213,7 @@ enum Column {
     Resolution,
 }
 
-/// All, and without what the others say too.
+/// All columns, and then without those that the others imply.
 const COLUMNS: [&[Column]; 4] = {
     use Column::{A, B, Difference, Interval, Resolution, ShortVerdict, Verdict};
     [
@@ -221,7 +232,7 @@ impl Column {
             Column::Difference => "B - A",
             Column::Interval => "95 % interval",
             Column::Verdict | Column::ShortVerdict => "verdict",
-            Column::Resolution => "seen from",
+            Column::Resolution => "resolution",
         }
     }
 
@@ -284,12 +295,12 @@ fn line_of(row: &ComparedRow) -> String {
 pub(crate) fn metric_name(metric: &str) -> &str {
     match metric {
         "sustained_rate" => "sustained rate",
-        "latency_typical_max" => "longest, typically",
-        "latency_p50" => "p50",
-        "latency_p99" => "p99",
-        "latency_p99_9" => "p99.9",
-        "latency_max" => "longest of all",
-        "cpu_per_gb" => "CPU per GB",
+        "latency_typical_max" => "usual max latency",
+        "latency_p50" => "p50 latency",
+        "latency_p99" => "p99 latency",
+        "latency_p99_9" => "p99.9 latency",
+        "latency_max" => "max latency",
+        "cpu_per_gb" => "CPU time per GB",
         other => other,
     }
 }
@@ -303,7 +314,7 @@ pub(crate) fn figure(row: &ComparedRow, value: f64) -> String {
     }
 }
 
-/// A verdict for people.
+/// The verdict for people.
 pub(crate) fn verdict(row: &ComparedRow) -> &'static str {
     let is_rate = row.unit == "bytes/s";
     match (row.verdict.as_str(), is_rate) {
@@ -316,21 +327,21 @@ pub(crate) fn verdict(row: &ComparedRow) -> &'static str {
     }
 }
 
-/// The interval of B's difference to A.
+/// The 95 % interval of B's difference from A.
 pub(crate) fn interval(row: &ComparedRow) -> String {
     row.ci95_ratio.map_or(String::new(), |[low, high]| {
         format!("{} to {}", signed(low), signed(high))
     })
 }
 
-/// How far a ratio is from one: `-4.2 %`.
+/// The distance of a ratio from one: `-4.2 %`.
 pub(crate) fn signed(ratio: f64) -> String {
     // No minus before a zero.
     let share = ((ratio - 1.0) * 1000.0).round() / 10.0 + 0.0;
     format!("{share:+.1} %")
 }
 
-/// A part: `4.2 %`, small ones with another digit.
+/// A part of a whole: `4.2 %`, with another digit where it is small.
 pub(crate) fn percent(part: f64) -> String {
     format!("{} %", plain_percent(part))
 }

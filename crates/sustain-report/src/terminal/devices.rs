@@ -1,5 +1,5 @@
-//! How the disks hang together, as a tree: memory, links and controllers, disks, and what is built
-//! on them. The command `devices` prints it; it must fit the width that it is given.
+//! Draws how the disks are connected, as a tree: memory, links and controllers, disks, and what is
+//! built on them. The command `devices` prints it; it must fit the width that it is given.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use super::summary::wrapped;
 use super::without_controls;
 use crate::format::{memory, rate, size};
 
-/// However deep a branch is, its text gets this many columns.
+/// The text of a branch gets at least this many columns, however deep the branch is.
 const TEXT_WIDTH_MIN: usize = 24;
-/// Reasons not to write a device that are worth their place.
+/// The number of reasons for not writing a device that are shown; the document has all.
 const REASONS_SHOWN: usize = 2;
 
-/// The tree, what runs too slow in it, and what could not be read.
+/// The tree, the links in it that are slower than they could be, and what could not be read.
 #[must_use]
 pub fn devices_text(document: &DevicesDocument, width: usize) -> String {
     let mut text = String::new();
@@ -29,7 +29,7 @@ pub fn devices_text(document: &DevicesDocument, width: usize) -> String {
 
 /// A branch of the tree.
 struct Node {
-    /// Ways that lead over the same id are one branch.
+    /// Topology paths that pass the same id are one branch.
     id: String,
     lines: Vec<String>,
     children: Vec<Node>,
@@ -44,7 +44,7 @@ impl Node {
         }
     }
 
-    /// `first` stands before its first line, `rest` before all that hangs on it.
+    /// `first` stands before its first line, `rest` before all lines of its children.
     fn draw(&self, first: &str, rest: &str, width: usize, text: &mut String) {
         let beside = if self.children.is_empty() {
             "  "
@@ -73,7 +73,7 @@ impl Node {
     }
 }
 
-/// The ways of all disks put together, from the memory down.
+/// The topology paths of all disks, merged from the memory down.
 fn forest(document: &DevicesDocument) -> Vec<Node> {
     let mut roots = Vec::new();
     let mut drawn = BTreeSet::new();
@@ -94,7 +94,8 @@ fn forest(document: &DevicesDocument) -> Vec<Node> {
     roots
 }
 
-/// What is built on a device. What lies on several is drawn on the first and named on the others.
+/// The devices that are built on a device. One that is built on several is drawn on the first and
+/// named on the others.
 fn layers_on(document: &DevicesDocument, device: &str, drawn: &mut BTreeSet<String>) -> Vec<Node> {
     let layers = document.layers.iter();
     let on_device = layers.filter(|layer| layer.lies_on.iter().any(|name| name == device));
@@ -102,7 +103,7 @@ fn layers_on(document: &DevicesDocument, device: &str, drawn: &mut BTreeSet<Stri
     for layer in on_device {
         let name = layer.device.name();
         if !drawn.insert(name.to_owned()) {
-            let line = format!("{}, as above", named(layer));
+            let line = format!("{} (shown above)", named(layer));
             nodes.push(Node::new(name, &[line]));
             continue;
         }
@@ -131,7 +132,7 @@ fn hop_lines(hop: &Hop) -> Vec<String> {
 
 fn disk_lines(disk: &DiskFacts) -> Vec<String> {
     let device = &disk.facts.device;
-    // The disk's own hop says by which of its ways it is shown.
+    // The disk's own hop tells by which of its topology paths it is shown.
     let name = disk
         .path
         .hops
@@ -194,7 +195,7 @@ fn layer_line(layer: &DeviceFacts) -> String {
     format!("{name}: {size}{over}; {}", verdict(layer))
 }
 
-/// May it be written, and if not, why: all reasons are in the document.
+/// Whether it may be written, and if not, the first reasons.
 fn verdict(facts: &DeviceFacts) -> String {
     let reasons = facts.why_not.iter().map(|why| why.reason.as_str());
     let mut shown: Vec<&str> = reasons.take(REASONS_SHOWN).collect();
@@ -205,15 +206,15 @@ fn verdict(facts: &DeviceFacts) -> String {
     }
     match facts.may_be_written {
         Some(true) => "may be written".to_owned(),
-        Some(false) => format!("not to be written: {}", shown.join("; ")),
-        None => "not to be written: what is in use cannot be told".to_owned(),
+        Some(false) => format!("must not be written: {}", shown.join("; ")),
+        None => "must not be written: whether it is in use cannot be found out".to_owned(),
     }
 }
 
 fn remarks(document: &DevicesDocument) -> Vec<String> {
     let mut lines = Vec::new();
     if document.disks.is_empty() {
-        lines.push("no disks are found".to_owned());
+        lines.push("no disk was found".to_owned());
     }
     let hops = || document.disks.iter().flat_map(|disk| &disk.path.hops);
     let slow: BTreeSet<&str> = hops()
@@ -224,19 +225,19 @@ fn remarks(document: &DevicesDocument) -> Vec<String> {
         0 => {}
         1 => lines.extend(
             slow.first()
-                .map(|name| format!("{name} runs below what both its ends can do")),
+                .map(|name| format!("{name} runs more slowly than both its ends could")),
         ),
         count => {
             let names: Vec<&str> = slow.into_iter().collect();
             let names = names.join("; ");
             lines.push(format!(
-                "{count} links run below what both their ends can do: {names}"
+                "{count} links run more slowly than both their ends could: {names}"
             ));
         }
     }
     if hops().any(|hop| hop.rate_bytes_per_s.is_some()) {
-        let line = "Rates are what a link carries in one direction after line encoding; headers \
-                    and commands take some of it.";
+        let line = "A rate is that of a link in one direction after line encoding; headers and \
+                    commands take a part of it.";
         lines.push(line.to_owned());
     }
     lines.extend(document.notes.iter().map(|note| format!("note: {note}")));

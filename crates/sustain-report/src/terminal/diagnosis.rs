@@ -1,5 +1,5 @@
-//! A diagnosis for a person: a line per subset while it runs, and at the end the walls, where they
-//! sit and what to do. The command prints it; nothing here decides.
+//! Shows a diagnosis to a person: a line per subset while it runs, and at the end the walls, where
+//! they are, and what to do. The command prints what this module returns; nothing here decides.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -8,16 +8,17 @@ use sustain_bench::diagnose::result::{Advice, DiagnoseResult, Measurement, Wall}
 use sustain_bench::diagnose::{DiagnoseEvent, Measured, Measuring};
 use sustain_bench::event::Live;
 
+use super::sentence::capitalized;
 use super::summary::wrapped;
-use super::{LiveKind, LiveView, without_controls};
+use super::{LiveKind, LiveView, SIMULATED, sentences, without_controls};
 use crate::format::{percent, rate, size, stretch};
 
-/// As many names as a list may have before the rest is only counted.
+/// A longer list of names is cut, and the rest is counted.
 const NAMES_MAX: usize = 8;
-/// Subsets that the end of a diagnosis shows; all are in the document and the page.
+/// The number of subsets that the end of a diagnosis shows; the document and the page have all.
 const SUBSETS_SHOWN: usize = 16;
 
-/// Shows a diagnosis under way.
+/// Shows a running diagnosis.
 pub struct DiagnoseView {
     view: LiveView,
 }
@@ -77,7 +78,7 @@ fn measured_line(measured: &Measured) -> String {
     }
     let _ = write!(line, "  ({})", measured.measuring.why);
     if measured.failed {
-        line.push_str("  a target failed: this does not count");
+        line.push_str("  (this does not count: a target failed)");
     }
     line
 }
@@ -91,6 +92,9 @@ pub fn diagnosis_text(result: &DiagnoseResult, width: usize) -> String {
     for line in rates(result) {
         text.push_str(&wrapped(&line, width));
     }
+    if !result.walls.is_empty() {
+        text.push_str("\nA wall is a limit that several targets share.\n");
+    }
     for (number, wall) in result.walls.iter().enumerate() {
         text.push('\n');
         for line in wall_lines(number + 1, wall) {
@@ -98,7 +102,7 @@ pub fn diagnosis_text(result: &DiagnoseResult, width: usize) -> String {
         }
     }
     if !result.advice.is_empty() {
-        text.push_str("\nWhat to do\n");
+        text.push_str("\nWhat to do, the best first\n");
         for (number, advice) in result.advice.iter().enumerate() {
             text.push_str(&wrapped(&advice_line(number + 1, advice), width));
         }
@@ -106,7 +110,7 @@ pub fn diagnosis_text(result: &DiagnoseResult, width: usize) -> String {
     let notes = result.notes.iter().map(|note| format!("note: {note}"));
     let dropped = result.dropped.iter().map(|dropped| {
         format!(
-            "{} failed, the rest is of the others: {}",
+            "{} failed, and the rest of the result is without it: {}",
             dropped.target, dropped.message
         )
     });
@@ -116,7 +120,8 @@ pub fn diagnosis_text(result: &DiagnoseResult, width: usize) -> String {
     text
 }
 
-/// The subsets of several targets, each once: the mean of its readings, and what the walls foretell.
+/// The subsets of several targets, each once: the mean of its readings, and the rate that the walls
+/// predict.
 fn subsets(result: &DiagnoseResult) -> String {
     let mut subsets: Vec<(&Measurement, Vec<f64>)> = Vec::new();
     for measurement in &result.measurements {
@@ -130,20 +135,21 @@ fn subsets(result: &DiagnoseResult) -> String {
             None => subsets.push((measurement, vec![sum])),
         }
     }
-    let mut text = format!("{:>9}  {:>9}\n", "measured", "foretold");
+    let mut text = format!("{:>9}  {:>9}  targets\n", "measured", "predicted");
     for (measurement, sums) in subsets.iter().take(SUBSETS_SHOWN) {
-        let foretold = measurement
+        let predicted = measurement
             .predicted_bytes_per_s
             .map_or(String::new(), rate);
         let names: Vec<&str> = measurement.members.iter().map(String::as_str).collect();
         let measured = rate(sums.iter().sum::<f64>() / sums.len() as f64);
-        let _ = writeln!(text, "{measured:>9}  {foretold:>9}  {}", list(&names));
+        let _ = writeln!(text, "{measured:>9}  {predicted:>9}  {}", list(&names));
     }
     let left_out = subsets.len().saturating_sub(SUBSETS_SHOWN);
     if left_out > 0 {
         let _ = writeln!(
             text,
-            "and {left_out} more subsets: --json and --report have all"
+            "and {left_out} more {} (--json and --report have all)",
+            if left_out == 1 { "subset" } else { "subsets" }
         );
     }
     text
@@ -158,7 +164,7 @@ fn rates(result: &DiagnoseResult) -> Vec<String> {
         format!("{} {}", without_controls(&alone.target), rate(one))
     };
     if alone.is_empty() {
-        lines.push("alone: nothing was measured to its end".to_owned());
+        lines.push("alone: no measurement was completed".to_owned());
     } else if alone.len() <= NAMES_MAX {
         let each: Vec<String> = alone.iter().map(each).collect();
         lines.push(format!("alone: {}", each.join(", ")));
@@ -176,16 +182,16 @@ fn rates(result: &DiagnoseResult) -> Vec<String> {
     }
     if let Some(together) = &result.together {
         lines.push(format!(
-            "together: {}, {} of the sum alone",
+            "together: {}, {} of the sum of the rates alone",
             rate(together.rate_bytes_per_s),
             percent(together.share_of_sum)
         ));
     }
     if let Some(loss) = &result.unexplained {
         lines.push(format!(
-            "not explained: {} {} the {} that {} should bring",
+            "not explained: a {} of {} against the {} that {} should reach",
+            if loss.is_loss() { "loss" } else { "gain" },
             rate((loss.expected_bytes_per_s - loss.measured_bytes_per_s).abs()),
-            if loss.is_loss() { "of" } else { "beyond" },
             rate(loss.expected_bytes_per_s),
             loss.who()
         ));
@@ -196,20 +202,23 @@ fn rates(result: &DiagnoseResult) -> Vec<String> {
 fn wall_lines(number: usize, wall: &Wall) -> Vec<String> {
     let names: Vec<&str> = wall.members.iter().map(String::as_str).collect();
     let mut lines = vec![format!(
-        "Wall {number}: {} for {}",
+        "Wall {number}: {} shared by {}",
         rate(wall.limit_bytes_per_s),
         list(&names)
     )];
     lines.push(match (&wall.explained_by, &wall.not_explained) {
-        (Some(text), _) => format!("  it sits at {}", without_controls(text)),
-        (None, Some(why)) => format!("  no hop explains it: {}", without_controls(why)),
-        (None, None) => "  no hop explains it".to_owned(),
+        (Some(text), _) => format!("  where: {}", without_controls(text)),
+        (None, Some(why)) => format!(
+            "  where: no known part of the machine explains it: {}",
+            without_controls(why)
+        ),
+        (None, None) => "  where: no known part of the machine explains it".to_owned(),
     });
     lines.push(format!("  {}", kind(wall)));
     if let Some(prediction) = &wall.prediction {
         let names: Vec<&str> = prediction.members.iter().map(String::as_str).collect();
         lines.push(format!(
-            "  tried: {} foretold for {}, {} measured",
+            "  tested: {} predicted for {}, {} measured",
             rate(prediction.predicted_bytes_per_s),
             list(&names),
             rate(prediction.measured_bytes_per_s)
@@ -223,16 +232,16 @@ fn kind(wall: &Wall) -> String {
     let mut words = match wall.kind.as_str() {
         "collapse" => {
             let left = wall.at_full_load_bytes_per_s.map_or(String::new(), rate);
-            format!("a collapse: with all of them at work only {left} is left")
+            format!("a collapse: with all of them active the sum falls to {left}")
         }
-        "tool" => "the tool's own limit, not the disks'".to_owned(),
-        _ => "a plain limit: the sum stays when more of them work".to_owned(),
+        "tool" => "a limit of this program or of the CPUs, not of the disks".to_owned(),
+        _ => "a plain limit: the sum stays the same when more of them are active".to_owned(),
     };
     if wall.missed_revolutions {
-        words.push_str("; rates fall to whole fractions, as of disks that miss revolutions");
+        words.push_str("; rates fall to whole fractions, as those of disks that miss revolutions");
     }
     let state = match wall.state.as_str() {
-        "members_uncertain" => "its members are not sure",
+        "members_uncertain" => "which targets share it is not certain",
         "capacity_is_lower_bound" => "it is at least this high",
         "crossing" => "it crosses another wall",
         _ => "confirmed",
@@ -242,14 +251,14 @@ fn kind(wall: &Wall) -> String {
         && let Some(target) = &weakest.target
     {
         let what = if wall.members.contains(target) {
-            "belongs to it"
+            "shares it"
         } else {
-            "does not belong to it"
+            "does not share it"
         };
         let target = without_controls(target);
         let _ = write!(
             words,
-            ", least sure that {target} {what} ({:.1} sd)",
+            "; least certain is that {target} {what} ({:.1} standard deviations)",
             weakest.margin_sd
         );
     }
@@ -266,8 +275,8 @@ fn shares(wall: &Wall) -> Vec<String> {
         (least.min(one), most.max(one))
     });
     let repeat = match wall.shares_repeat {
-        Some(true) => ", the same each time",
-        Some(false) => ", different each time",
+        Some(true) => ", the same in each reading",
+        Some(false) => ", different in each reading",
         None => "",
     };
     let range = if most <= least * 1.02 {
@@ -278,7 +287,7 @@ fn shares(wall: &Wall) -> Vec<String> {
     lines.push(format!("  shares: {range}{repeat}"));
     for share in wall.shares.iter().filter(|share| share.below_fair) {
         lines.push(format!(
-            "  {} gets {}, where an even share is {}",
+            "  {} gets only {}; an even share is {}",
             without_controls(&share.target),
             rate(share.rate_bytes_per_s),
             rate(share.fair_bytes_per_s)
@@ -295,7 +304,9 @@ fn advice_line(number: usize, advice: &Advice) -> String {
     };
     let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
     let what = match (advice.layout.as_str(), advice.chunk_bytes) {
-        ("stripe", Some(chunk_bytes)) => format!("a stripe, chunk {}, of", size(chunk_bytes)),
+        ("stripe", Some(chunk_bytes)) => {
+            format!("a stripe with chunks of {} over", size(chunk_bytes))
+        }
         ("span", _) => "one after the other (span):".to_owned(),
         _ if !advice.move_elsewhere.is_empty() => "other cables for".to_owned(),
         _ => "independent queues on".to_owned(),
@@ -316,71 +327,101 @@ fn advice_line(number: usize, advice: &Advice) -> String {
     )
 }
 
-/// The answer in a sentence.
+/// The answer in sentences.
 #[must_use]
 pub fn diagnosis_sentence(result: &DiagnoseResult) -> String {
     let mut clauses: Vec<String> = Vec::new();
-    if result.plan.simulated {
-        clauses.push("simulated".to_owned());
-    }
-    match result.ended.as_str() {
-        "interrupted" => clauses.push("interrupted, this is what was known by then".to_owned()),
-        "too_noisy" => clauses.push("the readings differ too much to tell walls".to_owned()),
-        _ => {}
-    }
-    if let Some(loss) = &result.unexplained {
-        let beside = if result.walls.is_empty() {
-            ""
-        } else {
-            " beside these"
-        };
-        clauses.push(format!(
-            "{} {} {} that no wall{beside} explains: the answer is not complete",
-            loss.who(),
-            if loss.is_loss() { "lose" } else { "gain" },
-            rate((loss.expected_bytes_per_s - loss.measured_bytes_per_s).abs())
-        ));
-    }
-    if let Some(none) = &result.no_wall {
-        clauses.push(format!(
-            "no shared limit below {} of the sum: {} could hide at most",
-            percent(none.none_below_share),
-            rate(none.largest_hidden_loss_bytes_per_s)
-        ));
-    }
+    clauses.extend(together_words(result));
     for wall in &result.walls {
         let names: Vec<&str> = wall.members.iter().map(String::as_str).collect();
         let at = wall.hop.as_ref().map_or(String::new(), |hop| {
             format!(" at {}", without_controls(&hop.name))
         });
         clauses.push(format!(
-            "{} share {}{at}",
+            "{} share a limit of {}{at}",
             list(&names),
             rate(wall.limit_bytes_per_s)
         ));
     }
-    if let Some(best) = result.advice.first() {
-        let order: Vec<&str> = best.order.iter().map(String::as_str).collect();
+    clauses.extend(ending_words(result));
+    if let Some(loss) = &result.unexplained {
+        let what = if result.walls.is_empty() {
+            "no shared limit that was found explains"
+        } else {
+            "these limits do not explain"
+        };
         clauses.push(format!(
-            "best: {} on {}, {}",
-            best.layout,
-            list(&order),
-            rate(
-                best.measured_bytes_per_s
-                    .unwrap_or(best.expected_bytes_per_s)
-            )
+            "{} {} {} that {what}, so the answer is not complete",
+            capitalized(&loss.who()),
+            if loss.is_loss() { "lose" } else { "gain" },
+            rate((loss.expected_bytes_per_s - loss.measured_bytes_per_s).abs())
         ));
     }
-    clauses.join("; ")
+    if let Some(none) = &result.no_wall {
+        clauses.push(format!(
+            "They share no limit below {} of the sum of their rates alone; noise could hide a loss \
+             of at most {}",
+            percent(none.none_below_share),
+            rate(none.largest_hidden_loss_bytes_per_s)
+        ));
+    }
+    clauses.extend(result.advice.first().map(best_words));
+    if result.plan.simulated {
+        clauses.push(SIMULATED.to_owned());
+    }
+    sentences(&clauses)
 }
 
-/// The same as lines no longer than `width`, the terminal's in columns, each ending with a newline.
+/// The reason why the answer is not complete, if the diagnosis ended early.
+pub(crate) fn ending_words(result: &DiagnoseResult) -> Option<String> {
+    let words = match result.ended.as_str() {
+        "interrupted" => {
+            "The diagnosis was interrupted; the answer rests on what was measured until then"
+        }
+        "too_noisy" => "The readings differ too much to tell shared limits",
+        _ => return None,
+    };
+    Some(words.to_owned())
+}
+
+/// The headline: what all targets reach together.
+pub(crate) fn together_words(result: &DiagnoseResult) -> Option<String> {
+    let together = result.together.as_ref()?;
+    let targets = result.order.names.len();
+    Some(format!(
+        "These {} targets {} {} together, {} of the sum of their rates alone",
+        targets.saturating_sub(result.dropped.len()),
+        result.plan.direction,
+        rate(together.rate_bytes_per_s),
+        percent(together.share_of_sum)
+    ))
+}
+
+/// The best advice with its rate.
+fn best_words(best: &Advice) -> String {
+    let order: Vec<&str> = best.order.iter().map(String::as_str).collect();
+    let order = list(&order);
+    let what = match best.layout.as_str() {
+        "independent" => format!("independent queues on {order}"),
+        "stripe" => format!("a stripe over {order}"),
+        "span" => format!("one after the other (span): {order}"),
+        other => format!("{other} on {order}"),
+    };
+    let reached = match (best.measured_bytes_per_s, best.is_at_most) {
+        (Some(measured), _) => format!("{} measured", rate(measured)),
+        (None, true) => format!("at most {} expected", rate(best.expected_bytes_per_s)),
+        (None, false) => format!("{} expected", rate(best.expected_bytes_per_s)),
+    };
+    format!("The best way to use them is {what} ({reached})")
+}
+
+/// The same answer in lines of at most `width` columns, each ending with a newline.
 #[must_use]
 pub fn diagnosis_answer(result: &DiagnoseResult, width: usize) -> String {
     wrapped(&diagnosis_sentence(result), width)
 }
 
-/// Names with commas; of many only the first, and how many more.
+/// Names with commas; of many only the first, and the number of the others.
 fn list(names: &[&str]) -> String {
     let shown = if names.len() > NAMES_MAX {
         NAMES_MAX - 1

@@ -1,12 +1,12 @@
-//! The line of `--log dskwtst`, as the 1998 disk writing test printed it. Scripts read this line:
-//! its form must never change.
+//! Makes the line of `--log dskwtst`, as the disk writing test of 1998 printed it. Scripts read
+//! this line: its form must never change.
 
 use super::without_controls;
 
-/// One line, without its newline: the bytes and seconds of this stretch and their rate, then the
+/// One line, without its newline: the bytes and seconds of this interval and their rate, then the
 /// rate of all bytes over all seconds so far. Rates are in 10^6 bytes per second.
 ///
-/// `name` is put in front where several targets share the log.
+/// `name` stands in front where several targets share the log.
 #[must_use]
 pub fn dskwtst_line(
     name: Option<&str>,
@@ -24,7 +24,7 @@ pub fn dskwtst_line(
 }
 
 fn megabytes_per_s(bytes: u64, seconds: f64) -> f64 {
-    // A stretch that took no time (a simulated run's last one may) has no rate.
+    // An interval that took no time, as the last one of a simulated run may, has no rate.
     if seconds > 0.0 {
         bytes as f64 / seconds / 1e6
     } else {

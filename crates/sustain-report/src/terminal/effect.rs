@@ -1,5 +1,6 @@
-//! What a load does to the rest of the system, in a terminal: the verdict of each path, then a
-//! table of the victims before, during and after. Part of a measurement's summary.
+//! The effect of a load on the rest of the system, in a terminal: the verdict for each I/O path,
+//! then a table of the probe workloads and counters before, during and after the load. It is a part
+//! of the summary of a measurement.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use sustain_bench::effect::result::{EffectResult, PathEffect};
@@ -9,12 +10,12 @@ use super::without_controls;
 use crate::effect_rows::{Row, cpu_words, load_words, rows};
 use crate::format::rate;
 
-/// Two paths with three columns each need so much room.
+/// The width that two I/O paths with three columns each need.
 const SIDE_BY_SIDE_WIDTH_MIN: usize = 96;
 
 /// The section, each line ending with a newline. `width` is the terminal's, in columns.
 pub(super) fn section(effect: &EffectResult, width: usize) -> String {
-    let mut text = "\neffect on the rest of the system\n".to_owned();
+    let mut text = "\nEffect on the rest of the system\n".to_owned();
     let several = effect.paths.len() > 1;
     for path in &effect.paths {
         let path_name = if several {
@@ -32,10 +33,10 @@ pub(super) fn section(effect: &EffectResult, width: usize) -> String {
     }
     if let Some(copy) = &effect.memory_copy {
         let words = format!(
-            "memory: copies {} on one thread, {} on {}",
+            "memory: one thread copies {}, {} threads copy {}",
             rate(copy.one_thread_bytes_per_s),
-            rate(copy.all_threads_bytes_per_s),
-            copy.threads
+            copy.threads,
+            rate(copy.all_threads_bytes_per_s)
         );
         text.push_str(&line(&words, width));
     }
@@ -49,7 +50,7 @@ fn line(words: &str, width: usize) -> String {
     wrapped(&format!("  {}", without_controls(words)), width)
 }
 
-/// All paths side by side where there is room for it, else one below the other.
+/// All I/O paths side by side where the width allows it, else one below the other.
 fn tables(effect: &EffectResult, width: usize) -> String {
     let rows = rows(&effect.paths);
     let mut text = String::new();
@@ -60,7 +61,7 @@ fn tables(effect: &EffectResult, width: usize) -> String {
         text.push_str(&table(paths, all.len() > 1, width));
     }
     if !rows.quiet.is_empty() {
-        let words = format!("none at any time: {}", rows.quiet.join(", "));
+        let words = format!("zero at all times: {}", rows.quiet.join(", "));
         text.push_str(&line(&words, width));
     }
     text

@@ -1,9 +1,9 @@
-//! How long a recording goes on until its store is full, and where its members become too slow for
-//! its sources, by a profile of them. Pure; the view of a recording calls it.
+//! Forecasts, from a profile of the members, when a store will be full and where its members become
+//! too slow for the sources. The view of a recording calls it; it has no side effects.
 //!
-//! A store's slots lie at places of its members, and the profile knows what these give. The members
-//! are filled as the recorder does it: in the parts that are left of them, as far as each is fast
-//! enough, and beyond that as fast as they are.
+//! The slots of a store lie at known places of its members, and the profile has the rate of each
+//! place. The forecast fills the members as the recorder does: each in proportion to its free
+//! space, as far as it is fast enough, and otherwise as fast as it is.
 
 mod curve;
 
@@ -15,34 +15,34 @@ use sustain_record::recorder::{MemberStanding, MemberState, Standing};
 use self::curve::Curve;
 use crate::format::{percent, rate, size, stretch};
 
-/// What is left is gone through in so many steps.
+/// The number of steps in which the free space is filled.
 const STEPS: u32 = 200;
-/// A member that gives less than this part of what is offered falls short.
+/// Members fall short if they deliver less than this part of the rate that is offered.
 const ENOUGH: f64 = 0.99;
 
-/// What is known of a store's members.
+/// The known rates of a store's members.
 #[derive(Debug, Clone)]
 pub struct Forecast {
     members: Vec<Known>,
-    /// All of them at once, if that was measured: by the part of each, 0 to 1.
+    /// The rates of all members at once, if they were measured, by the part of each, 0 to 1.
     together: Option<Curve>,
-    /// A profile goes on to the last whole one of these.
+    /// The record size of the profile, which goes on to the last whole record.
     record_bytes: u64,
 }
 
 /// A member that is to be recorded on.
 #[derive(Debug, Clone, Copy)]
 pub struct ForecastMember<'a> {
-    /// As typed.
+    /// Its name as typed.
     pub name: &'a str,
-    /// What it holds; none where nothing is there yet.
+    /// Its capacity; none where nothing is there yet.
     pub capacity_bytes: Option<u64>,
 }
 
-/// What is known of a member.
+/// The known rates of a member.
 #[derive(Debug, Clone)]
 struct Known {
-    /// As the store has it.
+    /// Its name in the store.
     name: String,
     size_bytes: u64,
     zones: Curve,
@@ -50,16 +50,16 @@ struct Known {
     places: Curve,
 }
 
-/// What comes.
+/// The forecast at one moment of a recording.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Coming {
-    /// Until the store is full.
+    /// The time until the store is full.
     pub(super) full_in_s: f64,
-    /// Until the members give less than is offered, if they come to that.
+    /// The place from which on the members are slower than the sources, if there is one.
     pub(super) short: Option<Short>,
 }
 
-/// Where members fall short.
+/// The place where members fall short, and their lowest rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Short {
     in_s: f64,
@@ -76,11 +76,11 @@ struct Left<'a> {
 }
 
 impl Forecast {
-    /// What a profile says of these members when they are written. `is_same` says whether two names
-    /// mean one thing.
+    /// The forecast from a profile of these members that was written. `is_same` tells whether two
+    /// names mean the same thing.
     ///
     /// # Errors
-    /// Names the member that it does not know, or that it knows in another size.
+    /// The error names a member that the profile does not have, or has with another size.
     pub fn new(
         profile: &ProfileResult,
         members: &[ForecastMember<'_>],
@@ -116,14 +116,14 @@ impl Forecast {
         })
     }
 
-    /// What of the store lies where nothing was profiled, in words.
+    /// Names the parts of the store that were not profiled, in words.
     pub(super) fn unknown_part(&self, standing: &Standing) -> Option<String> {
         let beyond = standing.members.iter().filter_map(|member| {
             let known = self.known(&member.name)?;
             let is_beyond = member.slots_end_bytes > known.size_bytes + self.record_bytes;
             is_beyond.then(|| {
                 format!(
-                    "{} was profiled up to {}, and the store goes on to {}",
+                    "{} was profiled up to {}, but the store goes on to {}",
                     member.name,
                     size(known.size_bytes),
                     size(member.slots_end_bytes)
@@ -133,15 +133,15 @@ impl Forecast {
         let beyond: Vec<String> = beyond.collect();
         (!beyond.is_empty()).then(|| {
             format!(
-                "note: {}; the forecast takes what lies behind for as fast as the last zone of the \
+                "note: {}; the forecast assumes that the rest is as fast as the last zone of the \
                  profile",
                 beyond.join("; ")
             )
         })
     }
 
-    /// What comes if the sources offer so much, and each byte of it takes so much room; none where
-    /// members have no end, or none is known.
+    /// The forecast if the sources offer this rate and each byte takes this much space; none where
+    /// the members are a ring, or where their free space is not known.
     pub(super) fn coming(
         &self,
         standing: &Standing,
@@ -159,7 +159,7 @@ impl Forecast {
             short: None,
         };
         let mut done_bytes = 0.0;
-        // A member's end ends a step, too.
+        // The end of a member ends a step, too.
         for _ in 0..STEPS as usize + left.len() {
             let left_bytes = all_bytes - done_bytes;
             let rates = self.rates(&left, step_bytes.min(left_bytes));
@@ -184,7 +184,7 @@ impl Forecast {
         Some(coming)
     }
 
-    /// What is left of the members that still take data.
+    /// The free space of the members that still take data.
     fn left(&self, standing: &Standing) -> Option<Vec<Left<'_>>> {
         let members = standing.members.iter();
         let active = members.filter(|member| member.state == MemberState::Active);
@@ -200,7 +200,7 @@ impl Forecast {
             .collect()
     }
 
-    /// What each member gives for the next so many bytes of all of them.
+    /// The rate of each member for the next so many bytes of all members.
     fn rates(&self, left: &[Left<'_>], bytes: f64) -> Vec<f64> {
         let left_bytes: f64 = left.iter().map(|one| one.bytes).sum();
         let part = if left_bytes > 0.0 {
@@ -219,7 +219,7 @@ impl Forecast {
         rates.collect()
     }
 
-    /// The part that is left of what the members give alone when all of them work at once.
+    /// The rate of all members at once, as a part of the sum of their rates alone.
     fn at_once(&self, left: &[Left<'_>]) -> f64 {
         let is_all = left.len() == self.members.len() && left.iter().all(|one| one.bytes > 0.0);
         let Some(together) = self.together.as_ref().filter(|_| is_all) else {
@@ -235,7 +235,8 @@ impl Forecast {
         together.rate_at(place) / alone.sum::<f64>()
     }
 
-    /// A store made in a directory has a member of a longer name.
+    /// The rates of a member. The member of a store in a directory has a longer name than the
+    /// directory that was profiled.
     fn known(&self, member: &str) -> Option<&Known> {
         let mut known = self.members.iter();
         known.find(|one| {
@@ -248,19 +249,19 @@ impl Forecast {
 fn lacks(name: &str, members: &[ForecastMember<'_>]) -> String {
     let names: Vec<&str> = members.iter().map(|member| member.name).collect();
     format!(
-        "it has nothing of writing {name}: make one of all members {}",
+        "it has no writing profile of {name}: make a profile of all members {}",
         way_to_profile(&names.join(" "))
     )
 }
 
-/// Profiling writes all over its targets.
+/// The advice to make a profile, which writes all over its targets.
 fn way_to_profile(names: &str) -> String {
     format!(
-        "before there is a store on them, which it would destroy: sustain profile {names} --write"
+        "before creating a store on them, which it would destroy: sustain profile {names} --write"
     )
 }
 
-/// A profile of a whole device is of one of that size.
+/// Checks that a profile of a whole device is of a device of the same size.
 fn check_size(
     profile: &ProfileResult,
     found: &ProfileTarget,
@@ -275,7 +276,7 @@ fn check_size(
         return Ok(());
     }
     Err(format!(
-        "it is of {} of {}, which has {} now: it is of another device. Make one {}",
+        "it covers {} of {}, which has {} now, so it is of another device: make a profile {}",
         Size(found.size_bytes),
         member.name,
         Size(capacity_bytes),
@@ -300,9 +301,9 @@ impl Known {
     }
 }
 
-/// Fills members for so long, or until the first of them is full: each by the part of all that is
-/// left of it, so that they are full together, and what is too much for one goes to the others. The
-/// answer is how long it was.
+/// Fills members for at most this time, or until the first of them is full, and returns the time.
+/// Each takes data in proportion to its free space, so that they become full together; data that is
+/// too much for one goes to the others.
 fn fill(left: &mut [Left<'_>], rates: &[f64], taken: f64, at_most_s: f64) -> f64 {
     let left_bytes: f64 = left.iter().map(|one| one.bytes).sum();
     let given: f64 = rates.iter().sum();
@@ -313,7 +314,7 @@ fn fill(left: &mut [Left<'_>], rates: &[f64], taken: f64, at_most_s: f64) -> f64
         .collect();
     let even_sum: f64 = even.iter().sum();
     let (rest, spare) = (taken - even_sum, given - even_sum);
-    // What all give is what each gives.
+    // If nothing is spare, each member is as fast as it can be.
     let part = if spare > 0.0 { rest / spare } else { 0.0 };
     let shares: Vec<f64> = even
         .iter()
@@ -339,21 +340,21 @@ impl Short {
     /// The warning.
     pub(super) fn words(&self, in_rate: f64) -> String {
         let when = if self.after_bytes <= 0.0 {
-            "now".to_owned()
+            "from now on".to_owned()
         } else {
             format!(
-                "after {} more, in {}",
+                "after {} more, in {},",
                 size(self.after_bytes as u64),
                 stretch(self.in_s)
             )
         };
         format!(
-            "warning: by the profile the members give less than the {} that is offered {when}, on \
-             {} of the room that is left: down to {}. The buffer fills then; offer less, add a \
-             member, or end before",
+            "warning: according to the profile, {when} the members are slower than the {} that the \
+             sources offer: down to {}, on {} of the free space. The buffer will fill up then: \
+             offer less, add a member, or end the recording before",
             rate(in_rate),
-            percent(self.part_left),
-            rate(self.least_bytes_per_s)
+            rate(self.least_bytes_per_s),
+            percent(self.part_left)
         )
     }
 }

@@ -1,5 +1,5 @@
-//! The view of a run under way: one line per target, redrawn in a terminal, repeated now and then in
-//! a pipe. The command feeds it from the run's events; it must never slow or fail the run.
+//! Shows a running measurement: one line per target, redrawn in a terminal, repeated now and then
+//! in a pipe. The command calls it with the events of the run; it must never slow or fail the run.
 
 use super::{noted, without_controls};
 use crate::format::{percent, rate, stretch};
@@ -7,33 +7,34 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::Write;
 use sustain_bench::event::{Live, LiveTarget, Phase};
 
-/// In a pipe each target has a line in so many seconds of the run,
+/// The seconds between two lines of a target in a pipe, at the beginning of a run.
 const PLAIN_EVERY_S: f64 = 10.0;
-/// up to here; then each gap is twice the one before,
+/// The seconds of the run after which the time between two lines doubles from line to line.
 const PLAIN_EVEN_UNTIL_S: f64 = 60.0;
-/// up to this one: a person who waits wants to hear something now and then.
+/// The longest time between two lines: a person who waits wants to hear something now and then.
 const PLAIN_GAP_S_MAX: f64 = 600.0;
-/// The first of them in each phase: earlier there is no rate to tell.
+/// The time of the first line in each phase: earlier there is no rate to show.
 const PLAIN_FIRST_S: f64 = 1.0;
 
-/// How a [`LiveView`] shows what it is given.
+/// The way in which a [`LiveView`] shows a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiveKind {
     /// Lines that are redrawn in place.
     Terminal,
     /// Plain lines now and then, without control codes.
     Plain,
-    /// The same for a simulated run, whose hours pass in a moment: gaps double without end.
+    /// Plain lines for a simulated run, whose hours pass in a moment: the time between two lines
+    /// doubles without end.
     PlainSimulated,
-    /// Nothing at all.
+    /// No lines at all.
     Silent,
 }
 
 impl LiveKind {
-    /// What suits this process's standard error, for a run that is `simulated` or real.
+    /// The kind that suits this process's standard error, for a run that is `simulated` or real.
     #[must_use]
     pub fn for_stderr(simulated: bool) -> Self {
-        // A terminal that says it is dumb cannot be redrawn.
+        // A terminal of the kind `dumb` cannot be redrawn.
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let redraws = console::Term::stderr().is_term() && !dumb;
         match (redraws, simulated) {
@@ -44,7 +45,7 @@ impl LiveKind {
     }
 }
 
-/// Shows a run under way. Writing problems are ignored: a closed pipe must not end a measurement.
+/// Shows a running measurement. Errors of writing are ignored: a closed pipe must not end it.
 pub struct LiveView {
     view: View,
 }
@@ -104,12 +105,12 @@ impl LiveView {
         }
     }
 
-    /// Shows this moment. May be called as often as events come: drawing is limited within.
+    /// Shows this moment. It may be called for each event: it limits itself how often it draws.
     pub fn update(&mut self, live: &Live) {
         self.update_under(&heading(live), live);
     }
 
-    /// The same, under a heading that says more than the phase.
+    /// Shows this moment under a heading that says more than the phase.
     pub fn update_under(&mut self, heading: &str, live: &Live) {
         match &mut self.view {
             View::Terminal(terminal) => terminal.update(heading, live),
@@ -118,23 +119,23 @@ impl LiveView {
         }
     }
 
-    /// Says a line that stays, above what is redrawn.
+    /// Prints a line that stays, above the redrawn ones.
     pub fn note(&mut self, text: &str) {
         match &mut self.view {
-            // Printing problems are ignored, as everywhere here.
+            // Errors of printing are ignored, as everywhere here.
             View::Terminal(terminal) => drop(terminal.all.println(noted(text))),
             View::Plain(plain) => drop(writeln!(plain.writer, "{}", without_controls(text))),
             View::Silent => {}
         }
     }
 
-    /// Takes the redrawn lines away, so that the result stands alone.
+    /// Removes the redrawn lines, so that the result stands alone.
     pub fn finish(&mut self) {
         if let View::Terminal(terminal) = &mut self.view {
             for line in terminal.lines.drain(..) {
                 line.finish_and_clear();
             }
-            // Nothing to do about a terminal that went away.
+            // Nothing can be done about a terminal that went away.
             let _ = terminal.all.clear();
         }
     }
@@ -185,7 +186,7 @@ impl PlainView {
         self.due_s = (live.elapsed_s / PLAIN_EVERY_S).floor() * PLAIN_EVERY_S + self.gap_s;
         for target in &live.targets {
             let line = format!("{heading}: {}\n", target_line(target, 0));
-            // Nothing to do about a pipe that was closed.
+            // Nothing can be done about a pipe that was closed.
             let _ = self.writer.write_all(line.as_bytes());
         }
         let _ = self.writer.flush();
@@ -194,12 +195,12 @@ impl PlainView {
 
 fn heading(live: &Live) -> String {
     let phase = match live.phase {
-        Phase::Prewrite => "writing files once beforehand",
-        Phase::Before => "watching the idle machine before",
+        Phase::Prewrite => "prewriting files",
+        Phase::Before => "watching the idle machine before the run",
         Phase::Measure | Phase::Subset => "measuring",
-        Phase::Flush => "flushing what caches still hold",
-        Phase::After => "watching the idle machine after",
-        Phase::Rewrite => "trying bytes that are new for each write",
+        Phase::Flush => "flushing caches",
+        Phase::After => "watching the idle machine after the run",
+        Phase::Rewrite => "trying bytes that are all new for each write",
         Phase::Confirm => "confirming at a paced rate",
     };
     let elapsed = stretch(live.elapsed_s);

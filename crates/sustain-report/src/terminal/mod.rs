@@ -1,9 +1,10 @@
-//! What a person reads in a terminal or a pipe: the sentence, the table, the live lines, the log.
-//! The command calls it and does the printing; nothing here decides or measures.
+//! The text that a person reads in a terminal or a pipe: the answer, the tables, the live lines and
+//! the log. The command calls this module and prints what it returns; nothing here decides or
+//! measures.
 
 pub(crate) mod compare;
 mod devices;
-mod diagnosis;
+pub(crate) mod diagnosis;
 mod dskwtst;
 mod effect;
 mod forecast;
@@ -33,7 +34,18 @@ pub(crate) use summary::cause_words;
 pub use summary::{summary, wrapped};
 pub use sweep::{SweepView, sweep_answer, sweep_text};
 
-/// A line that stays above what is redrawn, as the terminal on standard error has room for it.
+/// The statement that every answer about a simulated machine has.
+pub(crate) const SIMULATED: &str = "These figures are of a simulated machine, not of real disks";
+
+/// Joins clauses to one text in which each is a sentence with its full stop.
+pub(crate) fn sentences(clauses: &[String]) -> String {
+    let ended = clauses
+        .iter()
+        .map(|one| format!("{}.", one.trim_end_matches('.')));
+    ended.collect::<Vec<_>>().join(" ")
+}
+
+/// A line that stays above the redrawn ones, wrapped to the terminal on standard error.
 fn noted(text: &str) -> String {
     let (_rows, columns) = console::Term::stderr().size();
     let mut lines = wrapped(&without_controls(text), usize::from(columns));
@@ -41,8 +53,8 @@ fn noted(text: &str) -> String {
     lines
 }
 
-/// Text from outside (names, kernel lines, messages) without the control characters by which it
-/// could move the cursor or recolour a terminal.
+/// Replaces the control characters in text from outside (names, kernel lines, messages), by which
+/// it could move the cursor or recolour a terminal.
 pub(crate) fn without_controls(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })

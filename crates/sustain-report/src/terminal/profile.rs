@@ -1,5 +1,6 @@
-//! A profile for a person: a line per pass while it runs; at the end the answer in words, then the
-//! zones as a table and a picture in one. The command prints it; nothing here decides.
+//! Shows a profile to a person: a line per pass while it runs, and at the end the answer in words
+//! and the zones as a table with bars. The command prints what this module returns; nothing here
+//! decides.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -9,22 +10,22 @@ use sustain_bench::profile::result::{ProfileResult, ProfileTarget, ProfileTogeth
 use sustain_bench::profile::{ProfileEvent, Sampled, Sampling};
 
 use super::summary::wrapped;
-use super::{LiveKind, LiveView, without_controls};
+use super::{LiveKind, LiveView, SIMULATED, without_controls};
 use crate::format::{part, percent, position, rate, stretch};
 
-/// Columns of the longest bar,
+/// The columns of the longest bar.
 const BAR: usize = 40;
-/// and on a narrow terminal.
+/// The columns of the longest bar on a narrow terminal.
 const BAR_MIN: usize = 8;
-/// What a row has besides its bar.
+/// The columns of a row besides its bar.
 const ROW: usize = 50;
-/// Rows of a table of zones; all are in the document.
+/// The rows of a table of zones; the document has all.
 const ROWS_MAX: usize = 24;
 
-/// Shows a profile under way.
+/// Shows a running profile.
 pub struct ProfileView {
     view: LiveView,
-    /// The pass of which was told last.
+    /// The pass that the latest line has named.
     pass: &'static str,
 }
 
@@ -69,7 +70,7 @@ fn pass_line(sampling: &Sampling) -> String {
         "positions"
     };
     format!(
-        "{}: {} {positions}; {} left at the most",
+        "{}: {} {positions}; at most {} to go",
         sampling.pass,
         sampling.of,
         stretch(sampling.remaining_s)
@@ -78,7 +79,7 @@ fn pass_line(sampling: &Sampling) -> String {
 
 fn heading(sampling: &Sampling, live: &Live) -> String {
     format!(
-        "{} {} of {}, at {}; {} left at the most",
+        "{} {} of {}, at {}; at most {} to go",
         sampling.pass,
         sampling.number,
         sampling.of,
@@ -92,10 +93,8 @@ fn heading(sampling: &Sampling, live: &Live) -> String {
 pub fn profile_answer(result: &ProfileResult, width: usize) -> String {
     let mut lines = Vec::new();
     if result.ended == "interrupted" {
-        lines.push("interrupted: this is what was known by then".to_owned());
-    }
-    if result.plan.simulated {
-        lines.push("simulated".to_owned());
+        let line = "The profile was interrupted; the answer rests on what was measured until then.";
+        lines.push(line.to_owned());
     }
     for together in &result.together {
         lines.extend(said(&together.verdict, &together.direction));
@@ -103,6 +102,9 @@ pub fn profile_answer(result: &ProfileResult, width: usize) -> String {
     for target in &result.targets {
         let heading = format!("{}, {}", target.name, target.direction);
         lines.extend(said(&target.verdict, &heading));
+    }
+    if result.plan.simulated {
+        lines.push(format!("{SIMULATED}."));
     }
     let lines = lines
         .iter()
@@ -143,7 +145,7 @@ pub fn profile_text(result: &ProfileResult, width: usize) -> String {
     text
 }
 
-/// A row: where it begins and ends, how wide it is, its rate.
+/// A row: where a zone begins and ends, how wide it is, and its rate.
 type Row = ([String; 3], f64);
 
 fn target_table(target: &ProfileTarget, width: usize) -> String {
@@ -192,7 +194,8 @@ fn table(title: &str, rows: &[Row], width: usize) -> String {
     }
     let more = rows.len().saturating_sub(ROWS_MAX);
     if more > 0 {
-        let _ = writeln!(text, "and {more} more zones: --json has all");
+        let zones = if more == 1 { "zone" } else { "zones" };
+        let _ = writeln!(text, "and {more} more {zones} (--json has all)");
     }
     text
 }

@@ -1,5 +1,5 @@
-//! Long work on bytes, as one line: how much is done of how much, how fast, how long it still
-//! takes. The command feeds it; it must never slow or fail the work.
+//! Shows long work on bytes as one line: how much is done of how much, how fast, and how long it
+//! still takes. The command calls it as the work goes on; it must never slow or fail the work.
 
 use std::io::Write;
 
@@ -8,16 +8,16 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::{LiveKind, noted, without_controls};
 use crate::format::{percent, rate, stretch};
 
-/// In a pipe there is a line in so many seconds.
+/// The seconds between two lines in a pipe.
 const PLAIN_EVERY_S: f64 = 10.0;
-/// A terminal is drawn anew after so many seconds,
+/// The seconds between two drawings in a terminal.
 const REDRAW_EVERY_S: f64 = 0.1;
-/// and first after so many: what is done at once needs no line.
+/// The seconds before the first drawing in a terminal: short work needs no line.
 const REDRAW_FIRST_S: f64 = 0.3;
 
-/// Shows work under way.
+/// Shows running work.
 pub struct ProgressView {
-    /// `checking`, `writing`.
+    /// The kind of work, such as `checking` or `writing`.
     what: String,
     bar: Option<ProgressBar>,
     writer: Option<Box<dyn Write + Send>>,
@@ -25,8 +25,8 @@ pub struct ProgressView {
 }
 
 impl ProgressView {
-    /// A view of this kind of work that is called `what`. `writer` takes the lines of the plain
-    /// kinds; a terminal's are drawn on standard error.
+    /// A view of this kind for work that is called `what`. `writer` takes the lines of the plain
+    /// kinds; the lines of a terminal are drawn on standard error.
     #[must_use]
     pub fn new(what: &str, kind: LiveKind, writer: Box<dyn Write + Send>) -> ProgressView {
         let bar = (kind == LiveKind::Terminal).then(|| {
@@ -47,7 +47,8 @@ impl ProgressView {
         }
     }
 
-    /// Shows this moment: bytes done, of so many if that is known, since so many seconds.
+    /// Shows this moment: the bytes done, all bytes if that is known, and the seconds since the
+    /// start.
     pub fn update(&mut self, done_bytes: u64, all_bytes: Option<u64>, elapsed_s: f64) {
         if elapsed_s < self.due_s {
             return;
@@ -58,22 +59,22 @@ impl ProgressView {
             bar.set_message(line);
         } else if let Some(writer) = &mut self.writer {
             self.due_s = (elapsed_s / PLAIN_EVERY_S).floor() * PLAIN_EVERY_S + PLAIN_EVERY_S;
-            // Nothing to do about a pipe that was closed.
+            // Nothing can be done about a pipe that was closed.
             let _ = writeln!(writer, "{line}");
         }
     }
 
-    /// Says a line that stays, above what is redrawn.
+    /// Prints a line that stays, above the redrawn one.
     pub fn note(&mut self, text: &str) {
         if let Some(bar) = &self.bar {
             bar.println(noted(text));
         } else if let Some(writer) = &mut self.writer {
-            // As above.
+            // A closed pipe is no error, as in `update`.
             let _ = writeln!(writer, "{}", without_controls(text));
         }
     }
 
-    /// Takes the redrawn line away, so that the result stands alone.
+    /// Removes the redrawn line, so that the result stands alone.
     pub fn finish(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
@@ -98,7 +99,7 @@ fn line(what: &str, done_bytes: u64, all_bytes: Option<u64>, elapsed_s: f64) -> 
     )
 }
 
-/// An amount that changes: always in powers of 10, to be compared at a glance with the whole.
+/// An amount that changes, always in powers of 10, so that it is easily compared with the whole.
 fn amount(bytes: u64) -> String {
     rate(bytes as f64).trim_end_matches("/s").to_owned()
 }

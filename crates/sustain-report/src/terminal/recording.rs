@@ -1,5 +1,5 @@
-//! A recording under way, as one line, and its result in words. The command feeds it; it must never
-//! slow or fail the recording.
+//! Shows a running recording as one line, and its result as text. The command calls it with each
+//! state of the recording; it must never slow or fail the recording.
 
 use std::io::Write;
 
@@ -12,18 +12,18 @@ use sustain_session::others_bytes_per_s;
 
 use super::forecast::Forecast;
 use super::room::RoomUse;
-use super::{LiveKind, noted, without_controls};
-use crate::format::{latency, percent, rate, size, stretch};
+use super::{LiveKind, noted, sentences, without_controls};
+use crate::format::{latency, percent, position, rate, size, stretch};
 use crate::limits::{CPU_FROM_BYTES, LOSS, is_source, limits, recorded_bytes, seconds_by};
 
-/// In a pipe there is a line in so many seconds.
+/// The seconds between two lines in a pipe.
 const PLAIN_EVERY_S: f64 = 10.0;
-/// Rates are those of the last stretch of this length.
+/// Rates are means over the last seconds, at least this many.
 const RATE_OVER_S: f64 = 1.0;
-/// What held it for less of the time is not worth a word.
+/// A limit that held the recording for a smaller part of the time is not mentioned.
 const LIMIT_TOLD_FROM: f64 = 0.05;
 
-/// Shows a recording under way.
+/// Shows a running recording.
 pub struct RecordView {
     kind: LiveKind,
     bar: Option<ProgressBar>,
@@ -32,28 +32,29 @@ pub struct RecordView {
     before: Moment,
     rates: RecordRates,
     room: RoomUse,
-    /// Whether the store was said to be made.
+    /// Whether a line has said that the store is created.
     is_made: bool,
-    /// What is known of the members' places, if anything.
+    /// The forecast from a profile of the members, if there is one.
     forecast: Option<Forecast>,
-    /// Whether it was said what the forecast does not know.
+    /// Whether a line has said what the forecast does not know.
     is_limit_said: bool,
-    /// Whether it was said that they will fall short.
+    /// Whether a line has warned that the members will become too slow.
     is_warned: bool,
 }
 
-/// How fast bytes come in, go out, and take room, of late.
+/// The latest rates at which bytes come in, go out, and use up space.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RecordRates {
-    /// What the sources offer.
+    /// The rate that the sources offer.
     pub in_bytes_per_s: f64,
-    /// Payload written on the members.
+    /// The rate of payload written on the members.
     pub out_bytes_per_s: f64,
-    /// Room on the members that is used up: more than the payload, of slow streams many times more.
+    /// The rate at which free space on the members is used up: more than the payload, and for slow
+    /// streams many times more.
     pub room_bytes_per_s: f64,
 }
 
-/// What rates are taken from.
+/// The counts from which rates are taken.
 #[derive(Debug, Clone, Copy, Default)]
 struct Moment {
     time_s: f64,
@@ -86,7 +87,7 @@ impl RecordView {
         }
     }
 
-    /// Forecasts by what is known of the members' places.
+    /// Uses this forecast of the members' rates.
     #[must_use]
     pub fn with_forecast(mut self, forecast: Option<Forecast>) -> RecordView {
         self.forecast = forecast;
@@ -135,10 +136,14 @@ impl RecordView {
         }
     }
 
-    /// Shows how far a store is made.
+    /// Shows how much of a store is created.
     pub fn preparing(&mut self, done_bytes: u64, all_bytes: u64) {
         let part = done_bytes as f64 / all_bytes.max(1) as f64;
-        let line = format!("making the store: {} of {}", percent(part), size(all_bytes));
+        let line = format!(
+            "creating the store: {} of {}",
+            percent(part),
+            size(all_bytes)
+        );
         if let Some(bar) = &self.bar {
             bar.set_message(line);
         } else if done_bytes == all_bytes && !self.is_made {
@@ -147,7 +152,7 @@ impl RecordView {
         }
     }
 
-    /// Says a line that stays.
+    /// Prints a line that stays.
     pub fn note(&mut self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(noted(text)),
@@ -168,7 +173,7 @@ impl RecordView {
     }
 }
 
-/// The status line: in, out, buffer, loss, what holds it, how long until it is full.
+/// The status line: in, out, buffer, loss, what limits the rate, how long until the store is full.
 #[must_use]
 pub fn record_line(standing: &Standing, rates: &RecordRates) -> String {
     line(standing, rates, time_until_full_s(standing, rates))
@@ -181,7 +186,7 @@ fn line(standing: &Standing, rates: &RecordRates, full_in_s: Option<f64>) -> Str
         0 => "nothing lost".to_owned(),
         bytes => format!("LOST {}", size(bytes)),
     };
-    // What must not be cut off by a narrow terminal comes first.
+    // A narrow terminal cuts off the end of the line, so that the most important comes first.
     let mut line = format!(
         "{:>7}  in {:>10}  out {:>10}  buffer {:>4}  {lost}  limit: {}  slowest append {}",
         stretch(standing.time_s.round()),
@@ -204,12 +209,12 @@ fn line(standing: &Standing, rates: &RecordRates, full_in_s: Option<f64>) -> Str
     without_controls(&line)
 }
 
-/// What holds it now, and who else has the members' disks while these hold it.
+/// The limit of the rate now, with the rate of other programs if the members' disks are the limit.
 fn limit_now(standing: &Standing) -> String {
     let by = standing.limited_by.words();
     match standing.others_bytes_per_s {
         Some(others) if standing.limited_by != LimitedBy::Source => {
-            format!("{by}, shared with others: {}", rate(others))
+            format!("{by}, shared with other programs at {}", rate(others))
         }
         _ => by.to_owned(),
     }
@@ -220,7 +225,7 @@ fn time_until_full_s(standing: &Standing, rates: &RecordRates) -> Option<f64> {
     let mut active = members
         .filter(|member| member.state == MemberState::Active)
         .peekable();
-    // At the end of a recording no member is written to any more, and none gets full.
+    // At the end of a recording no member is written to any more, so that none becomes full.
     active.peek()?;
     let free: u64 = active
         .map(|member| member.free_bytes)
@@ -229,8 +234,7 @@ fn time_until_full_s(standing: &Standing, rates: &RecordRates) -> Option<f64> {
     (used > 0.0).then(|| free as f64 / used)
 }
 
-/// The result, for a person: a line per stream, a line per member, what to know, and last the
-/// sentence.
+/// The result for a person: a line per stream, a line per member, the notes, and last the answer.
 #[must_use]
 pub fn record_summary(result: &RecordResult) -> String {
     let mut lines: Vec<String> = result.streams.iter().map(stream_line).collect();
@@ -248,8 +252,8 @@ pub fn record_summary(result: &RecordResult) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What the kernel said; what differs in numbers only is said once, with how often. A disk that
-/// fails does so for each request in flight.
+/// The kernel's messages. Those that differ only in numbers are one line with their count: a disk
+/// that fails does so for each request in flight.
 fn kernel_lines(messages: &[KernelMessage]) -> Vec<String> {
     let mut groups: Vec<(&KernelMessage, usize, f64)> = Vec::new();
     for said in messages {
@@ -265,7 +269,7 @@ fn kernel_lines(messages: &[KernelMessage]) -> Vec<String> {
         let line = format!("kernel: at {:.3} s: {}", first.at_s, first.text);
         match count - 1 {
             0 => line,
-            more => format!("{line} (and {more} alike, the last at {last_s:.3} s)"),
+            more => format!("{line} (and {more} more like it, the last at {last_s:.3} s)"),
         }
     });
     lines.collect()
@@ -290,7 +294,7 @@ fn stream_line(stream: &StreamResult) -> String {
         ),
     };
     if stream.offered_bytes == 0 {
-        return format!("stream {}: nothing came", stream.name);
+        return format!("stream {}: the source offered nothing", stream.name);
     }
     let mut line = format!(
         "stream {}: {} bytes{frames}, {outcome}",
@@ -298,7 +302,7 @@ fn stream_line(stream: &StreamResult) -> String {
     );
     if stream.recorded_bytes > 0 {
         line.push_str(&format!(
-            "; appends written within {}, bytes durable within {} (99.9 %)",
+            "; 99.9 % of the appends were written within {} and durable within {}",
             latency(stream.written_latency_ns.p99_9),
             latency(stream.durable_latency_ns.p99_9),
         ));
@@ -313,7 +317,7 @@ fn member_line(member: &MemberResult) -> String {
         _ => String::new(),
     };
     if member.bytes == 0 {
-        return format!("member {}: nothing is recorded on it{state}", member.name);
+        return format!("member {}: nothing was recorded on it{state}", member.name);
     }
     format!(
         "member {}: {} ({}) at {}, worst stall {}{state}",
@@ -325,7 +329,7 @@ fn member_line(member: &MemberResult) -> String {
     )
 }
 
-/// How long a recording took; of a short one in milliseconds, as its rate follows from it.
+/// The length of a recording; a short one in milliseconds, because its rate follows from it.
 fn length(seconds: f64) -> String {
     if (0.0..1.0).contains(&seconds) {
         latency((seconds * 1e9) as u64)
@@ -334,27 +338,36 @@ fn length(seconds: f64) -> String {
     }
 }
 
-/// The recording in one sentence: whether it is whole, at which rate, what held it, why it ended.
+/// The answer in sentences: whether the recording is whole, its rate, what limited it, and why it
+/// ended.
 #[must_use]
 pub fn record_sentence(result: &RecordResult) -> String {
     let sum = |part: fn(&StreamResult) -> u64| result.streams.iter().map(part).sum::<u64>();
     let (offered, recorded) = (sum(|one| one.offered_bytes), sum(|one| one.recorded_bytes));
     let rates = match recorded {
-        0 => format!("recorded nothing in {}", length(result.seconds)),
+        0 => format!("nothing was recorded in {}", length(result.seconds)),
         recorded => format!(
-            "recorded {} in {} ({})",
-            size(recorded),
+            "{} were recorded in {} ({})",
+            position(recorded),
             length(result.seconds),
             rate(recorded as f64 / result.seconds.max(1e-9)),
         ),
     };
-    // What a member had on it may be less than is left when its file was cut off.
+    // What a member lost is an upper bound: a part of it may still be there.
     let with_members: u64 = result.members.iter().map(|one| one.lost_bytes).sum();
     let lost = sum(|one| one.gap_bytes) + with_members;
-    let up_to = if with_members > 0 { "up to " } else { "" };
+    let up_to = if with_members > 0 { "Up to " } else { "" };
     let mut parts = vec![match lost {
-        0 => format!("{rates}, nothing lost"),
-        lost => format!("LOST {up_to}{} of {}: {rates}", size(lost), size(offered)),
+        0 if recorded == 0 => {
+            let length = length(result.seconds);
+            format!("Nothing was recorded in {length}, and nothing was lost")
+        }
+        0 => format!("Nothing was lost: {rates}"),
+        lost => format!(
+            "{up_to}{} of {} were LOST: {rates}",
+            position(lost),
+            position(offered)
+        ),
     }];
     let failed = result.members.iter().filter(|one| one.error.is_some());
     let failed: Vec<&str> = failed.map(|member| member.name.as_str()).collect();
@@ -363,20 +376,23 @@ pub fn record_sentence(result: &RecordResult) -> String {
     }
     let durable = result.streams.iter().filter(|one| one.recorded_bytes > 0);
     if let Some(longest_ns) = durable.map(|one| one.durable_latency_ns.p99_9).max() {
-        parts.push(format!("durable within {} (99.9 %)", latency(longest_ns)));
+        parts.push(format!(
+            "99.9 % of the appends were durable within {}",
+            latency(longest_ns)
+        ));
     }
     parts.extend(limit_words(result));
     parts.push(ending_words(&result.ended).to_owned());
-    without_controls(&parts.join("; "))
+    without_controls(&sentences(&parts))
 }
 
-/// What held it, where it was not the sources alone, and long enough for an answer.
+/// The limit of the recording's rate, if it was not the sources alone, and long enough to mention.
 fn limit_words(result: &RecordResult) -> Option<String> {
     if recorded_bytes(result) < LIMITS_FROM_BYTES {
         return None;
     }
     if result.total.tool_limited {
-        return Some("the recorder's own thread set the rate, not the members".to_owned());
+        return Some("The recorder's own thread set the rate, not the members".to_owned());
     }
     let by = seconds_by(&limits(&result.samples));
     let all_s: f64 = by.iter().map(|(_, seconds)| seconds).sum();
@@ -386,15 +402,15 @@ fn limit_words(result: &RecordResult) -> Option<String> {
     let part = seconds / all_s;
     let others = others_bytes_per_s(&result.system.others);
     let shared = others.map_or_else(String::new, |others| {
-        format!(", shared with others: {}", rate(others))
+        format!("; other programs used their disks at {}", rate(others))
     });
     (part >= LIMIT_TOLD_FROM).then(|| match worst {
         "members" => format!(
-            "data waited for the members {} of the time{shared}",
+            "Data waited for the members {} of the time{shared}",
             percent(part)
         ),
         name => format!(
-            "data waited {} of the time, with {name} much slower than the others{shared}",
+            "Data waited {} of the time, with {name} much slower than the other members{shared}",
             percent(part)
         ),
     })
@@ -402,12 +418,12 @@ fn limit_words(result: &RecordResult) -> Option<String> {
 
 fn ending_words(ended: &str) -> &str {
     match ended {
-        "source" => "ended with its sources",
-        "time" => "ended after the time asked for",
-        "bytes" => "ended after the bytes asked for",
-        "full" => "ended because the store is full",
-        "signal" => "ended when it was interrupted, in order",
-        "error" => "ended because it could not go on",
+        "source" => "The recording ended because its sources ended",
+        "time" => "The recording ended after the time asked for",
+        "bytes" => "The recording ended after the bytes asked for",
+        "full" => "The recording ended because the store is full",
+        "signal" => "The recording ended in order when it was interrupted",
+        "error" => "The recording ended because it could not go on",
         other => other,
     }
 }

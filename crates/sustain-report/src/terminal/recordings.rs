@@ -1,5 +1,5 @@
-//! What a store holds, in words and tables: the results of `create`, `list`, `verify` and
-//! `recover`. The command prints them; they must fit the width they are given.
+//! Shows the results of `create`, `list`, `verify` and `recover` as text and tables. The commands
+//! print them; they must fit the width that they are given.
 
 use std::fmt::Write as _;
 
@@ -11,16 +11,16 @@ use sustain_record::document::{
 
 use super::summary::wrapped;
 use super::without_controls;
-use crate::format::size;
+use crate::format::{position, size};
 
-/// Below this a table wraps its figures apart: one block per stream is easier to read.
+/// A narrower table would break its figures over two lines: one block per stream is easier to read.
 const TABLE_WIDTH_MIN: usize = 78;
-/// From here on there is room for the time of the last byte.
+/// A table of this width has space for the time of the last byte.
 const TABLE_WIDTH_FULL: usize = 110;
-/// Flaws worth a line each; the rest is in the document.
+/// The number of flaws that have a line each; the document has all.
 const BAD_SHOWN: usize = 20;
 
-/// The store that was made, or with no UUID would be.
+/// The store that was created, or, without a UUID, the one that would be.
 #[must_use]
 pub fn create_text(document: &CreateDocument, width: usize) -> String {
     let mut text = String::new();
@@ -28,8 +28,8 @@ pub fn create_text(document: &CreateDocument, width: usize) -> String {
     let room = size(document.room_bytes());
     let slots = size(u64::from(document.slot_bytes));
     let first = match &document.store {
-        Some(store) => format!("store {store}: {members}, {room} of room, slots of {slots}"),
-        None => format!("would make a store of {members}: {room} of room, slots of {slots}"),
+        Some(store) => format!("store {store}: {members}, capacity {room}, slots of {slots}"),
+        None => format!("would create a store of {members}: capacity {room}, slots of {slots}"),
     };
     text.push_str(&wrapped(&first, width));
     for member in &document.members {
@@ -48,12 +48,12 @@ fn new_member(member: &NewMember) -> String {
     format!("{name}{file}: {new}{} in {slots}", size(member.bytes))
 }
 
-/// What is recorded, oldest first.
+/// The recordings of a store, oldest first.
 #[must_use]
 pub fn list_text(document: &ListDocument, width: usize) -> String {
     let mut text = wrapped(&store_line(&document.store, &document.members), width);
     if document.recordings.is_empty() {
-        text.push_str("nothing is recorded on it\n");
+        text.push_str("the store has no recordings\n");
         return text;
     }
     if width < TABLE_WIDTH_MIN {
@@ -122,7 +122,7 @@ fn list_table(document: &ListDocument, width: usize) -> String {
     text
 }
 
-/// All nine columns, or without the time of the last byte.
+/// All nine columns, or all but the time of the last byte.
 fn columns(cells: [String; 9], is_full: bool) -> Vec<String> {
     let is_shown = |(index, _): &(usize, String)| is_full || *index != 2;
     let shown = cells.into_iter().enumerate().filter(is_shown);
@@ -156,7 +156,7 @@ fn list_row(recording: &ListedRecording, index: usize, stream: &ListedStream) ->
             .map_or_else(String::new, seconds_of),
         ended,
         without_controls(&stream.name),
-        size(stream.bytes),
+        position(stream.bytes),
         if has_frames(stream) {
             stream.frames.to_string()
         } else {
@@ -167,7 +167,7 @@ fn list_row(recording: &ListedRecording, index: usize, stream: &ListedStream) ->
     ]
 }
 
-/// A source may give frames without any framing of its bytes.
+/// Whether the stream has frames. A source may deliver frames although its bytes have no framing.
 fn has_frames(stream: &ListedStream) -> bool {
     let framing = stream.framing.as_deref();
     stream.frames > 0 || framing.is_some_and(|framing| framing != "none")
@@ -184,11 +184,11 @@ fn lost(bytes: u64) -> String {
     if bytes == 0 {
         "-".to_owned()
     } else {
-        size(bytes)
+        position(bytes)
     }
 }
 
-/// What is lost, as far as the members tell without being read.
+/// The lost bytes, as far as the members show them without being read.
 fn lost_words(stream: &ListedStream) -> String {
     let up_to = if stream.given_up_bytes > 0 {
         "up to "
@@ -208,7 +208,7 @@ fn list_blocks(document: &ListDocument) -> String {
         );
         for stream in &recording.streams {
             let _ = writeln!(text, "  stream     {}", without_controls(&stream.name));
-            let _ = writeln!(text, "    bytes    {}", size(stream.bytes));
+            let _ = writeln!(text, "    bytes    {}", position(stream.bytes));
             if has_frames(stream) {
                 let _ = writeln!(text, "    frames   {}", stream.frames);
             }
@@ -216,7 +216,7 @@ fn list_blocks(document: &ListDocument) -> String {
                 let _ = writeln!(text, "    lost     {}", lost_words(stream));
             }
             if stream.hole_bytes > 0 {
-                let _ = writeln!(text, "    missing  {}", size(stream.hole_bytes));
+                let _ = writeln!(text, "    missing  {}", position(stream.hole_bytes));
             }
         }
     }
@@ -237,21 +237,25 @@ fn list_remarks(document: &ListDocument) -> Vec<String> {
         .any(|recording| recording.ended.is_none())
     {
         lines.push(
-            "open end: a crash or a kill ended it, or it is still running; what is there can be \
-             read"
+            "open end: the recording was ended by a crash or a kill, or is still running; what is \
+             there can be read"
                 .to_owned(),
         );
     }
     if streams().any(|stream| stream.gap_bytes > 0) {
-        lines.push("lost: before it reached a member, with its account kept".to_owned());
+        lines.push(
+            "lost: bytes that did not reach a member; the stream records how many and where"
+                .to_owned(),
+        );
     }
     let given_up_bytes: u64 = streams().map(|stream| stream.given_up_bytes).sum();
     if given_up_bytes > 0 {
         lines.push(format!(
-            "lost up to: the members were given {} more than counts as recorded: a member that was \
-             given up has it, so it may be there all the same, or it is copies of what lay on a slow \
-             one; `sustain verify` reads it and tells, and `sustain extract` gives what is whole",
-            size(given_up_bytes)
+            "lost up to: the members were given {} more than counts as recorded. Either a member \
+             that was given up has it, and it may be there nevertheless, or it is copies of what \
+             lay on a slow member. `sustain verify` reads it and tells, and `sustain extract` \
+             returns what is whole",
+            position(given_up_bytes)
         ));
     }
     let is_missing = |member: &ListedMember| !member.is_present();
@@ -263,7 +267,7 @@ fn list_remarks(document: &ListDocument) -> Vec<String> {
         );
     }
     if streams().any(|stream| stream.hole_bytes > 0) {
-        lines.push("missing: was on members, or parts of them, that are not here".to_owned());
+        lines.push("missing: bytes on members, or parts of members, that are not here".to_owned());
     }
     for recording in &document.recordings {
         for stream in recording
@@ -272,7 +276,7 @@ fn list_remarks(document: &ListDocument) -> Vec<String> {
             .filter(|stream| stream.readable_from_byte > 0)
         {
             lines.push(format!(
-                "recording {}, stream {}: the ring has written over what lies before byte {}",
+                "recording {}, stream {}: the ring has overwritten everything before byte {}",
                 recording.recording,
                 without_controls(&stream.name),
                 stream.readable_from_byte
@@ -282,12 +286,12 @@ fn list_remarks(document: &ListDocument) -> Vec<String> {
     lines
 }
 
-/// The second of a time, without the parts of it.
+/// A time without the fraction of its second.
 fn seconds_of(time: &str) -> String {
     time.get(..19).unwrap_or(time).replace('T', " ")
 }
 
-/// What the check of a store has found.
+/// The result of checking a store.
 #[must_use]
 pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
     let mut text = wrapped(&store_line(&document.store, &document.members), width);
@@ -315,7 +319,7 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
     }
     for recording in &document.recordings {
         for stream in &recording.streams {
-            let mut parts = vec![format!("{} whole", size(stream.whole_bytes))];
+            let mut parts = vec![format!("{} whole", position(stream.whole_bytes))];
             let damaged_bytes = stream.hole_bytes.saturating_sub(stream.not_durable_bytes);
             let others = [
                 (stream.gap_bytes, "lost before they reached a member"),
@@ -328,17 +332,17 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
                         "lost in a crash before they were durable"
                     },
                 ),
-                (stream.overwritten_bytes, "written over by the ring"),
+                (stream.overwritten_bytes, "overwritten by the ring"),
             ];
             for (bytes, what) in others.into_iter().filter(|(bytes, _)| *bytes > 0) {
-                parts.push(format!("{} {what}", size(bytes)));
+                parts.push(format!("{} {what}", position(bytes)));
             }
             let open = if recording.open_end { "; open end" } else { "" };
             let line = format!(
                 "recording {}, stream {}: {} = {}{open}",
                 recording.recording,
                 without_controls(&stream.name),
-                size(stream.bytes),
+                position(stream.bytes),
                 parts.join(" + ")
             );
             text.push_str(&wrapped(&line, width));
@@ -350,8 +354,8 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
     text
 }
 
-/// What a crash took before it was durable is no fault of the store, and should be known. Where
-/// the end is open it may be more than a crash that did it.
+/// Names the bytes that a crash took before they were durable. They are no fault of the store, but
+/// a reader should know of them. Where the end is open, something else may have damaged them since.
 fn crash_words(document: &VerifyDocument) -> String {
     let bytes_of = |open_end: bool| -> u64 {
         let recordings = document.recordings.iter();
@@ -365,22 +369,21 @@ fn crash_words(document: &VerifyDocument) -> String {
     let mut words = String::new();
     if recovered_bytes > 0 {
         words.push_str(&format!(
-            "; {} were on their way when a crash came: the members had not called them durable \
-             yet, and `sustain recover` found them missing",
+            "; {} were not durable yet when a crash came, and `sustain recover` found them missing",
             size(recovered_bytes)
         ));
     }
     if open_bytes > 0 {
         words.push_str(&format!(
-            "; {} that no mark calls durable were lost in the crash, or damaged since: the members \
-             cannot tell",
+            "; {} that were not known to be durable were lost in the crash or damaged since: which \
+             of the two cannot be told",
             size(open_bytes)
         ));
     }
     words
 }
 
-/// Whether it cannot be said what became of some of a recording.
+/// Whether it is uncertain what became of a part of a recording.
 fn is_uncertain(document: &VerifyDocument) -> bool {
     let is_open = |recording: Option<u32>| {
         let mut recordings = document.recordings.iter();
@@ -394,15 +397,25 @@ fn verdict(document: &VerifyDocument) -> String {
     let checked = size(document.checked_bytes);
     let flaws = document.bad.len() as u64 + document.bad_unlisted;
     match (document.complete, flaws) {
-        (false, 0) => format!("interrupted: {checked} checked so far, and nothing bad found"),
-        (false, flaws) => format!("interrupted: {checked} checked so far, {flaws} bad"),
-        (true, 0) if document.recordings.is_empty() => "nothing is recorded on it".to_owned(),
+        (false, 0) => format!("interrupted: {checked} checked so far, and nothing bad was found"),
+        (false, flaws) => {
+            format!(
+                "interrupted: {checked} checked so far, {}",
+                bad_places(flaws)
+            )
+        }
+        (true, 0) if document.recordings.is_empty() => "the store has no recordings".to_owned(),
         (true, 0) if is_uncertain(document) => {
             format!("ok: {checked} checked, nothing that was durable is damaged or missing")
         }
         (true, 0) => format!("ok: {checked} checked, every byte is accounted for"),
-        (true, flaws) => format!("not ok: {checked} checked, {flaws} bad"),
+        (true, flaws) => format!("not ok: {checked} checked, {}", bad_places(flaws)),
     }
+}
+
+fn bad_places(flaws: u64) -> String {
+    let places = if flaws == 1 { "place is" } else { "places are" };
+    format!("{flaws} {places} bad")
 }
 
 fn bad_line(bad: &BadRange) -> String {
@@ -437,7 +450,7 @@ fn range_line(what: &str, bad: &BadRange) -> String {
     format!("{line}{separator} {}", without_controls(&bad.why))
 }
 
-/// What opening the store has found, and what was written down.
+/// The result of `recover`: the findings on opening the store, and the marks that were written.
 #[must_use]
 pub fn recover_text(document: &RecoverDocument, width: usize) -> String {
     let mut lines = vec![format!("store {}", document.store)];
@@ -448,7 +461,7 @@ pub fn recover_text(document: &RecoverDocument, width: usize) -> String {
                 "recording {}, stream {}: {}",
                 recording.recording,
                 without_controls(&stream.name),
-                size(stream.bytes)
+                position(stream.bytes)
             );
             if stream.gap_bytes > 0 {
                 let up_to = if stream.given_up_bytes > 0 {
@@ -458,12 +471,12 @@ pub fn recover_text(document: &RecoverDocument, width: usize) -> String {
                 };
                 let _ = write!(
                     line,
-                    ", {up_to}{} of it lost before a member",
-                    size(stream.gap_bytes)
+                    ", {up_to}{} of it lost before it reached a member",
+                    position(stream.gap_bytes)
                 );
             }
             if stream.hole_bytes > 0 {
-                let _ = write!(line, ", {} of it missing", size(stream.hole_bytes));
+                let _ = write!(line, ", {} of it missing", position(stream.hole_bytes));
             }
             lines.push(format!("{line}; ended: {ended}"));
         }
@@ -475,15 +488,15 @@ pub fn recover_text(document: &RecoverDocument, width: usize) -> String {
             .map(|name| without_controls(name))
             .collect();
         lines.push(format!(
-            "recording {recording} had an open end: its end mark is written on {}",
+            "recording {recording} had an open end: an end mark was written on {}",
             members.join(", ")
         ));
     }
     if document.superblocks_renewed {
-        lines.push("the superblocks are renewed".to_owned());
+        lines.push("the superblocks were renewed".to_owned());
     }
     if document.recording.is_none() && !document.superblocks_renewed {
-        lines.push("there was nothing to write down".to_owned());
+        lines.push("there was nothing to repair".to_owned());
     }
     lines.iter().map(|line| wrapped(line, width)).collect()
 }

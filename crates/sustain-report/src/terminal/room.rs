@@ -1,18 +1,18 @@
-//! How fast a recording uses up the room on its members: what tells when its store is full. Pure;
-//! the view of a recording calls it.
+//! Estimates how fast a recording uses up the free space on its members, from which follows when
+//! its store will be full. The view of a recording calls it; it has no side effects.
 //!
-//! Room is not payload: an append takes whole blocks and one more for its descriptor, and what is
-//! left of a slot when the next one is begun is gone. A slow stream takes 16 KiB for each kB.
+//! Space is not payload: an append takes whole blocks and one more for its descriptor, and the rest
+//! of a slot is lost when the next one is begun. A slow stream takes 16 KiB for each kB.
 
 use sustain_record::recorder::Standing;
 
-/// What was seen so long ago counts for a third. Long enough to even out single appends and slots,
-/// short enough to follow a source that changes.
+/// After this time a reading counts for a third. It is long enough to even out single appends and
+/// slots, and short enough to follow a source that changes.
 const FADES_IN_S: f64 = 10.0;
-/// Looking more often tells no more.
+/// Readings that follow each other faster than this tell no more.
 const LOOK_EVERY_S: f64 = 1.0;
 
-/// The room used up lately, and the payload that it was used for.
+/// The space used up lately, and the payload for which it was used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct RoomUse {
     before: Option<Look>,
@@ -31,8 +31,8 @@ struct Look {
 impl RoomUse {
     /// Takes this moment into account.
     pub(super) fn see(&mut self, standing: &Standing) {
-        // A ring has no end, and before its first word a recording does not say what is free. A
-        // member that has failed keeps its room, so it is not taken for used.
+        // A ring is never full, and at its very beginning a recording does not report its free
+        // space. A member that has failed keeps its free space, which so is not taken for used.
         let members = || standing.members.iter();
         let free_bytes: Option<u64> = members().map(|member| member.free_bytes).sum();
         let Some(free_bytes) = free_bytes else {
@@ -57,7 +57,7 @@ impl RoomUse {
         self.before = Some(look);
     }
 
-    /// Room used up in a second; 0 before anything is known.
+    /// The space used up in a second; 0 before anything is known.
     pub(super) fn bytes_per_s(&self) -> f64 {
         if self.seconds > 0.0 {
             self.used_bytes / self.seconds
@@ -66,9 +66,9 @@ impl RoomUse {
         }
     }
 
-    /// Room that a byte of payload takes, at least itself.
+    /// The space that a byte of payload takes, at least 1.
     pub(super) fn per_payload_byte(&self) -> f64 {
-        // Room is taken before the payload is written: of a little payload that says nothing.
+        // Space is taken before the payload is written, so that little payload tells nothing.
         if self.payload_bytes > 0.0 {
             (self.used_bytes / self.payload_bytes).max(1.0)
         } else {

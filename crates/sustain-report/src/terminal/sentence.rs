@@ -1,42 +1,42 @@
-//! The one sentence that answers what was asked, with everything a reader must know not to misread
-//! it. The terminal's end and the page's head share it; it must never say more than was seen.
+//! The answer of a measurement in sentences, with everything that a reader must know not to misread
+//! it. The terminal prints it last and the page shows it first; it must never say more than was
+//! seen.
 
-use super::without_controls;
-use crate::format::{latency, memory, rate, size, stretch};
+use super::{SIMULATED, sentences, without_controls};
+use crate::format::{latency, memory, position, rate, size, stretch};
 use sustain_bench::backlog::backlog_not_seen;
 use sustain_bench::result::{MeasureResult, Recommendation, TargetError, TargetResult, Total};
 use sustain_bench::rhythm::rhythm_not_seen;
 
 /// Runs shorter than this cannot be judged steady.
 const SHORT_RUN_S: f64 = 10.0;
-/// Rates of several targets that lie further apart than this are all said.
+/// If the rates of several targets lie further apart than this, the answer names all of them.
 const RATES_APART: f64 = 0.02;
-/// A paced run's stall is told beside the run's own if it is so many times longer,
+/// The stall of a paced run is named beside the run's own if it is this many times longer.
 const STALL_LONGER: f64 = 1.5;
-/// and no shorter than this.
+/// A shorter stall of a paced run is not named.
 const STALL_SAID_NS: u64 = 100_000_000;
-/// A backlog that ends at more than this part of its largest has not come down again.
+/// A backlog still grows if it ends at more than this part of its largest.
 const STILL_GROWS: f64 = 0.9;
-/// A disk that gave less than this part of the recommended rate for 10 s swings.
+/// The rate of a disk swings if its slowest 10 s stayed below this part of the recommended rate.
 const SWINGS_BELOW: f64 = 0.95;
 
-/// The answer: "records 3.80 GB/s with a 512 MiB buffer (confirmed for 10 s); worst stall 41.0 ms;
-/// over 4 GiB rewritten 26 times, a larger cache would not show: --size".
+/// The answer: "A stream can be recorded at 3.80 GB/s on this target with a 512 MiB buffer
+/// (confirmed by a paced run of 10 s). The worst stall was 41.0 ms. The run rewrote 4 GiB 26 times
+/// and cannot see a cache larger than that (use a larger --size)."
 #[must_use]
 pub fn sentence(result: &MeasureResult) -> String {
     let mut clauses: Vec<String> = Vec::new();
-    if result.plan.simulated {
-        clauses.push("simulated".to_owned());
-    }
     clauses.extend(ending(result));
     clauses.extend(failures(&result.targets));
     if result.total.bytes == 0 {
-        clauses.push(format!("nothing was {}", verb_done(result)));
-        return clauses.join("; ");
+        clauses.push(format!("Nothing was {}", verb_done(result)));
+        clauses.extend(simulated(result));
+        return sentences(&clauses);
     }
     let no_disk = result.targets.iter().all(|target| target.kind == "null");
     if no_disk {
-        clauses.push("null: is no disk, this is the tool's own speed".to_owned());
+        clauses.push("null: is not a disk, so these figures are the tool's own speed".to_owned());
     }
     clauses.push(answer(result));
     clauses.extend(worst_seconds(result));
@@ -45,11 +45,40 @@ pub fn sentence(result: &MeasureResult) -> String {
     clauses.extend(burst(&result.total));
     clauses.extend(rates_apart(result));
     clauses.extend(worst_stall(result));
-    clauses.extend(rhythm_not_seen(result));
+    clauses.extend(rhythm_not_seen(result).map(|clause| capitalized(&clause)));
     if !no_disk {
-        clauses.extend(backlog_not_seen(result).or_else(|| not_seen(result)));
+        let in_memory = backlog_not_seen(result).map(|clause| capitalized(&clause));
+        clauses.extend(in_memory.or_else(|| not_seen(result)));
     }
-    clauses.join("; ")
+    clauses.extend(simulated(result));
+    sentences(&clauses)
+}
+
+fn simulated(result: &MeasureResult) -> Option<String> {
+    result.plan.simulated.then(|| SIMULATED.to_owned())
+}
+
+/// A clause as the beginning of a sentence.
+pub(crate) fn capitalized(clause: &str) -> String {
+    let mut characters = clause.chars();
+    let first = characters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(characters).collect()
+}
+
+/// The targets inside a sentence.
+fn targets(result: &MeasureResult) -> String {
+    match result.targets.len() {
+        1 => "this target".to_owned(),
+        several => format!("these {several} targets"),
+    }
+}
+
+/// The targets as the subject of a sentence, with the verb in the number that suits them.
+fn targets_do(result: &MeasureResult, verb_of_one: &str, verb_of_several: &str) -> String {
+    match result.targets.len() {
+        1 => format!("This target {verb_of_one}"),
+        several => format!("These {several} targets together {verb_of_several}"),
+    }
 }
 
 fn reads(result: &MeasureResult) -> bool {
@@ -72,24 +101,25 @@ fn ending(result: &MeasureResult) -> Option<String> {
         .any(|target| target.ended == "interrupted")
     {
         return Some(format!(
-            "interrupted after {}, this is what was done",
+            "The run was interrupted after {}; the figures cover what was done until then",
             stretch(seconds)
         ));
     }
     if result.interrupted {
         return Some(
-            "interrupted when the run itself was over, and without what was to follow".to_owned(),
+            "The interruption came after the run itself; what was to follow it is missing"
+                .to_owned(),
         );
     }
     let short = result.total.bytes > 0 && seconds < SHORT_RUN_S;
     let mut targets = result.targets.iter();
     let again = match targets.all(|target| target.ended == "end_of_device") {
-        true => " (--size goes over the device again and again)",
+        true => " (with --size the run goes over the device again and again)",
         false => "",
     };
     short.then(|| {
         format!(
-            "only {} long, too short to judge what lasts{again}",
+            "The run was only {} long, which is too short to judge what lasts{again}",
             long(seconds)
         )
     })
@@ -106,9 +136,8 @@ fn failures(targets: &[TargetResult]) -> Option<String> {
     let count: usize = failed.iter().map(|target| target.errors.len()).sum();
     let others = match count {
         1 => String::new(),
-        _ => {
-            format!(", {} more errors listed", count - 1).replace(" 1 more errors", " 1 more error")
-        }
+        2 => " (1 more error is listed)".to_owned(),
+        _ => format!(" ({} more errors are listed)", count - 1),
     };
     Some(format!(
         "{} failed: {}: {}{others}",
@@ -118,7 +147,7 @@ fn failures(targets: &[TargetResult]) -> Option<String> {
     ))
 }
 
-/// Which request failed: a flush has no place.
+/// Names the request that failed. A flush has no offset.
 pub(super) fn request(error: &TargetError) -> String {
     if error.operation == "flush" {
         return error.operation.clone();
@@ -133,8 +162,9 @@ fn answer(result: &MeasureResult) -> String {
     let sustained = &result.total.sustained;
     if writes_buffered(result) {
         return format!(
-            "writes {} through the page cache, with all flushes; what may be recorded is told by \
-             --path direct",
+            "{} {} through the page cache, flushes included; measure with --path direct to learn \
+             the rate at which one may record",
+            targets_do(result, "writes", "write"),
             rate(sustained.rate_bytes_per_s)
         );
     }
@@ -147,8 +177,10 @@ fn answer(result: &MeasureResult) -> String {
     let mean = rate(sustained.rate_bytes_per_s);
     let spread = rate(half_width(sustained.ci95_bytes_per_s));
     if reads(result) {
-        return format!("reads {mean} steadily (± {spread})");
+        let subject = targets_do(result, "reads", "read");
+        return format!("{subject} {mean} steadily (± {spread})");
     }
+    let subject = targets_do(result, "writes", "write");
     let without = if result
         .targets
         .iter()
@@ -158,28 +190,31 @@ fn answer(result: &MeasureResult) -> String {
     } else {
         format!("with a {} buffer", memory(result.plan.buffer_bytes))
     };
-    format!("writes {mean} steadily (± {spread}), but no rate can be recommended {without}")
+    format!("{subject} {mean} steadily (± {spread}), but no rate can be recommended {without}")
 }
 
-/// Without a steady rate there may still be one that a paced run held.
+/// The answer where the rate was not steady: there may still be a rate that a paced run held.
 fn unsteady(result: &MeasureResult) -> String {
     let sustained = &result.total.sustained;
-    let did = if reads(result) { "read" } else { "wrote" };
-    let at_the_end = format!("{did} {} at the end", rate(sustained.rate_bytes_per_s));
-    let why = format!("no steady rate ({})", without_controls(&sustained.why));
+    let at_the_end = format!(
+        "the rate at the end was {}",
+        rate(sustained.rate_bytes_per_s)
+    );
+    let why = without_controls(&sustained.why);
+    let why = format!("The rate was not steady ({why}); {at_the_end}");
     match &result.recommendation {
         Some(found) if found.confirmed == Some(true) => {
-            format!("{}; {why}: {at_the_end}", records(result, found))
+            format!("{}. {why}", records(result, found))
         }
         Some(found) => format!(
-            "{why}: {at_the_end}, so take with care: {}",
+            "{why}. Take the following with care. {}",
             records(result, found)
         ),
-        None => format!("{why}: {at_the_end}, no rate to rely on follows from it"),
+        None => format!("{why}, from which no rate to rely on follows"),
     }
 }
 
-/// Half the width of a confidence interval: what stands behind a `±`.
+/// Half the width of a confidence interval, as it is written behind a `±`.
 pub(crate) fn half_width(ci95_bytes_per_s: [f64; 2]) -> f64 {
     (ci95_bytes_per_s[1] - ci95_bytes_per_s[0]).abs() / 2.0
 }
@@ -187,46 +222,53 @@ pub(crate) fn half_width(ci95_bytes_per_s: [f64; 2]) -> f64 {
 fn records(result: &MeasureResult, found: &Recommendation) -> String {
     let speed = rate(found.rate_bytes_per_s);
     let buffer = memory(result.plan.buffer_bytes);
-    let verb = if reads(result) { "read" } else { "record" };
+    let (verb, on) = if reads(result) {
+        ("read", "from")
+    } else {
+        ("recorded", "on")
+    };
     let held = stretch(found.held_seconds.unwrap_or(0.0));
     if found.confirmed == Some(false) {
         return did_not_hold(found, verb, &buffer);
     }
     let used = used_far_less(found);
     let needed = match (found.buffer_bytes < result.plan.buffer_bytes, &used) {
-        (true, None) => format!("{} of it needed, ", memory(found.buffer_bytes)),
+        (true, None) => format!("{} of it needed; ", memory(found.buffer_bytes)),
         (true, Some(_)) => format!(
-            "{} of it needed for the pauses and slow stretches seen, ",
+            "{} of it needed for the pauses and slow periods seen; ",
             memory(found.buffer_bytes)
         ),
         (false, _) => String::new(),
     };
     let proof = match found.confirmed {
         Some(_) => format!(
-            "confirmed for {held}{}{}",
+            "confirmed by a paced run of {held}{}{}",
             used.unwrap_or_default(),
             stepped_down(found)
         ),
         None => "not confirmed by a paced run".to_owned(),
     };
-    format!("{verb}s {speed} with a {buffer} buffer ({needed}{proof})")
+    format!(
+        "A stream can be {verb} at {speed} {on} {} with a {buffer} buffer ({needed}{proof})",
+        targets(result)
+    )
 }
 
-/// What the run that confirmed it used, where it met so little of what the run before had met that the
-/// memory said to be needed is no measure of it.
+/// The memory that the confirming run used, where that is so little that the memory said to be
+/// needed does not measure it.
 fn used_far_less(found: &Recommendation) -> Option<String> {
     let used = found.backlog_max_bytes?;
     (used < found.buffer_bytes / 2).then(|| format!(", which used {}", memory(used)))
 }
 
-/// That higher rates were tried first.
+/// Names the highest rate that was tried before and did not hold.
 fn stepped_down(found: &Recommendation) -> String {
     let tried = found.attempts.iter().filter(|attempt| !attempt.held);
     match tried
         .map(|attempt| attempt.rate_bytes_per_s)
         .reduce(f64::max)
     {
-        Some(highest) => format!(", {} did not hold", rate(highest)),
+        Some(highest) => format!("; {} did not hold", rate(highest)),
         None => String::new(),
     }
 }
@@ -236,13 +278,13 @@ fn did_not_hold(found: &Recommendation, verb: &str, buffer: &str) -> String {
     let backlog = |before: &str, after: &str| {
         let most = found.backlog_max_bytes.map(memory);
         most.map_or_else(String::new, |most| {
-            format!("{before}{most} were waiting {after}")
+            format!("{before}up to {most} were waiting {after}")
         })
     };
     match found.attempts.as_slice() {
         [first, _, ..] => format!(
-            "{verb}s no rate for certain with a {buffer} buffer: of {} paced runs, from {} down to \
-             {speed}, none held{}",
+            "No rate is confirmed at which a stream can be {verb} with a {buffer} buffer: of {} \
+             paced runs, from {} down to {speed}, none held{}",
             found.attempts.len(),
             rate(first.rate_bytes_per_s),
             backlog(" (", "in the last one)")
@@ -250,34 +292,34 @@ fn did_not_hold(found: &Recommendation, verb: &str, buffer: &str) -> String {
         _ => {
             let held = stretch(found.held_seconds.unwrap_or(0.0));
             format!(
-                "should {verb} {speed} with a {buffer} buffer by the pauses seen, but a run paced \
-                 at it did NOT hold{}",
+                "By the pauses that were seen, a stream could be {verb} at {speed} with a {buffer} \
+                 buffer, but a run paced at this rate did NOT hold{}",
                 backlog(": ", &format!("within {held}"))
             )
         }
     }
 }
 
-/// What new bytes gave, where that is less than the run's own.
+/// The rate with new bytes for each write, where it is less than the run's own.
 fn rewritten(result: &MeasureResult) -> Option<String> {
     let found = result.rewritten.as_ref().filter(|found| found.is_slower)?;
     Some(format!(
-        "with bytes that are new for each write, as a recorder's are: {}, and {} with bytes \
-         that lay still, as in this run",
+        "With bytes that are all new for each write, as a recorder's are, the rate was {}, against \
+         {} with bytes that stay the same, as in this run",
         rate(found.rate_bytes_per_s),
         rate(found.fresh_bytes_per_s)
     ))
 }
 
-/// What a disk that swings gave at its worst.
+/// The rate of the slowest 10 s, of a disk whose rate swings.
 fn worst_seconds(result: &MeasureResult) -> Option<String> {
     let found = result.recommendation.as_ref()?;
     let worst = found.worst_10_s_bytes_per_s?;
     let swings = worst < found.rate_bytes_per_s * SWINGS_BELOW || found.confirmed == Some(false);
-    swings.then(|| format!("its worst 10 s gave {}", rate(worst)))
+    swings.then(|| format!("The rate of the slowest 10 s was {}", rate(worst)))
 }
 
-/// A stretch of time, also one that is a fraction of a second.
+/// A period, also one that is a fraction of a second.
 fn long(seconds: f64) -> String {
     if seconds < 1.0 {
         return latency((seconds * 1e9) as u64);
@@ -303,36 +345,57 @@ pub(crate) fn held_words(result: &MeasureResult) -> String {
 }
 
 fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {
-    let verdict = held_words(result);
+    let mut failed = result.targets.iter().filter(|target| has_failed(target));
+    let seconds = source_seconds(result);
+    let (asked, length) = (rate(rate_bytes_per_s), stretch(seconds));
+    let verdict = match (result.total.rate_held, failed.next()) {
+        (Some(true), _) => format!(
+            "{} {asked} for {length}",
+            targets_do(result, "held", "held")
+        ),
+        (Some(false), failed) => format!(
+            "{} NOT hold {asked} for {length}{}",
+            targets_do(result, "did", "did"),
+            failed.map_or_else(String::new, |failed| {
+                format!(", as {} failed", without_controls(&failed.name))
+            })
+        ),
+        (None, _) => {
+            let (subject, why) = (targets(result), &result.total.rate_undecided);
+            let why = why
+                .as_ref()
+                .map(|why| format!(" ({})", without_controls(why)));
+            format!(
+                "Whether {subject} can hold {asked} was not decided in {length}{}",
+                why.unwrap_or_default()
+            )
+        }
+    };
     let backlog = result
         .total
         .backlog_max_bytes
         .map_or_else(String::new, |bytes| {
             format!(
-                ", backlog up to {} of {}",
+                "; the backlog was at most {} of the {} buffer",
                 memory(bytes),
                 memory(result.plan.buffer_bytes)
             )
         });
-    let seconds = source_seconds(result);
     let record_bytes = result.plan.record_size_bytes * u64::from(result.plan.depth);
     let in_flight_bytes = record_bytes.saturating_mul(result.targets.len() as u64) as f64;
     let left_bytes = rate_bytes_per_s * seconds - result.total.bytes as f64;
     let most_bytes = result.total.backlog_max_bytes.unwrap_or(0) as f64;
     let grows = left_bytes > in_flight_bytes && left_bytes > STILL_GROWS * most_bytes;
     let growing = if grows && result.total.rate_held == Some(true) {
-        " and still growing, so a longer run may not hold it"
+        " and still grew at the end, so a longer run may not hold it"
     } else {
         ""
     };
-    format!(
-        "holds {} for {}: {verdict}{backlog}{growing}",
-        rate(rate_bytes_per_s),
-        stretch(seconds)
-    )
+    format!("{verdict}{backlog}{growing}")
 }
 
-/// How long the source of a paced run went on: what was in flight then came in later, or had come before.
+/// The time for which the source of a paced run went on. Requests that were in flight at its end
+/// completed later, or had come before.
 fn source_seconds(result: &MeasureResult) -> f64 {
     let ended_by_time = result.targets.iter().all(|target| target.ended == "time");
     let time_s = result.plan.time_s.filter(|_| ended_by_time);
@@ -341,7 +404,8 @@ fn source_seconds(result: &MeasureResult) -> f64 {
 
 fn tool_limited(total: &Total) -> Option<String> {
     total.tool_limited.then(|| {
-        "the tool, not the targets, set this rate: more --threads or a larger --record-size".into()
+        "The tool, not the targets, set this rate: try more --threads or a larger --record-size"
+            .into()
     })
 }
 
@@ -349,7 +413,7 @@ fn burst(total: &Total) -> Option<String> {
     let burst = total.burst.as_ref()?;
     let (bytes, speed) = (size(burst.bytes), rate(burst.rate_bytes_per_s));
     Some(format!(
-        "the first {bytes} went at {speed}, which does not last"
+        "The first {bytes} were faster, at {speed}, which does not last"
     ))
 }
 
@@ -367,31 +431,32 @@ fn rates_apart(result: &MeasureResult) -> Option<String> {
         return None;
     }
     let all = if result.targets.iter().any(has_failed) {
-        "all that were left"
+        "all targets that were left"
     } else {
-        "all"
+        "all targets"
     };
     Some(format!(
-        "three rates that differ: {} while {all} were active, {} as the sum of each, {} over the \
-         wall clock",
-        together.map_or_else(|| "none".to_owned(), rate),
+        "Three ways to count the rate differ: it was {} while {all} were active, {} as the sum of \
+         the targets' own rates, and {} for all bytes over the whole time",
+        together.map_or_else(|| "unknown".to_owned(), rate),
         rate(sum),
         rate(clock),
     ))
 }
 
-/// The longest stall, and of a buffered run the longest flush: nothing was written meanwhile either.
+/// The longest stall, and the longest flush of a buffered run, during which nothing was written
+/// either.
 fn worst_stall(result: &MeasureResult) -> Option<String> {
     let flush = result.total.longest_flush_ns;
-    let flush = flush.map(|flush_ns| format!("the longest flush {}", latency(flush_ns)));
+    let flush = flush.map(|flush_ns| format!("the longest flush took {}", latency(flush_ns)));
     let stalls = stall_words(result)
         .into_iter()
         .chain(stall_of_paced(result));
     let clauses: Vec<String> = stalls.chain(flush).collect();
-    (!clauses.is_empty()).then(|| clauses.join(", "))
+    (!clauses.is_empty()).then(|| capitalized(&clauses.join("; ")))
 }
 
-/// A stall that only a paced run met.
+/// A stall that only a paced run had.
 fn stall_of_paced(result: &MeasureResult) -> Option<String> {
     let attempts = &result.recommendation.as_ref()?.attempts;
     let longest_ns = attempts
@@ -402,17 +467,17 @@ fn stall_of_paced(result: &MeasureResult) -> Option<String> {
     let of_run_ns = of_run.unwrap_or(0).max(result.total.worst_stall_ns);
     let is_longer = longest_ns as f64 > of_run_ns as f64 * STALL_LONGER;
     (is_longer && longest_ns >= STALL_SAID_NS)
-        .then(|| format!("{} in a paced run", latency(longest_ns)))
+        .then(|| format!("a stall in a paced run took {}", latency(longest_ns)))
 }
 
-/// The longest without any completion, and a longer one that only one target had.
+/// The longest time without any completion, and a longer one that only one target had.
 fn stall_words(result: &MeasureResult) -> Option<String> {
     let together_ns = result.total.worst_stall_ns;
     let longest = result.stalls.iter().max_by_key(|stall| stall.duration_ns);
     let alone = longest
         .filter(|_| result.targets.len() > 1)
         .filter(|stall| {
-            // What differs by less is the same stall, seen by two meters.
+            // Stalls that differ by less are the same one, seen by two meters.
             stall.duration_ns as f64 > together_ns as f64 * (1.0 + RATES_APART)
         });
     let alone = alone.map(|stall| {
@@ -424,92 +489,102 @@ fn stall_words(result: &MeasureResult) -> Option<String> {
     });
     match (together_ns, alone) {
         (0, None) => None,
-        (0, Some(alone)) => Some(format!("worst stall {alone}")),
-        (_, None) => Some(format!("worst stall {}", latency(together_ns))),
+        (0, Some(alone)) => Some(format!("the worst stall was {alone}")),
+        (_, None) => Some(format!("the worst stall was {}", latency(together_ns))),
         (_, Some(alone)) => Some(format!(
-            "worst stall {} of all at once, {alone}",
+            "the worst stall of all targets at once was {}, that of a single target {alone}",
             latency(together_ns)
         )),
     }
 }
 
-/// What the run could not see, and what would show it.
+/// States what the run could not see, and the flag with which a run would see it.
 fn not_seen(result: &MeasureResult) -> Option<String> {
     let moved = result.targets.iter();
     let moved = moved.filter(|target| target.bytes > 0 && target.kind != "null");
     let moved: Vec<&TargetResult> = moved.collect();
     let least = least_seen(moved.iter().copied())?;
-    // One that came to its end has nothing beyond.
+    // A target that came to its end has no rest to be seen.
     let is_open = |target: &&TargetResult| target.ended != "end_of_device";
     let open = least_seen(moved.iter().copied().filter(is_open));
-    let each = if result.targets.len() > 1 {
-        " each"
-    } else {
-        ""
-    };
+    let several = result.targets.len() > 1;
+    let of_each = if several { " of each target" } else { "" };
     let alike = |target: &&TargetResult| target.distinct_bytes == least.distinct_bytes;
     let are_alike = moved.iter().all(alike);
     let at_least = if are_alike { "" } else { "at least " };
-    let seen = format!("over {at_least}{}", size(least.distinct_bytes));
+    let seen = format!("{at_least}{}{of_each}", size(least.distinct_bytes));
+    let did = if reads(result) { "read" } else { "wrote" };
     let Some(open) = open else {
-        return Some(to_the_end(result, &seen, each));
+        return Some(to_the_end(result, &format!("The run {did} {seen} once")));
     };
     if open.laps > 1 {
-        let again = if reads(result) { "reread" } else { "rewritten" };
+        let again = if reads(result) { "reread" } else { "rewrote" };
         return Some(format!(
-            "{seen}{each} {again} {} times, a larger cache would not show: --size",
+            "The run {again} {seen} {} times and cannot see a cache larger than that (use a \
+             larger --size)",
             open.laps
         ));
     }
-    let flag = flag_for_more(result, open);
+    let more = flag_for_more(result, open);
     let is_disk = open.kind == "block_device" || open.kind == "simulated";
+    let whose = if several { "each target" } else { "the target" };
     match open.capacity_bytes.filter(|_| is_disk) {
         Some(capacity) if capacity > open.distinct_bytes => {
-            let of = if are_alike {
-                format!(" of {}", size(capacity))
-            } else {
-                String::new()
+            // Both figures are in one base, so that they can be compared.
+            let seen = match are_alike {
+                true => format!(
+                    "{} of the {} of {whose}",
+                    position(least.distinct_bytes),
+                    position(capacity)
+                ),
+                false => seen,
             };
             Some(format!(
-                "{seen}{of}{each} once, a larger cache and what lies beyond would not show: {flag}"
+                "The run {did} {seen} once and cannot see a larger cache or the rest of {whose} \
+                 (use {more})"
             ))
         }
-        Some(_) => Some(format!("{seen}{each} once, end to end")),
+        Some(_) => Some(format!("The run {did} {seen} once, from end to end")),
         None => Some(format!(
-            "{seen}{each} once, a larger cache would not show: {flag}"
+            "The run {did} {seen} once and cannot see a cache larger than that (use {more})"
         )),
     }
 }
 
-/// Of these, the one of which the least was seen.
+/// The target of which the least was seen.
 fn least_seen<'a>(targets: impl Iterator<Item = &'a TargetResult>) -> Option<&'a TargetResult> {
     targets.min_by_key(|target| (target.distinct_bytes, target.laps))
 }
 
-/// Of targets that all came to their end: more of anything would show nothing.
-fn to_the_end(result: &MeasureResult, seen: &str, each: &str) -> String {
+/// The statement about targets that all came to their end, of which a longer run would show no
+/// more.
+fn to_the_end(result: &MeasureResult, done: &str) -> String {
     match &result.plan.at {
         Some(at) => format!(
-            "{seen}{each} once, from {at} on to {} end; without --at the rest shows",
-            if each.is_empty() { "its" } else { "their" }
+            "{done}, from {at} to {} end; run it without --at to see the rest",
+            if result.targets.len() > 1 {
+                "their"
+            } else {
+                "its"
+            }
         ),
-        None => format!("{seen}{each} once, end to end"),
+        None => format!("{done}, from end to end"),
     }
 }
 
-/// What bounded a target that was gone over once.
+/// The flag that bounded a target whose used part was passed once.
 fn flag_for_more(result: &MeasureResult, target: &TargetResult) -> &'static str {
     let record = result.plan.record_size_bytes;
     let size_bytes = result.plan.size_bytes;
     let all_of =
         |size| (..=size).contains(&target.distinct_bytes) && target.distinct_bytes + record > size;
     if size_bytes.is_some_and(all_of) {
-        return "--size";
+        return "a larger --size";
     }
     match target.ended.as_str() {
-        "bytes" => "--bytes",
-        "steady" => "--time without --until-steady",
-        _ if target.kind == "block_device" || target.kind == "simulated" => "--time",
-        _ => "--size and --time",
+        "bytes" => "a larger --bytes",
+        "steady" => "a longer --time without --until-steady",
+        _ if target.kind == "block_device" || target.kind == "simulated" => "a longer --time",
+        _ => "a larger --size and a longer --time",
     }
 }

@@ -1,21 +1,22 @@
-//! The end of a run in a terminal: a table per target and together, the stalls, the kernel's lines
-//! and the notes. The command prints it above the sentence; it must fit the width it is given.
+//! The end of a measurement in a terminal: a table of the targets, then the stalls, the kernel's
+//! messages and the notes. The command prints it above the answer; it must fit the width that it is
+//! given.
 
 use super::effect;
 use super::sentence::{half_width, request};
 use super::without_controls;
-use crate::format::{latency, rate, size, stretch};
+use crate::format::{latency, position, rate, stretch};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use std::fmt::Write as _;
 use sustain_bench::result::{MeasureResult, Stall, Sustained, TargetResult};
 
-/// Below this a table wraps its figures apart: one block per target is easier to read.
+/// A narrower table would break its figures over two lines: one block per target is easier to read.
 const TABLE_WIDTH_MIN: usize = 78;
-/// From here on the table has room for every percentile.
+/// A table of this width has space for every percentile.
 const TABLE_WIDTH_FULL: usize = 110;
-/// The stalls worth a line each; the rest is in the document and the page.
+/// The number of stalls that have a line each; the document and the page have all.
 const STALLS_SHOWN: usize = 5;
-/// The kernel's lines worth showing here.
+/// The number of kernel messages that are shown here; the document and the page have all.
 const KERNEL_MESSAGES_SHOWN: usize = 5;
 
 /// Table, stalls, kernel messages, errors and notes, each line ending with a newline.
@@ -37,7 +38,7 @@ pub fn summary(result: &MeasureResult, width: usize) -> String {
     text
 }
 
-/// One target or the total, as text.
+/// One target, or all of them together, as text.
 struct Row {
     name: String,
     rate: String,
@@ -65,7 +66,7 @@ fn rows(result: &MeasureResult) -> Vec<Row> {
             p99: String::new(),
             p99_9: String::new(),
             max: String::new(),
-            bytes: size(total.bytes),
+            bytes: position(total.bytes),
             ended: String::new(),
         });
     }
@@ -82,7 +83,7 @@ fn target_row(target: &TargetResult) -> Row {
         p99: latency(times.p99),
         p99_9: latency(times.p99_9),
         max: latency(times.max),
-        bytes: size(target.bytes),
+        bytes: position(target.bytes),
         ended: without_controls(&target.ended).replace('_', " "),
     }
 }
@@ -94,7 +95,7 @@ fn sustained(sustained: &Sustained) -> String {
     }
     let mean = rate(sustained.rate_bytes_per_s);
     let spread = half_width(sustained.ci95_bytes_per_s) / sustained.rate_bytes_per_s;
-    // A share is shorter than a second rate and as easy to judge.
+    // A percentage is shorter than a second rate and as easy to judge.
     format!("{mean} ± {:.1} %", spread * 100.0)
 }
 
@@ -146,7 +147,7 @@ fn table(rows: &[Row], width: usize) -> String {
     text
 }
 
-/// The columns that a table of this width has: all nine, or without p99 and bytes.
+/// The columns that a table of this width has: all nine, or all but p99 and bytes.
 fn columns(cells: [&str; 9], full: bool) -> Vec<&str> {
     let [name, rate, sustained, p50, p99, p99_9, max, bytes, ended] = cells;
     if full {
@@ -190,8 +191,14 @@ fn details(result: &MeasureResult) -> Vec<String> {
     lines.extend(result.stalls.iter().take(STALLS_SHOWN).map(stall_line));
     let more = result.stalls.len().saturating_sub(STALLS_SHOWN);
     if more > 0 {
+        let (stalls, are) = if more == 1 {
+            ("stall", "is")
+        } else {
+            ("stalls", "are")
+        };
         lines.push(format!(
-            "stall: {more} more, none longer, in the JSON and the report"
+            "stall: {more} more {stalls}, none longer, {are} in the result of --json and in the \
+             report"
         ));
     }
     let messages = &result.system.kernel_messages;
@@ -203,8 +210,13 @@ fn details(result: &MeasureResult) -> Vec<String> {
     }
     let more = messages.len().saturating_sub(KERNEL_MESSAGES_SHOWN);
     if more > 0 {
+        let (messages, are) = if more == 1 {
+            ("message", "is")
+        } else {
+            ("messages", "are")
+        };
         lines.push(format!(
-            "kernel: {more} more lines in the JSON and the report"
+            "kernel: {more} more {messages} {are} in the result of --json and in the report"
         ));
     }
     lines.extend(result.notes.iter().map(|note| format!("note: {note}")));
@@ -215,31 +227,32 @@ fn stall_line(stall: &Stall) -> String {
     let shared = match stall.shared_with.as_slice() {
         [] => String::new(),
         others => format!(
-            ", at the same moment as {}{}",
+            ", at the same moment as on {}{}",
             others.join(", "),
             cause_words(stall)
         ),
     };
     format!(
-        "stall: {} at {:.3} s on {}, offset {}{shared}",
+        "stall: {} on {}, from {:.3} s, at offset {}{shared}",
         latency(stall.duration_ns),
-        stall.start_s,
         stall.target,
-        size(stall.offset_bytes)
+        stall.start_s,
+        position(stall.offset_bytes)
     )
 }
 
-/// What is said of a stall at the same moment as another's: two that have nothing in common meet too.
+/// Whether stalls of several targets at the same moment have a cause in common. Stalls that have
+/// nothing in common coincide at times, too.
 pub(crate) fn cause_words(stall: &Stall) -> &'static str {
     match stall.is_common_cause {
-        true => ": a shared cause",
-        false => ", which may be chance",
+        true => " (a common cause)",
+        false => " (perhaps by chance)",
     }
 }
 
-/// The line, broken at spaces to fit so many columns, with a newline at its end; what follows the
-/// first line is indented by two more. A word longer than a line stays whole. All prose in a terminal
-/// goes through here.
+/// Breaks a line at spaces to fit so many columns, with a newline at its end. Every line but the
+/// first is indented by two more columns. A word that is longer than a line stays whole. All prose
+/// in a terminal goes through here.
 #[must_use]
 pub fn wrapped(line: &str, width: usize) -> String {
     let words = line.trim_start_matches(' ');

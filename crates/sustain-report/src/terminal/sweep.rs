@@ -1,5 +1,5 @@
-//! A sweep for a person: a line per point while it runs, and at the end the answer and a table of
-//! all settings. The command prints it; nothing here decides.
+//! Shows a sweep to a person: a line per setting while it runs, and at the end the answer and a
+//! table of all settings. The command prints what this module returns; nothing here decides.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -12,21 +12,21 @@ use sustain_bench::sweep::result::{
 use sustain_bench::sweep::{MeasuredPoint, MeasuringPoint, SweepEvent};
 
 use super::summary::wrapped;
-use super::{LiveKind, LiveView, without_controls};
+use super::{LiveKind, LiveView, SIMULATED, without_controls};
 use crate::format::{latency, rate, size, stretch};
 
-/// Rows of the table for each direction; all are in the document.
+/// The rows of the table for each direction; the document has all settings.
 const ROWS_MAX: usize = 40;
-/// What is no further below the best is as good.
+/// A setting that is no further below the best than this is as good.
 const AS_GOOD: f64 = 0.02;
-/// From so many on, those that are as good are one line.
+/// This many settings that are as good, or more, are shown as one line.
 const AS_GOOD_GROUPED: usize = 5;
-/// Values of an axis that were not tried, named one by one.
+/// The number of untried values of an axis that are named one by one.
 const UNTRIED_MAX: usize = 8;
-/// Lines on what was left out.
+/// The number of lines on settings that were left out.
 const LEFT_OUT_MAX: usize = 8;
 
-/// Shows a sweep under way.
+/// Shows a running sweep.
 pub struct SweepView {
     view: LiveView,
 }
@@ -78,7 +78,7 @@ fn measured_line(measured: &MeasuredPoint) -> String {
         rate(measured.rate_bytes_per_s)
     );
     if let Some(why) = &measured.failed {
-        let _ = write!(line, "  does not count: {why}");
+        let _ = write!(line, "  (this does not count: {why})");
     }
     line
 }
@@ -90,34 +90,39 @@ pub fn sweep_answer(result: &SweepResult, width: usize) -> String {
     let lines = restrictions(result).into_iter();
     let answers = result.answers.iter();
     let lines = lines.chain(answers.flat_map(|answer| answer_lines(result, answer)));
+    let simulated = result.plan.simulated.then(|| format!("{SIMULATED}."));
     lines
+        .chain(simulated)
         .map(|line| wrapped(&without_controls(&line), width))
         .collect()
 }
 
-/// What the answer does not rest on; the page begins with these words too.
+/// The restrictions on the answer as a whole. The page begins with these words too.
 pub(crate) fn restrictions(result: &SweepResult) -> Vec<String> {
     let mut lines = Vec::new();
     if result.ended == "interrupted" {
         lines.push(interrupted(result));
     }
     if result.answers.is_empty() {
-        lines.push("nothing was measured".to_owned());
+        lines.push("Nothing was measured.".to_owned());
     }
     lines
 }
 
-/// What was tried before it was interrupted, and what was not.
+/// The settings that were not tried before the sweep was interrupted.
 fn interrupted(result: &SweepResult) -> String {
     let all = result.points.len();
     let is_untried = |point: &&SweepPoint| point.repeats == 0 && point.failed.is_none();
     let untried: Vec<&SweepPoint> = result.points.iter().filter(is_untried).collect();
     let Some(first) = untried.first() else {
-        return "interrupted: every setting was tried, not each as often as was asked".to_owned();
+        return "The sweep was interrupted: every setting was tried, but not each as often as was \
+                asked."
+            .to_owned();
     };
+    let were = if untried.len() == 1 { "was" } else { "were" };
     let mut line = format!(
-        "interrupted: this is what was known by then; {} of {all} settings were not tried, such as \
-         {}",
+        "The sweep was interrupted, and the answer rests on what was measured until then: {} of \
+         {all} settings {were} not tried, such as {}",
         untried.len(),
         first.setting.words
     );
@@ -130,10 +135,11 @@ fn interrupted(result: &SweepResult) -> String {
     if !whole.is_empty() && untried.len() < all {
         let _ = write!(line, "; not tried in any setting: {}", whole.join("; "));
     }
+    line.push('.');
     line
 }
 
-/// The values of an axis that no setting was tried with.
+/// The values of an axis with which no setting was tried.
 fn untried_values(result: &SweepResult, axis: &str) -> Option<String> {
     let mut values: Vec<(String, bool)> = Vec::new();
     for point in &result.points {
@@ -157,8 +163,8 @@ fn untried_values(result: &SweepResult, axis: &str) -> Option<String> {
     (!shown.is_empty()).then(|| format!("{name} {}{and_more}", shown.join(", ")))
 }
 
-/// Settings that nothing tells from the best and that come within 2 % of it, if they are so many
-/// that they would hide the others; the cheapest keeps its own row.
+/// The settings that cannot be told from the best and come within 2 % of it, if they are so many
+/// that they would hide the others. The cheapest keeps its own row.
 pub(crate) fn as_good(result: &SweepResult, answer: &SweepAnswer) -> Vec<usize> {
     let is_as_good = |number: &usize| {
         let against = result.points[*number].against_best.as_ref();
@@ -172,7 +178,7 @@ pub(crate) fn as_good(result: &SweepResult, answer: &SweepAnswer) -> Vec<usize> 
     good
 }
 
-/// The best, then indented the cheapest and each axis; the page has the same words.
+/// The best setting, then, indented, the cheapest and each axis. The page has the same words.
 pub(crate) fn answer_lines(result: &SweepResult, answer: &SweepAnswer) -> Vec<String> {
     let mut lines = vec![best_line(result, answer), cheapest_line(result, answer)];
     lines.extend(answer.axes.iter().map(|axis| axis_line(result, axis)));
@@ -181,24 +187,19 @@ pub(crate) fn answer_lines(result: &SweepResult, answer: &SweepAnswer) -> Vec<St
 
 fn best_line(result: &SweepResult, answer: &SweepAnswer) -> String {
     let best = &result.points[answer.best];
-    let simulated = if result.plan.simulated {
-        "simulated; "
-    } else {
-        ""
-    };
     let mut line = format!(
-        "{simulated}best to {}: {}, {}",
+        "The best setting to {} is {}: {}.",
         answer.direction,
         best.setting.words,
         rate_with_interval(best)
     );
     match answer.alike.len() {
         0 => {}
-        1 => line.push_str("; one other setting is no different, the noise explains it"),
+        1 => line.push_str(" One other setting does not differ from it by more than noise."),
         alike => {
             let _ = write!(
                 line,
-                "; {alike} others are no different, the noise explains it"
+                " {alike} other settings do not differ from it by more than noise."
             );
         }
     }
@@ -211,16 +212,17 @@ fn best_line(result: &SweepResult, answer: &SweepAnswer) -> String {
     match untold.len() {
         0 => {}
         1 => {
-            let how = how.replace("their", "its");
             let _ = write!(
                 line,
-                "; one other was {how}, so it cannot be told from noise"
+                " One other setting was {}, so its difference cannot be told from noise.",
+                how.replace("their", "its")
             );
         }
         several => {
             let _ = write!(
                 line,
-                "; {several} others were {how}, so they cannot be told from noise"
+                " {several} other settings were {how}, so their differences cannot be told from \
+                 noise."
             );
         }
     }
@@ -229,29 +231,35 @@ fn best_line(result: &SweepResult, answer: &SweepAnswer) -> String {
 
 fn cheapest_line(result: &SweepResult, answer: &SweepAnswer) -> String {
     if answer.cheapest == answer.best {
-        return "  nothing within 2 % of it is cheaper".to_owned();
+        return "  No setting within 2 % of it is cheaper.".to_owned();
     }
     let (best, cheapest) = (&result.points[answer.best], &result.points[answer.cheapest]);
     let against = cheapest.against_best.as_ref();
     let mut line = format!(
-        "  cheapest within 2 %: {}, {}, {}",
+        "  The cheapest setting within 2 % of it is {}: {}, {}",
         cheapest.setting.words,
         rate_with_interval(cheapest),
         against.map_or(String::new(), |against| against_words(cheapest, against))
     );
     if let (Some(one), Some(other)) = (cheapest.cpu_seconds_per_gb, best.cpu_seconds_per_gb) {
-        let _ = write!(line, "; CPU {one:.3} s/GB, the best {other:.3}");
+        let _ = write!(
+            line,
+            "; it takes {one:.3} s of CPU time per GB, the best {other:.3} s"
+        );
     }
+    line.push('.');
     line
 }
 
-/// What an axis does: that any of its values will do, or which are slower. Each value is given the
-/// other axes' values that suit it best.
+/// The effect of an axis: any of its values will do, or some are slower. Each value is judged with
+/// the values of the other axes that suit it best.
 fn axis_line(result: &SweepResult, axis: &SweepAxis) -> String {
     let name = axis.axis.replace('_', " ");
     let is_as_good = |value: &SweepValue| value.against_best.share > -AS_GOOD;
     if axis.values.iter().all(is_as_good) {
-        return format!("  {name}: every value comes within 2 % of it, the others being right");
+        return format!(
+            "  {name}: every value comes within 2 % of the best if the rest of the setting suits it"
+        );
     }
     let value = |value: &SweepValue| {
         let point = &result.points[value.point];
@@ -260,7 +268,7 @@ fn axis_line(result: &SweepResult, axis: &SweepAxis) -> String {
         let mark = match (is_as_good(value), against.is_noise) {
             (true, _) => String::new(),
             (false, true) if is_untold(against) => format!(" ({})", untold_words(point)),
-            (false, true) => " (or noise)".to_owned(),
+            (false, true) => " (may be noise)".to_owned(),
             (false, false) => " (slower)".to_owned(),
         };
         format!("{} {found}{mark}", value.value)
@@ -280,13 +288,13 @@ pub(crate) fn rate_with_interval(point: &SweepPoint) -> String {
     )
 }
 
-/// Half of the interval as a part of the rate.
+/// Half of the width of the 95 % interval, as a part of the rate.
 pub(crate) fn half_width(point: &SweepPoint) -> Option<f64> {
     let [low, high] = point.ci95_bytes_per_s?;
     Some((high - low) / 2.0 / point.rate_bytes_per_s?)
 }
 
-/// Whether nothing is known of the noise, so that the difference may be it.
+/// Whether the noise is not known, so that the difference may be noise.
 fn is_untold(against: &AgainstBest) -> bool {
     against.is_noise && against.ci95.is_none()
 }
@@ -304,15 +312,15 @@ fn against_words(point: &SweepPoint, against: &AgainstBest) -> String {
         return untold_words(point).to_owned();
     }
     if against.is_noise {
-        return "no different".to_owned();
+        return "no different from the best beyond noise".to_owned();
     }
     let interval = against.ci95.map_or(String::new(), |[low, high]| {
         format!(" ({:+.1} to {:+.1} %)", low * 100.0, high * 100.0)
     });
-    format!("{:+.1} %{interval}", against.share * 100.0)
+    format!("{:+.1} %{interval} against the best", against.share * 100.0)
 }
 
-/// The table of all settings, what was left out and the notes, each line ending with a newline.
+/// The table of all settings, those left out, and the notes, each line ending with a newline.
 /// `width` is the terminal's, in columns.
 #[must_use]
 pub fn sweep_text(result: &SweepResult, width: usize) -> String {
@@ -327,9 +335,13 @@ pub fn sweep_text(result: &SweepResult, width: usize) -> String {
         Some(format!("failed: {}: {why}", point.setting.words))
     });
     let left_out = result.left_out.iter().take(LEFT_OUT_MAX).map(|left_out| {
+        let settings = match left_out.count {
+            1 => "1 setting,".to_owned(),
+            several => format!("{several} settings such as"),
+        };
         format!(
-            "left out: {} such as {}: {}",
-            left_out.count, left_out.first.words, left_out.why
+            "left out: {settings} {}: {}",
+            left_out.first.words, left_out.why
         )
     });
     let notes = result.notes.iter().map(|note| format!("note: {note}"));
@@ -339,7 +351,7 @@ pub fn sweep_text(result: &SweepResult, width: usize) -> String {
     text
 }
 
-/// The direction and what all its settings have in common.
+/// The direction and everything that all its settings have in common.
 pub(crate) fn title(result: &SweepResult, answer: &SweepAnswer) -> String {
     let setting = &result.points[answer.best].setting;
     let axes = ["engine", "path", "layout", "chunk", "record_size", "depth"];
@@ -355,8 +367,8 @@ pub(crate) fn title(result: &SweepResult, answer: &SweepAnswer) -> String {
     format!("{}: {}", answer.direction, values.join(", "))
 }
 
-/// The table of a direction, without its lesser columns where the terminal is too narrow for them;
-/// where it is too narrow for any table, a line for each setting.
+/// The table of a direction. Where the terminal is too narrow, it has fewer columns; where it is
+/// too narrow for any table, each setting has a line.
 fn table(result: &SweepResult, answer: &SweepAnswer, width: usize) -> String {
     let is_shown = |point: &&SweepPoint| {
         point.setting.direction == answer.direction && point.rate_bytes_per_s.is_some()
@@ -379,12 +391,13 @@ fn table(result: &SweepResult, answer: &SweepAnswer, width: usize) -> String {
     };
     let mut text = tables.find(fits).unwrap_or_else(lines);
     if more > 0 {
-        let _ = writeln!(text, "and {more} slower settings: --json has all");
+        let settings = if more == 1 { "setting" } else { "settings" };
+        let _ = writeln!(text, "and {more} slower {settings} (--json has all)");
     }
     if let Some(first) = grouped.first() {
         let line = format!(
-            "{} settings are as good as the best, the noise explains what differs, such as {}: \
-             --json has all",
+            "{} more settings, such as {}, are as good as the best: they differ from it by no more \
+             than noise (--json has all)",
             grouped.len(),
             result.points[*first].setting.words
         );
@@ -393,7 +406,7 @@ fn table(result: &SweepResult, answer: &SweepAnswer, width: usize) -> String {
     text
 }
 
-/// What a table shows of a point besides its setting.
+/// A column of the table that shows a figure of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     Rate,
@@ -405,7 +418,7 @@ enum Column {
     Runs,
 }
 
-/// All, and ever less of what is least missed.
+/// All columns, and fewer and fewer where the width does not allow all.
 const COLUMNS: [&[Column]; 4] = {
     use Column::{AgainstBest, Cpu, HalfWidth, Latency, Rate, Runs, Spread};
     [
@@ -500,7 +513,7 @@ fn line_of(point: &SweepPoint, answer: &SweepAnswer) -> String {
     without_controls(&line)
 }
 
-/// How much slower than the best, and whether the noise explains it.
+/// The difference of a setting from the best, and whether noise explains it.
 pub(crate) fn against_cell(
     point: &SweepPoint,
     answer: &SweepAnswer,
@@ -512,10 +525,10 @@ pub(crate) fn against_cell(
     // No minus before a zero.
     let share = format!("{:+.1} %", (against.share * 1000.0).round() / 10.0 + 0.0);
     if is_untold(against) {
-        return format!("{share} {}", untold_words(point));
+        return format!("{share} ({})", untold_words(point));
     }
     if against.is_noise {
-        return format!("{share} noise");
+        return format!("{share} (noise)");
     }
     share
 }
@@ -528,7 +541,7 @@ pub(crate) fn cell(setting: &SweepSetting, axis: &str) -> String {
         "path" => setting.path.clone(),
         "layout" => setting.layout.clone(),
         "chunk" => setting.chunk_bytes.map_or(String::new(), size),
-        // Queues of their own are used all at once.
+        // Independent targets are all used at once, in no order.
         "order" if setting.layout == "independent" => String::new(),
         "order" => without_controls(&setting.order.join(",")),
         "record_size" => size(setting.record_size_bytes),
@@ -536,7 +549,7 @@ pub(crate) fn cell(setting: &SweepSetting, axis: &str) -> String {
     }
 }
 
-/// A part in percent with a decimal.
+/// A part in percent with one decimal.
 pub(crate) fn percent(part: Option<f64>) -> String {
     part.map_or(String::new(), |part| format!("{:.1} %", part * 100.0))
 }

@@ -156,6 +156,7 @@ fn target(index: usize) -> TargetResult {
         laps: bytes / (4 << 30) + 1,
         distinct_bytes: 4 << 30,
         flush_seconds: None,
+        worst_stall_ns: Some([41_200_000, 40_100_000][index]),
         depth_reached: 8,
         extents: None,
         sustained: sustained(flat, 6.0),

@@ -1,5 +1,5 @@
-//! What to do, the best first: each piece of advice with the rate that was expected and the one
-//! that was measured, to one scale. Called by the section; it ranks nothing itself.
+//! Draws the advice, the best first: each piece of advice with the expected and the measured rate,
+//! to one scale. The section of a diagnosis calls it; it ranks nothing itself.
 
 use sustain_bench::diagnose::result::Advice;
 
@@ -43,7 +43,7 @@ fn item(facts: &Facts<'_>, advice: &Advice, scale: f64) -> String {
     let left_out = if advice.leave_out.is_empty() {
         String::new()
     } else {
-        format!("Leave out {}: ", facts.list(&advice.leave_out))
+        format!("Leave out {}. ", facts.list(&advice.leave_out))
     };
     format!(
         "<li><h3>{}</h3>\n{}<p>{}</p>\n</li>\n",

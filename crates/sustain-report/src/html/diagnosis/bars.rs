@@ -1,5 +1,6 @@
-//! Alone against together: a bar per disk, what it gives alone in grey, and in the colour of the
-//! wall that holds it what it gets with all at work; a mark where an even share would be.
+//! Draws the rate of each disk alone against its rate together with all: a grey bar for the rate
+//! alone, inside it a bar in the colour of the wall that limits the disk, and a mark for an even
+//! share. The section of a diagnosis calls it.
 
 use super::super::escape;
 use super::super::svg::Svg;
@@ -34,9 +35,10 @@ pub(super) fn bars(facts: &Facts<'_>) -> String {
         bar(&mut svg, disk, (x, y), row_height, scale);
     }
     format!(
-        "<h2>Alone against together</h2>\n{}<figure>{}<figcaption>{}</figcaption></figure>\n{}",
+        "<h2>Rate of each disk, alone and together</h2>\n\
+         {}<figure>{}<figcaption>{}</figcaption></figure>\n{}",
         legend(facts),
-        svg.markup("What each disk gives alone, and what it gets with all at work"),
+        svg.markup("The rate of each disk alone, and with all disks active"),
         escape::text(&caption(facts)),
         below_fair(facts),
     )
@@ -82,7 +84,7 @@ fn words(disk: &Disk<'_>) -> String {
             rate(alone),
             ratio(together, alone).map_or_else(|| "?".to_owned(), percent)
         ),
-        (Some(together), None) => format!("{}; alone not measured", rate(together)),
+        (Some(together), None) => format!("{}; not measured alone", rate(together)),
         (None, Some(alone)) => rate(alone),
         (None, None) => "not measured".to_owned(),
     }
@@ -93,16 +95,16 @@ fn legend(facts: &Facts<'_>) -> String {
     let disks = || facts.disks.iter();
     if disks().any(|disk| disk.together_bytes_per_s.is_some()) {
         let stands = |standing| disks().any(|disk| disk.standing == standing);
-        parts.push("<span>with all at work:</span> ".to_owned());
+        parts.push("<span>with all disks active:</span> ".to_owned());
         for (index, wall) in facts.walls.iter().enumerate() {
             if stands(Standing::HeldBy(index)) {
                 let limit = rate(wall.wall.limit_bytes_per_s);
-                let words = format!("held by wall {} ({limit})", index + 1);
+                let words = format!("limited by wall {} ({limit})", index + 1);
                 parts.push(part(&wall_class(index), &words));
             }
         }
         if stands(Standing::Lost) {
-            parts.push(part("lost", "less than alone, and no wall explains it"));
+            parts.push(part("lost", "slower than alone, and no wall explains it"));
         }
         if stands(Standing::Free) {
             parts.push(part("free", "as fast as alone"));
@@ -114,7 +116,7 @@ fn legend(facts: &Facts<'_>) -> String {
     format!("<p class=\"legend\">{}</p>\n", parts.concat())
 }
 
-/// A colour and what it stands for.
+/// A colour and its meaning.
 fn part(class: &str, words: &str) -> String {
     let words = escape::text(words);
     format!("<span><b class=\"swatch {class}\"></b>{words}</span> ")
@@ -126,11 +128,10 @@ fn caption(facts: &Facts<'_>) -> String {
         .iter()
         .any(|disk| disk.together_bytes_per_s.is_some());
     if together {
-        "Grey is what a disk gives by itself; the colour inside is what is left of it when all \
-         disks work at once."
+        "Grey: the rate of a disk alone. Coloured, inside it: its rate while all disks are active."
             .to_owned()
     } else {
-        "What each disk gives by itself. All of them at once were not measured.".to_owned()
+        "The rate of each disk alone. All of them together were not measured.".to_owned()
     }
 }
 
@@ -139,7 +140,7 @@ fn below_fair(facts: &Facts<'_>) -> String {
     for (index, wall) in facts.walls.iter().enumerate() {
         for share in wall.wall.shares.iter().filter(|share| share.below_fair) {
             let words = format!(
-                "{} gets {} of wall {}, where an even share is {}",
+                "{} gets {} of wall {}; an even share is {}",
                 facts.label(&share.target),
                 rate(share.rate_bytes_per_s),
                 index + 1,
@@ -151,5 +152,8 @@ fn below_fair(facts: &Facts<'_>) -> String {
     if items.is_empty() {
         return items;
     }
-    format!("<div class=\"alarm\">Slower in company than its even share:<ul>\n{items}</ul></div>\n")
+    format!(
+        "<div class=\"alarm\">With all disks active, less than an even share:<ul>\n{items}</ul>\
+         </div>\n"
+    )
 }

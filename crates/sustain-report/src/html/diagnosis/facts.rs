@@ -1,6 +1,6 @@
-//! What the pictures of a diagnosis have in common, taken from its document once: the disks in the
-//! order in which they hang, the walls by their places, the subsets with their repeats merged, and
-//! which wall holds a disk in a subset. Pure; nothing is drawn here.
+//! Collects what the pictures of a diagnosis have in common: the disks in the order in which they
+//! are connected, the members of each wall, the subsets with their repeats merged, and the wall
+//! that limits a disk in a subset. All pictures call it; it draws nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,30 +8,31 @@ use sustain_bench::diagnose::result::{DiagnoseResult, Measurement, Wall};
 
 use super::super::svg::cut;
 
-/// A loss below this is none, whatever the noise.
+/// A smaller loss does not count as a loss, however quiet the readings are.
 const LOSS_MIN: f64 = 0.05;
-/// A loss above this is one, however much readings differ.
+/// A larger loss counts as a loss, however noisy the readings are.
 const LOSS_CERTAIN: f64 = 0.2;
-/// The sum of a wall's members reaches its limit if it lacks no more than this.
+/// The sum of a wall's members reaches its limit if it is no further below it than this.
 const REACHED_WITHIN: f64 = 0.05;
-/// As many standard deviations of one reading are not taken for a loss.
+/// A difference within this many standard deviations of one reading does not count as a loss.
 const NOISE_DEVIATIONS: f64 = 3.0;
 /// A longer label is cut in its middle.
 const LABEL_CHARACTERS_MAX: usize = 16;
+/// The characters that are kept at the end of a label that is cut.
 const LABEL_LAST: usize = 11;
-/// As many names as a list may have before the rest is only counted.
+/// A longer list of names is cut, and the rest is counted.
 const NAMES_MAX: usize = 12;
-/// There are as many colours of walls; the style sheet has them as `w0` and on.
+/// The number of colours of walls; the style sheet has them as `w0` and on.
 const WALL_COLOURS: usize = 7;
 
-/// A diagnosis as its pictures need it.
+/// The data of a diagnosis that its pictures need.
 pub(super) struct Facts<'a> {
     pub(super) result: &'a DiagnoseResult,
-    /// In the order in which they hang.
+    /// The disks in the order in which they are connected.
     pub(super) disks: Vec<Disk<'a>>,
-    /// In the order of the document.
+    /// The walls in the order of the document.
     pub(super) walls: Vec<DrawnWall<'a>>,
-    /// In the order of their first measurement.
+    /// The subsets in the order of their first measurement.
     pub(super) subsets: Vec<Subset>,
     places: Places<'a>,
 }
@@ -39,26 +40,26 @@ pub(super) struct Facts<'a> {
 /// One disk.
 pub(super) struct Disk<'a> {
     pub(super) name: &'a str,
-    /// Short enough for a picture.
+    /// The name, short enough for a picture.
     pub(super) label: String,
     pub(super) alone_bytes_per_s: Option<f64>,
-    /// With all targets at work.
+    /// The rate with all targets active.
     pub(super) together_bytes_per_s: Option<f64>,
-    /// The even share of the wall that holds it.
+    /// The even share of the wall that limits it.
     pub(super) fair_bytes_per_s: Option<f64>,
     pub(super) is_below_fair: bool,
-    /// With all targets at work.
+    /// The limit of its rate with all targets active.
     pub(super) standing: Standing,
 }
 
-/// How a disk stands in a subset against what it gives alone.
+/// The limit of a disk's rate in a subset, compared with its rate alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It gives what it gives alone, or was not at work.
+    /// It reaches its rate alone, or was not active.
     Free,
-    /// This wall holds it below that.
+    /// This wall limits it below its rate alone.
     HeldBy(usize),
-    /// It gives less, and no wall of the result tells why.
+    /// It is slower than alone, and no wall of the result explains it.
     Lost,
 }
 
@@ -73,24 +74,24 @@ impl Standing {
     }
 }
 
-/// A wall by the places of its members.
+/// A wall with the places of its members in the list of disks.
 pub(super) struct DrawnWall<'a> {
     pub(super) wall: &'a Wall,
     pub(super) members: BTreeSet<usize>,
 }
 
-/// Measurements of the same disks, as one.
+/// The measurements of the same disks, merged to one.
 pub(super) struct Subset {
-    /// By the disk's place; `None` where it was not at work.
+    /// The rate of each disk, in the order of the disks; `None` where it was not active.
     pub(super) rates_bytes_per_s: Vec<Option<f64>>,
     pub(super) sum_bytes_per_s: f64,
     pub(super) predicted_bytes_per_s: Option<f64>,
     pub(super) dummy_bytes_per_s: Option<f64>,
-    /// The sums of its measurements.
+    /// The sum of each of its measurements.
     pub(super) readings_bytes_per_s: Vec<f64>,
-    /// Why it was measured first.
+    /// The reason for its first measurement.
     pub(super) step: String,
-    /// Each disk by itself, all in one.
+    /// Whether it is the measurements of each disk alone, all in one.
     pub(super) is_alone: bool,
 }
 
@@ -152,7 +153,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// All targets that did not fail, at once.
+    /// The subset of all targets that did not fail.
     fn together(&self) -> Option<&Subset> {
         self.result.together.as_ref()?;
         let dropped = &self.result.dropped;
@@ -167,8 +168,8 @@ impl<'a> Facts<'a> {
         self.subsets.iter().find(whole)
     }
 
-    /// How each disk stands while these are at work. What holds a disk is the smallest of its walls
-    /// whose limit its members reach.
+    /// The limit of each disk at these rates. A disk is limited by the smallest of its walls whose
+    /// members together reach the wall's limit.
     pub(super) fn standings(&self, rates: &[Option<f64>]) -> Vec<Standing> {
         let noise = NOISE_DEVIATIONS * self.result.noise;
         let reaches = |wall: &DrawnWall<'_>| {
@@ -217,14 +218,14 @@ impl<'a> Facts<'a> {
         rates.sum()
     }
 
-    /// A target as pictures call it.
+    /// The name of a target in pictures.
     pub(super) fn label(&self, target: &str) -> String {
         self.places
             .of(target)
             .map_or_else(|| label(target), |place| self.disks[place].label.clone())
     }
 
-    /// Targets by their labels, with commas; of many only some, and how many more.
+    /// The labels of targets with commas; of many only the first, and the number of the others.
     pub(super) fn list(&self, targets: &[String]) -> String {
         let shown = if targets.len() > NAMES_MAX {
             NAMES_MAX - 1
@@ -245,12 +246,13 @@ pub(super) fn wall_class(wall: usize) -> String {
     format!("w{}", wall % WALL_COLOURS)
 }
 
-/// A part of a whole; none of nothing.
+/// A part of a whole; none if the whole is zero.
 pub(super) fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-/// How far a measured sum is from the one foretold: `+1.2 %`; empty where nothing was foretold.
+/// The distance of a measured sum from the predicted one: `+1.2 %`; empty where the prediction is
+/// zero.
 pub(super) fn off_by(measured: f64, foretold: f64) -> String {
     ratio(measured, foretold).map_or_else(String::new, |part| {
         let permille = ((part - 1.0) * 1000.0).round();
@@ -262,12 +264,12 @@ pub(super) fn off_by(measured: f64, foretold: f64) -> String {
     })
 }
 
-/// Disks of one make differ at the end of their names.
+/// A name short enough for a picture. It keeps its end, where disks of one make differ.
 fn label(name: &str) -> String {
     cut(name, LABEL_CHARACTERS_MAX, LABEL_LAST)
 }
 
-/// Names without the directory that all of them have.
+/// The names without the directory that all of them have.
 fn labels(names: &[&str]) -> Vec<String> {
     let directory = |name: &str| name.rfind('/').map_or(0, |slash| slash + 1);
     let common = names.first().map_or("", |name| &name[..directory(name)]);
@@ -279,7 +281,7 @@ fn labels(names: &[&str]) -> Vec<String> {
     labels.collect()
 }
 
-/// From names to places.
+/// The places of names in the list of disks.
 struct Places<'a> {
     places: BTreeMap<&'a str, usize>,
 }
@@ -301,7 +303,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// The measurements, those of the same disks as one, and those of single disks as one.
+/// The measurements, with those of the same disks merged, and those of all single disks merged.
 fn subsets(result: &DiagnoseResult, places: &Places<'_>, disks: usize) -> Vec<Subset> {
     let mut keys: Vec<(BTreeSet<usize>, bool)> = Vec::new();
     let mut groups: Vec<Vec<&Measurement>> = Vec::new();

@@ -1,5 +1,5 @@
-//! What stands in a box of the machine's tree: the walls that sit there, and what its hops can
-//! carry. Pure; [`super::machine`] draws it.
+//! Makes the text of a box in the machine's tree: the walls that are there, and the rates that its
+//! hops can carry. [`super::machine`] draws it.
 
 use sustain_bench::diagnose::result::{Wall, WayHop};
 
@@ -8,9 +8,9 @@ use super::facts::{Facts, ratio};
 use super::tree::Branch;
 use crate::format::{percent, rate};
 
-/// As many characters as a line of a box holds.
+/// The characters that a line of a box holds.
 const CHARACTERS_MAX: usize = 36;
-/// Of how many hops without a wall a box tells the rate.
+/// The number of hops without a wall whose rate a box shows.
 const RATES_SHOWN: usize = 2;
 
 /// A line of a box.
@@ -23,11 +23,11 @@ pub(super) struct Line {
     pub(super) wall: Option<usize>,
 }
 
-/// Which walls are drawn where.
+/// The places of the walls in the tree.
 pub(super) struct WallsAtHops {
-    /// Walls by the id of the hop where they sit.
+    /// The walls that are at a hop, with its id.
     at: Vec<(String, usize)>,
-    /// Walls that no box of the tree explains.
+    /// The walls that no box of the tree explains.
     pub(super) unexplained: Vec<usize>,
 }
 
@@ -87,7 +87,7 @@ pub(super) fn lines(
         .collect();
     known.sort_by(|one, other| one.1.total_cmp(&other.1));
     for (hop, carries) in known.iter().take(RATES_SHOWN) {
-        let carries = format!("carries {}", rate(*carries));
+        let carries = format!("can carry {}", rate(*carries));
         lines.push(plain(&hop.name, "hopname"));
         lines.push(plain(&carries, "soft"));
     }
@@ -101,13 +101,13 @@ fn wall_lines(index: usize, wall: &Wall, hop: &WayHop) -> [Line; 2] {
     let limit = rate(wall.limit_bytes_per_s);
     let words = format!("Wall {}: {limit}", index + 1);
     let compared = match (wall.at_full_load_bytes_per_s, hop.rate_bytes_per_s) {
-        (Some(left), _) => format!("falls to {} with all members", rate(left)),
+        (Some(left), _) => format!("falls to {} with all active", rate(left)),
         (None, Some(carries)) => format!(
-            "{} of the {} it carries",
+            "{} of the {} it can carry",
             ratio(wall.limit_bytes_per_s, carries).map_or_else(|| "?".to_owned(), percent),
             rate(carries)
         ),
-        (None, None) => "what it carries is not known".to_owned(),
+        (None, None) => "the rate it can carry is not known".to_owned(),
     };
     let chip = Line {
         wall: Some(index),
@@ -116,12 +116,12 @@ fn wall_lines(index: usize, wall: &Wall, hop: &WayHop) -> [Line; 2] {
     [chip, plain(&compared, "soft")]
 }
 
-/// Hops of which no rate is known: the one nearest to the disks, where the ways part.
+/// The text of a box without a known rate: its hop nearest to the disks, where the paths part.
 fn unnamed(branch: &Branch<'_>, is_root: bool) -> Line {
     match branch.hops.last() {
         _ if is_root => plain("the whole machine", "hopname"),
         Some(hop) => plain(&hop.name, "hopname"),
-        None => plain("nothing is known in between", "soft"),
+        None => plain("what is in between is not known", "soft"),
     }
 }
 

@@ -1,5 +1,6 @@
-//! The machine as a tree, the host at the left and the disks at the right: what each hop can carry,
-//! the walls where they sit, and those that no hop explains as brackets around their members.
+//! Draws the machine as a tree, the host at the left and the disks at the right: the rate that each
+//! hop can carry, the walls in their places, and the walls that no hop explains as brackets around
+//! the disks that share them. The section of a diagnosis calls it.
 
 use super::super::escape;
 use super::super::svg::{Svg, cut};
@@ -14,14 +15,14 @@ const BOX_WIDTH: f64 = 240.0;
 const BOX_GAP: f64 = 36.0;
 const LINE_HEIGHT: f64 = 17.0;
 const BOX_PADDING: f64 = 6.0;
-/// Between the disks of one box and those of the next.
+/// The gap between the disks of one box and those of the next.
 const GROUP_GAP: f64 = 7.0;
-/// Of a character of a disk's label, rather too much than too little.
+/// The width of a character in a disk's label, rather too large than too small.
 const CHARACTER_WIDTH: f64 = 8.2;
-/// Room for the frame of the first box.
+/// The space for the frame of the first box.
 const MARGIN: f64 = 3.0;
 const BAR_WIDTH: f64 = 150.0;
-/// Beside large leaves.
+/// The width of the words beside large leaves.
 const WORDS_WIDTH: f64 = 160.0;
 const BRACKET_WIDTH: f64 = 112.0;
 
@@ -81,7 +82,7 @@ struct Placed<'a, 'b> {
     depth: usize,
     middle: f64,
     lines: Vec<Line>,
-    /// The nearest wall on the way to the host, this branch's own included.
+    /// The nearest wall on the path to the host, this branch's own included.
     wall: Option<usize>,
     below: Vec<Placed<'a, 'b>>,
 }
@@ -96,7 +97,7 @@ struct Placing<'a, 'w> {
     facts: &'w Facts<'a>,
     walls: &'w WallsAtHops,
     row_height: f64,
-    /// The top of what is placed next.
+    /// The top of the next box or leaf.
     cursor: f64,
     /// The middle of each disk's leaf.
     rows: Vec<f64>,
@@ -135,7 +136,7 @@ impl Placing<'_, '_> {
             below: Vec::new(),
         };
         let (height, rows) = (placed.box_height(), self.leaves_height(branch));
-        // A box that is higher than its leaves has them at its middle.
+        // The leaves of a box that is higher than they are stand at its middle.
         self.cursor += ((height - rows) / 2.0).max(0.0);
         for below in &branch.below {
             placed.below.push(self.place(below, depth + 1, wall));
@@ -148,7 +149,8 @@ impl Placing<'_, '_> {
         placed
     }
 
-    /// The height of what hangs here if it is leaves alone; else that of its own boxes counts.
+    /// The height of the leaves of a branch that has only leaves; otherwise its boxes have heights
+    /// of their own.
     fn leaves_height(&self, branch: &Branch<'_>) -> f64 {
         let only_leaves = branch.below.iter().all(|below| below.disk.is_some());
         if only_leaves {
@@ -229,14 +231,14 @@ impl Drawing<'_, '_> {
             rate_bytes_per_s.map_or_else(|| "not measured".to_owned(), rate)
         };
         let mut title = format!(
-            "{}: {} alone, {} with all at work",
+            "{}: {} alone, {} with all disks active",
             disk.name,
             told(alone),
             told(together)
         );
         if !placed.branch.hops.is_empty() {
             title.push_str(&format!(
-                "; by itself it passes {}",
+                "; no other disk passes {}",
                 all_hops(placed.branch)
             ));
         }
@@ -263,7 +265,7 @@ impl Drawing<'_, '_> {
         }
     }
 
-    /// A wall that no hop explains, around its members.
+    /// A bracket for a wall that no hop explains, around the disks that share it.
     fn bracket(&mut self, wall: usize, x: f64, rows: &[f64]) {
         let drawn = &self.facts.walls[wall];
         let members = drawn.members.iter().filter_map(|place| rows.get(*place));
@@ -280,7 +282,10 @@ impl Drawing<'_, '_> {
         let why = drawn.wall.not_explained.as_deref();
         let why = why.or(drawn.wall.explained_by.as_deref());
         let number = wall + 1;
-        let title = format!("wall {number}: {}", why.unwrap_or("no hop explains it"));
+        let title = format!(
+            "wall {number}: {}",
+            why.unwrap_or("no known part of the machine explains it")
+        );
         self.svg
             .line(&[(x + 12.0, top), (x + 12.0, bottom)], &class, &title);
         let middle = (top + bottom) / 2.0;
@@ -300,7 +305,7 @@ fn edge_class(wall: Option<usize>) -> String {
     )
 }
 
-/// What stands behind a box: each hop with its rate, the host's end first.
+/// All hops of a box with their rates, the host's end first.
 fn all_hops(branch: &Branch<'_>) -> String {
     let hops = branch
         .hops
@@ -316,7 +321,7 @@ fn all_hops(branch: &Branch<'_>) -> String {
     hops.join(", then ")
 }
 
-/// Walls side by side where they would meet.
+/// Places walls side by side where they would overlap.
 fn lanes(facts: &Facts<'_>, walls: &[usize]) -> Vec<Vec<usize>> {
     let mut lanes: Vec<Vec<usize>> = Vec::new();
     let meets = |one: usize, other: usize| {
@@ -340,21 +345,24 @@ fn lanes(facts: &Facts<'_>, walls: &[usize]) -> Vec<Vec<usize>> {
 }
 
 fn caption(facts: &Facts<'_>, walls: &WallsAtHops) -> String {
-    let mut words =
-        "Left: where all data goes. Right: the disks, in the order in which they hang, \
-                     with what they give alone and with all at work."
-            .to_owned();
+    let mut words = "Left: the part that all data passes. Right: the disks, in the order in which \
+                     they are connected, with their rates with all disks active and alone."
+        .to_owned();
     if walls.unexplained.len() < facts.walls.len() {
         words.push_str(
-            " A coloured box is where a wall sits; what hangs on it in its colour \
-                        shares it.",
+            " A coloured box is the place of a wall; the disks connected to it in its \
+                        colour share it.",
         );
     }
     if !walls.unexplained.is_empty() {
-        words.push_str(" A bracket is a wall that no box explains, around those who share it.");
+        words
+            .push_str(" A bracket is a wall that no box explains, around the disks that share it.");
     }
     if !facts.result.order.known {
-        words.push_str(" How the disks hang is not known: they stand as they were named.");
+        words.push_str(
+            " How the disks are connected is not known: they stand in the order in which \
+                        they were named.",
+        );
     }
     words
 }

@@ -1,6 +1,7 @@
-//! Every subset that was measured, as a picture in a table: a row per subset in the order of its
-//! first reading, a column per disk, in the cell a bar as high as the disk's rate over its rate
-//! alone. Over the columns the walls; at the right the sum beside the one foretold, and why.
+//! Draws every subset that was measured, as a picture in a table: a row per subset in the order of
+//! its first reading, a column per disk, and in each cell a bar as high as the disk's rate over its
+//! rate alone. The walls stand over the columns; at the right are the sum, the predicted sum, and
+//! the reason for measuring. The section of a diagnosis calls it.
 
 use std::fmt::Write as _;
 
@@ -11,7 +12,7 @@ use crate::format::{percent, rate};
 
 /// With more disks than this cells have no figures, only bars.
 const FIGURES_MAX: usize = 16;
-/// A sum that is this far from the one foretold is marked.
+/// A sum that is further than this from the predicted one is marked.
 const OFF_MARKED: f64 = 0.05;
 
 /// The picture with its heading; empty if nothing was measured.
@@ -31,28 +32,28 @@ pub(super) fn matrix(facts: &Facts<'_>) -> String {
         .map(|(index, subset)| row(facts, subset, index + 1, most))
         .collect();
     format!(
-        "<h2>Every subset that was measured</h2>\n\
+        "<h2>All subsets that were measured</h2>\n\
          <figure><div class=\"{class}\"><table>\n<thead>\n{}{}</thead>\n<tbody>\n{rows}</tbody>\n\
          </table></div>\n<figcaption>{}</figcaption></figure>\n",
         wall_rows(facts),
         name_row(facts),
         escape::text(
-            "A row is a set of disks at work together. A full cell: the disk gives what it gives \
-             alone; a lower bar: it is held back, in the colour of the wall that does it, red \
-             where no wall explains it. An empty cell: not at work. Figures are MB/s. The mark in \
-             the sum is what the walls foretell."
+            "Each row is a set of disks that were active together; figures in cells are MB/s. A \
+             full cell: the disk is as fast as alone. A lower bar: it is slower, in the colour of \
+             the wall that limits it, or red where no wall explains it. An empty cell: it was not \
+             active. The mark in the bar of the sum is the sum that the walls predict."
         ),
     )
 }
 
-/// The walls over the columns of their members, side by side where they do not meet.
+/// The walls over the columns of their members, side by side where they do not overlap.
 fn wall_rows(facts: &Facts<'_>) -> String {
     let mut lanes: Vec<Vec<Option<usize>>> = Vec::new();
     for (index, wall) in facts.walls.iter().enumerate() {
         let Some((first, last)) = wall.members.first().zip(wall.members.last()) else {
             continue;
         };
-        // A lane is taken also between members, so that one name stands for one wall.
+        // The space between members belongs to the wall, too, so that each number is one wall.
         let is_free = |lane: &Vec<Option<usize>>| lane[*first..=*last].iter().all(Option::is_none);
         let lane = lanes.iter().position(is_free).unwrap_or_else(|| {
             lanes.push(vec![None; facts.disks.len()]);
@@ -101,7 +102,8 @@ fn name_row(facts: &Facts<'_>) -> String {
         );
     }
     markup.push_str(
-        "<th colspan=\"2\">sum measured</th><th>foretold</th><th>off by</th><th>why</th></tr>\n",
+        "<th colspan=\"2\">sum measured</th><th>predicted</th><th>difference</th>\
+         <th>reason for measuring</th></tr>\n",
     );
     markup
 }
@@ -157,7 +159,7 @@ fn cell(facts: &Facts<'_>, rates: &[Option<f64>], place: usize, standing: Standi
     )
 }
 
-/// A rate without its unit, in MB/s: the title has all.
+/// A rate in MB/s without its unit; the title of the cell has the unit.
 fn figure(bytes_per_s: f64) -> String {
     let megabytes_per_s = bytes_per_s / 1e6;
     if megabytes_per_s < 9.95 {
@@ -186,7 +188,7 @@ fn foretold(subset: &Subset) -> String {
 fn why(subset: &Subset) -> String {
     match subset.dummy_bytes_per_s {
         Some(dummy) => format!(
-            "{}; beside a target that is no disk, at {}",
+            "{}; together with a target that is not a disk, at {}",
             subset.step,
             rate(dummy)
         ),
@@ -194,7 +196,7 @@ fn why(subset: &Subset) -> String {
     }
 }
 
-/// How often it was measured, and what came of it.
+/// The number of its readings, and the range of their sums.
 fn readings(subset: &Subset) -> String {
     let sums = subset.readings_bytes_per_s.iter();
     let (least, most) = sums.fold((f64::INFINITY, 0.0_f64), |(least, most), sum| {
@@ -204,7 +206,7 @@ fn readings(subset: &Subset) -> String {
         1 => "1 reading".to_owned(),
         count if subset.is_alone => {
             let disks = subset.rates_bytes_per_s.iter().flatten().count();
-            format!("{count} readings of {disks} disks, each by itself")
+            format!("{count} readings of {disks} disks, each alone")
         }
         count => format!("{count} readings, {} to {}", rate(least), rate(most)),
     }

@@ -1,6 +1,6 @@
-//! The page of diagnoses: a section each, with several a table of all above. Its pictures are drawn
-//! here as SVG, so that they need no script. The one place of the page that knows the result of a
-//! diagnosis.
+//! The page of diagnoses: a section for each, and above them a table of all if they are several.
+//! Its pictures are drawn here as SVG, so that they need no script. It is the only place of the
+//! page that knows the result of a diagnosis.
 
 mod advice;
 mod bars;
@@ -21,7 +21,7 @@ use crate::format::{percent, rate};
 use crate::terminal::diagnosis_sentence;
 use sustain_bench::diagnose::result::DiagnoseResult;
 
-/// The whole page of diagnoses. It has no plotting script: its pictures need none.
+/// The whole page of diagnoses. It has no plotting script, because its pictures need none.
 pub(super) fn page(results: &[DiagnoseResult]) -> Result<String, ReportError> {
     pages(results, None)
 }
@@ -46,7 +46,7 @@ impl Sectioned for DiagnoseResult {
     }
 }
 
-/// What was diagnosed: `diagnosis of 16 targets, write`.
+/// The title: `Limits that 16 targets share when writing`.
 fn name(result: &DiagnoseResult) -> String {
     let names: Vec<&str> = result.order.names.iter().map(String::as_str).collect();
     let targets = match names.as_slice() {
@@ -55,17 +55,26 @@ fn name(result: &DiagnoseResult) -> String {
         [first @ .., last] if first.len() < 4 => format!("{} and {last}", first.join(", ")),
         several => format!("{} targets", several.len()),
     };
-    format!("diagnosis of {targets}, {}", result.plan.direction)
+    let doing = match result.plan.direction.as_str() {
+        "read" => "reading",
+        _ => "writing",
+    };
+    let simulated = if result.plan.simulated {
+        ", on a simulated machine"
+    } else {
+        ""
+    };
+    format!("Limits that {targets} share when {doing}{simulated}")
 }
 
 fn overview(results: &[DiagnoseResult]) -> String {
     let mut table = Table::new(&[
         "diagnosis",
-        "alone",
-        "together",
-        "share",
-        "walls",
-        "in short",
+        "sum of the rates alone",
+        "rate together",
+        "part of the sum",
+        "shared limits",
+        "answer",
     ]);
     for (index, result) in results.iter().enumerate() {
         let alone = result.alone.iter().filter_map(|one| one.rate_bytes_per_s);

@@ -1,4 +1,5 @@
-//! One diagnosis on the page, from the answer down to what is needed to repeat the run.
+//! Draws one diagnosis on the page, from the answer down to everything that is needed to repeat the
+//! run.
 
 use super::super::escape;
 use super::super::section::{kernel_messages, notes};
@@ -7,12 +8,15 @@ use super::facts::Facts;
 use super::{advice, bars, machine, matrix, name, tables, walls};
 use crate::ReportError;
 use crate::format::{percent, rate, stretch};
-use crate::terminal::diagnosis_sentence;
+use crate::terminal::diagnosis::{ending_words, together_words};
+use crate::terminal::{SIMULATED, diagnosis_sentence, sentences};
 use sustain_bench::diagnose::result::DiagnoseResult;
 
-/// A longer answer nobody takes in at a glance, nor more walls than these.
-const SENTENCE_MAX: usize = 400;
+/// A longer answer cannot be taken in at a glance, so that a short one comes first.
+const SENTENCE_MAX: usize = 500;
+/// The number of walls in the short answer.
 const WALLS_IN_SHORT: usize = 2;
+/// The number of names in a list of the short answer; of longer lists only the number is given.
 const NAMES_IN_SHORT: usize = 4;
 
 /// The section of this diagnosis; `index` keeps its anchors apart from those of others.
@@ -39,7 +43,7 @@ pub(super) fn section(result: &DiagnoseResult, index: usize) -> Result<String, R
     Ok(markup)
 }
 
-/// The answer in a sentence; a long one, with many walls or names, first in short.
+/// The answer; a long one, with many walls or names, comes after a short one.
 fn answer(facts: &Facts<'_>) -> String {
     let sentence = escape::text(&glued(&diagnosis_sentence(facts.result)));
     if sentence.chars().count() <= SENTENCE_MAX {
@@ -52,48 +56,45 @@ fn answer(facts: &Facts<'_>) -> String {
     )
 }
 
-/// The largest walls by their height and number of members.
+/// The answer with only the first walls, and with numbers instead of long lists of names.
 fn in_short(facts: &Facts<'_>) -> String {
     let result = facts.result;
     let mut clauses = Vec::new();
-    if result.plan.simulated {
-        clauses.push("simulated".to_owned());
-    }
-    if result.ended != "done" {
-        clauses.push(result.ended.replace('_', " "));
-    }
-    if let Some(together) = &result.together {
-        let share = percent(together.share_of_sum);
-        let sum = rate(together.rate_bytes_per_s);
-        clauses.push(format!("all together give {sum}, {share} of their sum"));
-    }
-    for (index, wall) in result.walls.iter().take(WALLS_IN_SHORT).enumerate() {
+    clauses.extend(together_words(result));
+    for wall in result.walls.iter().take(WALLS_IN_SHORT) {
         let at = wall.hop.as_ref();
         clauses.push(format!(
-            "wall {}: {} share {}{}",
-            index + 1,
+            "{} share a limit of {}{}",
             members(facts, &wall.members),
             rate(wall.limit_bytes_per_s),
             at.map_or_else(String::new, |hop| format!(" at {}", hop.name)),
         ));
     }
-    if result.walls.len() > WALLS_IN_SHORT {
-        let more = result.walls.len() - WALLS_IN_SHORT;
-        clauses.push(format!("{more} more walls"));
+    match result.walls.len().saturating_sub(WALLS_IN_SHORT) {
+        0 => {}
+        1 => clauses.push("There is 1 more shared limit".to_owned()),
+        more => clauses.push(format!("There are {more} more shared limits")),
     }
+    clauses.extend(ending_words(result));
     if let Some(best) = result.advice.first() {
-        let measured = best.measured_bytes_per_s;
+        let (found, how) = match best.measured_bytes_per_s {
+            Some(measured) => (measured, "measured"),
+            None => (best.expected_bytes_per_s, "expected"),
+        };
         clauses.push(format!(
-            "best: {} on {} targets, {}",
+            "The best layout is {} on {} targets ({} {how})",
             best.layout,
             best.order.len(),
-            rate(measured.unwrap_or(best.expected_bytes_per_s))
+            rate(found)
         ));
     }
-    clauses.join("; ")
+    if result.plan.simulated {
+        clauses.push(SIMULATED.to_owned());
+    }
+    sentences(&clauses)
 }
 
-/// A few by name, many by number.
+/// A few targets by name, many by number.
 fn members(facts: &Facts<'_>, members: &[String]) -> String {
     if members.len() <= NAMES_IN_SHORT {
         return facts.list(members);
@@ -105,18 +106,19 @@ fn members(facts: &Facts<'_>, members: &[String]) -> String {
 fn cards(facts: &Facts<'_>) -> String {
     let result = facts.result;
     let alone = facts.alone_bytes_per_s();
-    let mut cards = vec![card(&rate(alone), "sum of the rates alone", "")];
+    let mut cards = vec![card(&rate(alone), "the sum of the rates alone", "")];
     match &result.together {
         Some(together) => {
             let share = percent(together.share_of_sum);
-            cards.push(card(&rate(together.rate_bytes_per_s), "all together", ""));
+            let sum = rate(together.rate_bytes_per_s);
+            cards.push(card(&sum, "the rate of all together", ""));
             let gauge = format!(
                 "<i class=\"gauge\" style=\"--part:{:.1}%\"></i>",
                 (together.share_of_sum * 100.0).clamp(0.0, 100.0)
             );
-            cards.push(card(&share, "of the sum is left", &gauge));
+            cards.push(card(&share, "of the sum is reached together", &gauge));
         }
-        None => cards.push(card("?", "all together: not measured", "")),
+        None => cards.push(card("?", "the rate of all together was not measured", "")),
     }
     cards.push(walls_card(result));
     let readings = result.measurements.len();
@@ -133,18 +135,26 @@ fn walls_card(result: &DiagnoseResult) -> String {
     match (result.walls.len(), result.ended.as_str(), &result.no_wall) {
         (0, _, Some(none)) => {
             let words = format!(
-                "no limit below {} of the sum",
+                "no limit that several targets share lies below {} of the sum",
                 percent(none.none_below_share)
             );
             card("0 walls", &words, "")
         }
         (0, _, None) if result.unexplained.is_some() => {
-            card("?", "walls: none found explains what is lost", "")
+            card("?", "no shared limit that was found explains the loss", "")
         }
-        (0, "too_noisy", None) => card("?", "walls: the readings differ too much", ""),
-        (0, _, None) => card("?", "walls: not known by then", ""),
-        (1, _, _) => card("1 wall", "a limit that several share", ""),
-        (count, _, _) => card(&format!("{count} walls"), "limits that several share", ""),
+        (0, "too_noisy", None) => card(
+            "?",
+            "the readings differ too much to tell shared limits",
+            "",
+        ),
+        (0, _, None) => card("?", "shared limits were not known by then", ""),
+        (1, _, _) => card("1 wall", "a wall is a limit that several targets share", ""),
+        (count, _, _) => card(
+            &format!("{count} walls"),
+            "a wall is a limit that several targets share",
+            "",
+        ),
     }
 }
 

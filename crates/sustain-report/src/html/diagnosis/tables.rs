@@ -1,17 +1,18 @@
-//! The tables of a diagnosis: what failed, drift, the rates alone, what was asked and where.
+//! Makes the tables of a diagnosis: the targets that failed, the drift, the rates, and the command
+//! with the machine. The section of a diagnosis calls it.
 
 use super::super::table::Table;
-use super::super::where_tables::{asked_markup, machine};
+use super::super::where_tables::{asked_markup, machine, machine_words};
 use super::facts::{Disk, Facts, Standing, ratio};
 use crate::ReportError;
 use crate::format::{percent, rate, size, stretch};
 use sustain_bench::diagnose::result::DiagnoseResult;
 
-/// Targets that failed on the way; empty if none did.
+/// The targets that failed; empty if none did.
 pub(super) fn dropped(result: &DiagnoseResult) -> String {
     let mut table = Table::new(&[]);
     for dropped in &result.dropped {
-        let name = format!("{} failed; the rest is of the others", dropped.target);
+        let name = format!("{} failed; the result is without it", dropped.target);
         table.pair(&name, &dropped.message);
     }
     match table.markup() {
@@ -20,37 +21,40 @@ pub(super) fn dropped(result: &DiagnoseResult) -> String {
     }
 }
 
-/// How steady the disks were.
+/// The noise and the drift of the disks.
 pub(super) fn drift(result: &DiagnoseResult) -> String {
     let drift = &result.drift;
     let mut table = Table::new(&[]);
     let noise = format!("{:.1} % from run to run", result.noise * 100.0);
-    table.pair("one reading differs by", noise);
+    table.pair("noise of one reading", noise);
     if drift.anchors > 0 {
-        table.pair("measured again to see a change", drift.anchors.to_string());
+        table.pair(
+            "readings repeated to see a change",
+            drift.anchors.to_string(),
+        );
         let said = if drift.significant {
-            "more than the noise explains"
+            "more than noise explains"
         } else {
-            "no more than the noise explains"
+            "no more than noise explains"
         };
         let change = format!("{:+.1} %, {said}", drift.largest_change * 100.0);
         table.pair("largest change", change);
     }
     if drift.alone_repeated {
-        table.pair("rates alone", "measured again because of it");
+        table.pair("rates alone", "measured again because of the change");
     }
     format!("<h2>How steady the disks were</h2>\n{}", table.markup())
 }
 
-/// Each disk alone and with all at work, as figures.
+/// The rate of each disk alone and with all active.
 pub(super) fn alone(facts: &Facts<'_>) -> String {
     let mut table = Table::new(&[
         "target",
-        "alone",
-        "with all at work",
-        "part",
+        "rate alone",
+        "rate with all active",
+        "part of alone",
         "even share",
-        "held by",
+        "limited by",
     ]);
     let told = |rate_bytes_per_s: Option<f64>| {
         rate_bytes_per_s.map_or_else(|| "not measured".to_owned(), rate)
@@ -78,7 +82,7 @@ fn part(disk: &Disk<'_>) -> String {
     part.map_or_else(String::new, percent)
 }
 
-/// The plan with the command to copy, and the machine, behind a line to unfold.
+/// The settings with the command to copy, and the machine, behind a line to unfold.
 pub(super) fn asked_and_where(result: &DiagnoseResult) -> Result<String, ReportError> {
     let plan = &result.plan;
     let mut table = Table::new(&[]);
@@ -87,25 +91,25 @@ pub(super) fn asked_and_where(result: &DiagnoseResult) -> Result<String, ReportE
     }
     table.pair("direction", &plan.direction);
     table.pair("targets", plan.targets.join(", "));
-    let engine = format!("{}; {}", plan.engine_used, plan.engine_why);
+    let engine = format!("{}: {}", plan.engine_used, plan.engine_why);
     table.pair("engine", engine);
     table.pair("threads", plan.threads.to_string());
     table.pair("record size", size(plan.record_size_bytes));
     table.pair("depth per target", plan.depth.to_string());
-    table.pair("path", &plan.path);
+    table.pair("I/O path", &plan.path);
     table.pair("time per run", stretch(plan.time_per_run_s));
     if let Some(bytes) = plan.size_bytes {
-        table.pair("part used of each target", size(bytes));
+        table.pair("used part of each target", size(bytes));
     }
     table.pair("ended", result.ended.replace('_', " "));
     table.pair("seed", plan.seed.to_string());
-    table.pair("time", if plan.simulated { "simulated" } else { "real" });
-    table.pair("sustain", &plan.sustain_version);
+    table.pair("machine", machine_words(plan.simulated));
+    table.pair("sustain version", &plan.sustain_version);
     let host = &result.host;
     let places = host.file_systems.iter();
     let places = places.map(|place| (place.target.as_str(), &place.file_system));
     Ok(format!(
-        "<details><summary>What was asked, and on which machine</summary>\n{}{}</details>\n",
+        "<details><summary>Command, settings and machine</summary>\n{}{}</details>\n",
         asked_markup(&plan.arguments, &table),
         machine(host.description.as_ref(), &host.devices, places)?,
     ))

@@ -1,25 +1,26 @@
-//! How the disks hang, as a tree: the ways of all disks merged from the host's end, hop by hop, and
-//! runs of hops that the same disks pass taken together. Pure; [`super::machine`] draws it.
+//! Builds the tree of the disks: the topology paths of all disks are merged hop by hop from the
+//! host's end, and neighbouring hops that the same disks pass become one branch.
+//! [`super::machine`] draws it.
 
 use sustain_bench::diagnose::result::{Way, WayHop};
 
-/// Hops that the same disks pass, and what hangs on them.
+/// Hops that the same disks pass, and the branches below them.
 pub(super) struct Branch<'a> {
-    /// Farthest from the disks first; of a leaf those that no other disk passes.
+    /// The hops, farthest from the disks first; those of a leaf are passed by no other disk.
     pub(super) hops: Vec<&'a WayHop>,
     pub(super) below: Vec<Branch<'a>>,
-    /// The place of the disk, if this is a leaf.
+    /// The place of the disk in the list of disks, if this is a leaf.
     pub(super) disk: Option<usize>,
 }
 
-/// A disk's hops that are not yet part of the tree, farthest first.
+/// The hops of a disk that are not yet part of the tree, farthest first.
 struct Rest<'a> {
     disk: usize,
     hops: Vec<&'a WayHop>,
 }
 
-/// The tree of these ways, one per disk in the order in which they hang; disks beyond the ways
-/// hang on the root by themselves.
+/// The tree of these topology paths, one per disk in the order in which the disks are connected.
+/// Disks without a path are leaves of the root.
 pub(super) fn tree(ways: &[Way], disks: usize) -> Branch<'_> {
     let rests = (0..disks).map(|disk| Rest {
         disk,
@@ -30,7 +31,7 @@ pub(super) fn tree(ways: &[Way], disks: usize) -> Branch<'_> {
     branch(rests.collect())
 }
 
-/// Takes as many hops as all of these pass next, then splits them.
+/// Takes the next hops that all of these have in common, then splits them.
 fn branch(mut rests: Vec<Rest<'_>>) -> Branch<'_> {
     if let [only] = rests.as_mut_slice() {
         return Branch {
@@ -48,7 +49,7 @@ fn branch(mut rests: Vec<Rest<'_>>) -> Branch<'_> {
         rest.hops.drain(..common);
         let same = |group: &&mut Vec<Rest<'_>>| match (group[0].hops.first(), rest.hops.first()) {
             (Some(one), Some(other)) => one.id == other.id,
-            // What has no hop of its own left hangs here by itself.
+            // A disk that has no hop left is a leaf of this branch.
             _ => false,
         };
         match groups.iter_mut().find(same) {
@@ -63,7 +64,7 @@ fn branch(mut rests: Vec<Rest<'_>>) -> Branch<'_> {
     }
 }
 
-/// How many hops all of these pass next.
+/// The number of next hops that all of these have in common.
 fn common(rests: &[Rest<'_>]) -> usize {
     let Some((first, others)) = rests.split_first() else {
         return 0;

@@ -1,5 +1,6 @@
-//! Each wall as a card: who shares it and what each gets, how high it is and where it sits, how
-//! sure that is, and what a prediction came to. Called by the section; it judges nothing.
+//! Draws each wall as a card: which disks share it and the rate that each gets, its limit and
+//! place, how certain that is, and the test of its prediction. The section of a diagnosis calls it;
+//! it judges nothing.
 
 use sustain_bench::diagnose::result::{Prediction, Wall};
 
@@ -11,13 +12,14 @@ use crate::format::{percent, rate};
 
 const WIDTH: f64 = 560.0;
 const STRIP_HEIGHT: f64 = 56.0;
-/// Of the names and the longest bar of a prediction.
+/// The width of the names beside the bars of a prediction.
 const LABEL_WIDTH: f64 = 70.0;
+/// The width of the longest bar of a prediction.
 const BAR_WIDTH: f64 = 300.0;
-/// Wider bars look like blocks.
+/// The largest width of a bar, which otherwise would look like a block.
 const STRIP_BAR_MAX: f64 = 44.0;
 
-/// The cards with their heading; with no wall, how well that is known.
+/// The cards with their heading; without a wall, the certainty that there is none.
 pub(super) fn walls(facts: &Facts<'_>) -> String {
     if facts.walls.is_empty() {
         return no_wall(facts);
@@ -26,14 +28,16 @@ pub(super) fn walls(facts: &Facts<'_>) -> String {
     let cards: String = walls
         .map(|(index, wall)| card(facts, index, wall))
         .collect();
-    format!("<h2>Walls</h2>\n<div class=\"walls\">\n{cards}</div>\n")
+    format!(
+        "<h2>Walls: limits that several disks share</h2>\n<div class=\"walls\">\n{cards}</div>\n"
+    )
 }
 
 fn no_wall(facts: &Facts<'_>) -> String {
     if let Some(loss) = &facts.result.unexplained {
         let words = format!(
-            "None was found that explains what is lost: {} should bring {} and bring {}. \
-             So the answer is not complete.",
+            "A wall is a limit that several disks share. None was found that explains what is \
+             lost: {} should reach {}, but reach {}. So the answer is not complete.",
             loss.who(),
             rate(loss.expected_bytes_per_s),
             rate(loss.measured_bytes_per_s)
@@ -44,8 +48,8 @@ fn no_wall(facts: &Facts<'_>) -> String {
         return String::new();
     };
     let words = format!(
-        "None was found: no limit that several share lies below {} of the sum of the rates alone. \
-         A loss of up to {} could hide in the noise.",
+        "A wall is a limit that several disks share. None was found below {} of the sum of the \
+         rates alone. Noise could hide a loss of at most {}.",
         percent(none.none_below_share),
         rate(none.largest_hidden_loss_bytes_per_s)
     );
@@ -56,7 +60,7 @@ fn card(facts: &Facts<'_>, index: usize, drawn: &DrawnWall<'_>) -> String {
     let wall = drawn.wall;
     let members = facts.list(&wall.members);
     let heading = format!(
-        "Wall {}: {} for {} of {} targets",
+        "Wall {}: {} shared by {} of {} targets",
         index + 1,
         rate(wall.limit_bytes_per_s),
         wall.members.len(),
@@ -66,8 +70,8 @@ fn card(facts: &Facts<'_>, index: usize, drawn: &DrawnWall<'_>) -> String {
     table.pair("shared by", members);
     table.pair("limit", limit(wall));
     table.pair("kind", kind(wall));
-    table.pair("where", place(wall));
-    table.pair("known how well", certainty(wall));
+    table.pair("place", place(wall));
+    table.pair("certainty", certainty(wall));
     if let Some(weakest) = weakest(facts, wall) {
         table.pair("weakest evidence", weakest);
     }
@@ -92,24 +96,26 @@ fn limit(wall: &Wall) -> String {
         rate(wall.deviation_bytes_per_s)
     );
     let more = percent(wall.headroom);
-    words.push_str(&format!("; without it its members would have {more} more"));
+    words.push_str(&format!(
+        "; without it, its members would reach {more} more"
+    ));
     words
 }
 
 fn kind(wall: &Wall) -> String {
     let mut words = match (wall.kind.as_str(), wall.at_full_load_bytes_per_s) {
         ("collapse", Some(left)) => format!(
-            "collapse: the sum falls when more take part, to {} with all members at work",
+            "collapse: the sum falls when more disks are active, to {} with all that share it",
             rate(left)
         ),
-        ("collapse", None) => "collapse: the sum falls when more take part".to_owned(),
+        ("collapse", None) => "collapse: the sum falls when more disks are active".to_owned(),
         ("tool", _) => "tool: this program or the machine's CPUs, not the disks".to_owned(),
-        ("limit", _) => "limit: the sum stays when more take part".to_owned(),
+        ("limit", _) => "limit: the sum stays the same when more disks are active".to_owned(),
         (other, _) => other.to_owned(),
     };
     if wall.missed_revolutions {
         words.push_str(
-            "; rates are whole fractions of those alone, as of disks that miss \
+            "; rates are whole fractions of those alone, as those of disks that miss \
                         revolutions",
         );
     }
@@ -119,15 +125,15 @@ fn kind(wall: &Wall) -> String {
 fn place(wall: &Wall) -> String {
     match (&wall.explained_by, &wall.not_explained) {
         (Some(text), _) => text.clone(),
-        (None, Some(why)) => format!("no hop explains it: {why}"),
-        (None, None) => "no hop explains it".to_owned(),
+        (None, Some(why)) => format!("no known part of the machine explains it: {why}"),
+        (None, None) => "no known part of the machine explains it".to_owned(),
     }
 }
 
 fn certainty(wall: &Wall) -> String {
     let state = match wall.state.as_str() {
         "confirmed" => "confirmed",
-        "members_uncertain" => "its members are not sure",
+        "members_uncertain" => "which targets share it is not certain",
         "capacity_is_lower_bound" => "it is at least this high",
         "crossing" => "it crosses another wall, with some members in both",
         other => other,
@@ -140,21 +146,22 @@ fn weakest(facts: &Facts<'_>, wall: &Wall) -> Option<String> {
     let about = weakest.target.as_ref().map_or_else(
         || "that there is a wall".to_owned(),
         |target| {
-            let is = if wall.members.contains(target) {
-                "is"
+            let shares = if wall.members.contains(target) {
+                "shares it"
             } else {
-                "is not"
+                "does not share it"
             };
-            format!("that {} {is} in it", facts.label(target))
+            format!("that {} {shares}", facts.label(target))
         },
     );
     let subset = if weakest.members.len() == facts.disks.len() {
-        "all together".to_owned()
+        "all targets".to_owned()
     } else {
         facts.list(&weakest.members)
     };
     Some(format!(
-        "{about}: seen with {subset} at work, {:.1} standard deviations from the other answer",
+        "{about}: with {subset} active, the reading was {:.1} standard deviations from what the \
+         other answer predicts",
         weakest.margin_sd
     ))
 }
@@ -173,8 +180,8 @@ fn shares(facts: &Facts<'_>, wall: &Wall) -> Option<String> {
         format!("{} to {}", rate(least), rate(most))
     };
     words.push_str(match wall.shares_repeat {
-        Some(true) => ", the same each time",
-        Some(false) => ", different each time",
+        Some(true) => ", the same in each reading",
+        Some(false) => ", different in each reading",
         None => "",
     });
     let below: Vec<String> = wall
@@ -190,7 +197,7 @@ fn shares(facts: &Facts<'_>, wall: &Wall) -> Option<String> {
     Some(words)
 }
 
-/// All disks in the order in which they hang, members with what they get.
+/// All disks in the order in which they are connected; those that share the wall with their rates.
 fn strip(facts: &Facts<'_>, index: usize, drawn: &DrawnWall<'_>) -> String {
     let step = (WIDTH / facts.disks.len().max(1) as f64).min(STRIP_BAR_MAX);
     let thick = step * 0.8;
@@ -203,17 +210,17 @@ fn strip(facts: &Facts<'_>, index: usize, drawn: &DrawnWall<'_>) -> String {
     for (place, disk) in facts.disks.iter().enumerate() {
         let x = place as f64 * step;
         if !drawn.members.contains(&place) {
-            let title = format!("{}: not in it", disk.name);
+            let title = format!("{}: does not share it", disk.name);
             svg.rect((x, STRIP_HEIGHT + 3.0), (thick, 4.0), "outside", &title);
             continue;
         }
         let share = shares.iter().find(|share| share.target == disk.name);
         let words = share.map_or_else(
-            || "in it".to_owned(),
+            || "shares it".to_owned(),
             |share| {
                 let got = rate(share.rate_bytes_per_s);
                 format!(
-                    "gets {got}, an even share is {}",
+                    "gets {got}; an even share is {}",
                     rate(share.fair_bytes_per_s)
                 )
             },
@@ -230,27 +237,34 @@ fn strip(facts: &Facts<'_>, index: usize, drawn: &DrawnWall<'_>) -> String {
             svg.line(&[(x - 1.0, y), (x + thick + 1.0, y)], "fair", "");
         }
     }
-    let words = format!("in it: {} of {}", drawn.members.len(), facts.disks.len());
+    let words = format!(
+        "shared by {} of {} targets",
+        drawn.members.len(),
+        facts.disks.len()
+    );
     svg.text((0.0, STRIP_HEIGHT + 20.0), "soft small", &words);
-    svg.markup(&format!("What each disk gets of wall {}", index + 1))
+    svg.markup(&format!(
+        "The rate that each disk gets of wall {}",
+        index + 1
+    ))
 }
 
-/// The prediction beside what was measured.
+/// The prediction beside the measured rate.
 fn tried(facts: &Facts<'_>, prediction: &Prediction, index: usize) -> String {
-    let (foretold, measured) = (
+    let (predicted, measured) = (
         prediction.predicted_bytes_per_s,
         prediction.measured_bytes_per_s,
     );
     let words = format!(
-        "Foretold for {}, then measured: {}",
+        "Test: predicted for {}, then measured; they differ by {}",
         facts.list(&prediction.members),
-        off_by(measured, foretold)
+        off_by(measured, predicted)
     );
     let bars = [
-        ("foretold", foretold, "alone".to_owned()),
+        ("predicted", predicted, "alone".to_owned()),
         ("measured", measured, wall_class(index)),
     ];
-    let most = measured.max(foretold).max(1.0);
+    let most = measured.max(predicted).max(1.0);
     format!(
         "<p class=\"tried\">{}</p>\n{}",
         escape::text(&glued(&words)),
@@ -258,7 +272,8 @@ fn tried(facts: &Facts<'_>, prediction: &Prediction, index: usize) -> String {
     )
 }
 
-/// Rates as bars under each other, by name, value and class, in pixels per byte per second.
+/// Bars of rates under each other, given by name, rate and class; `scale` is in pixels per byte per
+/// second.
 pub(super) fn scaled_bars(bars: &[(&str, f64, String)], label: f64, scale: f64) -> String {
     let mut svg = Svg::new(WIDTH, bars.len() as f64 * 20.0);
     for (row, (name, value, class)) in bars.iter().enumerate() {

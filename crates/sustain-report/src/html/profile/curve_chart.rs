@@ -1,5 +1,6 @@
-//! The picture of a profile: rate against position, each target alone and all at once. Samples are
-//! dots, zones are steps, what falls out is marked; where a shared limit binds is shaded.
+//! Draws a profile: rate against position, each target alone and all at once. Samples are dots,
+//! zones are steps, places that differ from their zone are marked, and the part where a shared
+//! limit binds is shaded. The section of a profile calls it.
 
 use super::super::chart::{
     ALARM, Chart, NEUTRAL, axis, colour, empty_plot, layout, rate_axis, rounded, title, trace_name,
@@ -14,10 +15,10 @@ use sustain_bench::profile::result::{
 };
 
 const HEIGHT_PX: usize = 480;
-/// With more targets than this the dots of all would hide each other.
+/// With more targets than this the dots would hide each other.
 const DOTTED_MAX: usize = 6;
 
-/// How positions are drawn: of one target in bytes, of several as a part of each.
+/// The scale of positions: bytes for one target, a part of each for several.
 #[derive(Clone, Copy)]
 enum Scale {
     Bytes,
@@ -72,7 +73,7 @@ pub(super) fn curve_chart(result: &ProfileResult, direction: &str, id: String) -
     let x = x
         .range(vec![-0.01 * end, 1.01 * end])
         .title(title(match scale {
-            Scale::Bytes => "position, from the target's start",
+            Scale::Bytes => "position, from the start of the target",
             Scale::Parts => "position, as a part of each target",
         }));
     let shapes = together.and_then(|one| one.shared_limit.as_ref());
@@ -84,7 +85,10 @@ pub(super) fn curve_chart(result: &ProfileResult, direction: &str, id: String) -
     plot.set_layout(layout);
     Chart {
         id,
-        heading: format!("Rate against position, {direction}"),
+        heading: match direction {
+            "read" => "Read rate by position".to_owned(),
+            _ => "Write rate by position".to_owned(),
+        },
         caption: caption(together),
         height_px: HEIGHT_PX,
         plot,
@@ -94,13 +98,14 @@ pub(super) fn curve_chart(result: &ProfileResult, direction: &str, id: String) -
 fn caption(together: Option<&ProfileTogether>) -> String {
     let mut words = String::from(
         "Dots: samples, without visits that were disturbed. Steps: the zones fitted to them. \
-         Red crosses: places that fall out of their zone; the grey ones were slow in some visits \
-         only, or no more often than chance explains.",
+         Red crosses: places that differ from their zone. Grey crosses: places that were slow in \
+         some visits only, or no more often than chance explains.",
     );
     if together.is_some() {
         words.push_str(
-            " Grey: the sum of all, at once (dots, and a line through their middle) and of each \
-             alone (dashed). Shaded: where a shared limit binds.",
+            " Grey: the sum of the rates of all targets, measured at once (dots, and a line \
+             through their middle) and each alone (dashed). Shaded: where a limit that they share \
+             binds.",
         );
     }
     words
@@ -160,11 +165,14 @@ fn dots(plot: &mut Plot, target: &ProfileTarget, index: usize, scale: Scale) {
         x.push(scale.of(point.offset_bytes, target));
         y.push(rounded(found));
         said.push(format!(
-            "{}: {} at {}, of {} visits",
+            "{}: {} at {}, {}",
             escape::label(&target.name),
             rate(found),
             position(point.offset_bytes),
-            point.rates_bytes_per_s.len()
+            match point.rates_bytes_per_s.len() {
+                1 => "1 visit".to_owned(),
+                visits => format!("{visits} visits"),
+            }
         ));
     }
     let trace = Scatter::new(x, y)
@@ -178,10 +186,10 @@ fn dots(plot: &mut Plot, target: &ProfileTarget, index: usize, scale: Scale) {
     plot.add_trace(trace);
 }
 
-/// What falls out of its zone.
+/// The places that differ from their zone.
 fn marks(plot: &mut Plot, targets: &[&ProfileTarget], scale: Scale) {
     for (is_passing, name, shade) in [
-        (false, "falls out of its zone", ALARM),
+        (false, "differs from its zone", ALARM),
         (true, "slow in some visits", NEUTRAL),
     ] {
         let (mut x, mut y, mut said) = (Vec::new(), Vec::new(), Vec::new());
@@ -214,7 +222,7 @@ fn marks(plot: &mut Plot, targets: &[&ProfileTarget], scale: Scale) {
     }
 }
 
-/// All at once, and what they give alone, added up.
+/// The rates of all at once, and the sum of their rates alone.
 fn sums(plot: &mut Plot, together: &ProfileTogether) {
     let (mut x, mut y, mut said) = (Vec::new(), Vec::new(), Vec::new());
     let (mut alone_x, mut alone_y) = (Vec::new(), Vec::new());
@@ -238,11 +246,11 @@ fn sums(plot: &mut Plot, together: &ProfileTogether) {
     }
     let alone = Scatter::new(alone_x, alone_y)
         .mode(Mode::Lines)
-        .name("each alone, added up")
+        .name("sum of each alone")
         .line(Line::new().color(NEUTRAL).width(1.6).dash(DashType::Dash))
-        .hover_template("each alone, added up: %{y:.3s}B/s<extra></extra>");
+        .hover_template("sum of each alone: %{y:.3s}B/s<extra></extra>");
     plot.add_trace(alone);
-    // Visits of one place may differ much: the line goes through their middle.
+    // Visits of one place may differ much, so that the line goes through their middle.
     let middle = Scatter::new(middle_x, middle_y)
         .mode(Mode::Lines)
         .name("all at once")
@@ -261,7 +269,7 @@ fn sums(plot: &mut Plot, together: &ProfileTogether) {
     plot.add_trace(at_once);
 }
 
-/// Where the limit binds.
+/// The part where the limit binds.
 fn bound(limit: &SharedLimit, most: f64) -> Shape {
     Shape::new()
         .shape_type(ShapeType::Rect)

@@ -1,5 +1,5 @@
-//! The page of profiles: a section each, with several a table of all above. The one place of the
-//! page that knows the result of a profile.
+//! The page of profiles: a section for each, and above them a table of all if they are several. It
+//! is the only place of the page that knows the result of a profile.
 
 mod curve_chart;
 mod section;
@@ -36,7 +36,7 @@ impl Sectioned for ProfileResult {
     }
 }
 
-/// What was profiled: `profile of hda and hdb`.
+/// The title: `Rate by position on hda and hdb`.
 fn name(result: &ProfileResult) -> String {
     let names: Vec<&str> = result
         .plan
@@ -44,23 +44,27 @@ fn name(result: &ProfileResult) -> String {
         .iter()
         .map(String::as_str)
         .collect();
-    match names.as_slice() {
-        [] => "profile".to_owned(),
-        [only] => format!("profile of {only}"),
-        [first @ .., last] if first.len() < 4 => {
-            format!("profile of {} and {last}", first.join(", "))
-        }
-        several => format!("profile of {} targets", several.len()),
-    }
+    let targets = match names.as_slice() {
+        [] => result.plan.targets.join(", "),
+        [only] => (*only).to_owned(),
+        [first @ .., last] if first.len() < 4 => format!("{} and {last}", first.join(", ")),
+        several => format!("{} targets", several.len()),
+    };
+    let simulated = if result.plan.simulated {
+        ", on a simulated machine"
+    } else {
+        ""
+    };
+    format!("Rate by position on {targets}{simulated}")
 }
 
 fn overview(results: &[ProfileResult]) -> String {
     let mut table = Table::new(&[
         "profile",
         "target",
-        "mean",
-        "least outside bad spots",
-        "in short",
+        "mean rate",
+        "lowest rate outside bad spots",
+        "answer",
     ]);
     for (index, result) in results.iter().enumerate() {
         for target in &result.targets {

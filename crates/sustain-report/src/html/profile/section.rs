@@ -1,15 +1,17 @@
-//! One profile on the page: the answer, the figures, the picture, the words, what was asked.
+//! Draws one profile on the page: the answer, the figures, the picture, the findings in words, and
+//! the settings.
 
 use super::super::escape;
 use super::super::section::{kernel_messages, notes};
 use super::super::table::{Table, glued};
-use super::super::where_tables::{asked_markup, host};
+use super::super::where_tables::{asked_markup, host, machine_words};
 use super::{curve_chart, name};
 use crate::ReportError;
 use crate::format::{part, percent, position, rate, size, stretch};
+use crate::terminal::SIMULATED;
 use sustain_bench::profile::result::{ProfileResult, ProfileTarget};
 
-/// Of all at once so much is the answer: what they give, and what they share.
+/// The lines on all targets at once that are part of the answer: their rate, and what they share.
 const LINES_TOGETHER: usize = 2;
 
 /// The section of this profile; `index` keeps its charts apart from those of others.
@@ -59,12 +61,15 @@ fn answer(result: &ProfileResult) -> String {
     }
     let ended = match result.ended.as_str() {
         "done" => "",
-        _ => "Interrupted: this is what was known by then. ",
+        _ => "The profile was interrupted; the answer rests on what was measured until then.<br>\n",
     };
     let said = lines
         .iter()
         .map(|(heading, line)| escape::text(&glued(&format!("{heading}: {line}"))));
-    let said: Vec<String> = said.collect();
+    let mut said: Vec<String> = said.collect();
+    if result.plan.simulated {
+        said.push(format!("{SIMULATED}."));
+    }
     format!("<p class=\"answer\">{ended}{}</p>\n", said.join("<br>\n"))
 }
 
@@ -90,13 +95,13 @@ fn errors(result: &ProfileResult) -> String {
 fn figures(result: &ProfileResult) -> String {
     let mut table = Table::new(&[
         "target",
-        "going over all of it",
-        "at its start",
-        "least outside bad spots",
+        "mean rate",
+        "rate at the start",
+        "lowest rate outside bad spots",
         "bad spots",
-        "fall",
+        "decrease",
         "shape",
-        "a sample scatters by",
+        "noise of a sample",
     ]);
     let told = |found: Option<f64>| found.map_or_else(|| "not measured".to_owned(), rate);
     for target in &result.targets {
@@ -120,7 +125,7 @@ fn figures(result: &ProfileResult) -> String {
             String::new(),
             String::new(),
             match together.shape.as_str() {
-                "free" => "no shared limit seen".to_owned(),
+                "free" => "no shared limit found".to_owned(),
                 other => other.to_owned(),
             },
             format!("{:.1} %", together.noise * 100.0),
@@ -129,11 +134,11 @@ fn figures(result: &ProfileResult) -> String {
     table.markup()
 }
 
-/// `2, as little as 5.00 MB/s`.
+/// The number of bad spots and their lowest rate: `2, down to 5.00 MB/s`.
 fn spots(target: &ProfileTarget) -> String {
     match (target.bad_spots().count(), target.least_in_bad_spots()) {
         (0, _) => "none".to_owned(),
-        (count, Some(least)) => format!("{count}, as little as {}", rate(least)),
+        (count, Some(least)) => format!("{count}, down to {}", rate(least)),
         (count, None) => count.to_string(),
     }
 }
@@ -147,9 +152,9 @@ fn shape(target: &ProfileTarget) -> String {
     }
 }
 
-/// All that was said, target by target.
+/// All findings, target by target.
 fn words(result: &ProfileResult) -> String {
-    let mut markup = String::from("<h2>In words</h2>\n");
+    let mut markup = String::from("<h2>Findings</h2>\n");
     let together = result
         .together
         .iter()
@@ -172,7 +177,14 @@ fn words(result: &ProfileResult) -> String {
 }
 
 fn zones(result: &ProfileResult) -> String {
-    let mut table = Table::new(&["target", "from", "to", "width", "rate", "places"]);
+    let mut table = Table::new(&[
+        "target",
+        "from",
+        "to",
+        "width",
+        "rate",
+        "positions measured",
+    ]);
     for target in result.targets.iter().filter(|one| one.zones.len() > 1) {
         for zone in &target.zones {
             table.row(vec![
@@ -211,22 +223,22 @@ fn asked(result: &ProfileResult) -> Result<String, ReportError> {
     }
     table.pair("targets", plan.targets.join(", "));
     let engine = plan.engine_used.as_deref().unwrap_or("none");
-    table.pair("engine", format!("{engine}; asked for: {}", plan.engine));
+    table.pair("engine", format!("{engine} (--engine {})", plan.engine));
     table.pair("record size", size(plan.record_size_bytes));
     table.pair("depth per target", plan.depth.to_string());
-    table.pair("path", &plan.path);
-    table.pair("budget", stretch(plan.budget_s));
-    table.pair("measured for", stretch(plan.elapsed_s));
-    table.pair("a sample takes about", stretch(plan.sample_s));
+    table.pair("I/O path", &plan.path);
+    table.pair("time budget", stretch(plan.budget_s));
+    table.pair("time measured", stretch(plan.elapsed_s));
+    table.pair("time of a sample, about", stretch(plan.sample_s));
     if let Some(bytes) = plan.size_bytes {
-        table.pair("part used of each target", size(bytes));
+        table.pair("used part of each target", size(bytes));
     }
     table.pair("ended", &result.ended);
     table.pair("seed", plan.seed.to_string());
-    table.pair("time", if plan.simulated { "simulated" } else { "real" });
-    table.pair("sustain", &plan.sustain_version);
+    table.pair("machine", machine_words(plan.simulated));
+    table.pair("sustain version", &plan.sustain_version);
     Ok(format!(
-        "<details><summary>What was asked, and on which machine</summary>\n{}{}</details>\n",
+        "<details><summary>Command, settings and machine</summary>\n{}{}</details>\n",
         asked_markup(&plan.arguments, &table),
         host(&result.host)?,
     ))

@@ -1,5 +1,6 @@
-//! How long appends took from their acceptance, until written and until durable: bars over one
-//! logarithmic time axis, a colour per stream.
+//! Draws how long appends took from their acceptance until they were written and until they were
+//! durable: bars over one logarithmic time axis, a colour per stream. The section of a recording
+//! calls it.
 
 use super::super::chart::{Chart, colour, empty_plot, layout, title};
 use super::super::histogram_chart::{bar_trace, bars, count_axis, time_axis};
@@ -7,7 +8,7 @@ use plotly::layout::BarMode;
 use std::collections::BTreeMap;
 use sustain_record::result::{LatencyBinResult, RecordResult};
 
-/// The two panels, as parts of the drawing area from its bottom.
+/// The places of the two panels, as parts of the drawing area from its bottom.
 const WRITTEN_DOMAIN: [f64; 2] = [0.54, 1.0];
 const DURABLE_DOMAIN: [f64; 2] = [0.0, 0.46];
 
@@ -42,7 +43,7 @@ pub(super) fn append_chart(result: &RecordResult, id: String) -> Option<Chart> {
     plot.set_layout(layout);
     Some(Chart {
         id,
-        heading: "Time of appends".to_owned(),
+        heading: "Latency of appends".to_owned(),
         caption: "How many appends took how long from their acceptance: above until they were \
                   written, below until a flush had made them durable. All axes are logarithmic."
             .to_owned(),

@@ -1,4 +1,5 @@
-//! What each member took: its share as a bar, and its bytes over time.
+//! Draws what each member took: its share as a bar, and its bytes over time. The section of a
+//! recording calls it.
 
 use super::super::chart::{Chart, TimeUnit, axis, colour, empty_plot, layout, rounded, trace_name};
 use super::super::panels::hover_mode;
@@ -9,11 +10,12 @@ use plotly::layout::Axis;
 use plotly::{Bar, Scatter};
 use sustain_record::result::{MemberResult, RecordResult};
 
-/// Height in the page of one bar with the gap below it, and of what is around all.
+/// The height of one bar in the page, with the gap below it.
 const BAR_PX: usize = 34;
+/// The height of everything around the bars.
 const AROUND_PX: usize = 84;
 
-/// A bar per member; none without a member.
+/// A chart with a bar per member; none without a member.
 pub(super) fn share_chart(result: &RecordResult, id: String) -> Option<Chart> {
     let members = &result.members;
     if members.is_empty() {
@@ -38,7 +40,7 @@ pub(super) fn share_chart(result: &RecordResult, id: String) -> Option<Chart> {
     let names_axis = axis()
         .tick_values((0..members.len()).map(|index| index as f64).collect())
         .tick_text(names.collect())
-        // The first member on top, as in the tables.
+        // The first member is on top, as in the tables.
         .range(vec![members.len() as f64 - 0.5, -0.5])
         .show_grid(false);
     let share_axis = axis()
@@ -51,9 +53,9 @@ pub(super) fn share_chart(result: &RecordResult, id: String) -> Option<Chart> {
     plot.set_layout(layout);
     Some(Chart {
         id,
-        heading: "Members' shares".to_owned(),
-        caption: "The part of all payload that each member took: what it could take, not what it \
-                  was given."
+        heading: "Share of each member".to_owned(),
+        caption: "The part of the payload that each member took. Each append goes to the member \
+                  that is expected to finish it first, so that faster members take more."
             .to_owned(),
         height_px: BAR_PX * members.len() + AROUND_PX + AROUND_PX / 2,
         plot,
@@ -74,7 +76,7 @@ fn words(member: &MemberResult) -> String {
     )
 }
 
-/// A line per member; none without samples.
+/// A chart with a line per member; none without samples.
 pub(super) fn bytes_chart(result: &RecordResult, id: String) -> Option<Chart> {
     let samples = drawn(&result.samples);
     if samples.is_empty() || result.members.is_empty() {
@@ -114,10 +116,10 @@ pub(super) fn bytes_chart(result: &RecordResult, id: String) -> Option<Chart> {
     plot.set_layout(layout);
     Some(Chart {
         id,
-        heading: "Bytes on each member".to_owned(),
+        heading: "Payload on each member over time".to_owned(),
         caption:
-            "Payload written since the start. A line that turns flat is a member that stopped \
-                  taking: full, failed, or stalled."
+            "The payload written since the start. Where a line turns flat, the member took no \
+                  more: it was full, failed or stalled."
                 .to_owned(),
         height_px: 340,
         plot,

@@ -1,5 +1,5 @@
-//! The page of recordings: a section each, with several a table of all above. The one place of the
-//! page that knows the result of a recording.
+//! The page of recordings: a section for each, and above them a table of all if they are several.
+//! It is the only place of the page that knows the result of a recording.
 
 mod append_chart;
 mod member_charts;
@@ -12,7 +12,7 @@ use super::escape;
 use super::page::{Sectioned, pages};
 use super::table::Table;
 use crate::ReportError;
-use crate::format::{rate, size, stretch};
+use crate::format::{position, rate, stretch};
 use crate::terminal::record_sentence;
 use sustain_record::result::RecordResult;
 
@@ -41,7 +41,7 @@ impl Sectioned for RecordResult {
     }
 }
 
-/// What was recorded: `recording 3: left and right`.
+/// The title: `Recording 3: streams left and right, 60 s`.
 fn name(result: &RecordResult) -> String {
     let names: Vec<&str> = result
         .streams
@@ -50,18 +50,26 @@ fn name(result: &RecordResult) -> String {
         .collect();
     let streams = match names.as_slice() {
         [] => "no stream".to_owned(),
-        [only] => (*only).to_owned(),
-        [first @ .., last] if first.len() < 4 => format!("{} and {last}", first.join(", ")),
-        [first, second, rest @ ..] => format!("{first}, {second} and {} more", rest.len()),
+        [only] => format!("stream {only}"),
+        [first @ .., last] if first.len() < 4 => {
+            format!("streams {} and {last}", first.join(", "))
+        }
+        [first, second, rest @ ..] => {
+            format!("streams {first}, {second} and {} more", rest.len())
+        }
     };
-    format!("recording {}: {streams}", result.recording)
+    format!(
+        "Recording {}: {streams}, {}",
+        result.recording,
+        stretch(result.seconds)
+    )
 }
 
 fn overview(results: &[RecordResult]) -> String {
-    let mut table = Table::new(&["recording", "offered", "lost", "rate", "for", "in short"]);
+    let mut table = Table::new(&["recording", "offered", "lost", "rate", "length", "answer"]);
     for (index, result) in results.iter().enumerate() {
         let sum = |part: fn(&sustain_record::result::StreamResult) -> u64| {
-            size(result.streams.iter().map(part).sum())
+            position(result.streams.iter().map(part).sum())
         };
         table.row(vec![
             format!("{}. {}", index + 1, name(result)),

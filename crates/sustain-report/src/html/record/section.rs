@@ -1,4 +1,4 @@
-//! One recording on the page, from the answer down to what is needed to record so again.
+//! Draws one recording on the page, from the answer down to everything that is needed to repeat it.
 
 use super::super::buffer_chart::{Curve, curve_chart};
 use super::super::chart::Chart;
@@ -48,9 +48,9 @@ fn buffer(result: &RecordResult, id: String) -> Option<Chart> {
             .collect(),
         bound_bytes: result.plan.buffer_bytes,
         recommendation: None,
-        caption: "For a stream of a steady rate, the memory that would have ridden out every \
-                  pause in the writes of this recording. Where the sources set the rate, the curve \
-                  turns up at theirs: the members may well take more."
+        caption: "For each rate of a stream, the memory that would have ridden out every pause in \
+                  the writes of this recording. Where the sources limited the rate, the curve \
+                  turns up at their rate: the members may be able to take more."
             .to_owned(),
     };
     curve_chart(curve, id)

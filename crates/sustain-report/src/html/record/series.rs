@@ -1,14 +1,15 @@
-//! The samples of a recording made ready to draw: few enough for a browser, none so short that its
-//! rate would be an accident.
+//! Prepares the samples of a recording for drawing: few enough for a browser, and so far apart that
+//! their rates mean something. The charts of a recording call it.
 
 use sustain_record::result::SampleResult;
 
-/// A screen has no room for more points in a line.
+/// A screen cannot show more points in a line.
 const POINTS_MAX: f64 = 2000.0;
-/// A rate over less than this says more about when one looked than about the recording.
+/// A rate over less time says more about the moment of the sample than about the recording.
 const STEP_MIN_S: f64 = 0.5;
 
-/// The samples to draw, far enough apart. The last one is always among them: it has the end.
+/// The samples to draw, far enough apart. The last one is always among them, because it has the
+/// final counts.
 pub(super) fn drawn(samples: &[SampleResult]) -> Vec<&SampleResult> {
     let Some(last) = samples.last() else {
         return Vec::new();
@@ -32,13 +33,13 @@ pub(super) fn drawn(samples: &[SampleResult]) -> Vec<&SampleResult> {
     kept
 }
 
-/// A count of one stream or member; 0 in a sample that does not tell it.
+/// The count of one stream or member; 0 in a sample that does not have it.
 pub(super) fn count(counts: &[u64], index: usize) -> u64 {
     counts.get(index).copied().unwrap_or(0)
 }
 
-/// Rates between moments, from bytes counted since the start: the middle of each stretch in
-/// seconds, and bytes per second.
+/// The rates between moments, from bytes counted since the start: the middle of each period in
+/// seconds, and the rate in bytes per second.
 pub(super) fn rates(counted: impl Iterator<Item = (f64, u64)>) -> Vec<(f64, f64)> {
     let (mut from_s, mut before) = (0.0, 0);
     let mut rates = Vec::new();
@@ -52,7 +53,7 @@ pub(super) fn rates(counted: impl Iterator<Item = (f64, u64)>) -> Vec<(f64, f64)
     rates
 }
 
-/// Where bytes were lost: the moment by which they were, and how many since the one before.
+/// The losses: the moment by which bytes were lost, and their number since the moment before.
 pub(super) fn gaps(samples: &[&SampleResult], stream: usize) -> Vec<(f64, u64)> {
     let mut before = 0;
     let mut gaps = Vec::new();

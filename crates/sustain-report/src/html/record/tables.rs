@@ -1,15 +1,16 @@
-//! The tables of a recording: streams, members, what set its rate, and what was asked.
+//! Makes the tables of a recording: streams, members, the limits of its rate, and the settings. The
+//! section of a recording calls it.
 
 use super::super::samples;
 use super::super::table::Table;
 use super::super::where_tables::{asked_markup, machine};
 use super::time_chart::limit_row;
 use crate::ReportError;
-use crate::format::{latency, memory, percent, rate, size, stretch};
+use crate::format::{latency, memory, percent, position, rate, size, stretch};
 use crate::limits::{CPU_FROM_BYTES, limits, recorded_bytes, seconds_by};
 use sustain_record::result::{LatencyResult, PlanResult, RecordResult};
 
-/// What went wrong; empty if nothing did.
+/// The losses and failures; empty if there are none.
 pub(super) fn alarms(result: &RecordResult) -> String {
     let mut table = Table::new(&[]);
     let lost = result.streams.iter().filter(|stream| stream.gap_bytes > 0);
@@ -17,13 +18,13 @@ pub(super) fn alarms(result: &RecordResult) -> String {
         let words = format!(
             "{} of {}",
             exact(stream.gap_bytes),
-            size(stream.offered_bytes)
+            position(stream.offered_bytes)
         );
-        table.pair(&format!("lost of {}", stream.name), words);
+        table.pair(&format!("stream {}: lost", stream.name), words);
     }
     for member in &result.members {
         if let Some(error) = &member.error {
-            table.pair(&format!("{} failed", member.name), error);
+            table.pair(&format!("member {} failed", member.name), error);
         }
     }
     match table.markup() {
@@ -32,12 +33,12 @@ pub(super) fn alarms(result: &RecordResult) -> String {
     }
 }
 
-/// Bytes as a person and as a script has them.
+/// An amount in a readable unit and in bytes.
 fn exact(bytes: u64) -> String {
-    format!("{} ({bytes} bytes)", size(bytes))
+    format!("{} ({bytes} bytes)", position(bytes))
 }
 
-/// Streams, their times, members, and all together.
+/// The tables of streams, of their latencies, of members, and of all together.
 pub(super) fn key_figures(result: &RecordResult) -> String {
     format!(
         "<h2>Streams</h2>\n{}{}<h2>Members</h2>\n{}{}",
@@ -64,7 +65,7 @@ fn streams(result: &RecordResult) -> Table {
             exact(stream.offered_bytes),
             exact(stream.recorded_bytes),
             lost,
-            size(stream.durable_bytes),
+            position(stream.durable_bytes),
             stream.frames.to_string(),
         ]);
     }
@@ -72,7 +73,14 @@ fn streams(result: &RecordResult) -> Table {
 }
 
 fn times(result: &RecordResult) -> Table {
-    let mut table = Table::new(&["appends of", "until", "p50", "p99", "p99.9", "longest"]);
+    let mut table = Table::new(&[
+        "appends of stream",
+        "latency until",
+        "p50",
+        "p99",
+        "p99.9",
+        "max",
+    ]);
     for stream in &result.streams {
         let until = [
             ("written", &stream.written_latency_ns),
@@ -103,18 +111,18 @@ fn members(result: &RecordResult) -> Table {
         "share",
         "rate",
         "worst stall",
-        "p50",
+        "write latency p50",
         "p99",
         "p99.9",
-        "longest write",
-        "most in flight",
+        "max",
+        "max in flight",
         "written in all",
         "state",
     ]);
     for member in &result.members {
         let mut row = vec![
             member.name.clone(),
-            size(member.bytes),
+            position(member.bytes),
             percent(member.share),
             rate(member.rate_bytes_per_s),
             latency(member.worst_stall_ns),
@@ -122,7 +130,7 @@ fn members(result: &RecordResult) -> Table {
         row.extend(percentiles(&member.latency_ns));
         row.extend([
             member.depth_reached.to_string(),
-            size(member.written_bytes),
+            position(member.written_bytes),
             member.state.clone(),
         ]);
         table.row(row);
@@ -134,14 +142,14 @@ fn together(result: &RecordResult) -> Table {
     let total = &result.total;
     let mut table = Table::new(&[]);
     table.pair(
-        "all bytes over the wall clock",
+        "all bytes over the whole time",
         rate(total.wall_clock_bytes_per_s),
     );
     table.pair("sum of the members' rates", rate(total.sum_bytes_per_s));
     table.pair("worst stall of any member", latency(total.worst_stall_ns));
     if recorded_bytes(result) >= CPU_FROM_BYTES {
         let cpu = format!("{:.3} s", total.cpu_seconds_per_gb);
-        table.pair("CPU for each GB", cpu);
+        table.pair("CPU time per GB", cpu);
     }
     for (device, celsius) in samples::temperatures_max(&result.system.samples) {
         let name = format!("highest temperature of {device}");
@@ -153,21 +161,21 @@ fn together(result: &RecordResult) -> Table {
     table
 }
 
-/// What held it, in words.
+/// The limits of the rate, in words.
 pub(super) fn limited_by(result: &RecordResult) -> String {
     let limits = limits(&result.samples);
     let all_s = limits.last().map_or(0.0, |last| last.to_s);
-    let mut table = Table::new(&["held by", "part", "for", "which means", "when"]);
+    let mut table = Table::new(&["limited by", "part of the time", "time", "meaning", "when"]);
     for (by, seconds) in seconds_by(&limits) {
         table.row(limit_row(&limits, by, seconds, all_s));
     }
     match table.markup() {
         markup if markup.is_empty() => markup,
-        markup => format!("<h2>What held it</h2>\n{markup}"),
+        markup => format!("<h2>What limited the rate</h2>\n{markup}"),
     }
 }
 
-/// The plan, with the command to copy.
+/// The settings, with the command to copy.
 pub(super) fn asked(result: &RecordResult) -> String {
     let plan = &result.plan;
     let mut table = Table::new(&[]);
@@ -180,27 +188,27 @@ pub(super) fn asked(result: &RecordResult) -> String {
     let sources = sources.map(|stream| format!("{} from {}", stream.name, stream.source));
     table.pair("streams", sources.collect::<Vec<_>>().join(", "));
     table.pair("buffer", memory(plan.buffer_bytes));
-    table.pair("append", size(plan.append_bytes.into()));
+    table.pair("size of an append", size(plan.append_bytes.into()));
     table.pair("depth per member", plan.depth.to_string());
     table.pair("when the buffer is full", on_full(plan));
     table.pair("when the store is full", when_full(plan));
-    table.pair("durable", durable(plan));
-    table.pair("until", until(plan));
-    table.pair("sustain", &plan.sustain_version);
+    table.pair("made durable", durable(plan));
+    table.pair("recorded until", until(plan));
+    table.pair("sustain version", &plan.sustain_version);
     asked_markup(&plan.arguments, &table)
 }
 
 fn on_full(plan: &PlanResult) -> String {
     match plan.on_full.as_str() {
         "block" => "block: the source waits".to_owned(),
-        "drop" => "drop: what comes is lost, and by name".to_owned(),
+        "drop" => "drop: what comes is lost and becomes a gap".to_owned(),
         other => other.to_owned(),
     }
 }
 
 fn when_full(plan: &PlanResult) -> &'static str {
     if plan.ring {
-        "the oldest is overwritten"
+        "the oldest data is overwritten"
     } else {
         "the recording ends"
     }
@@ -210,13 +218,15 @@ fn durable(plan: &PlanResult) -> String {
     if plan.durable_each {
         "each write".to_owned()
     } else {
-        format!("what is older than {}", stretch(plan.durable_interval_s))
+        format!("after at most {}", stretch(plan.durable_interval_s))
     }
 }
 
 fn until(plan: &PlanResult) -> String {
     let time = plan.time_s.map(stretch);
-    let bytes = plan.bytes.map(|bytes| format!("{} a stream", size(bytes)));
+    let bytes = plan
+        .bytes
+        .map(|bytes| format!("{} per stream", size(bytes)));
     let bounds: Vec<String> = [time, bytes].into_iter().flatten().collect();
     if bounds.is_empty() {
         "the end of the sources".to_owned()

@@ -1,5 +1,6 @@
-//! A recording over time: rates with what was lost, the buffer, what held it, the machine, one
-//! under the other on one time axis. Kernel messages and the time before and after are marked.
+//! Draws a recording over time: rates with losses, the buffer, the limits of the rate, and the
+//! machine, one under the other on one time axis. Kernel messages and the time before and after are
+//! marked. The section of a recording calls it.
 
 use super::super::chart::{
     ALARM, Chart, NEUTRAL, TimeUnit, axis, colour, empty_plot, layout, rate_axis, rounded,
@@ -16,9 +17,9 @@ use plotly::common::{Fill, Line, MarkerSymbol, Mode};
 use plotly::{Layout, Plot, Scatter};
 use sustain_record::result::{RecordResult, SampleResult};
 
-/// Height in the page of one line of the panel of limits.
+/// The height in the page of one line of the panel of limits.
 const LIMIT_PX: usize = 26;
-/// The colours of limits: the source first, which is no trouble.
+/// The colours of limits: first the source, which is no trouble.
 const LIMIT_COLOURS: [&str; 3] = ["#0a9d73", "#e08a00", ALARM];
 
 /// The chart of this recording.
@@ -38,10 +39,13 @@ pub(super) fn time_chart(result: &RecordResult, id: String) -> Chart {
     let mut titles = vec![
         ("Rate".to_owned(), RATE_PX),
         (
-            format!("Buffer fill, of {}", memory(result.plan.buffer_bytes)),
+            format!("Fill of the {} buffer", memory(result.plan.buffer_bytes)),
             PANEL_PX,
         ),
-        ("What held it".to_owned(), LIMIT_PX * (held_by.len() + 1)),
+        (
+            "What limited the rate".to_owned(),
+            LIMIT_PX * (held_by.len() + 1),
+        ),
     ];
     if !machine.is_empty() {
         system_panels::draw(&mut plot, &machine, unit, ["y4", "y5"]);
@@ -57,7 +61,7 @@ pub(super) fn time_chart(result: &RecordResult, id: String) -> Chart {
     plot.set_layout(chart_layout(result, &panels, &axes));
     Chart {
         id,
-        heading: "Over time".to_owned(),
+        heading: "Rate, buffer, limits and machine over time".to_owned(),
         caption: caption(result, &machine),
         height_px: panels.height_px,
         plot,
@@ -66,9 +70,10 @@ pub(super) fn time_chart(result: &RecordResult, id: String) -> Chart {
 
 fn caption(result: &RecordResult, machine: &[Moment]) -> String {
     let mut words = String::from(
-        "Thin: what came in. Dashed: what became durable, which comes in steps, a flush at a time. \
-         A red cross: bytes that were lost by then. The buffer holds what waits for members, \
-         drawn at its fullest. What held it is as seen at the samples. ",
+        "Thin lines: the rate that the source offered. Dashed lines: the rate at which bytes \
+         became durable, which comes in steps, one for each flush. Red cross: bytes that had been \
+         lost by then. The buffer holds bytes that wait for members; its highest fill is drawn. \
+         What limited the rate is as seen at the samples. ",
     );
     if !machine.is_empty() {
         words.push_str(
@@ -78,7 +83,7 @@ fn caption(result: &RecordResult, machine: &[Moment]) -> String {
     if let Some(why) = &result.system.kernel_log_unreadable {
         words.push_str(&format!("The kernel log could not be read: {why}. "));
     }
-    words.push_str("Drag to zoom all at once, double click to go back.");
+    words.push_str("Drag to zoom all panels at once, double-click to go back.");
     words
 }
 
@@ -170,12 +175,12 @@ fn draw_buffer(plot: &mut Plot, samples: &[SampleResult], unit: TimeUnit) {
     plot.add_trace(trace);
 }
 
-/// Draws a bar for each stretch, a line for each cause; returns the causes from below.
+/// Draws a bar for each period, in a line for each cause; returns the causes from below.
 fn draw_limits<'a>(plot: &mut Plot, limits: &[Limit<'a>], unit: TimeUnit) -> Vec<&'a str> {
     let causes: Vec<&str> = seconds_by(limits).into_iter().map(|(by, _)| by).collect();
     for (height, by) in causes.iter().enumerate() {
         let own = limits.iter().filter(|limit| limit.by == *by);
-        // Nothing between two stretches: the line is broken there.
+        // An empty point between two periods breaks the line there.
         let moments = own.flat_map(|limit| [Some(limit.from_s), Some(limit.to_s), None]);
         let x: Vec<Option<f64>> = moments.map(|at_s| at_s.map(|at_s| unit.at(at_s))).collect();
         let y = x.iter().map(|at| at.map(|_| height as f64)).collect();
@@ -196,7 +201,7 @@ fn draw_limits<'a>(plot: &mut Plot, limits: &[Limit<'a>], unit: TimeUnit) -> Vec
     causes
 }
 
-/// What the axes are made of.
+/// The data of the axes.
 struct Axes<'a> {
     top: f64,
     held_by: &'a [&'a str],
@@ -240,9 +245,9 @@ fn chart_layout(result: &RecordResult, panels: &Panels, axes: &Axes<'_>) -> Layo
     layout
 }
 
-/// What held it, for how long: the words to the panel.
+/// A row of the table that explains the panel of limits.
 pub(super) fn limit_row(limits: &[Limit<'_>], by: &str, seconds: f64, all_s: f64) -> Vec<String> {
-    /// More stretches than this nobody reads; the chart has them all.
+    /// Nobody reads more periods than this; the chart has them all.
     const STRETCHES_SHOWN: usize = 8;
     let own: Vec<&Limit<'_>> = limits.iter().filter(|limit| limit.by == by).collect();
     let shown = own.iter().take(STRETCHES_SHOWN);
@@ -250,7 +255,9 @@ pub(super) fn limit_row(limits: &[Limit<'_>], by: &str, seconds: f64, all_s: f64
         .map(|limit| format!("{} to {}", stretch(limit.from_s), stretch(limit.to_s)))
         .collect();
     if own.len() > STRETCHES_SHOWN {
-        when.push(format!("{} more times", own.len() - STRETCHES_SHOWN));
+        let more = own.len() - STRETCHES_SHOWN;
+        let periods = if more == 1 { "period" } else { "periods" };
+        when.push(format!("and {more} more {periods}"));
     }
     vec![
         by.to_owned(),

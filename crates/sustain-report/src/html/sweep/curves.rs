@@ -1,6 +1,7 @@
-//! What an axis of numbers does: rate, CPU time and latency over its values, by powers of two, each
-//! in a panel of its own, with a curve per value of the second axis. A dot is the fastest setting
-//! that has both values; a whisker is its interval.
+//! Draws the effect of an axis whose values are numbers: rate, CPU time and latency over its
+//! values, by powers of two, each in a panel of its own, with a curve per value of the second axis.
+//! A dot is the fastest setting that has both values; a whisker is its interval. The section of a
+//! sweep calls it.
 
 use sustain_bench::sweep::result::SweepPoint;
 
@@ -14,13 +15,13 @@ const LEFT: f64 = 78.0;
 const RIGHT: f64 = 18.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 42.0;
-/// Panels have this width together.
+/// The width of all panels together.
 const WIDTH: f64 = 1200.0;
-/// A panel by itself is no wider.
+/// The largest width of a single panel.
 const PANEL_WIDTH_MAX: f64 = 580.0;
-/// Less lets labels of values run into each other.
+/// With less width the labels of values would run into each other.
 const LABEL_WIDTH: f64 = 54.0;
-/// Of a point.
+/// The radius of the dot of a point.
 pub(super) const DOT_RADIUS: f64 = 3.6;
 
 /// The panels of an axis, one after the other.
@@ -42,7 +43,7 @@ pub(super) fn panels(facts: &Facts<'_>, axis: &Axis) -> String {
     format!("<div class=\"panels\">\n{panels}</div>\n")
 }
 
-/// The points of a curve, by the axis' numbers.
+/// The points of a curve, with their numbers on the axis.
 fn along<'a>(
     facts: &Facts<'a>,
     curve: &Curve,
@@ -70,7 +71,7 @@ struct Panel<'a> {
 }
 
 impl<'a> Panel<'a> {
-    /// With its frame: headings, ticks, the grid.
+    /// A panel with its frame: headings, ticks and the grid.
     fn new(
         facts: &Facts<'_>,
         axis: &'a Axis,
@@ -182,8 +183,8 @@ impl<'a> Panel<'a> {
         curves.iter().find(|curve| curve.value == own)
     }
 
-    /// A ring around a point that the answer names; with a dot of this curve, where it is slower than
-    /// the dot in its place.
+    /// A ring around a point that the answer names. If its place has the dot of a faster point, it
+    /// also gets a dot in the colour of this curve.
     fn mark(&mut self, facts: &Facts<'_>, point: &SweepPoint, dot: Option<&Curve>, class: &str) {
         let value = value(&point.setting, &self.axis.name);
         if let (Value::Number(number), Some(figure)) = (value, self.quantity.of(point)) {
@@ -197,7 +198,8 @@ impl<'a> Panel<'a> {
     }
 }
 
-/// The cheapest stands inside the best, where both are in one place.
+/// The radius of a ring. That of the cheapest fits inside that of the best, where both are in one
+/// place.
 pub(super) fn radius(class: &str) -> f64 {
     if class == "best" { 8.5 } else { 6.0 }
 }

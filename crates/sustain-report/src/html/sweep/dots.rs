@@ -1,6 +1,6 @@
-//! What an axis of names does: a row per value, in it a dot with its interval per value of the
-//! second axis, for rate, CPU time and latency side by side. A dot is the fastest setting that has
-//! both values.
+//! Draws the effect of an axis whose values are names: a row per value, and in it a dot with its
+//! interval for each value of the second axis, for rate, CPU time and latency side by side. A dot
+//! is the fastest setting that has both values. The section of a sweep calls it.
 
 use sustain_bench::sweep::result::SweepPoint;
 
@@ -17,9 +17,9 @@ const TOP: f64 = 30.0;
 const BOTTOM: f64 = 24.0;
 const ROW_HEIGHT_MIN: f64 = 30.0;
 const DOT_HEIGHT: f64 = 10.0;
-/// Less lets labels of ticks run into each other.
+/// With less width the labels of ticks would run into each other.
 const TICK_LABEL_WIDTH: f64 = 66.0;
-/// A value may be among hundreds; the slower ones are in the table.
+/// An axis may have hundreds of values; the slower ones are only in the table.
 const ROWS_MAX: usize = 24;
 
 /// The picture of an axis.
@@ -50,7 +50,7 @@ pub(super) fn picture(facts: &Facts<'_>, axis: &Axis) -> String {
     )
 }
 
-/// How many values are not drawn.
+/// The number of values that are not drawn.
 pub(super) fn left_out(axis: &Axis) -> usize {
     axis.values.len().saturating_sub(ROWS_MAX)
 }
@@ -70,7 +70,7 @@ struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    /// With its frame: names, headings, ticks, the grid.
+    /// A drawing with its frame: names, headings, ticks and the grid.
     fn new(facts: &Facts<'_>, axis: &'a Axis, rows: &[Row<'_>], curves: usize) -> Drawing<'a> {
         let row_height = (curves as f64 * DOT_HEIGHT + 8.0).max(ROW_HEIGHT_MIN);
         let foot = TOP + rows.len() as f64 * row_height;
@@ -139,13 +139,13 @@ impl<'a> Drawing<'a> {
         for (y, curve, point, class) in marked {
             let mut dots = rows.iter().flat_map(|row| row.points.iter().flatten());
             if !dots.any(|drawn| drawn.number == point.number) {
-                // It is slower than the dot in its place.
+                // Its place has the dot of a faster point; it gets a dot of its own.
                 self.dot(facts, point, y, &curves[curve].class);
             }
             self.mark(point, y, class);
         }
         let said = format!(
-            "What each {} gives; the figures are in the table of all settings",
+            "The rate of each {}; the figures are in the table of all settings",
             self.axis.words()
         );
         self.svg.markup(&said)

@@ -1,42 +1,44 @@
-//! What the pictures of one direction are drawn from: its points, the axes that have several values
-//! and which of them matters most. The pictures ask it; it draws nothing and judges nothing anew.
+//! Collects the data of the pictures of one direction: its settings, the axes that have several
+//! values, and which axis matters most. The pictures call it; it draws nothing and judges nothing
+//! anew.
 
 use sustain_bench::sweep::result::{SweepAnswer, SweepPoint, SweepResult, SweepSetting};
 
 use super::super::svg::cut;
 use crate::format::size;
 
-/// More curves than colours cannot be told apart.
+/// There are as many colours; more curves could not be told apart.
 const CURVES_MAX: usize = 7;
-/// A longer name has no room beside its row; its ends tell more than its middle.
+/// A longer name does not fit beside its row. It is cut in the middle, where it tells least.
 const NAME_CHARACTERS_MAX: usize = 26;
+/// The characters that are kept at the end of a name that is cut.
 const NAME_LAST: usize = 14;
 
 /// A setting's value on an axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
-    /// A chunk or an order, in a layout that has none.
+    /// The chunk or the order of a layout that has none.
     None,
-    /// Bytes or requests.
+    /// A number of bytes or requests.
     Number(u64),
-    /// Whatever has no order.
+    /// A value without an order among the others.
     Name(String),
 }
 
 /// An axis with several values among the points that were measured.
 #[derive(Debug, Clone)]
 pub(super) struct Axis {
-    /// As the document has it.
+    /// The name in the document.
     pub(super) name: String,
-    /// Numbers ascending, names in the order in which they were given.
+    /// The values: numbers ascending, names in the order in which they were given.
     pub(super) values: Vec<Value>,
-    /// Whether the document says that it matters, and what its worst value costs, as a part of the
-    /// best rate, all else being right.
+    /// Whether the document says that it matters, and the loss with its worst value, as a part of
+    /// the best rate, if the rest of the setting suits it.
     weight: (bool, f64),
 }
 
 impl Axis {
-    /// For people.
+    /// The name for people.
     pub(super) fn words(&self) -> String {
         self.name.replace('_', " ")
     }
@@ -47,7 +49,7 @@ impl Axis {
         !self.values.iter().any(is_name)
     }
 
-    /// A value, where the axis is named beside it.
+    /// A value in words where the axis is named beside it.
     pub(super) fn value_words(&self, value: &Value) -> String {
         match value {
             Value::None => "none".to_owned(),
@@ -57,7 +59,7 @@ impl Axis {
         }
     }
 
-    /// A value by itself.
+    /// A value in words that name the axis.
     pub(super) fn named_value(&self, value: &Value) -> String {
         match (value, self.name.as_str()) {
             (Value::None, name) => format!("no {name}"),
@@ -71,9 +73,9 @@ impl Axis {
 /// One curve of a picture: the points of one value of the second axis.
 #[derive(Debug, Clone)]
 pub(super) struct Curve {
-    /// Its value; none if there is but one axis.
+    /// The value of the second axis; none if there is only one axis.
     pub(super) value: Option<Value>,
-    /// `w0` and on, the classes of the page's colours.
+    /// The class of the style sheet with its colour, from `w0` on.
     pub(super) class: String,
 }
 
@@ -81,11 +83,11 @@ pub(super) struct Curve {
 pub(super) struct Facts<'a> {
     pub(super) result: &'a SweepResult,
     pub(super) answer: &'a SweepAnswer,
-    /// Those that have a rate, fastest first.
+    /// The points that have a rate, fastest first.
     pub(super) points: Vec<&'a SweepPoint>,
-    /// Those that have none.
+    /// The points that have none.
     pub(super) unknown: Vec<&'a SweepPoint>,
-    /// The one that matters most first.
+    /// The axes, the one that matters most first.
     pub(super) axes: Vec<Axis>,
 }
 
@@ -128,7 +130,7 @@ impl<'a> Facts<'a> {
         });
         let loss = 1.0
             - rates.fold(1.0_f64, |least, rate| {
-                // Where nothing moved, min takes the other.
+                // Without any rate the quotient is NaN, and min takes the other value.
                 least.min(rate / rate_of(self.best()))
             });
         (said.is_some_and(|said| said.matters), loss)
@@ -138,7 +140,7 @@ impl<'a> Facts<'a> {
         &self.result.points[self.answer.best]
     }
 
-    /// None if nothing is cheaper than the best.
+    /// The cheapest point; none if nothing is cheaper than the best.
     pub(super) fn cheapest(&self) -> Option<&'a SweepPoint> {
         let is_other = self.answer.cheapest != self.answer.best;
         is_other.then(|| &self.result.points[self.answer.cheapest])
@@ -150,7 +152,7 @@ impl<'a> Facts<'a> {
         points.find(|point| has(point, wanted)).copied()
     }
 
-    /// Points without a rate that have these values.
+    /// The points without a rate that have these values.
     pub(super) fn unknown_with(&self, wanted: &[(&str, &Value)]) -> Vec<&'a SweepPoint> {
         let unknown = self.unknown.iter();
         unknown
@@ -163,12 +165,13 @@ impl<'a> Facts<'a> {
         self.axes.iter().find(|axis| axis.name == name)
     }
 
-    /// The axis whose values are the curves of this one: of all others the one that matters most.
+    /// The axis whose values are the curves of this one: the one that matters most of the others.
     pub(super) fn second(&self, axis: &Axis) -> Option<&Axis> {
         self.axes.iter().find(|other| other.name != axis.name)
     }
 
-    /// A curve per value of the second axis; of many the ends, the best's, and some between.
+    /// A curve per value of the second axis. Of many values the first, the last, that of the best
+    /// point, and some between have a curve.
     pub(super) fn curves(&self, second: Option<&Axis>) -> Vec<Curve> {
         let Some(second) = second else {
             let class = "w0".to_owned();
@@ -200,7 +203,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// The points' rate; they have one.
+/// The rate of a point that has one.
 pub(super) fn rate_of(point: &SweepPoint) -> f64 {
     point.rate_bytes_per_s.unwrap_or(0.0)
 }
@@ -214,16 +217,16 @@ pub(super) fn value(setting: &SweepSetting, axis: &str) -> Value {
         "engine" => Value::Name(setting.engine.clone()),
         "path" => Value::Name(setting.path.clone()),
         "layout" => Value::Name(setting.layout.clone()),
-        // Queues of their own are used all at once.
+        // Independent targets are all used at once, in no order.
         "order" if setting.layout == "independent" => Value::None,
         "order" => Value::Name(setting.order.join(",").replace("/dev/", "")),
-        // Of an axis that is not known here all have the same.
+        // An axis that is not known here has the same value for all.
         _ => Value::Name(String::new()),
     }
 }
 
 fn values(axis: &str, points: &[&SweepPoint]) -> Vec<Value> {
-    // A picture is of one direction.
+    // A picture shows one direction only.
     if axis == "direction" {
         return Vec::new();
     }
@@ -235,7 +238,7 @@ fn values(axis: &str, points: &[&SweepPoint]) -> Vec<Value> {
         }
     }
     values.sort_by_key(|value| match value {
-        // They stay as they are.
+        // Names keep their order.
         Value::None | Value::Name(_) => 0,
         Value::Number(number) => *number,
     });
@@ -247,7 +250,8 @@ fn has(point: &SweepPoint, wanted: &[(&str, &Value)]) -> bool {
     wanted.all(|(axis, wanted)| value(&point.setting, axis) == **wanted)
 }
 
-/// As many places of so many as there are colours: both ends, this one, and some between.
+/// Chooses as many of `count` places as there are colours: the first, the last, the needed one, and
+/// some between.
 fn spread(count: usize, needed: usize) -> Vec<usize> {
     if count <= CURVES_MAX {
         return (0..count).collect();

@@ -1,5 +1,6 @@
-//! Record size by depth as a map: in each cell the rate of the fastest setting that has both, the
-//! deeper its colour the faster. A table, so that who cannot see colours reads the figures.
+//! Draws record size by depth as a map: each cell has the rate of the fastest setting with both
+//! values, and the deeper its colour, the higher the rate. It is a table, so that a reader who
+//! cannot see the colours can read the figures. The section of a sweep calls it.
 
 use std::fmt::Write as _;
 
@@ -37,13 +38,14 @@ pub(super) fn map(facts: &Facts<'_>) -> String {
         markup.push_str(&row(facts, sizes, size, depths));
     }
     format!(
-        "<h3>Record size and depth</h3>\n<figure><div class=\"heat\"><table>\n{markup}</tbody>\n\
+        "<h3>Rate in MB/s by record size and depth</h3>\n\
+         <figure><div class=\"heat\"><table>\n{markup}</tbody>\n\
          </table></div>\n<figcaption>{}</figcaption></figure>\n",
         escape::text(
-            "MB/s of the fastest setting that has both; the deeper the colour the faster. Bold: \
-             no different from the best, as far as the noise lets one say. A full frame is the \
-             best, a dashed one the cheapest within 2 %. A dot was not measured, a dash is no \
-             setting that was to be measured."
+            "Each figure is the rate in MB/s of the fastest setting with this record size and \
+             depth; the deeper the colour, the higher the rate. Bold: it does not differ from the \
+             best by more than noise. Full frame: the best setting. Dashed frame: the cheapest \
+             setting within 2 %. A dot was not measured; a dash was left out."
         )
     )
 }
@@ -96,7 +98,7 @@ fn cell(facts: &Facts<'_>, size: &Value, depth: &Value) -> String {
     )
 }
 
-/// From 0 to 1, also where nothing moved.
+/// A rate as a part of the best, from 0 to 1, also where there is no rate.
 fn part_of(rate: f64, best: f64) -> f64 {
     if best > 0.0 {
         (rate / best).clamp(0.0, 1.0)

@@ -1,6 +1,7 @@
-//! The page of sweeps: a section each, with several a table of all above. Its pictures are drawn
-//! here as SVG, so that they need no script. The one place of the page that knows the result of a
-//! sweep; it decides nothing, best and cheapest are the document's.
+//! The page of sweeps: a section for each, and above them a table of all if they are several. Its
+//! pictures are drawn here as SVG, so that they need no script. It is the only place of the page
+//! that knows the result of a sweep. It decides nothing: the document names the best and the
+//! cheapest setting.
 
 mod curves;
 mod dots;
@@ -18,7 +19,7 @@ use crate::ReportError;
 use crate::terminal::sweep::{rate_with_interval, restrictions};
 use sustain_bench::sweep::result::{SweepAnswer, SweepResult};
 
-/// The whole page of sweeps. It has no plotting script: its pictures need none.
+/// The whole page of sweeps. It has no plotting script, because its pictures need none.
 pub(super) fn page(results: &[SweepResult]) -> Result<String, ReportError> {
     pages(results, None)
 }
@@ -43,7 +44,7 @@ impl Sectioned for SweepResult {
     }
 }
 
-/// What was swept: `sweep of sda and sdb, write`.
+/// The title: `Settings compared on sda and sdb, for writing`.
 fn name(result: &SweepResult) -> String {
     let names = &result.plan.target_names;
     let targets = match names.as_slice() {
@@ -52,20 +53,41 @@ fn name(result: &SweepResult) -> String {
         [first @ .., last] if first.len() < 4 => format!("{} and {last}", first.join(", ")),
         several => format!("{} targets", several.len()),
     };
-    let directions = result.answers.iter().map(|one| one.direction.as_str());
+    let directions = result
+        .answers
+        .iter()
+        .map(|one| match one.direction.as_str() {
+            "read" => "reading",
+            _ => "writing",
+        });
     let directions: Vec<&str> = directions.collect();
+    let simulated = if result.plan.simulated {
+        ", on a simulated machine"
+    } else {
+        ""
+    };
     match directions.as_slice() {
-        [] => format!("sweep of {targets}"),
-        some => format!("sweep of {targets}, {}", some.join(" and ")),
+        [] => format!("Settings compared on {targets}{simulated}"),
+        some => format!(
+            "Settings compared on {targets}, for {}{simulated}",
+            some.join(" and ")
+        ),
     }
 }
 
 fn overview(results: &[SweepResult]) -> String {
-    let mut table = Table::new(&["sweep", "to", "best", "rate", "cheapest within 2 %", "rate"]);
+    let mut table = Table::new(&[
+        "sweep",
+        "direction",
+        "best setting",
+        "its rate",
+        "cheapest setting within 2 %",
+        "its rate",
+    ]);
     for (index, result) in results.iter().enumerate() {
         let own = format!("{}. {}", index + 1, name(result));
         if result.answers.is_empty() {
-            table.row(vec![own, String::new(), restrictions(result).join("; ")]);
+            table.row(vec![own, String::new(), restrictions(result).join(" ")]);
             continue;
         }
         for answer in &result.answers {

@@ -1,5 +1,5 @@
-//! What is drawn of a point: its rate, what that costs, how late its slowest requests are. The
-//! pictures of a sweep call it, so that all show the same.
+//! The quantities that are drawn of a point: its rate, the CPU time per GB, and the latency of its
+//! slowest requests. The pictures of a sweep call it, so that all show the same.
 
 use sustain_bench::sweep::result::{SweepPoint, SweepResult};
 
@@ -8,22 +8,22 @@ use crate::format::{latency, rate};
 use crate::terminal::sweep::rate_with_interval;
 
 const NANOSECONDS: f64 = 1e9;
-/// Intervals make a picture larger than its dots by no more than this factor.
+/// Intervals make the scale larger than its dots need by no more than this factor.
 const INTERVAL_OVER: f64 = 1.5;
 
-/// What is drawn of a point.
+/// A quantity that is drawn of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quantity {
-    /// Bytes per second.
+    /// The rate, in bytes per second.
     Rate,
-    /// Seconds per 10^9 bytes.
+    /// The CPU time, in seconds per 10^9 bytes.
     Cpu,
-    /// Seconds within which 999 of 1000 requests stayed.
+    /// The 99.9th percentile of the latency, in seconds.
     Latency,
 }
 
 impl Quantity {
-    /// Those that are known of some of the points.
+    /// The quantities that are known of some of the points.
     pub(super) fn known_of(points: &[&SweepPoint]) -> Vec<Quantity> {
         let all = [Quantity::Rate, Quantity::Cpu, Quantity::Latency];
         let is_known = |quantity: &Quantity| points.iter().any(|one| quantity.of(one).is_some());
@@ -46,7 +46,8 @@ impl Quantity {
         }
     }
 
-    /// The 95 % interval of the rate; of all else from the least to the most of the point's runs.
+    /// The 95 % interval of the rate; for the others the range from the lowest to the highest of
+    /// the point's runs.
     pub(super) fn interval(self, result: &SweepResult, point: &SweepPoint) -> Option<[f64; 2]> {
         if self == Quantity::Rate {
             return point.ci95_bytes_per_s;
@@ -58,7 +59,7 @@ impl Quantity {
             _ => Some(run.latency_p99_9_ns as f64 / NANOSECONDS),
         });
         let own = self.of(point)?;
-        // What is of all runs lies between them, or is one of them.
+        // The figure of all runs lies between those of the single runs, or is one of them.
         let range = figures.fold([own, own], |[least, most], one| {
             [least.min(one), most.max(one)]
         });
@@ -79,11 +80,11 @@ impl Quantity {
             .iter()
             .filter_map(|point| self.interval(result, point));
         let (least, most) = ends(intervals.flatten().chain([lowest, highest]));
-        // An interval that says nothing must not press all dots together: it goes over the edge.
+        // A very wide interval must not press all dots together, so that it goes over the edge.
         let least = least.max(lowest / INTERVAL_OVER);
         let most = most.min(highest * INTERVAL_OVER);
         let (scale, ticks) = match self {
-            // From zero, so that what hardly matters looks so.
+            // The scale begins at zero, so that small differences look small.
             Quantity::Rate => Scale::from_zero(most, from_px, to_px),
             Quantity::Cpu | Quantity::Latency => Scale::fitting(least, most, from_px, to_px),
         };
@@ -97,7 +98,7 @@ impl Quantity {
         }
         match self {
             Quantity::Rate => rate(figure),
-            // Six digits take away what multiplying a step has left.
+            // Six digits hide the rounding errors of multiplying a step.
             Quantity::Cpu => format!("{} s", (figure * 1e6).round() / 1e6),
             Quantity::Latency => latency((figure * NANOSECONDS).round() as u64),
         }
@@ -110,14 +111,14 @@ fn ends(figures: impl Iterator<Item = f64>) -> (f64, f64) {
     })
 }
 
-/// All that is known of a point, as the title of its dot.
+/// All figures of a point, as the title of its dot.
 pub(super) fn all_of(point: &SweepPoint) -> String {
     let mut words = format!("{}: {}", point.setting.words, rate_with_interval(point));
     if let Some(cpu) = point.cpu_seconds_per_gb {
-        words.push_str(&format!("; CPU {cpu:.3} s/GB"));
+        words.push_str(&format!("; CPU time {cpu:.3} s per GB"));
     }
     if let Some(tail_ns) = point.latency_p99_9_ns {
-        words.push_str(&format!("; p99.9 {}", latency(tail_ns)));
+        words.push_str(&format!("; p99.9 latency {}", latency(tail_ns)));
     }
     words
 }

@@ -1,14 +1,14 @@
-//! From figures to pixels, along one axis of a picture, with the ticks that a reader expects there.
-//! Pure; quantities have labels made for their ticks.
+//! Converts figures to pixels along one axis of a picture, with the ticks that a reader expects
+//! there. It has no side effects; the quantities of a sweep call it and label the ticks.
 
 use super::super::chart::second_ticks;
 
-/// Figures further apart than this are drawn by their logarithm.
+/// Figures further apart than this factor are drawn by their logarithm.
 const LINEAR_RATIO_MAX: f64 = 10.0;
-/// As many steps from zero to the largest tick.
+/// The largest number of steps from zero to the last tick.
 const STEPS_MAX: f64 = 5.0;
 
-/// Where a figure stands.
+/// The places of figures along an axis.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     is_logarithmic: bool,
@@ -19,7 +19,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// From zero to a little above `most`, with its ticks.
+    /// A scale from zero to a little above `most`, with its ticks.
     pub(super) fn from_zero(most: f64, from_px: f64, to_px: f64) -> (Scale, Vec<f64>) {
         let most = if most > 0.0 && most.is_finite() {
             most
@@ -39,7 +39,7 @@ impl Scale {
         (scale, ticks.collect())
     }
 
-    /// By the logarithm where the figures are far apart, else from zero; with its ticks.
+    /// A logarithmic scale where the figures are far apart, else one from zero; with its ticks.
     pub(super) fn fitting(least: f64, most: f64, from_px: f64, to_px: f64) -> (Scale, Vec<f64>) {
         let is_far_apart = least > 0.0 && most.is_finite() && most / least > LINEAR_RATIO_MAX;
         if !is_far_apart {
@@ -55,7 +55,7 @@ impl Scale {
         (scale, ticks.into_iter().filter(is_inside).collect())
     }
 
-    /// Between two figures above zero, by their logarithm.
+    /// A logarithmic scale between two figures above zero.
     pub(super) fn logarithmic(low: f64, high: f64, from_px: f64, to_px: f64) -> Scale {
         Scale {
             is_logarithmic: true,
@@ -66,7 +66,7 @@ impl Scale {
         }
     }
 
-    /// The pixel of a figure; what lies outside stands at the edge.
+    /// The pixel of a figure; a figure outside the scale stands at its edge.
     pub(super) fn at(self, figure: f64) -> f64 {
         let part = if self.is_logarithmic {
             (figure.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()

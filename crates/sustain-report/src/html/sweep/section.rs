@@ -1,4 +1,5 @@
-//! One sweep on the page, from the answer down to what is needed to repeat the run.
+//! Draws one sweep on the page, from the answer down to everything that is needed to repeat the
+//! run.
 
 use super::super::escape;
 use super::super::section::{kernel_messages, notes};
@@ -6,6 +7,7 @@ use super::super::table::glued;
 use super::facts::{Axis, Facts};
 use super::{curves, dots, heat, name, tables};
 use crate::ReportError;
+use crate::terminal::SIMULATED;
 use crate::terminal::sweep::{answer_lines, restrictions};
 use sustain_bench::sweep::result::{SweepAnswer, SweepResult};
 
@@ -37,7 +39,7 @@ pub(super) fn section(result: &SweepResult, index: usize) -> Result<String, Repo
     Ok(markup)
 }
 
-/// The answer in the words of the terminal: what is best large, what the axes do as a list.
+/// The answer in the words of the terminal: the best setting in large letters, the axes as a list.
 fn answer(result: &SweepResult) -> String {
     let mut markup = String::new();
     for line in restrictions(result) {
@@ -45,6 +47,9 @@ fn answer(result: &SweepResult) -> String {
     }
     for answer in &result.answers {
         markup.push_str(&answer_of(result, answer));
+    }
+    if result.plan.simulated {
+        markup.push_str(&paragraph(&format!("{SIMULATED}.")));
     }
     format!("<div class=\"answer\">{markup}</div>\n")
 }
@@ -71,21 +76,21 @@ fn plain(line: &str) -> String {
     escape::text(&glued(line.trim_start()))
 }
 
-/// What each axis does in one direction.
+/// The effect of each axis in one direction.
 fn pictures(facts: &Facts<'_>) -> String {
     if facts.axes.is_empty() {
         return String::new();
     }
     let doing = match facts.answer.direction.as_str() {
-        "write" => "Writing: what each axis does",
-        "read" => "Reading: what each axis does",
-        _ => "What each axis does",
+        "write" => "Effect of each setting on writing",
+        "read" => "Effect of each setting on reading",
+        _ => "Effect of each setting",
     };
     let mut markup = format!("<h2>{doing}</h2>\n");
     let map = heat::map(facts);
     for (index, axis) in facts.axes.iter().enumerate() {
         markup.push_str(&picture(facts, axis));
-        // The map says more than all but the first.
+        // The map tells more than all pictures but the first.
         if index == 0 {
             markup.push_str(&map);
         }
@@ -116,14 +121,14 @@ fn legend(facts: &Facts<'_>, axis: &Axis) -> String {
             parts.push(part(&curve.class, &words.unwrap_or_default()));
         }
     }
-    parts.push(part("ring", "the best"));
+    parts.push(part("ring", "the best setting"));
     if facts.cheapest().is_some() {
-        parts.push(part("ring dashed", "the cheapest within 2 %"));
+        parts.push(part("ring dashed", "the cheapest setting within 2 %"));
     }
     format!("<p class=\"legend\">{}</p>\n", parts.concat())
 }
 
-/// A colour or mark and what it stands for.
+/// A colour or mark and its meaning.
 fn part(class: &str, words: &str) -> String {
     let words = escape::text(&glued(words));
     format!("<span><b class=\"swatch {class}\"></b>{words}</span> ")
@@ -146,22 +151,26 @@ fn caption(facts: &Facts<'_>, axis: &Axis) -> String {
         .collect();
     let second = facts.second(axis);
     let mut words = match (second, others.len()) {
-        (None, _) => "A dot is a setting".to_owned(),
-        (Some(second), 1) => format!("A colour for each {}; a dot is a setting", second.words()),
+        (None, _) => "Each dot is a setting".to_owned(),
+        (Some(second), 1) => format!(
+            "Each {} has a colour; each dot is a setting",
+            second.words()
+        ),
         (Some(second), _) => format!(
-            "A colour for each {}; a dot is the fastest setting that has both, whatever its {}",
+            "Each {} has a colour; each dot is the fastest setting with both values, whatever its \
+             {}",
             second.words(),
             listed(&others[1..])
         ),
     };
     words.push_str(
-        ". Bars are 95 % intervals of the rate, and of all else reach from the least to the most \
-         of the runs. Rest the pointer on a dot for its figures.",
+        ". The bar of a rate is its 95 % interval; the bar of any other figure reaches from the \
+         lowest to the highest of the runs. Rest the pointer on a dot to see its figures.",
     );
     if let Some(second) = second {
         let (shown, all) = (facts.curves(Some(second)).len(), second.values.len());
         if shown < all {
-            words.push_str(&format!(" {shown} of {all} values have a curve."));
+            words.push_str(&format!(" Only {shown} of {all} values have a curve."));
         }
     }
     let left_out = if axis.is_numeric() {
@@ -169,8 +178,10 @@ fn caption(facts: &Facts<'_>, axis: &Axis) -> String {
     } else {
         dots::left_out(axis)
     };
-    if left_out > 0 {
-        words.push_str(&format!(" {left_out} slower ones are only in the table."));
+    match left_out {
+        0 => {}
+        1 => words.push_str(" 1 slower value is only in the table."),
+        more => words.push_str(&format!(" {more} slower values are only in the table.")),
     }
     words
 }

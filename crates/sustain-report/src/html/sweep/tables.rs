@@ -1,20 +1,21 @@
-//! The tables of a sweep: all settings, what failed or was left out, drift, what was asked and where.
+//! Makes the tables of a sweep: all settings, those that failed or were left out, the drift, and
+//! the command with the machine. The section of a sweep calls it.
 
 use sustain_bench::sweep::result::{SweepPoint, SweepResult};
 
 use super::super::table::Table;
-use super::super::where_tables::{asked_markup, machine};
+use super::super::where_tables::{asked_markup, machine, machine_words};
 use super::facts::{Facts, rate_of};
 use crate::ReportError;
 use crate::format::{latency, rate, size, stretch};
 use crate::terminal::sweep::{against_cell, as_good, cell, half_width, percent, title};
 
-/// A disk that fails fails all settings alike.
+/// The number of failed settings that are shown: a disk that fails, fails all settings alike.
 const FAILED_MAX: usize = 8;
-/// Nobody reads more settings of which nothing is known; the document has them.
+/// The number of settings without a rate that are shown; the document has all.
 const UNKNOWN_MAX: usize = 100;
 
-/// Settings that failed on the way; empty if none did.
+/// The settings that failed; empty if none did.
 pub(super) fn failed(result: &SweepResult) -> String {
     let failed = result.points.iter().filter(|point| point.failed.is_some());
     let failed: Vec<&SweepPoint> = failed.collect();
@@ -28,9 +29,10 @@ pub(super) fn failed(result: &SweepResult) -> String {
     }
     let more = failed.len().saturating_sub(FAILED_MAX);
     if more > 0 {
+        let settings = if more == 1 { "setting" } else { "settings" };
         table.pair(
             "and",
-            format!("{more} more settings, which the table of all names"),
+            format!("{more} more {settings}, marked in the table of all settings"),
         );
     }
     format!("<div class=\"alarm\">{}</div>\n", table.markup())
@@ -46,7 +48,7 @@ pub(super) fn settings(facts: &Facts<'_>) -> String {
     let has_cpu = facts.points.iter().any(has_cpu);
     head.extend(["rate", "± 95 %", "spread", "against best"]);
     head.extend(has_cpu.then_some("CPU s/GB"));
-    head.extend(["p99.9", "longest", "runs", ""]);
+    head.extend(["latency p99.9", "latency max", "runs", ""]);
     let grouped = as_good(facts.result, facts.answer);
     let (good, own): (Vec<&SweepPoint>, Vec<&SweepPoint>) = facts
         .points
@@ -72,10 +74,10 @@ pub(super) fn settings(facts: &Facts<'_>) -> String {
         table.row(row);
     }
     let more = facts.unknown.len().saturating_sub(UNKNOWN_MAX);
-    let more = if more > 0 {
-        format!("<p>{more} more were not measured.</p>\n")
-    } else {
-        String::new()
+    let more = match more {
+        0 => String::new(),
+        1 => "<p>1 more setting was not measured.</p>\n".to_owned(),
+        more => format!("<p>{more} more settings were not measured.</p>\n"),
     };
     format!(
         "<h2>All settings: {}</h2>\n<div class=\"all\">{}</div>\n{more}{}",
@@ -91,8 +93,8 @@ fn unfolded(table: &Table, settings: usize) -> String {
         return String::new();
     }
     format!(
-        "<details><summary>{settings} settings are as good as the best: the noise explains what \
-         differs</summary>\n<div class=\"all\">{}</div></details>\n",
+        "<details><summary>{settings} more settings are as good as the best: they differ from it \
+         by no more than noise</summary>\n<div class=\"all\">{}</div></details>\n",
         table.markup()
     )
 }
@@ -126,13 +128,13 @@ fn figures(facts: &Facts<'_>, point: &SweepPoint, has_cpu: bool) -> Vec<String> 
         remarks.push("failed in a later run");
     }
     if point.tool_limited {
-        remarks.push("no CPU time left");
+        remarks.push("limited by this program's CPU time");
     }
     figures.push(remarks.join("; "));
     figures
 }
 
-/// What was not to be measured, and why; empty if there is nothing.
+/// The settings that were left out, and why; empty if none was.
 pub(super) fn left_out(result: &SweepResult) -> String {
     let mut table = Table::new(&["settings", "such as", "why"]);
     for left_out in &result.left_out {
@@ -144,20 +146,20 @@ pub(super) fn left_out(result: &SweepResult) -> String {
     }
     match table.markup() {
         markup if markup.is_empty() => markup,
-        markup => format!("<h2>Left out</h2>\n{markup}"),
+        markup => format!("<h2>Settings left out</h2>\n{markup}"),
     }
 }
 
-/// What changed from round to round; empty with but one round.
+/// The change from round to round; empty with only one round.
 pub(super) fn drift(result: &SweepResult) -> String {
     let mut table = Table::new(&[]);
     for drift in &result.drift {
         let said = if drift.is_noise {
-            "no more than the noise explains"
+            "no more than noise explains"
         } else {
-            "more than the noise explains; it is taken out of the rates"
+            "more than noise explains; the rates are corrected for it"
         };
-        let name = format!("rates to {}, whatever the setting", drift.direction);
+        let name = format!("change of all {} rates", drift.direction);
         let change = format!("{} from round to round, {said}", percent(Some(drift.share)));
         table.pair(&name, change);
     }
@@ -167,7 +169,7 @@ pub(super) fn drift(result: &SweepResult) -> String {
     }
 }
 
-/// The plan with the command to copy, and the machine, behind a line to unfold.
+/// The settings with the command to copy, and the machine, behind a line to unfold.
 pub(super) fn asked_and_where(result: &SweepResult) -> Result<String, ReportError> {
     let plan = &result.plan;
     let mut table = Table::new(&[]);
@@ -177,25 +179,25 @@ pub(super) fn asked_and_where(result: &SweepResult) -> Result<String, ReportErro
     table.pair("targets", plan.targets.join(", "));
     table.pair("settings", result.points.len().to_string());
     table.pair("measurements", result.measurements.len().to_string());
-    table.pair("time per point", stretch(plan.time_per_point_s));
+    table.pair("time per setting", stretch(plan.time_per_point_s));
     table.pair("rounds", plan.rounds.to_string());
     if let Some(budget_s) = plan.budget_s {
-        table.pair("budget", stretch(budget_s));
+        table.pair("time budget", stretch(budget_s));
     }
-    table.pair("measuring took", stretch(plan.elapsed_s));
+    table.pair("time measured", stretch(plan.elapsed_s));
     table.pair("threads", plan.threads.to_string());
     if let Some(bytes) = plan.size_bytes {
-        table.pair("part used of each target", size(bytes));
+        table.pair("used part of each target", size(bytes));
     }
     table.pair("ended", &result.ended);
     table.pair("seed", plan.seed.to_string());
-    table.pair("time", if plan.simulated { "simulated" } else { "real" });
-    table.pair("sustain", &plan.sustain_version);
+    table.pair("machine", machine_words(plan.simulated));
+    table.pair("sustain version", &plan.sustain_version);
     let host = &result.host;
     let places = host.file_systems.iter();
     let places = places.map(|place| (place.target.as_str(), &place.file_system));
     Ok(format!(
-        "<details><summary>What was asked, and on which machine</summary>\n{}{}</details>\n",
+        "<details><summary>Command, settings and machine</summary>\n{}{}</details>\n",
         asked_markup(&plan.arguments, &table),
         machine(host.description.as_ref(), &host.devices, places)?,
     ))

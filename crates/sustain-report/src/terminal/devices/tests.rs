@@ -146,30 +146,30 @@ fn a_machine_is_a_tree_from_the_memory_to_what_is_built_on_the_disks() {
     │        │  └─ sda: 4.00 TB, ST4000NM0035, serial Z1X3
     │        │     │ rotating, scheduler mq-deadline, cache write back, requests up
     │        │     │   to 1.25 MiB
-    │        │     │ not to be written: sda1 is mounted on /; sda2 is part of md0;
+    │        │     │ must not be written: sda1 is mounted on /; sda2 is part of md0;
     │        │     │   and 1 more
-    │        │     ├─ sda1: 1 GiB; not to be written: it is mounted on /
-    │        │     └─ sda2: 1 GiB; not to be written: it is part of md0
-    │        │        └─ md0: 2 GiB; not to be written: it is part of vg-data
-    │        │           └─ vg-�[2Jdata (dm-0): 512 MiB; not to be written: it is
-    │        │              │   mounted on /data
+    │        │     ├─ sda1: 1 GiB; must not be written: it is mounted on /
+    │        │     └─ sda2: 1 GiB; must not be written: it is part of md0
+    │        │        └─ md0: 2 GiB; must not be written: it is part of vg-data
+    │        │           └─ vg-�[2Jdata (dm-0): 512 MiB; must not be written: it
+    │        │              │   is mounted on /data
     │        │              └─ loop0: 256 MiB, over /data/image; may be written
     │        └─ multiplier port 1 (ata3.01): 300 MB/s (3 Gbit/s x 8/10 / 8)
     │           └─ sdb: 4.00 TB, ST4000NM0035, serial Z1X3
     │              │ rotating, scheduler mq-deadline, cache write back, requests up
     │              │   to 1.25 MiB
-    │              │ not to be written: sdb1 is part of md0
-    │              └─ sdb1: 1 GiB; not to be written: it is part of md0
-    │                 └─ md0, as above
+    │              │ must not be written: sdb1 is part of md0
+    │              └─ sdb1: 1 GiB; must not be written: it is part of md0
+    │                 └─ md0 (shown above)
     └─ PCIe link 1.0 x1 of 0000:44:00: 250 MB/s (2.5 GT/s x 8/10 / 8)
        │ SLOW: runs at 2.5 GT/s x1; both ends can do 8 GT/s x4: 250 MB/s of
        │   3.94 GB/s
        └─ NVMe controller 0000:44:00.0 (nvme0)
           └─ nvme0n1: 1 TiB
                may be written
-    PCIe link 1.0 x1 of 0000:44:00 runs below what both its ends can do
-    Rates are what a link carries in one direction after line encoding; headers and
-      commands take some of it.
+    PCIe link 1.0 x1 of 0000:44:00 runs more slowly than both its ends could
+    A rate is that of a link in one direction after line encoding; headers and
+      commands take a part of it.
     ");
 }
 
@@ -188,7 +188,7 @@ fn every_line_fits_the_terminal() {
 fn what_could_not_be_read_is_said() {
     let empty = document(&[], &[], &["cannot read /sys/block: gone"]);
     insta::assert_snapshot!(devices_text(&empty, 80), @"
-    no disks are found
+    no disk was found
     note: cannot read /sys/block: gone
     ");
     let mut unknown = facts("disk", &device("sda", 1 << 30, &json!({})), &[], &[]);
@@ -198,7 +198,7 @@ fn what_could_not_be_read_is_said() {
     insta::assert_snapshot!(text, @"
     memory
     └─ sda: 1 GiB
-         not to be written: what is in use cannot be told
+         must not be written: whether it is in use cannot be found out
     ");
 }
 

@@ -1,26 +1,26 @@
-//! Rates by place, as zones in their order: what a stretch of them gives. Pure; the forecast calls
-//! it.
+//! The rate of a member by place, as zones in their order, and the mean rate of a range of places.
+//! The forecast calls it; it has no side effects.
 
-/// A rate below this is none; it keeps a forecast finite.
+/// The least rate of a zone, which keeps a forecast finite.
 const RATE_MIN: f64 = 1.0;
 
-/// What each place gives. What lies behind the last zone is as that, whatever spots it has.
+/// The rate of each place. Places behind the last zone have its rate, without its slow spots.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Curve {
     zones: Vec<Zone>,
-    /// What lies behind them gives so much.
+    /// The rate behind the last zone.
     behind: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Zone {
-    /// Where it ends.
+    /// The place where it ends.
     to: f64,
     rate: f64,
 }
 
 impl Curve {
-    /// Of zones as (end, rate in bytes per second), in the order of place, at least one.
+    /// A curve of at least one zone, given as (end, rate in bytes per second) in order of place.
     pub(super) fn new(zones: impl Iterator<Item = (f64, f64)>) -> Curve {
         let zones = zones.map(|(to, rate)| Zone {
             to,
@@ -33,7 +33,7 @@ impl Curve {
         }
     }
 
-    /// As this, but for spots (from, to, rate) that are slower than their zone.
+    /// This curve with spots (from, to, rate) that are slower than their zone.
     pub(super) fn with_spots(&self, spots: impl Iterator<Item = (f64, f64, f64)>) -> Curve {
         let spots: Vec<(f64, f64, f64)> = spots.filter(|(from, to, _)| from < to).collect();
         let mut edges: Vec<f64> = self.zones.iter().map(|zone| zone.to).collect();
@@ -56,13 +56,13 @@ impl Curve {
         }
     }
 
-    /// What this place gives.
+    /// The rate at this place.
     pub(super) fn rate_at(&self, place: f64) -> f64 {
         let zone = self.zones.iter().find(|zone| place < zone.to);
         zone.map_or(self.behind, |zone| zone.rate)
     }
 
-    /// What going over this stretch gives: all bytes over all time.
+    /// The mean rate over this range: all its bytes over all its time.
     pub(super) fn mean_rate(&self, from: f64, to: f64) -> f64 {
         if to <= from {
             return self.rate_at(from);

@@ -155,7 +155,7 @@ fn a_source_that_is_faster_than_the_inner_zones_is_warned_of() {
     let coming = forecast().coming(&standing(Some(15 * GB)), 50e6, 1.0);
     assert_full_in(coming, 500.0);
     let short = coming.unwrap().short.unwrap();
-    assert!(short.words(50e6).contains("offered now"));
+    assert!(short.words(50e6).contains("from now on"));
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn what_was_not_profiled_is_as_the_last_zone_and_is_said_to_be() {
     let store = standing_of(vec![member("/dev/sdb", 90 * GB, Some(90 * GB))]);
     assert_full_in(forecast().coming(&store, 100e6, 1.0), 500.0 + 2000.0);
     let words = forecast().unknown_part(&store).unwrap();
-    let expected = "/dev/sdb was profiled up to 60 GB, and the store goes on to 90 GB";
+    let expected = "/dev/sdb was profiled up to 60 GB, but the store goes on to 90 GB";
     assert!(words.contains(expected), "{words}");
     assert_eq!(forecast().unknown_part(&standing(Some(60 * GB))), None);
 }
@@ -265,7 +265,7 @@ fn a_member_is_known_under_any_of_its_names() {
     let coming = forecast.coming(&standing_of(vec![in_directory]), 100e6, 1.0);
     assert_full_in(coming, 20e9 / 60e6);
     let why = Forecast::new(&profile, &[named("other")], &is_same).unwrap_err();
-    assert!(why.contains("nothing of writing other"), "{why}");
+    assert!(why.contains("no writing profile of other"), "{why}");
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn a_profile_of_another_device_is_refused() {
         Forecast::new(&profile, &[member], &no_alias).map(|_| ())
     };
     let why = of_size(80 * GB, None).unwrap_err();
-    assert!(why.contains("it is of another device"), "{why}");
+    assert!(why.contains("so it is of another device"), "{why}");
     assert_eq!(
         of_size(60 * GB + 4096, None),
         Ok(()),

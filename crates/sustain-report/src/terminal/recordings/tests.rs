@@ -79,7 +79,7 @@ fn a_list_fits_its_width_and_has_every_figure() {
         let text = list_text(&list(), width);
         assert!(widest(&text) <= width.max(50), "{width}:\n{text}");
         for words in [
-            "camera", "446123", "66.8 GB", "5 MB", "1 GiB", "open end", "15:56:57",
+            "camera", "446123", "66.8 GB", "5.00 MB", "1.07 GB", "open end", "15:56:57",
         ] {
             assert!(text.contains(words), "no {words} in {width}:\n{text}");
         }
@@ -121,15 +121,15 @@ fn a_list_explains_what_it_shows_and_nothing_else() {
     let text = list_text(&list(), 120);
     assert!(text.contains("2 members, 1 of them missing"));
     assert!(text.contains("open end: "));
-    assert!(text.contains("lost: before it reached a member"));
-    assert!(text.contains("missing: was on members"));
+    assert!(text.contains("lost: bytes that did not reach a member"));
+    assert!(text.contains("missing: bytes on members"));
     let mut returned = list();
     returned.recordings[1].streams[0].given_up_bytes = 4_000_000;
     for width in [40, 120] {
-        assert!(list_text(&returned, width).contains("up to 5 MB"));
+        assert!(list_text(&returned, width).contains("up to 5.00 MB"));
     }
     let text = list_text(&returned, 200);
-    assert!(text.contains("the members were given 4 MB more than counts as recorded"));
+    assert!(text.contains("the members were given 4.00 MB more than counts as recorded"));
     assert!(text.contains("while members are missing it is not known"));
     let mut whole = list();
     whole.recordings.truncate(1);
@@ -138,9 +138,9 @@ fn a_list_explains_what_it_shows_and_nothing_else() {
         assert!(!text.contains(words), "{words} in {text}");
     }
     whole.recordings[0].streams[0].readable_from_byte = 77;
-    assert!(list_text(&whole, 120).contains("written over what lies before byte 77"));
+    assert!(list_text(&whole, 120).contains("overwritten everything before byte 77"));
     whole.recordings.clear();
-    assert!(list_text(&whole, 120).ends_with("nothing is recorded on it\n"));
+    assert!(list_text(&whole, 120).ends_with("the store has no recordings\n"));
 }
 
 fn bad(number: u64) -> BadRange {
@@ -233,7 +233,7 @@ fn a_check_shows_some_flaws_and_counts_the_others() {
     assert_eq!(text.matches("the checksum is wrong").count(), BAD_SHOWN);
     assert!(text.contains("bad: 35 more, which --json lists"), "{text}");
     assert!(
-        text.ends_with("not ok: 24.2 MB checked, 55 bad\n"),
+        text.ends_with("not ok: 24.2 MB checked, 55 places are bad\n"),
         "{text}"
     );
     assert!(widest(&verify_text(&document, 80)) <= 80);
@@ -243,8 +243,8 @@ fn a_check_shows_some_flaws_and_counts_the_others() {
 fn a_check_accounts_for_each_stream_and_ends_with_a_verdict() {
     let mut document = verified(Vec::new());
     let text = verify_text(&document, 200);
-    let account = "recording 3, stream camera: 20 MB = 17 MB whole + 2 MB lost before they \
-                   reached a member + 1 MB damaged or missing; open end";
+    let account = "recording 3, stream camera: 20.0 MB = 17.0 MB whole + 2.00 MB lost before \
+                   they reached a member + 1.00 MB damaged or missing; open end";
     assert!(text.contains(account), "{text}");
     assert!(
         text.ends_with("ok: 24.2 MB checked, every byte is accounted for\n"),
@@ -253,7 +253,7 @@ fn a_check_accounts_for_each_stream_and_ends_with_a_verdict() {
     document.complete = false;
     assert!(verify_text(&document, 200).contains("interrupted: 24.2 MB checked so far"));
     document.bad = vec![bad(1)];
-    assert!(verify_text(&document, 200).ends_with("24.2 MB checked so far, 1 bad\n"));
+    assert!(verify_text(&document, 200).ends_with("24.2 MB checked so far, 1 place is bad\n"));
 }
 
 #[test]
@@ -270,8 +270,9 @@ fn what_a_crash_took_before_it_was_durable_is_told_and_no_fault() {
     }
     assert!(
         text.ends_with(
-            "ok: 24.2 MB checked, nothing that was durable is damaged or missing; 400 kB that no \
-             mark calls durable were lost in the crash, or damaged since: the members cannot tell\n"
+            "ok: 24.2 MB checked, nothing that was durable is damaged or missing; 400 kB that were \
+             not known to be durable were lost in the crash or damaged since: which of the two \
+             cannot be told\n"
         ),
         "{text}"
     );
@@ -279,9 +280,8 @@ fn what_a_crash_took_before_it_was_durable_is_told_and_no_fault() {
     let text = verify_text(&document, 300);
     assert!(
         text.ends_with(
-            "ok: 24.2 MB checked, every byte is accounted for; 400 kB were on their way when a \
-             crash came: the members had not called them durable yet, and `sustain recover` found \
-             them missing\n"
+            "ok: 24.2 MB checked, every byte is accounted for; 400 kB were not durable yet \
+             when a crash came, and `sustain recover` found them missing\n"
         ),
         "{text}"
     );
@@ -306,7 +306,7 @@ fn a_new_store_is_told_with_its_members() {
     assert_eq!(
         create_text(&document, 200),
         format!(
-            "store {STORE}: 1 member, 1008 MiB of room, slots of 8 MiB\n  data \
+            "store {STORE}: 1 member, capacity 1008 MiB, slots of 8 MiB\n  data \
              (data/sustain.store): a new file, 1 GiB in 126 slots\n"
         )
     );
@@ -315,7 +315,7 @@ fn a_new_store_is_told_with_its_members() {
     document.members[0].new = false;
     assert_eq!(
         create_text(&document, 200),
-        "would make a store of 1 member: 1008 MiB of room, slots of 8 MiB\n  data: 1 GiB in 126 \
+        "would create a store of 1 member: capacity 1008 MiB, slots of 8 MiB\n  data: 1 GiB in 126 \
          slots\n"
     );
 }
@@ -344,14 +344,14 @@ fn what_was_found_after_a_crash_is_told_with_what_was_written() {
     };
     let text = recover_text(&document, 200);
     for words in [
-        "stream camera: 20 MB, 2 MB of it lost before a member, 1 MB of it missing; ended: ",
+        "stream camera: 20.0 MB, 2.00 MB of it lost before it reached a member, 1.00 MB of it missing; ended: ",
         "ended: recovered\n",
-        "recording 2 had an open end: its end mark is written on /dev/sda1, /dev/sdb1",
-        "the superblocks are renewed",
+        "recording 2 had an open end: an end mark was written on /dev/sda1, /dev/sdb1",
+        "the superblocks were renewed",
     ] {
         assert!(text.contains(words), "no {words} in {text}");
     }
     document.recording = None;
     document.superblocks_renewed = false;
-    assert!(recover_text(&document, 200).ends_with("there was nothing to write down\n"));
+    assert!(recover_text(&document, 200).ends_with("there was nothing to repair\n"));
 }

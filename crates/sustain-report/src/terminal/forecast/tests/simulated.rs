@@ -28,7 +28,8 @@ const APPEND_BYTES: usize = 64 << 10;
 const SLOT_BYTES: u32 = 256 << 10;
 const BUFFERS: usize = 32;
 const DEPTH: u32 = 8;
-/// Appends come whole, so over a second a source seems up to a fiftieth faster or slower than it is.
+/// Appends come whole, so over a second a source seems up to a fiftieth faster or slower than it
+/// is.
 const NEAR: f64 = 0.03;
 
 /// A disk whose zones, of 8 MB each, give 3 MB/s and 0.4 MB/s less from one to the next.

@@ -1,12 +1,12 @@
-//! Ctrl-C: the first ends the run with the result of what was done, the second at once, unless
-//! something would be left behind that outlives this process. So do SIGTERM, and a terminal that is
-//! closed.
+//! Ctrl-C. The first one ends the run with the result of what was done. The second one ends it at
+//! once, unless something would be left behind that outlives this process. SIGTERM and a closed
+//! terminal (SIGHUP) have the same effect.
 
 use sustain::measure::Stop;
 
 use crate::commands::say;
 
-/// What a shell expects of a command ended by SIGINT.
+/// The exit code that a shell expects of a command that SIGINT ended.
 const EXIT_CODE: i32 = 130;
 
 /// Watches SIGINT, SIGTERM and SIGHUP from now on.
@@ -22,15 +22,15 @@ pub(crate) fn watch(stop: &Stop) -> anyhow::Result<()> {
         .spawn(move || {
             for (index, _signal) in signals.forever().enumerate() {
                 if index > 0 && stop.is_held() {
-                    say("an array still stands: it is stopped first, which takes a moment");
+                    say("an array is still active and must be stopped first, which takes a moment");
                 } else if index > 0 {
                     if stop.is_flushing() {
                         say(
-                            "ended without a result: the process is gone when the flush that is under \
-                             way returns, which the kernel does not call off",
+                            "ended without a result: the process ends when the flush in flight \
+                             returns, which the kernel cannot cancel",
                         );
                     }
-                    // Scratch files have no name: they go with the process.
+                    // Scratch files have no name, so they are gone with the process.
                     std::process::exit(EXIT_CODE);
                 }
                 stop.interrupt();
@@ -39,7 +39,7 @@ pub(crate) fn watch(stop: &Stop) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether whoever started this wants it to go on without its terminal, as `nohup` does.
+/// Whether the user wants this to go on without its terminal, as with `nohup`.
 fn outlives_terminal() -> bool {
     std::fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores_hangup(&status))
 }

@@ -1,4 +1,4 @@
-//! The `sustain` command: what was typed, which command that is, and its exit code.
+//! The `sustain` command: parses what was typed, runs the command, and sets the exit code.
 
 mod commands;
 mod flags;
@@ -13,16 +13,16 @@ use sustain::record::store::on_long_wait;
 
 use crate::flags::{Arguments, Command};
 
-/// How a command ended, as scripts see it.
+/// How a command ended, for scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Exit {
-    /// All went well.
+    /// Everything went well.
     Done,
-    /// The work failed: I/O errors, or `--rate` not held, or not shown to hold.
+    /// The work failed: I/O errors, or `--rate` was not held, or not shown to hold.
     Failed,
     /// Wrong usage, or a refused target.
     Usage,
-    /// Ended by Ctrl-C, with the result of what was done.
+    /// Ctrl-C ended it, with the result of what was done.
     Interrupted,
 }
 
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// An error with its causes, each said once: many name their cause themselves.
+/// An error with its causes. A cause that an error already names is left out.
 fn in_words(error: &anyhow::Error) -> String {
     let mut words = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {

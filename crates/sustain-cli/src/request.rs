@@ -1,4 +1,4 @@
-//! From flags as typed to a plan that can be carried out; contradictions are explained.
+//! Turns flags as typed into a plan that can be carried out. Contradictions are explained.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use sustain::report::json;
 use crate::flags::measure::{DataFlag, LogFlag, MeasureFlags, SettingFlags};
 use crate::flags::{EngineFlag, LayoutFlag, PathFlag};
 
-/// A run is this long unless it is said otherwise.
+/// The length of a run unless a flag says otherwise.
 const TIME_NS: u64 = 30_000_000_000;
-/// How long a run waits to be steady.
+/// The longest time that a run waits to become steady.
 const UNTIL_STEADY_NS: u64 = 600_000_000_000;
 const CHUNK_BYTES: u64 = 1 << 20;
-/// The stretch of a line of the 1998 disk writing test.
+/// The bytes per line of the 1998 disk writing test.
 const DSKWTST_BYTES: u64 = 20 << 20;
 
-/// Flags that do not go together.
+/// An error in the use of flags, such as flags that contradict each other.
 #[derive(Debug)]
 pub(crate) struct UsageError(pub(crate) String);
 
@@ -36,14 +36,14 @@ impl std::fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// The command as typed, to repeat the run; a file may have a name that is no text.
+/// The command as typed, to repeat the run. The name of a file may not be UTF-8.
 pub(crate) fn arguments() -> Vec<String> {
     std::env::args_os()
         .map(|argument| argument.to_string_lossy().into_owned())
         .collect()
 }
 
-/// The engine that is asked for.
+/// The engine that the flag asks for.
 pub(crate) fn engine(flag: EngineFlag) -> EngineChoice {
     match flag {
         EngineFlag::Auto => EngineChoice::Auto,
@@ -55,7 +55,7 @@ pub(crate) fn engine(flag: EngineFlag) -> EngineChoice {
     }
 }
 
-/// The way of the data that is asked for.
+/// The I/O path that the flag asks for.
 pub(crate) fn data_path(flag: PathFlag) -> DataPath {
     match flag {
         PathFlag::Direct => DataPath::Direct,
@@ -64,10 +64,10 @@ pub(crate) fn data_path(flag: PathFlag) -> DataPath {
     }
 }
 
-/// How several targets are to be used.
+/// The layout that the flags ask for.
 pub(crate) fn layout(flags: &SettingFlags) -> Result<Layout, UsageError> {
     if flags.chunk.is_some() && flags.layout != LayoutFlag::Stripe {
-        return Err(usage("--chunk goes with --layout stripe"));
+        return Err(usage("--chunk can be used only with --layout stripe"));
     }
     Ok(match flags.layout {
         LayoutFlag::Independent => Layout::Independent,
@@ -78,7 +78,7 @@ pub(crate) fn layout(flags: &SettingFlags) -> Result<Layout, UsageError> {
     })
 }
 
-/// What is to be written.
+/// The data that the flag asks for.
 pub(crate) fn data(flag: DataFlag) -> DataKind {
     match flag {
         DataFlag::Fresh => DataKind::Fresh,
@@ -119,7 +119,7 @@ pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
     })
 }
 
-/// A profile that was saved.
+/// Reads a saved profile.
 pub(crate) fn known_profile(path: Option<&Path>) -> Result<Option<KnownProfile>, UsageError> {
     let Some(path) = path else {
         return Ok(None);
@@ -150,14 +150,14 @@ fn time_ns(flags: &MeasureFlags) -> Option<u64> {
 
 fn interval(flags: &MeasureFlags) -> Result<IntervalRule, UsageError> {
     let text = flags.interval.as_str();
-    // A bare number would be bytes, and was surely meant as seconds.
+    // A bare number would mean bytes, and was surely meant as seconds.
     let has_unit = text.ends_with(|last: char| last.is_alphabetic());
     let rule = match (parse_duration(text), parse_size(text)) {
         (Ok(length_ns), Err(_)) => IntervalRule::Time(length_ns),
         (Err(_), Ok(bytes)) if has_unit => IntervalRule::Bytes(bytes),
         _ => {
             return Err(UsageError(format!(
-                "--interval {text} is neither a time nor a size: 1s, 500ms, 20MiB"
+                "--interval {text} is neither a time nor a size, such as 1s, 500ms or 20MiB"
             )));
         }
     };
@@ -166,7 +166,7 @@ fn interval(flags: &MeasureFlags) -> Result<IntervalRule, UsageError> {
     }
     if text != "1s" && rule != IntervalRule::Bytes(DSKWTST_BYTES) {
         return Err(usage(
-            "--log dskwtst has a line per 20MiB: leave out --interval",
+            "--log dskwtst writes a line for each 20MiB: leave out --interval",
         ));
     }
     Ok(IntervalRule::Bytes(DSKWTST_BYTES))

@@ -1,4 +1,5 @@
-//! `sustain measure --path buffered` on a loop device that the kernel holds back: no figure of memory
+//! `sustain measure --path buffered` on a loop device that the kernel holds back: no figure of
+//! memory
 //! is shown as the device's. Skipped, with the reason, where that cannot be had.
 
 #![allow(
@@ -76,7 +77,7 @@ fn what_is_written_over_in_memory_does_not_count_as_written() {
     assert_eq!(result["total"]["burst"], Value::Null);
     let notes = result["notes"].to_string();
     assert!(
-        notes.contains("flushed before it was written over"),
+        notes.contains("flushed before it was overwritten"),
         "{notes}"
     );
     assert!(
@@ -84,7 +85,7 @@ fn what_is_written_over_in_memory_does_not_count_as_written() {
         "{notes}"
     );
     assert!(
-        notes.contains("there is no room for one here; --path direct shows"),
+        notes.contains("there is not enough space here for one; --path direct shows"),
         "{notes}"
     );
 }
@@ -132,7 +133,7 @@ fn an_interrupted_run_says_that_it_waits_for_the_page_cache() {
     let words = unwrapped(&words);
     let waits = "interrupted: part of what was written is still in the page cache";
     assert!(words.contains(waits), "{words}");
-    assert!(words.contains("of all programs together"), "{words}");
+    assert!(words.contains("for all programs together"), "{words}");
     let told = unwrapped(&ran.stdout);
     assert!(told.contains("interrupted after"), "{told}");
 }

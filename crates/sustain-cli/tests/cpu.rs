@@ -1,5 +1,5 @@
-//! The CPU figures of `measure` and `record`, held to what the system counted for the whole process. Work
-//! is bounded in bytes and nothing is asserted of how long anything took.
+//! The CPU figures of `measure` and `record`, held to what the system counted for the whole
+//! process. Work is bounded in bytes and nothing is asserted of how long anything took.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,7 +14,8 @@ use std::process::Command;
 use serde_json::Value;
 use support::{Place, json_of, number, ran};
 
-/// Runs the command in a shell and returns the CPU seconds that the shell's `times` has for its children.
+/// Runs the command in a shell and returns the CPU seconds that the shell's `times` has for its
+/// children.
 fn cpu_seconds_of(place: &Place, arguments: &[&str]) -> f64 {
     let command = place.command(arguments);
     let mut shell = Command::new("sh");
@@ -30,7 +31,8 @@ fn cpu_seconds_of(place: &Place, arguments: &[&str]) -> f64 {
     children.split_whitespace().map(seconds).sum()
 }
 
-/// The figure is the process's own, but for its beginning and its end, which are short beside the work.
+/// The figure is the process's own, but for its beginning and its end, which are short beside the
+/// work.
 #[track_caller]
 fn assert_is_the_processes(told_s: f64, counted_s: f64) {
     // `times` counts in steps of a hundredth of a second, of user and of system time.

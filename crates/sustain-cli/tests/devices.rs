@@ -122,7 +122,7 @@ fn a_loop_device_and_what_lies_under_it_are_told() {
     let document = devices(&place, &[over.kernel_name()]);
     let facts = find(&document, under.kernel_name()).unwrap();
     assert_eq!(facts["may_be_written"], false);
-    let reason = format!("it lies under {}", over.kernel_name());
+    let reason = format!("it backs {}", over.kernel_name());
     assert_eq!(facts["why_not"][0]["reason"], reason.as_str());
     let above = find(&document, over.kernel_name()).unwrap();
     assert_eq!(above["lies_on"][0], under.kernel_name());
@@ -136,7 +136,7 @@ fn a_file_stands_for_the_disks_on_which_it_lies() {
     let place = Place::new();
     let ran = place.run(&["devices", ".", "--json", "devices.json"]);
     if ran.code == 2 {
-        ran.says("it is on no disk that can be seen from here");
+        ran.says("it is not on any disk that is visible here");
         return;
     }
     let ran = ran.expect(0);
@@ -151,10 +151,10 @@ fn what_is_no_device_is_explained() {
     let place = Place::new();
     for (name, words) in [
         ("/dev/nosuchdisk", "/dev/nosuchdisk: No such file"),
-        ("nosuchdisk", "sustain devices alone lists what there is"),
-        ("../block", "sustain devices alone lists what there is"),
-        ("", "sustain devices alone lists what there is"),
-        ("/dev/null", "neither a disk nor anything on one"),
+        ("nosuchdisk", "run `sustain devices` without a name"),
+        ("../block", "run `sustain devices` without a name"),
+        ("", "run `sustain devices` without a name"),
+        ("/dev/null", "neither a disk nor a file or directory on one"),
     ] {
         let ran = place.run(&["devices", name]).expect(2).says(words);
         assert_eq!(ran.stdout, "", "{name}");

@@ -1,6 +1,7 @@
 //! `sustain diagnose` on real block devices behind real shared limits: loop devices stacked on
 //! throttled loop devices, as disks on two channels of one bus, by `lab/host`. Skipped, with the
-//! reason, where the machine cannot do it. By itself, so that no other test takes the CPUs meanwhile.
+//! reason, where the machine cannot do it. By itself, so that no other test takes the CPUs
+//! meanwhile.
 
 #![allow(
     clippy::unwrap_used,

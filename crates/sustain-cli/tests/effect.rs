@@ -26,8 +26,8 @@ fn the_effect_stands_in_the_document_the_page_and_the_terminal() {
         .expect(0)
         .says("4 KiB with fsync");
     for words in [
-        "effect on the rest of the system",
-        "timer late, p99",
+        "Effect on the rest of the system",
+        "timer delay, p99",
         "of one CPU",
     ] {
         assert!(ran.stdout.contains(words), "no {words:?} in {}", ran.stdout);
@@ -56,7 +56,7 @@ fn demands_that_make_no_sense_are_refused_in_words() {
     place
         .run(&["measure", "sim:machine.toml", "--effect"])
         .expect(2)
-        .says("sim:machine.toml has no effect on this machine");
+        .says("sim:machine.toml runs in virtual time and has no effect on this machine");
     place
         .run(&["measure", ".", "--effect", "--victim", "nowhere"])
         .expect(2)

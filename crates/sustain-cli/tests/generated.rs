@@ -170,7 +170,7 @@ fn man_shows_the_pages_without_a_complaint() {
     assert!(shown.status.success() && told.is_empty(), "{told}");
     let text = unwrapped(&String::from_utf8_lossy(&shown.stdout));
     assert!(
-        text.contains("EXIT STATUS 0 done 1 the work failed"),
+        text.contains("EXIT STATUS 0 done 1 requests failed"),
         "{text}"
     );
 }
@@ -182,7 +182,7 @@ fn pages_need_a_directory() {
     place
         .run(&["man", "file"])
         .expect(2)
-        .says("file is no directory: name one");
+        .says("file is not a directory: name one");
     place
         .run(&["completions", "ksh"])
         .expect(2)

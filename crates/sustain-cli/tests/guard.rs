@@ -279,7 +279,7 @@ fn what_lies_under_a_loop_device_is_refused() {
     let Some(disk) = Disk::new(8 * MIB) else {
         return;
     };
-    let under = format!("under the loop device {}", disk.device.kernel_name());
+    let under = format!("behind the loop device {}", disk.device.kernel_name());
     let words = [under.as_str(), "losetup -d", "instead"];
     assert_refused(&disk, &destroy("disk.img"), &words);
     std::fs::hard_link(&disk.image, disk.place.path("other.img")).unwrap();
@@ -288,7 +288,7 @@ fn what_lies_under_a_loop_device_is_refused() {
     let Some(above) = Loop::over(Path::new(disk.name()), &[]) else {
         return;
     };
-    let under = format!("lies under the loop device {}", above.kernel_name());
+    let under = format!("backs the loop device {}", above.kernel_name());
     let words = [under.as_str(), "losetup -d", "instead"];
     assert_refused(&disk, &destroy(disk.name()), &words);
     // The topmost is the one to write through.

@@ -178,13 +178,13 @@ fn standard_output_is_json_alone_and_words_go_to_standard_error() {
         .expect(0);
     assert!(ran.stdout.starts_with('{') && ran.stdout.ends_with("}\n"));
     json_of(&ran.stdout);
-    let ran = ran.says("simulated; records ");
+    let ran = ran.says("A stream can be recorded at ");
     // Without it the words are the result.
     let words = place
         .run(&["measure", "sim:machine.toml", "--json", "run.json"])
         .expect(0);
     assert!(
-        words.stdout.contains("simulated; records "),
+        words.stdout.contains("A stream can be recorded at "),
         "{}",
         words.stdout
     );
@@ -243,7 +243,7 @@ fn a_document_that_is_no_result_is_refused_in_words() {
         (
             "later.json",
             r#"{"schema":"sustain.measure/2"}"#,
-            "newer sustain",
+            "newer version of sustain",
         ),
         (
             "other.json",
@@ -253,7 +253,7 @@ fn a_document_that_is_no_result_is_refused_in_words() {
         (
             "foreign.json",
             r#"{"fio version":"fio-3.36"}"#,
-            "no result of sustain",
+            "not a result of sustain",
         ),
         (
             "damaged.json",
@@ -309,9 +309,9 @@ fn a_result_never_takes_the_place_of_something_else() {
     let names = place.names();
     let machine = place.read("machine.toml");
     for (output, words) in [
-        ("dangling", "a link that leads nowhere"),
-        ("hard", "the file of a machine"),
-        ("soft", "the file of a machine"),
+        ("dangling", "a link to a file that does not exist"),
+        ("hard", "the file of a simulated machine"),
+        ("soft", "the file of a simulated machine"),
     ] {
         for flag in ["--json", "--report"] {
             let flags = ["measure", "sim:machine.toml", flag, output];
@@ -339,7 +339,7 @@ fn a_report_drawn_anew_harms_nothing() {
         ("hard.html", "write the report to another file"),
         ("soft.html", "write the report to another file"),
         ("directory", "it is a directory"),
-        ("machine.toml", "it exists and is no report of ours"),
+        ("machine.toml", "it exists and is not a report of sustain"),
         ("/dev/zero", "it is a device"),
     ] {
         let flags = ["report", "run.json", "-o", output];

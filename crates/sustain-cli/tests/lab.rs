@@ -172,7 +172,8 @@ fn a_sweep_shows_what_the_page_cache_and_the_block_layer_cost() {
     assert_eq!(paths_of(&swept("character")), ["passthrough"]);
 }
 
-/// Twice the same bytes, once past the block layer, each read back through it; and what must not be.
+/// Twice the same bytes, once past the block layer, each read back through it; and what must not
+/// be.
 #[test]
 #[ignore = "a minute in a guest"]
 fn past_the_block_layer_the_same_bytes_are_written_under_the_same_guard() {
@@ -235,7 +236,7 @@ fn past_the_block_layer_the_same_bytes_are_written_under_the_same_guard() {
         "/dev/ng1n1 and /dev/nvme1n1 are the same thing",
         "/dev/lab/other: passthrough needs an NVMe namespace; /dev/vda is virtio",
         "/out: passthrough needs an NVMe namespace, and this is a directory",
-        "commands know no partitions; name /dev/nvme1n1",
+        "which NVMe commands do not know: name /dev/nvme1n1",
         "refusing to write /dev/nvme1n1: its partition nvme1n1p1 is mounted on /mnt",
         "refusing to write /dev/ng1n1: its partition nvme1n1p1 is mounted on /mnt",
     ] {

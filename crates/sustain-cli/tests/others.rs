@@ -1,6 +1,6 @@
-//! Others on the disks that are driven, on real loop devices: they are named, and a run that is alone
-//! names nobody. Skipped, with the reason, where the tests may not make loop devices. Each takes
-//! some seconds: others are looked for once a second and believed from the third time on.
+//! Others on the disks that are driven, on real loop devices: they are named, and a run that is
+//! alone names nobody. Skipped, with the reason, where the tests may not make loop devices. Each
+//! takes some seconds: others are looked for once a second and believed from the third time on.
 
 #![allow(
     clippy::unwrap_used,
@@ -186,7 +186,7 @@ fn others_on_a_disk_are_named_and_who_is_alone_names_nobody() {
     let rate = number(&found[0]["rate_bytes_per_s"]);
     assert!((3e6..60e6).contains(&rate), "{rate}");
     let said = unwrapped(&beside.stderr);
-    assert!(said.contains("note: others wrote"), "{said}");
+    assert!(said.contains("note: other programs wrote"), "{said}");
     assert!(said.contains("figures of shared disks"), "{said}");
 
     let above = ran.next().unwrap().expect(0);
@@ -226,11 +226,11 @@ fn settings_compared_in_turn_are_told_to_have_been_beside_others() {
     drop(other);
     let words = |ran: &Ran| unwrapped(&format!("{} {}", ran.stdout, ran.stderr));
     let (beside, by_itself) = (words(&ran[0]), words(&ran[1]));
-    assert!(beside.contains("note: others read"), "{beside}");
+    assert!(beside.contains("note: other programs read"), "{beside}");
     let device = shared.device.kernel_name();
     assert!(beside.contains(&format!("on {device}")), "{beside}");
     assert!(by_itself.contains("all together"), "{by_itself}");
-    assert!(!by_itself.contains("others"), "{by_itself}");
+    assert!(!by_itself.contains("other programs"), "{by_itself}");
 }
 
 #[test]
@@ -257,7 +257,10 @@ fn a_recorder_says_with_whom_its_members_are_shared() {
     let result = json_of(&recorded.stdout);
     assert!(number(&others(&result)[0]["read_bytes"]) > 3e6);
     let said = unwrapped(&recorded.stderr);
-    for words in ["note: others read", "of the time, shared with others:"] {
+    for words in [
+        "note: other programs read",
+        "of the time; other programs used their disks at",
+    ] {
         assert!(said.contains(words), "no {words:?} in {said}");
     }
     let status = disk.place.read("status");

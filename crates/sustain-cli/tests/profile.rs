@@ -75,16 +75,16 @@ fn the_zones_and_the_bad_spot_of_a_disk_are_found() {
 #[test]
 fn the_answer_comes_first_and_the_table_after_it() {
     let whole = FALLING.split("slow").next().unwrap();
-    let promise = "on average; 30.0 MB/s can be promised at every place";
+    let promise = "on average; 30.0 MB/s can be promised at every position";
     let falls =
-        "it falls in 4 zones from 60.0 MB/s at its start to 30.0 MB/s at its end, 50 % less";
+        "the rate falls in 4 zones from 60.0 MB/s at its start to 30.0 MB/s at its end, 50 % less";
     let said = [promise, falls];
     said_of(whole, &said);
     let spotted = [
         "on average, 1 bad spot included; outside the bad spot",
-        "30.0 MB/s can be promised at every place; in the bad spot as little as 5.00 MB/s",
+        "30.0 MB/s can be promised at every position; in the bad spot as little as 5.00 MB/s",
         falls,
-        "MB wide: 5.00 MB/s where its zone has 50.0 MB/s whenever it was visited: a bad spot",
+        "MB wide: 5.00 MB/s in a zone of 50.0 MB/s at every visit: a bad spot",
     ];
     said_of(FALLING, &spotted);
 }
@@ -110,7 +110,7 @@ fn the_help_says_how_often_a_place_is_visited_and_what_it_is_called_then() {
     for words in [
         "a third time if it was slow in either",
         "up to six times",
-        "Slow in every visit, beyond chance, is a bad spot",
+        "slow in every visit, more often than chance explains, is a bad spot",
         "is uncertain",
         "a passing disturbance",
     ] {
@@ -151,7 +151,7 @@ fn a_limit_that_binds_on_the_outer_zones_only_is_named_with_its_end() {
     place.run(&again).expect(0);
     let page = place.read("p.html");
     assert_eq!(page, place.read("again.html"));
-    assert!(page.contains("Rate against position, read"));
+    assert!(page.contains("Read rate by position"));
     assert!(page.contains("they share a limit of"));
 }
 
@@ -221,7 +221,10 @@ fn ctrl_c_concludes_from_what_there_is() {
     assert!(running.becomes(|| place.read("said").contains("first pass")));
     running.signal(Signal::INT);
     let ran = running.finish().expect(130);
-    assert!(ran.stdout.starts_with("interrupted: "), "{ran:#?}");
+    assert!(
+        ran.stdout.starts_with("The profile was interrupted; "),
+        "{ran:#?}"
+    );
     let result = json_of(&place.read("json"));
     assert_valid(&result);
     assert_eq!(result["ended"], "interrupted");
@@ -245,7 +248,7 @@ fn what_makes_no_sense_is_refused_with_the_way_on() {
     let tiny = "[[disk]]\nname = \"tiny\"\ncapacity = \"20MB\"\nread = \"10MB/s\"\n";
     let place = Place::with_machine(tiny);
     let target = "sim:machine.toml";
-    refused(&place, &[target], "give a smaller --record-size or --depth");
+    refused(&place, &[target], "use a smaller --record-size or --depth");
     refused(&place, &["null:"], "no positions");
     refused(
         &place,
@@ -253,7 +256,11 @@ fn what_makes_no_sense_is_refused_with_the_way_on() {
         "destroys nothing",
     );
     let large = Place::with_machine(FALLING);
-    refused(&large, &[target, "--budget", "1s"], "no room for 1 curve,");
+    refused(
+        &large,
+        &[target, "--budget", "1s"],
+        "too short for 1 curve,",
+    );
     place.write("kept", &"x".repeat(1 << 20));
     refused(&place, &["kept", "--write"], "--destroy");
     assert_eq!(place.read("kept").len(), 1 << 20);
@@ -339,12 +346,12 @@ fn a_profile_of_another_device_size_or_direction_is_refused_by_name() {
     place.write("other.toml", &SMALL.replace("hda", "hdb"));
     refused(
         &["sim:other.toml", "--read"],
-        "no profile of hdb (read), but of hda (read)",
+        "no profile of hdb (read), only of hda (read)",
     );
     place.write("larger.toml", &SMALL.replace("8GB", "9GB"));
     refused(
         &["sim:larger.toml", "--read"],
-        "it is of another device, or too short",
+        "it is a profile of another device, or too short",
     );
     refused(
         &[target, "--read", "--until-steady"],
@@ -391,9 +398,9 @@ fn a_run_begins_where_it_is_told() {
     let end = place.simulate(0, &["--read", "--at", "99%", "--no-confirm"]);
     assert_eq!(end["targets"][0]["ended"], "end_of_device");
     let ran = place.run(&["measure", "sim:machine.toml", "--at", "9GB"]);
-    ran.expect(2).says("lies beyond its");
+    ran.expect(2).says("is beyond its");
     let ran = place.run(&["measure", "null:", "--at", "50%"]);
-    ran.expect(2).says("no places to begin at");
+    ran.expect(2).says("no positions to begin at");
     let both = [
         "measure",
         "sim:machine.toml",
@@ -402,5 +409,8 @@ fn a_run_begins_where_it_is_told() {
         "--layout",
         "span",
     ];
-    place.run(&both).expect(2).says("leave out --layout");
+    place
+        .run(&both)
+        .expect(2)
+        .says("cannot be combined with --layout");
 }

@@ -55,7 +55,7 @@ fn result_status_and_report_are_written_and_the_report_is_drawn_anew() {
         "run.status",
     ];
     let ran = place.run(&[SHORT, &outputs].concat()).expect(0);
-    ran.says("nothing lost").says("report: run.html");
+    ran.says("Nothing was lost").says("report: run.html");
 
     let run = place.read("run.json");
     assert_published_form("record.schema.json", &run);
@@ -77,7 +77,7 @@ fn result_status_and_report_are_written_and_the_report_is_drawn_anew() {
     let flags = ["report", "run.json", "-o", "anew.html"];
     place.run(&flags).expect(0);
     let (first, anew) = (place.read("run.html"), place.read("anew.html"));
-    assert!(first.contains("<h1>recording 1: main</h1>"));
+    assert!(first.contains("<h1>Recording 1: stream main, "));
     assert!(first == anew, "drawn anew it is another page");
 }
 
@@ -105,7 +105,7 @@ fn a_result_never_takes_the_place_of_something_else() {
         (&["--json", "x", "--report", "x"], "name the same file"),
         (&["--json", "x", "--status", "./x"], "name the same file"),
         (&["--report", "x", "--status", "x"], "name the same file"),
-        (&["--report", "-"], "needs a file to write"),
+        (&["--report", "-"], "needs the name of a file"),
         (
             &["--report", "store/sustain.store"],
             "a member of the store",
@@ -115,7 +115,7 @@ fn a_result_never_takes_the_place_of_something_else() {
         (&["--report", "frames.bin"], "is a source"),
         (&["--json", "soft"], "is a source"),
         (&["--status", "frames.bin"], "is a source"),
-        (&["--report", "machine.toml"], "is no report of ours"),
+        (&["--report", "machine.toml"], "is not a report of sustain"),
         (&["--report", "no/such/place.html"], "does not exist"),
     ];
     let record = ["record", "store", "--size", "64MiB", "--from", "frames.bin"];

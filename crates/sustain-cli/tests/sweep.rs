@@ -1,6 +1,6 @@
 //! `sustain sweep` as a person runs it: simulated machines whose best setting is known, real files,
-//! endings, and what is refused. What needs loop devices is skipped, with the reason, where the tests
-//! may not make them.
+//! endings, and what is refused. What needs loop devices is skipped, with the reason, where the
+//! tests may not make them.
 
 #![allow(
     clippy::unwrap_used,

@@ -15,7 +15,7 @@ const CONTRADICTIONS: &[(&[&str], &str)] = &[
     (&[], "required arguments were not provided"),
     (
         &["sim:machine.toml", "null:", "--layout", "stripe"],
-        "all of simulated disks or all of real ones",
+        "cannot mix simulated and real disks",
     ),
     (
         &["sim:machine.toml", "--raed"],
@@ -105,7 +105,7 @@ const CONTRADICTIONS: &[(&[&str], &str)] = &[
         "fresh, rewritten, zero",
     ),
     (&["sim:machine.toml", "--seed", "dice"], "--seed"),
-    (&["sim:machine.toml", "--report", "-"], "needs a file"),
+    (&["sim:machine.toml", "--report", "-"], "needs the name"),
     (
         &["sim:machine.toml", "--json", "a", "--report", "a"],
         "the same file",
@@ -120,19 +120,19 @@ const CONTRADICTIONS: &[(&[&str], &str)] = &[
     ),
     (
         &["sim:machine.toml", "--report", "precious"],
-        "it exists and is no report of ours; choose another file",
+        "it exists and is not a report of sustain; choose another file",
     ),
     (
         &["sim:machine.toml", "--json", "precious"],
-        "it exists and is no report of ours; choose another file",
+        "it exists and is not a report of sustain; choose another file",
     ),
     (
         &["sim:machine.toml", "--json", "machine.toml"],
-        "machine.toml is the file of a machine",
+        "machine.toml is the file of a simulated machine",
     ),
     (
         &["sim:machine.toml:a", "--report", "./machine.toml"],
-        "machine.toml is the file of a machine",
+        "machine.toml is the file of a simulated machine",
     ),
     (
         &["sim:machine.toml", "--json", "new", "--report", "./new"],
@@ -151,12 +151,12 @@ const CONTRADICTIONS: &[(&[&str], &str)] = &[
     (&[""], "no name"),
     (&["null:", "--read"], "nothing to read"),
     (&["no/such/file"], "create it first"),
-    (&[".", "precious"], "say --read or --write"),
+    (&[".", "precious"], "use --read or --write"),
     (&["precious", "./precious", "--read"], "the same thing"),
     (&["precious", "--write"], "--destroy precious"),
     (
         &["precious", "--write", "--destroy", "./precious"],
-        "exactly as the target is typed",
+        "exactly as the target is written",
     ),
     (&["precious", "--json", "./precious"], "to another file"),
     (&["precious"], "less than one record"),
@@ -233,7 +233,7 @@ fn a_rehearsal_says_what_would_be_done_and_does_nothing() {
         .says("would write . (");
     rehearse(&["new-file", "--size", "4MiB"])
         .expect(2)
-        .says("there is no new-file; --new-file makes it");
+        .says("new-file does not exist; --new-file creates it");
     rehearse(&["new-file", "--new-file", "--size", "4MiB"])
         .expect(0)
         .says("would write new-file");
@@ -325,6 +325,6 @@ fn words_that_cannot_be_written_are_an_error() {
         let output = place.command(arguments).stdout(full).output().unwrap();
         ran(output)
             .expect(1)
-            .says("cannot write standard output: No space left on device");
+            .says("cannot write to standard output: No space left on device");
     }
 }

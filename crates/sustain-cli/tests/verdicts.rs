@@ -22,13 +22,15 @@ struct Run {
 fn measured(place: &Place, code: i32, flags: &[&str]) -> Run {
     let saved = ["--json", "run.json", "--report", "run.html"];
     let all = [&["measure", "sim:machine.toml"], flags, &saved].concat();
-    let stdout = unwrapped(&place.run(&all).expect(code).stdout);
+    let stdout = place.run(&all).expect(code).stdout;
     let result = json_of(&place.read("run.json"));
     assert_valid(&result);
-    let (_, sentence) = stdout.split_once("simulated; ").unwrap();
+    let (_, sentence) = stdout.rsplit_once("\n\n").unwrap();
+    let sentence = unwrapped(sentence);
+    assert!(sentence.contains("of a simulated machine"), "{sentence}");
     Run {
         result,
-        sentence: sentence.to_owned(),
+        sentence,
         page: place.read("run.html"),
     }
 }
@@ -66,13 +68,13 @@ fn whether_a_rate_holds_has_one_of_three_answers_everywhere() {
     };
     let (held, cell) = verdict(0, "50MB/s", "direct", "8GB");
     assert_eq!(held.result["total"]["rate_held"], true);
-    held.says("holds 50.0 MB/s for 20 s: yes");
+    held.says("This target held 50.0 MB/s for 20 s");
     assert!(cell.contains("yes"), "{cell}");
     assert_eq!(held.result["total"]["rate_undecided"], Value::Null);
 
     let (lost, cell) = verdict(1, "400MB/s", "direct", "8GB");
     assert_eq!(lost.result["total"]["rate_held"], false);
-    lost.says(": NO, backlog");
+    lost.says("This target did NOT hold 400 MB/s for 20 s; the backlog");
     assert!(cell.contains("NO"), "{cell}");
 
     // 100 MB are gone over ten times in memory.
@@ -80,10 +82,14 @@ fn whether_a_rate_holds_has_one_of_three_answers_everywhere() {
     assert_eq!(open.result["total"]["rate_held"], Value::Null);
     let why = open.result["total"]["rate_undecided"].as_str().unwrap();
     assert!(why.contains("may never have reached the disk"), "{why}");
-    open.says("20 s: not decided (what was rewritten in the page cache may never have reached");
+    open.says("was not decided in 20 s (data that was rewritten in the page cache may never have");
     open.says_nothing_of("NO");
     assert!(cell.contains("not decided"), "{cell}");
-    assert!(open.result["notes"].to_string().contains("was not decided"));
+    assert!(
+        open.result["notes"]
+            .to_string()
+            .contains("could not be decided")
+    );
 
     // What was no proof of a rate can still show that it does not hold.
     let (lost, _) = verdict(1, "400MB/s", "buffered", "1GB");
@@ -99,7 +105,7 @@ fn the_flushes_of_a_buffered_run_are_told_beside_its_worst_stall() {
     let flags = ["--path", "buffered", "--time", "30s", "--size", "1GB"];
     let run = measured(&place, 0, &flags);
     assert_about(&run.result["total"]["longest_flush_ns"], 9e9, 3.0);
-    run.says("the longest flush 8.99 s");
+    run.says("the longest flush took 8.99 s");
     // Past the page cache the flush comes after the run, and has its own figure.
     let direct = measured(&place, 0, &["--time", "20s", "--no-confirm"]);
     assert_eq!(direct.result["total"]["longest_flush_ns"], Value::Null);
@@ -112,14 +118,14 @@ fn what_would_show_more_is_advised_only_where_it_would() {
     // The last 400 kB are no whole record.
     let whole = said(&[]);
     assert_eq!(whole.result["targets"][0]["ended"], "end_of_device");
-    whole.says("once, end to end");
+    whole.says("once, from end to end");
     whole.says_nothing_of("--");
     let last = said(&["--at", "50%"]);
-    last.says("once, from 50 % on to its end; without --at the rest shows");
-    said(&["--time", "5s"]).says("what lies beyond would not show: --time");
-    said(&["--bytes", "100MB"]).says("what lies beyond would not show: --bytes");
+    last.says("once, from 50 % to its end; run it without --at to see the rest");
+    said(&["--time", "5s"]).says("or the rest of the target (use a longer --time)");
+    said(&["--bytes", "100MB"]).says("or the rest of the target (use a larger --bytes)");
     // Only a larger size goes beyond that one.
-    said(&["--size", "200MB", "--bytes", "200MB"]).says("would not show: --size");
+    said(&["--size", "200MB", "--bytes", "200MB"]).says("(use a larger --size)");
 }
 
 /// A disk of 100 MB/s that stands still for so long, each so often.
@@ -137,25 +143,25 @@ fn a_pause_is_no_low_rate_whether_the_run_met_it_or_only_a_paced_one_did() {
         let run = measured(&place, 0, &["--time", time]);
         let found = &run.result["recommendation"];
         assert_eq!(found["confirmed"], true, "{time}: {found:#}");
-        assert_about(&found["rate_bytes_per_s"], holds, 0.5);
+        assert_about(&found["rate_bytes_per_s"], holds, 1.0);
         assert!(number(&found["rate_bytes_per_s"]) <= holds);
     }
     // Whoever saw it once or twice does not know how often it comes, and is told so.
     for (time, seen) in [("30s", "once in 50 s"), ("60s", "twice in 70 s")] {
         let run = measured(&place, 0, &["--time", time]);
         run.says(&format!(
-            "a stall of 9.01 s was seen {seen}, too short to know how often"
+            "A stall of 9.01 s was seen {seen}, which is too short to show how often"
         ));
         run.says("--time 7m");
         assert!(
             run.result["notes"]
                 .to_string()
-                .contains("too short to know how often")
+                .contains("too short to show how often")
         );
     }
-    measured(&place, 0, &["--time", "5m"]).says_nothing_of("how often such come");
+    measured(&place, 0, &["--time", "5m"]).says_nothing_of("how often such stalls come");
     let short = measured(&place, 0, &["--time", "30s"]);
-    short.says("worst stall 10.5 ms, 9.01 s in a paced run");
+    short.says("The worst stall was 10.5 ms; a stall in a paced run took 9.01 s");
 }
 
 #[test]
@@ -168,7 +174,7 @@ fn a_paced_run_that_ends_in_a_pause_counts_the_pause_alone() {
         assert_about(
             &run.result["recommendation"]["rate_bytes_per_s"],
             holds,
-            0.5,
+            1.0,
         );
     }
     // The run itself ends in a pause: what was seen allows half of the rate, and the truth 58 MB/s.
@@ -199,7 +205,8 @@ fn the_rate_of_a_small_cache_is_that_of_the_cache() {
     }
 }
 
-/// A disk of 100 MB/s whose service scatters by 20 % (one standard deviation) from each 2 MiB to the next.
+/// A disk of 100 MB/s whose service scatters by 20 % (one standard deviation) from each 2 MiB to
+/// the next.
 fn scattering(seed: u64) -> Place {
     const STRETCH_BYTES: u64 = 2 << 20;
     const STRETCHES: u64 = 4096;
@@ -264,7 +271,7 @@ fn a_disk_that_scatters_and_pauses_still_gets_a_rate_that_holds() {
         assert!((70e6..=88e6).contains(&rate), "seed {seed}: {rate}");
         let rate = format!("{rate:.0}B/s");
         let long = ["--rate", &rate, "--time", "50s", "--buffer", "64MB"];
-        measured(&place, 0, &long).says(": yes");
+        measured(&place, 0, &long).says("This target held ");
     }
 }
 
@@ -287,7 +294,7 @@ fn the_ordinary_pace_of_a_slow_disk_is_no_stall_and_no_more_than_it_gives() {
     // Each record takes five seconds, whatever is in flight.
     let place = Place::with_machine(&disk("a", "1TB", "100MB/s", "request = \"5s\""));
     let run = measured(&place, 0, &[]);
-    run.says_nothing_of("how often such come");
+    run.says_nothing_of("how often such stalls come");
     let truth = 1_048_576.0 / 5.0;
     let rate = number(&run.result["recommendation"]["rate_bytes_per_s"]);
     assert!((0.8 * truth..=truth).contains(&rate), "{rate} of {truth}");
@@ -302,20 +309,20 @@ fn a_paced_run_tells_how_long_its_source_went_on_and_whether_its_backlog_grew_to
     let place = Place::with_machine(&machine);
     // The last records take the slow disk another eight seconds.
     let run = measured(&place, 0, &["--rate", "500MB/s"]);
-    run.says("holds 500 MB/s for 30 s: yes");
-    run.says_nothing_of("still growing");
+    run.says("These 2 targets together held 500 MB/s for 30 s");
+    run.says_nothing_of("still grew");
     let place = Place::with_machine(&disk("a", "1TB", "100MB/s", ""));
     let run = measured(&place, 0, &["--rate", "105MB/s"]);
-    run.says("holds 105 MB/s for 30 s: yes");
-    run.says("and still growing, so a longer run may not hold it");
-    measured(&place, 0, &["--rate", "99MB/s"]).says_nothing_of("still growing");
+    run.says("This target held 105 MB/s for 30 s");
+    run.says("and still grew at the end, so a longer run may not hold it");
+    measured(&place, 0, &["--rate", "99MB/s"]).says_nothing_of("still grew");
 }
 
 #[test]
 fn a_device_that_is_gone_over_at_once_is_told_how_to_be_judged() {
     let place = Place::with_machine(&disk("a", "4MB", "100MB/s", ""));
     let run = measured(&place, 0, &[]);
-    run.says(" ms long, too short to judge what lasts (--size goes over the device again");
+    run.says(" ms long, which is too short to judge what lasts (with --size the run goes over");
 }
 
 #[test]
@@ -330,6 +337,6 @@ fn a_pause_of_one_of_two_disks_is_a_pause_too() {
     let run = measured(&place, 0, &[]);
     let rate = number(&run.result["recommendation"]["rate_bytes_per_s"]);
     assert!((125e6..160e6).contains(&rate), "{rate}");
-    run.says("9.01 s in a paced run");
-    run.says("a stall of 9.01 s was seen once");
+    run.says("a stall in a paced run took 9.01 s");
+    run.says("A stall of 9.01 s was seen once");
 }

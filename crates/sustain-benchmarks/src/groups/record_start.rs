@@ -1,5 +1,6 @@
-//! How soon a recording takes its first byte, how fast its first seconds are, and how long the whole
-//! process takes beside what people do today: what starting up costs a source that does not wait.
+//! How soon a recording takes its first byte, how fast its first seconds are, and how long the
+//! whole process takes beside what people do today: what starting up costs a source that does not
+//! wait.
 
 use std::fs::File;
 use std::path::Path;
@@ -69,7 +70,8 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Section> {
 }
 
 impl Bench<'_> {
-    /// From the start of the process to the first byte that it takes, in turns with the other build.
+    /// From the start of the process to the first byte that it takes, in turns with the other
+    /// build.
     fn first_byte(&self, buffer_bytes: u64) -> anyhow::Result<Row> {
         let one = |binary: &Path| -> anyhow::Result<f64> {
             let fed = self.record(binary, buffer_bytes, FIRST_BYTES)?;

@@ -99,8 +99,8 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Section> {
         }
     }
     let mut notes = vec![format!(
-        "{} MiB each time, {} rounds. Best of all rounds: record {}, pipe {}; by `write`: record {}, \
-         pipe {}; disk {}, every byte new {}.",
+        "{} MiB each time, {} rounds. Best of all rounds: record {}, pipe {}; by `write`: record \
+         {}, pipe {}; disk {}, every byte new {}.",
         setting.effort.stream_bytes >> 20,
         setting.effort.stream_rounds,
         rate(rates.best(Taker::Record)),

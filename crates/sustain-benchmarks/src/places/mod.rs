@@ -1,5 +1,5 @@
-//! Where the work is done: files, loop devices over memory, limits on these, huge pages. Each is taken
-//! down when its owner is dropped, also by Ctrl-C or a panic.
+//! Where the work is done: files, loop devices over memory, limits on these, huge pages. Each is
+//! taken down when its owner is dropped, also by Ctrl-C or a panic.
 
 mod file;
 mod huge_pages;

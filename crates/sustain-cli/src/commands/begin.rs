@@ -1,5 +1,5 @@
-//! What the commands that drive targets do first, all alike: say a rehearsal instead of doing the
-//! work, look at where the result will go, watch for Ctrl-C.
+//! The first steps of all commands that drive targets: report a dry run instead of doing the work,
+//! check where the result will go, and watch for Ctrl-C.
 
 use sustain::measure::Stop;
 use sustain::report::terminal::LiveKind;
@@ -10,9 +10,9 @@ use crate::{Exit, interrupt};
 
 /// What is ready when the work begins.
 pub(crate) struct Begun {
-    /// The user's wish to end.
+    /// The user's request to stop.
     pub(crate) stop: Stop,
-    /// How the work is shown under way.
+    /// How the progress of the work is shown.
     pub(crate) live: LiveKind,
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn rehearsed(statements: &[String]) -> Exit {
     Exit::Done
 }
 
-/// Looks at the outputs and watches for Ctrl-C.
+/// Checks the outputs and watches for Ctrl-C.
 pub(crate) fn begin(targets: &[String], outputs: Outputs<'_>) -> anyhow::Result<Begun> {
     outputs.check(targets)?;
     let stop = Stop::default();

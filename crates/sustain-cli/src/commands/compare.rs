@@ -1,5 +1,5 @@
-//! `sustain compare`: whether two saved runs differ, or two settings measured in turn. Says the
-//! answer, and ends as a script wants it.
+//! `sustain compare`: says whether two saved runs differ, or two settings that are measured in
+//! turn. The exit code is for scripts.
 
 use std::path::Path;
 
@@ -33,14 +33,14 @@ fn run_saved(flags: &CompareFlags) -> anyhow::Result<Exit> {
     let usage = |text: String| Err(UsageError(text).into());
     let [a, b] = flags.inputs.as_slice() else {
         return usage(format!(
-            "compare two results, A.json and B.json, not {}: several are drawn side by side by \
-             `sustain report`, and settings are measured in turn with --ab",
+            "compare two results, A.json and B.json, not {}: to draw several side by side use \
+             `sustain report`, to measure settings in turn use --ab",
             flags.inputs.len()
         ));
     };
     if let Some(flag) = flags.flag_of_measuring() {
         return usage(format!(
-            "{flag} goes with --ab: saved runs are compared as they are"
+            "{flag} can be used only with --ab: saved runs are compared as they are"
         ));
     }
     let outputs = Outputs::from(&flags.output);
@@ -64,7 +64,7 @@ fn run_saved(flags: &CompareFlags) -> anyhow::Result<Exit> {
     Ok(exit(&result))
 }
 
-/// A comparison in the place of what was compared would be its end.
+/// Refuses to write the comparison over one of the results that it compares.
 fn not_overwritten(outputs: Outputs<'_>, run: &Path) -> Result<(), UsageError> {
     let is_run = |path: &&Path| !output::is_standard_output(path) && output::is_same(path, run);
     let mut written = outputs.json.into_iter().chain(outputs.report);
@@ -78,11 +78,11 @@ fn not_overwritten(outputs: Outputs<'_>, run: &Path) -> Result<(), UsageError> {
     }
 }
 
-/// A saved measurement; anything else is refused by its name.
+/// Reads a saved measurement. Any other document is refused by its name.
 fn read(file: &str) -> Result<MeasureResult, UsageError> {
     let text = std::fs::read_to_string(file).map_err(|error| {
         UsageError(format!(
-            "cannot read {file}: {error}; give a result that `sustain measure --json` wrote"
+            "cannot read {file}: {error}; give a result written by `sustain measure --json`"
         ))
     })?;
     json::read_measure(&text).map_err(|error| UsageError(format!("{file}: {error}")))
@@ -126,15 +126,16 @@ fn plan(flags: &CompareFlags, [a, b]: [&String; 2]) -> Result<TrialPlan, UsageEr
     })
 }
 
-/// The flags of a setting; what it may not have is named.
+/// Parses the flags of a setting. A flag that it cannot have is named.
 fn setting(side: &str, typed: &str) -> Result<TrialSetting, UsageError> {
     let refuse = |why: &str| {
         UsageError(format!(
-            "{side} ({typed:?}): {why}; a setting may have --record-size, --depth, --engine, \
-             --path, --threads, --layout, --chunk and --data, all else goes beside --ab for both"
+            "{side} ({typed:?}): {why}; a setting takes --record-size, --depth, --engine, \
+             --path, --threads, --layout, --chunk and --data; give other flags outside of it, for \
+             both"
         ))
     };
-    let words = shlex::split(typed).ok_or_else(|| refuse("a quote in it is not closed"))?;
+    let words = shlex::split(typed).ok_or_else(|| refuse("a quote is not closed"))?;
     let parsed = TypedSetting::try_parse_from(words).map_err(|error| {
         let text = error.render().to_string();
         let first = text.lines().next().unwrap_or_default();
@@ -158,7 +159,7 @@ fn setting(side: &str, typed: &str) -> Result<TrialSetting, UsageError> {
     })
 }
 
-/// What is said of a comparison, saved ones too.
+/// The text about a comparison, also for saved ones.
 pub(super) fn words(result: &CompareResult) -> String {
     let width = output::width();
     format!(

@@ -1,4 +1,4 @@
-//! `sustain completions`: what a shell must know to complete commands, flags and files.
+//! `sustain completions`: prints what a shell needs to complete commands, flags and files.
 
 use std::path::Path;
 
@@ -16,13 +16,13 @@ const NAME: &str = "sustain";
 pub(crate) fn run(flags: &CompletionsFlags) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(flags.shell, &mut command(), NAME, &mut script);
-    let script = String::from_utf8(script).context("the script is no text")?;
+    let script = String::from_utf8(script).context("the script is not UTF-8")?;
     output::write(Path::new("-"), &script)?;
     Ok(Exit::Done)
 }
 
-/// The command line with what its words may stand for. Targets are words, not paths: `null:` and
-/// `sim:` are among them. Most of them are files and devices all the same.
+/// The command line, with hints about what its words may be. Targets are words and not paths,
+/// because `null:` and `sim:` are among them, but most of them are files and devices.
 fn command() -> Command {
     let files = |arg: Arg| {
         let is_free = arg.get_possible_values().is_empty();

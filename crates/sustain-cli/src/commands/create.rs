@@ -1,4 +1,4 @@
-//! `sustain create`: makes a store of disks, partitions and files.
+//! `sustain create`: creates a store of disks, partitions and files.
 
 use sustain::disk::units::Size;
 use sustain::host::Roots;
@@ -45,7 +45,7 @@ fn plan(flags: &CreateFlags) -> Result<CreatePlan, UsageError> {
     });
     let Some(slot_bytes) = slot_bytes else {
         return Err(UsageError(format!(
-            "--slot must be a power of two from 64KiB to 16MiB, and {} is not: --slot 8MiB",
+            "--slot must be a power of two from 64KiB to 16MiB, such as 8MiB, and {} is not",
             Size(flags.slot)
         )));
     };

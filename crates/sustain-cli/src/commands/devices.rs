@@ -1,5 +1,5 @@
-//! `sustain devices`: the disks of this machine, how they hang together, and whether they may be
-//! written. It opens none of them.
+//! `sustain devices`: shows the disks of this machine, how they are connected, and whether they may
+//! be written. It opens none of them.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
@@ -33,8 +33,8 @@ pub(crate) fn run(flags: &DevicesFlags) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The device that was named by its path, or by its kernel name alone; of a file or directory, the
-/// disks on which it lies.
+/// Returns the device with this path or kernel name. For a file or directory, returns the disks on
+/// which it lies.
 fn devices_named(roots: &Roots, name: &str) -> Result<Vec<BlockDevice>, UsageError> {
     let usage = |why: String| UsageError(format!("{name}: {why}"));
     let path = Path::new(name);
@@ -44,7 +44,7 @@ fn devices_named(roots: &Roots, name: &str) -> Result<Vec<BlockDevice>, UsageErr
             let by_kernel_name = BlockDevice::from_name(roots, name);
             return by_kernel_name.map(|device| vec![device]).map_err(|_| {
                 usage(format!(
-                    "{error}; sustain devices alone lists what there is"
+                    "{error}; run `sustain devices` without a name to list all devices"
                 ))
             });
         }
@@ -62,10 +62,12 @@ fn devices_named(roots: &Roots, name: &str) -> Result<Vec<BlockDevice>, UsageErr
         let disks = disks.map_err(|error| usage(error.to_string()))?;
         if disks.is_empty() {
             return Err(usage(
-                "it is on no disk that can be seen from here".to_owned(),
+                "it is not on any disk that is visible here".to_owned(),
             ));
         }
         return Ok(disks);
     }
-    Err(usage("it is neither a disk nor anything on one".to_owned()))
+    Err(usage(
+        "it is neither a disk nor a file or directory on one".to_owned(),
+    ))
 }

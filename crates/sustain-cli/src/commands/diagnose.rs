@@ -1,4 +1,5 @@
-//! `sustain diagnose`: measures subsets, shows them as they come, says where the walls are.
+//! `sustain diagnose`: measures subsets of the targets, shows them as they come, and says where the
+//! walls are.
 
 use sustain::host::Roots;
 use sustain::measure::diagnose::{
@@ -47,7 +48,7 @@ fn plan(flags: &DiagnoseFlags) -> Result<DiagnosePlan, UsageError> {
     })
 }
 
-/// What is said of a diagnosis, saved ones too.
+/// The text about a diagnosis, also for saved ones.
 pub(super) fn words(result: &DiagnoseResult) -> String {
     let width = output::width();
     format!(

@@ -1,4 +1,4 @@
-//! `sustain extract`: gives a stream back, as its bytes or as a file for each frame.
+//! `sustain extract`: reads a stream back, as its bytes or as a file for each frame.
 
 mod bytes;
 mod destination;
@@ -29,28 +29,28 @@ use crate::flags::extract::{ExtractFlags, HolesFlag};
 use crate::request::UsageError;
 use crate::{Exit, interrupt};
 
-/// What came of giving a stream back.
+/// The outcome of reading a stream back.
 struct Given {
     from_byte: Option<u64>,
     to_byte: Option<u64>,
-    /// Neither a loss nor the user ended it before its end.
+    /// Whether neither a loss nor the user ended it early.
     complete: bool,
     written_bytes: u64,
     frames: Option<FrameCounts>,
     losses: Losses,
 }
 
-/// What became of the frames that were asked for.
+/// The number of frames with each outcome, of those that were asked for.
 #[derive(Debug, Clone, Copy, Default)]
 struct FrameCounts {
     written: u64,
-    /// Damaged or missing.
+    /// Frames that are damaged or missing.
     lost: u64,
-    /// Written over by a ring, as far as their numbers are known.
+    /// Frames that a ring has overwritten, as far as their numbers are known.
     overwritten: u64,
 }
 
-/// Whom the work listens to, and who listens to it.
+/// What ends the work early, and what shows its progress.
 struct Work<'a> {
     stop: &'a Stop,
     progress: &'a mut Progress,
@@ -89,7 +89,7 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     };
     progress.finish();
     let given = match given {
-        // Whoever read the output has had enough, and knows it.
+        // The reader of the output has closed it on purpose, and needs no message.
         Err(error) if is_closed_pipe(&error) => return Ok(Exit::Failed),
         other => other?,
     };
@@ -104,7 +104,7 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     Ok(exit(&given, &stop, flags.holes))
 }
 
-/// Where the result and the stream go must be known before anything is read.
+/// Checks where the result and the stream go, before anything is read.
 fn check_outputs(flags: &ExtractFlags, destination: &Destination) -> Result<(), UsageError> {
     stores::check_json(flags.json.as_deref(), &flags.members)?;
     let json_on_stdout = flags
@@ -113,7 +113,7 @@ fn check_outputs(flags: &ExtractFlags, destination: &Destination) -> Result<(), 
         .is_some_and(output::is_standard_output);
     if json_on_stdout && matches!(destination, Destination::StandardOutput) {
         return Err(UsageError(
-            "--json - and the stream would both go to standard output: give one of them a file, \
+            "--json - and the stream would both go to standard output: send one of them to a file, \
              with --json FILE or -o FILE"
                 .to_owned(),
         ));
@@ -127,7 +127,7 @@ fn check_outputs(flags: &ExtractFlags, destination: &Destination) -> Result<(), 
         .is_some_and(|json| output::is_same(json, path))
     {
         return Err(UsageError(
-            "--json and -o name the same file: give each its own".to_owned(),
+            "--json and -o name the same file: use two different files".to_owned(),
         ));
     }
     stores::check_no_member(path, &flags.members)
@@ -173,7 +173,7 @@ fn document(store: &Store, selection: &Selection<'_>, given: &Given) -> ExtractD
     }
 }
 
-/// What the person should know of the outcome.
+/// Says to the user how it ended.
 fn say_outcome(
     destination: &Destination,
     selection: &Selection<'_>,
@@ -196,13 +196,13 @@ fn say_outcome(
             "{directory}{} frames written{}{}",
             frames.written,
             words(frames.lost, "damaged or missing and left out"),
-            words(frames.overwritten, "written over by the ring")
+            words(frames.overwritten, "overwritten by the ring")
         ));
     } else if !given.losses.is_empty() && holes.is_none() {
         say(&format!(
-            "sustain: {bytes} bytes before the loss are written, every one as it was recorded. To \
-             go on behind it: --holes fill writes zeros in the place of lost bytes, --holes skip \
-             leaves them out"
+            "sustain: {bytes} bytes before the loss were written, exactly as recorded. To go \
+             on behind it, use --holes fill, which writes zeros in the place of lost bytes, or \
+             --holes skip, which leaves them out"
         ));
     } else if let Destination::File(path) = destination {
         let interrupted = if given.complete { "" } else { "interrupted: " };

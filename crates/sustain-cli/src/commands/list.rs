@@ -1,4 +1,4 @@
-//! `sustain list`: what is recorded on a store.
+//! `sustain list`: shows the recordings on a store.
 
 use sustain::record::document::ListDocument;
 use sustain::record::store::Mode;

@@ -1,4 +1,5 @@
-//! `sustain man`: the manual pages, made of what `--help` says, so that they cannot differ from it.
+//! `sustain man`: writes the manual pages. They are made from the text of `--help`, so that the two
+//! cannot differ.
 
 use std::path::Path;
 
@@ -13,7 +14,7 @@ use crate::flags::Arguments;
 use crate::flags::generated::ManFlags;
 use crate::request::UsageError;
 
-/// The part of a command's last words in which its exit codes stand.
+/// The words in the last part of a command's help with which its exit codes begin.
 const EXIT_CODES: &str = "Exit codes:";
 
 pub(crate) fn run(flags: &ManFlags) -> anyhow::Result<Exit> {
@@ -26,12 +27,12 @@ pub(crate) fn run(flags: &ManFlags) -> anyhow::Result<Exit> {
     if directory.exists() && !directory.is_dir() {
         let directory = directory.display();
         return Err(UsageError(format!(
-            "{directory} is no directory: name one, there is a page for each command"
+            "{directory} is not a directory: name one, because each command gets a page of its own"
         ))
         .into());
     }
     std::fs::create_dir_all(directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
+        .with_context(|| format!("cannot create {}", directory.display()))?;
     let visible = command.get_subcommands().filter(|one| !one.is_hide_set());
     let mut count = 0;
     for command in std::iter::once(&command).chain(visible) {
@@ -44,8 +45,8 @@ pub(crate) fn run(flags: &ManFlags) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The page of a command. The crate renders all but the last words, whose examples and exit codes
-/// have sections of their own in manuals.
+/// Renders the page of a command. The clap_mangen crate renders all but the last part of the help,
+/// whose examples and exit codes have sections of their own in manuals.
 fn page(command: &Command) -> anyhow::Result<String> {
     let last_words = command.get_after_help().map(ToString::to_string);
     let plain = command.clone().after_help(None::<&str>);
@@ -54,12 +55,12 @@ fn page(command: &Command) -> anyhow::Result<String> {
         .manual("User Commands");
     let mut page = Vec::new();
     man.render(&mut page)?;
-    let mut page = String::from_utf8(page).context("the page is no text")?;
+    let mut page = String::from_utf8(page).context("the page is not UTF-8")?;
     page.push_str(&sections(&last_words.unwrap_or_default()));
     Ok(page)
 }
 
-/// The last words of a help, as sections: examples first, then what else is said, then exit codes.
+/// Renders the last part of a help as sections: examples first, then other text, then exit codes.
 fn sections(last_words: &str) -> String {
     let mut roff = Roff::new();
     let (words, codes) = last_words
@@ -90,11 +91,12 @@ fn sections(last_words: &str) -> String {
             roff.text([roman(meaning)]);
         }
     }
-    // With its apostrophes as they are typed, not as they are printed.
+    // Apostrophes are kept as they are typed, and not replaced by printed ones.
     roff.render()
 }
 
-/// A command stands out by two columns, its explanation below it by six.
+/// Renders a line of an example. A command is indented by two columns, its explanation below it by
+/// six.
 fn example(roff: &mut Roff, line: &str) {
     let words = line.trim_start();
     if line.len() - words.len() > 2 {
@@ -102,7 +104,7 @@ fn example(roff: &mut Roff, line: &str) {
         roff.text([roman(words)]);
         roff.control("RE", []);
     } else {
-        // As typed, to be copied: not filled, not justified.
+        // Commands are to be copied, so they are neither filled nor justified.
         roff.control("PP", []);
         roff.control("nf", []);
         roff.text([bold(words)]);
@@ -117,12 +119,12 @@ mod tests {
     #[test]
     fn last_words_become_sections() {
         let page = sections(
-            "Examples:\n  sustain list a\n      What is there.\n\nNothing is\nwritten. Exit codes: 0 \
-             done; 130 on a\nsecond Ctrl-C.",
+            "Examples:\n  sustain list a\n      What is there.\n\nNothing is\nwritten. Exit codes: \
+             0 done; 130 on a\nsecond Ctrl-C.",
         );
-        let expected = ".SH EXAMPLES\n.PP\n.nf\n\\fBsustain list a\\fR\n.fi\n.RS 4\nWhat is there.\n.RE\n.SH \
-                        NOTES\nNothing is written.\n.SH \"EXIT STATUS\"\n.TP\n\\fB0\\fR\ndone\n.TP\n\
-                        \\fB130\\fR\non a second Ctrl\\-C\n";
+        let expected = ".SH EXAMPLES\n.PP\n.nf\n\\fBsustain list a\\fR\n.fi\n.RS 4\nWhat is \
+                        there.\n.RE\n.SH NOTES\nNothing is written.\n.SH \"EXIT \
+                        STATUS\"\n.TP\n\\fB0\\fR\ndone\n.TP\n\\fB130\\fR\non a second Ctrl\\-C\n";
         assert!(page.ends_with(expected), "{page}");
     }
 }

@@ -1,4 +1,5 @@
-//! `sustain measure`: runs the plan, shows it live, writes what was asked for, says the sentence.
+//! `sustain measure`: runs the plan, shows its progress, writes the documents that were asked for,
+//! and prints the answer.
 
 use std::io::{IsTerminal, Write};
 
@@ -31,7 +32,7 @@ pub(crate) fn run(flags: &MeasureFlags) -> anyhow::Result<Exit> {
     Ok(exit(&result, &stop))
 }
 
-/// What is said of a measurement, saved ones too.
+/// The text about a measurement, also for saved ones.
 pub(super) fn words(result: &MeasureResult) -> String {
     format!(
         "{}\n{}",
@@ -51,7 +52,7 @@ fn present(
     if flags.log.is_none() {
         return outputs.deliver(&text, json, page);
     }
-    // Standard output is the log's.
+    // Standard output belongs to the log.
     let saved = outputs.write_files(json, page);
     say(text.trim_end());
     saved?;
@@ -69,9 +70,9 @@ fn exit(result: &MeasureResult, stop: &Stop) -> Exit {
             .iter()
             .flat_map(|effect| &effect.paths)
             .any(|path| path.load.errors > 0);
-    // What this run cannot tell has not been shown to hold.
+    // A rate for which the run cannot tell has not been shown to hold.
     let not_held = result.plan.rate_bytes_per_s.is_some() && result.total.rate_held != Some(true);
-    // Also where the run itself was over and only its confirmation was cut short.
+    // This also holds where the run itself was over and only its confirmation was cut short.
     if stop.reason().is_some() {
         Exit::Interrupted
     } else if failed || not_held {
@@ -81,10 +82,10 @@ fn exit(result: &MeasureResult, stop: &Stop) -> Exit {
     }
 }
 
-/// What the person sees while it runs.
+/// The display that the user sees during a run.
 struct Face {
     view: LiveView,
-    /// Where the log of the 1998 disk writing test goes.
+    /// The output for the log of the 1998 disk writing test.
     log: Option<Box<dyn Write + Send>>,
 }
 

@@ -1,4 +1,4 @@
-//! One file per command. Only here does the tool print.
+//! The commands, one file each. Only the code here prints.
 
 mod begin;
 pub(crate) mod compare;
@@ -23,7 +23,7 @@ pub(crate) mod verify;
 
 use std::io::{IsTerminal, Write};
 
-/// Says something to the person: on standard error, so that standard output stays for results.
+/// Prints a message for the user on standard error, so that standard output is free for results.
 pub(crate) fn say(text: &str) {
     let mut output = std::io::stderr().lock();
     let said = output::fitted(text, output.is_terminal());

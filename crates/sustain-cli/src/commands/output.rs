@@ -1,5 +1,6 @@
-//! Where results go: looked at before the work, written whole after it. Every command calls it. It
-//! must never harm what is no result of this tool, and looking must leave nothing behind.
+//! The outputs of a command: they are checked before the work and written as a whole after it.
+//! Every command uses it. It must never harm a file that is not a result of this tool, and the
+//! check must leave nothing behind.
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata, Permissions};
@@ -17,14 +18,14 @@ use super::say;
 use crate::flags::shared::OutputFlags;
 use crate::request::UsageError;
 
-/// What is written, and so what may stand in its place before.
+/// The kind of document to write, which also decides what kind of file it may replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Document {
     Json,
     Page,
 }
 
-/// Where the result of a run on targets goes, besides the words.
+/// Where the result of a run on targets goes, besides the text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outputs<'a> {
     pub(crate) json: Option<&'a Path>,
@@ -41,12 +42,12 @@ impl<'a> From<&'a OutputFlags> for Outputs<'a> {
 }
 
 impl Outputs<'_> {
-    /// Whether standard output is for the result, so that the words must go elsewhere.
+    /// Whether standard output is for the result, so that the text must go elsewhere.
     pub(crate) fn json_on_standard_output(&self) -> bool {
         self.json.is_some_and(is_standard_output)
     }
 
-    /// Writes the documents that were asked for, then the words.
+    /// Writes the documents that were asked for, then the text.
     pub(crate) fn deliver(
         &self,
         text: &str,
@@ -65,11 +66,12 @@ impl Outputs<'_> {
         said
     }
 
-    /// Writes the documents that were asked for: before any words, for a closed pipe must not cost
-    /// the result of hours. One that cannot be written keeps neither the other nor the words back.
+    /// Writes the documents that were asked for. This comes before any text, because a closed pipe
+    /// must not cost the result of hours. If one document cannot be written, the other one and the
+    /// text are still written.
     ///
     /// # Errors
-    /// What could not be written, and where it lies instead; to be told after the words.
+    /// What could not be written, and where it was put instead. Print this after the text.
     pub(crate) fn write_files(
         &self,
         json: impl FnOnce() -> Result<String, ReportError>,
@@ -88,33 +90,33 @@ impl Outputs<'_> {
         Err(anyhow::Error::msg(failed.join("; ")))
     }
 
-    /// Tells where the pictures are.
+    /// Says where the report is.
     pub(crate) fn say_report(&self) {
         if let Some(path) = self.report {
             say(&format!("report: {}", path.display()));
         }
     }
 
-    /// Hours of measuring must not end at a path that cannot be written, nor a result in the place
-    /// of what was measured.
+    /// Checks the outputs. Hours of measuring must not end at a path that cannot be written, nor
+    /// with a result in the place of what was measured.
     pub(crate) fn check(&self, targets: &[String]) -> Result<(), UsageError> {
         let usage = |why: &str| Err(UsageError(why.to_owned()));
         if self.report.is_some_and(is_standard_output) {
-            return usage("--report needs a file to write: --report sustain.html");
+            return usage("--report needs the name of a file, such as --report sustain.html");
         }
         if let (Some(json), Some(report)) = (self.json, self.report)
             && is_same(json, report)
         {
-            return usage("--json and --report name the same file: give each its own");
+            return usage("--json and --report name the same file: use two different files");
         }
         for (path, document) in [(self.json, Document::Json), (self.report, Document::Page)] {
             let Some(path) = path.filter(|path| !is_standard_output(path)) else {
                 continue;
             };
             for target in targets {
-                // What a malformed name means is told by the plan.
+                // A malformed name is reported by the plan.
                 let (file, what) = match parse_target(target) {
-                    Ok((machine, _disk)) => (machine, "the file of a machine"),
+                    Ok((machine, _disk)) => (machine, "the file of a simulated machine"),
                     Err(_) => (PathBuf::from(target), "a target"),
                 };
                 if is_same(&file, path) {
@@ -130,7 +132,7 @@ impl Outputs<'_> {
     }
 }
 
-/// Width of tables: the terminal's, or one that fits most places.
+/// The width of tables: that of the terminal, or one that fits most places.
 pub(crate) fn width() -> usize {
     const WIDTH_COLUMNS: usize = 100;
     terminal_size::terminal_size().map_or(WIDTH_COLUMNS, |(terminal_size::Width(columns), _)| {
@@ -138,27 +140,28 @@ pub(crate) fn width() -> usize {
     })
 }
 
-/// Sentences for standard output, each line with its newline.
+/// Wraps text for standard output, and ends each line with a newline.
 pub(crate) fn prose(text: &str) -> String {
     fitted(text, std::io::stdout().is_terminal())
 }
 
-/// Sentences in the width of a terminal. Whoever else reads them looks for words in whole lines.
+/// Wraps text to the width of a terminal. Otherwise lines stay whole, because scripts search for
+/// words in them.
 pub(super) fn fitted(text: &str, is_terminal: bool) -> String {
     let width = if is_terminal { width() } else { usize::MAX };
     text.lines().map(|line| wrapped(line, width)).collect()
 }
 
-/// What a path leads to, of what may be written.
+/// What is at a path to which a document may be written.
 enum Place {
-    /// Nothing yet.
+    /// There is nothing yet.
     New,
     File(Metadata),
-    /// A pipe, a terminal or /dev/null: what is written there stands in no one's place.
+    /// A pipe, a terminal or /dev/null: nothing is replaced by what is written there.
     Stream,
 }
 
-/// One thing in the file system, however it is spelled.
+/// The identity of a file, however its path is spelled.
 #[derive(PartialEq, Eq)]
 enum Identity {
     Existing {
@@ -171,15 +174,15 @@ enum Identity {
     },
 }
 
-/// Whether the path stands for standard output. Not opened by its name: words were said there
-/// before, and opening a file anew would write over them.
+/// Whether the path stands for standard output. That is not opened by its name: text was printed
+/// there before, and opening a file again would overwrite it.
 pub(crate) fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-") || path == Path::new("/dev/stdout")
 }
 
-/// Whether two paths are one thing: the same file under any name, or the same new name.
+/// Whether two paths are the same file under any name, or the same new name.
 pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
-    // Of what cannot be looked at nothing can be said; it cannot be written either.
+    // A path that cannot be looked up counts as different; it cannot be written either.
     identity(one).is_some_and(|one| identity(other) == Some(one))
 }
 
@@ -206,7 +209,7 @@ fn directory_of(path: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
-/// Fails in words unless the document may and can be written there.
+/// Checks that the document may and can be written there, and returns an error in words if not.
 pub(crate) fn check(path: &Path, document: Document) -> Result<(), UsageError> {
     if is_standard_output(path) {
         return Ok(());
@@ -230,7 +233,7 @@ fn find(path: &Path) -> Result<Place, String> {
     };
     let found = path.metadata().map_err(|error| {
         if entry.is_symlink() && error.kind() == ErrorKind::NotFound {
-            "it is a link that leads nowhere".to_owned()
+            "it is a link to a file that does not exist".to_owned()
         } else {
             error.to_string()
         }
@@ -249,7 +252,8 @@ fn find(path: &Path) -> Result<Place, String> {
     }
 }
 
-/// Told by the numbers that the kernel fixed for them: opening a device may already move it.
+/// Whether a device is a terminal or /dev/null, by the numbers that the kernel has fixed for them.
+/// Opening a device may already move it.
 fn is_terminal_or_null(found: &Metadata) -> bool {
     const TERMINAL_MAJORS: [u32; 2] = [4, 5];
     const PSEUDO_TERMINAL_MAJORS: std::ops::RangeInclusive<u32> = 136..=143;
@@ -267,7 +271,7 @@ fn check_new(path: &Path) -> Result<(), String> {
     if names_directory || path.file_name().is_none() || !directory.is_dir() {
         return Err("its directory does not exist".to_owned());
     }
-    // Without a name, so that it is gone with the descriptor.
+    // The file has no name, so that it is gone with its descriptor.
     tempfile::tempfile_in(directory)
         .map(drop)
         .map_err(|error| error.to_string())
@@ -288,15 +292,15 @@ fn check_existing(path: &Path, document: Document) -> Result<(), String> {
     if start.is_empty() || start.eq_ignore_ascii_case(expected) {
         Ok(())
     } else {
-        Err("it exists and is no report of ours".to_owned())
+        Err("it exists and is not a report of sustain".to_owned())
     }
 }
 
-/// Writes a result, and where that fails, to a file among the temporary ones: what hours have brought
-/// is not lost for want of space.
+/// Writes a result. If that fails, writes it to a temporary file instead, so that the result of
+/// hours is not lost for want of space.
 ///
 /// # Errors
-/// What could not be written, and where it lies instead.
+/// What could not be written, and where it was put instead.
 pub(crate) fn save(path: &Path, text: &str) -> anyhow::Result<()> {
     let Err(error) = write(path, text) else {
         return Ok(());
@@ -316,36 +320,40 @@ pub(crate) fn save(path: &Path, text: &str) -> anyhow::Result<()> {
             Ok(file.keep().map_err(|error| error.error)?.1)
         });
     Err(match elsewhere {
-        Ok(place) => anyhow::anyhow!("{error:#}; it is in {} instead", place.display()),
-        Err(also) => anyhow::anyhow!("{error:#}, nor among the temporary files: {also}"),
+        Ok(place) => anyhow::anyhow!("{error:#}; the result is in {} instead", place.display()),
+        Err(also) => {
+            anyhow::anyhow!("{error:#}; it could not be written to a temporary file either: {also}")
+        }
     })
 }
 
-/// Writes a document where [`check`] has looked: a file at once or not at all.
+/// Writes a document to a path that [`check`] has accepted. A file is replaced as a whole or not at
+/// all.
 pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     if is_standard_output(path) {
         let mut output = std::io::stdout().lock();
         let written = output.write_all(text.as_bytes());
         return match written.and_then(|()| output.flush()) {
-            // Whoever reads it has had enough, and knows it. The work is done all the same, and the
-            // exit code is that of the work.
+            // The reader of the output has closed it on purpose. The work is done all the same, and
+            // the exit code is that of the work.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-            other => other.context("cannot write standard output"),
+            other => other.context("cannot write to standard output"),
         };
     }
     write_found(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn write_found(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    // Looked at again: a run may have taken hours.
+    // The path is looked up again, because a run may have taken hours.
     let replaced = match find(path).map_err(anyhow::Error::msg)? {
         Place::Stream => std::fs::write(path, bytes),
         Place::New => replace(path, None, bytes),
         Place::File(found) => {
-            // A link stays a link: the file that it leads to is replaced.
+            // A link stays a link: the file to which it leads is replaced.
             let replaced = replace(&path.canonicalize()?, Some(found.permissions()), bytes);
             match replaced {
-                // A file that may be written in a directory that may not, or is mounted upon.
+                // The file may be written, but its directory may not, or something is mounted on
+                // the file.
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -362,7 +370,7 @@ fn write_found(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 }
 
 fn replace(path: &Path, permissions: Option<Permissions>, bytes: &[u8]) -> std::io::Result<()> {
-    /// Of a new file, less what the user's umask takes away.
+    /// The mode of a new file, from which the user's umask is subtracted.
     const MODE: u32 = 0o666;
     let mut file = tempfile::Builder::new()
         .prefix(".sustain-result-")

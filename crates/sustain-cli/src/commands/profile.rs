@@ -1,4 +1,4 @@
-//! `sustain profile`: samples targets over their positions, says what each place gives.
+//! `sustain profile`: samples targets over their positions, and says the rate at each place.
 
 use sustain::disk::target::Direction;
 use sustain::host::Roots;
@@ -55,7 +55,7 @@ fn plan(flags: &ProfileFlags) -> Result<ProfilePlan, UsageError> {
     })
 }
 
-/// What is said of a profile, saved ones too.
+/// The text about a profile, also for saved ones.
 pub(super) fn words(result: &ProfileResult) -> String {
     let width = output::width();
     let answer = profile_answer(result, width);

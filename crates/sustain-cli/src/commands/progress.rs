@@ -1,23 +1,24 @@
-//! Progress of long work on a store, as the person sees it. The commands on stores call it.
+//! The progress of long work on a store, as the user sees it. The commands on stores use it.
 
 use sustain::disk::clock::{Clock, Timestamp};
 use sustain::report::terminal::{LiveKind, ProgressView};
 
-/// A line on standard error that says how far work has come.
+/// A line on standard error that says how far the work has come.
 pub(crate) struct Progress {
     view: ProgressView,
     clock: Clock,
-    /// When the work began: with its first report.
+    /// The time of the first report, when the work began.
     start: Option<Timestamp>,
 }
 
 impl Progress {
-    /// Of work that is called `what`.
+    /// Shows the progress of work with the name `what`.
     pub(crate) fn new(what: &str) -> Progress {
         Progress::of_kind(what, LiveKind::for_stderr(false))
     }
 
-    /// Of work whose output is on the same terminal, perhaps: a redrawn line would tear it.
+    /// Shows the progress in this way. The output may go to the same terminal, where a redrawn line
+    /// would tear it.
     pub(crate) fn of_kind(what: &str, kind: LiveKind) -> Progress {
         Progress {
             view: ProgressView::new(what, kind, Box::new(std::io::stderr())),
@@ -26,7 +27,7 @@ impl Progress {
         }
     }
 
-    /// So many bytes are done, of so many if that is known.
+    /// Reports that so many bytes are done, of so many if that is known.
     pub(crate) fn update(&mut self, done_bytes: u64, all_bytes: Option<u64>) {
         let now = self.clock.now();
         let start = *self.start.get_or_insert(now);
@@ -34,12 +35,12 @@ impl Progress {
         self.view.update(done_bytes, all_bytes, elapsed_s);
     }
 
-    /// Says a line that stays.
+    /// Prints a line that stays.
     pub(crate) fn note(&mut self, text: &str) {
         self.view.note(text);
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub(crate) fn finish(&mut self) {
         self.view.finish();
     }

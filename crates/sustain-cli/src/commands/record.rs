@@ -1,5 +1,5 @@
-//! `sustain record`: records the sources on the store, shows how it stands, writes what was asked
-//! for.
+//! `sustain record`: records the sources on the store, shows the state of the recording, and writes
+//! the documents that were asked for.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -32,7 +32,7 @@ pub(crate) fn run(flags: &RecordFlags) -> anyhow::Result<Exit> {
     check_outputs(flags)?;
     let forecast = forecast(flags)?;
     let stop = Stop::default();
-    // A rehearsal leaves the account of an earlier recording as it is.
+    // A dry run leaves the status of an earlier recording as it is.
     let status_path = flags.status.as_deref().filter(|_| !flags.dry_run);
     let mut status = Status::open(status_path)?;
     interrupt::watch(&stop)?;
@@ -62,12 +62,12 @@ pub(crate) fn run(flags: &RecordFlags) -> anyhow::Result<Exit> {
     })
 }
 
-/// What a profile says of the members, if one is given.
+/// The forecast from a profile of the members, if one is given.
 fn forecast(flags: &RecordFlags) -> Result<Option<Forecast>, UsageError> {
     let Some(known) = known_profile(flags.profile.as_deref())? else {
         return Ok(None);
     };
-    // Of a store that is not there yet, or is refused further on, no sizes are known.
+    // If the store does not exist yet, or is refused later, no sizes are known.
     let store = Store::open(&flags.members, Mode::Read, &Roots::default()).ok();
     let capacity_bytes = |name: &String| {
         let mut members = store.iter().flat_map(|store| &store.members);
@@ -84,8 +84,8 @@ fn forecast(flags: &RecordFlags) -> Result<Option<Forecast>, UsageError> {
         .map_err(|why| UsageError(format!("{}: {why}", known.name)))
 }
 
-/// Hours of recording must not end at a path that cannot be written, nor a result in the place of
-/// what was recorded, or of what it was recorded from.
+/// Checks the outputs. Hours of recording must not end at a path that cannot be written, nor with a
+/// result in the place of what was recorded, or of a source.
 fn check_outputs(flags: &RecordFlags) -> Result<(), UsageError> {
     standard_streams::check(&flags.members)?;
     let usage = |why: String| Err(UsageError(why));
@@ -98,7 +98,7 @@ fn check_outputs(flags: &RecordFlags) -> Result<(), UsageError> {
         .find(|(_, is_given)| flags.dry_run && *is_given)
     {
         return usage(format!(
-            "--dry-run records nothing, so there is no result for {flag}: leave one of them out"
+            "--dry-run records nothing, so there is no result for {flag}: use only one of them"
         ));
     }
     let outputs = [
@@ -112,15 +112,16 @@ fn check_outputs(flags: &RecordFlags) -> Result<(), UsageError> {
             continue;
         };
         if output::is_standard_output(path) {
-            // Of a status it is standard error.
+            // For a status, - is standard error.
             if flag == "--report" {
-                return usage("--report needs a file to write: --report sustain.html".to_owned());
+                let why = "--report needs the name of a file, such as --report sustain.html";
+                return usage(why.to_owned());
             }
             continue;
         }
         if let Some((other, _)) = before.iter().find(|(_, one)| output::is_same(one, path)) {
             return usage(format!(
-                "{other} and {flag} name the same file: give each its own"
+                "{other} and {flag} name the same file: use two different files"
             ));
         }
         stores::check_no_member(path, &flags.members)?;
@@ -175,7 +176,7 @@ fn plan(flags: &RecordFlags) -> Result<RecordPlan, UsageError> {
     })
 }
 
-/// Sources, streams and framings belong together by their order.
+/// Puts sources, streams and framings together by their order.
 fn sources(flags: &RecordFlags) -> Result<Vec<SourcePlan>, UsageError> {
     let usage = |why: String| Err(UsageError(why));
     let mut from: Vec<(String, SourceSpec)> = flags
@@ -203,7 +204,7 @@ fn sources(flags: &RecordFlags) -> Result<Vec<SourcePlan>, UsageError> {
         each if each.len() == from.len() => each.to_vec(),
         other => {
             return usage(format!(
-                "--frames is given once for all streams or once for each, not {} times for {}",
+                "give --frames once for all streams or once for each, not {} times for {}",
                 other.len(),
                 from.len()
             ));
@@ -220,13 +221,13 @@ fn sources(flags: &RecordFlags) -> Result<Vec<SourcePlan>, UsageError> {
         .collect())
 }
 
-/// The machine-readable account while it runs.
+/// The machine-readable status while a recording runs.
 struct Status {
     writer: Option<Box<dyn Write>>,
     name: String,
     written_at_s: f64,
     flushes: u64,
-    /// Why there is no account any more.
+    /// Why no more status is written, if so.
     failure: Option<String>,
 }
 
@@ -246,8 +247,8 @@ impl Status {
         })
     }
 
-    /// Writes a line if one is due. If that fails, the recording matters more: no more lines come, so
-    /// that half a line stays the last one, and why is told once.
+    /// Writes a line if one is due. If that fails, the recording matters more: no more lines are
+    /// written, so that half a line stays the last one, and the reason is reported once.
     fn write(&mut self, standing: &Standing) -> Option<String> {
         let is_due = standing.time_s >= self.written_at_s + STATUS_EVERY_S;
         if !is_due && standing.flushes == self.flushes && !standing.is_over {
@@ -257,14 +258,14 @@ impl Status {
         self.flushes = standing.flushes;
         let writer = self.writer.as_mut()?;
         let line = json::status_line(standing).ok()?;
-        // One write per line, so that a reader never sees half of one.
+        // Each line is one write, so that a reader never sees half of one.
         let error = writer.write_all(line.as_bytes()).err()?;
         self.writer = None;
-        // Whoever read it has had enough, and knows it.
+        // The reader has closed the pipe on purpose, and needs no message.
         if error.kind() != ErrorKind::BrokenPipe {
             self.failure = Some(format!(
-                "the status in {} cannot be written: {error}; it ends there, and the recording goes \
-                 on without it",
+                "cannot write the status to {}: {error}; the status ends there, and the recording \
+                 goes on without it",
                 self.name
             ));
         }
@@ -272,7 +273,7 @@ impl Status {
     }
 }
 
-/// A new file, or one that is empty or a status before: lines of JSON.
+/// Creates a file, or replaces one that is empty or has an earlier status: lines of JSON.
 fn create(path: &Path) -> Result<File, UsageError> {
     output::check(path, Document::Json)?;
     File::create(path)

@@ -1,4 +1,4 @@
-//! `sustain recover`: writes down after a crash what opening the store finds.
+//! `sustain recover`: writes what is missing after a crash, as opening the store has found it.
 
 use sustain::record::document::RecoverDocument;
 use sustain::record::store::Mode;

@@ -1,4 +1,5 @@
-//! `sustain report`: draws saved results anew, as a page or as the words that were said of them.
+//! `sustain report`: shows saved results again, as an HTML page or as the text that was printed for
+//! them.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +32,7 @@ pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
         let (first_path, first_kind) = *first.get_or_insert((path, kind));
         if kind != first_kind {
             return Err(UsageError(format!(
-                "{} is {first_kind} and {} is {kind}: make a report of each kind",
+                "{} is {first_kind} and {} is {kind}: make a report for each kind",
                 first_path.display(),
                 path.display()
             ))
@@ -54,7 +55,7 @@ pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Whether the page may stand there, and takes the place of none of the results.
+/// Checks that the page may be written there, and does not replace one of the results.
 fn check(output: &Path, runs: &[PathBuf]) -> Result<(), UsageError> {
     let mut runs = runs.iter();
     let drawn = runs.find(|run| output::is_same(run, output));
@@ -89,7 +90,7 @@ fn kind(saved: &Saved) -> &'static str {
     }
 }
 
-/// The results to be drawn, by the command that made them.
+/// The results to draw, by the command that made them.
 #[derive(Default)]
 struct Runs {
     measurements: Vec<MeasureResult>,
@@ -112,8 +113,8 @@ impl Runs {
         }
     }
 
-    /// Whether two measurements differ, if they are of the same work; what is not is drawn without
-    /// an answer.
+    /// Compares two measurements if they did the same work. Otherwise they are drawn without an
+    /// answer.
     fn comparison(&self, labels: &[String]) -> Option<CompareResult> {
         let ([a, b], [of_a, of_b]) = (self.measurements.as_slice(), labels) else {
             return None;
@@ -125,7 +126,8 @@ impl Runs {
         compare(a, b, &plan).ok()
     }
 
-    /// All are of one kind. Two measurements of the same work are compared too.
+    /// Draws the page. All results are of one kind. Two measurements of the same work are compared,
+    /// too.
     fn page(&self, labels: &[String]) -> Result<String, ReportError> {
         if !self.recordings.is_empty() {
             html::record_html(&self.recordings)
@@ -143,7 +145,7 @@ impl Runs {
         }
     }
 
-    /// What the commands said of them, each under its file where there are several.
+    /// The text that the commands printed, each under the name of its file if there are several.
     fn words(&self, labels: &[String]) -> String {
         let measured = self.measurements.iter().map(measure::words);
         let recorded = self.recordings.iter();

@@ -1,5 +1,5 @@
-//! What the commands on stores share: opening one to read, where their results may go, and showing
-//! them. Nothing here writes to a member.
+//! What the commands on stores share: opening one to read, checking where their results may go, and
+//! showing them. Nothing here writes to a member.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::output::{self, Document, Outputs};
 use super::{say, standard_streams};
 use crate::request::UsageError;
 
-/// Opens the store of these members and says what the user should know of it.
+/// Opens the store of these members and prints its notes.
 pub(crate) fn open(members: &[String], mode: Mode) -> anyhow::Result<Store> {
     let store = Store::open(members, mode, &Roots::default())?;
     store
@@ -22,7 +22,7 @@ pub(crate) fn open(members: &[String], mode: Mode) -> anyhow::Result<Store> {
     let count = store.members.len() + store.missing.len();
     for missing in &store.missing {
         say(&format!(
-            "note: member {} of {count} is missing (UUID {}): what lies on it cannot be read",
+            "note: member {} of {count} is missing (UUID {}), so the data on it cannot be read",
             missing.index + 1,
             missing.member
         ));
@@ -41,7 +41,7 @@ pub(crate) fn check_json(json: Option<&Path>, members: &[String]) -> Result<(), 
     output::check(path, Document::Json)
 }
 
-/// Fails in words if the path is one of the members, under any name.
+/// Checks that the path is not one of the members, under any name.
 pub(crate) fn check_no_member(path: &Path, members: &[String]) -> Result<(), UsageError> {
     for member in members {
         let named = Path::new(member);
@@ -49,14 +49,14 @@ pub(crate) fn check_no_member(path: &Path, members: &[String]) -> Result<(), Usa
         if output::is_same(named, path) && !named.is_dir() || output::is_same(&within, path) {
             let path = path.display();
             return Err(UsageError(format!(
-                "{path} is a member of the store: write to another file"
+                "{path} is a member of the store: choose another file"
             )));
         }
     }
     Ok(())
 }
 
-/// Writes the document if a file is named for it, and shows the text: on standard output, unless
+/// Writes the document if a file is given for it, and prints the text: on standard output, unless
 /// the document goes there.
 pub(crate) fn present(
     json: Option<&Path>,

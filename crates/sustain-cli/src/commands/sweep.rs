@@ -1,5 +1,5 @@
-//! `sustain sweep`: measures many settings, keeps what is known after each point, says which is
-//! best.
+//! `sustain sweep`: measures many settings, saves the result after each point, and says which
+//! setting is best.
 
 use sustain::disk::target::Direction;
 use sustain::host::Roots;
@@ -30,7 +30,7 @@ pub(crate) fn run(flags: &SweepFlags) -> anyhow::Result<Exit> {
     let mut view = SweepView::new(live, Box::new(std::io::stderr()));
     let mut not_kept = None;
     let mut keep = |result: &SweepResult| {
-        // What cannot be kept now may be written at the end; the sweep goes on.
+        // A result that cannot be saved now may be written at the end. The sweep goes on.
         if let Err(error) = keep_result(outputs, result) {
             not_kept.get_or_insert(error);
         }
@@ -45,13 +45,15 @@ pub(crate) fn run(flags: &SweepFlags) -> anyhow::Result<Exit> {
     view.finish();
     let result = result?;
     if let Some(error) = not_kept {
-        say(&format!("not kept after each point: {error:#}"));
+        say(&format!(
+            "the result could not be saved after each point: {error:#}"
+        ));
     }
     present(outputs, &result)?;
     Ok(exit(&result))
 }
 
-/// Writes what is known so far where the result will be. A stream takes only the whole result.
+/// Saves the result so far where the final result will be. A stream gets only the final result.
 fn keep_result(outputs: Outputs<'_>, result: &SweepResult) -> anyhow::Result<()> {
     let Some(path) = outputs.json else {
         return Ok(());
@@ -71,11 +73,11 @@ fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
     let layouts = layouts(flags);
     let has_chunks = |layout| matches!(layout, &LayoutKind::Stripe | &LayoutKind::MdRaid0);
     if flags.chunk.is_some() && !layouts.iter().any(has_chunks) {
-        return usage("--chunk goes with --layout stripe and with --md");
+        return usage("--chunk can be used only with --layout stripe or with --md");
     }
     let is_all = |order: &String| order == "all";
     if flags.order.len() > 1 && flags.order.iter().any(is_all) {
-        return usage("--order all has every order: leave out the others");
+        return usage("--order all includes every order: leave out the others");
     }
     let orders = match flags.order.as_slice() {
         [] => Orders::AsGiven,
@@ -93,7 +95,7 @@ fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
         engines: each(flags.engine.iter().map(|flag| engine(*flag))),
         paths: each(flags.path.iter().map(|flag| data_path(*flag))),
         record_sizes_bytes: flags.record_size.0.clone(),
-        // They were read as numbers of 32 bits.
+        // They were parsed as numbers of 32 bits.
         depths: flags.depth.0.iter().map(|depth| *depth as u32).collect(),
         layouts,
         chunks_bytes: match &flags.chunk {
@@ -114,7 +116,7 @@ fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
     })
 }
 
-/// What is asked for; an array is to be seen beside all that needs none.
+/// The layouts that are asked for. An array is compared with everything that needs none.
 fn layouts(flags: &SweepFlags) -> Vec<LayoutKind> {
     let all = [
         LayoutFlag::Independent,
@@ -145,7 +147,7 @@ fn each<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     once
 }
 
-/// What is said of a sweep, saved ones too.
+/// The text about a sweep, also for saved ones.
 pub(super) fn words(result: &SweepResult) -> String {
     let width = output::width();
     format!(

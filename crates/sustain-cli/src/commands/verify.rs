@@ -1,4 +1,4 @@
-//! `sustain verify`: reads all that is recorded and accounts for every byte.
+//! `sustain verify`: reads everything that is recorded and accounts for every byte.
 
 use sustain::record::Stop;
 use sustain::record::document::VerifyDocument;

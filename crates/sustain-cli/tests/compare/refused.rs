@@ -33,7 +33,7 @@ fn runs_of_other_work_are_refused_one_by_one() {
             &[flags, &["--time", "10s"]].concat(),
         );
         refused(&place, &["a.json", "b.json"], words);
-        refused(&place, &["a.json", "b.json"], "not the same work");
+        refused(&place, &["a.json", "b.json"], "did not do the same work");
     }
     saved(&place, "b.json", &two, &["--time", "10s"]);
     refused(
@@ -69,7 +69,11 @@ fn what_is_no_measurement_is_refused_by_its_name() {
         "newer.json",
         &place.read("a.json").replace("measure/1", "measure/2"),
     );
-    refused(&place, &["newer.json", "a.json"], "newer sustain");
+    refused(
+        &place,
+        &["newer.json", "a.json"],
+        "newer version of sustain",
+    );
     place.write("text.json", "rates");
     refused(&place, &["text.json", "a.json"], "not JSON");
     refused(&place, &["none.json", "a.json"], "cannot read none.json");
@@ -90,7 +94,7 @@ fn misuse_says_what_to_do() {
     refused(
         &place,
         &["a.json", "a.json", "--time", "3s"],
-        "--time goes with --ab",
+        "--time can be used only with --ab",
     );
     refused(
         &place,
@@ -128,9 +132,13 @@ fn settings_are_refused_by_the_flag_that_does_not_fit() {
     refused(&place, &ab("--engine sync", "--engine sync"), "no engines");
     refused(&place, &ab("--path buffered", ""), "no page cache");
     refused(&place, &ab("", "--path passthrough"), "leave out --path");
-    refused(&place, &ab("--layout span", ""), "one target is no stripe");
+    refused(
+        &place,
+        &ab("--layout span", ""),
+        "one target makes no stripe",
+    );
     let short = [&ab("", "")[..], &["--time", "5s"]].concat();
-    refused(&place, &short, "no room for 10 runs of 3 s");
+    refused(&place, &short, "too short for 10 runs of 3 s");
     std::fs::create_dir(place.path("x")).unwrap();
     refused(
         &place,
@@ -140,7 +148,7 @@ fn settings_are_refused_by_the_flag_that_does_not_fit() {
     refused(
         &place,
         &["--ab", "", "", "x", "sim:machine.toml"],
-        "without the others",
+        "compare them separately",
     );
     refused(
         &place,

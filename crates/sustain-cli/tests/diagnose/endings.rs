@@ -1,4 +1,5 @@
-//! Endings on real targets: Ctrl-C concludes from what there is, and a device that dies is left out.
+//! Endings on real targets: Ctrl-C concludes from what there is, and a device that dies is left
+//! out.
 
 use std::fs::File;
 

@@ -33,7 +33,7 @@ fn the_same_target_twice_is_refused_under_any_name() {
 fn targets_that_cannot_share_anything_are_refused() {
     let place = Place::with_machine(MACHINE);
     refused(&place, &["sim:machine.toml", "."], "share no limit");
-    refused(&place, &[".", "null:"], "null: is no disk");
+    refused(&place, &[".", "null:"], "null: is not a disk");
     place.write("one", "some bytes");
     refused(&place, &["one", "."], "--read or --write");
 }
@@ -71,13 +71,13 @@ fn flags_that_contradict_each_other_are_refused() {
     refused(&place, &[target, "--time-per-run", "1ms"], "at least 100ms");
     let destroy = [target, "--read", "--destroy", target];
     refused(&place, &destroy, "destroys nothing");
-    refused(&place, &[target, "--report", "-"], "needs a file");
+    refused(&place, &[target, "--report", "-"], "needs the name");
     let same = [target, "--json", "x", "--report", "x"];
-    refused(&place, &same, "give each its own");
+    refused(&place, &same, "use two different files");
     refused(
         &place,
         &[target, "--json", "machine.toml"],
-        "file of a machine",
+        "file of a simulated machine",
     );
     assert_eq!(place.names(), ["machine.toml"], "nothing was made");
 }
@@ -90,7 +90,7 @@ fn a_rehearsal_says_what_would_be_measured_and_makes_nothing() {
     let ran = place.run(&["diagnose", "a", "b", "--dry-run"]).expect(0);
     ran.says("would write a")
         .says("would measure each of the 2 targets alone, all together")
-        .says("they share it for certain");
+        .says("so they certainly share it");
     for folder in ["a", "b"] {
         assert_eq!(std::fs::read_dir(place.path(folder)).unwrap().count(), 0);
     }

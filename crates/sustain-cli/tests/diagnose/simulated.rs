@@ -107,7 +107,7 @@ fn a_slow_disk_is_named_as_what_holds_a_stripe() {
         .iter()
         .find(|advice| advice["layout"] == "stripe")
         .unwrap();
-    assert!(stripe["why"].as_str().unwrap().contains("held by d0"));
+    assert!(stripe["why"].as_str().unwrap().contains("held back by d0"));
     let rate = |name: &str| stripe[name].as_f64().unwrap();
     assert!((rate("expected_bytes_per_s") / 100e6 - 1.0).abs() < 0.02);
     let tried = rate("measured_bytes_per_s") / rate("expected_bytes_per_s");

@@ -130,7 +130,7 @@ fn what_is_no_disk_is_refused_by_its_kind() {
 fn what_the_kernel_makes_up_is_no_disk_under_any_name() {
     let place = Place::new();
     symlink("/proc/self/mem", place.path("link")).unwrap();
-    let words = "lies on a file system of the kernel's own";
+    let words = "is on a file system of the kernel itself";
     for name in [
         "/proc/self/mem",
         "link",
@@ -172,7 +172,7 @@ fn a_path_that_leads_nowhere_is_refused_and_nothing_is_made() {
     for flags in [&["dangling"][..], &["dangling", "--new-file"]] {
         measure(&place, &[flags, &["--size", "1MiB"]].concat())
             .expect(2)
-            .says("a link that leads nowhere");
+            .says("a symbolic link to a file that does not exist");
     }
     assert_eq!(place.names(), ["dangling"]);
     assert!(place.path("dangling").is_symlink(), "it is the user's");
@@ -190,7 +190,7 @@ fn every_command_refuses_a_name_that_does_not_exist_unless_a_file_is_wanted() {
     ];
     for command in commands {
         let ran = place.run(&[command, &["--write"]].concat()).expect(2);
-        ran.says("there is no nonexistent; --new-file makes it");
+        ran.says("nonexistent does not exist; --new-file creates it");
         let rehearsed = [
             command,
             &["--write", "--size", "256MiB", "--dry-run", "--new-file"],
@@ -209,16 +209,16 @@ fn an_existing_file_is_not_made_longer_unless_that_is_asked_for() {
     let bounds = ["--bytes", "2MiB"];
     let within = [&destroy("precious")[..], &bounds].concat();
     let ran = measure(&place, &within).expect(0);
-    assert!(!ran.stderr.contains("longer"), "{ran:#?}");
+    assert!(!ran.stderr.contains("extended"), "{ran:#?}");
     assert_eq!(length(), MIB);
     measure(&place, &[&within[..], &["--size", "2MiB"]].concat())
         .expect(0)
-        .says("precious is made longer, from 1 MiB to 2 MiB");
+        .says("precious is extended from 1 MiB to 2 MiB");
     assert_eq!(length(), 2 * MIB);
     place.write("short", "of great value");
     measure(&place, &destroy("short"))
         .expect(2)
-        .says("or --size to make it longer");
+        .says("or use --size to make the file longer");
     assert_eq!(place.read("short"), "of great value");
 }
 

@@ -101,7 +101,7 @@ fn a_scratch_file_shrinks_to_the_free_space_with_a_note() {
     let bytes = ["mounted", "--bytes", "1MiB"];
     measure(&disk.place, &[&bytes[..], &["--size", "4GiB"]].concat())
         .expect(2)
-        .says("--size asks for 4 GiB, and there is room for");
+        .says("--size asks for 4 GiB, but only");
     let flags = ["measure", "mounted", "--json", "-", "--time", "200ms"];
     let ran = disk
         .place
@@ -177,7 +177,7 @@ fn a_file_system_without_direct_io_names_the_way_on() {
         "--bytes",
         "1MiB",
     ];
-    measure(&place, &buffered).expect(2).says("give --size");
+    measure(&place, &buffered).expect(2).says("use --size");
     let with_size = [&buffered[..], &["--size", "1MiB"]].concat();
     measure(&place, &with_size).expect(0);
     assert!(names_in(&mount).is_empty(), "{:?}", names_in(&mount));

@@ -343,7 +343,8 @@ fn lost_superblocks_are_healed_by_one_that_is_left() {
     victim.members.run("list", &[]).expect(2).says("member0");
 }
 
-/// Leaves this copy only; nothing is lost by it, it is said, and the next recording writes all again.
+/// Leaves this copy only; nothing is lost by it, it is said, and the next recording writes all
+/// again.
 #[track_caller]
 fn assert_healed_by(left: usize) {
     let victim = Victim::new(&ORIGINAL);

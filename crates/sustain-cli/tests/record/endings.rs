@@ -249,7 +249,7 @@ fn a_ring_is_read_while_it_is_recorded_to() {
         let given = members.run("extract", &["-o", &output]);
         // Who reads more slowly than it is recorded is told of it.
         if given.code != 0 {
-            given.expect(1).says("the ring has written over them");
+            given.expect(1).says("the ring has overwritten them");
         }
     }
     running.signal(Signal::INT);
@@ -309,7 +309,7 @@ fn a_directory_gets_a_store_and_keeps_it() {
     }
     record(&["--size", "8GiB"])
         .expect(0)
-        .says("the store on one and two is there already: --size is not used");
+        .says("the store on one and two exists already: --size is not used");
     let listed = json_of(
         &run(&place, &["list", "one", "two", "--json", "-"])
             .expect(0)

@@ -1,5 +1,5 @@
-//! Members that fail in mid-recording: a loop device whose file is cut off, as a disk that is pulled
-//! out, and a member without space behind it. The others go on.
+//! Members that fail in mid-recording: a loop device whose file is cut off, as a disk that is
+//! pulled out, and a member without space behind it. The others go on.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -121,12 +121,12 @@ fn a_device_that_goes_away_leaves_the_others_at_work() {
     let result = json_of(&members.place.read("json"));
     assert_eq!(result["ended"], "signal");
     assert_failed(&result, 1);
-    let ran = ran.says("the others went on");
+    let ran = ran.says("the other members went on");
     assert!(ran.stderr.contains(&members.names[1]));
     let streams = result["streams"].as_array().unwrap().iter();
     if streams.map(|one| whole(&one["gap_bytes"])).sum::<u64>() > 0 {
         // Its memory was given back when it was written.
-        ran.says("since its last flush is lost").says("LOST ");
+        ran.says("since its last flush is lost").says("LOST: ");
     }
     members.names.remove(1);
     assert_others_whole(&members, &result, 1);
@@ -134,7 +134,7 @@ fn a_device_that_goes_away_leaves_the_others_at_work() {
     for bad in verified["bad"].as_array().unwrap() {
         let why = bad["why"].as_str().unwrap();
         assert!(
-            why.contains("on none of the members that are there"),
+            why.contains("on none of the members that were given"),
             "{bad:#}"
         );
     }
@@ -261,7 +261,9 @@ fn recorded_while(harm: impl FnOnce(&Path)) -> Value {
     assert_eq!(result["total"]["rate_held"], false);
     assert_failed(&result, 1);
     assert!(whole(&result["members"][1]["lost_bytes"]) > 0);
-    ran.says("LOST up to ").says("the others went on");
+    ran.says("Up to ")
+        .says(" were LOST: ")
+        .says("the other members went on");
     result["members"][1]["error"].clone()
 }
 

@@ -58,8 +58,9 @@ fn fill(made: Made) {
     let frames = whole(&listed["recordings"][0]["streams"][0]["frames"]);
     assert!(frames <= whole(&stream(&result, "fast")["frames"]));
 
-    // There is no room for another one, and it harms nothing to try: what comes stays with its source.
-    let full = "is full, so nothing was read or recorded: record with --ring to overwrite";
+    // There is no room for another one, and it harms nothing to try: what comes stays with its
+    // source.
+    let full = "is full, so nothing was read or recorded: use --ring to overwrite";
     let source = members.place.path("source");
     std::fs::write(&source, "of great value").unwrap();
     for drop in [&[][..], &["--on-full", "drop"]] {

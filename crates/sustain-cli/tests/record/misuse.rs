@@ -92,7 +92,8 @@ fn a_disk_and_its_partition_are_no_two_members() {
     }
     assert!(disk.bytes() == before, "a refused creation has written");
 
-    // As the only member, each is one; the store on the partition is not recorded to under its disk.
+    // As the only member, each is one; the store on the partition is not recorded to under its
+    // disk.
     let create = ["create", &partition.name, "--destroy", &partition.name];
     run(&disk.place, &[&create[..], &["--slot", "64KiB"]].concat()).expect(0);
     let source = ["--from", "test:1MB/s", "--bytes", "10kB"];
@@ -146,7 +147,7 @@ fn a_size_that_does_not_fit_is_refused_and_the_default_becomes_smaller() {
     for size in ["4MiB", "100TB"] {
         for command in [&create[..], &record] {
             let ran = run(&place, &[command, &["--size", size]].concat()).expect(2);
-            let ran = ran.says("MiB free, room for a file of 3");
+            let ran = ran.says("MiB free, enough for a file of 3");
             ran.says("give a smaller --size");
         }
     }
@@ -155,7 +156,7 @@ fn a_size_that_does_not_fit_is_refused_and_the_default_becomes_smaller() {
     // Two share what is free.
     let second = mount.path("second");
     let both = [&create[..], &[&second, "--size", "3MiB"]].concat();
-    run(&place, &both).expect(2).says("KiB and not of 3 MiB");
+    run(&place, &both).expect(2).says("KiB but not of 3 MiB");
     assert!(!exists(&file) && !exists(&second));
     let ran = run(&place, &create).expect(0);
     ran.says("instead of 10 GiB");
@@ -208,7 +209,11 @@ fn a_file_system_that_is_full_is_told_by_extract_and_harms_no_recording() {
     ];
     let flags = [&source[..], &["--status", &status]].concat();
     let result = members.record(1, &flags);
-    assert!(result["notes"].to_string().contains("cannot be written"));
+    assert!(
+        result["notes"]
+            .to_string()
+            .contains("cannot write the status")
+    );
     assert_eq!(result["ended"], "bytes");
     assert_reads_back(&members, &result, "main");
 

@@ -1,5 +1,6 @@
-//! Where results go that have no room: the work is done all the same, they lie elsewhere, and the exit
-//! code says that something is wrong. What can be known beforehand is refused before the work.
+//! Where results go that have no room: the work is done all the same, they lie elsewhere, and the
+//! exit code says that something is wrong. What can be known beforehand is refused before the
+//! work.
 
 use std::path::Path;
 
@@ -51,8 +52,8 @@ fn a_recording_goes_on_without_room_for_its_status_and_its_results() {
     let outputs = ["--json", &json, "--report", &page, "--status", &status];
     let flags = [SMALL, &["--from", "test:3MB/s", "--bytes", "1MB"], &outputs].concat();
     let ran = run(&members, "record", &flags).expect(1);
-    let words = format!("the status in {status} cannot be written");
-    let before_summary = ran.stderr.split("note: the status").next().unwrap();
+    let words = format!("cannot write the status to {status}");
+    let before_summary = ran.stderr.split("note: cannot write").next().unwrap();
     assert_eq!(before_summary.matches(&words).count(), 1, "{ran:#?}");
     ran.says(&format!("cannot write {json}"))
         .says(&format!("cannot write {page}"));

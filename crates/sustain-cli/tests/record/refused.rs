@@ -34,13 +34,16 @@ fn sources_that_are_none_are_refused_before_anything_is_written() {
     std::fs::create_dir(members.place.path("directory")).unwrap();
     let refusals: &[(&[&str], &[&str])] = &[
         (&["--from", "missing"], &["missing", "check --from"]),
-        (&["--from", "directory"], &["directory", "not a source"]),
+        (
+            &["--from", "directory"],
+            &["directory", "it is a directory"],
+        ),
         (&["--from", "member0"], &["member0", "member of the store"]),
         (
             &[
                 "--from", "-", "--stream", "a", "--from", "-", "--stream", "b",
             ],
-            &["standard input can be one stream only"],
+            &["standard input can be only one stream"],
         ),
         (
             &["--from", "test:1MB/s", "--from", "test:1MB/s"],
@@ -169,7 +172,7 @@ fn members_that_are_none_are_refused() {
     record(&["foreign"])
         .expect(2)
         .says("foreign")
-        .says("no member of a store");
+        .says("it is not a member of a store");
     assert_eq!(place.read("foreign"), "of great value".repeat(100_000));
     record(&["nothing"])
         .expect(2)

@@ -111,7 +111,7 @@ fn a_loop_device_over_what_is_recorded_to_is_not_written() {
     let recorder = Recorder::start(&members);
     let member = members.images[0].as_path();
     let place = &members.place;
-    let words = format!("its bytes lie on {}, and it is being", member.display());
+    let words = format!("its bytes are on {}, and it is being", member.display());
     let assert_kept = |name: &str| {
         let writing = ["measure", name, "--write", "--destroy", name];
         run(place, &writing).expect(2).says(&words);
@@ -146,7 +146,7 @@ fn a_device_that_is_recorded_to_is_written_by_nothing_else_and_may_be_read() {
     let Some(above) = Loop::over(Path::new(name), &[]) else {
         return;
     };
-    let words = format!("its bytes lie on {name}, and it is being recorded to");
+    let words = format!("its bytes are on {name}, and it is being recorded to");
     let writing = ["measure", &above.name, "--write", "--destroy", &above.name];
     run(place, &writing).expect(2).says(&words);
     drop(above);

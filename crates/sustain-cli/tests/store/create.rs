@@ -81,9 +81,9 @@ fn a_rehearsal_makes_nothing() {
     let ran = place
         .run(&[&["create", "new"], &flags[..]].concat())
         .expect(0);
-    assert!(ran.stdout.contains("would make a store"), "{ran:#?}");
+    assert!(ran.stdout.contains("would create a store"), "{ran:#?}");
     assert!(!ran.stderr.contains("writing"), "{ran:#?}");
-    let ran = ran.says("free, room for a file of 2 MiB");
+    let ran = ran.says("free, space for a file of 2 MiB");
     assert!(place.names() == ["precious"], "{ran:#?}");
     let named = [
         &["create", "new", "precious", "--destroy", "precious"],
@@ -183,10 +183,10 @@ fn sizes_that_cannot_be_are_explained_and_leave_nothing() {
             "new: 10 B is too small: with this slot size",
         ),
         (&["--size", "0", "--slot", "64KiB"], "new: 0 B is too small"),
-        (&["--size", "1000000TB"], "free, room for a file of"),
+        (&["--size", "1000000TB"], "free, enough for a file of"),
         (
             &["--size", "1000000TB", "--dry-run"],
-            "and not of 1000000 TB: give a smaller --size",
+            "but not of 1000000 TB: give a smaller --size",
         ),
         (&["--size", "-5"], "unexpected argument '-5'"),
         (&["--json", "new"], "is a member of the store"),
@@ -254,7 +254,7 @@ fn an_interrupted_creation_removes_its_files() {
     }
     interrupt(&child);
     let ran = ran(child.wait_with_output().unwrap()).expect(130);
-    ran.says("interrupted before the store was made: new files are removed");
+    ran.says("interrupted before the store was complete: new files were removed");
     assert!(place.names().is_empty(), "{:?}", place.names());
 }
 

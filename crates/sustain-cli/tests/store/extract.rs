@@ -101,8 +101,8 @@ fn ranges_that_make_no_sense_are_explained() {
             &["--from-byte", "100001"],
             "the stream main has 100000 bytes",
         ),
-        (&["--from-byte", "5", "--to-byte", "5"], "must lie before"),
-        (&["--from-byte", "5", "--to-byte", "4"], "must lie before"),
+        (&["--from-byte", "5", "--to-byte", "5"], "must be before"),
+        (&["--from-byte", "5", "--to-byte", "4"], "must be before"),
         (&["--from-byte", "-1"], "unexpected argument '-1'"),
         (
             &["--from-byte", "1", "--to-frame", "4"],
@@ -116,11 +116,11 @@ fn ranges_that_make_no_sense_are_explained() {
         (&["--from-time", "2026-01-01T00:00:00"], "with its zone"),
         (
             &["--from-time", "2100-01-01T00:00:00Z"],
-            "its bytes are from 2023-11-14T22:13:20",
+            "its bytes arrived from 2023-11-14T22:13:20",
         ),
         (
             &["--to-time", "2000-01-01T00:00:00Z"],
-            "its bytes are from 2023-11-14T22:13:20",
+            "its bytes arrived from 2023-11-14T22:13:20",
         ),
         (&["--from-frame", "0"], "has no frames"),
         (&["--holes", "guess"], "fill, skip"),
@@ -221,7 +221,7 @@ fn a_missing_member_is_a_hole_and_the_rest_keeps_its_place() {
     place
         .run(&["extract", "a", "-o", "new"])
         .expect(1)
-        .says("on none of the members that are there");
+        .says("on none of the members that were given");
     let (code, bytes, words) = extract(&place, &["a", "--holes", "fill"]);
     assert_eq!((code, bytes.len()), (0, 3_000_000), "{words}");
     let differ = |(one, other): &(&u8, &u8)| one != other && **one != 0;
@@ -244,7 +244,7 @@ fn a_file_is_made_and_none_is_written_over() {
     place.run(&["extract", "a", "b", "-o", "empty"]).expect(0);
     assert!(std::fs::read(place.path("empty")).unwrap() == content);
     let directory = place.run(&["extract", "a", "b", "-o", "."]).expect(2);
-    directory.says("has no frames: give a file");
+    directory.says("has no frames: write to a file");
     place
         .run(&["extract", "a", "b", "-o", "frames/"])
         .expect(2)

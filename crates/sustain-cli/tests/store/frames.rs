@@ -104,7 +104,7 @@ fn a_range_of_frames_is_exact() {
     let none = place
         .run(&["extract", "a", "--from-frame", "4", "--to-frame", "4"])
         .expect(2);
-    none.says("must lie before");
+    none.says("must be before");
 }
 
 #[test]
@@ -365,7 +365,7 @@ fn a_file_is_no_directory_for_frames() {
     place
         .run(&["extract", "a", "-o", "file/"])
         .expect(2)
-        .says("it exists and is no directory; choose another");
+        .says("it exists and is not a directory; choose another");
     assert_eq!(place.read("file"), "kept");
 }
 
@@ -409,7 +409,7 @@ fn frames_that_a_ring_has_written_over_are_told() {
     let oldest = stream["readable_from_frame"].as_u64().unwrap();
     assert!(oldest > 20_000, "{stream}");
     let why = format!(
-        "the ring has written over frames 0 to 2: the oldest frame that is left is number {oldest}"
+        "the ring has overwritten frames 0 to 2: the oldest frame that is left is number {oldest}"
     );
     let range = ["extract", "a", "--from-frame", "0", "--to-frame", "3"];
     let with = |more: &[&str]| place.run(&[&range[..], more].concat());
@@ -417,7 +417,7 @@ fn frames_that_a_ring_has_written_over_are_told() {
     assert!(!place.path("bytes").exists());
     let run = with(&["-o", "frames/", "--json", "frames.json"]).expect(1);
     run.says(&why)
-        .says("0 frames written, 3 written over by the ring");
+        .says("0 frames written, 3 overwritten by the ring");
     let document = json_of(&place.read("frames.json"));
     assert_published(&document, "extract");
     assert_eq!(document["overwritten_frames"], 3);
@@ -431,7 +431,7 @@ fn frames_that_a_ring_has_written_over_are_told() {
     let run = place
         .run(&[&["extract", "a"], &flags[..]].concat())
         .expect(1);
-    run.says("5 frames written, 5 written over by the ring");
+    run.says("5 frames written, 5 overwritten by the ring");
     let first = format!("{oldest:059} of the log\n");
     assert_eq!(place.read(&format!("some/main-{oldest:06}.txt")), first);
     let run = place.run(&["extract", "a", "-o", "all/"]).expect(0);

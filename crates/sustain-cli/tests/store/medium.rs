@@ -53,7 +53,7 @@ fn bytes_that_the_medium_does_not_keep_are_no_success() {
     let place = store_of(Stream::plain("main", &content(12_000_000)));
     if let Some(run) = extract_to_overbooked(&place, "out") {
         run.expect(1)
-            .says("took 12000000 bytes, but they could not be put on its medium");
+            .says("took 12000000 bytes, but they could not be made durable");
     }
 }
 
@@ -63,6 +63,6 @@ fn frames_that_the_medium_does_not_keep_are_no_success() {
     let place = store_of(Stream::framed("log", "lines", &line.repeat(120)));
     if let Some(run) = extract_to_overbooked(&place, "frames/") {
         run.expect(1)
-            .says("took 120 frames, but they could not be put on its medium");
+            .says("took 120 frames, but they could not be made durable");
     }
 }

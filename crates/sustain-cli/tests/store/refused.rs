@@ -52,17 +52,17 @@ fn what_is_no_store_is_refused_by_what_it_is() {
     symlink("nowhere", place.path("dangling")).unwrap();
     assert_refused(&place, &["empty"], "empty: ");
     for name in ["tiny", "foreign"] {
-        assert_refused(&place, &[name], "it is no member of a store");
+        assert_refused(&place, &[name], "it is not a member of a store");
         assert_refused(&place, &[name], "sustain create");
     }
     assert_refused(
         &place,
         &["directory"],
-        "no member of a store in this directory",
+        "this directory holds no member of a store",
     );
     assert_refused(&place, &["nothing"], "nothing");
     assert_refused(&place, &["dangling"], "dangling");
-    assert_refused(&place, &["null:"], "keeps nothing");
+    assert_refused(&place, &["null:"], "does not keep what is written");
     assert_refused(&place, &[""], "no name");
     assert_refused(&place, &[], "required arguments were not provided");
     assert_eq!(place.read("foreign"), "not a store ".repeat(100_000));

@@ -1,5 +1,5 @@
-//! Standard output and standard error that the shell has opened on a member, by any name: nothing is
-//! printed there.
+//! Standard output and standard error that the shell has opened on a member, by any name: nothing
+//! is printed there.
 
 use std::fs::{File, hard_link};
 use std::path::Path;

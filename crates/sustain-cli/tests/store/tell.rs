@@ -177,7 +177,7 @@ fn a_damaged_superblock_is_found_by_the_check_and_renewed_by_recover() {
         bad["why"]
             .as_str()
             .unwrap()
-            .contains("`sustain recover` writes it anew"),
+            .contains("`sustain recover` repairs it"),
         "{bad}"
     );
     let recovered = document(&place, 0, &["recover", "a", "b"]);
@@ -212,16 +212,19 @@ fn an_empty_store_has_nothing_wrong() {
     let place = Place::new();
     recorded::create(&place, &["a"], "2MiB");
     let ran = place.run(&["list", "a"]).expect(0);
-    assert!(ran.stdout.contains("nothing is recorded on it"), "{ran:#?}");
+    assert!(
+        ran.stdout.contains("the store has no recordings"),
+        "{ran:#?}"
+    );
     assert_eq!(document(&place, 0, &["verify", "a"])["ok"], true);
     place
         .run(&["extract", "a"])
         .expect(2)
-        .says("nothing is recorded on this store");
+        .says("there is no recording on this store");
     let before = std::fs::read(place.path("a")).unwrap();
     let ran = place.run(&["recover", "a"]).expect(0);
     assert!(
-        ran.stdout.contains("there was nothing to write down"),
+        ran.stdout.contains("there was nothing to repair"),
         "{ran:#?}"
     );
     assert!(std::fs::read(place.path("a")).unwrap() == before);

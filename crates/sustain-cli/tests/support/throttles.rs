@@ -1,5 +1,6 @@
-//! A device that the kernel holds back, by a control group of version 1, for the tests that need it. It
-//! goes with the test; where it cannot be had the reason is printed. `lab/host` stacks such devices.
+//! A device that the kernel holds back, by a control group of version 1, for the tests that need
+//! it. It goes with the test; where it cannot be had the reason is printed. `lab/host` stacks such
+//! devices.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

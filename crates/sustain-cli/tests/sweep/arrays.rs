@@ -361,7 +361,7 @@ fn what_arrays_need_is_asked_for_before_anything_is_opened() {
         targets: vec![fake.text("first"), fake.text("dev")],
         ..fake.plan()
     };
-    assert!(why(directory).contains("is none: name disks"));
+    assert!(why(directory).contains("is not one: name disks"));
     let odd = SweepPlan {
         chunks_bytes: vec![96 << 10],
         ..fake.plan()

@@ -75,7 +75,10 @@ fn an_interrupted_sweep_concludes_from_what_there_is() {
     assert!(running.becomes(|| has_measurements(&place, 3)));
     running.signal(Signal::INT);
     let ran = running.finish().expect(130);
-    assert!(ran.stdout.starts_with("interrupted: "), "{ran:#?}");
+    assert!(
+        ran.stdout.starts_with("The sweep was interrupted, "),
+        "{ran:#?}"
+    );
     let result = json_of(&place.read("json"));
     assert_valid(&result);
     assert_eq!(result["ended"], "interrupted");

@@ -21,8 +21,10 @@ fn the_page_of_the_run_is_the_page_of_its_saved_result() {
     let ran = place.run(&[&["sweep", "sim:machine.toml"], &SHORT[..], &written].concat());
     ran.expect(0).says("report: run.html");
     let page = place.read("run.html");
-    assert!(page.contains("<h1>sweep of a, write</h1>") && page.contains("best to write: "));
-    assert!(page.contains("<svg") && page.contains("<h3>Record size and depth</h3>"));
+    assert!(page.contains("<h1>Settings compared on a, for writing, on a simulated machine</h1>"));
+    assert!(
+        page.contains("<svg") && page.contains("<h3>Rate in MB/s by record size and depth</h3>")
+    );
     let again = ["report", "run.json", "-o", "again.html"];
     place.run(&again).expect(0).says("report: again.html");
     assert_eq!(place.read("again.html"), page);
@@ -52,5 +54,5 @@ fn sweeps_are_drawn_together_but_not_with_other_results() {
     place
         .run(&["report", "one.json", "two.json", "-o", "mixed.html"])
         .expect(2)
-        .says("one.json is a sweep and two.json is a measurement: make a report of each kind");
+        .says("one.json is a sweep and two.json is a measurement: make a report for each kind");
 }

@@ -43,7 +43,7 @@ fn a_chunk_goes_with_records_and_blocks() {
     refused(
         &place,
         &flags(&["--chunk", "96KiB", "--record-size", "64KiB"]),
-        "no multiple",
+        "neither a multiple",
     );
     refused(
         &place,
@@ -58,7 +58,7 @@ fn a_chunk_goes_with_records_and_blocks() {
     refused(
         &place,
         &["sim:machine.toml:a", "--layout", "stripe"],
-        "one target is no stripe",
+        "one target makes no stripe",
     );
     std::fs::create_dir(place.path("x")).unwrap();
     std::fs::create_dir(place.path("y")).unwrap();
@@ -85,7 +85,7 @@ fn an_order_names_every_target_once() {
     refused(
         &place,
         &order("a,c"),
-        "there is no target \"c\", these are a,b",
+        "there is no target \"c\", the targets are a,b",
     );
     let both = [&order("all")[..], &["--order", "a,b"]].concat();
     refused(&place, &both, "leave out the others");
@@ -95,7 +95,7 @@ fn an_order_names_every_target_once() {
 fn a_budget_is_longer_than_a_point() {
     let place = Place::with_machine(MACHINE);
     let budget = ["sim:machine.toml", "--budget", "1s"];
-    refused(&place, &budget, "no room for one point of 1 s");
+    refused(&place, &budget, "too short for one point of 1 s");
     refused(
         &place,
         &["sim:machine.toml", "--time-per-point", "1ms"],
@@ -119,11 +119,7 @@ fn a_budget_is_longer_than_a_point() {
 #[test]
 fn targets_that_do_not_go_together_are_refused() {
     let place = Place::with_machine(MACHINE);
-    refused(
-        &place,
-        &["sim:machine.toml", "."],
-        "sweep the ones without the others",
-    );
+    refused(&place, &["sim:machine.toml", "."], "sweep them separately");
     refused(&place, &["sim:machine.toml", "sim:machine.toml:a"], "twice");
     refused(&place, &["null:", "--read"], "nothing to read in null:");
     let destroy = [
@@ -136,7 +132,7 @@ fn targets_that_do_not_go_together_are_refused() {
     refused(
         &place,
         &["sim:machine.toml", "--json", "machine.toml"],
-        "file of a machine",
+        "file of a simulated machine",
     );
     assert_eq!(place.names(), ["machine.toml"], "nothing was made");
 }
@@ -144,11 +140,15 @@ fn targets_that_do_not_go_together_are_refused() {
 #[test]
 fn arrays_are_built_of_block_devices_only() {
     let place = Place::with_machine(MACHINE);
-    let words = "and . is none: name disks or partitions";
+    let words = "and . is not one: name disks or partitions";
     let md = [".", "--md", "raid0"];
     refused(&place, &md, words);
     refused(&place, &[".", "new", "--md", "raid0"], words);
-    refused(&place, &["new", ".", "--md", "raid0"], "and new is not");
+    refused(
+        &place,
+        &["new", ".", "--md", "raid0"],
+        "and new does not exist",
+    );
     refused(&place, &[&md[..2], &["raid5"]].concat(), "possible values");
     let chunk = [&md[..], &["--chunk", "96KiB"]].concat();
     refused(&place, &chunk, "a power of two from 4KiB on");
@@ -197,7 +197,7 @@ fn a_rehearsal_says_what_would_be_measured_and_makes_nothing() {
     let ran = place.run(&flags).expect(0);
     ran.says("would write and read a (scratch_file)")
         .says("98 settings, 4 times each: 392 runs of 1 s, 6.53 min")
-        .says("70 settings left out: sync has one request in flight");
+        .says("70 settings left out: sync keeps one request in flight");
     assert_eq!(std::fs::read_dir(place.path("a")).unwrap().count(), 0);
 }
 
@@ -212,5 +212,5 @@ fn a_layout_that_one_target_cannot_have_is_left_out_with_the_reason() {
         "--dry-run",
     ];
     let ran = place.run(&flags).expect(0);
-    ran.says("42 settings left out: one target is no stripe");
+    ran.says("42 settings left out: one target makes no stripe");
 }

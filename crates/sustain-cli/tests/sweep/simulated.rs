@@ -72,7 +72,7 @@ fn an_array_of_simulated_disks_is_given_each_chunk_as_a_request() {
     assert_about(rate("stripe", Some(64 << 10)), 252e6, 1.0);
     let notes = result["notes"].to_string();
     assert!(
-        notes.contains("each chunk of a record is a request"),
+        notes.contains("each chunk of a record is one request"),
         "{notes}"
     );
 }
@@ -253,13 +253,18 @@ fn the_answer_comes_before_the_table() {
         .expect(0);
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert!(
-        lines[0].starts_with("simulated; best to write: "),
+        lines[0].starts_with("The best setting to write is "),
         "{}",
         ran.stdout
     );
     let line = |words: &str| lines.iter().position(|line| line.contains(words)).unwrap();
     assert!(
-        line("cheapest within 2 %") < line("against best"),
+        line("of a simulated machine") < line("against best"),
+        "{}",
+        ran.stdout
+    );
+    assert!(
+        line("cheapest setting within 2 %") < line("against best"),
         "{}",
         ran.stdout
     );

@@ -1,5 +1,5 @@
-//! A stream's bytes, given to a file or a pipe as they are read. It never passes over a loss
-//! silently, and what it has written before one is exact.
+//! Writes the bytes of a stream to a file or a pipe as they are read. It never passes over a loss
+//! silently, and what it has written before a loss is exact.
 
 use std::fs::File;
 use std::io::Write;
@@ -17,11 +17,12 @@ use super::selection::Selection;
 use super::{Given, Work, durable, range, say};
 use crate::flags::extract::HolesFlag;
 
-/// Pieces of a stream that are larger are written from where they were read, without a copy.
+/// Larger pieces of a stream are written directly from the read buffer, without a copy.
 const GATHER_BYTES: usize = 256 << 10;
 const ZEROS_BYTES: usize = 1 << 20;
 
-/// Gives all parts of `reader`, or those before the first loss if nothing is said of losses.
+/// Writes all parts of `reader`, or those before the first loss if the user has not said what to do
+/// with losses.
 pub(super) fn give(
     reader: StreamReader,
     selection: &Selection<'_>,
@@ -48,7 +49,7 @@ pub(super) fn give(
         .is_ok_and(|looked| looked.is_nothing(selection));
     let is_whole = given.as_ref().is_ok_and(|looked| looked.complete) && !is_nothing;
     if let (false, 0, Some(new)) = (is_whole, written_bytes, new) {
-        // What has not come about leaves nothing behind. If it is gone already, all the better.
+        // A command that fails leaves no file behind. If the file is gone already, that is fine.
         let _ = std::fs::remove_file(new);
     }
     let looked = given?;
@@ -88,7 +89,7 @@ impl Giving {
             let part = match part {
                 Ok(part) => part,
                 Err(error) => {
-                    // What was read before it belongs to the user.
+                    // The user gets what was read before the error.
                     self.output.finish()?;
                     return Err(error.into());
                 }
@@ -107,7 +108,7 @@ impl Giving {
         Ok(looked)
     }
 
-    /// Takes note of a loss; whether the part is one.
+    /// Notes a loss. Returns whether the part is one.
     fn take_loss(&mut self, part: &Part, selection: &Selection<'_>, store: &Store) -> bool {
         if let Part::Overwritten {
             offset_bytes,
@@ -123,7 +124,7 @@ impl Giving {
         self.losses.take(part, store)
     }
 
-    /// Whether more is to come.
+    /// Writes one part. Returns whether more parts are wanted.
     fn give_part(
         &mut self,
         part: &Part,
@@ -135,7 +136,7 @@ impl Giving {
         looked.say_left_from();
         let is_lost = self.take_loss(part, selection, store);
         let ends_at_loss = work.holes.is_none() && !self.losses.is_empty();
-        // A loss is named to its end.
+        // A loss is read to its end, so that it can be named as a whole.
         let is_behind_loss = ends_at_loss && !is_lost && part.length_bytes() > 0;
         if is_behind_loss || work.stop.reason().is_some() {
             looked.complete = false;
@@ -157,13 +158,14 @@ impl Giving {
     }
 }
 
-/// The range that was looked at, and whether that was all.
+/// The range that was looked at, and whether that was everything.
 #[derive(Default)]
 struct Looked {
     from_byte: Option<u64>,
     to_byte: Option<u64>,
     complete: bool,
-    /// Where it begins, if the ring has written over what was asked for before; until that is said.
+    /// Where the rest begins, if the ring has overwritten the beginning of what was asked for. It
+    /// is taken when it has been reported.
     left_from_byte: Option<u64>,
 }
 
@@ -177,18 +179,18 @@ impl Looked {
     fn say_left_from(&mut self) {
         if let Some(left_from_byte) = self.left_from_byte.take() {
             say(&format!(
-                "note: meanwhile the ring has written over the first {left_from_byte} bytes of \
-                 the stream: what is left begins there"
+                "note: meanwhile the ring has overwritten the first {left_from_byte} bytes of \
+                 the stream: the rest begins there"
             ));
         }
     }
 }
 
-/// What the bytes go to. Small pieces are gathered; the count is of what has been written.
+/// The output for the bytes. Small pieces are gathered; the count is of what has been written.
 struct Output {
     file: File,
     name: String,
-    /// Where it is, if it was not there before.
+    /// The path, if the file is new.
     new: Option<PathBuf>,
     gathered: Vec<u8>,
     written_bytes: u64,
@@ -222,7 +224,7 @@ impl Output {
         Ok(())
     }
 
-    /// Nothing more comes: all of it is to stay.
+    /// Writes what is gathered, and makes everything durable.
     fn finish(&mut self) -> anyhow::Result<()> {
         self.flush()?;
         let new = self.new.as_deref();
@@ -232,7 +234,7 @@ impl Output {
     fn put(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.file.write_all(bytes).with_context(|| {
             let (name, written_bytes) = (&self.name, self.written_bytes);
-            format!("cannot write {name} behind its first {written_bytes} bytes")
+            format!("cannot write {name} beyond its first {written_bytes} bytes")
         })?;
         self.written_bytes += bytes.len() as u64;
         Ok(())

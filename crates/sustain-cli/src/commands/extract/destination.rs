@@ -1,5 +1,5 @@
-//! Where a stream is given to: standard output, a file, or a directory of frames. Looked at before
-//! anything is read; it must never harm what is there already.
+//! The destination of a stream: standard output, a file, or a directory of frames. It is checked
+//! before anything is read, and must never harm what is there already.
 
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal};
@@ -21,17 +21,17 @@ use super::selection::Selection;
 use crate::flags::extract::{ExtractFlags, HolesFlag};
 use crate::request::UsageError;
 
-/// Where the stream goes.
+/// The destination of a stream.
 pub(super) enum Destination {
     StandardOutput,
     /// A new file, an empty one, or a pipe.
     File(PathBuf),
-    /// A directory that gets a file per frame.
+    /// A directory that gets a file for each frame.
     Frames(PathBuf),
 }
 
 impl Destination {
-    /// What was typed means.
+    /// The destination that a typed path means.
     pub(super) fn of(typed: Option<&Path>) -> Destination {
         let Some(path) = typed.filter(|path| !output::is_standard_output(path)) else {
             return Destination::StandardOutput;
@@ -44,7 +44,7 @@ impl Destination {
         }
     }
 
-    /// Fails in words unless the selection may be given there.
+    /// Checks that the selection may be written there, and returns an error in words if not.
     pub(super) fn check(
         &self,
         selection: &Selection<'_>,
@@ -69,14 +69,17 @@ impl Destination {
             Destination::File(path) | Destination::Frames(path) => path,
             Destination::StandardOutput => {
                 let descriptor = std::io::stdout().as_fd().try_clone_to_owned();
-                return Ok((descriptor.context("standard output")?.into(), None));
+                return Ok((
+                    descriptor.context("cannot use standard output")?.into(),
+                    None,
+                ));
             }
         };
         let cannot = || format!("cannot write {}", path.display());
         match File::options().write(true).create_new(true).open(path) {
             Ok(file) => Ok((file, Some(path))),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                // Looked at again: it may have come meanwhile.
+                // It is checked again, because a file may have been made since.
                 check_file(path).map_err(|why| UsageError(format!("{}: {why}", cannot())))?;
                 let file = open_existing(path, stop).with_context(cannot)?;
                 Ok((file.into(), None))
@@ -85,7 +88,7 @@ impl Destination {
         }
     }
 
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(super) fn name(&self) -> String {
         match self {
             Destination::StandardOutput => "standard output".to_owned(),
@@ -95,6 +98,10 @@ impl Destination {
 }
 
 /// Opening a pipe waits for its reader: here by asking again, so that the user can end it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nothing tells when another process opens a pipe, so it is asked in real time"
+)]
 fn open_existing(path: &Path, stop: &Stop) -> anyhow::Result<OwnedFd> {
     const ASK_AGAIN: Duration = Duration::from_millis(20);
     let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
@@ -115,7 +122,7 @@ fn open_existing(path: &Path, stop: &Stop) -> anyhow::Result<OwnedFd> {
 }
 
 fn check_standard_output(selection: &Selection<'_>) -> Result<(), UsageError> {
-    // Lines were recorded as text.
+    // Lines were recorded as text, so a terminal can show them.
     if selection.framing() == Framing::Lines || !std::io::stdout().is_terminal() {
         return Ok(());
     }
@@ -131,7 +138,8 @@ fn check_file(path: &Path) -> Result<(), String> {
         Ok(found) => found,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             if path.is_symlink() {
-                return Err("it is a link that leads nowhere; choose another file".to_owned());
+                let why = "it is a link to a file that does not exist; choose another file";
+                return Err(why.to_owned());
             }
             let parent = path
                 .parent()
@@ -155,7 +163,7 @@ fn check_file(path: &Path) -> Result<(), String> {
     }
 }
 
-/// The two devices that take anything and keep nothing.
+/// Whether it is one of the two devices that accept all writes and keep nothing.
 fn is_null_or_full(device: u64) -> bool {
     const MEMORY_MAJOR: u32 = 1;
     const NULL: u32 = 3;
@@ -172,22 +180,22 @@ fn check_frames(
     let shown = directory.display();
     if !selection.has_frames() {
         return Err(UsageError(format!(
-            "{shown} is a directory, which gets a file for each frame, and the stream {name} has \
-             no frames: give a file, -o FILE"
+            "{shown} is a directory, which is for one file per frame, but the stream {name} has \
+             no frames: write to a file with -o FILE"
         )));
     }
     if flags.holes == Some(HolesFlag::Fill) {
         return Err(UsageError(
-            "a frame is written whole or not at all: --holes skip leaves damaged ones out, --holes \
-             fill goes with a file"
+            "a frame is written whole or not at all: use --holes skip to leave damaged frames out, \
+             or --holes fill with a file"
                 .to_owned(),
         ));
     }
-    // With its slash at the end a file is not found.
+    // A path with a slash at its end does not find a file.
     let named: PathBuf = directory.components().collect();
     if named.symlink_metadata().is_ok() && !named.is_dir() {
         return Err(UsageError(format!(
-            "cannot write the frames to {shown}: it exists and is no directory; choose another"
+            "cannot write the frames to {shown}: it exists and is not a directory; choose another"
         )));
     }
     let parent = directory

@@ -1,5 +1,6 @@
-//! What is told as written is on its medium: a file system may take bytes that it has no room for, or
-//! that its disk refuses, and say so only when it is asked to have them there.
+//! Makes sure that data that is reported as written is on its medium. A file system may accept
+//! bytes for which it has no space, or that its disk refuses, and report that only when it is asked
+//! to make them durable.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -7,8 +8,8 @@ use std::path::Path;
 
 use anyhow::Context;
 
-/// Waits until a file is on its medium, and its name as well if that is new. A pipe or a device of
-/// which nothing is kept has nothing to wait for.
+/// Waits until a file is on its medium, and its name as well if that is new. For a pipe, or a
+/// device that keeps nothing, there is nothing to wait for.
 pub(super) fn keep_file(
     file: &File,
     name: &str,
@@ -21,8 +22,8 @@ pub(super) fn keep_file(
     }
     file.sync_all().with_context(|| {
         format!(
-            "{name} took {written_bytes} bytes, but they could not be put on its medium, and some \
-             of them may be lost: give it another place, and look at the kernel log (dmesg)"
+            "{name} took {written_bytes} bytes, but they could not be made durable, and some \
+             of them may be lost: write it to another place, and check the kernel log (dmesg)"
         )
     })?;
     let Some(path) = new else {
@@ -34,8 +35,8 @@ pub(super) fn keep_file(
         .unwrap_or(Path::new("."));
     let kept = File::open(directory).and_then(|directory| directory.sync_all());
     match kept {
-        // Some file systems keep directories by themselves, and some directories may be written
-        // and not read.
+        // Some file systems make directories durable by themselves, and some directories can be
+        // written but not read.
         Err(error)
             if matches!(
                 error.kind(),
@@ -46,7 +47,7 @@ pub(super) fn keep_file(
         }
         other => other.with_context(|| {
             format!(
-                "{name} is written, but its name could not be put on the medium of {}: it may be \
+                "{name} is written, but its name could not be made durable in {}: it may be \
                  gone after a power cut",
                 directory.display()
             )
@@ -54,19 +55,19 @@ pub(super) fn keep_file(
     }
 }
 
-/// The file system of a directory that gets many small files: to wait for all of them at once takes
-/// a moment, for each by itself many.
+/// The file system of a directory that gets many small files. Waiting for all of them at once takes
+/// a moment; waiting for each by itself would take many.
 pub(super) struct FileSystem(File);
 
 impl FileSystem {
-    /// Of this directory. Errors of writing are told from here on.
+    /// Opens the file system of this directory. Errors of writing are reported from here on.
     pub(super) fn of(directory: &Path) -> anyhow::Result<FileSystem> {
         let opened = File::open(directory);
         let file = opened.with_context(|| format!("cannot open {}", directory.display()))?;
         Ok(FileSystem(file))
     }
 
-    /// Waits until all that was written is on the medium.
+    /// Waits until everything that was written is on the medium.
     pub(super) fn keep(&self, directory: &Path, files: u64) -> anyhow::Result<()> {
         if files == 0 {
             return Ok(());
@@ -74,8 +75,8 @@ impl FileSystem {
         let kept = rustix::fs::syncfs(&self.0).map_err(std::io::Error::from);
         kept.with_context(|| {
             format!(
-                "{} took {files} frames, but they could not be put on its medium, and some of them \
-                 may be lost: give them another place, and look at the kernel log (dmesg)",
+                "{} took {files} frames, but they could not be made durable, and some of them \
+                 may be lost: write them to another place, and check the kernel log (dmesg)",
                 directory.display()
             )
         })

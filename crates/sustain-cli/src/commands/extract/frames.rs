@@ -1,5 +1,5 @@
-//! A stream's frames, a file each. A frame is written whole or not at all, and never over a file
-//! that is there.
+//! Writes the frames of a stream, each to a file of its own. A frame is written whole or not at
+//! all, and never over an existing file.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -22,11 +22,12 @@ use super::overwritten::Ring;
 use super::selection::Selection;
 use super::{FrameCounts, Given, Work, range};
 
-/// Digits of a frame's number, at least.
+/// The least number of digits for a frame's number.
 const DIGITS_MIN: usize = 6;
-/// A file's name has at most 255 bytes; some are for number and extension.
+/// The most bytes of a stream's name in a file's name, which has at most 255 bytes with number and
+/// extension.
 const NAME_BYTES_MAX: usize = 200;
-/// So many losses of frames are worth a line each.
+/// The most losses of frames that get a line each.
 const LINES_MAX: u64 = 10;
 
 /// Writes each whole frame of `reader` to a file of its own in `directory`.
@@ -53,7 +54,7 @@ pub(super) fn give(
     }
     if complete && giving.is_nothing() {
         if is_new {
-            // If something has come into it meanwhile, it stays.
+            // If something has come into the directory meanwhile, it stays.
             let _ = std::fs::remove_dir(directory);
         }
         return Err(range::nothing_then(selection.stream).into());
@@ -68,7 +69,7 @@ pub(super) fn give(
     })
 }
 
-/// Where what was given to it, or is lost, begins at the latest.
+/// The offset at or before which an item begins.
 fn begins_at(framed: &Framed) -> u64 {
     match framed {
         Framed::Frame(frame) => frame.offset_bytes,
@@ -78,7 +79,8 @@ fn begins_at(framed: &Framed) -> u64 {
     }
 }
 
-/// Where it ends; of a frame that is not whole, where what is there of it does.
+/// The offset at which an item ends. For a frame that is not whole, this is the end of its bytes
+/// that are there.
 fn ends_at(framed: &Framed) -> u64 {
     match framed {
         Framed::Frame(frame) => frame.offset_bytes + frame.bytes.len() as u64,
@@ -95,16 +97,17 @@ struct Giving<'a> {
     written_bytes: u64,
     counts: FrameCounts,
     losses: Losses,
-    /// What is lost of the stream, as far as it was met and not yet told to be a frame's.
+    /// Losses of the stream that were met and not yet attributed to a frame.
     met: Vec<Part>,
-    /// Lines that were said of lost frames, and how many frames these name.
+    /// The number of lines printed about lost frames, and the number of frames that they name.
     lines: u64,
     named: u64,
-    /// Up to here frames were given, or told to be lost.
+    /// Frames up to this byte were written, or reported as lost.
     given_to_byte: u64,
     store: &'a Store,
     ring: Ring<'a>,
-    /// Where what is left begins, if the ring has gone on over it meanwhile; until that is said.
+    /// Where the rest begins, if the ring has overwritten the beginning meanwhile. It is taken when
+    /// it has been reported.
     left_from_frame: Option<u64>,
 }
 
@@ -129,9 +132,9 @@ impl<'a> Giving<'a> {
         }
     }
 
-    /// Writes or tells of all frames; whether the user let it come to the end.
+    /// Writes or reports all frames. Returns whether the user let it come to the end.
     fn give(&mut self, frames: &mut FrameReader, work: &mut Work<'_>) -> anyhow::Result<bool> {
-        // One that is not whole is judged when it is known whether anything follows it.
+        // A frame that is not whole is judged once it is known whether anything follows it.
         let mut not_whole: Option<Frame> = None;
         let mut complete = true;
         while let Some(framed) = frames.next() {
@@ -189,7 +192,7 @@ impl<'a> Giving<'a> {
         };
         let mut file = File::create_new(&path).with_context(cannot)?;
         file.write_all(frame.body()).with_context(cannot)?;
-        // A file system without such times has the frames all the same.
+        // A file system that cannot store such a time has the frame all the same.
         let _ = file.set_modified(time_of(frame.time_ns));
         self.from_byte.get_or_insert(frame.offset_bytes);
         self.to_byte = Some(frame.offset_bytes + frame.bytes.len() as u64);
@@ -209,13 +212,13 @@ impl<'a> Giving<'a> {
     fn say_left_from(&mut self) {
         if let Some(left_from_frame) = self.left_from_frame.take() {
             say(&format!(
-                "note: meanwhile the ring has written over the first {left_from_frame} frames of \
-                 the stream: what is left begins there"
+                "note: meanwhile the ring has overwritten the first {left_from_frame} frames of \
+                 the stream: the rest begins there"
             ));
         }
     }
 
-    /// The ring has written over frames that were asked for.
+    /// Notes that the ring has overwritten frames that were asked for.
     fn overwritten(&mut self, numbers: Option<Span<u64>>, oldest: u64, before_bytes: u64) {
         let Selection { range, stream, .. } = self.selection;
         let why = range::overwritten_words(range, stream, oldest);
@@ -223,7 +226,7 @@ impl<'a> Giving<'a> {
         self.counts.overwritten += numbers.map_or(0, |numbers| numbers.end - numbers.start);
     }
 
-    /// The next one begins at `next_byte`.
+    /// Notes a damaged frame. The next frame begins at `next_byte`.
     fn lose_damaged(&mut self, frame: &Frame, next_byte: u64) {
         self.lose(
             frame.number..frame.number + 1,
@@ -232,14 +235,14 @@ impl<'a> Giving<'a> {
         );
     }
 
-    /// Frames are lost that lay in `bytes`; those that the ring has written over meanwhile are no
+    /// Notes lost frames that lay in `bytes`. Those that the ring has overwritten meanwhile are no
     /// damage.
     fn lose(&mut self, numbers: Span<u64>, what: &str, bytes: Span<u64>) {
         let overwritten = self.ring.overwritten_of(&numbers);
         if overwritten > 0 {
             let oldest = self.ring.oldest_frame();
             if self.selection.is_all && self.counts.written == 0 {
-                // What is left was asked for, and begins later by now.
+                // The rest of the stream was asked for, and begins later by now.
                 self.left_from_frame = Some(oldest);
             } else {
                 let gone = numbers.start..numbers.start + overwritten;
@@ -265,14 +268,14 @@ impl<'a> Giving<'a> {
         self.take_losses(bytes, &frames);
     }
 
-    /// Lists what is lost of these bytes, in which `frames` lay.
+    /// Lists the losses in these bytes, in which `frames` lay.
     fn take_losses(&mut self, bytes: Span<u64>, frames: &str) {
         let is_of = |part: &Part| part.offset_bytes() < bytes.end && part.end_bytes() > bytes.start;
         let met = std::mem::take(&mut self.met);
         for part in met.iter().filter(|part| is_of(part)) {
             self.losses.take(part, self.store);
         }
-        // What lies behind may be of the frames that come next.
+        // Losses behind these bytes may belong to the frames that come next.
         self.met = met;
         self.met.retain(|part| part.offset_bytes() >= bytes.end);
         if !self.losses.reaches(bytes.start) {
@@ -280,7 +283,7 @@ impl<'a> Giving<'a> {
         }
     }
 
-    /// How many lost frames had no line of their own.
+    /// Reports the number of lost frames that had no line of their own.
     fn say_unnamed(&self) {
         let unnamed = self.counts.lost - self.named;
         if unnamed > 0 {
@@ -291,7 +294,7 @@ impl<'a> Giving<'a> {
         }
     }
 
-    /// Nothing of a stream is left out in silence.
+    /// Reports bytes that are left out because they belong to no frame.
     fn say_unframed(&self, bytes: u64) {
         if bytes == 0 {
             return;
@@ -302,12 +305,13 @@ impl<'a> Giving<'a> {
             _ => "of what was read belong to no frame that begins in it",
         };
         say(&format!(
-            "note: stream {name}: {bytes} bytes {whose}, and are left out; a file, -o FILE, gets \
-             all bytes"
+            "note: stream {name}: {bytes} bytes {whose}, and are left out; to get all bytes, write \
+             to a file with -o FILE"
         ));
     }
 
-    /// The last frame is not whole: damaged, or cut off where the stream or the range ends.
+    /// Deals with a last frame that is not whole: it is damaged, or cut off where the stream or the
+    /// range ends.
     fn last(&mut self, frame: &Frame) -> anyhow::Result<()> {
         let stream = self.selection.stream;
         let end_bytes = frame.offset_bytes + frame.bytes.len() as u64;
@@ -326,7 +330,7 @@ impl<'a> Giving<'a> {
             );
             return Ok(());
         };
-        // A text may end without a newline, but only its source says that it has ended.
+        // A text may end without a newline, but only its source can say that it has ended.
         let is_text = self.selection.framing() == Framing::Lines;
         let stream_has_ended = self.selection.recording.is_ended_by_source();
         if is_text && end_bytes >= stream.offered_bytes && stream_has_ended {
@@ -340,7 +344,7 @@ impl<'a> Giving<'a> {
     }
 }
 
-/// The name of a stream as the beginning of a file's name.
+/// Turns the name of a stream into the beginning of a file's name.
 fn file_stem(stream: &str) -> String {
     let mut stem = String::new();
     for c in stream.chars() {
@@ -371,7 +375,7 @@ fn time_of(unix_ns: i64) -> SystemTime {
     moved.unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// A file in the directory that looks like a frame of this stream.
+/// Finds a file in the directory that looks like a frame of this stream.
 pub(super) fn first_existing(directory: &Path, stream: &str) -> std::io::Result<Option<OsString>> {
     let stem = format!("{}-", file_stem(stream));
     for entry in std::fs::read_dir(directory)? {

@@ -1,4 +1,5 @@
-//! What is lost of a stream while it is given back: ranges, and why, in words. Pure.
+//! Collects what is lost of a stream while it is read back: ranges, and the reasons in words. It is
+//! pure.
 
 use std::ops::Range;
 
@@ -7,10 +8,10 @@ use sustain::record::format::GapReason;
 use sustain::record::reading::part::{HoleReason, Part};
 use sustain::record::store::Store;
 
-/// So many losses are worth a line each.
+/// The most losses that get a line each.
 const LINES_MAX: usize = 10;
 
-/// Lost ranges, in order. Those that touch and have one reason are one.
+/// Lost ranges, in order. Those that touch and have the same reason are one.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     listed: Vec<Lost>,
@@ -19,7 +20,7 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// Takes note that a ring has written over what was asked for, before a byte of the stream.
+    /// Notes that a ring has overwritten what was asked for, before a byte of the stream.
     pub(super) fn take_overwritten(&mut self, before_byte: u64, why: String) {
         self.add(Lost {
             kind: LostKind::Overwritten,
@@ -29,8 +30,8 @@ impl Losses {
         });
     }
 
-    /// Takes note of frames that lay in these bytes. All of these are there: where one frame ends
-    /// and the next begins is lost.
+    /// Notes frames that lay in these bytes. All of the bytes are there, but not where one frame
+    /// ends and the next begins.
     pub(super) fn take_frames(&mut self, bytes: Range<u64>, frames: &str) {
         self.add(Lost {
             kind: LostKind::Hole,
@@ -46,7 +47,7 @@ impl Losses {
         self.unlisted > 0 || last.is_some_and(|last| last.to_byte >= byte)
     }
 
-    /// Takes note of a part, if it is a loss of bytes. The answer is whether it is.
+    /// Notes a part if it is a loss of bytes. Returns whether it is.
     pub(super) fn take(&mut self, part: &Part, store: &Store) -> bool {
         let (kind, why) = match part {
             Part::Data { .. } | Part::OpenEnd { .. } => return false,
@@ -54,7 +55,7 @@ impl Losses {
             Part::Hole { why, .. } => (LostKind::Hole, hole_words(*why, store)),
             Part::Overwritten { .. } => (
                 LostKind::Overwritten,
-                "the ring has written over them".to_owned(),
+                "the ring has overwritten them".to_owned(),
             ),
         };
         if part.length_bytes() == 0 {
@@ -96,7 +97,7 @@ impl Losses {
         self.unlisted
     }
 
-    /// In words, for a stream of this name.
+    /// The losses in words, for a stream of this name.
     pub(super) fn lines(&self, stream: &str) -> Vec<String> {
         let line = |lost: &Lost| {
             if lost.from_byte == lost.to_byte {
@@ -111,7 +112,8 @@ impl Losses {
         let more = self.listed.len().saturating_sub(LINES_MAX) as u64 + self.unlisted;
         if more > 0 {
             lines.push(format!(
-                "stream {stream}: {more} more ranges are lost, {} bytes in all: --json lists them",
+                "stream {stream}: {more} more ranges are lost, {} bytes in all: use --json to list \
+                 them",
                 self.bytes
             ));
         }
@@ -123,7 +125,7 @@ fn gap_words(reason: GapReason) -> &'static str {
     match reason {
         GapReason::BufferFull => "they were never recorded, because the buffer was full",
         GapReason::NotWritten => "they were never recorded, because they could not be written",
-        GapReason::Source => "the source said that it had lost them",
+        GapReason::Source => "the source had lost them already",
     }
 }
 
@@ -137,11 +139,11 @@ fn hole_words(why: HoleReason, store: &Store) -> String {
     };
     match why {
         HoleReason::Missing if store.missing.is_empty() => {
-            "they are on no member: a crash took them before they were durable, or what \
-             describes them is damaged"
+            "they are on no member: a crash took them before they were durable, or their \
+             descriptors are damaged"
                 .to_owned()
         }
-        HoleReason::Missing => "they are on none of the members that are there".to_owned(),
+        HoleReason::Missing => "they are on none of the members that were given".to_owned(),
         HoleReason::Damaged {
             member,
             offset_bytes,

@@ -1,5 +1,5 @@
-//! What a ring writes over while it is given back, told from damage: as `verify` tells it. It never
-//! makes less of a loss than the members say by now.
+//! Tells what a ring overwrites while it is read back from damage, as `verify` does. It never calls
+//! a loss harmless that the members still have.
 
 use std::ops::Range;
 
@@ -9,15 +9,15 @@ use sustain::record::store::Store;
 
 use super::selection::Selection;
 
-/// So often in all the members are opened anew, with a pause for what is under way.
+/// The most times that the members are opened again, with a pause for what is in flight.
 const LOOKS_MAX: u32 = 30;
 const PAUSE_NS: u64 = 50_000_000;
 
-/// The ring that a stream is given back of, if it is one.
+/// The ring that a stream is read back from, if it is one.
 pub(super) struct Ring<'a> {
     store: &'a Store,
     selection: &'a Selection<'a>,
-    /// Where what it has left of the stream begins, as far as is known.
+    /// Where the rest of the stream begins, as far as is known.
     left: Left,
     looks_left: u32,
     has_settled: bool,
@@ -34,7 +34,7 @@ impl<'a> Ring<'a> {
         }
     }
 
-    /// A part as it is by now: of a hole what was written over meanwhile is no hole.
+    /// The part as it is by now. What was overwritten meanwhile does not count as a hole.
     pub(super) fn tell(&mut self, part: Part) -> Vec<Part> {
         let (offset_bytes, end_bytes) = (part.offset_bytes(), part.end_bytes());
         let Part::Hole { why, origin, .. } = &part else {
@@ -60,10 +60,10 @@ impl<'a> Ring<'a> {
         parts
     }
 
-    /// Whether what is left begins behind a part, before which nothing is left.
+    /// Whether the rest of the stream begins behind a part, and nothing is left before.
     pub(super) fn begins_behind(&mut self, part: &Part) -> bool {
         if matches!(part, Part::Overwritten { .. }) && !self.has_settled {
-            // What was under way when this was read has cut into what follows too.
+            // A write that was in flight when this was read may have cut into what follows, too.
             self.has_settled = true;
             self.pause();
             self.look_once();
@@ -71,7 +71,8 @@ impl<'a> Ring<'a> {
         part.offset_bytes() < self.left.from_bytes
     }
 
-    /// How many of lost frames, which are the first of them, were written over meanwhile.
+    /// Returns how many of these lost frames were overwritten meanwhile. They are the first of
+    /// them.
     pub(super) fn overwritten_of(&mut self, numbers: &Range<u64>) -> u64 {
         self.look(|left| left.from_frame >= numbers.end);
         let before = self.left.from_frame.clamp(numbers.start, numbers.end);
@@ -101,7 +102,7 @@ impl<'a> Ring<'a> {
         }
     }
 
-    /// Whether the ring has gone on since the store was opened.
+    /// Looks once. Returns whether the ring has gone on since the store was opened.
     fn look_once(&mut self) -> bool {
         let Selection {
             recording, number, ..

@@ -1,5 +1,5 @@
-//! The range of a stream that is asked for: what lies outside the stream is said, never guessed at.
-//! Pure.
+//! The range of a stream that the flags ask for. What lies outside the stream is refused or
+//! reported, never guessed at. It is pure.
 
 use sustain::record::document::time_text;
 use sustain::record::opening::StreamSummary;
@@ -19,7 +19,7 @@ pub(super) fn is_all(flags: &ExtractFlags) -> bool {
         && flags.to_byte.is_none()
 }
 
-/// The range that the flags ask for. What the user should know of it is added to `notices`.
+/// Returns the range that the flags ask for. Notes for the user are added to `notices`.
 pub(super) fn of(
     flags: &ExtractFlags,
     stream: &StreamSummary,
@@ -43,8 +43,8 @@ pub(super) fn of(
         count => format!(", and with them the first {count} frames"),
     };
     notices.push(format!(
-        "the ring has written over the first {readable_bytes} bytes of the stream{frames}: what \
-         is left begins there"
+        "the ring has overwritten the first {readable_bytes} bytes of the stream{frames}: the \
+         rest begins there"
     ));
     Ok(Range::Bytes(readable_bytes..u64::MAX))
 }
@@ -59,7 +59,7 @@ fn bytes(
     let (start, end) = (from.unwrap_or(0), to.unwrap_or(u64::MAX));
     if start > length {
         return Err(UsageError(format!(
-            "--from-byte {start} lies past the end: the stream {} has {length} bytes",
+            "--from-byte {start} is beyond the end: the stream {} has {length} bytes",
             stream.name
         )));
     }
@@ -81,11 +81,11 @@ fn time(stream: &StreamSummary, from: Option<i64>, to: Option<i64>) -> Result<Ra
     Ok(Range::Time(start..end))
 }
 
-/// What to say when nothing of a stream arrived in a time.
+/// The error for a time in which nothing of a stream arrived.
 pub(super) fn nothing_then(stream: &StreamSummary) -> UsageError {
     UsageError(format!(
-        "nothing of the stream {} arrived in that time: its bytes are from {} to {}, by the clock of \
-         its source",
+        "nothing of the stream {} arrived in that time: its bytes arrived from {} to {}, by the \
+         clock of its source",
         stream.name,
         stream
             .first_time_ns
@@ -94,13 +94,13 @@ pub(super) fn nothing_then(stream: &StreamSummary) -> UsageError {
     ))
 }
 
-/// What of a range of frames or of time a ring has written over, in words: `oldest` is the number of
-/// the oldest frame that may be left.
+/// Says what a ring has overwritten of a range of frames or of time. `oldest` is the number of the
+/// oldest frame that may be left.
 pub(super) fn overwritten_words(range: &Range, stream: &StreamSummary, oldest: u64) -> String {
     let left = if oldest < stream.frames {
         format!("the oldest frame that is left is number {oldest}")
     } else {
-        "no frame is left that begins behind them".to_owned()
+        "no frame behind them is left".to_owned()
     };
     match range {
         Range::Frames(span) if span.start < oldest => {
@@ -110,17 +110,17 @@ pub(super) fn overwritten_words(range: &Range, stream: &StreamSummary, oldest: u
             } else {
                 format!("frames {first} to {last}")
             };
-            format!("the ring has written over {frames}: {left}")
+            format!("the ring has overwritten {frames}: {left}")
         }
         Range::All | Range::Bytes(_) | Range::Frames(_) => {
-            format!("meanwhile the ring has written over the first {oldest} frames: {left}")
+            format!("meanwhile the ring has overwritten the first {oldest} frames: {left}")
         }
         Range::Time(_) => {
             let oldest = match stream.first_time_ns {
                 Some(first_ns) => format!("what arrived before {}", time_text(first_ns)),
                 None => "the beginning of that time".to_owned(),
             };
-            format!("the ring has written over {oldest}")
+            format!("the ring has overwritten {oldest}")
         }
     }
 }
@@ -142,7 +142,7 @@ fn frames(
     check_order(start < end, "--from-frame", "--to-frame")?;
     if start >= stream.frames {
         return Err(UsageError(format!(
-            "--from-frame {start} lies past the end: the stream {name} has {} frames, counted \
+            "--from-frame {start} is beyond the end: the stream {name} has {} frames, counted \
              from 0",
             stream.frames
         )));
@@ -161,6 +161,6 @@ fn check_order(is_ordered: bool, from: &str, to: &str) -> Result<(), UsageError>
         return Ok(());
     }
     Err(UsageError(format!(
-        "{from} must lie before {to}: nothing lies between them"
+        "{from} must be before {to}: there is nothing between them"
     )))
 }

@@ -1,4 +1,4 @@
-//! What of a store is asked for: the recording, the stream, the range. Pure.
+//! The recording, the stream and the range that the flags select from a store. It is pure.
 
 use sustain::record::opening::{Recording, StreamSummary};
 use sustain::record::reading::scope::Scope;
@@ -10,20 +10,20 @@ use super::range;
 use crate::flags::extract::ExtractFlags;
 use crate::request::UsageError;
 
-/// A stream of a recording, and what of it is wanted.
+/// A stream of a recording, and the range of it that is wanted.
 pub(super) struct Selection<'a> {
     pub(super) recording: &'a Recording,
     /// The stream's number in the recording.
     pub(super) number: u16,
     pub(super) stream: &'a StreamSummary,
     pub(super) range: Range,
-    /// Whether no range is asked for: of a ring, what is left.
+    /// Whether no range is asked for. From a ring, the rest that is left is read then.
     pub(super) is_all: bool,
     notices: Vec<String>,
 }
 
 impl<'a> Selection<'a> {
-    /// What the flags ask for, of all recordings, newest first.
+    /// Selects what the flags ask for from all recordings, newest first.
     pub(super) fn of(
         flags: &ExtractFlags,
         recordings: &'a [Recording],
@@ -42,7 +42,7 @@ impl<'a> Selection<'a> {
         if recording.open_end {
             selection.notices.push(format!(
                 "recording {} has an open end: a crash or a kill ended it, or it is still \
-                 running. What is known of it is given",
+                 running. It is read as far as it is known",
                 recording.number
             ));
         }
@@ -58,7 +58,7 @@ impl<'a> Selection<'a> {
         )
     }
 
-    /// What the user should know before it begins.
+    /// Notes for the user before reading begins.
     pub(super) fn notices(&self) -> &[String] {
         &self.notices
     }
@@ -68,12 +68,12 @@ impl<'a> Selection<'a> {
         framing(self.stream)
     }
 
-    /// Whether it is, or may come to be, divided into frames.
+    /// Whether it has frames, or may still get some.
     pub(super) fn has_frames(&self) -> bool {
         has_frames(self.stream)
     }
 
-    /// How many bytes are wanted, if that is known before.
+    /// The number of bytes that are wanted, if that is known before.
     pub(super) fn length_bytes(&self) -> Option<u64> {
         match &self.range {
             Range::All => Some(self.stream.offered_bytes),
@@ -90,14 +90,14 @@ fn framing(stream: &StreamSummary) -> Framing {
         .unwrap_or(Framing::None)
 }
 
-/// Whether a stream has frames. A source may give them without any framing of its bytes.
+/// Whether a stream has frames. A source may mark frames without any framing of its bytes.
 pub(super) fn has_frames(stream: &StreamSummary) -> bool {
     framing(stream) != Framing::None || stream.frames > 0
 }
 
 fn recording(number: Option<u32>, recordings: &[Recording]) -> Result<&Recording, UsageError> {
     let Some(newest) = recordings.first() else {
-        return Err(UsageError("nothing is recorded on this store".to_owned()));
+        return Err(UsageError("there is no recording on this store".to_owned()));
     };
     let Some(number) = number else {
         return Ok(newest);
@@ -142,7 +142,7 @@ fn stream<'a>(
         (None, [only]) => Ok((0, only)),
         (None, []) => Err(format!("recording {number} has no stream")),
         (None, several) => Err(format!(
-            "recording {number} has {} streams: say which with --stream: {}",
+            "recording {number} has {} streams: choose one with --stream: {}",
             several.len(),
             names()
         )),
@@ -151,7 +151,7 @@ fn stream<'a>(
     Ok((index as u16, stream))
 }
 
-/// The first and the last few, if there are many.
+/// Returns the first names and the last one, if there are many.
 fn some_of(names: &[String]) -> String {
     const SHOWN: usize = 12;
     if names.len() <= SHOWN {

@@ -49,7 +49,7 @@ fn only_new_files_and_those_of_the_same_kind_are_written() {
     assert_eq!(may(Document::Json), [true, true, true, false, false, false]);
     assert_eq!(may(Document::Page), [true, true, false, true, false, false]);
     let words = why(&at("text"), Document::Page);
-    assert!(words.ends_with("it exists and is no report of ours; choose another file"));
+    assert!(words.ends_with("it exists and is not a report of sustain; choose another file"));
     assert!(!at("new").exists());
     assert_eq!(std::fs::read(at("text")).unwrap(), b"of great value");
 }
@@ -62,7 +62,7 @@ fn what_is_no_file_is_refused_and_left_as_it_is() {
     std::fs::create_dir(at("directory")).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
     for (name, words) in [
-        ("dangling", "a link that leads nowhere"),
+        ("dangling", "a link to a file that does not exist"),
         ("directory", "it is a directory"),
         ("directory/", "it is a directory"),
         ("missing/", "its directory does not exist"),

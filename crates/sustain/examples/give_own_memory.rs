@@ -1,5 +1,5 @@
-//! Gives memory of its own to the recorder, as a camera with a circular buffer does: each picture is
-//! written from where it is, without a copy, and its memory comes back to be filled again. Then
+//! Gives memory of its own to the recorder, as a camera with a circular buffer does: each picture
+//! is written from where it is, without a copy, and its memory comes back to be filled again. Then
 //! iterates over the pictures as frames.
 //!
 //! `cargo run --example give_own_memory -- DIRECTORY` makes a small store in the

@@ -5,8 +5,8 @@
 //! The logarithm of a reading is the point's own level, plus an effect that all points share in
 //! that round (the disks' temperature, wear, other programs), plus noise of the point. Weighted
 //! least squares estimate the levels and the effects of the rounds. The effect of a round has a
-//! wide prior, so that rounds which no points connect stay where they are. The variance of a point with
-//! few readings is drawn towards that of its kind.
+//! wide prior, so that rounds which no points connect stay where they are. The variance of a
+//! point with few readings is drawn towards that of its kind.
 
 use super::noise::Noise;
 use crate::judge::student::t_two_sided;

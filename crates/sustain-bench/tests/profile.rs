@@ -388,3 +388,88 @@ fn the_budget_is_kept_whatever_the_size() {
         assert!(result.targets[0].zones.len() >= 6, "{capacity}");
     }
 }
+
+/// The cache is not flushed, as one with a battery is not; while other disks are sampled it drains.
+const CACHED: &str = "write = \"40MB/s\"\ncache = \"64MB\"\ncache_rate = \"200MB/s\"\n\
+                      volatile_cache = false";
+
+#[test]
+fn what_a_cache_takes_in_each_sample_is_not_promised() {
+    let mut bench = Bench::new(&(disk("hda", CACHED) + &disk("hdb", CACHED)));
+    bench.plan.directions = vec![Direction::Write];
+    let result = bench.run();
+    // The first disk is sampled just after both at once have filled its cache, the second after a
+    // pause.
+    let second = &result.targets[1];
+    let sampled = second.points[9].rate_bytes_per_s.unwrap();
+    assert!(sampled > 100e6, "samples show more than lasts: {sampled}");
+    assert!(second.held[0].is_short, "{:?}", second.held);
+    assert!(
+        second.verdict[1].contains("less lasts"),
+        "{:?}",
+        second.verdict
+    );
+    for found in &result.targets {
+        assert!(is_near(found.inner_rate_bytes_per_s.unwrap(), 40e6, 0.03));
+        assert!(is_near(found.mean_rate_bytes_per_s.unwrap(), 40e6, 0.03));
+    }
+    let together = &result.together[0];
+    assert!(is_near(
+        together.inner_rate_bytes_per_s.unwrap(),
+        80e6,
+        0.03
+    ));
+}
+
+#[test]
+fn samples_that_hold_are_promised_as_they_are() {
+    for keys in [FALLING, "read = \"60MB/s\"\nnoise = \"3%\""] {
+        for seed in 0..2 {
+            let mut bench = Bench::new(&(disk("hda", keys) + &disk("hdb", keys)));
+            bench.plan.seed = seed;
+            let result = bench.run();
+            let together = result.together.iter().flat_map(|one| &one.held);
+            let held: Vec<_> = result.targets.iter().flat_map(|one| &one.held).collect();
+            assert!(held.len() >= 2, "{held:?}");
+            let mut all = held.into_iter().chain(together);
+            assert!(all.all(|run| !run.is_short), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn the_answer_says_what_it_could_have_missed_and_how_to_look_closer() {
+    let machine =
+        |slow: &str| disk("hda", &format!("read = \"100MB/s\"\n{slow}")).replace("80GB", "40GB");
+    let even = Bench::new(&machine("")).only();
+    let at = even.points[30].offset_bytes + even.points[30].bytes + 10_000_000;
+    let slow = format!("slow = [{{ at = \"{at}\", for = \"150MB\", to = \"5MB/s\" }}]");
+    let mut bench = Bench::new(&machine(&slow));
+    let found = bench.only();
+    assert_eq!(found.outliers, [], "it lies between two samples");
+    let unseen = found.unseen_bytes_max.unwrap();
+    let ends = found.points.windows(2).map(|pair| {
+        // The first eighth of a sample does not count.
+        pair[1].offset_bytes + pair[1].bytes / 8 - (pair[0].offset_bytes + pair[0].bytes)
+    });
+    assert_eq!(Some(unseen), ends.max());
+    assert!(unseen > 150_000_000, "{unseen}");
+    assert!(
+        !found.verdict[0].contains("everywhere"),
+        "{:?}",
+        found.verdict
+    );
+    assert!(found.verdict[0].contains("slow places shorter than"));
+    let closer = found.closer.unwrap();
+    assert!(
+        found
+            .verdict
+            .last()
+            .unwrap()
+            .contains("to look closer: --budget")
+    );
+    bench.plan.budget_ns = (closer.budget_s * 1e9) as u64;
+    let closest = bench.only().unseen_bytes_max.unwrap();
+    let said = closer.unseen_bytes_max as f64;
+    assert!(is_near(closest as f64, said, 0.15), "{closest} {said}");
+}

@@ -5,15 +5,17 @@ use sustain_session::{System, others_words};
 
 use super::failure::Failure;
 use super::fit::{Fit, Flag, fit};
+use super::held::Lowering;
 use super::noise::{drift, median};
 use super::outliers::{Shown, outliers};
 use super::profiled::{Position, Profiled};
 use super::result::{
-    PROFILE_SCHEMA, ProfilePlanUsed, ProfilePoint, ProfileResult, ProfileTarget, ProfileTogether,
-    ProfileZone, SharedLimit, TogetherPoint, TogetherZone,
+    PROFILE_SCHEMA, ProfileHeld, ProfilePlanUsed, ProfilePoint, ProfileResult, ProfileTarget,
+    ProfileTogether, ProfileZone, SharedLimit, TogetherPoint, TogetherZone,
 };
-use super::sample::Curve;
+use super::sample::{Curve, in_place_bytes};
 use super::together::{Shared, Spot, least_loss, shared};
+use super::unseen::{Sampled, closer, longest_unseen};
 use super::words;
 use crate::conclude::{engine_name, time_of_day};
 use crate::plan::direction_name;
@@ -28,6 +30,10 @@ impl Profiled<'_> {
         let fits: Vec<Fit> = (0..self.curves.len())
             .map(|curve| fit(&self.places(curve).1))
             .collect();
+        // Only what lasts is promised.
+        let lasting: Vec<Fit> = (0..self.curves.len())
+            .map(|curve| self.lowering(curve, &fits[curve]).of_fit(&fits[curve]))
+            .collect();
         let alone = |curve: &usize| self.curves[*curve].is_alone();
         let all = || 0..self.curves.len();
         ProfileResult {
@@ -36,11 +42,11 @@ impl Profiled<'_> {
             host: self.host.clone(),
             targets: all()
                 .filter(alone)
-                .map(|curve| self.target(curve, &fits[curve]))
+                .map(|curve| self.target(curve, &fits[curve], &lasting[curve]))
                 .collect(),
             together: all()
                 .filter(|curve| !alone(curve))
-                .map(|curve| self.together(curve, &fits))
+                .map(|curve| self.together(curve, &fits, &lasting))
                 .collect(),
             notes: others_words(&system.others)
                 .into_iter()
@@ -80,11 +86,57 @@ impl Profiled<'_> {
         }
     }
 
-    fn target(&self, number: usize, fit: &Fit) -> ProfileTarget {
+    fn lowering(&self, number: usize, fit: &Fit) -> Lowering {
+        let runs = self.held.iter().filter(|run| run.curve == number);
+        Lowering::of(runs, fit.noise)
+    }
+
+    /// The runs without a break of a curve.
+    fn held(&self, number: usize, fit: &Fit) -> Vec<ProfileHeld> {
+        let runs = self.held.iter().filter(|run| run.curve == number);
+        let shown = runs.map(|run| ProfileHeld {
+            from: run.from,
+            elapsed_s: run.elapsed_s,
+            promised_rate_bytes_per_s: run.promised,
+            held_rate_bytes_per_s: run.held,
+            is_short: run.is_short(fit.noise),
+        });
+        shown.collect()
+    }
+
+    /// The longest stretch that no sample of a curve has touched; `None` if there was no sample.
+    fn unseen_bytes(&self, number: usize) -> Option<u64> {
+        let curve = &self.curves[number];
+        let size_bytes = self.facts[curve.members[0]].size_bytes;
+        let visited = |one: &&Position| !one.readings[number].is_empty();
+        self.positions.iter().find(visited)?;
+        let seen = self.positions.iter().filter(visited).map(|one| {
+            let start = curve.offset_bytes(0, one.position, size_bytes);
+            start + in_place_bytes(curve, 0)..start + curve.sample_bytes[0]
+        });
+        Some(longest_unseen(seen, size_bytes))
+    }
+
+    /// How the samples of a target lie, for the advice on how to look closer.
+    fn sampled(&self, number: usize, unseen_bytes: u64) -> Sampled {
+        let curve = &self.curves[number];
+        Sampled {
+            size_bytes: self.facts[curve.members[0]].size_bytes,
+            sample_bytes: curve.sample_bytes[0],
+            visit_ns: self.visit_ns,
+            samples_ns: self.curves.iter().map(|one| one.expected_ns).sum(),
+            curves: self.curves.len(),
+            unseen_bytes,
+        }
+    }
+
+    /// `fit` is that of the samples; `lasting` has the rates that last.
+    fn target(&self, number: usize, fit: &Fit, lasting: &Fit) -> ProfileTarget {
         let curve = &self.curves[number];
         let facts = &self.facts[curve.members[0]];
         let bytes = |part: f64| (part * facts.size_bytes as f64).round() as u64;
-        let zones = fit.zones.iter().map(|zone| ProfileZone {
+        let unseen_bytes = self.unseen_bytes(number);
+        let zones = lasting.zones.iter().map(|zone| ProfileZone {
             from_byte: bytes(zone.from),
             to_byte: bytes(zone.to),
             rate_bytes_per_s: zone.rate,
@@ -102,16 +154,19 @@ impl Profiled<'_> {
             direction: direction_name(curve.direction).to_owned(),
             shape: fit.shape.name().to_owned(),
             verdict: Vec::new(),
-            mean_rate_bytes_per_s: fit.mean_rate(),
-            outer_rate_bytes_per_s: fit.outer_rate(),
-            inner_rate_bytes_per_s: fit.slowest_zone().map(|zone| zone.rate),
-            fall: fit.fall(),
+            mean_rate_bytes_per_s: lasting.mean_rate(),
+            outer_rate_bytes_per_s: lasting.outer_rate(),
+            inner_rate_bytes_per_s: lasting.slowest_zone().map(|zone| zone.rate),
+            fall: lasting.fall(),
             noise: fit.noise.max(fit.value_noise),
             resolution: fit.resolution,
             zones: zones.collect(),
             outliers: outliers(&points, fit, facts.size_bytes),
             points: points.into_iter().map(|shown| shown.point).collect(),
             errors: errors.collect(),
+            unseen_bytes_max: unseen_bytes,
+            closer: unseen_bytes.and_then(|bytes| closer(self.plan, &self.sampled(number, bytes))),
+            held: self.held(number, fit),
         };
         target.verdict = words::of_target(&target, fit.shape, fit.can_tell_spots);
         target
@@ -148,7 +203,8 @@ impl Profiled<'_> {
         points
     }
 
-    fn together(&self, number: usize, fits: &[Fit]) -> ProfileTogether {
+    /// The limit is looked for in the rates that last; the points are as measured.
+    fn together(&self, number: usize, fits: &[Fit], lasting: &[Fit]) -> ProfileTogether {
         let curve = &self.curves[number];
         let alone: Vec<usize> = curve
             .members
@@ -161,12 +217,15 @@ impl Profiled<'_> {
             })
             .collect();
         let points = self.together_points(number, &alone, fits);
-        let spots: Vec<Spot> = points
+        let lowering = self.lowering(number, &fits[number]);
+        let spots: Vec<Spot> = self
+            .together_points(number, &alone, lasting)
             .iter()
             .filter_map(|point| {
+                let sums = point.sums_bytes_per_s.iter();
                 Some(Spot {
                     position: point.position,
-                    sums: point.sums_bytes_per_s.clone(),
+                    sums: sums.map(|sum| lowering.lowered(*sum)).collect(),
                     alone: point.alone_bytes_per_s?,
                 })
             })
@@ -176,14 +235,15 @@ impl Profiled<'_> {
         let squares = squares.sum::<f64>();
         let alone_noise = squares.sqrt() / alone.len().max(1) as f64;
         let found = shared(&spots, alone_noise);
-        let fit = &fits[number];
+        let fit = &lasting[number];
+        let held = self.held(number, &fits[number]);
         let name = |target: &usize| self.facts[*target].name.clone();
         let zones = fit.zones.iter().map(|zone| TogetherZone {
             from: zone.from,
             to: zone.to,
             rate_bytes_per_s: zone.rate,
         });
-        let best_alone = alone.iter().filter_map(|one| fits[*one].outer_rate());
+        let best_alone = alone.iter().filter_map(|one| lasting[*one].outer_rate());
         ProfileTogether {
             direction: direction_name(curve.direction).to_owned(),
             targets: curve.members.iter().map(name).collect(),
@@ -199,7 +259,9 @@ impl Profiled<'_> {
                 &spots,
                 best_alone.fold(0.0, f64::max),
                 least_loss(alone_noise),
+                &held,
             ),
+            held,
             mean_rate_bytes_per_s: fit.mean_rate(),
             outer_rate_bytes_per_s: fit.outer_rate(),
             inner_rate_bytes_per_s: fit.slowest_zone().map(|zone| zone.rate),
@@ -264,6 +326,7 @@ impl Profiled<'_> {
                 self.positions.len()
             ));
         }
+        notes.extend(self.note_on_trials(is_interrupted));
         for (number, curve) in self.curves.iter().enumerate() {
             let facts = &self.facts[curve.members[0]];
             let visits: Vec<Vec<f64>> = self
@@ -299,6 +362,27 @@ impl Profiled<'_> {
             );
         }
         notes
+    }
+}
+
+impl Profiled<'_> {
+    /// How long the rates were tried, and what that would not have shown.
+    fn note_on_trials(&self, is_interrupted: bool) -> Option<String> {
+        let shortest = self.held.iter().map(|run| run.elapsed_s).reduce(f64::min);
+        match shortest {
+            Some(shortest_s) => Some(format!(
+                "the rates were tried in runs of {shortest_s:.1} s without a break: a cache or a \
+                 throttle's credit that outlasts such a run does not show; `sustain measure` runs \
+                 as long as is asked"
+            )),
+            None if is_interrupted || self.positions.is_empty() => None,
+            None => Some(
+                "the rates are those of short samples only, because there was no time for a run \
+                 without a break: a cache, or a throttle that gives credit back in pauses, may \
+                 have made them faster than what lasts; a longer --budget tries that"
+                    .to_owned(),
+            ),
+        }
     }
 }
 

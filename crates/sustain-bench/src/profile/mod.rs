@@ -9,6 +9,8 @@ mod cut;
 mod event;
 mod failure;
 mod fit;
+mod held;
+mod hold;
 mod noise;
 mod open;
 mod outliers;
@@ -22,6 +24,7 @@ mod schedule;
 mod shape;
 mod spots;
 mod together;
+mod unseen;
 mod visits;
 mod words;
 

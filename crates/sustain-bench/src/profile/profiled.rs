@@ -3,6 +3,7 @@
 
 use super::failure::Failure;
 use super::fit::fit;
+use super::held::Held;
 use super::plan::ProfilePlan;
 use super::result::Host;
 use super::sample::{Curve, Outcome};
@@ -45,6 +46,10 @@ pub(super) struct Profiled<'a> {
     pub(super) is_cut_short: bool,
     pub(super) facts: Vec<Facts>,
     pub(super) failures: Vec<Failure>,
+    /// The runs without a break, in the order of time.
+    pub(super) held: Vec<Held>,
+    /// How long a visit of one position took, on all curves.
+    pub(super) visit_ns: u64,
     pub(super) engine_used: Option<String>,
     pub(super) host: Host,
     pub(super) is_simulated: bool,
@@ -75,6 +80,8 @@ impl<'a> Profiled<'a> {
             is_cut_short: false,
             facts: facts.collect(),
             failures: Vec::new(),
+            held: Vec::new(),
+            visit_ns: 0,
             engine_used: None,
             host,
             is_simulated: session.clock.is_virtual(),
@@ -217,6 +224,8 @@ mod tests {
             is_cut_short: false,
             facts: vec![facts("hda"), facts("hdb")],
             failures: Vec::new(),
+            held: Vec::new(),
+            visit_ns: 0,
             engine_used: None,
             host: Host {
                 description: None,

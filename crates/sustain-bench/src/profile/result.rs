@@ -110,6 +110,41 @@ pub struct ProfileTarget {
     pub points: Vec<ProfilePoint>,
     /// Requests that failed, in the order of time: what happened and what to do.
     pub errors: Vec<String>,
+    /// The longest stretch that no sample has touched: a shorter slow place could lie in it. Null in
+    /// documents of earlier versions, and if nothing was measured.
+    #[serde(default)]
+    pub unseen_bytes_max: Option<u64>,
+    /// What a longer `--budget` would bring; null if it would not bring the samples much closer.
+    #[serde(default)]
+    pub closer: Option<ProfileCloser>,
+    /// Runs without a break, with which the rates were tried. Where one fell short, all rates but
+    /// those of points and outliers are lowered to what it held.
+    #[serde(default)]
+    pub held: Vec<ProfileHeld>,
+}
+
+/// A longer time, and how close samples would lie with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileCloser {
+    /// The value of `--budget`.
+    pub budget_s: f64,
+    /// About the longest stretch that no sample would touch.
+    pub unseen_bytes_max: u64,
+}
+
+/// A run without a break, with which the rate of samples was tried.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileHeld {
+    /// Where it began, as a part of each target, from 0 to 1.
+    pub from: f64,
+    /// How long it took. Its second half counts.
+    pub elapsed_s: f64,
+    /// The rate that the samples of this stretch show.
+    pub promised_rate_bytes_per_s: f64,
+    /// The rate that it held.
+    pub held_rate_bytes_per_s: f64,
+    /// Whether it fell short by more than noise explains.
+    pub is_short: bool,
 }
 
 /// If only a larger effect of the position would have been seen, flat is too strong a word, and the
@@ -236,6 +271,10 @@ pub struct ProfileTogether {
     pub zones: Vec<TogetherZone>,
     /// Every position that was sampled.
     pub points: Vec<TogetherPoint>,
+    /// Runs of all at once without a break, with which the sums were tried. Where one fell short,
+    /// all rates but those of points are lowered to what it held.
+    #[serde(default)]
+    pub held: Vec<ProfileHeld>,
 }
 
 /// A limit that the targets share.

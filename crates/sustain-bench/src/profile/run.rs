@@ -1,6 +1,6 @@
 //! Runs a profile from beginning to end: opens the targets, prewrites files, makes first runs that
 //! do not count, visits positions in a first pass, splits where the rate changes, makes a second
-//! pass and third visits, and concludes.
+//! pass and third visits, tries what the samples promise in runs without a break, and concludes.
 
 use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::target::Direction;
@@ -9,6 +9,7 @@ use sustain_session::Stop;
 
 use super::event::{ProfileEvent, ProfileObserver, Sampled, Sampling};
 use super::fit::fit;
+use super::hold::SHARE as HOLD_SHARE;
 use super::open::{POSITIONS_MIN, curves, open};
 use super::plan::ProfilePlan;
 use super::profiled::Profiled;
@@ -21,12 +22,12 @@ use crate::setup::PhaseSetup;
 use crate::stage::{Stage, on_stage};
 
 /// The first pass may take this part of the time,
-const COARSE_SHARE: f64 = 0.28;
+pub(super) const COARSE_SHARE: f64 = 0.28;
 /// and together with the splitting this part. The second pass takes as long again, and the rest is
-/// for third visits.
+/// for third visits and for runs without a break.
 const SPLIT_SHARE: f64 = 0.44;
-const COARSE_MAX: usize = 257;
-const POSITIONS_MAX: usize = 1024;
+pub(super) const COARSE_MAX: usize = 1025;
+const POSITIONS_MAX: usize = 2048;
 /// Positions of a first run; the next one is used if a position cannot be read.
 const FIRST_POSITIONS: [f64; 3] = [0.0, 0.5, 0.25];
 /// The longest time of a first run, for a disk as slow as a floppy.
@@ -82,11 +83,11 @@ pub fn profile(
 }
 
 /// A profile in progress.
-struct Profile<'a, 'b> {
-    stage: Stage<'a>,
-    observer: &'a mut ProfileObserver<'b>,
-    threads: u32,
-    profiled: Profiled<'a>,
+pub(super) struct Profile<'a, 'b> {
+    pub(super) stage: Stage<'a>,
+    pub(super) observer: &'a mut ProfileObserver<'b>,
+    pub(super) threads: u32,
+    pub(super) profiled: Profiled<'a>,
     start: Timestamp,
     /// Number of positions that were visited, and how long that took.
     visited: u64,
@@ -104,6 +105,8 @@ impl Profile<'_, '_> {
         self.start = self.stage.session.clock.now();
         self.first_runs()?;
         let over = self.passes()?;
+        self.profiled.visit_ns = self.visit_ns();
+        self.hold()?;
         let is_interrupted = self.stage.stop.reason().is_some();
         if over.is_err() && !is_interrupted {
             self.profiled.is_cut_short = true;
@@ -116,6 +119,12 @@ impl Profile<'_, '_> {
 
     fn elapsed_ns(&self) -> u64 {
         self.stage.session.clock.now().since_ns(self.start)
+    }
+
+    /// The time that is left of the budget.
+    pub(super) fn left_ns(&self) -> u64 {
+        let budget_ns = self.profiled.plan.budget_ns;
+        budget_ns.saturating_sub(self.elapsed_ns())
     }
 
     /// The number of positions for which there is time until this part of the budget is spent.
@@ -350,12 +359,10 @@ impl Profile<'_, '_> {
         order: &[f64],
     ) -> Result<Result<(), Over>, MeasureError> {
         for (index, position) in order.iter().enumerate() {
-            let left_ns = self
-                .profiled
-                .plan
-                .budget_ns
-                .saturating_sub(self.elapsed_ns());
-            if self.stage.stop.reason().is_some() || left_ns < self.visit_ns() {
+            let left_ns = self.left_ns();
+            let kept_ns = (self.profiled.plan.budget_ns as f64 * HOLD_SHARE) as u64;
+            let is_over = left_ns < self.visit_ns() + kept_ns;
+            if self.stage.stop.reason().is_some() || is_over {
                 return Ok(Err(Over));
             }
             let sampling = Sampling {

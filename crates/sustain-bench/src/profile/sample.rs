@@ -139,6 +139,14 @@ fn busy_rates(members: &[&[Interval]]) -> Option<Vec<f64>> {
     (to_ns > from_ns).then(|| members.iter().map(rate).collect())
 }
 
+/// The bytes at the beginning of a sample that do not count.
+pub(super) fn in_place_bytes(curve: &Curve, member: usize) -> u64 {
+    match curve.direction {
+        Direction::Write => 0,
+        Direction::Read => (curve.sample_bytes[member] / SKIPPED as u64).max(curve.record_bytes),
+    }
+}
+
 /// The bytes that a sample transferred in all.
 pub(super) fn bytes_of(phase: &PhaseOutcome) -> u64 {
     phase.meters.iter().map(Meter::bytes).sum()

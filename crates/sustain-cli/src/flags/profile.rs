@@ -19,8 +19,11 @@ Examples:
 Each place is visited twice, a third time if it was slow in either visit, and up to six times as
 long as chance may explain that it was slow in all. A place that was slow in every visit, more
 often than chance explains, is a bad spot. A place that was slow in most visits, or in all but no
-more often than chance explains, is uncertain. Anything else was a passing disturbance. Ctrl-C
-ends the measurement early; the result then covers what was measured.
+more often than chance explains, is uncertain. Anything else was a passing disturbance. At the
+end, runs without a break try whether the rates last; if not, the rates given are what they held.
+A slow place that fits between two samples is not seen: the answer says how wide it could be, and
+which --budget looks closer. Ctrl-C ends the measurement early; the result then covers what was
+measured.
 `sustain measure --profile FILE` and `sustain record --profile FILE` use the file that --json
 wrote. Exit codes: 0 done; 1 requests failed; 2 usage error or refused target; 130 interrupted,
 with the result of what was done.";
@@ -40,7 +43,7 @@ pub(crate) struct ProfileFlags {
     #[arg(long)]
     pub(crate) read: bool,
     /// The time that measuring may take, after files are prewritten. More time finds narrower
-    /// zones.
+    /// zones and slow places.
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_duration)]
     pub(crate) budget: u64,
     #[command(flatten)]

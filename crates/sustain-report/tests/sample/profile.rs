@@ -88,6 +88,9 @@ fn target(name: &str, is_spotted: bool) -> ProfileTarget {
         outliers: if is_spotted { vec![spot] } else { Vec::new() },
         points: (0..POINTS).map(point).collect(),
         errors: Vec::new(),
+        unseen_bytes_max: Some(640_000_000),
+        closer: None,
+        held: Vec::new(),
     }
 }
 
@@ -120,6 +123,7 @@ fn together(targets: Vec<String>) -> ProfileTogether {
             loss: 0.25,
         }),
         zones: (0..2).map(zone).collect(),
+        held: Vec::new(),
         points: (0..POINTS).map(point).collect(),
     }
 }

@@ -5,6 +5,10 @@
 mod target;
 mod together;
 
+use sustain_disk::units::Rate;
+
+use super::result::ProfileHeld;
+
 pub(super) use target::{of_outlier, of_target};
 pub(super) use together::of_together;
 
@@ -26,6 +30,23 @@ pub(super) fn of_drift(name: &str, drift: f64) -> String {
         "{name}: the second pass was {} {how} than the first: {why}",
         percent(change)
     )
+}
+
+/// Words for runs without a break that fell short of the samples.
+fn of_short(held: &[ProfileHeld]) -> Option<String> {
+    let short: Vec<&ProfileHeld> = held.iter().filter(|run| run.is_short).collect();
+    let longest_s = short.iter().map(|run| run.elapsed_s).reduce(f64::max)?;
+    let figures = short.iter().map(|run| {
+        let (held, promised) = (run.held_rate_bytes_per_s, run.promised_rate_bytes_per_s);
+        format!("{} where samples reach {}", Rate(held), Rate(promised))
+    });
+    Some(format!(
+        "without a break of {longest_s:.1} s less lasts: {}; either the beginning of each sample \
+         passes faster, because of a cache or of a throttle that gives credit back in pauses, or \
+         the disk paused or was used by something else during that run; the rates given here are \
+         lowered to what it held",
+        figures.collect::<Vec<_>>().join(", and ")
+    ))
 }
 
 fn percent(part: f64) -> String {

@@ -3,7 +3,7 @@
 
 use sustain_disk::units::{Position, Rate};
 
-use super::{MUCH, percent};
+use super::{MUCH, of_short, percent};
 use crate::profile::chance::Seen;
 use crate::profile::fit::Flag;
 use crate::profile::result::{ProfileOutlier, ProfileTarget};
@@ -35,12 +35,12 @@ fn of_flat(target: &ProfileTarget, all: &str, mean: f64) -> String {
     }
     match Spotted::of(target) {
         None => format!(
-            "{} everywhere: no effect of the position above {resolution}",
+            "{} at every position sampled: no effect of the position above {resolution}",
             Rate(mean)
         ),
         Some(spotted) => format!(
-            "{all} {} on average, {} included; outside {} {} everywhere, with no effect of the \
-             position above {resolution}; in {} as little as {}",
+            "{all} {} on average, {} included; outside {} {} at every position sampled, with no \
+             effect of the position above {resolution}; in {} as little as {}",
             Rate(mean),
             spotted.count,
             spotted.them,
@@ -189,6 +189,13 @@ pub(in crate::profile) fn of_target(
             words.extend(of_slowest(target));
         }
     }
+    if let Some(unseen) = of_unseen(target) {
+        words[0].push_str("; ");
+        words[0].push_str(&unseen);
+    }
+    if let Some(short) = of_short(&target.held) {
+        words.insert(1, short);
+    }
     let (passing, lasting): (Vec<_>, Vec<_>) = target
         .outliers
         .iter()
@@ -199,7 +206,42 @@ pub(in crate::profile) fn of_target(
     } else {
         words.extend(passing.iter().map(|outlier| outlier.words.clone()));
     }
+    words.extend(of_closer(target));
     words
+}
+
+/// What the samples could have missed.
+fn of_unseen(target: &ProfileTarget) -> Option<String> {
+    let unseen = target.unseen_bytes_max.filter(|bytes| *bytes > 0)?;
+    Some(format!(
+        "slow places shorter than {} could lie between the samples",
+        Position(unseen)
+    ))
+}
+
+/// How to look closer.
+fn of_closer(target: &ProfileTarget) -> Option<String> {
+    target.unseen_bytes_max.filter(|bytes| *bytes > 0)?;
+    let Some(closer) = &target.closer else {
+        return Some(
+            "no --budget brings the samples much closer together: to see every place, go over all \
+             of it with `sustain measure`"
+                .to_owned(),
+        );
+    };
+    let seconds = closer.budget_s.round() as u64;
+    let budget = if seconds.is_multiple_of(60) {
+        format!("{}m", seconds / 60)
+    } else {
+        format!("{seconds}s")
+    };
+    Some(match closer.unseen_bytes_max {
+        0 => format!("to look closer: with --budget {budget} samples leave nothing between them"),
+        bytes => format!(
+            "to look closer: --budget {budget} leaves about {} between samples",
+            Position(bytes)
+        ),
+    })
 }
 
 /// Whether an outlier may be due to the time and not to the position.
@@ -316,6 +358,9 @@ mod tests {
             outliers: Vec::new(),
             points: Vec::new(),
             errors: Vec::new(),
+            unseen_bytes_max: None,
+            closer: None,
+            held: Vec::new(),
         }
     }
 

@@ -2,9 +2,10 @@
 
 use sustain_disk::units::Rate;
 
-use super::{MUCH, percent};
+use super::{MUCH, of_short, percent};
 use crate::profile::fit::Fit;
 use crate::profile::noise::median;
+use crate::profile::result::ProfileHeld;
 use crate::profile::together::{Kind, Shared, Spot};
 
 fn how_it_collapses(shared: &Shared) -> String {
@@ -21,6 +22,19 @@ fn how_it_collapses(shared: &Shared) -> String {
 /// Words on all targets at once, the answer first. `best_alone` is the rate of the fastest target
 /// alone; a limit that costs less than `least_loss` would not have been seen.
 pub(in crate::profile) fn of_together(
+    found: &Option<Option<Shared>>,
+    fit: &Fit,
+    spots: &[Spot],
+    best_alone: f64,
+    least_loss: f64,
+    held: &[ProfileHeld],
+) -> Vec<String> {
+    let mut words = of_limit(found, fit, spots, best_alone, least_loss);
+    words.extend(of_short(held));
+    words
+}
+
+fn of_limit(
     found: &Option<Option<Shared>>,
     fit: &Fit,
     spots: &[Spot],

@@ -35,6 +35,9 @@ fn target(name: &str) -> ProfileTarget {
         outliers: Vec::new(),
         points: Vec::new(),
         errors: Vec::new(),
+        unseen_bytes_max: None,
+        closer: None,
+        held: Vec::new(),
     }
 }
 
@@ -245,6 +248,7 @@ fn what_all_give_at_once_counts_as_long_as_all_are_at_work() {
             rate_bytes_per_s: 48e6,
         }],
         points: Vec::new(),
+        held: Vec::new(),
     }];
     let members = names.map(named);
     let forecast = Forecast::new(&profile, &members, &no_alias).unwrap();

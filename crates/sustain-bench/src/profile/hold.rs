@@ -1,0 +1,188 @@
+//! Tries at the end whether what the samples promise holds: a run without a break in the slowest
+//! zone of each curve, and one in the fastest. The run calls it.
+
+use sustain_disk::target::Direction;
+
+use super::event::{ProfileEvent, Sampling};
+use super::fit::fit;
+use super::held::{Held, promised_rate, zones_to_try};
+use super::run::Profile;
+use super::sample::{Curve, setup_of};
+use crate::collect::rate;
+use crate::error::MeasureError;
+use crate::faces::of_phase;
+use crate::phase::PhaseOutcome;
+use crate::series::bytes_until;
+use crate::setup::PhaseSetup;
+
+/// These runs have this part of the time to themselves,
+pub(super) const SHARE: f64 = 0.08;
+/// and take up to this part if the passes leave it.
+const SHARE_MAX: f64 = 0.16;
+/// A run that takes less than this many times the time of a sample shows no more than one.
+const SAMPLES_MIN: u64 = 6;
+/// The rate counts from this part of a run on: before it a cache fills and a credit is used up.
+const STEADY_FROM: f64 = 0.5;
+
+/// A run to be made: its curve, and where it begins and how long it may take.
+struct Trial {
+    curve: usize,
+    from: f64,
+    time_ns: u64,
+}
+
+impl Profile<'_, '_> {
+    /// Makes these runs.
+    pub(super) fn hold(&mut self) -> Result<(), MeasureError> {
+        let trials = self.trials();
+        let count = trials.len();
+        for (index, trial) in trials.iter().enumerate() {
+            if self.stage.stop.reason().is_some() {
+                return Ok(());
+            }
+            let left_ns = self.left_ns().min(trial.time_ns);
+            if left_ns < SAMPLES_MIN * self.profiled.curves[trial.curve].expected_ns {
+                continue;
+            }
+            let sampling = Sampling {
+                pass: "without a break",
+                number: index + 1,
+                of: count,
+                remaining_s: self.left_ns() as f64 / 1e9,
+                position: trial.from,
+            };
+            self.hold_at(trial, left_ns, &sampling)?;
+        }
+        Ok(())
+    }
+
+    fn trials(&self) -> Vec<Trial> {
+        let mut trials = Vec::new();
+        for curve in 0..self.profiled.curves.len() {
+            if self.profiled.is_given_up(&self.profiled.curves[curve]) {
+                continue;
+            }
+            let zones = zones_to_try(&fit(&self.profiled.places(curve).1));
+            trials.extend(zones.into_iter().map(|zone| (curve, zone)));
+        }
+        let share_ns = (self.profiled.plan.budget_ns as f64 * SHARE_MAX) as u64;
+        let time_ns = self.left_ns().min(share_ns) / trials.len().max(1) as u64;
+        let trial = |(curve, zone): (usize, super::fit::Zone)| Trial {
+            curve,
+            // In the middle of its zone, or as near to it as the end of the target allows.
+            from: {
+                let length = self.part_in(curve, time_ns);
+                let middle = f64::midpoint(zone.from, zone.to) - length / 2.0;
+                middle.max(zone.from).min(1.0 - length).max(0.0)
+            },
+            time_ns,
+        };
+        trials.into_iter().map(trial).collect()
+    }
+
+    /// The part of its first target that a curve goes over in this time.
+    fn part_in(&self, curve: usize, time_ns: u64) -> f64 {
+        let curve = &self.profiled.curves[curve];
+        let size_bytes = self.profiled.facts[curve.members[0]].size_bytes;
+        let times = time_ns as f64 / curve.expected_ns.max(1) as f64;
+        curve.sample_bytes[0] as f64 * times / size_bytes as f64
+    }
+
+    fn hold_at(
+        &mut self,
+        trial: &Trial,
+        time_ns: u64,
+        sampling: &Sampling,
+    ) -> Result<(), MeasureError> {
+        let session = self.stage.session;
+        session.machines.begin_run();
+        let curve = Curve {
+            time_ns,
+            ..self.profiled.curves[trial.curve].clone()
+        };
+        let sizes = curve.members.iter();
+        let sizes = sizes.map(|target| session.targets[*target].size_bytes);
+        let starts = sizes.map(|size_bytes| {
+            let at = (size_bytes as f64 * trial.from) as u64;
+            at / curve.record_bytes * curve.record_bytes
+        });
+        let setup = PhaseSetup {
+            positions_bytes: starts.collect(),
+            bytes: None,
+            wraps: Some(true),
+            ..setup_of(&curve, 0.0, session, &self.stage.setup(self.threads))
+        };
+        let moment = |live| ProfileEvent::Live(sampling.clone(), live);
+        let (phase, _) = self
+            .stage
+            .run_phase(&setup, &mut of_phase(self.observer, moment))?;
+        let mut series = phase.collected.targets.iter();
+        if self.stage.stop.reason().is_some() || series.any(|one| !one.failures.is_empty()) {
+            return Ok(());
+        }
+        if let Some(held) = self.held(trial, &curve, &phase) {
+            self.profiled.held.push(held);
+        }
+        Ok(())
+    }
+
+    fn held(&self, trial: &Trial, curve: &Curve, phase: &PhaseOutcome) -> Option<Held> {
+        let fit = fit(&self.profiled.places(trial.curve).1);
+        let size_bytes = self.profiled.facts[curve.members[0]].size_bytes as f64;
+        let steady = steady(phase)?;
+        let part = |bytes: f64| bytes / size_bytes;
+        let from = trial.from + part(steady.before_bytes);
+        let promised = promised_rate(&fit, from, part(steady.bytes))?;
+        let mut held = steady.rate;
+        if curve.direction == Direction::Write {
+            // What a cache holds has to reach the disk as well.
+            let whole: f64 = phase
+                .meters
+                .iter()
+                .map(|meter| rate(meter.bytes(), meter.last_ns()))
+                .sum();
+            let length = part(steady.before_bytes + steady.bytes);
+            let promised_of_whole = promised_rate(&fit, trial.from, length)?;
+            held = held.min(promised * whole / promised_of_whole);
+        }
+        Some(Held {
+            curve: trial.curve,
+            from: trial.from,
+            elapsed_s: steady.end_ns / 1e9,
+            promised,
+            held,
+        })
+    }
+}
+
+/// The steady part of a run.
+struct Steady {
+    /// The sum of the targets' rates.
+    rate: f64,
+    /// What the first target transferred before it, and in it.
+    before_bytes: f64,
+    bytes: f64,
+    end_ns: f64,
+}
+
+fn steady(phase: &PhaseOutcome) -> Option<Steady> {
+    let series = phase.collected.targets.iter();
+    let series: Vec<_> = series.map(|one| one.intervals.as_slice()).collect();
+    let ends = series
+        .iter()
+        .map(|one| one.last().map(|last| last.end_ns as f64));
+    let end_ns = ends
+        .collect::<Option<Vec<f64>>>()?
+        .into_iter()
+        .reduce(f64::min)?;
+    let from_ns = end_ns * STEADY_FROM;
+    let moved = |one: &&[_]| bytes_until(one, end_ns) - bytes_until(one, from_ns);
+    let sum: f64 = series.iter().map(moved).sum();
+    let first = series.first()?;
+    (sum > 0.0 && moved(first) > 0.0).then(|| Steady {
+        rate: sum / (end_ns - from_ns) * 1e9,
+        before_bytes: bytes_until(first, from_ns),
+        bytes: moved(first),
+        end_ns,
+    })
+}

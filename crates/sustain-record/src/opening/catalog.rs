@@ -36,6 +36,9 @@ pub struct Recording {
     /// Whether it went on while it was found: then its streams are known as far as all was durable
     /// before, and what came later is left out.
     pub under_way: bool,
+    /// Whether a ring has gone on over all that some member may have had of it: what is on none of
+    /// the others, such as the account of a gap, may have been there.
+    pub is_gone_from_a_member: bool,
 }
 
 /// The part of a recording that is on one member.
@@ -157,7 +160,9 @@ pub fn merge(members: &[Option<Vec<Chapter>>]) -> Result<Vec<Recording>, Apart> 
 }
 
 /// Of a recording older than the oldest data of some member, all that this one had has been written
-/// over: if something is missing, nothing of it can be read as a whole any more.
+/// over: if bytes are missing by the sum of what the others have, nothing of it can be read as a
+/// whole any more. That sum counts copies twice and no accounts of gaps, so what is missing all the
+/// same shows only when it is read.
 fn note_written_over(
     recording: &mut Recording,
     parts: &[(usize, &Chapter)],
@@ -168,6 +173,7 @@ fn note_written_over(
             .last()
             .is_some_and(|oldest| oldest.is_oldest_of_lap && oldest.recording > recording.number)
     });
+    recording.is_gone_from_a_member = is_gone;
     let mut streams = recording.streams.iter();
     if !is_gone || streams.all(|stream| stream.hole_bytes == 0) {
         return;
@@ -266,6 +272,7 @@ fn recording(
         readable_from_sequence: readable.map(|first| first.sequence),
         per_member,
         under_way: false,
+        is_gone_from_a_member: false,
     }
 }
 

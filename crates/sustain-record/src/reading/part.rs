@@ -49,7 +49,9 @@ pub enum Part {
         /// The append that they belong to, if it was found.
         origin: Option<Arc<Origin>>,
     },
-    /// Bytes that a ring has overwritten. Only the first part of a stream can be one.
+    /// Bytes that a ring has overwritten, from the start of a stream on. Only the first part of a
+    /// stream can be one. What it has overwritten behind that is a hole with
+    /// [`HoleReason::WrittenOver`].
     Overwritten {
         /// Offset of the first such byte in its stream.
         offset_bytes: u64,
@@ -70,6 +72,9 @@ pub enum Part {
 pub enum HoleReason {
     /// No append with them was found on the members that are there.
     Missing,
+    /// No append with them was found, and a ring has gone on over all that one of the members may
+    /// have had of the recording.
+    WrittenOver,
     /// They are there, but their checksum is wrong.
     Damaged {
         /// The member's index in the store.
@@ -92,6 +97,7 @@ impl fmt::Display for HoleReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HoleReason::Missing => formatter.write_str("on none of the members that were given"),
+            HoleReason::WrittenOver => formatter.write_str("the ring has overwritten them"),
             HoleReason::Damaged {
                 member,
                 offset_bytes,
@@ -173,6 +179,16 @@ impl Part {
     /// Offset in the stream at which the part ends.
     pub fn end_bytes(&self) -> u64 {
         self.offset_bytes() + self.length_bytes()
+    }
+
+    /// The part as it is where a ring may have written over what is missing.
+    pub(super) fn maybe_written_over(mut self) -> Part {
+        if let Part::Hole { why, .. } = &mut self
+            && *why == HoleReason::Missing
+        {
+            *why = HoleReason::WrittenOver;
+        }
+        self
     }
 
     /// The part as it is for readers of a stream that ends at `end_bytes`, where its open end lies.

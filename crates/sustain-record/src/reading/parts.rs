@@ -116,7 +116,10 @@ impl Parts {
 
     fn advance(&mut self) -> Result<Option<(u16, Part)>, RecordError> {
         loop {
-            if let Some((stream, part)) = self.ready.pop_front() {
+            if let Some((stream, mut part)) = self.ready.pop_front() {
+                if self.scope.is_gone_from_a_member {
+                    part = part.maybe_written_over();
+                }
                 match self.scope.ends_at_bytes(stream) {
                     Some(end_bytes) => match part.until(end_bytes) {
                         Some(part) => return Ok(Some((stream, part))),

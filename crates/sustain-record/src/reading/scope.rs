@@ -41,6 +41,8 @@ pub struct Scope {
     /// Whether it is being recorded to. Then streams are read as far as they are known and no
     /// farther.
     pub under_way: bool,
+    /// Whether a ring has gone on over all that some member may have had of it.
+    pub is_gone_from_a_member: bool,
     /// Frames of each stream that have begun before its readable part, by its number.
     pub readable_from_frame: Vec<u64>,
     /// Frames that each stream is known to have begun, by its number.
@@ -108,6 +110,7 @@ impl Scope {
             offered_bytes: offered_bytes.collect(),
             known_bytes: streams.clone().map(|stream| stream.offered_bytes).collect(),
             under_way: recording.under_way,
+            is_gone_from_a_member: recording.is_gone_from_a_member,
             readable_from_bytes: streams
                 .clone()
                 .map(|stream| stream.readable_from_bytes)

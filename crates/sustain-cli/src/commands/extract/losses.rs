@@ -52,11 +52,15 @@ impl Losses {
         let (kind, why) = match part {
             Part::Data { .. } | Part::OpenEnd { .. } => return false,
             Part::Gap { reason, .. } => (LostKind::Gap, gap_words(*reason).to_owned()),
-            Part::Hole { why, .. } => (LostKind::Hole, hole_words(*why, store)),
-            Part::Overwritten { .. } => (
+            Part::Overwritten { .. }
+            | Part::Hole {
+                why: HoleReason::WrittenOver,
+                ..
+            } => (
                 LostKind::Overwritten,
                 "the ring has overwritten them".to_owned(),
             ),
+            Part::Hole { why, .. } => (LostKind::Hole, hole_words(*why, store)),
         };
         if part.length_bytes() == 0 {
             return false;
@@ -144,6 +148,7 @@ fn hole_words(why: HoleReason, store: &Store) -> String {
                 .to_owned()
         }
         HoleReason::Missing => "they are on none of the members that were given".to_owned(),
+        HoleReason::WrittenOver => why.to_string(),
         HoleReason::Damaged {
             member,
             offset_bytes,

@@ -68,7 +68,7 @@ impl Doubt {
         let (is_lost, to) = match part {
             Part::Hole { why, .. } => {
                 let is_trace = match why {
-                    HoleReason::Missing => true,
+                    HoleReason::Missing | HoleReason::WrittenOver => true,
                     HoleReason::Damaged { member, .. } => self.is_torn || *member != self.member,
                     HoleReason::Unreadable { .. } => false,
                 };

@@ -248,10 +248,7 @@ impl<'a> Account<'a> {
                 self.check_around(number, part, origin);
             }
             Part::Gap { .. } => stream.gap_bytes += length_bytes,
-            Part::Hole { why, .. } => {
-                stream.hole_bytes += length_bytes;
-                self.hole(number, part, *why);
-            }
+            Part::Hole { why, .. } => self.hole(number, part, *why),
             Part::Overwritten { .. } => stream.overwritten_bytes += length_bytes,
             Part::OpenEnd { .. } => {}
         }
@@ -356,8 +353,9 @@ impl<'a> Account<'a> {
     }
 
     fn hole(&mut self, number: u16, part: &Part, why: HoleReason) {
+        let length_bytes = part.length_bytes();
         let (member, offset_bytes) = match why {
-            HoleReason::Missing => self.claim_lost(number, part.length_bytes()),
+            HoleReason::Missing | HoleReason::WrittenOver => self.claim_lost(number, length_bytes),
             HoleReason::Damaged {
                 member,
                 offset_bytes,
@@ -368,8 +366,14 @@ impl<'a> Account<'a> {
                 ..
             } => (Some(member), Some(offset_bytes)),
         };
+        let stream = &mut self.streams[usize::from(number)];
+        if why == HoleReason::WrittenOver && member.is_none() {
+            stream.overwritten_bytes += length_bytes;
+            return;
+        }
+        stream.hole_bytes += length_bytes;
         let what = match why {
-            HoleReason::Missing if member.is_some() => "the append is damaged or lost".to_owned(),
+            HoleReason::Missing | HoleReason::WrittenOver if member.is_some() => "the append is damaged or lost".to_owned(),
             HoleReason::Damaged { .. } => "the checksum is wrong".to_owned(),
             other => other.to_string(),
         };
@@ -378,7 +382,9 @@ impl<'a> Account<'a> {
         match why {
             // A crash leaves no block that cannot be read.
             HoleReason::Unreadable { .. } => self.flaw(bad),
-            HoleReason::Missing | HoleReason::Damaged { .. } => self.flaw_or_torn(bad, None),
+            HoleReason::Missing | HoleReason::WrittenOver | HoleReason::Damaged { .. } => {
+                self.flaw_or_torn(bad, None);
+            }
         }
     }
 

@@ -33,9 +33,9 @@ const WAIT_NS: u64 = 3_600_000_000_000;
 pub(crate) const GIVEN_UP_AFTER_NS: u64 = 30_000_000_000;
 /// And one that reads after so many times that: over a bad sector a disk, and the kernel's own
 /// attempts, take minutes, and then answer.
-const READS_ARE_GIVEN: u64 = 10;
+pub(crate) const READS_ARE_GIVEN: u64 = 10;
 /// After so long it is told what is waited for.
-const LONG_WAIT_NS: u64 = 30_000_000_000;
+pub(crate) const LONG_WAIT_NS: u64 = 30_000_000_000;
 /// Hears what is waited for.
 static LISTENER: OnceLock<fn(&str)> = OnceLock::new();
 const IO_ERROR: Errno = Errno(rustix::io::Errno::IO.raw_os_error());
@@ -504,17 +504,30 @@ fn oldest<'a>(parts: &'a [Part], under_way: &BTreeMap<usize, Timestamp>) -> (&'a
     (&parts[*index], *begun_at)
 }
 
-/// What is told of a member that is given up.
+/// Tells whoever listens what is waited for.
+pub(crate) fn tell_long_wait(words: &str) {
+    if let Some(listener) = LISTENER.get() {
+        listener(words);
+    }
+}
+
+/// What is told of a member that is given up for a request.
 pub(crate) fn words_of_silence(
     operation: Operation,
     name: &str,
     offset_bytes: u64,
     seconds: f64,
 ) -> String {
+    let what = format!("{operation} on {name} at byte {offset_bytes}");
+    words_of_silent(&what, name, seconds)
+}
+
+/// What is told of a member that is given up for whatever it was asked.
+pub(crate) fn words_of_silent(what: &str, name: &str, seconds: f64) -> String {
     format!(
-        "{operation} on {name} at byte {offset_bytes} has not returned for {seconds:.0} s, and \
-         {name} was given up. Look at the kernel log (dmesg) and its cable, and begin again; until \
-         the request returns, the kernel keeps {name}, and maybe this process, from ending"
+        "{what} has not returned for {seconds:.0} s, and {name} was given up. Look at the \
+         kernel log (dmesg) and its cable, and begin again; until the request returns, the kernel \
+         keeps {name}, and maybe this process, from ending"
     )
 }
 

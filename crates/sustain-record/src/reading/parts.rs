@@ -62,6 +62,7 @@ impl Parts {
             .zip(&order.first_slots)
             .map(|(member, first)| MemberReads {
                 member: member.index,
+                name: member.name.clone(),
                 geometry: member.identity.geometry,
                 slots: *first..member.slots.end.max(*first),
             })
@@ -70,7 +71,13 @@ impl Parts {
         let engine = scope.open_engine(window.limits(), window.regions())?;
         let count = members.len();
         Ok(Parts {
-            pump: Pump::new(engine, scope.clock.clone(), window, members)?,
+            pump: Pump::new(
+                engine,
+                scope.clock.clone(),
+                window,
+                members,
+                scope.patience_ns,
+            )?,
             merge: Merge::new(count, &order.wanted, order.hold_bytes_max),
             checked: (0..count).map(|_| VecDeque::new()).collect(),
             ready: VecDeque::new(),

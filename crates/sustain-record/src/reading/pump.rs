@@ -19,7 +19,9 @@ use self::memory::{MENDS_MAX, map_buffer, share_own, take_buffer};
 use self::mend::{Mending, PIECE_LARGE, PIECE_SMALL, Piece};
 use super::bytes::SharedBytes;
 use super::examine::Unreadable;
+use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry, Place};
+use crate::member_io::words_of_silence;
 
 /// Reads up to this length are tried block by block even if no piece of them could be read, because
 /// a few bad blocks may lie in all of the pieces.
@@ -35,6 +37,8 @@ const FETCH: u64 = u64::MAX;
 pub struct MemberReads {
     /// The member's index in the store, by which messages name it.
     pub member: usize,
+    /// Its name as typed.
+    pub name: String,
     /// How it is divided into slots.
     pub geometry: Geometry,
     /// Serials of the slots.
@@ -54,12 +58,20 @@ pub struct Run {
 
 /// Reads members.
 pub struct Pump {
-    engine: Box<dyn Engine>,
+    /// `None` after members were given up with reads that had not returned. It is leaked with their
+    /// memory, because closing it would wait for them.
+    engine: Option<Box<dyn Engine>>,
     clock: Clock,
     window: Window,
     members: Vec<Member>,
+    /// How long it is waited for any answer; without end, if none.
+    patience_ns: Option<u64>,
+    /// Which member did not answer, in words, once that was too long.
+    silence: String,
     reads: Vec<Option<Read>>,
     mending: Mending,
+    /// Member and offset of a read that is not of a member's order.
+    fetching: (usize, u64),
     fetched: Option<Completion>,
 }
 
@@ -90,7 +102,8 @@ enum State {
 }
 
 impl Pump {
-    /// Makes a pump over an engine whose targets are these members, in this order.
+    /// Makes a pump over an engine whose targets are these members, in this order. With a patience
+    /// members are given up when none of them has answered for so long.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -99,6 +112,7 @@ impl Pump {
         clock: Clock,
         window: Window,
         members: Vec<MemberReads>,
+        patience_ns: Option<u64>,
     ) -> Result<Pump, Error> {
         let members = members
             .into_iter()
@@ -111,12 +125,15 @@ impl Pump {
             })
             .collect();
         Ok(Pump {
-            engine,
+            engine: Some(engine),
             clock,
             window,
             members,
+            patience_ns,
+            silence: String::new(),
             reads: Vec::new(),
             mending: Mending::new(MENDS_MAX)?,
+            fetching: (0, 0),
             fetched: None,
         })
     }
@@ -125,8 +142,8 @@ impl Pump {
     /// are read ahead meanwhile.
     ///
     /// # Errors
-    /// [`Error::EngineFailed`], [`Error::Memory`].
-    pub fn next(&mut self, member: usize) -> Result<Option<Run>, Error> {
+    /// [`RecordError::Engine`]; [`RecordError::Silent`] if no member answers for too long.
+    pub fn next(&mut self, member: usize) -> Result<Option<Run>, RecordError> {
         loop {
             self.refill()?;
             let Some(&first) = self.members[member].order.front() else {
@@ -155,12 +172,13 @@ impl Pump {
         &mut self,
         member: usize,
         range: &Range<u64>,
-    ) -> Result<Option<SharedBytes>, Error> {
+    ) -> Result<Option<SharedBytes>, RecordError> {
         let block = BLOCK_BYTES as u64;
         let start = range.start - range.start % block;
         let length = (range.end.next_multiple_of(block) - start) as usize;
         let buffer = map_buffer(length)?;
-        self.submit(member, start, buffer, length, FETCH);
+        self.fetching = (member, start);
+        self.submit(member, start, buffer, length, FETCH)?;
         let completion = loop {
             if let Some(completion) = self.fetched.take() {
                 break completion;
@@ -185,7 +203,7 @@ impl Pump {
         })
     }
 
-    fn refill(&mut self) -> Result<(), Error> {
+    fn refill(&mut self) -> Result<(), RecordError> {
         for index in 0..self.members.len() {
             while self.members[index].order.len() < self.window.reads_per_member {
                 let Some((serial, count)) = self.members[index].take_run(self.window.read_bytes)
@@ -195,11 +213,12 @@ impl Pump {
                 self.begin(index, serial, count)?;
             }
         }
-        self.mending.refill(self.engine.as_mut());
+        self.mending
+            .refill(engine_of(&mut self.engine, &self.silence)?);
         Ok(())
     }
 
-    fn begin(&mut self, index: usize, first_serial: u64, count: u64) -> Result<(), Error> {
+    fn begin(&mut self, index: usize, first_serial: u64, count: u64) -> Result<(), RecordError> {
         let geometry = self.members[index].reads.geometry;
         let place = Place {
             slot_serial: first_serial,
@@ -223,8 +242,7 @@ impl Pump {
             None => self.reads.push(read),
         }
         self.members[index].order.push_back(slot);
-        self.submit(index, offset_bytes, buffer, length, slot as u64);
-        Ok(())
+        self.submit(index, offset_bytes, buffer, length, slot as u64)
     }
 
     fn submit(
@@ -234,15 +252,23 @@ impl Pump {
         buffer: Buffer,
         length: usize,
         token: u64,
-    ) {
-        self.engine
-            .submit(read_request(target, offset_bytes, buffer, length, token));
+    ) -> Result<(), RecordError> {
+        let engine = engine_of(&mut self.engine, &self.silence)?;
+        engine.submit(read_request(target, offset_bytes, buffer, length, token));
+        Ok(())
     }
 
-    fn wait(&mut self) -> Result<(), Error> {
+    fn wait(&mut self) -> Result<(), RecordError> {
         let mut completions = Vec::new();
-        let until = Until::CompletionOr(self.clock.now() + WAIT_NS);
-        self.engine.wait(until, &mut completions)?;
+        let begun_at = self.clock.now();
+        let until = Until::CompletionOr(begun_at + self.patience_ns.unwrap_or(WAIT_NS));
+        let engine = engine_of(&mut self.engine, &self.silence)?;
+        engine.wait(until, &mut completions)?;
+        let waited_ns = self.clock.now().since_ns(begun_at);
+        let is_over = |patience_ns| waited_ns >= patience_ns;
+        if completions.is_empty() && self.patience_ns.is_some_and(is_over) {
+            return Err(self.give_up(waited_ns));
+        }
         for completion in completions {
             if completion.request.token == FETCH {
                 self.fetched = Some(completion);
@@ -250,8 +276,22 @@ impl Pump {
                 self.complete(completion);
             }
         }
-        self.mending.refill(self.engine.as_mut());
+        self.mending
+            .refill(engine_of(&mut self.engine, &self.silence)?);
         Ok(())
+    }
+
+    /// Stops waiting for what is in flight. Its memory and its files stay with the kernel.
+    fn give_up(&mut self, waited_ns: u64) -> RecordError {
+        std::mem::forget(self.engine.take());
+        let is_awaited = |read: &&Read| !matches!(read.state, State::Done(_));
+        let awaited = self.reads.iter().flatten().find(is_awaited);
+        let place = |read: &Read| (read.member, read.offset_bytes);
+        let (member, offset_bytes) = awaited.map_or(self.fetching, place);
+        let name = &self.members[member].reads.name;
+        let seconds = waited_ns as f64 / 1e9;
+        self.silence = words_of_silence(Operation::Read, name, offset_bytes, seconds);
+        RecordError::Silent(self.silence.clone())
     }
 
     fn complete(&mut self, completion: Completion) {
@@ -438,6 +478,17 @@ impl Read {
                 errno,
             }),
         }
+    }
+}
+
+/// The engine, unless members were given up on it.
+fn engine_of<'a>(
+    engine: &'a mut Option<Box<dyn Engine>>,
+    silence: &str,
+) -> Result<&'a mut dyn Engine, RecordError> {
+    match engine {
+        Some(engine) => Ok(engine.as_mut()),
+        None => Err(RecordError::Silent(silence.to_owned())),
     }
 }
 

@@ -18,7 +18,7 @@ use super::locate::Mark;
 use super::merge::Wanted;
 use super::parts::{HOLD_BYTES_MAX, Order};
 use crate::format::{Drift, Place};
-use crate::member_io::MemberIo;
+use crate::member_io::{MemberIo, READS_ARE_GIVEN};
 use crate::opening::Recording;
 use crate::source::framing::Framing;
 use crate::store::{OpenMember, Store};
@@ -52,6 +52,8 @@ pub struct Scope {
     pub drifts: Vec<Option<Drift>>,
     /// The members that have a part of it.
     pub members: Vec<ScopeMember>,
+    /// How long it is waited for members while none of them answers; without end, if none.
+    pub patience_ns: Option<u64>,
     /// The simulated machines of the members, if they are simulated.
     pub machines: Vec<SharedMachine>,
     /// The clock of simulated machines.
@@ -136,6 +138,7 @@ impl Scope {
                     })
                 })
                 .collect(),
+            patience_ns: None,
             machines: machines.to_vec(),
             clock: clock.clone(),
         }
@@ -214,7 +217,11 @@ impl Scope {
     /// Opens the members for a few reads here and there.
     pub(super) fn open_io(&self) -> Result<MemberIo, Error> {
         let targets: Vec<&Target> = self.members.iter().map(|member| &member.target).collect();
-        io_over(&targets, &self.simulated(), &self.machines, &self.clock)
+        let io = io_over(&targets, &self.simulated(), &self.machines, &self.clock)?;
+        Ok(match self.patience_ns {
+            Some(patience_ns) => io.given_up_after(patience_ns / READS_ARE_GIVEN),
+            None => io,
+        })
     }
 
     /// Opens the engine that reads all of it.

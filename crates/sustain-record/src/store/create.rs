@@ -18,12 +18,14 @@ use sustain_session::{
 };
 use uuid::Uuid;
 
+use super::bounded::{Bounded, WHOLE_GIVEN_UP_AFTER_NS};
 use super::candidate::{Candidate, candidates, check_locked};
 use super::prewrite::{Prewritten, prewrite};
 use super::sizes::{divide, note_shared_file_systems};
 use super::{Mode, open as opened, superblocks, takes_blocks, wipe};
 use crate::error::RecordError;
 use crate::format::{Geometry, MEMBERS_MAX, Superblock};
+use crate::member_io::GIVEN_UP_AFTER_NS;
 
 /// The request to create a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,7 +110,8 @@ pub fn create(
     let (mut created, mut notes) = (CreatedFiles::default(), Vec::new());
     let mut sites = Vec::new();
     for candidate in candidates(&plan.members, Direction::Write, roots)? {
-        sites.push(open_site(plan, candidate, roots, &mut created, &mut notes)?);
+        let opened = open_site(plan, candidate, roots, &mut created, &mut notes);
+        sites.push(opened.map_err(|error| keep_if_silent(error, &sites, &mut created))?);
     }
     let geometries = divide(plan, &sites, &mut notes)?;
     note_shared_file_systems(&sites, &mut notes);
@@ -240,35 +243,20 @@ fn open_site<'a>(
     notes: &mut Vec<String>,
 ) -> Result<Site<'a>, RecordError> {
     let Candidate { name, path } = candidate;
-    let open_with = |path_kind, notes: &mut Vec<String>| {
-        let request = OpenRequest {
-            direction: Direction::Write,
-            path: path_kind,
-            create: true,
-        };
-        let permission = Permission::Destroy {
-            names: &plan.destroy,
-            instead: "name another member",
-        };
-        let open = if plan.dry_run {
-            rehearse_under_guard
-        } else {
-            open_under_guard
-        };
-        open(name, &path, request, permission, roots, notes)
+    let opener = Opener {
+        name: name.to_owned(),
+        path: path.clone(),
+        destroy: plan.destroy.clone(),
+        dry_run: plan.dry_run,
+        roots: roots.clone(),
     };
-    let mut direct_notes = Vec::new();
-    let target = match open_with(DataPath::Direct, &mut direct_notes) {
-        Ok(target) => {
-            notes.append(&mut direct_notes);
-            target
-        }
-        // Where only direct I/O is refused, buffered I/O is good enough to create the store.
-        Err(Error::Target { target, why }) => {
-            open_with(DataPath::Buffered, notes).map_err(|_| Error::Target { target, why })?
-        }
-        Err(error) => return Err(error.into()),
+    let bounded = Bounded {
+        what: &format!("opening {name}"),
+        name,
+        patience_ns: GIVEN_UP_AFTER_NS,
     };
+    let (target, told) = bounded.call(move || opener.open())??;
+    notes.extend(told);
     let is_new = is_new(&target);
     if is_new && !plan.dry_run {
         created.add(&path);
@@ -288,6 +276,49 @@ fn open_site<'a>(
         target,
         is_new,
     })
+}
+
+/// Opens a member to be, with all that this takes.
+struct Opener {
+    name: String,
+    path: PathBuf,
+    destroy: Vec<String>,
+    dry_run: bool,
+    roots: Roots,
+}
+
+impl Opener {
+    /// Returns the target, with notes for the user. Where only direct I/O is refused, buffered I/O
+    /// is good enough to create the store.
+    fn open(&self) -> Result<(Target, Vec<String>), Error> {
+        match self.open_with(DataPath::Direct) {
+            Err(Error::Target { target, why }) => {
+                let buffered = self.open_with(DataPath::Buffered);
+                buffered.map_err(|_| Error::Target { target, why })
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_with(&self, path_kind: DataPath) -> Result<(Target, Vec<String>), Error> {
+        let request = OpenRequest {
+            direction: Direction::Write,
+            path: path_kind,
+            create: true,
+        };
+        let permission = Permission::Destroy {
+            names: &self.destroy,
+            instead: "name another member",
+        };
+        let open = if self.dry_run {
+            rehearse_under_guard
+        } else {
+            open_under_guard
+        };
+        let (path, roots, mut notes) = (&self.path, &self.roots, Vec::new());
+        let target = open(&self.name, path, request, permission, roots, &mut notes)?;
+        Ok((target, notes))
+    }
 }
 
 /// Gives files their size, and prewrites them if the plan says so.
@@ -329,11 +360,18 @@ fn prepare_files(
 }
 
 fn resize(site: &Site<'_>, size_bytes: u64) -> Result<(), RecordError> {
-    let Some(file) = &site.target.file else {
+    let Some(file) = site.target.file.clone() else {
         return Ok(());
     };
-    let allocated = ftruncate(file, size_bytes)
-        .and_then(|()| fallocate(file, FallocateFlags::empty(), 0, size_bytes));
+    let bounded = Bounded {
+        what: &format!("giving {} its size of {}", site.name, Size(size_bytes)),
+        name: site.name,
+        patience_ns: WHOLE_GIVEN_UP_AFTER_NS,
+    };
+    let allocated = bounded.call(move || {
+        ftruncate(&file, size_bytes)
+            .and_then(|()| fallocate(&file, FallocateFlags::empty(), 0, size_bytes))
+    })?;
     match allocated {
         // Where the file system cannot reserve blocks, writing will allocate them.
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
@@ -388,12 +426,19 @@ fn sync_folder(site: &Site<'_>) -> Result<(), RecordError> {
     if !site.is_new {
         return Ok(());
     }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    open(folder_of(&site.path), flags, FileMode::empty())
-        .and_then(fsync)
-        .map_err(|errno| {
-            RecordError::member(site.name, format!("cannot sync its directory: {errno}"))
-        })
+    let folder = folder_of(&site.path).to_owned();
+    let bounded = Bounded {
+        what: &format!("making the name of {} durable in its directory", site.name),
+        name: site.name,
+        patience_ns: WHOLE_GIVEN_UP_AFTER_NS,
+    };
+    let synced = bounded.call(move || {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        open(&folder, flags, FileMode::empty()).and_then(fsync)
+    })?;
+    synced.map_err(|errno| {
+        RecordError::member(site.name, format!("cannot sync its directory: {errno}"))
+    })
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use sustain_disk::units::Size;
 use sustain_host::Roots;
 use sustain_session::{Permission, SimulatedDisk, open_under_guard};
 
+use super::bounded::Bounded;
 use super::candidate::{Candidate, candidates, check_locked};
 use super::{Missing, Mode, OpenMember, Store, superblocks, takes_blocks};
 use crate::error::RecordError;
@@ -36,7 +37,11 @@ impl Store {
         let mut notes = Vec::new();
         let mut targets = Vec::new();
         for candidate in candidates(names, direction, roots)? {
-            let target = open_candidate(&candidate, mode, roots, &mut notes)?;
+            let (target, told) = match mode {
+                Mode::Read => open_candidate(&candidate, mode, roots)?,
+                Mode::Record => open_in_time(candidate, roots)?,
+            };
+            notes.extend(told);
             if mode == Mode::Record {
                 check_locked(&target)?;
             }
@@ -187,13 +192,33 @@ pub(super) fn io_over(
     })
 }
 
+/// Opens a member that will be written. What does not open in time is given up: nothing is lost by
+/// beginning again.
+fn open_in_time(
+    candidate: Candidate<'_>,
+    roots: &Roots,
+) -> Result<(Target, Vec<String>), RecordError> {
+    let Candidate { name, path } = candidate;
+    let bounded = Bounded {
+        what: &format!("opening {name}"),
+        name,
+        patience_ns: GIVEN_UP_AFTER_NS,
+    };
+    let (name, roots) = (name.to_owned(), roots.clone());
+    bounded.call(move || {
+        let candidate = Candidate { name: &name, path };
+        open_candidate(&candidate, Mode::Record, &roots)
+    })?
+}
+
+/// Returns the target of a member, with notes for the user.
 fn open_candidate(
     candidate: &Candidate<'_>,
     mode: Mode,
     roots: &Roots,
-    notes: &mut Vec<String>,
-) -> Result<Target, RecordError> {
+) -> Result<(Target, Vec<String>), RecordError> {
     let Candidate { name, path } = candidate;
+    let mut notes = Vec::new();
     if path
         .file_name()
         .is_some_and(|file| file == super::FILE_NAME)
@@ -211,21 +236,21 @@ fn open_candidate(
             path: path_kind,
             create: false,
         };
-        open_under_guard(name, path, request, Permission::OwnStore, roots, notes)
+        open_under_guard(name, path, request, Permission::OwnStore, roots, &mut notes)
     };
     let direct = open(DataPath::Direct);
     let is_fit = |target: &Target| takes_blocks(target.alignment_bytes);
-    match (direct, mode) {
-        (Ok(target), _) if is_fit(&target) => Ok(target),
-        (Ok(target), Mode::Record) => Err(RecordError::member(
-            name,
-            format!(
-                "it accepts direct I/O only in units of {}, and a store needs blocks of 4 KiB: use \
-                 another place",
-                Size(u64::from(target.alignment_bytes))
-            ),
-        )),
-        (Ok(_), Mode::Read) => Ok(open(DataPath::Buffered)?),
+    let target = match (direct, mode) {
+        (Ok(target), _) if is_fit(&target) => target,
+        (Ok(target), Mode::Record) => {
+            let unit = Size(u64::from(target.alignment_bytes));
+            let why = format!(
+                "it accepts direct I/O only in units of {unit}, and a store needs blocks of 4 KiB: \
+                 use another place"
+            );
+            return Err(RecordError::member(name, why));
+        }
+        (Ok(_), Mode::Read) => open(DataPath::Buffered)?,
         (Err(Error::Target { target, why }), _) => {
             // Where only direct I/O is refused, buffered I/O is good enough.
             let opened = open(DataPath::Buffered).map_err(|_| Error::Target { target, why })?;
@@ -234,10 +259,11 @@ fn open_candidate(
                     "{name}: its file system refuses direct I/O, so it goes through the page cache"
                 ));
             }
-            Ok(opened)
+            opened
         }
-        (Err(error), _) => Err(error.into()),
-    }
+        (Err(error), _) => return Err(error.into()),
+    };
+    Ok((target, notes))
 }
 
 fn read_members(

@@ -270,3 +270,62 @@ fn end_descriptor(
     }
     end
 }
+
+#[cfg(test)]
+mod tests {
+    use sustain_disk::engine::Operation;
+
+    use super::super::superblocks::tests::{CAPACITY_BYTES, patchy_engine};
+    use super::*;
+    use crate::format::{Geometry, SLOT_BYTES_MIN};
+    use crate::member_io::GIVEN_UP_AFTER_NS;
+    use crate::reading::pump::{MemberReads, Pump, Window};
+
+    /// Reads the first slots of both members, as what is torn is read. Returns how long that took.
+    fn read_both(silent: Option<Operation>) -> (Result<(), RecordError>, u64) {
+        let (engine, clock) = patchy_engine(silent);
+        let reads = |(member, name): (usize, &str)| MemberReads {
+            member,
+            name: name.to_owned(),
+            geometry: Geometry::of_member(CAPACITY_BYTES, SLOT_BYTES_MIN).unwrap(),
+            slots: 0..4,
+        };
+        let members: Vec<MemberReads> = ["slow", "silent"]
+            .into_iter()
+            .enumerate()
+            .map(reads)
+            .collect();
+        let window = Window::for_members(&members, None).unwrap();
+        let begun_at = clock.now();
+        let patience_ns = Some(GIVEN_UP_AFTER_NS);
+        let mut pump = Pump::new(engine, clock.clone(), window, members, patience_ns).unwrap();
+        let mut read = || {
+            for member in [0, 1] {
+                while pump.next(member)?.is_some() {}
+            }
+            Ok(())
+        };
+        let mut has_read = read();
+        if has_read.is_err() {
+            has_read = read();
+        }
+        (has_read, clock.now().since_ns(begun_at))
+    }
+
+    #[test]
+    fn a_member_that_never_answers_is_given_up_and_named_when_its_tail_is_read() {
+        let (read, waited_ns) = read_both(Some(Operation::Read));
+        let error = read.unwrap_err();
+        assert!(matches!(error, RecordError::Silent(_)), "{error}");
+        let told = error.to_string();
+        assert!(told.starts_with("read on silent at byte "), "{told}");
+        assert!(waited_ns >= GIVEN_UP_AFTER_NS, "{waited_ns} ns");
+    }
+
+    #[test]
+    fn a_member_that_takes_long_is_read_all_the_same() {
+        let (read, waited_ns) = read_both(None);
+        read.unwrap();
+        assert!(waited_ns > 0, "it took long");
+    }
+}

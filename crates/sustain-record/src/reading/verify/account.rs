@@ -373,7 +373,9 @@ impl<'a> Account<'a> {
         }
         stream.hole_bytes += length_bytes;
         let what = match why {
-            HoleReason::Missing | HoleReason::WrittenOver if member.is_some() => "the append is damaged or lost".to_owned(),
+            HoleReason::Missing | HoleReason::WrittenOver if member.is_some() => {
+                "the append is damaged or lost".to_owned()
+            }
             HoleReason::Damaged { .. } => "the checksum is wrong".to_owned(),
             other => other.to_string(),
         };

@@ -4,6 +4,7 @@
 
 use crate::error::RecordError;
 use crate::format::TornNote;
+use crate::member_io::{GIVEN_UP_AFTER_NS, READS_ARE_GIVEN};
 use crate::opening::Recording;
 use crate::reading::part::{HoleReason, Part};
 use crate::reading::scope::Scope;
@@ -17,7 +18,7 @@ const TORN_MAX: usize = 256;
 /// an end mark can name, the last stretch of a stream also covers what is whole in between.
 ///
 /// # Errors
-/// If the members cannot be driven. A block that cannot be read is not the work of a crash.
+/// If the members cannot be driven; [`RecordError::Silent`] if one never answers. A block that cannot be read is not the work of a crash.
 pub(crate) fn torn_tail(
     store: &Store,
     recording: &Recording,
@@ -26,6 +27,8 @@ pub(crate) fn torn_tail(
     // The recording is read as it will be when it has its end mark.
     let streams = recording.streams.iter();
     scope.offered_bytes = streams.map(|stream| Some(stream.offered_bytes)).collect();
+    // Whoever will write does not wait without end.
+    scope.patience_ns = Some(READS_ARE_GIVEN * GIVEN_UP_AFTER_NS);
     let most = (TORN_MAX / recording.streams.len().max(1)).max(1);
     let mut torn = Vec::new();
     for (stream, summary) in (0..).zip(&recording.streams) {

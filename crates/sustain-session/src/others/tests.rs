@@ -1,3 +1,4 @@
+use super::device::STRETCHES_MAX;
 use super::*;
 
 const MB: u64 = 1_000_000;

@@ -265,8 +265,9 @@ impl Driver {
                 report(self.progress());
             }
         }
+        let now = self.clock.now();
         for meter in &mut self.meters {
-            meter.finish();
+            meter.finish(now);
         }
         report(self.progress());
         Ok(())

@@ -108,6 +108,9 @@ impl Meter {
             self.current.bytes += completion.bytes;
             self.current.latency_max_ns = self.current.latency_max_ns.max(latency_ns);
             self.close_full(at_ns);
+        } else if completion.error.is_some() && completion.request.operation != Operation::Flush {
+            // A request that was kept for long and then failed was waited for as well.
+            self.stalls.complete(at_ns, completion.request.offset_bytes);
         }
         if self.in_flight == 0 {
             self.stalls.idle();
@@ -119,8 +122,12 @@ impl Meter {
         self.close_until(now.since_ns(self.start));
     }
 
-    /// Closes the last interval, which may be shorter, with the last completion.
-    pub fn finish(&mut self) {
+    /// Closes the last interval, which may be shorter, with the last completion. Requests that are
+    /// still in flight at `now` are no longer waited for.
+    pub fn finish(&mut self, now: Timestamp) {
+        if self.in_flight > 0 {
+            self.stalls.cut_off(now.since_ns(self.start));
+        }
         self.close_until(self.last_ns);
         if self.last_ns > self.current.start_ns && self.current.bytes > 0 {
             self.close(self.last_ns);
@@ -210,6 +217,7 @@ impl Meter {
 mod tests {
     use super::*;
     use crate::engine::Request;
+    use crate::error::Errno;
 
     fn complete(meter: &mut Meter, submitted_ns: u64, completed_ns: u64, bytes: u64) {
         meter.submitted(Timestamp(submitted_ns));
@@ -227,7 +235,7 @@ mod tests {
         let mut meter = Meter::new(0, Timestamp(1000), IntervalRule::Time(100));
         complete(&mut meter, 1010, 1050, 7);
         complete(&mut meter, 1050, 1320, 9);
-        meter.finish();
+        meter.finish(Timestamp(1320));
         let bytes: Vec<(u64, u64, u64)> = meter
             .take_intervals()
             .iter()
@@ -245,7 +253,7 @@ mod tests {
         for at in [10, 20, 30] {
             complete(&mut meter, at - 5, at, 10);
         }
-        meter.finish();
+        meter.finish(Timestamp(30));
         let ends: Vec<(u64, u64)> = meter
             .take_intervals()
             .iter()
@@ -270,6 +278,31 @@ mod tests {
             error: None,
         });
         assert_eq!(meter.latency().max().latency_ns, 60);
+    }
+
+    #[test]
+    fn a_request_that_fails_or_never_returns_was_waited_for() {
+        let request = || Request {
+            operation: Operation::Write,
+            ..Request::flush(0)
+        };
+        let completion = |completed_ns, error| Completion {
+            request: request(),
+            submitted_at: Timestamp(0),
+            completed_at: Timestamp(completed_ns),
+            bytes: u64::from(error == None),
+            error,
+        };
+        let mut meter = Meter::new(0, Timestamp(0), IntervalRule::Time(1000));
+        meter.submitted(Timestamp(0));
+        meter.submitted(Timestamp(0));
+        meter.completed(&completion(46, None));
+        meter.completed(&completion(3000, Some(Errno(5))));
+        assert_eq!(meter.stalls().worst_ns(), 2954);
+        meter.submitted(Timestamp(3000));
+        meter.finish(Timestamp(41_000));
+        assert_eq!(meter.stalls().worst_ns(), 38_000);
+        assert!(meter.stalls().is_worst_unreturned());
     }
 
     #[test]

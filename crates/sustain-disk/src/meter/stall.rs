@@ -7,6 +7,9 @@
 //! of all gaps of the run: 10 ms so that a fast disk's jitter is none, 8 means so that a slow
 //! disk's ordinary pace is none. The rule is applied when reading, with the final mean. Gaps of no
 //! length, of completions reaped together, do not count in the mean.
+//!
+//! A gap that is still open when the run ends, because a request was given up that never returned,
+//! counts as the worst one with its length so far. It is in no list, because nothing ended it.
 
 /// Stalls kept; shorter ones are dropped for longer ones.
 pub const STALLS_KEPT: usize = 64;
@@ -45,6 +48,8 @@ pub struct StallLedger {
     gaps: u64,
     gaps_ns: u64,
     worst: Option<Stall>,
+    /// Length of the gap that was open when the run ended.
+    unreturned_ns: u64,
     kept: Vec<Stall>,
     /// A gap must be longer to be kept.
     keep_above_ns: u64,
@@ -60,6 +65,7 @@ impl StallLedger {
             gaps: 0,
             gaps_ns: 0,
             worst: None,
+            unreturned_ns: 0,
             kept: Vec::new(),
             keep_above_ns: STALL_NS_MIN,
         }
@@ -92,7 +98,7 @@ impl StallLedger {
         }
         self.gaps += 1;
         self.gaps_ns += duration_ns;
-        let worst_ns = self.worst_ns();
+        let worst_ns = self.worst().map_or(0, |worst| worst.duration_ns);
         if duration_ns > worst_ns || duration_ns > self.keep_above_ns {
             let target = self.target;
             let shared_with = Vec::new();
@@ -130,7 +136,13 @@ impl StallLedger {
         }
     }
 
-    /// The longest gap, exact, whether it counts as a stall or not.
+    /// Notes that the run ended at `at_ns` with requests in flight that are no longer waited for.
+    pub fn cut_off(&mut self, at_ns: u64) {
+        let open_ns = self.open_ns.take().unwrap_or(at_ns);
+        self.unreturned_ns = self.unreturned_ns.max(at_ns.saturating_sub(open_ns));
+    }
+
+    /// The longest gap that ended, exact, whether it counts as a stall or not.
     #[must_use]
     pub fn worst(&self) -> Option<&Stall> {
         self.worst.as_ref()
@@ -139,7 +151,14 @@ impl StallLedger {
     /// Length of the longest gap in nanoseconds, 0 if there was none.
     #[must_use]
     pub fn worst_ns(&self) -> u64 {
-        self.worst.as_ref().map_or(0, |worst| worst.duration_ns)
+        let ended_ns = self.worst.as_ref().map_or(0, |worst| worst.duration_ns);
+        ended_ns.max(self.unreturned_ns)
+    }
+
+    /// Whether the longest gap had not ended when the run did.
+    #[must_use]
+    pub fn is_worst_unreturned(&self) -> bool {
+        self.unreturned_ns > 0 && self.worst_ns() == self.unreturned_ns
     }
 
     /// The stalls, at most [`STALLS_KEPT`], the longest first.
@@ -259,6 +278,25 @@ mod tests {
                 ..stall(0, 5000, 2)
             })
         );
+    }
+
+    #[test]
+    fn a_gap_that_nothing_has_ended_counts_with_its_length_so_far() {
+        let mut ledger = StallLedger::new(0);
+        ledger.begin(0);
+        ledger.complete(46 * MS, 1);
+        assert!(!ledger.is_worst_unreturned());
+        ledger.cut_off(38_046 * MS);
+        assert_eq!(ledger.worst_ns(), 38_000 * MS);
+        assert!(ledger.is_worst_unreturned());
+        // Without anything in flight there is nothing to wait for.
+        let mut ledger = StallLedger::new(0);
+        ledger.begin(0);
+        ledger.complete(46 * MS, 1);
+        ledger.idle();
+        ledger.cut_off(38_046 * MS);
+        assert_eq!(ledger.worst_ns(), 46 * MS);
+        assert!(!ledger.is_worst_unreturned());
     }
 
     #[test]

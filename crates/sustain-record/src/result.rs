@@ -181,8 +181,12 @@ pub struct MemberResult {
     pub depth_reached: u32,
     /// Latency of its requests from submission to completion.
     pub latency_ns: LatencyResult,
-    /// The longest time without a completion while requests were in flight.
+    /// The longest time without a completion while requests were in flight. If requests had not
+    /// returned by the end, the time until the end counts as well.
     pub worst_stall_ns: u64,
+    /// Whether no completion ended this time: requests had not returned by the end.
+    #[serde(default)]
+    pub is_worst_stall_unreturned: bool,
 }
 
 /// All members together, in the same terms as a measurement.
@@ -201,6 +205,9 @@ pub struct TotalResult {
     pub cpu_seconds: f64,
     /// The longest stall of any member.
     pub worst_stall_ns: u64,
+    /// Whether its requests had not returned by the end.
+    #[serde(default)]
+    pub is_worst_stall_unreturned: bool,
     /// Whether the recorder's own thread was the limit. Never true for a recording of only some MB.
     pub tool_limited: bool,
     /// Whether nothing was lost.

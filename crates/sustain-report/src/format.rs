@@ -25,6 +25,16 @@ pub(crate) fn latency(duration_ns: u64) -> String {
     Duration(duration_ns).to_string()
 }
 
+/// A stall, of which nothing may have seen the end: `38.0 s (not returned by the end)`.
+pub(crate) fn stall(duration_ns: u64, is_unreturned: bool) -> String {
+    let returned = if is_unreturned {
+        " (not returned by the end)"
+    } else {
+        ""
+    };
+    format!("{}{returned}", latency(duration_ns))
+}
+
 /// A period of a run: `30 s`, `5.33 min`.
 pub(crate) fn stretch(seconds: f64) -> String {
     if !seconds.is_finite() || seconds < 0.0 {

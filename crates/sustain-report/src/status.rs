@@ -21,8 +21,12 @@ pub struct StatusLine {
     pub members: Vec<StatusMember>,
     /// The part of the buffer that waits for members, 0 to 1.
     pub buffer_fill: f64,
-    /// The longest time so far from handing an append over to the completion of its write.
+    /// The longest time so far from handing an append over to the completion of its write. One that
+    /// is under way counts with its age.
     pub longest_write_ns: u64,
+    /// Whether that write has not returned.
+    #[serde(default)]
+    pub is_longest_write_under_way: bool,
     /// `source`, `members`, or the name of a member that is much slower than the others.
     pub limited_by: String,
     /// The rate of other programs on the disks of the members now; null if there is none, or if it
@@ -65,6 +69,7 @@ impl StatusLine {
             members: standing.members.iter().map(member).collect(),
             buffer_fill: standing.buffer_fill,
             longest_write_ns: standing.longest_write_ns,
+            is_longest_write_under_way: standing.is_longest_write_under_way,
             limited_by: standing.limited_by.words().to_owned(),
             others_bytes_per_s: standing.others_bytes_per_s,
         }

@@ -82,8 +82,11 @@ pub struct Standing {
     pub members: Vec<MemberStanding>,
     /// Share of the buffer that waits for members.
     pub buffer_fill: f64,
-    /// The longest time so far from handing over an append to the completion of its write.
+    /// The longest time so far from handing over an append to the completion of its write. One that
+    /// is under way counts with its age.
     pub longest_write_ns: u64,
+    /// Whether that write has not returned.
+    pub is_longest_write_under_way: bool,
     /// What limits its rate.
     pub limited_by: LimitedBy,
     /// The rate of foreign I/O on the members' disks, if there is any. The recorder itself does not

@@ -129,6 +129,9 @@ pub struct RecordFeed<I: Inlet> {
     board: Arc<Board>,
     board_at: Timestamp,
     flushes: u64,
+    /// The longest time from an append's handing over to the return of its write, also of writes
+    /// that failed, or for which another member answered by then.
+    pub(super) longest_returned_ns: u64,
     /// From an append's handing over to its write's completion, per stream.
     pub(super) written_latency: Vec<Latency>,
     /// From its first byte to its durability: how old what is not durable may be.
@@ -157,6 +160,7 @@ impl<I: Inlet> RecordFeed<I> {
         let board = Arc::new(Board::new(standing::first(&setup)));
         Ok(RecordFeed {
             errors: members.iter().map(|_| None).collect(),
+            longest_returned_ns: 0,
             ledgers: vec![Ledger::default(); streams],
             written_latency: (0..streams).map(|_| Latency::new()).collect(),
             durable_latency: (0..streams).map(|_| Latency::new()).collect(),
@@ -311,6 +315,8 @@ impl<I: Inlet> RecordFeed<I> {
         let Some(flying) = self.in_flight.remove(&completion.request.token) else {
             return;
         };
+        let write_ns = flying.write_ns(now).unwrap_or(0);
+        self.longest_returned_ns = self.longest_returned_ns.max(write_ns);
         let wanted = completion.request.vectors.len_bytes();
         let is_short =
             completion.request.operation == Operation::Write && completion.bytes < wanted;

@@ -101,7 +101,17 @@ impl RateEstimate {
         self.ns_per_byte += (sample - self.ns_per_byte) * weight;
     }
 
-    /// The rate in bytes per second.
+    /// When its last request completed.
+    pub fn last_completed_ns(&self) -> u64 {
+        self.last_completed_ns
+    }
+
+    /// The rate in bytes per second, if any request has completed.
+    pub fn known_bytes_per_s(&self) -> Option<f64> {
+        (self.samples > 0).then(|| self.bytes_per_s())
+    }
+
+    /// The rate in bytes per second, which is a guess before the first completion.
     pub fn bytes_per_s(&self) -> f64 {
         1e9 / self.ns_per_byte.max(1e-3)
     }

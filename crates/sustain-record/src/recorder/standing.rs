@@ -35,6 +35,7 @@ pub(super) fn first(setup: &RecordSetup) -> Standing {
             .collect(),
         buffer_fill: 0.0,
         longest_write_ns: 0,
+        is_longest_write_under_way: false,
         limited_by: LimitedBy::Source,
         others_bytes_per_s: None,
         flushes: 0,
@@ -46,6 +47,7 @@ pub(super) fn first(setup: &RecordSetup) -> Standing {
 pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> Standing {
     let streams = feed.setup().streams.iter().enumerate();
     let members = feed.members.iter().zip(&feed.errors);
+    let under_way_ns = feed.oldest_write_ns(now).unwrap_or(0);
     Standing {
         time_s: now.since_s(feed.setup().start),
         streams: streams
@@ -72,12 +74,8 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> Standing {
             })
             .collect(),
         buffer_fill: feed.buffer_fill(),
-        longest_write_ns: feed
-            .written_latency
-            .iter()
-            .map(|latency| latency.max().latency_ns)
-            .max()
-            .unwrap_or(0),
+        longest_write_ns: feed.longest_returned_ns.max(under_way_ns),
+        is_longest_write_under_way: under_way_ns > feed.longest_returned_ns,
         limited_by: limited_by(feed, now),
         others_bytes_per_s: None,
         flushes: feed.flushes(),
@@ -107,26 +105,105 @@ fn shown_state(member: &Member) -> MemberState {
 /// A member is named as the limit if it is slower than the others by this factor.
 const MUCH_SLOWER: f64 = 4.0;
 
+/// The pace of a member that works, as far as it is known.
+#[derive(Debug, Clone, Copy)]
+struct Pace<'a> {
+    name: &'a str,
+    /// Whether it has had requests for long and completed none.
+    stands_still: bool,
+    /// The rate of its own completions; `None` before the first.
+    rate_bytes_per_s: Option<f64>,
+}
+
 fn limited_by<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> LimitedBy {
     if !feed.has_backlog(now) {
         return LimitedBy::Source;
     }
-    let mut members = feed.members.iter();
-    if let Some(member) = members.find(|member| member.works() && member.is_slow) {
-        return LimitedBy::Member(member.setup.name.clone());
+    let members = feed.members.iter().enumerate();
+    let working = members.filter(|(_, member)| member.works());
+    let paces = working.map(|(queue, member)| Pace {
+        name: &member.setup.name,
+        stands_still: member.is_slow || feed.stands_still(queue, now),
+        rate_bytes_per_s: Some(member)
+            .filter(|member| member.state == MemberState::Active)
+            .and_then(|member| member.rate.known_bytes_per_s()),
+    });
+    let paces: Vec<Pace<'_>> = paces.collect();
+    behind(&paces).map_or(LimitedBy::Members, |name| {
+        LimitedBy::Member(name.to_owned())
+    })
+}
+
+/// The one member that is far behind the others, if there are others. Where one stands still, rates say nothing: its own
+/// is that of the time before, and those of the others change with what they are given.
+fn behind<'a>(paces: &[Pace<'a>]) -> Option<&'a str> {
+    if paces.len() < 2 {
+        return None;
+    }
+    let mut still = paces.iter().filter(|pace| pace.stands_still);
+    match (still.next(), still.next()) {
+        (Some(only), None) => return Some(only.name),
+        (Some(_), Some(_)) => return None,
+        (None, _) => {}
     }
     let rates = || {
-        feed.members
-            .iter()
-            .filter(|member| member.state == MemberState::Active)
-            .map(|member| (member.rate.bytes_per_s(), member))
+        let known = paces.iter();
+        known.filter_map(|pace| Some((pace.rate_bytes_per_s?, pace.name)))
     };
     let fastest = rates().map(|(rate, _)| rate).fold(0.0, f64::max);
     let slowest = rates().min_by(|(one, _), (other, _)| one.total_cmp(other));
-    match slowest {
-        Some((rate, member)) if rate * MUCH_SLOWER < fastest => {
-            LimitedBy::Member(member.setup.name.clone())
+    let (rate, name) = slowest?;
+    (rate * MUCH_SLOWER < fastest).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(name: &str, rate_mb_per_s: impl Into<Option<f64>>) -> Pace<'_> {
+        Pace {
+            name,
+            stands_still: false,
+            rate_bytes_per_s: rate_mb_per_s.into().map(|rate| rate * 1e6),
         }
-        _ => LimitedBy::Members,
+    }
+
+    fn still<'a>(pace: Pace<'a>) -> Pace<'a> {
+        Pace {
+            stands_still: true,
+            ..pace
+        }
+    }
+
+    #[test]
+    fn the_member_that_stands_still_is_named_whatever_its_rate_was() {
+        let stopped = still(pace("stopped", 2000.0));
+        assert_eq!(behind(&[pace("well", 300.0), stopped]), Some("stopped"));
+        // It stopped before its first completion.
+        let stopped = still(pace("stopped", None));
+        assert_eq!(behind(&[stopped, pace("well", 300.0)]), Some("stopped"));
+    }
+
+    #[test]
+    fn of_several_that_stand_still_none_is_named() {
+        let (one, other) = (still(pace("one", 100.0)), still(pace("other", 900.0)));
+        assert_eq!(behind(&[one, pace("well", 300.0), other]), None);
+    }
+
+    #[test]
+    fn while_all_move_the_slowest_is_named_if_it_is_far_behind() {
+        assert_eq!(behind(&[pace("one", 100.0), pace("other", 390.0)]), None);
+        let apart = [pace("one", 100.0), pace("other", 410.0)];
+        assert_eq!(behind(&apart), Some("one"));
+    }
+
+    #[test]
+    fn a_member_without_others_is_not_behind_them() {
+        assert_eq!(behind(&[still(pace("only", 100.0))]), None);
+    }
+
+    #[test]
+    fn a_member_without_a_completion_makes_no_other_one_slow() {
+        assert_eq!(behind(&[pace("new", None), pace("well", 100.0)]), None);
     }
 }

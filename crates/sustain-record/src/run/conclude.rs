@@ -2,7 +2,7 @@
 
 use jiff::Timestamp as WallTime;
 use sustain_disk::driver::Ending;
-use sustain_disk::meter::{Latency, Meter};
+use sustain_disk::meter::{Latency, Meter, StallLedger};
 use sustain_disk::units::Duration;
 use sustain_session::{System, others_deeds};
 
@@ -183,6 +183,7 @@ fn member(standing: &MemberStanding, meter: &Meter, all_bytes: u64) -> MemberRes
         depth_reached: meter.depth_reached(),
         latency_ns: latency(meter.latency()),
         worst_stall_ns: meter.stalls().worst_ns(),
+        is_worst_stall_unreturned: meter.stalls().is_worst_unreturned(),
     }
 }
 
@@ -195,6 +196,8 @@ fn total(recorded: &Recorded, cpu_ns: u64) -> TotalResult {
     let wall_clock = bytes as f64 * 1e9 / recorded.wall_ns.max(1) as f64;
     let streams = || recorded.standing.streams.iter();
     let recorded_bytes: u64 = streams().map(|stream| stream.recorded_bytes).sum();
+    let stalls = recorded.meters.iter().map(Meter::stalls);
+    let worst = stalls.max_by_key(|stalls| stalls.worst_ns());
     let mut members = recorded.standing.members.iter();
     let lost =
         streams().any(|stream| stream.gap_bytes > 0) || members.any(|member| member.lost_bytes > 0);
@@ -208,12 +211,8 @@ fn total(recorded: &Recorded, cpu_ns: u64) -> TotalResult {
             _ => cpu_ns as f64 / bytes.max(1) as f64,
         },
         cpu_seconds: cpu_ns as f64 / 1e9,
-        worst_stall_ns: recorded
-            .meters
-            .iter()
-            .map(|meter| meter.stalls().worst_ns())
-            .max()
-            .unwrap_or(0),
+        worst_stall_ns: worst.map_or(0, StallLedger::worst_ns),
+        is_worst_stall_unreturned: worst.is_some_and(StallLedger::is_worst_unreturned),
         tool_limited: recorded.cpu_share > BUSY_SHARE && recorded_bytes >= LIMITS_FROM_BYTES,
         rate_held: !lost,
     }

@@ -3,7 +3,7 @@
 
 use sustain_disk::driver::Ending;
 use sustain_record::format::Geometry;
-use sustain_record::recorder::{Durability, MemberState, Standing};
+use sustain_record::recorder::{Durability, LimitedBy, MemberState, Standing};
 
 use crate::bench::Bench;
 use crate::engine::Fate;
@@ -57,6 +57,64 @@ fn a_member_that_never_answers_is_given_up_in_the_documented_time() {
     assert_eq!(stream.settled_bytes, stream.offered_bytes);
     // At most what was written to it in half an interval and not flushed is lost.
     assert!(stream.gap_bytes < 2_500_000, "{}", stream.gap_bytes);
+}
+
+#[test]
+fn a_write_that_never_returns_is_the_longest_with_its_age_at_the_end() {
+    // What is under way on it is durable elsewhere long before.
+    let durability = Durability {
+        each: true,
+        ..Durability::default()
+    };
+    let mut plan = plan(5_000_000, LENGTH_NS, durability);
+    plan.recordings[0].faults.silences.push(NEVER_AGAIN);
+    let standing = ended_in_time(&plan);
+    assert_eq!(standing.streams[0].gap_bytes, 0);
+    assert!(standing.is_longest_write_under_way, "{standing:#?}");
+    let age_ns = (standing.time_s * 1e9) as u64 - NEVER_AGAIN.at_ns;
+    let longest_ns = standing.longest_write_ns;
+    let possible_ns = age_ns - SECOND_NS..=age_ns + SECOND_NS;
+    assert!(
+        possible_ns.contains(&longest_ns),
+        "{longest_ns} of {age_ns}"
+    );
+}
+
+#[test]
+fn the_member_that_stands_still_for_seconds_is_the_one_that_is_named() {
+    // It is the faster of the two, and its rate is that of the time before.
+    for at_ns in [0, SECOND_NS] {
+        let mut plan = plan(5_000_000, 6 * SECOND_NS, Durability::default());
+        plan.members[0].rate_bytes_per_s = 400e6;
+        plan.members[1].rate_bytes_per_s = 20e6;
+        let until_ns = 4 * SECOND_NS;
+        plan.recordings[0].faults.silences.push(Silence {
+            member: 0,
+            at_ns,
+            until_ns: Some(until_ns),
+        });
+        let mut bench = Bench::new(&plan);
+        assert_eq!(bench.record(0), Fate::Running);
+        let history = bench.history.borrow();
+        let recording = &history.recordings[0];
+        let (standing, _) = recording.result.as_ref().unwrap();
+        let still = LimitedBy::Member(standing.members[0].name.clone());
+        let from_s = at_ns as f64 / 1e9 + 1.0;
+        let limits = recording.limits.iter();
+        let limits = limits.filter(|(time_s, ..)| (from_s..4.0).contains(time_s));
+        let limits: Vec<&LimitedBy> = limits.map(|(_, _, limit)| limit).collect();
+        // As long as the other one takes everything, nothing limits the source.
+        let is_right = |limit: &&LimitedBy| **limit == still || **limit == LimitedBy::Source;
+        assert!(limits.iter().all(is_right), "{limits:?}");
+        assert!(limits.iter().any(|limit| **limit == still), "{limits:?}");
+        if at_ns == 0 {
+            // It had no append, only the start of the recording.
+            continue;
+        }
+        // It has returned, so the longest write has its full length.
+        assert!(!standing.is_longest_write_under_way);
+        assert!(standing.longest_write_ns > 2 * SECOND_NS, "{standing:#?}");
+    }
 }
 
 #[test]

@@ -13,13 +13,15 @@ use sustain_session::others_bytes_per_s;
 use super::forecast::Forecast;
 use super::room::RoomUse;
 use super::{LiveKind, noted, sentences, without_controls};
-use crate::format::{latency, percent, position, rate, size, stretch};
+use crate::format::{latency, percent, position, rate, size, stall, stretch};
 use crate::limits::{CPU_FROM_BYTES, LOSS, is_source, limits, recorded_bytes, seconds_by};
 
 /// The seconds between two lines in a pipe.
 const PLAIN_EVERY_S: f64 = 10.0;
 /// Rates are means over the last seconds, at least this many.
 const RATE_OVER_S: f64 = 1.0;
+/// That an append is still on its way is said of one that takes at least so long.
+const UNDER_WAY_SAID_NS: u64 = 1_000_000_000;
 /// A limit that held the recording for a smaller part of the time is not mentioned.
 const LIMIT_TOLD_FROM: f64 = 0.05;
 
@@ -194,7 +196,7 @@ fn line(standing: &Standing, rates: &RecordRates, full_in_s: Option<f64>) -> Str
         rate(rates.out_bytes_per_s),
         percent(standing.buffer_fill),
         limit_now(standing),
-        latency(standing.longest_write_ns),
+        slowest(standing),
     );
     // Where nothing comes in, what was used up a moment ago tells nothing of what will be.
     if let Some(left_s) = full_in_s.filter(|_| rates.in_bytes_per_s > 0.0) {
@@ -207,6 +209,15 @@ fn line(standing: &Standing, rates: &RecordRates, full_in_s: Option<f64>) -> Str
         }
     }
     without_controls(&line)
+}
+
+/// The slowest append, which may still be on its way.
+fn slowest(standing: &Standing) -> String {
+    let longest = latency(standing.longest_write_ns);
+    match standing.is_longest_write_under_way && standing.longest_write_ns >= UNDER_WAY_SAID_NS {
+        true => format!("{longest} and not written yet"),
+        false => longest,
+    }
 }
 
 /// The limit of the rate now, with the rate of other programs if the members' disks are the limit.
@@ -325,7 +336,7 @@ fn member_line(member: &MemberResult) -> String {
         size(member.bytes),
         percent(member.share),
         rate(member.rate_bytes_per_s),
-        latency(member.worst_stall_ns),
+        stall(member.worst_stall_ns, member.is_worst_stall_unreturned),
     )
 }
 

@@ -38,6 +38,7 @@ pub fn troubled() -> RecordResult {
             cpu_seconds_per_gb: 0.591,
             cpu_seconds: 7.08,
             worst_stall_ns: 412_000_000,
+            is_worst_stall_unreturned: false,
             tool_limited: false,
             rate_held: false,
         },
@@ -97,6 +98,7 @@ pub fn standing() -> Standing {
         members: vec![member(0), member(1), member(2)],
         buffer_fill: 0.07,
         longest_write_ns: 41_200_000,
+        is_longest_write_under_way: false,
         limited_by: LimitedBy::Source,
         others_bytes_per_s: None,
         flushes: 9,
@@ -212,6 +214,7 @@ fn members() -> Vec<MemberResult> {
                 max_at_s: 20.2,
             },
             worst_stall_ns: [20_000_000, 412_000_000, 31_000_000][index],
+            is_worst_stall_unreturned: false,
         }
     };
     vec![member(0), member(1), member(2)]

@@ -6,8 +6,9 @@
 //! they are lost only with it. The other one may take its place.
 
 use sustain_disk::clock::Timestamp;
+use sustain_disk::engine::Operation;
 
-use super::{Flight, Flying, RecordFeed};
+use super::{Flight, Flying, HANGS_NS, RecordFeed};
 use crate::member_io::GIVEN_UP_AFTER_NS;
 use crate::recorder::filled::Filled;
 use crate::recorder::inlet::Inlet;
@@ -16,6 +17,9 @@ use crate::recorder::member::{Member, MemberState, Unflushed};
 /// A member is slow when a request on it has been under way for so long: longer than a disk takes
 /// to spin up its heads again, or to go once through its own attempts at a bad sector.
 const SLOW_AFTER_NS: u64 = 5_000_000_000;
+
+/// A member stands still if what is in flight on it takes this many times longer than by its rate.
+const STILL_TIMES: f64 = 4.0;
 
 /// How long members are waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +40,39 @@ impl Default for Patience {
     }
 }
 
+impl Flying {
+    /// The age of the write of an append, from its handing over on. Of one that was given up, only
+    /// the beginning of the write is known.
+    pub(super) fn write_ns(&self, now: Timestamp) -> Option<u64> {
+        match &self.flight {
+            Flight::Data { filled, .. } => Some(now.since_ns(filled.accepted_at)),
+            Flight::Abandoned { .. } if self.operation == Operation::Write => {
+                Some(now.since_ns(self.first_at))
+            }
+            Flight::Mark { .. } | Flight::Flush | Flight::Abandoned { .. } => None,
+        }
+    }
+}
+
 impl<I: Inlet> RecordFeed<I> {
+    /// The age of the oldest write of an append that is under way.
+    pub(in crate::recorder) fn oldest_write_ns(&self, now: Timestamp) -> Option<u64> {
+        let in_flight = self.in_flight.values();
+        in_flight.filter_map(|flying| flying.write_ns(now)).max()
+    }
+
+    /// Whether a member has had a request for long, also by its own pace, and has completed no
+    /// append since.
+    pub(in crate::recorder) fn stands_still(&self, queue: usize, now: Timestamp) -> bool {
+        let member = &self.members[queue];
+        let completed_at = self.setup.start + member.rate.last_completed_ns();
+        let usual_s = |rate: f64| member.in_flight_bytes as f64 / rate;
+        let usual_s = member.rate.known_bytes_per_s().map_or(0.0, usual_s);
+        let from_ns = HANGS_NS.max((STILL_TIMES * usual_s * 1e9) as u64);
+        self.waited_ns(queue, now)
+            .is_some_and(|ns| ns.min(now.since_ns(completed_at)) >= from_ns)
+    }
+
     /// A member did not answer before anything was written on it: the recording does without it.
     pub fn leave_out(&mut self, queue: usize, words: String) {
         self.members[queue].state = MemberState::Failed;

@@ -6,7 +6,7 @@ use super::super::table::Table;
 use super::super::where_tables::{asked_markup, machine};
 use super::time_chart::limit_row;
 use crate::ReportError;
-use crate::format::{latency, memory, percent, position, rate, size, stretch};
+use crate::format::{latency, memory, percent, position, rate, size, stall, stretch};
 use crate::limits::{CPU_FROM_BYTES, limits, recorded_bytes, seconds_by};
 use sustain_record::result::{LatencyResult, PlanResult, RecordResult};
 
@@ -125,7 +125,7 @@ fn members(result: &RecordResult) -> Table {
             position(member.bytes),
             percent(member.share),
             rate(member.rate_bytes_per_s),
-            latency(member.worst_stall_ns),
+            stall(member.worst_stall_ns, member.is_worst_stall_unreturned),
         ];
         row.extend(percentiles(&member.latency_ns));
         row.extend([
@@ -146,7 +146,8 @@ fn together(result: &RecordResult) -> Table {
         rate(total.wall_clock_bytes_per_s),
     );
     table.pair("sum of the members' rates", rate(total.sum_bytes_per_s));
-    table.pair("worst stall of any member", latency(total.worst_stall_ns));
+    let worst = stall(total.worst_stall_ns, total.is_worst_stall_unreturned);
+    table.pair("worst stall of any member", worst);
     if recorded_bytes(result) >= CPU_FROM_BYTES {
         let cpu = format!("{:.3} s", total.cpu_seconds_per_gb);
         table.pair("CPU time per GB", cpu);

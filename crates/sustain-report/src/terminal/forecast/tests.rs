@@ -113,6 +113,7 @@ fn standing_of(members: Vec<MemberStanding>) -> Standing {
         members,
         buffer_fill: 0.0,
         longest_write_ns: 0,
+        is_longest_write_under_way: false,
         limited_by: LimitedBy::Source,
         others_bytes_per_s: None,
         flushes: 0,

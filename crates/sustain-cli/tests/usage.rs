@@ -8,7 +8,12 @@
 
 mod support;
 
-use support::{Place, Ran, disk, ran, unwrapped};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use support::{Place, Ran, disk, json_of, ran, unwrapped};
 
 /// Flags after `measure`, and words of the answer.
 const CONTRADICTIONS: &[(&[&str], &str)] = &[
@@ -327,4 +332,50 @@ fn words_that_cannot_be_written_are_an_error() {
             .expect(1)
             .says("cannot write to standard output: No space left on device");
     }
+}
+
+#[test]
+fn nothing_is_printed_over_what_is_measured() {
+    let place = Place::new();
+    place.write("target", &"what lies here ".repeat(100_000));
+    let before = place.read("target");
+    let opened = || {
+        let path = place.path("target");
+        File::options().read(true).write(true).open(path).unwrap()
+    };
+    for command in ["measure", "sweep", "profile"] {
+        let arguments = [command, "target", "--read"];
+        let printing = place.command(&arguments).stdout(opened()).output();
+        ran(printing.unwrap())
+            .expect(2)
+            .says("standard output is a target, and what is printed would be written over");
+        let silenced = place.command(&arguments).stderr(opened()).output();
+        let told = ran(silenced.unwrap()).expect(2).stdout;
+        assert!(told.contains("standard error is a target"), "{told}");
+    }
+    assert!(place.read("target") == before);
+}
+
+#[test]
+fn a_result_that_waits_for_the_reader_of_a_pipe_says_so() {
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", ""));
+    let mode = Mode::RUSR | Mode::WUSR;
+    mknodat(CWD, place.path("pipe"), FileType::Fifo, mode, 0).unwrap();
+    let arguments = [
+        "measure",
+        "sim:machine.toml",
+        "--time",
+        "20s",
+        "--json",
+        "pipe",
+    ];
+    let mut child = place.command(&arguments).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut words = String::new();
+    while !words.contains("the result waits for a reader") {
+        assert!(said.read_line(&mut words).unwrap() > 0, "{words}");
+    }
+    let result = json_of(&place.read("pipe"));
+    assert_eq!(result["schema"], "sustain.measure/1");
+    ran(child.wait_with_output().unwrap()).expect(0);
 }

@@ -6,6 +6,7 @@ use sustain::report::terminal::LiveKind;
 
 use super::output::Outputs;
 use super::say;
+use super::standard_streams::{self, Given};
 use crate::{Exit, interrupt};
 
 /// What is ready when the work begins.
@@ -24,6 +25,7 @@ pub(crate) fn rehearsed(statements: &[String]) -> Exit {
 
 /// Checks the outputs and watches for Ctrl-C.
 pub(crate) fn begin(targets: &[String], outputs: Outputs<'_>) -> anyhow::Result<Begun> {
+    standard_streams::check(Given::Targets(targets))?;
     outputs.check(targets)?;
     let stop = Stop::default();
     interrupt::watch(&stop)?;

@@ -9,7 +9,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use rustix::fs::{major, minor};
+use rustix::fs::{Mode, OFlags, fcntl_setfl, major, minor, open};
+use rustix::io::Errno;
 use sustain::disk::simulated::parse_target;
 use sustain::report::ReportError;
 use sustain::report::terminal::wrapped;
@@ -346,7 +347,7 @@ pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 fn write_found(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     // The path is looked up again, because a run may have taken hours.
     let replaced = match find(path).map_err(anyhow::Error::msg)? {
-        Place::Stream => std::fs::write(path, bytes),
+        Place::Stream => write_stream(path, bytes),
         Place::New => replace(path, None, bytes),
         Place::File(found) => {
             // A link stays a link: the file to which it leads is replaced.
@@ -367,6 +368,26 @@ fn write_found(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         }
     };
     Ok(replaced?)
+}
+
+/// Writes to a pipe or a device. A pipe opens only when someone reads it, so that waiting for that is
+/// told.
+fn write_stream(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let opened = match open(path, flags | OFlags::NONBLOCK, Mode::empty()) {
+        Err(Errno::NXIO) => {
+            say(&format!(
+                "{} is a pipe that nobody reads: the result waits for a reader (Ctrl-C twice \
+                 gives it up)",
+                path.display()
+            ));
+            open(path, flags, Mode::empty())?
+        }
+        opened => opened?,
+    };
+    // From now on a reader that is slow is waited for.
+    fcntl_setfl(&opened, OFlags::empty())?;
+    File::from(opened).write_all(bytes)
 }
 
 fn replace(path: &Path, permissions: Option<Permissions>, bytes: &[u8]) -> std::io::Result<()> {

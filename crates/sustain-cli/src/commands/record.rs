@@ -18,7 +18,8 @@ use sustain::report::terminal::{Forecast, ForecastMember, LiveKind, RecordView, 
 use sustain::report::{html, json};
 
 use super::output::{self, Document, Outputs};
-use super::{say, standard_streams, stores};
+use super::standard_streams::{self, Given};
+use super::{say, stores};
 use crate::Exit;
 use crate::flags::record::{DurableFlag, OnFullFlag, RecordFlags, SourceSpecArgument};
 use crate::interrupt;
@@ -87,7 +88,7 @@ fn forecast(flags: &RecordFlags) -> Result<Option<Forecast>, UsageError> {
 /// Checks the outputs. Hours of recording must not end at a path that cannot be written, nor with a
 /// result in the place of what was recorded, or of a source.
 fn check_outputs(flags: &RecordFlags) -> Result<(), UsageError> {
-    standard_streams::check(&flags.members)?;
+    standard_streams::check(Given::Members(&flags.members))?;
     let usage = |why: String| Err(UsageError(why));
     let result = [
         ("--json", flags.json.is_some()),

@@ -1,5 +1,5 @@
-//! Standard output and standard error, looked at before a store is: what is printed there must not
-//! take the place of what is recorded, whatever name the shell has opened.
+//! Standard output and standard error, looked at before a store or a target is: what is printed
+//! there must not take the place of what lies there, whatever name the shell has opened.
 
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,12 +12,21 @@ use sustain::record::store::FILE_NAME;
 use crate::Exit;
 use crate::request::UsageError;
 
-/// Fails in words if standard output leads to a member. If standard error does, they are told on
-/// standard output, and the process ends: nothing may be said there.
-pub(crate) fn check(members: &[String]) -> Result<(), UsageError> {
+/// What a command was given, where nothing may be printed.
+#[derive(Clone, Copy)]
+pub(crate) enum Given<'a> {
+    /// Members of a store, or directories with one.
+    Members(&'a [String]),
+    /// What is measured.
+    Targets(&'a [String]),
+}
+
+/// Fails in words if standard output leads to what was given. If standard error does, they are told
+/// on standard output, and the process ends: nothing may be said there.
+pub(crate) fn check(given: Given<'_>) -> Result<(), UsageError> {
     let mut output = std::io::stdout();
-    let of_output = harm(output.as_fd(), members);
-    if let Some(why) = harm(std::io::stderr().as_fd(), members) {
+    let of_output = harm(output.as_fd(), given);
+    if let Some(why) = harm(std::io::stderr().as_fd(), given) {
         if of_output.is_none() {
             // Whoever does not read it sees the exit code.
             let _ = writeln!(output, "sustain: standard error {why}");
@@ -30,7 +39,7 @@ pub(crate) fn check(members: &[String]) -> Result<(), UsageError> {
 }
 
 /// Why nothing may be printed there, if so.
-fn harm(stream: BorrowedFd<'_>, members: &[String]) -> Option<String> {
+fn harm(stream: BorrowedFd<'_>, given: Given<'_>) -> Option<String> {
     let found = fstat(stream).ok()?;
     match FileType::from_raw_mode(found.st_mode) {
         // Which bytes of which members a disk shares is not asked: results go to files.
@@ -39,11 +48,16 @@ fn harm(stream: BorrowedFd<'_>, members: &[String]) -> Option<String> {
              file, or pipe it to a program"
                 .to_owned(),
         ),
-        FileType::RegularFile if is_member(&found, members) => Some(
-            "is a member of the store, and what is printed would be written over what is \
-             recorded: send it to another file"
-                .to_owned(),
-        ),
+        FileType::RegularFile if given.has(&found) => Some(format!(
+            "is {}: send it to another file",
+            match given {
+                Given::Members(_) =>
+                    "a member of the store, and what is printed would be written over what is \
+                     recorded",
+                Given::Targets(_) =>
+                    "a target, and what is printed would be written over what lies there",
+            }
+        )),
         FileType::RegularFile => loop_over(&found).map(|name| {
             format!(
                 "is the file under the loop device {name}, and what is printed would be written \
@@ -54,12 +68,19 @@ fn harm(stream: BorrowedFd<'_>, members: &[String]) -> Option<String> {
     }
 }
 
-fn is_member(found: &Stat, members: &[String]) -> bool {
-    let is_it = |path: &Path| {
-        stat(path).is_ok_and(|one| (one.st_dev, one.st_ino) == (found.st_dev, found.st_ino))
-    };
-    let mut members = members.iter().map(Path::new);
-    members.any(|member| is_it(member) || is_it(&member.join(FILE_NAME)))
+impl Given<'_> {
+    fn has(self, found: &Stat) -> bool {
+        let is_it = |path: &Path| {
+            stat(path).is_ok_and(|one| (one.st_dev, one.st_ino) == (found.st_dev, found.st_ino))
+        };
+        match self {
+            Given::Members(members) => members
+                .iter()
+                .map(Path::new)
+                .any(|member| is_it(member) || is_it(&member.join(FILE_NAME))),
+            Given::Targets(targets) => targets.iter().any(|target| is_it(Path::new(target))),
+        }
+    }
 }
 
 /// The kernel's name of a loop device over a file. Where none can be told there is none to harm.

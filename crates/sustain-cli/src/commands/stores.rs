@@ -9,7 +9,8 @@ use sustain::record::store::{FILE_NAME, Mode, Store};
 use sustain::report::json;
 
 use super::output::{self, Document, Outputs};
-use super::{say, standard_streams};
+use super::say;
+use super::standard_streams::{self, Given};
 use crate::request::UsageError;
 
 /// Opens the store of these members and prints its notes.
@@ -33,7 +34,7 @@ pub(crate) fn open(members: &[String], mode: Mode) -> anyhow::Result<Store> {
 /// Fails in words unless the result may be written there, and the words on standard output. Neither
 /// may take a member's place.
 pub(crate) fn check_json(json: Option<&Path>, members: &[String]) -> Result<(), UsageError> {
-    standard_streams::check(members)?;
+    standard_streams::check(Given::Members(members))?;
     let Some(path) = json.filter(|path| !output::is_standard_output(path)) else {
         return Ok(());
     };

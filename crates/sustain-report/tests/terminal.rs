@@ -44,6 +44,43 @@ fn recommendation_that_did_not_hold_or_was_not_tried() {
 }
 
 #[test]
+fn memory_is_said_to_be_needed_for_what_needs_it() {
+    let said = |change: fn(&mut MeasureResult)| {
+        said(sample::one_target(), |result| {
+            let found = result.recommendation.as_mut().unwrap();
+            (found.buffer_bytes, found.backlog_max_bytes) = (280 << 20, Some(1 << 20));
+            change(result);
+        })
+    };
+    let slow = said(|_| {});
+    let cause = "(280 MiB of it needed for the periods in which the run was slower than that; ";
+    assert!(slow.contains(cause), "{slow}");
+    let paused = said(|result| result.total.worst_stall_ns = 140_000_000);
+    assert!(paused.contains("needed for the pauses seen; "), "{paused}");
+    let large = said(|result| result.plan.record_size_bytes = 128 << 20);
+    let cause = "needed for the records that are being filled and written; ";
+    assert!(large.contains(cause), "{large}");
+}
+
+#[test]
+fn ten_seconds_of_nothing_are_no_rate() {
+    let said = |stall_ns| {
+        said(sample::one_target(), |result| {
+            result.total.worst_stall_ns = stall_ns;
+            let found = result.recommendation.as_mut().unwrap();
+            found.worst_10_s_bytes_per_s = Some(0.0);
+        })
+    };
+    let long = said(14_000_000_000);
+    assert!(
+        long.contains("At the worst, nothing was written for 14 s."),
+        "{long}"
+    );
+    let just = said(9_990_000_000);
+    assert!(just.contains("nothing was written for 10 s."), "{just}");
+}
+
+#[test]
 fn rates_that_were_tried_before_one_held_or_none_did() {
     let result = |confirmed: bool| {
         said(sample::one_target(), |result| {

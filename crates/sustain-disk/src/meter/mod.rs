@@ -290,7 +290,7 @@ mod tests {
             request: request(),
             submitted_at: Timestamp(0),
             completed_at: Timestamp(completed_ns),
-            bytes: u64::from(error == None),
+            bytes: u64::from(error.is_none()),
             error,
         };
         let mut meter = Meter::new(0, Timestamp(0), IntervalRule::Time(1000));

@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    fn still<'a>(pace: Pace<'a>) -> Pace<'a> {
+    fn still(pace: Pace<'_>) -> Pace<'_> {
         Pace {
             stands_still: true,
             ..pace

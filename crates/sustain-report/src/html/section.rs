@@ -265,7 +265,8 @@ fn paced_runs(table: &mut Table, found: &Recommendation) {
         );
     }
     if let Some(worst) = found.worst_10_s_bytes_per_s {
-        table.pair("rate of the slowest 10 s", rate(worst));
+        let none = if worst < 1.0 { " (no completion)" } else { "" };
+        table.pair("rate of the slowest 10 s", format!("{}{none}", rate(worst)));
     }
 }
 

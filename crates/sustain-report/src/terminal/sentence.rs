@@ -5,8 +5,12 @@
 use super::{SIMULATED, sentences, without_controls};
 use crate::format::{latency, memory, position, rate, size, stretch};
 use sustain_bench::backlog::backlog_not_seen;
-use sustain_bench::result::{MeasureResult, Recommendation, TargetError, TargetResult, Total};
+use sustain_bench::result::{MeasureResult, TargetError, TargetResult, Total};
 use sustain_bench::rhythm::rhythm_not_seen;
+
+mod recommended;
+
+use recommended::{longest_stall_ns, records};
 
 /// Runs shorter than this cannot be judged steady.
 const SHORT_RUN_S: f64 = 10.0;
@@ -16,6 +20,8 @@ const RATES_APART: f64 = 0.02;
 const STALL_LONGER: f64 = 1.5;
 /// A shorter stall of a paced run is not named.
 const STALL_SAID_NS: u64 = 100_000_000;
+/// The time over which the slowest rate of a run is taken.
+const WORST_S: f64 = 10.0;
 /// A backlog still grows if it ends at more than this part of its largest.
 const STILL_GROWS: f64 = 0.9;
 /// The rate of a disk swings if its slowest 10 s stayed below this part of the recommended rate.
@@ -219,87 +225,6 @@ pub(crate) fn half_width(ci95_bytes_per_s: [f64; 2]) -> f64 {
     (ci95_bytes_per_s[1] - ci95_bytes_per_s[0]).abs() / 2.0
 }
 
-fn records(result: &MeasureResult, found: &Recommendation) -> String {
-    let speed = rate(found.rate_bytes_per_s);
-    let buffer = memory(result.plan.buffer_bytes);
-    let (verb, on) = if reads(result) {
-        ("read", "from")
-    } else {
-        ("recorded", "on")
-    };
-    let held = stretch(found.held_seconds.unwrap_or(0.0));
-    if found.confirmed == Some(false) {
-        return did_not_hold(found, verb, &buffer);
-    }
-    let used = used_far_less(found);
-    let needed = match (found.buffer_bytes < result.plan.buffer_bytes, &used) {
-        (true, None) => format!("{} of it needed; ", memory(found.buffer_bytes)),
-        (true, Some(_)) => format!(
-            "{} of it needed for the pauses and slow periods seen; ",
-            memory(found.buffer_bytes)
-        ),
-        (false, _) => String::new(),
-    };
-    let proof = match found.confirmed {
-        Some(_) => format!(
-            "confirmed by a paced run of {held}{}{}",
-            used.unwrap_or_default(),
-            stepped_down(found)
-        ),
-        None => "not confirmed by a paced run".to_owned(),
-    };
-    format!(
-        "A stream can be {verb} at {speed} {on} {} with a {buffer} buffer ({needed}{proof})",
-        targets(result)
-    )
-}
-
-/// The memory that the confirming run used, where that is so little that the memory said to be
-/// needed does not measure it.
-fn used_far_less(found: &Recommendation) -> Option<String> {
-    let used = found.backlog_max_bytes?;
-    (used < found.buffer_bytes / 2).then(|| format!(", which used {}", memory(used)))
-}
-
-/// Names the highest rate that was tried before and did not hold.
-fn stepped_down(found: &Recommendation) -> String {
-    let tried = found.attempts.iter().filter(|attempt| !attempt.held);
-    match tried
-        .map(|attempt| attempt.rate_bytes_per_s)
-        .reduce(f64::max)
-    {
-        Some(highest) => format!("; {} did not hold", rate(highest)),
-        None => String::new(),
-    }
-}
-
-fn did_not_hold(found: &Recommendation, verb: &str, buffer: &str) -> String {
-    let speed = rate(found.rate_bytes_per_s);
-    let backlog = |before: &str, after: &str| {
-        let most = found.backlog_max_bytes.map(memory);
-        most.map_or_else(String::new, |most| {
-            format!("{before}up to {most} were waiting {after}")
-        })
-    };
-    match found.attempts.as_slice() {
-        [first, _, ..] => format!(
-            "No rate is confirmed at which a stream can be {verb} with a {buffer} buffer: of {} \
-             paced runs, from {} down to {speed}, none held{}",
-            found.attempts.len(),
-            rate(first.rate_bytes_per_s),
-            backlog(" (", "in the last one)")
-        ),
-        _ => {
-            let held = stretch(found.held_seconds.unwrap_or(0.0));
-            format!(
-                "By the pauses that were seen, a stream could be {verb} at {speed} with a {buffer} \
-                 buffer, but a run paced at this rate did NOT hold{}",
-                backlog(": ", &format!("within {held}"))
-            )
-        }
-    }
-}
-
 /// The rate with new bytes for each write, where it is less than the run's own.
 fn rewritten(result: &MeasureResult) -> Option<String> {
     let found = result.rewritten.as_ref().filter(|found| found.is_slower)?;
@@ -316,7 +241,18 @@ fn worst_seconds(result: &MeasureResult) -> Option<String> {
     let found = result.recommendation.as_ref()?;
     let worst = found.worst_10_s_bytes_per_s?;
     let swings = worst < found.rate_bytes_per_s * SWINGS_BELOW || found.confirmed == Some(false);
-    swings.then(|| format!("The rate of the slowest 10 s was {}", rate(worst)))
+    swings.then(|| match worst < 1.0 {
+        false => format!("The rate of the slowest 10 s was {}", rate(worst)),
+        // There were ten seconds of nothing; a stall says how many more.
+        true => {
+            let paused_s = (longest_stall_ns(result) as f64 / 1e9).max(WORST_S);
+            format!(
+                "At the worst, nothing was {} for {}",
+                verb_done(result),
+                stretch(paused_s)
+            )
+        }
+    })
 }
 
 /// A period, also one that is a fraction of a second.

@@ -286,7 +286,7 @@ mod tests {
             operation: Operation::Write,
             ..Request::flush(0)
         };
-        let completion = |completed_ns, error| Completion {
+        let completion = |completed_ns, error: Option<Errno>| Completion {
             request: request(),
             submitted_at: Timestamp(0),
             completed_at: Timestamp(completed_ns),

@@ -2,7 +2,7 @@
 //! directory. It opens and checks all members before it changes any of them, then prepares the
 //! files, and writes the superblocks last.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, Mode as FileMode, OFlags, fallocate, fsync, ftruncate, open};
 use rustix::io::Errno;
@@ -255,7 +255,8 @@ fn open_site<'a>(
         name,
         patience_ns: GIVEN_UP_AFTER_NS,
     };
-    let (target, told) = bounded.call(move || opener.open())??;
+    let opened = bounded.call(move || opener.open());
+    let (target, told) = opened.map_err(|error| note_made_late(error, &path))??;
     notes.extend(told);
     let is_new = is_new(&target);
     if is_new && !plan.dry_run {
@@ -276,6 +277,17 @@ fn open_site<'a>(
         target,
         is_new,
     })
+}
+
+/// A call that was given up may still make the file, once it comes back.
+fn note_made_late(error: RecordError, path: &Path) -> RecordError {
+    match error {
+        RecordError::Silent(words) => RecordError::Silent(format!(
+            "{words}. If there is an empty {} by then, this has made it: remove it",
+            path.display()
+        )),
+        other => other,
+    }
 }
 
 /// Opens a member to be, with all that this takes.

@@ -16,14 +16,13 @@ use sustain_session::Stop;
 
 use super::filled::Filling;
 use super::stream_writer::StreamWriter;
-use crate::format::{GapReason, Mark, MarkKind};
 use crate::source::framing::{FrameMark, Framer, Framing, FramingError};
 use crate::source::synthetic::Synthetic;
 
+mod frames;
+
 /// The most bytes of one read: as much as stays in the CPU's cache until its checksum is computed.
 const READ_BYTES_MAX: usize = 256 * 1024;
-/// An append with less space than this is closed.
-const ROOM_BYTES_MIN: usize = 4096;
 /// A read from a pipe in packet mode takes one packet of at most this length (PIPE_BUF), and loses
 /// what does not fit. Such a pipe looks like any other, so no read asks for less.
 const PACKET_BYTES_MAX: usize = 4096;
@@ -349,122 +348,6 @@ impl Intake {
         self.filling.is_some()
     }
 
-    /// Finds the frames in the first `count` bytes of the spare memory and takes what is decided.
-    fn take(&mut self, count: usize) {
-        let Some(filling) = &self.filling else { return };
-        let mut found = std::mem::take(&mut self.found);
-        found.clear();
-        let bytes = filling.behind(count);
-        let decided = decided(&mut self.framer, bytes, &mut found, &mut self.framing_error);
-        self.undecided.clear();
-        self.undecided.extend_from_slice(&bytes[decided..]);
-        let lost = self.lose_begun_frame(decided, &mut found);
-        self.enter(decided - lost, &found);
-        self.found = found;
-    }
-
-    /// After a loss, bytes before the next frame are lost with it. Returns how many these are; the
-    /// others are moved to the front.
-    fn lose_begun_frame(&mut self, count: usize, found: &mut Vec<FrameMark>) -> usize {
-        if !std::mem::take(&mut self.is_dropping) {
-            return 0;
-        }
-        let begin = found.iter().position(|mark| mark.kind.is_begin());
-        let lost = begin.map_or(count, |index| found[index].offset);
-        self.is_dropping = begin.is_none();
-        found.drain(..begin.unwrap_or(found.len()));
-        if let Some(first) = found.first_mut() {
-            first.kind = MarkKind::Begin;
-        }
-        found.iter_mut().for_each(|mark| mark.offset -= lost);
-        if let Some(filling) = &mut self.filling {
-            filling.spare_mut().copy_within(lost..count, 0);
-        }
-        self.writer.skip(lost as u64, 0, GapReason::BufferFull);
-        lost
-    }
-
-    /// Loses the first `count` bytes of the scratch memory.
-    fn lose(&mut self, count: usize) {
-        self.scratch[..self.undecided.len()].copy_from_slice(&self.undecided);
-        self.found.clear();
-        let bytes = &self.scratch[..count];
-        let decided = decided(
-            &mut self.framer,
-            bytes,
-            &mut self.found,
-            &mut self.framing_error,
-        );
-        self.undecided.clear();
-        self.undecided.extend_from_slice(&bytes[decided..]);
-        self.lose_found(decided as u64);
-    }
-
-    fn lose_found(&mut self, bytes: u64) {
-        let frames = self
-            .found
-            .iter()
-            .filter(|mark| mark.kind.is_begin())
-            .count();
-        self.lose_frames(bytes, frames as u64);
-    }
-
-    fn lose_frames(&mut self, bytes: u64, frames: u64) {
-        self.is_dropping = self.is_framed;
-        self.writer.skip(bytes, frames, self.reason_of_loss());
-    }
-
-    /// The reason for a loss: a full store closes the recorder, otherwise the buffer was full.
-    fn reason_of_loss(&self) -> GapReason {
-        if self.writer.is_closed() {
-            GapReason::NotWritten
-        } else {
-            GapReason::BufferFull
-        }
-    }
-
-    /// Takes the first `count` bytes of the spare memory with the marks in them, over as many
-    /// appends as needed.
-    fn enter(&mut self, mut count: usize, found: &[FrameMark]) {
-        let time_ns = self.writer.now_ns();
-        let mut marks: Vec<Mark> = found.iter().map(|mark| mark_of(mark, time_ns)).collect();
-        while count > 0 {
-            let Some(mut filling) = self.filling.take() else {
-                return self.lose_marked(count, &marks);
-            };
-            if filling.is_empty() {
-                self.filling_since = self.writer.clock().now();
-            }
-            let (taken, entered) = filling.take(count, &marks, time_ns);
-            if taken == count && filling.room_bytes() >= ROOM_BYTES_MIN {
-                self.filling = Some(filling);
-                return;
-            }
-            // Bytes that do not fit beside their marks go into the next append.
-            count -= taken;
-            let rest = filling.behind(count).to_vec();
-            self.writer.commit(filling);
-            if count == 0 {
-                return;
-            }
-            marks.drain(..entered);
-            marks
-                .iter_mut()
-                .for_each(|mark| mark.offset_bytes -= taken as u64);
-            if self.has_filling()
-                && let Some(next) = &mut self.filling
-            {
-                next.spare_mut()[..count].copy_from_slice(&rest);
-            }
-        }
-    }
-
-    /// Loses `count` bytes with these marks in them.
-    fn lose_marked(&mut self, count: usize, marks: &[Mark]) {
-        let frames = marks.iter().filter(|mark| mark.kind.is_begin()).count();
-        self.lose_frames(count as u64, frames as u64);
-    }
-
     /// Makes the next `count` bytes of a synthetic source.
     fn make(&mut self, synthetic: &Synthetic, position_bytes: u64, count: usize) {
         let room = self.room_to_read();
@@ -550,30 +433,6 @@ pub(crate) fn is_readable_now(source: BorrowedFd<'_>) -> bool {
             Err(Errno::INTR) => {}
             answer => return answer.is_ok_and(|ready| ready > 0),
         }
-    }
-}
-
-/// Finds the frames in `bytes`. Returns how many bytes are decided.
-fn decided(
-    framer: &mut Framer,
-    bytes: &[u8],
-    found: &mut Vec<FrameMark>,
-    error: &mut Option<FramingError>,
-) -> usize {
-    match framer.push(bytes, found) {
-        Ok(decided) => decided,
-        Err(first) => {
-            error.get_or_insert(first);
-            bytes.len()
-        }
-    }
-}
-
-fn mark_of(found: &FrameMark, time_ns: i64) -> Mark {
-    Mark {
-        offset_bytes: found.offset as u64,
-        kind: found.kind,
-        time_ns: found.kind.is_begin().then_some(time_ns),
     }
 }
 

@@ -1,0 +1,87 @@
+//! What becomes of a request that is over for good. The feed calls it when a request has come back
+//! and is not tried again.
+
+use sustain_disk::engine::{Completion, Operation};
+
+use super::data::Written;
+use super::{Flight, RecordFeed};
+use crate::format::CONTROL_STREAM;
+use crate::recorder::inlet::Inlet;
+use crate::recorder::write;
+
+impl<I: Inlet> RecordFeed<I> {
+    /// A request is over for good.
+    pub(super) fn settle(&mut self, queue: usize, completion: Completion) {
+        let now = completion.completed_at;
+        let Some(flying) = self.in_flight.remove(&completion.request.token) else {
+            return;
+        };
+        let write_ns = flying.write_ns(now).unwrap_or(0);
+        self.longest_returned_ns = self.longest_returned_ns.max(write_ns);
+        let wanted = completion.request.vectors.len_bytes();
+        let is_short =
+            completion.request.operation == Operation::Write && completion.bytes < wanted;
+        // A file that was deleted or cut off takes every write and flush.
+        let makes_durable = match flying.flight {
+            Flight::Flush | Flight::Mark { .. } => true,
+            Flight::Data { .. } => self.setup.durability.each,
+            Flight::Abandoned { .. } => false,
+        };
+        let is_harmed = makes_durable && self.is_harmed(queue, now);
+        let has_failed = completion.error.is_some() || is_short || is_harmed;
+        let is_unwritten = self.is_kernels_own(queue, &completion);
+        let is_fatal = match flying.flight {
+            Flight::Data { place, .. } if is_unwritten => self.members[queue].left_out(place),
+            _ => true,
+        };
+        if has_failed && is_fatal {
+            self.fail(queue, &completion);
+        }
+        match flying.flight {
+            Flight::Flush => {
+                // Of copies only, it brings nothing nearer.
+                let mut flushed = self.members[queue].flushing.iter().flatten();
+                if flushed.any(|one| one.is_sole) {
+                    self.end_waits_since = self.end_waits_since.max(now);
+                }
+                self.flushed(queue, now, !has_failed);
+            }
+            Flight::Mark {
+                kind,
+                place,
+                bytes,
+                sequence,
+            } => {
+                self.end_waits_since = self.end_waits_since.max(now);
+                if let Some(memory) = write::take_apart(completion.request.vectors, true) {
+                    self.give_back(queue, CONTROL_STREAM, memory);
+                }
+                self.members[queue].landed(place, bytes);
+                self.marked(queue, kind, place, sequence);
+            }
+            Flight::Data {
+                filled,
+                place,
+                sequence,
+                payload,
+                is_sole,
+            } => {
+                // As long as they are viewed, the bytes cannot be given back.
+                drop(payload);
+                let written = Written {
+                    filled,
+                    place,
+                    sequence,
+                    is_sole,
+                    has_failed,
+                };
+                self.landed(queue, written, completion);
+            }
+            Flight::Abandoned { stream, is_own } => {
+                if let Some(memory) = write::take_apart(completion.request.vectors, is_own) {
+                    self.give_back(queue, stream, memory);
+                }
+            }
+        }
+    }
+}

@@ -38,12 +38,20 @@ pub(crate) enum DurableFlag {
     Interval(u64),
 }
 
+/// A flush takes a good disk about so long. A bound below that would be promised and never hold.
+const DURABLE_NS_MIN: u64 = 1_000_000;
+
 fn parse_durable(text: &str) -> Result<DurableFlag, String> {
     if text == "each" {
         return Ok(DurableFlag::Each);
     }
     match parse_duration(text) {
         Ok(0) => Err("an interval must be longer than nothing; for every write: each".to_owned()),
+        Ok(interval_ns) if interval_ns < DURABLE_NS_MIN => Err(
+            "no disk makes anything durable within less than 1 ms: give at least 1ms, or each to \
+             make every write durable by itself"
+                .to_owned(),
+        ),
         Ok(interval_ns) => Ok(DurableFlag::Interval(interval_ns)),
         Err(error) => Err(format!("{error}; or: each")),
     }
@@ -140,4 +148,19 @@ impl std::str::FromStr for SourceSpecArgument {
 pub(crate) enum OnFullFlag {
     Block,
     Drop,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_in_which_no_disk_makes_anything_durable_is_refused() {
+        for text in ["1ns", "999us"] {
+            let error = parse_durable(text).unwrap_err();
+            assert!(error.contains("at least 1ms"), "{text}: {error}");
+        }
+        assert_eq!(parse_durable("1ms"), Ok(DurableFlag::Interval(1_000_000)));
+        assert_eq!(parse_durable("each"), Ok(DurableFlag::Each));
+    }
 }

@@ -193,17 +193,14 @@ impl Stage<'_> {
         let stop = self.stop;
         let fills_cache = setup.path == DataPath::Buffered && direction == Direction::Write;
         let mut closing = ClosingFlush::default();
-        let mut closes = None;
+        // Whatever ends the process from now on waits until the kernel has written it all.
+        let _unwritten = fills_cache.then(|| stop.flush());
         let mut tick = |start: Timestamp, now: Timestamp, bytes: &[u64]| {
             started = start;
             tell(alongside, bytes);
             alongside.tick(now);
             let waits = fills_cache && stop.reason().is_some();
-            let words = waits.then(|| closing.words(now, alongside.unwritten_bytes()))?;
-            if words.is_some() {
-                closes.get_or_insert_with(|| stop.flush());
-            }
-            words
+            waits.then(|| closing.words(now, alongside.unwritten_bytes()))?
         };
         let outcome = phase::run(session, setup, stop, observer, &mut tick)?;
         let bytes: Vec<u64> = outcome.meters.iter().map(Meter::bytes).collect();

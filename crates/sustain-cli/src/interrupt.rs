@@ -26,8 +26,9 @@ pub(crate) fn watch(stop: &Stop) -> anyhow::Result<()> {
                 } else if index > 0 {
                     if stop.is_flushing() {
                         say(
-                            "ended without a result: the process ends when the flush in flight \
-                             returns, which the kernel cannot cancel",
+                            "ended without a result: the kernel still writes what is in memory, \
+                             which nothing can cancel, and the process ends by itself when that is \
+                             done; nothing more needs to be pressed",
                         );
                     }
                     // Scratch files have no name, so they are gone with the process.

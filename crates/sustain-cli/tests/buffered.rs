@@ -16,6 +16,7 @@ mod support;
 mod throttles;
 
 use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStderr};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -106,16 +107,10 @@ fn what_is_read_again_comes_from_the_device() {
     assert_of_the_device(&result);
 }
 
-/// It takes as long as the device needs for what memory has taken.
-#[test]
-fn an_interrupted_run_says_that_it_waits_for_the_page_cache() {
-    let Some(disk) = Disk::new(160 * MIB) else {
-        return;
-    };
+/// A run whose memory has taken four seconds' worth of what the device takes, and what it has said
+/// so far.
+fn with_a_full_cache(disk: &Disk, throttle: &Throttles) -> (Child, BufReader<ChildStderr>, String) {
     let name = disk.name();
-    let Some(throttle) = Throttles::writes(name, HELD_TO_BYTES_PER_S) else {
-        return;
-    };
     let target = ["measure", name, "--write", "--destroy", name];
     let how = ["--path", "buffered", "--size", "128MiB", "--time", "60s"];
     let command = disk.place.command(&[&target[..], &how].concat());
@@ -125,8 +120,19 @@ fn an_interrupted_run_says_that_it_waits_for_the_page_cache() {
     while !words.contains("engine ") {
         assert!(said.read_line(&mut words).unwrap() > 0, "{words}");
     }
-    // Memory takes all of it in a moment, and the device needs four seconds.
     std::thread::park_timeout(Duration::from_secs(1));
+    (child, said, words)
+}
+
+#[test]
+fn an_interrupted_run_says_that_it_waits_for_the_page_cache() {
+    let Some(disk) = Disk::new(160 * MIB) else {
+        return;
+    };
+    let Some(throttle) = Throttles::writes(disk.name(), HELD_TO_BYTES_PER_S) else {
+        return;
+    };
+    let (child, mut said, mut words) = with_a_full_cache(&disk, &throttle);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     said.read_to_string(&mut words).unwrap();
     let ran = ran(child.wait_with_output().unwrap()).expect(130);
@@ -136,4 +142,29 @@ fn an_interrupted_run_says_that_it_waits_for_the_page_cache() {
     assert!(words.contains("for all programs together"), "{words}");
     let told = unwrapped(&ran.stdout);
     assert!(told.contains("interrupted after"), "{told}");
+}
+
+#[test]
+fn a_second_interruption_ends_a_run_without_a_result_and_without_a_third() {
+    let Some(disk) = Disk::new(160 * MIB) else {
+        return;
+    };
+    let Some(throttle) = Throttles::writes(disk.name(), HELD_TO_BYTES_PER_S) else {
+        return;
+    };
+    let (child, mut said, mut words) = with_a_full_cache(&disk, &throttle);
+    // The second one comes before the first is answered: signals that wait together are one.
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    std::thread::park_timeout(Duration::from_millis(50));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    said.read_to_string(&mut words).unwrap();
+    let ran = ran(child.wait_with_output().unwrap()).expect(130);
+    let words = unwrapped(&words);
+    let ends = "ended without a result: the kernel still writes what is in memory";
+    assert!(words.contains(ends), "{words}");
+    assert!(
+        words.contains("nothing more needs to be pressed"),
+        "{words}"
+    );
+    assert_eq!(ran.stdout, "");
 }

@@ -37,7 +37,7 @@ impl Stop {
         Hold(Arc::clone(&self.holds))
     }
 
-    /// From now on, the process has a flush in flight that the kernel does not cancel.
+    /// From now on, the kernel has data in memory whose flush it does not cancel.
     pub fn flush(&self) -> Hold {
         self.flushes.fetch_add(1, Ordering::AcqRel);
         Hold(Arc::clone(&self.flushes))

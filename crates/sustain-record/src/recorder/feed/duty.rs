@@ -20,7 +20,7 @@ use crate::recorder::{earlier, ending_name};
 impl<I: Inlet> RecordFeed<I> {
     /// The next request for this member that is not data.
     pub(super) fn duty(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
-        if self.members[queue].needs_start(self.waiting_bytes())
+        if self.members[queue].needs_start(self.waiting_bytes(queue))
             && self.may_make_durable(queue)
             && let Some(request) = self.start_request(queue, now)
         {
@@ -42,10 +42,12 @@ impl<I: Inlet> RecordFeed<I> {
         None
     }
 
-    /// The longest of the appends that may be placed next.
-    fn waiting_bytes(&self) -> Option<u32> {
+    /// The longest of the appends that may be placed next on this member. For one that it can never
+    /// take beside a start, starts would be repeated without end.
+    fn waiting_bytes(&self, queue: usize) -> Option<u32> {
         let account = self.accounts.front().map(Filled::append_bytes);
-        account.max(self.pending.front().map(Filled::append_bytes))
+        let data = self.pending.front().map(Filled::append_bytes);
+        account.max(data.filter(|bytes| self.members[queue].has_room_for_data(*bytes)))
     }
 
     fn start_request(&mut self, queue: usize, now: Timestamp) -> Option<Request> {

@@ -33,6 +33,10 @@ fn diagnosed(disks: &[(f64, &[&str])], limits: &[f64]) -> DiagnoseResult {
     for (number, rate) in limits.iter().enumerate() {
         writeln!(text, "[limit.l{number}]\nrate = \"{rate}MB/s\"\n").unwrap();
     }
+    diagnosed_text(&text)
+}
+
+fn diagnosed_text(text: &str) -> DiagnoseResult {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("machine.toml");
     std::fs::write(&file, text).unwrap();
@@ -98,6 +102,42 @@ fn limits_that_cross_are_no_collapse() {
     let collapses = result.walls.iter().filter(|wall| wall.kind == "collapse");
     assert_eq!(collapses.count(), 0, "{:#?}", result.walls);
     assert_best_is_no_less_than_any_run(&result);
+}
+
+#[test]
+fn what_is_not_looked_for_behind_a_wide_collapse_is_said() {
+    let mut text = "[limit.bus]\nrate = \"60MB/s\"\n".to_owned();
+    for number in 0..8 {
+        write!(
+            text,
+            "[[disk]]\nname = \"d{number}\"\ncapacity = \"1TB\"\nread = \"35MB/s\"\nrpm = 7200\n\
+             through = [\"bus\"]\n"
+        )
+        .unwrap();
+    }
+    let result = diagnosed_text(&text);
+    assert_eq!(result.walls[0].kind, "collapse", "{:#?}", result.walls);
+    let is_said = |note: &String| note.contains("a collapse of more than 6 targets");
+    assert!(result.notes.iter().any(is_said), "{:#?}", result.notes);
+}
+
+#[test]
+fn a_free_target_between_two_that_share_a_limit_is_no_member() {
+    // The third disk lies between the two that share the limit, and it is not held back.
+    let mut machine = Machine::plain(&mut Chance::new(3), 5, Sharing::MaxMin);
+    machine.order = (0..5).collect();
+    machine.rates = vec![150e6, 122e6, 114e6, 121e6, 90e6];
+    machine.walls = vec![Limit {
+        members: vec![1, 3],
+        limit_bytes_per_s: 184e6,
+    }];
+    for (seed, noise) in [(1, 0.0), (2, 0.005), (3, 0.01)] {
+        let mut bench = Bench::new(&machine, noise, seed);
+        let findings = walls_machines::score::diagnose(&mut bench, true, noise);
+        let found: Vec<_> = findings.walls.iter().map(|wall| &wall.members).collect();
+        assert_eq!(found, [&vec![1, 3]], "{findings:?}");
+        assert!(findings.complete);
+    }
 }
 
 /// A few disks and limits over any of them, none of which collapses.

@@ -7,7 +7,9 @@ use sustain_session::others_words;
 use super::conclude::Diagnosed;
 use crate::collect::TOOL_SHARE;
 use crate::remarks::others_untold;
-use crate::walls::{self, WallKind, WallState};
+use crate::walls::{
+    self, FALLING_TARGETS_MAX, Findings, PAIRS_OF_MAX, TARGETS_MAX, WallKind, WallState,
+};
 
 /// A subset this far below the prediction of the walls is not explained by them.
 pub(super) const UNEXPLAINED: f64 = 0.07;
@@ -67,6 +69,34 @@ fn loss_words(names: &[String], expected_bytes_per_s: f64, measured_bytes_per_s:
     )
 }
 
+/// A second explanation that was not tried, because it would take too many readings.
+fn not_looked_for(findings: &Findings) -> Option<String> {
+    let targets = findings.alone.len();
+    if targets > TARGETS_MAX && findings.unexplained.is_some() {
+        return Some(format!(
+            "more than {TARGETS_MAX} targets: limits that cross the order in which they are \
+             connected were not looked for, though something is left unexplained; diagnose fewer \
+             of them at a time"
+        ));
+    }
+    let collapses = findings.walls.iter();
+    let mut collapses = collapses.filter(|wall| wall.kind == WallKind::Collapse);
+    if targets > FALLING_TARGETS_MAX && collapses.clone().next().is_some() {
+        return Some(format!(
+            "more than {FALLING_TARGETS_MAX} targets: whether limits that cross let the sum fall, \
+             instead of a collapse, was not looked for; diagnose the members of the collapse by \
+             themselves"
+        ));
+    }
+    let is_wide = collapses.any(|wall| wall.members.len() > PAIRS_OF_MAX);
+    is_wide.then(|| {
+        format!(
+            "a collapse of more than {PAIRS_OF_MAX} targets: whether limits that cross let its \
+             sum fall instead was not looked for"
+        )
+    })
+}
+
 /// All remarks, the gravest first.
 pub(super) fn notes(diagnosed: &Diagnosed<'_>) -> Vec<String> {
     let findings = &diagnosed.findings;
@@ -124,6 +154,7 @@ pub(super) fn notes(diagnosed: &Diagnosed<'_>) -> Vec<String> {
         );
     }
     notes.extend(unexplained(diagnosed));
+    notes.extend(not_looked_for(findings));
     let crossing = |wall: &&walls::Wall| wall.state == WallState::Crossing;
     for wall in findings.walls.iter().filter(crossing) {
         notes.push(format!(

@@ -27,6 +27,7 @@ mod windows;
 pub use find::{expected_readings, find};
 pub use model::{Limit, Model};
 pub use reading::Reading;
+pub(crate) use reconsider::{FALLING_TARGETS_MAX, PAIRS_OF_MAX, TARGETS_MAX};
 pub use types::{
     Ask, Drift, Findings, Halt, Measurement, Prediction, Probe, Setting, Share, Step, Together,
     TooNoisy, Unexplained, Wall, WallKind, WallState, WeakestEvidence,

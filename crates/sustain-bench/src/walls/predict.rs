@@ -13,10 +13,14 @@ const BESIDE_MAX: usize = 16;
 /// A prediction that is off by this part, and by this many deviations, has failed.
 const OFF: f64 = 0.02;
 const OFF_SCORE: f64 = 4.0;
+/// Members that may be none are tried one by one up to this number for each wall.
+const IDLE_MAX: usize = 4;
 
 /// A subset by position that was predicted, then measured.
 pub(super) struct Tried {
     pub(super) set: Vec<usize>,
+    /// The members of the wall that it was made for.
+    of: Vec<usize>,
     least: f64,
     most: f64,
     pub(super) measured: f64,
@@ -43,36 +47,37 @@ impl Search<'_> {
     /// Measures as few subsets as possible so that each wall is tested by one.
     pub(super) fn try_predictions(&mut self) -> Result<(), Stop> {
         for wall in 0..self.known.model.walls.len() {
-            if let Some(set) = self.without_idle(wall) {
-                self.try_prediction(set)?;
+            for set in self.without_idle(wall) {
+                self.try_prediction(set, wall)?;
             }
         }
         for wall in 0..self.known.model.walls.len() {
-            if self.tried(wall).is_some() {
+            if self.is_full_in_a_trial(wall) {
                 continue;
             }
             let Some(set) = self.next_prediction(wall) else {
                 continue;
             };
-            self.try_prediction(set)?;
+            self.try_prediction(set, wall)?;
         }
         Ok(())
     }
 
-    fn try_prediction(&mut self, set: Vec<usize>) -> Result<(), Stop> {
+    fn try_prediction(&mut self, set: Vec<usize>, wall: usize) -> Result<(), Stop> {
+        let of = self.known.model.walls[wall].members.clone();
         self.evidence.measure(&set, Step::Predict)?;
-        let mut tried = self.compared(set);
+        let mut tried = self.compared(set, of.clone());
         if tried.is_missed() {
             // One disturbed reading refutes nothing.
             self.evidence.read_until_they_agree(&tried.set)?;
-            tried = self.compared(tried.set);
+            tried = self.compared(tried.set, of);
         }
         self.predictions.push(tried);
         Ok(())
     }
 
     /// What a set brought beside what the walls foretell.
-    fn compared(&self, set: Vec<usize>) -> Tried {
+    fn compared(&self, set: Vec<usize>, of: Vec<usize>) -> Tried {
         let (one, other) = (self.known.predict(&set), self.known.model.least(&set));
         let (measured, deviation) = self.known.total(&set, &self.evidence).map_or(
             (one, f64::INFINITY),
@@ -83,6 +88,7 @@ impl Search<'_> {
         );
         Tried {
             set,
+            of,
             least: one.min(other),
             most: one.max(other),
             measured,
@@ -150,14 +156,16 @@ impl Search<'_> {
     }
 
     /// The members without those between others that lose nothing beside all: they may be no
-    /// members, and then the rest brings less than the limit. `None` if there are none, or the
-    /// rest does not fill the wall.
-    fn without_idle(&self, wall: usize) -> Option<Vec<usize>> {
+    /// members, and then the rest brings less than is foretold. All of them are left out at once as
+    /// long as the rest fills the wall; others are left out one by one, because what their wall
+    /// would lose without them is then seen as well, though nothing fills it.
+    fn without_idle(&self, wall: usize) -> Vec<Vec<usize>> {
         let members = &self.known.model.walls[wall].members;
         let (first, last) = (members[0], members[members.len() - 1]);
         let mut rest = members.clone();
         // Beside members that are held back, a faster one that is not is least likely one of them.
         let rate = |member: usize| self.evidence.alone(member);
+        let mut singly = Vec::new();
         let mut by_rate = members.clone();
         by_rate.sort_by(|&one, &other| rate(other).total_cmp(&rate(one)));
         for member in by_rate {
@@ -166,19 +174,33 @@ impl Search<'_> {
                 let fewer: Vec<usize> = rest.iter().copied().filter(|one| *one != member).collect();
                 if self.tries(&fewer, wall) {
                     rest = fewer;
+                } else if singly.len() < IDLE_MAX && members.len() > 2 && !self.found[wall].falls {
+                    let others = members.iter().copied().filter(|one| *one != member);
+                    singly.push(others.collect::<Vec<usize>>());
                 }
             }
         }
-        (rest.len() < members.len() && self.evidence.readings(&rest) == 0).then_some(rest)
+        let mut sets = singly;
+        if rest.len() < members.len() {
+            sets.insert(0, rest);
+        }
+        sets.retain(|set| self.evidence.readings(set) == 0);
+        sets
     }
 
     /// What tries this wall; of several one that missed.
     fn tried(&self, wall: usize) -> Option<&Tried> {
-        let tries = |tried: &&Tried| self.tries(&tried.set, wall);
+        let members = &self.known.model.walls[wall].members;
+        let tries = |tried: &&Tried| self.tries(&tried.set, wall) || tried.of == *members;
         let tried = || self.predictions.iter().filter(tries);
         tried()
             .find(|tried| tried.is_missed())
             .or_else(|| tried().next())
+    }
+
+    fn is_full_in_a_trial(&self, wall: usize) -> bool {
+        let mut predictions = self.predictions.iter();
+        predictions.any(|tried| self.tries(&tried.set, wall))
     }
 
     /// The prediction for a wall, with its measurement.

@@ -17,10 +17,12 @@ const OFF: f64 = 0.02;
 /// or within so many standard deviations.
 const OFF_SCORE: f64 = 4.5;
 /// Of more targets limits in any order explain a falling sum too easily.
-const TARGETS_MAX: usize = 12;
+pub(crate) const FALLING_TARGETS_MAX: usize = 12;
+/// Of more targets too few subsets can be measured to tell limits in any order apart.
+pub(crate) const TARGETS_MAX: usize = 24;
 /// Limits that cross are looked for behind the falling sum of so many targets at most, and each two
 /// of them are measured.
-const PAIRS_OF_MAX: usize = 6;
+pub(crate) const PAIRS_OF_MAX: usize = 6;
 /// The second explanation may need so many walls more.
 const MORE_WALLS: usize = 1;
 
@@ -45,7 +47,7 @@ impl Search<'_> {
         }
         self.measure_pairs()?;
         let walls = 0..self.found.len();
-        let is_refuted = walls.clone().any(|wall| self.failed(wall));
+        let is_refuted = self.refuted().is_some();
         let may_cross = |wall| self.may_be_crossing_limits(wall);
         // What no limit explains is not looked for among limits.
         let is_sure = walls
@@ -108,6 +110,9 @@ impl Search<'_> {
     /// bring less than one of them does alone, which no limit explains. Of many it takes more
     /// limits to let a sum fall by as much, and too few of their subsets are measured to tell.
     fn may_be_crossing_limits(&self, wall: usize) -> bool {
+        if self.evidence.count() > FALLING_TARGETS_MAX {
+            return false;
+        }
         let members = &self.known.model.walls[wall].members;
         let is_pair_below_one = |set: &[usize]| {
             let fastest = set.iter().map(|&one| self.evidence.alone(one));

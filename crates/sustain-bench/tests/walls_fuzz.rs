@@ -189,15 +189,15 @@ fn search(kind: Kind, seed: u64, said: &mut Said) {
         }
     }
     said.misled += usize::from(is_misled);
-    if !kind.falls() {
-        let shown = visible(&machine);
-        for one in shown.iter().filter(|one| one.headroom > required(noise)) {
-            let found = |wall: &Wall| wall.members == one.wall.members;
-            said.required += 1;
-            said.missed += usize::from(!findings.walls.iter().any(found));
-        }
-    } else {
+    if kind.falls() {
         let found = |wall: &Wall| wall.members == machine.walls[0].members;
+        said.required += 1;
+        said.missed += usize::from(!findings.walls.iter().any(found));
+        return;
+    }
+    let shown = visible(&machine);
+    for one in shown.iter().filter(|one| one.headroom > required(noise)) {
+        let found = |wall: &Wall| wall.members == one.wall.members;
         said.required += 1;
         said.missed += usize::from(!findings.walls.iter().any(found));
     }

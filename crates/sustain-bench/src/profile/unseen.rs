@@ -68,11 +68,14 @@ mod tests {
 
     #[test]
     fn the_longest_stretch_may_be_at_an_end() {
-        let longest = |seen: &[Range<u64>]| longest_unseen(seen.iter().cloned(), 100);
-        assert_eq!(longest(&[0..10, 40..50, 90..100]), 40);
-        assert_eq!(longest(&[0..10, 20..30]), 70);
-        assert_eq!(longest(&[60..100]), 60);
-        assert_eq!(longest(&[0..50, 10..20, 50..100]), 0);
+        let longest = |seen: &[(u64, u64)]| {
+            let seen = seen.iter().map(|&(start, end)| start..end);
+            longest_unseen(seen, 100)
+        };
+        assert_eq!(longest(&[(0, 10), (40, 50), (90, 100)]), 40);
+        assert_eq!(longest(&[(0, 10), (20, 30)]), 70);
+        assert_eq!(longest(&[(60, 100)]), 60);
+        assert_eq!(longest(&[(0, 50), (10, 20), (50, 100)]), 0);
         assert_eq!(longest(&[]), 100);
     }
 

@@ -1,6 +1,6 @@
 //! Calls of the kernel that a frozen file system or a hung disk may keep for ever: to open a file,
 //! to give it its size, to sync its directory. Each is made in a thread of its own, which is waited
-//! for up to a bound. A call that comes back after that finds nobody, and what it returns is closed.
+//! for up to a bound. A call that comes back after that finds nobody; what it returns is closed.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};

@@ -18,7 +18,8 @@ const TORN_MAX: usize = 256;
 /// an end mark can name, the last stretch of a stream also covers what is whole in between.
 ///
 /// # Errors
-/// If the members cannot be driven; [`RecordError::Silent`] if one never answers. A block that cannot be read is not the work of a crash.
+/// If the members cannot be driven; [`RecordError::Silent`] if one never answers. A block that
+/// cannot be read is not the work of a crash.
 pub(crate) fn torn_tail(
     store: &Store,
     recording: &Recording,

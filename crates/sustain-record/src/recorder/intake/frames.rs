@@ -1,5 +1,5 @@
-//! Finds the frames in what an intake has read, and enters both into appends. Without memory it counts
-//! what is lost: frames are lost whole.
+//! Finds the frames in what an intake has read, and enters both into appends. Without memory it
+//! counts what is lost: frames are lost whole.
 
 use super::Intake;
 use crate::format::{GapReason, Mark, MarkKind};

@@ -110,8 +110,8 @@ pub struct ProfileTarget {
     pub points: Vec<ProfilePoint>,
     /// Requests that failed, in the order of time: what happened and what to do.
     pub errors: Vec<String>,
-    /// The longest stretch that no sample has touched: a shorter slow place could lie in it. Null in
-    /// documents of earlier versions, and if nothing was measured.
+    /// The longest stretch that no sample has touched: a shorter slow place could lie in it. Null
+    /// in documents of earlier versions, and if nothing was measured.
     #[serde(default)]
     pub unseen_bytes_max: Option<u64>,
     /// What a longer `--budget` would bring; null if it would not bring the samples much closer.

@@ -5,6 +5,7 @@
 
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::Meter;
+use sustain_document::measure::Sustained;
 
 use crate::collect::{rate, steps};
 use crate::figures::seconds;
@@ -13,7 +14,6 @@ use crate::phase::PhaseOutcome;
 use crate::plan::Plan;
 use crate::position::even_total;
 use crate::remarks::writes_buffered;
-use crate::result::Sustained;
 use crate::session::Session;
 
 /// The stretch in which all targets that count were active.

@@ -3,9 +3,9 @@
 //! result document alone.
 
 use sustain_disk::units::Size;
-
-use crate::effect::result::PathEffect;
-use crate::result::{Host, MeasureResult, Plan, TargetResult};
+use sustain_document::effect::PathEffect;
+use sustain_document::host::Host;
+use sustain_document::measure::{MeasureResult, Plan, TargetResult};
 
 const GIB: u64 = 1 << 30;
 /// Sizes are proposed in multiples of this.

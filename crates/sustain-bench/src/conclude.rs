@@ -5,6 +5,13 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::{IntervalRule, Meter, mark_shared};
 use sustain_disk::target::{Direction, TargetKind};
+use sustain_document::effect::EffectResult;
+use sustain_document::host::Host;
+use sustain_document::measure::{
+    BufferPoint, Interval, LatencyBin, MEASURE_SCHEMA, MeasureResult, Recommendation, Rewritten,
+    Stall, TargetResult, Total,
+};
+use sustain_document::system::System;
 use sustain_session::others_words;
 
 use crate::active::{
@@ -14,7 +21,6 @@ use crate::active::{
 use crate::backlog;
 use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
 use crate::common_cause;
-use crate::effect::result::EffectResult;
 use crate::figures::{burst_of, intervals, latency, seconds, target_error};
 use crate::held::{Held, held};
 use crate::judge::places::{Places, even_steps};
@@ -24,10 +30,6 @@ use crate::plan::{self, Plan};
 use crate::position::{places, remark};
 use crate::remarks::{
     in_memory, long_flush, made_too_slowly, others_untold, remarks, writes_buffered,
-};
-use crate::result::{
-    BufferPoint, Host, Interval, LatencyBin, MEASURE_SCHEMA, MeasureResult, Recommendation,
-    Rewritten, Stall, System, TargetResult, Total,
 };
 use crate::rhythm;
 use crate::session::{OpenTarget, Session};
@@ -366,7 +368,7 @@ fn plan_facts(
     outcome: &PhaseOutcome,
     threads: u32,
     started_unix_s: i64,
-) -> crate::result::Plan {
+) -> sustain_document::measure::Plan {
     let mut used: Vec<&str> = outcome.drivers.iter().map(|driver| driver.engine).collect();
     let mut why: Vec<&str> = outcome
         .drivers
@@ -385,7 +387,7 @@ fn plan_facts(
         IntervalRule::Bytes(bytes) => (None, Some(bytes)),
     };
     let simulated = session.clock.is_virtual();
-    crate::result::Plan {
+    sustain_document::measure::Plan {
         sustain_version: env!("CARGO_PKG_VERSION").to_owned(),
         arguments: plan.arguments.clone(),
         started: (!simulated).then(|| time_of_day(started_unix_s)),

@@ -7,6 +7,7 @@ use sustain_disk::data::DataKind;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::Meter;
 use sustain_disk::units::{Rate, Size};
+use sustain_document::measure::{Attempt, Recommendation};
 
 use crate::collect::steps;
 use crate::error::MeasureError;
@@ -16,7 +17,6 @@ use crate::judge::worst::{WORST_S, worst};
 use crate::phase::PhaseOutcome;
 use crate::position::start_bytes;
 use crate::recommendation::{Room, curve_points, whole_steps};
-use crate::result::{Attempt, Recommendation};
 use crate::setup::PhaseSetup;
 use crate::stage::Stage;
 

@@ -4,10 +4,10 @@
 use sustain_disk::driver::Failure;
 use sustain_disk::error::RequestError;
 use sustain_disk::meter::{Beginning, Latency as LatencyMeter};
+use sustain_document::measure::{Burst, Interval, Latency, TargetError};
 
 use crate::collect::rate;
 use crate::judge::{Step, burst, knee};
-use crate::result::{Burst, Interval, Latency, TargetError};
 
 /// The burst that `steps` show, as exactly as the completions of the first seconds show it.
 pub(crate) fn burst_of(steps: &[Step], beginning: &Beginning) -> Option<Burst> {

@@ -2,9 +2,10 @@
 //! module decides which one it is: the terminal, the document, the report and the exit code all use
 //! it. The conclusion calls it.
 
+use sustain_document::measure::TargetResult;
+
 use crate::plan::Plan;
 use crate::remarks::writes_buffered;
-use crate::result::TargetResult;
 use crate::session::Session;
 
 /// A run that ended before this part of the time asked for decides nothing.

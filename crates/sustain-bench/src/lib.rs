@@ -32,7 +32,6 @@ mod position;
 pub mod profile;
 mod recommendation;
 mod remarks;
-pub mod result;
 mod rewritten;
 pub mod rhythm;
 mod room;

@@ -12,8 +12,9 @@ use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::{Size, parse_percent, parse_size};
 pub use sustain_session::TargetName;
 
+use sustain_document::profile::ProfileResult;
+
 use crate::error::MeasureError;
-use crate::profile::result::ProfileResult;
 
 /// The position on each target at which a run begins.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,6 +5,7 @@
 use sustain_disk::error::Error;
 use sustain_disk::target::{Direction, TargetKind};
 use sustain_disk::units::Size;
+use sustain_document::profile::{ProfileOutlier, ProfileTarget};
 use sustain_session::shell_argument;
 
 use crate::collect::steps;
@@ -13,7 +14,6 @@ use crate::judge::Step;
 use crate::judge::places::{Places, even_steps};
 use crate::phase::PhaseOutcome;
 use crate::plan::{At, KnownProfile, Plan, direction_name};
-use crate::profile::result::{ProfileOutlier, ProfileTarget};
 use crate::session::{OpenTarget, Session};
 
 /// The position at which the run on a target begins, a whole number of records from its start.

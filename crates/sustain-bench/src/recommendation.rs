@@ -1,6 +1,7 @@
 //! Derives the rate to record at from what a run saw, before it is confirmed. The run calls it.
 
 use sustain_disk::meter::Meter;
+use sustain_document::measure::{Recommendation, Rewritten, Sustained};
 
 use crate::active::{active_steps, sustained_total};
 use crate::judge::worst::{WORST_S, worst};
@@ -8,7 +9,6 @@ use crate::judge::{Step, recommend as judge_recommend};
 use crate::phase::PhaseOutcome;
 use crate::plan::Plan;
 use crate::remarks::writes_buffered;
-use crate::result::{Recommendation, Rewritten, Sustained};
 use crate::session::Session;
 
 /// A shorter run is no basis for a recommendation.

@@ -4,11 +4,13 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::meter::Meter;
 use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_disk::units::{Duration, Rate, Size};
+use sustain_document::host::Host;
+use sustain_document::measure::{Rewritten, TargetResult, Total};
+use sustain_document::system::System;
 
 use crate::active::of_what_was_left;
 use crate::phase::PhaseOutcome;
 use crate::plan::Plan;
-use crate::result::{Host, Rewritten, System, TargetResult, Total};
 use crate::session::Session;
 
 /// From this difference on, the rates of several targets are told apart in words.
@@ -144,7 +146,7 @@ fn buffered(plan: &Plan, session: &Session, system: &System) -> Option<String> {
                 .to_owned(),
         );
     }
-    let most = |part: fn(&sustain_host::MemorySample) -> u64| {
+    let most = |part: fn(&sustain_document::system::MemorySample) -> u64| {
         Size(
             system
                 .samples

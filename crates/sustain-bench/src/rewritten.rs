@@ -8,12 +8,12 @@
 use sustain_disk::data::DataKind;
 use sustain_disk::meter::Meter;
 use sustain_disk::target::{DataPath, Direction, TargetKind};
+use sustain_document::measure::{Rewritten, RewrittenRun};
 
 use crate::collect::rate;
 use crate::error::MeasureError;
 use crate::event::{Observer, Phase};
 use crate::phase::PhaseOutcome;
-use crate::result::{Rewritten, RewrittenRun};
 use crate::setup::PhaseSetup;
 use crate::stage::Stage;
 

@@ -4,8 +4,7 @@
 //! document alone.
 
 use sustain_disk::units::Duration;
-
-use crate::result::{MeasureResult, Recommendation, Stall, Total};
+use sustain_document::measure::{MeasureResult, Recommendation, Stall, Total};
 
 /// Shorter stalls hardly fill a buffer, however often they come.
 const STALL_NS_MIN: u64 = 1_000_000_000;

@@ -5,6 +5,7 @@
 use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Size;
+use sustain_document::measure::MeasureResult;
 use sustain_host::Roots;
 use sustain_session::Stop;
 
@@ -16,7 +17,6 @@ use crate::phase::PhaseOutcome;
 use crate::plan::Plan;
 use crate::position::{self, start_bytes};
 use crate::recommendation::recommend;
-use crate::result::MeasureResult;
 use crate::session::Session;
 use crate::stage::{Begun, Stage, on_stage};
 

@@ -11,7 +11,8 @@ use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::Meter;
 use sustain_disk::target::{DataPath, Direction, TargetKind};
-use sustain_host::{FileSystem, Roots};
+use sustain_document::host::{Host, TargetFileSystem};
+use sustain_host::{Roots, file_system_of};
 use sustain_session::{
     Alongside, Counted, Growing, Idle, Stop, counted, devices_under, fit_free_space,
 };
@@ -24,7 +25,6 @@ use crate::faces::{Told, beside};
 use crate::phase::{self, PhaseOutcome};
 use crate::plan::Plan;
 use crate::position::start_bytes;
-use crate::result::{Host, TargetFileSystem};
 use crate::session::{OpenTarget, Session};
 use crate::setup::PhaseSetup;
 
@@ -333,7 +333,7 @@ fn host(session: &Session, roots: &Roots) -> Host {
     let description = if session.clock.is_virtual() {
         None
     } else {
-        sustain_host::Description::read(roots).ok()
+        sustain_host::describe_host(roots).ok()
     };
     Host {
         description,
@@ -366,7 +366,7 @@ fn file_systems(session: &Session, roots: &Roots) -> Vec<TargetFileSystem> {
     let found = files.iter().zip(rooms).filter_map(|((file, path), room)| {
         Some(TargetFileSystem {
             target: file.target.name.clone(),
-            file_system: FileSystem::of(roots, path).ok()?,
+            file_system: file_system_of(roots, path).ok()?,
             room_bytes: room.map(|fitted| fitted.size_bytes),
         })
     });

@@ -14,9 +14,9 @@ use std::path::Path;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use sustain_bench::Stop;
-use sustain_bench::diagnose::result::{Advice, DiagnoseResult};
 use sustain_bench::diagnose::{DiagnosePlan, diagnose};
 use sustain_disk::target::Direction;
+use sustain_document::diagnose::{Advice, DiagnoseResult};
 use sustain_host::Roots;
 
 /// A limit of a generated machine: the disks below it, and what it lets through in MB/s.
@@ -202,7 +202,7 @@ fn limits_around(file: &str, result: &DiagnoseResult, advice: &Advice) -> Vec<St
         let disks = disks.filter(|(_, passed)| passed.iter().any(|one| one == limit));
         disks.map(|(disk, _)| disk).collect()
     };
-    let holds = |wall: &&sustain_bench::diagnose::result::Wall| {
+    let holds = |wall: &&sustain_document::diagnose::Wall| {
         let is_member = |one: &String| wall.members.contains(one);
         advice.move_elsewhere.iter().all(is_member) && wall.members.len() < through.len()
     };

@@ -10,14 +10,14 @@
 use std::path::Path;
 
 use sustain_bench::Stop;
-use sustain_bench::effect::result::{EffectResult, PathEffect};
 use sustain_bench::error::MeasureError;
 use sustain_bench::event::{Event, Phase};
 use sustain_bench::plan::EffectPlan;
 use sustain_bench::plan::Plan;
-use sustain_bench::result::MeasureResult;
 use sustain_bench::run::{measure, rehearse};
 use sustain_disk::target::DataPath;
+use sustain_document::effect::{EffectResult, PathEffect};
+use sustain_document::measure::MeasureResult;
 use sustain_host::Roots;
 
 /// A second of writing into a small file.

@@ -8,9 +8,9 @@
 )]
 
 use sustain_bench::Stop;
-use sustain_bench::profile::result::{ProfilePoint, ProfileResult, ProfileTarget};
 use sustain_bench::profile::{ProfileEvent, ProfilePlan, profile};
 use sustain_disk::target::Direction;
+use sustain_document::profile::{ProfilePoint, ProfileResult, ProfileTarget};
 use sustain_host::Roots;
 
 /// A machine in a file, and the plan of a profile of it.

@@ -13,9 +13,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use sustain_bench::Stop;
-use sustain_bench::diagnose::result::DiagnoseResult;
 use sustain_bench::diagnose::{DiagnosePlan, diagnose};
 use sustain_bench::walls::{Limit, WallKind};
+use sustain_document::diagnose::DiagnoseResult;
 use sustain_host::Roots;
 use walls_machines::{Bench, Chance, Machine, Shape, Sharing};
 

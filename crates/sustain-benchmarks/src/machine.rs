@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use sustain::disk::units::Size;
-use sustain::host::{Description, FileSystem, Roots};
+use sustain::document::host::Description;
+use sustain::host::{Roots, describe_host, file_system_of};
 
 /// What a table was measured on.
 #[derive(Debug)]
@@ -18,9 +19,9 @@ impl Machine {
     pub(crate) fn describe(directory: &Path, fio_version: String) -> anyhow::Result<Machine> {
         let roots = Roots::default();
         Ok(Machine {
-            host: Description::read(&roots).context("cannot describe this machine")?,
+            host: describe_host(&roots).context("cannot describe this machine")?,
             // A container may hide what its files lie on.
-            file_system: FileSystem::of(&roots, directory)
+            file_system: file_system_of(&roots, directory)
                 .ok()
                 .map(|found| format!("{} on {}", found.kind, found.devices.join(", "))),
             fio_version,

@@ -9,9 +9,10 @@ use sustain::disk::layout::Layout;
 use sustain::disk::meter::IntervalRule;
 use sustain::disk::target::DataPath;
 use sustain::disk::units::{parse_duration, parse_size};
+use sustain::document::profile::ProfileResult;
+use sustain::document::reader;
 use sustain::measure::KnownProfile;
 use sustain::measure::Plan;
-use sustain::report::json;
 
 use crate::flags::measure::{DataFlag, LogFlag, MeasureFlags, SettingFlags};
 use crate::flags::{EngineFlag, LayoutFlag, PathFlag};
@@ -127,8 +128,8 @@ pub(crate) fn known_profile(path: Option<&Path>) -> Result<Option<KnownProfile>,
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path)
         .map_err(|error| UsageError(format!("cannot read {name}: {error}; check the path")))?;
-    let result =
-        json::read_profile(&text).map_err(|error| UsageError(format!("{name}: {error}")))?;
+    let result = reader::read::<ProfileResult>(&text)
+        .map_err(|error| UsageError(format!("{name}: {error}")))?;
     Ok(Some(KnownProfile {
         name,
         result: Arc::new(result),

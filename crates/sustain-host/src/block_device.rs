@@ -5,51 +5,19 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use sustain_document::block_device::{BlockDevice, Holder, Node};
 
 use crate::error::HostError;
-use crate::mapper::MapperMaker;
+use crate::mapper::maker_of_uuid;
 use crate::roots::{Roots, attribute, names_in, number, read_text};
 
 /// sysfs counts sizes in sectors of 512 bytes, whatever the device's block size is.
 const SYSFS_SECTOR_BYTES: u64 = 512;
 
-/// A device that the kernel built on top of another one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Holder {
-    /// Kernel name: `dm-0`, `md127`, `bcache0`.
-    pub name: String,
-    /// The name the device mapper knows it by: `vg-home`.
-    pub mapper_name: Option<String>,
-    /// The program that made it; this is only used in messages and is in no document.
-    #[serde(skip)]
-    pub mapper_maker: Option<MapperMaker>,
-}
-
-/// One device node: a whole disk or a partition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Node {
-    /// Kernel name: `sda`, `sda1`, `nvme0n1`.
-    pub name: String,
-    /// Major device number.
-    pub major: u32,
-    /// Minor device number.
-    pub minor: u32,
-    /// Size in bytes.
-    pub size_bytes: u64,
-    /// Whether the kernel refuses all writes to it.
-    pub read_only: bool,
-    /// The devices that are built directly on this node.
-    pub holders: Vec<Holder>,
-}
-
 /// The relation of a node to the device that was asked about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// It is the device.
     Itself,
@@ -65,251 +33,161 @@ pub enum Relation {
     SameBacking,
 }
 
-/// A block device and its facts for the report.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct BlockDevice {
-    /// The device itself.
-    pub node: Node,
-    /// The disk of which this is a partition; `None` for a whole disk.
-    pub whole_disk: Option<Node>,
-    /// The partitions of a whole disk.
-    pub partitions: Vec<Node>,
-    /// Kernel names of the devices it is built from (device mapper, md).
-    pub slaves: Vec<String>,
-    /// Device mapper name, such as `vg-home`.
-    pub mapper_name: Option<String>,
-    /// The file under a loop device.
-    pub loop_backing_file: Option<PathBuf>,
-    /// Smallest unit that can be addressed.
-    pub logical_block_size_bytes: Option<u64>,
-    /// Smallest unit that the medium writes without reading first.
-    pub physical_block_size_bytes: Option<u64>,
-    /// Whether the kernel takes it for a rotating disk.
-    pub rotational: Option<bool>,
-    /// The I/O scheduler in force.
-    pub scheduler: Option<String>,
-    /// `write back` (a cache that a power cut may lose) or `write through`.
-    pub write_cache: Option<String>,
-    /// The largest single request the kernel sends.
-    pub max_request_bytes: Option<u64>,
-    /// Maker's name for it.
-    pub model: Option<String>,
-    /// Serial number.
-    pub serial: Option<String>,
-    /// The memory node it is attached to, if the machine has several.
-    pub numa_node: Option<u32>,
-    /// Its directory in sysfs; this is a fact of this boot and not of the report.
-    #[serde(skip)]
-    #[schemars(skip)]
-    directory: PathBuf,
-    /// The first byte of a partition on its disk.
-    #[serde(skip)]
-    #[schemars(skip)]
-    start_bytes: u64,
-    /// Where its first physical block begins, as far as the kernel knows.
-    #[serde(skip)]
-    #[schemars(skip)]
-    alignment_offset_bytes: Option<u64>,
+/// Looks up the device with this number.
+///
+/// # Errors
+/// `HostError::NoSuchDevice` if sysfs does not have it; `HostError::Read` or
+/// `HostError::Malformed` if a fact that is needed to guard it cannot be read.
+pub fn device_of_number(roots: &Roots, major: u32, minor: u32) -> Result<BlockDevice, HostError> {
+    let link = roots.sys.join(format!("dev/block/{major}:{minor}"));
+    let directory = fs::canonicalize(&link).map_err(|_| HostError::NoSuchDevice {
+        major,
+        minor,
+        path: link.clone(),
+    })?;
+    device_in(roots, directory)
 }
 
-impl BlockDevice {
-    /// Looks up the device with this number.
-    ///
-    /// # Errors
-    /// `HostError::NoSuchDevice` if sysfs does not have it; `HostError::Read` or
-    /// `HostError::Malformed` if a fact that is needed to guard it cannot be read.
-    pub fn from_device_number(
-        roots: &Roots,
-        major: u32,
-        minor: u32,
-    ) -> Result<BlockDevice, HostError> {
-        let link = roots.sys.join(format!("dev/block/{major}:{minor}"));
-        let directory = fs::canonicalize(&link).map_err(|_| HostError::NoSuchDevice {
-            major,
-            minor,
-            path: link.clone(),
-        })?;
-        BlockDevice::from_directory(roots, directory)
-    }
-
-    /// Looks up the device with this kernel name (`sda1`).
-    ///
-    /// # Errors
-    /// As [`BlockDevice::from_device_number`]; `HostError::Read` when there is no such name.
-    pub fn from_name(roots: &Roots, name: &str) -> Result<BlockDevice, HostError> {
-        let link = roots.sys.join("class/block").join(sysfs_name(name));
-        let directory =
-            fs::canonicalize(&link).map_err(|source| HostError::Read { path: link, source })?;
-        BlockDevice::from_directory(roots, directory)
-    }
-
-    pub(crate) fn from_directory(
-        roots: &Roots,
-        directory: PathBuf,
-    ) -> Result<BlockDevice, HostError> {
-        let is_partition = directory.join("partition").exists();
-        let disk_directory = match directory.parent() {
-            Some(parent) if is_partition => parent.to_owned(),
-            _ => directory.clone(),
-        };
-        let node = Node::read(roots, &directory)?;
-        let whole_disk = if is_partition {
-            Some(Node::read(roots, &disk_directory)?)
-        } else {
-            None
-        };
-        let mut partitions = Vec::new();
-        for name in if is_partition {
-            Vec::new()
-        } else {
-            names_in(&directory)?
-        } {
-            let candidate = directory.join(&name);
-            if candidate.join("partition").exists() {
-                partitions.push(Node::read(roots, &candidate)?);
-            }
-        }
-        let queue = disk_directory.join("queue");
-        let device = disk_directory.join("device");
-        Ok(BlockDevice {
-            slaves: kernel_names(&names_in(&directory.join("slaves"))?),
-            mapper_name: attribute(&directory.join("dm/name")),
-            loop_backing_file: attribute(&directory.join("loop/backing_file")).map(PathBuf::from),
-            logical_block_size_bytes: number(&queue.join("logical_block_size")),
-            physical_block_size_bytes: number(&queue.join("physical_block_size")),
-            rotational: number(&queue.join("rotational")).map(|flag| flag != 0),
-            scheduler: attribute(&queue.join("scheduler")).map(|text| scheduler_in_force(&text)),
-            write_cache: attribute(&queue.join("write_cache")),
-            max_request_bytes: number(&queue.join("max_sectors_kb")).map(|kib| kib * 1024),
-            model: attribute(&device.join("model")),
-            serial: serial(&disk_directory),
-            numa_node: numa_node(&roots.sys, &disk_directory),
-            node,
-            whole_disk,
-            partitions,
-            start_bytes: start_bytes(&directory),
-            alignment_offset_bytes: number(&directory.join("alignment_offset")),
-            directory,
-        })
-    }
-
-    /// Kernel name of the device: `sda1`.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.node.name
-    }
-
-    /// Whether this is a partition of a disk.
-    #[must_use]
-    pub fn is_partition(&self) -> bool {
-        self.whole_disk.is_some()
-    }
-
-    /// Kernel name of the whole disk: its own unless it is a partition.
-    #[must_use]
-    pub fn whole_disk_name(&self) -> &str {
-        &self.whole_disk.as_ref().unwrap_or(&self.node).name
-    }
-
-    /// Its directory in sysfs.
-    pub(crate) fn directory(&self) -> &Path {
-        &self.directory
-    }
-
-    /// The sysfs directory of the disk of which it is a partition.
-    pub(crate) fn disk_directory(&self) -> Option<&Path> {
-        self.directory.parent().filter(|_| self.is_partition())
-    }
-
-    /// Where its first physical block begins, as far as the kernel knows.
-    pub(crate) fn alignment_offset_bytes(&self) -> Option<u64> {
-        self.alignment_offset_bytes
-    }
-
-    /// Its bytes, counted from the start of its disk.
-    pub(crate) fn range(&self) -> Range<u64> {
-        self.start_bytes..self.start_bytes.saturating_add(self.node.size_bytes)
-    }
-
-    /// The device itself, its partitions, and its whole disk. Other devices may share bytes with
-    /// it, too: [`relatives_of`](crate::relatives_of).
-    pub(crate) fn relatives(&self) -> impl Iterator<Item = (Relation, &Node)> {
-        std::iter::once((Relation::Itself, &self.node))
-            .chain(
-                self.partitions
-                    .iter()
-                    .map(|node| (Relation::Partition, node)),
-            )
-            .chain(
-                self.whole_disk
-                    .iter()
-                    .map(|node| (Relation::WholeDisk, node)),
-            )
-    }
-
-    /// The words under which the kernel log speaks of this device: its name, its disk's, the ATA
-    /// port (`ata2`), the SCSI address (`1:0:0:0`), the NVMe controller (`nvme0`), the USB device
-    /// (`usb 2-1`), the MMC host (`mmc0`).
-    #[must_use]
-    pub fn log_names(&self) -> Vec<String> {
-        let mut names = BTreeSet::from([self.name().to_owned(), self.whole_disk_name().to_owned()]);
-        let mut usb_device = None;
-        for component in self.directory.components() {
-            let component = component.as_os_str().to_string_lossy();
-            let numbered = ["ata", "nvme", "mmc"].iter().any(|prefix| {
-                component
-                    .strip_prefix(prefix)
-                    .is_some_and(|rest| is_numbers(rest, &[]))
-            });
-            let scsi_address =
-                component.split(':').count() == 4 && is_numbers(&component.replace(':', ""), &[]);
-            if numbered || scsi_address {
-                names.insert(component.into_owned());
-            } else if component.contains('-') && is_numbers(&component, &['-', '.']) {
-                usb_device = Some(format!("usb {component}"));
-            }
-        }
-        names.extend(usb_device);
-        names.into_iter().collect()
-    }
+/// Looks up the device with this kernel name (`sda1`).
+///
+/// # Errors
+/// As [`device_of_number`]; `HostError::Read` when there is no such name.
+pub fn device_named(roots: &Roots, name: &str) -> Result<BlockDevice, HostError> {
+    let link = roots.sys.join("class/block").join(sysfs_name(name));
+    let directory =
+        fs::canonicalize(&link).map_err(|source| HostError::Read { path: link, source })?;
+    device_in(roots, directory)
 }
 
-impl Node {
-    fn read(roots: &Roots, directory: &Path) -> Result<Node, HostError> {
-        let malformed = |path: &Path, text: &str| HostError::Malformed {
-            path: path.to_owned(),
-            why: format!("found {text:?}"),
-        };
-        let number_file = directory.join("dev");
-        let text = read_text(&number_file)?;
-        let (major, minor) = device_number(&text).ok_or_else(|| malformed(&number_file, &text))?;
-        let size_file = directory.join("size");
-        let text = read_text(&size_file)?;
-        let sectors: u64 = text
-            .trim()
-            .parse()
-            .map_err(|_| malformed(&size_file, &text))?;
-        let read_only = read_text(&directory.join("ro"))?.trim() != "0";
-        let base_name = directory.file_name().unwrap_or_default().to_string_lossy();
-        let mut holders = Vec::new();
-        for holder in names_in(&directory.join("holders"))? {
-            let mapper = roots.sys.join("class/block").join(&holder).join("dm");
-            let uuid = attribute(&mapper.join("uuid"));
-            holders.push(Holder {
-                name: kernel_name(&holder),
-                mapper_name: attribute(&mapper.join("name")),
-                mapper_maker: uuid.and_then(|uuid| MapperMaker::of_uuid(&uuid)),
-            });
+/// Reads what sysfs has in the directory of a device.
+pub(crate) fn device_in(roots: &Roots, directory: PathBuf) -> Result<BlockDevice, HostError> {
+    let is_partition = directory.join("partition").exists();
+    let disk_directory = match directory.parent() {
+        Some(parent) if is_partition => parent.to_owned(),
+        _ => directory.clone(),
+    };
+    let node = read_node(roots, &directory)?;
+    let whole_disk = if is_partition {
+        Some(read_node(roots, &disk_directory)?)
+    } else {
+        None
+    };
+    let mut partitions = Vec::new();
+    for name in if is_partition {
+        Vec::new()
+    } else {
+        names_in(&directory)?
+    } {
+        let candidate = directory.join(&name);
+        if candidate.join("partition").exists() {
+            partitions.push(read_node(roots, &candidate)?);
         }
-        Ok(Node {
-            name: kernel_name(&base_name),
-            major,
-            minor,
-            size_bytes: sectors.saturating_mul(SYSFS_SECTOR_BYTES),
-            read_only,
-            holders,
-        })
     }
+    let queue = disk_directory.join("queue");
+    let device = disk_directory.join("device");
+    Ok(BlockDevice {
+        slaves: kernel_names(&names_in(&directory.join("slaves"))?),
+        mapper_name: attribute(&directory.join("dm/name")),
+        loop_backing_file: attribute(&directory.join("loop/backing_file")).map(PathBuf::from),
+        logical_block_size_bytes: number(&queue.join("logical_block_size")),
+        physical_block_size_bytes: number(&queue.join("physical_block_size")),
+        rotational: number(&queue.join("rotational")).map(|flag| flag != 0),
+        scheduler: attribute(&queue.join("scheduler")).map(|text| scheduler_in_force(&text)),
+        write_cache: attribute(&queue.join("write_cache")),
+        max_request_bytes: number(&queue.join("max_sectors_kb")).map(|kib| kib * 1024),
+        model: attribute(&device.join("model")),
+        serial: serial(&disk_directory),
+        numa_node: numa_node(&roots.sys, &disk_directory),
+        node,
+        whole_disk,
+        partitions,
+        start_bytes: start_bytes(&directory),
+        alignment_offset_bytes: number(&directory.join("alignment_offset")),
+        sysfs_directory: directory,
+    })
+}
+
+/// The device itself, its partitions, and its whole disk. Other devices may share bytes with
+/// it, too: [`relatives_of`](crate::relatives_of).
+pub(crate) fn relatives_within(device: &BlockDevice) -> impl Iterator<Item = (Relation, &Node)> {
+    std::iter::once((Relation::Itself, &device.node))
+        .chain(
+            device
+                .partitions
+                .iter()
+                .map(|node| (Relation::Partition, node)),
+        )
+        .chain(
+            device
+                .whole_disk
+                .iter()
+                .map(|node| (Relation::WholeDisk, node)),
+        )
+}
+
+/// The words under which the kernel log speaks of this device: its name, its disk's, the ATA
+/// port (`ata2`), the SCSI address (`1:0:0:0`), the NVMe controller (`nvme0`), the USB device
+/// (`usb 2-1`), the MMC host (`mmc0`).
+#[must_use]
+pub fn log_names(device: &BlockDevice) -> Vec<String> {
+    let mut names = BTreeSet::from([
+        device.name().to_owned(),
+        device.whole_disk_name().to_owned(),
+    ]);
+    let mut usb_device = None;
+    for component in device.sysfs_directory.components() {
+        let component = component.as_os_str().to_string_lossy();
+        let numbered = ["ata", "nvme", "mmc"].iter().any(|prefix| {
+            component
+                .strip_prefix(prefix)
+                .is_some_and(|rest| is_numbers(rest, &[]))
+        });
+        let scsi_address =
+            component.split(':').count() == 4 && is_numbers(&component.replace(':', ""), &[]);
+        if numbered || scsi_address {
+            names.insert(component.into_owned());
+        } else if component.contains('-') && is_numbers(&component, &['-', '.']) {
+            usb_device = Some(format!("usb {component}"));
+        }
+    }
+    names.extend(usb_device);
+    names.into_iter().collect()
+}
+
+fn read_node(roots: &Roots, directory: &Path) -> Result<Node, HostError> {
+    let malformed = |path: &Path, text: &str| HostError::Malformed {
+        path: path.to_owned(),
+        why: format!("found {text:?}"),
+    };
+    let number_file = directory.join("dev");
+    let text = read_text(&number_file)?;
+    let (major, minor) = device_number(&text).ok_or_else(|| malformed(&number_file, &text))?;
+    let size_file = directory.join("size");
+    let text = read_text(&size_file)?;
+    let sectors: u64 = text
+        .trim()
+        .parse()
+        .map_err(|_| malformed(&size_file, &text))?;
+    let read_only = read_text(&directory.join("ro"))?.trim() != "0";
+    let base_name = directory.file_name().unwrap_or_default().to_string_lossy();
+    let mut holders = Vec::new();
+    for holder in names_in(&directory.join("holders"))? {
+        let mapper = roots.sys.join("class/block").join(&holder).join("dm");
+        let uuid = attribute(&mapper.join("uuid"));
+        holders.push(Holder {
+            name: kernel_name(&holder),
+            mapper_name: attribute(&mapper.join("name")),
+            mapper_maker: uuid.and_then(|uuid| maker_of_uuid(&uuid)),
+        });
+    }
+    Ok(Node {
+        name: kernel_name(&base_name),
+        major,
+        minor,
+        size_bytes: sectors.saturating_mul(SYSFS_SECTOR_BYTES),
+        read_only,
+        holders,
+    })
 }
 
 /// A whole disk begins at 0, and sysfs has no entry for that.
@@ -381,6 +259,8 @@ fn numa_node(sys: &Path, disk_directory: &Path) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use sustain_document::block_device::MapperMaker;
+
     use super::*;
     use crate::fake_host::FakeHost;
 
@@ -397,7 +277,7 @@ mod tests {
         host.write_under(&disk, "queue/write_cache", "write back\n");
         host.write_under(&disk, "device/model", "Spinner 3000   \n");
         host.write_under(&disk, "device/vpd_pg80", "\0\u{0}\0\u{8}  AB1234");
-        let device = BlockDevice::from_device_number(host.roots(), 300, 0).unwrap();
+        let device = device_of_number(host.roots(), 300, 0).unwrap();
         assert_eq!(device.name(), "sdzz");
         assert!(!device.is_partition());
         assert_eq!(device.node.size_bytes, 2048 * 512);
@@ -423,12 +303,11 @@ mod tests {
         host.partition("sdzz", "sdzz1", 300, 1, 512);
         host.partition("sdzz", "sdzz2", 300, 2, 1024);
         host.write_under(&disk, "queue/logical_block_size", "4096\n");
-        let device = BlockDevice::from_device_number(host.roots(), 300, 2).unwrap();
+        let device = device_of_number(host.roots(), 300, 2).unwrap();
         assert!(device.is_partition());
         assert_eq!(device.whole_disk_name(), "sdzz");
         assert_eq!(device.logical_block_size_bytes, Some(4096));
-        let relatives: Vec<_> = device
-            .relatives()
+        let relatives: Vec<_> = relatives_within(&device)
             .map(|(relation, node)| (relation, node.name.as_str()))
             .collect();
         assert_eq!(
@@ -445,7 +324,7 @@ mod tests {
         host.write_under(&mapper, "dm/name", "vg-home\n");
         host.write_under(&mapper, "dm/uuid", "LVM-Yqu0rDrZ\n");
         host.write_under(&disk, "holders/dm-900/marker", "");
-        let device = BlockDevice::from_name(host.roots(), "cciss/c9d0").unwrap();
+        let device = device_named(host.roots(), "cciss/c9d0").unwrap();
         assert_eq!(device.name(), "cciss/c9d0");
         let expected = Holder {
             name: "dm-900".into(),
@@ -461,17 +340,17 @@ mod tests {
         let place = "devices/pci0000:00/0000:00:1f.2/ata2/host1/target1:0:0/1:0:0:0/block";
         host.disk_at(place, "sdzz", 300, 0, 2048);
         host.partition("sdzz", "sdzz1", 300, 1, 1024);
-        let device = BlockDevice::from_device_number(host.roots(), 300, 1).unwrap();
-        assert_eq!(device.log_names(), ["1:0:0:0", "ata2", "sdzz", "sdzz1"]);
+        let device = device_of_number(host.roots(), 300, 1).unwrap();
+        assert_eq!(log_names(&device), ["1:0:0:0", "ata2", "sdzz", "sdzz1"]);
 
         let place = "devices/pci0000:00/usb2/2-1/2-1.4/2-1.4:1.0/host6/target6:0:0/6:0:0:0/block";
         host.disk_at(place, "sdzy", 300, 16, 2048);
-        let device = BlockDevice::from_device_number(host.roots(), 300, 16).unwrap();
-        assert_eq!(device.log_names(), ["6:0:0:0", "sdzy", "usb 2-1.4"]);
+        let device = device_of_number(host.roots(), 300, 16).unwrap();
+        assert_eq!(log_names(&device), ["6:0:0:0", "sdzy", "usb 2-1.4"]);
 
         host.disk_at("devices/pci0000:00/nvme/nvme7", "nvme7n1", 301, 0, 2048);
-        let device = BlockDevice::from_device_number(host.roots(), 301, 0).unwrap();
-        assert_eq!(device.log_names(), ["nvme7", "nvme7n1"]);
+        let device = device_of_number(host.roots(), 301, 0).unwrap();
+        assert_eq!(log_names(&device), ["nvme7", "nvme7n1"]);
     }
 
     #[test]
@@ -484,11 +363,7 @@ mod tests {
             0,
             2048,
         );
-        let node = || {
-            BlockDevice::from_device_number(host.roots(), 301, 0)
-                .unwrap()
-                .numa_node
-        };
+        let node = || device_of_number(host.roots(), 301, 0).unwrap().numa_node;
         assert_eq!(node(), None);
         host.write_sys("devices/pci0000:00/card/numa_node", "1\n");
         assert_eq!(node(), Some(1));
@@ -499,7 +374,7 @@ mod tests {
     #[test]
     fn an_unknown_number_is_named_in_the_error() {
         let host = FakeHost::new();
-        let error = BlockDevice::from_device_number(host.roots(), 300, 7).unwrap_err();
+        let error = device_of_number(host.roots(), 300, 7).unwrap_err();
         assert!(error.to_string().contains("300:7"), "{error}");
     }
 }

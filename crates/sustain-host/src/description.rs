@@ -4,69 +4,45 @@
 
 use std::path::Path;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use sustain_document::host::Description;
 
 use crate::error::HostError;
 use crate::roots::{Roots, attribute, read_text};
 use crate::system::meminfo_bytes;
 
-/// The host of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Description {
-    /// Kernel release: `6.12.48-amd64`.
-    pub kernel: String,
-    /// `x86_64`, `aarch64`.
-    pub architecture: String,
-    /// The processor's name for itself.
-    pub cpu_model: Option<String>,
-    /// Logical processors on line.
-    pub cpu_count: u32,
-    /// What sets the clock frequency: `performance`, `powersave`, `schedutil`.
-    pub cpu_frequency_governor: Option<String>,
-    /// Whether the processor says that it runs under a hypervisor (x86 only).
-    pub virtual_machine: bool,
-    /// Memory the kernel manages.
-    pub memory_bytes: u64,
-    /// Size of a memory page.
-    pub page_size_bytes: u64,
-}
-
-impl Description {
-    /// Reads it.
-    ///
-    /// # Errors
-    /// `HostError::Read` or `HostError::Malformed` when procfs is not as expected.
-    pub fn read(roots: &Roots) -> Result<Description, HostError> {
-        let cpu_info = read_text(&roots.proc.join("cpuinfo"))?;
-        let memory_path = roots.proc.join("meminfo");
-        let memory_text = read_text(&memory_path)?;
-        let memory_bytes =
-            meminfo_bytes(&memory_text, "MemTotal").ok_or_else(|| HostError::Malformed {
-                path: memory_path,
-                why: "no MemTotal".to_owned(),
-            })?;
-        // Not every architecture names its processors; the board's name is the next best.
-        let cpu_model = ["model name", "cpu model", "cpu", "Model", "Hardware"]
-            .iter()
-            .find_map(|field| cpu_field(&cpu_info, field))
-            .map(str::to_owned)
-            .or_else(|| attribute(&roots.proc.join("device-tree/model")));
-        let flags = cpu_field(&cpu_info, "flags").unwrap_or_default();
-        let governor = Path::new("devices/system/cpu/cpu0/cpufreq/scaling_governor");
-        Ok(Description {
-            kernel: read_text(&roots.proc.join("sys/kernel/osrelease"))?
-                .trim()
-                .to_owned(),
-            architecture: std::env::consts::ARCH.to_owned(),
-            cpu_model,
-            cpu_count: cpu_count(&cpu_info),
-            cpu_frequency_governor: attribute(&roots.sys.join(governor)),
-            virtual_machine: flags.split_whitespace().any(|flag| flag == "hypervisor"),
-            memory_bytes,
-            page_size_bytes: rustix::param::page_size() as u64,
-        })
-    }
+/// Describes the host.
+///
+/// # Errors
+/// `HostError::Read` or `HostError::Malformed` when procfs is not as expected.
+pub fn describe_host(roots: &Roots) -> Result<Description, HostError> {
+    let cpu_info = read_text(&roots.proc.join("cpuinfo"))?;
+    let memory_path = roots.proc.join("meminfo");
+    let memory_text = read_text(&memory_path)?;
+    let memory_bytes =
+        meminfo_bytes(&memory_text, "MemTotal").ok_or_else(|| HostError::Malformed {
+            path: memory_path,
+            why: "no MemTotal".to_owned(),
+        })?;
+    // Not every architecture names its processors; the board's name is the next best.
+    let cpu_model = ["model name", "cpu model", "cpu", "Model", "Hardware"]
+        .iter()
+        .find_map(|field| cpu_field(&cpu_info, field))
+        .map(str::to_owned)
+        .or_else(|| attribute(&roots.proc.join("device-tree/model")));
+    let flags = cpu_field(&cpu_info, "flags").unwrap_or_default();
+    let governor = Path::new("devices/system/cpu/cpu0/cpufreq/scaling_governor");
+    Ok(Description {
+        kernel: read_text(&roots.proc.join("sys/kernel/osrelease"))?
+            .trim()
+            .to_owned(),
+        architecture: std::env::consts::ARCH.to_owned(),
+        cpu_model,
+        cpu_count: cpu_count(&cpu_info),
+        cpu_frequency_governor: attribute(&roots.sys.join(governor)),
+        virtual_machine: flags.split_whitespace().any(|flag| flag == "hypervisor"),
+        memory_bytes,
+        page_size_bytes: rustix::param::page_size() as u64,
+    })
 }
 
 /// The first value of a field in `/proc/cpuinfo`.
@@ -105,7 +81,7 @@ mod tests {
             "devices/system/cpu/cpu0/cpufreq/scaling_governor",
             "schedutil\n",
         );
-        let description = Description::read(host.roots()).unwrap();
+        let description = describe_host(host.roots()).unwrap();
         assert_eq!(description.kernel, "6.12.48-amd64");
         assert_eq!(description.cpu_model.as_deref(), Some("Fast CPU"));
         assert_eq!(description.cpu_count, 2);
@@ -129,7 +105,7 @@ mod tests {
         host.write_proc("meminfo", "MemTotal: 1 kB\n");
         host.write_proc("cpuinfo", "processor\t: 0\nBogoMIPS\t: 48.00\n");
         host.write_proc("device-tree/model", "Small Board\0");
-        let description = Description::read(host.roots()).unwrap();
+        let description = describe_host(host.roots()).unwrap();
         assert_eq!(description.cpu_model.as_deref(), Some("Small Board"));
     }
 }

@@ -4,12 +4,12 @@
 //! guard must not rely on it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use sustain_document::block_device::BlockDevice;
+use sustain_document::host::FileSystem;
 
-use crate::block_device::BlockDevice;
+use crate::block_device::{device_named, device_of_number};
 use crate::error::HostError;
 use crate::in_use::{read_multi_device, resolve};
 use crate::mounts::{Mount, read_mounts, unescape};
@@ -18,62 +18,47 @@ use crate::roots::Roots;
 /// How many layers (overlay on loop on LVM on RAID ...) are followed before giving up.
 const LAYERS_MAX: u32 = 8;
 
-/// A mounted file system.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FileSystem {
-    /// `ext4`, `xfs`, `btrfs`, `overlay`, `tmpfs`.
-    pub kind: String,
-    /// Where it is mounted.
-    pub mount_point: PathBuf,
-    /// What was mounted: usually a device path.
-    pub source: PathBuf,
-    /// Options of the mount and of the file system.
-    pub options: Vec<String>,
-    /// Kernel names of the block devices directly under it; empty when there are none or they
-    /// cannot be known (network, memory, an overlay whose layers are out of sight).
-    pub devices: Vec<String>,
+/// The file system that an existing path is on.
+///
+/// # Errors
+/// `HostError::Read` when the path does not exist or a table cannot be read,
+/// `HostError::Malformed` when the mount table is not understood.
+pub fn file_system_of(roots: &Roots, path: &Path) -> Result<FileSystem, HostError> {
+    file_system_of_layer(roots, path, 0)
 }
 
-impl FileSystem {
-    /// The file system that an existing path is on.
-    ///
-    /// # Errors
-    /// `HostError::Read` when the path does not exist or a table cannot be read,
-    /// `HostError::Malformed` when the mount table is not understood.
-    pub fn of(roots: &Roots, path: &Path) -> Result<FileSystem, HostError> {
-        FileSystem::of_layer(roots, path, 0)
-    }
+fn file_system_of_layer(roots: &Roots, path: &Path, layer: u32) -> Result<FileSystem, HostError> {
+    let absolute = fs::canonicalize(path).map_err(|source| HostError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    let mounts = read_mounts(roots)?;
+    let mount = mount_of(&mounts, &absolute).ok_or_else(|| HostError::Malformed {
+        path: roots.proc.join("self/mountinfo"),
+        why: format!("no mount holds {}", absolute.display()),
+    })?;
+    Ok(FileSystem {
+        kind: mount.kind.clone(),
+        mount_point: mount.mount_point.clone(),
+        source: mount.source.clone(),
+        options: mount.options.clone(),
+        devices: devices_under_mount(roots, mount, layer)?,
+    })
+}
 
-    fn of_layer(roots: &Roots, path: &Path, layer: u32) -> Result<FileSystem, HostError> {
-        let absolute = fs::canonicalize(path).map_err(|source| HostError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
-        let mounts = read_mounts(roots)?;
-        let mount = mount_of(&mounts, &absolute).ok_or_else(|| HostError::Malformed {
-            path: roots.proc.join("self/mountinfo"),
-            why: format!("no mount holds {}", absolute.display()),
-        })?;
-        Ok(FileSystem {
-            kind: mount.kind.clone(),
-            mount_point: mount.mount_point.clone(),
-            source: mount.source.clone(),
-            options: mount.options.clone(),
-            devices: devices_under_mount(roots, mount, layer)?,
-        })
+/// The disks at the bottom, each once, from which the devices are built.
+///
+/// # Errors
+/// A `HostError` when sysfs cannot be read.
+pub fn disks_under_file_system(
+    roots: &Roots,
+    file_system: &FileSystem,
+) -> Result<Vec<BlockDevice>, HostError> {
+    let mut layers = Vec::new();
+    for name in &file_system.devices {
+        collect_layers(roots, &device_named(roots, name)?, 0, &mut layers)?;
     }
-
-    /// The disks at the bottom, each once, from which the devices are built.
-    ///
-    /// # Errors
-    /// A `HostError` when sysfs cannot be read.
-    pub fn disks(&self, roots: &Roots) -> Result<Vec<BlockDevice>, HostError> {
-        let mut layers = Vec::new();
-        for name in &self.devices {
-            collect_layers(roots, &BlockDevice::from_name(roots, name)?, 0, &mut layers)?;
-        }
-        Ok(disks_among(layers))
-    }
+    Ok(disks_among(layers))
 }
 
 /// Bytes that an ordinary user may still write in the file system of this path; `None` where the
@@ -150,7 +135,7 @@ fn directly_under(roots: &Roots, device: &BlockDevice, depth: u32) -> Vec<String
         let numbers = resolve(roots, file).devices;
         return names_of(roots, numbers.into_iter().take(1));
     }
-    let file_system = FileSystem::of_layer(roots, file, depth + 1);
+    let file_system = file_system_of_layer(roots, file, depth + 1);
     file_system.map_or_else(|_| Vec::new(), |found| found.devices)
 }
 
@@ -171,7 +156,7 @@ fn collect_layers(
         });
     }
     for name in &below {
-        let below = BlockDevice::from_name(roots, name)?;
+        let below = device_named(roots, name)?;
         collect_layers(roots, &below, depth + 1, layers)?;
     }
     Ok(())
@@ -215,7 +200,7 @@ fn devices_under_overlay(roots: &Roots, mount: &Mount, layer: u32) -> Vec<String
     let Some(upper) = upper.filter(|_| layer < LAYERS_MAX) else {
         return Vec::new();
     };
-    let below = FileSystem::of_layer(roots, &unescape(upper.as_bytes()), layer + 1);
+    let below = file_system_of_layer(roots, &unescape(upper.as_bytes()), layer + 1);
     below.map_or_else(|_| Vec::new(), |file_system| file_system.devices)
 }
 
@@ -223,7 +208,7 @@ fn devices_under_overlay(roots: &Roots, mount: &Mount, layer: u32) -> Vec<String
 fn names_of(roots: &Roots, numbers: impl IntoIterator<Item = (u32, u32)>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (major, minor) in numbers {
-        if let Ok(device) = BlockDevice::from_device_number(roots, major, minor)
+        if let Ok(device) = device_of_number(roots, major, minor)
             && !names.iter().any(|known| known == device.name())
         {
             names.push(device.name().to_owned());
@@ -234,6 +219,8 @@ fn names_of(roots: &Roots, numbers: impl IntoIterator<Item = (u32, u32)>) -> Vec
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use crate::fake_host::FakeHost;
 
@@ -255,12 +242,15 @@ mod tests {
     #[test]
     fn a_directory_is_on_the_nearest_mount_and_its_disk_is_found() {
         let host = host("");
-        let file_system = FileSystem::of(host.roots(), host.path()).unwrap();
+        let file_system = file_system_of(host.roots(), host.path()).unwrap();
         assert_eq!(file_system.kind, "ext4");
         assert_eq!(file_system.mount_point, PathBuf::from("/"));
         assert_eq!(file_system.options, ["rw", "noatime", "discard"]);
         assert_eq!(file_system.devices, ["sdzz1"]);
-        assert_eq!(names(&file_system.disks(host.roots()).unwrap()), ["sdzz"]);
+        assert_eq!(
+            names(&disks_under_file_system(host.roots(), &file_system).unwrap()),
+            ["sdzz"]
+        );
     }
 
     #[test]
@@ -273,7 +263,7 @@ mod tests {
              22 20 0:50 / {place} rw - tmpfs tmpfs rw\n"
         );
         host.write_proc("self/mountinfo", &table);
-        let file_system = FileSystem::of(host.roots(), host.path()).unwrap();
+        let file_system = file_system_of(host.roots(), host.path()).unwrap();
         assert_eq!(file_system.kind, "tmpfs");
         assert!(file_system.devices.is_empty());
     }
@@ -283,7 +273,7 @@ mod tests {
         let host = host("21 1 0:45 / / rw - btrfs /dev/sdzz1 rw\n");
         host.write_sys("fs/btrfs/4711/devices/sdzz1/dev", "300:1\n");
         host.write_sys("fs/btrfs/4711/devices/sdzy/dev", "300:16\n");
-        let file_system = FileSystem::of(host.roots(), host.path()).unwrap();
+        let file_system = file_system_of(host.roots(), host.path()).unwrap();
         assert_eq!(file_system.devices, ["sdzz1", "sdzy"]);
     }
 
@@ -303,14 +293,14 @@ mod tests {
             )
         };
         host.write_proc("self/mountinfo", &table(&upper));
-        let file_system = FileSystem::of(host.roots(), &merged).unwrap();
+        let file_system = file_system_of(host.roots(), &merged).unwrap();
         assert_eq!(
             (file_system.kind.as_str(), file_system.devices),
             ("overlay", vec!["sdzz1".into()])
         );
         host.write_proc("self/mountinfo", &table(Path::new("/out/of/sight")));
         assert!(
-            FileSystem::of(host.roots(), &merged)
+            file_system_of(host.roots(), &merged)
                 .unwrap()
                 .devices
                 .is_empty()
@@ -318,7 +308,7 @@ mod tests {
         // An overlay that names itself ends, too.
         host.write_proc("self/mountinfo", &table(&merged));
         assert!(
-            FileSystem::of(host.roots(), &merged)
+            file_system_of(host.roots(), &merged)
                 .unwrap()
                 .devices
                 .is_empty()
@@ -334,7 +324,7 @@ mod tests {
         let mapper = host.disk("dm-900", 310, 0, 4096);
         host.write_under(&mapper, "slaves/md900/marker", "");
         host.write_under(&mapper, "slaves/sdzy/marker", "");
-        let device = BlockDevice::from_name(host.roots(), "dm-900").unwrap();
+        let device = device_named(host.roots(), "dm-900").unwrap();
         assert_eq!(
             names(&disks_under_device(host.roots(), &device).unwrap()),
             ["sdzy", "sdzz"]
@@ -342,7 +332,7 @@ mod tests {
 
         let over_device = host.disk("loop900", 302, 0, 512);
         host.write_under(&over_device, "loop/backing_file", "/dev/sdzy\n");
-        let device = BlockDevice::from_name(host.roots(), "loop900").unwrap();
+        let device = device_named(host.roots(), "loop900").unwrap();
         assert_eq!(
             names(&disks_under_device(host.roots(), &device).unwrap()),
             ["sdzy"]
@@ -352,7 +342,7 @@ mod tests {
         fs::write(&image, b"").unwrap();
         let over_file = host.disk("loop901", 302, 1, 512);
         host.write_under(&over_file, "loop/backing_file", image.to_str().unwrap());
-        let device = BlockDevice::from_name(host.roots(), "loop901").unwrap();
+        let device = device_named(host.roots(), "loop901").unwrap();
         assert_eq!(
             names(&disks_under_device(host.roots(), &device).unwrap()),
             ["sdzz"]

@@ -9,8 +9,9 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Stat, StatVfsMountFlags};
+use sustain_document::block_device::{BlockDevice, Node};
 
-use crate::block_device::{BlockDevice, Node, Relation};
+use crate::block_device::{Relation, device_named, device_of_number, relatives_within};
 use crate::error::HostError;
 use crate::in_use::{InUse, LoopDevice};
 use crate::refusal::Refusal;
@@ -167,7 +168,7 @@ pub fn inspect_stat(roots: &Roots, path: &Path, stat: &Stat) -> Result<Inspectio
     let mut relatives = Vec::new();
     let (kind, refusals) = match FileType::from_raw_mode(stat.st_mode) {
         FileType::BlockDevice => {
-            let device = BlockDevice::from_device_number(roots, major, minor)?;
+            let device = device_of_number(roots, major, minor)?;
             let in_use = InUse::read(roots)?;
             let refusals = device_refusals(roots, &in_use, &device, 0)?;
             relatives = relatives_of(roots, &device)?;
@@ -219,7 +220,7 @@ pub(crate) fn device_refusals(
             refusals.extend(node_refusals(in_use, *relation, node));
         }
     }
-    let read_only = device.relatives().find(|(relation, node)| {
+    let read_only = relatives_within(device).find(|(relation, node)| {
         // A read-only partition does not keep its disk from being written.
         node.read_only && *relation != Relation::Partition
     });
@@ -248,7 +249,7 @@ fn refusals_below(
     };
     let mut found = Vec::new();
     for &(major, minor) in &backing.devices {
-        let device = BlockDevice::from_device_number(roots, major, minor)?;
+        let device = device_of_number(roots, major, minor)?;
         for refusal in device_refusals(roots, in_use, &device, layer + 1)? {
             found.push((device.name().to_owned(), refusal));
         }
@@ -294,7 +295,7 @@ fn loops_beside(roots: &Roots, in_use: &InUse, device: &BlockDevice) -> Vec<(Rel
     let names = in_use.loops_sharing(backing, &part_below(device, backing));
     let devices = names
         .iter()
-        .filter_map(|name| BlockDevice::from_name(roots, name).ok());
+        .filter_map(|name| device_named(roots, name).ok());
     devices
         .map(|device| (Relation::SameBacking, device.node))
         .collect()

@@ -4,92 +4,33 @@
 
 use std::path::Path;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use sustain_document::system::KernelCounters;
 
 use crate::roots::{Roots, read_text};
 
-/// Counters of the whole machine; those of packets are for this network namespace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct KernelCounters {
-    /// Pages that programs looked at because they had to free memory before they got any
-    /// (`pgscan_direct` of /proc/vmstat).
-    pub direct_scanned_pages: Option<u64>,
-    /// Pages that they freed that way (`pgsteal_direct`).
-    pub direct_reclaimed_pages: Option<u64>,
-    /// How often a program had to do so (`allocstall`, all zones).
-    pub allocation_stalls: Option<u64>,
-    /// Pages that the kernel's own thread looked at (`pgscan_kswapd`).
-    pub background_scanned_pages: Option<u64>,
-    /// How often a program had to wait for memory to be moved together (`compact_stall`).
-    pub compaction_stalls: Option<u64>,
-    /// Packets dropped before any protocol saw them, for a queue was full
-    /// (/proc/net/softnet_stat, all processors).
-    pub softnet_dropped_packets: Option<u64>,
-    /// How often receiving ended with packets left over for the next turn (`time_squeeze`).
-    pub softnet_time_squeezes: Option<u64>,
-    /// Datagrams dropped because their receiver's buffer was full (`RcvbufErrors`).
-    pub udp_receive_buffer_errors: Option<u64>,
-    /// Time in which some task waited for a processor (/proc/pressure/cpu), in microseconds.
-    pub cpu_some_waited_us: Option<u64>,
-    /// Time in which some task waited for memory.
-    pub memory_some_waited_us: Option<u64>,
-    /// Time in which all tasks that had work waited for memory.
-    pub memory_all_waited_us: Option<u64>,
-    /// Time in which some task waited for a disk.
-    pub io_some_waited_us: Option<u64>,
-    /// Time in which all tasks that had work waited for a disk.
-    pub io_all_waited_us: Option<u64>,
-}
-
-impl KernelCounters {
-    /// Reads all counters that exist. There is no error: a counter that cannot be read is `None`.
-    pub fn read(roots: &Roots) -> KernelCounters {
-        let text = |name: &str| read_text(&roots.proc.join(name)).unwrap_or_default();
-        let vmstat = text("vmstat");
-        let softnet = softnet(&text("net/softnet_stat"));
-        let waited = |resource: &str, line: &str| {
-            let path = Path::new("pressure").join(resource);
-            pressure_us(&text(&path.to_string_lossy()), line)
-        };
-        KernelCounters {
-            direct_scanned_pages: over_zones(&vmstat, "pgscan_direct"),
-            direct_reclaimed_pages: over_zones(&vmstat, "pgsteal_direct"),
-            allocation_stalls: over_zones(&vmstat, "allocstall"),
-            background_scanned_pages: over_zones(&vmstat, "pgscan_kswapd"),
-            compaction_stalls: over_zones(&vmstat, "compact_stall"),
-            softnet_dropped_packets: softnet.map(|(dropped, _)| dropped),
-            softnet_time_squeezes: softnet.map(|(_, squeezed)| squeezed),
-            udp_receive_buffer_errors: snmp(&text("net/snmp"), "Udp", "RcvbufErrors"),
-            cpu_some_waited_us: waited("cpu", "some"),
-            memory_some_waited_us: waited("memory", "some"),
-            memory_all_waited_us: waited("memory", "full"),
-            io_some_waited_us: waited("io", "some"),
-            io_all_waited_us: waited("io", "full"),
-        }
-    }
-
-    /// The counts since `before`; a counter that is missing in one of the two stays `None`.
-    #[must_use]
-    pub fn since(&self, before: &KernelCounters) -> KernelCounters {
-        let of = |counter: fn(&KernelCounters) -> Option<u64>| {
-            Some(counter(self)?.saturating_sub(counter(before)?))
-        };
-        KernelCounters {
-            direct_scanned_pages: of(|all| all.direct_scanned_pages),
-            direct_reclaimed_pages: of(|all| all.direct_reclaimed_pages),
-            allocation_stalls: of(|all| all.allocation_stalls),
-            background_scanned_pages: of(|all| all.background_scanned_pages),
-            compaction_stalls: of(|all| all.compaction_stalls),
-            softnet_dropped_packets: of(|all| all.softnet_dropped_packets),
-            softnet_time_squeezes: of(|all| all.softnet_time_squeezes),
-            udp_receive_buffer_errors: of(|all| all.udp_receive_buffer_errors),
-            cpu_some_waited_us: of(|all| all.cpu_some_waited_us),
-            memory_some_waited_us: of(|all| all.memory_some_waited_us),
-            memory_all_waited_us: of(|all| all.memory_all_waited_us),
-            io_some_waited_us: of(|all| all.io_some_waited_us),
-            io_all_waited_us: of(|all| all.io_all_waited_us),
-        }
+/// Reads all counters that exist. There is no error: a counter that cannot be read is `None`.
+pub fn read_kernel_counters(roots: &Roots) -> KernelCounters {
+    let text = |name: &str| read_text(&roots.proc.join(name)).unwrap_or_default();
+    let vmstat = text("vmstat");
+    let softnet = softnet(&text("net/softnet_stat"));
+    let waited = |resource: &str, line: &str| {
+        let path = Path::new("pressure").join(resource);
+        pressure_us(&text(&path.to_string_lossy()), line)
+    };
+    KernelCounters {
+        direct_scanned_pages: over_zones(&vmstat, "pgscan_direct"),
+        direct_reclaimed_pages: over_zones(&vmstat, "pgsteal_direct"),
+        allocation_stalls: over_zones(&vmstat, "allocstall"),
+        background_scanned_pages: over_zones(&vmstat, "pgscan_kswapd"),
+        compaction_stalls: over_zones(&vmstat, "compact_stall"),
+        softnet_dropped_packets: softnet.map(|(dropped, _)| dropped),
+        softnet_time_squeezes: softnet.map(|(_, squeezed)| squeezed),
+        udp_receive_buffer_errors: snmp(&text("net/snmp"), "Udp", "RcvbufErrors"),
+        cpu_some_waited_us: waited("cpu", "some"),
+        memory_some_waited_us: waited("memory", "some"),
+        memory_all_waited_us: waited("memory", "full"),
+        io_some_waited_us: waited("io", "some"),
+        io_all_waited_us: waited("io", "full"),
     }
 }
 
@@ -173,7 +114,7 @@ mod tests {
             "some avg10=0.20 avg60=1.66 avg300=4.08 total=8101\n\
              full avg10=0.00 avg60=0.05 avg300=2.51 total=6016\n",
         );
-        let read = KernelCounters::read(host.roots());
+        let read = read_kernel_counters(host.roots());
         let expected = KernelCounters {
             direct_scanned_pages: Some(17),
             direct_reclaimed_pages: Some(16),
@@ -194,7 +135,7 @@ mod tests {
     fn what_a_kernel_does_not_count_is_none_and_not_zero() {
         let host = FakeHost::new();
         assert_eq!(
-            KernelCounters::read(host.roots()),
+            read_kernel_counters(host.roots()),
             KernelCounters::default()
         );
         for broken in ["", "Udp:\n", "Udp: RcvbufErrors\n", "Udp: a\nUdp: b\n"] {

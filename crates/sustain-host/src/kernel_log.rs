@@ -6,8 +6,6 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::error::HostError;
 
@@ -21,7 +19,7 @@ const RECORDS_PER_POLL_MAX: usize = 10_000;
 const LEVEL_WARNING: u8 = 4;
 
 /// One line of the kernel log.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct KernelMessage {
     /// The time by the kernel log's own clock. It starts at boot, is not corrected by NTP, and may
     /// drift from the monotonic clock by some ten parts per million.
@@ -66,7 +64,7 @@ impl KernelLog {
     }
 
     /// The lines since the last poll that mention one of these names as a whole word. Give a device
-    /// all its names: `BlockDevice::log_names`.
+    /// all its names: `log_names`.
     pub fn poll(&mut self, names: &[String]) -> Vec<KernelMessage> {
         let descriptor = &self.descriptor;
         drain(

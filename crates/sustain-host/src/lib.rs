@@ -1,7 +1,7 @@
 //! Reads facts about the host: those that decide whether a disk may be written, what dormant
 //! content it has, how the system fares during a run, and what the kernel logs at that time. Called
 //! by the measuring program and the command line. It only reads: it never writes to a device, never
-//! mounts, stops or configures anything, and knows no other crate of the project.
+//! mounts, stops or configures anything. The facts have the types of `sustain-document`.
 #![forbid(unsafe_code)]
 
 mod block_device;
@@ -26,24 +26,22 @@ mod signature;
 mod system;
 mod topology;
 
-pub use block_device::{BlockDevice, Holder, Node, Relation};
-pub use description::Description;
+pub use block_device::{Relation, device_named, device_of_number, log_names};
+pub use description::describe_host;
 pub use error::HostError;
 pub use file_system::{
-    FileSystem, devices_directly_under, disks_under_device, free_bytes, layers_under_device,
+    devices_directly_under, disks_under_device, disks_under_file_system, file_system_of,
+    free_bytes, layers_under_device,
 };
 pub use guard::{CandidateKind, Identity, Inspection, inspect, inspect_stat};
-pub use kernel_counters::KernelCounters;
+pub use kernel_counters::read_kernel_counters;
 pub use kernel_log::{KernelLog, KernelMessage};
-pub use mapper::MapperMaker;
+pub use neighbours::neighbour_caution;
 pub use nvme_generic::{NoNvmeGeneric, NvmeGeneric};
 pub use processor_cache::last_level_cache_bytes;
 pub use refusal::Refusal;
 pub use relatives::relatives_of;
 pub use roots::Roots;
 pub use signature::{Signature, SignatureKind, read_signature};
-pub use system::{CpuShares, DeviceSample, MemorySample, Sample, Sampler, ThreadSample};
-pub use topology::{
-    DEVICES_SCHEMA, DeviceFacts, DeviceKind, DevicesDocument, DiskFacts, DiskPath, Hop, HopKind,
-    Topology, WhyNot, path_of, paths_under,
-};
+pub use system::Sampler;
+pub use topology::{Topology, devices_document, path_of, paths_under};

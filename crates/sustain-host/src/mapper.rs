@@ -2,26 +2,15 @@
 //! volume. The command is one of that program, which knows what belongs together. Pure; called by
 //! `block_device` and `refusal`.
 
-/// The program that made a volume, by the beginning of the volume's UUID.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MapperMaker {
-    /// LVM: `LVM-` and the UUIDs of volume group and logical volume.
-    Lvm,
-    /// cryptsetup, veritysetup or integritysetup: `CRYPT-`.
-    Cryptsetup,
-    /// multipathd: `mpath-` and the disk's own number.
-    Multipath,
-}
+use sustain_document::block_device::MapperMaker;
 
-impl MapperMaker {
-    /// Finds the maker by the volume's UUID, as sysfs has it in `dm/uuid`.
-    pub(crate) fn of_uuid(uuid: &str) -> Option<MapperMaker> {
-        match uuid.split_once('-')?.0 {
-            "LVM" => Some(MapperMaker::Lvm),
-            "CRYPT" => Some(MapperMaker::Cryptsetup),
-            "mpath" => Some(MapperMaker::Multipath),
-            _ => None,
-        }
+/// Finds the maker by the volume's UUID, as sysfs has it in `dm/uuid`.
+pub(crate) fn maker_of_uuid(uuid: &str) -> Option<MapperMaker> {
+    match uuid.split_once('-')?.0 {
+        "LVM" => Some(MapperMaker::Lvm),
+        "CRYPT" => Some(MapperMaker::Cryptsetup),
+        "mpath" => Some(MapperMaker::Multipath),
+        _ => None,
     }
 }
 
@@ -85,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_beginning_of_the_uuid_tells_the_maker() {
-        let of = MapperMaker::of_uuid;
+        let of = maker_of_uuid;
         assert_eq!(of("LVM-Yqu0rDrZ-tpool"), Some(MapperMaker::Lvm));
         assert_eq!(of("CRYPT-LUKS2-06f0-home"), Some(MapperMaker::Cryptsetup));
         assert_eq!(of("mpath-36001405"), Some(MapperMaker::Multipath));

@@ -6,7 +6,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use crate::block_device::{BlockDevice, device_number};
+use crate::block_device::{device_number, device_of_number};
 use crate::error::HostError;
 use crate::roots::{Roots, attribute, names_in, number};
 
@@ -86,7 +86,7 @@ impl NvmeGeneric {
         major: u32,
         minor: u32,
     ) -> Result<Result<NvmeGeneric, NoNvmeGeneric>, HostError> {
-        let device = BlockDevice::from_device_number(roots, major, minor)?;
+        let device = device_of_number(roots, major, minor)?;
         let disk = device.whole_disk_name().to_owned();
         let disk_directory = resolve(&roots.sys.join("class/block").join(&disk))?;
         let Some(namespace) = namespace_of(&disk, "nvme") else {

@@ -4,8 +4,10 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::block_device::{Holder, Relation};
-use crate::mapper::{LvmName, MapperMaker, lvm_name};
+use sustain_document::block_device::{Holder, MapperMaker};
+
+use crate::block_device::Relation;
+use crate::mapper::{LvmName, lvm_name};
 
 /// The reason why the candidate must not be written, even if the user named it for destruction.
 #[derive(Clone, Debug, PartialEq, Eq)]

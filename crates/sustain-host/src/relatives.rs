@@ -5,9 +5,11 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::block_device::{BlockDevice, Node, Relation};
+use sustain_document::block_device::{BlockDevice, MapperMaker, Node};
+
+use crate::block_device::{Relation, device_in, device_named, relatives_within};
 use crate::error::HostError;
-use crate::mapper::MapperMaker;
+use crate::mapper::maker_of_uuid;
 use crate::roots::{Roots, attribute, names_in};
 
 /// Serial numbers shorter than this are placeholders that makers of USB bridges and the like use
@@ -23,8 +25,7 @@ pub fn relatives_of(
     roots: &Roots,
     device: &BlockDevice,
 ) -> Result<Vec<(Relation, Node)>, HostError> {
-    let mut found: Vec<(Relation, Node)> = device
-        .relatives()
+    let mut found: Vec<(Relation, Node)> = relatives_within(device)
         .map(|(relation, node)| (relation, node.clone()))
         .collect();
     if let Some(disk) = device.disk_directory() {
@@ -35,7 +36,7 @@ pub fn relatives_of(
         }
     }
     for disk in other_paths(roots, device)? {
-        let partitions = overlapping(roots, disk.directory(), &device.range())?;
+        let partitions = overlapping(roots, &disk.sysfs_directory, &device.range())?;
         found.push((Relation::OtherPath, disk.node));
         let partitions = partitions.into_iter();
         found.extend(partitions.map(|node| (Relation::OtherPath, node)));
@@ -57,7 +58,7 @@ fn other_paths(roots: &Roots, device: &BlockDevice) -> Result<Vec<BlockDevice>, 
             continue;
         }
         // A device that disappears at this moment no longer shares anything.
-        let Ok(other) = BlockDevice::from_name(roots, &name) else {
+        let Ok(other) = device_named(roots, &name) else {
             continue;
         };
         if other.name() != own && disk_identity(roots, &other).as_ref() == Some(&identity) {
@@ -68,10 +69,10 @@ fn other_paths(roots: &Roots, device: &BlockDevice) -> Result<Vec<BlockDevice>, 
 }
 
 fn overlapping(roots: &Roots, disk: &Path, range: &Range<u64>) -> Result<Vec<Node>, HostError> {
-    let disk = BlockDevice::from_directory(roots, disk.to_owned())?;
+    let disk = device_in(roots, disk.to_owned())?;
     let mut found = Vec::new();
     for partition in disk.partitions {
-        let other = BlockDevice::from_name(roots, &partition.name)?.range();
+        let other = device_named(roots, &partition.name)?.range();
         if other.start < range.end && range.start < other.end {
             found.push(partition);
         }
@@ -99,7 +100,7 @@ pub(crate) fn disk_identity(roots: &Roots, device: &BlockDevice) -> Option<Strin
     let registered = ["naa.", "eui.", "uuid.", "nvme."];
     let number = stated.filter(|text| registered.iter().any(|kind| text.starts_with(kind)));
     let number = number.or_else(|| {
-        let disk = BlockDevice::from_directory(roots, directory.clone()).ok()?;
+        let disk = device_in(roots, directory.clone()).ok()?;
         let serial = disk.serial.filter(|serial| is_unique(serial))?;
         Some(format!("{} {serial}", disk.model?))
     })?;
@@ -109,16 +110,15 @@ pub(crate) fn disk_identity(roots: &Roots, device: &BlockDevice) -> Option<Strin
 
 /// The disk whose number counts: for a volume over several paths, one of these.
 fn identified_by(roots: &Roots, device: &BlockDevice) -> Option<PathBuf> {
-    let disk = device.disk_directory().unwrap_or(device.directory());
+    let disk = device.disk_directory().unwrap_or(&device.sysfs_directory);
     let uuid = attribute(&disk.join("dm/uuid"));
-    let is_multipath =
-        uuid.and_then(|uuid| MapperMaker::of_uuid(&uuid)) == Some(MapperMaker::Multipath);
+    let is_multipath = uuid.and_then(|uuid| maker_of_uuid(&uuid)) == Some(MapperMaker::Multipath);
     if !is_multipath {
         return Some(disk.to_owned());
     }
     let path = names_in(&disk.join("slaves")).ok()?.into_iter().next()?;
-    let path = BlockDevice::from_name(roots, &path).ok()?;
-    Some(path.directory().to_owned())
+    let path = device_named(roots, &path).ok()?;
+    Some(path.sysfs_directory.to_owned())
 }
 
 /// Whether a serial number looks like one: it is not short, and not one character again and again.
@@ -133,7 +133,7 @@ mod tests {
     use crate::fake_host::FakeHost;
 
     fn relatives(host: &FakeHost, name: &str) -> Vec<(Relation, String)> {
-        let device = BlockDevice::from_name(host.roots(), name).unwrap();
+        let device = device_named(host.roots(), name).unwrap();
         let found = relatives_of(host.roots(), &device).unwrap();
         let named = found.into_iter();
         named

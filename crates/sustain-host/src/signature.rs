@@ -7,8 +7,6 @@ use std::fmt;
 use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use self::formats::{Ends, recognise};
 
@@ -23,8 +21,7 @@ const MEMORY_ALIGNMENT_BYTES: usize = 4096;
 const HEAD_BYTES: u64 = 4 * READ_BLOCK_BYTES;
 
 /// The kind of content that was recognised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // each name says it
 pub enum SignatureKind {
     Ext2,
@@ -64,7 +61,7 @@ pub enum SignatureKind {
 }
 
 /// A dormant signature.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// The kind of content.
     pub kind: SignatureKind,

@@ -8,8 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use procfs::{DiskStats, ExplicitSystemInfo, FromBufRead, FromBufReadSI, FromRead, KernelStats};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use sustain_document::system::{CpuShares, DeviceSample, MemorySample, Sample, ThreadSample};
 
 use crate::block_device::sysfs_name;
 use crate::error::HostError;
@@ -20,89 +19,6 @@ const DISKSTATS_SECTOR_BYTES: u64 = 512;
 /// Asking a disk for its temperature is a command that some disks serve only with an empty queue,
 /// so it is asked seldom.
 const TEMPERATURE_PERIOD_S: f64 = 10.0;
-
-/// What the whole machine's processors did since the last sample; the shares add up to 100.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CpuShares {
-    /// In programs, niced ones included.
-    pub user_percent: f64,
-    /// In the kernel.
-    pub system_percent: f64,
-    /// Idle while a thread waited for a disk.
-    pub iowait_percent: f64,
-    /// Idle.
-    pub idle_percent: f64,
-    /// Serving interrupts, hard and soft.
-    pub irq_percent: f64,
-    /// Taken by the hypervisor for others.
-    pub steal_percent: f64,
-}
-
-/// Memory at the moment of the sample.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct MemorySample {
-    /// Written by programs and waiting to go to a disk.
-    pub dirty_bytes: u64,
-    /// On the way to a disk.
-    pub writeback_bytes: u64,
-    /// In the page cache.
-    pub cached_bytes: u64,
-    /// Memory that programs could still have without swapping.
-    pub available_bytes: u64,
-}
-
-/// One thread of this process.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ThreadSample {
-    /// The thread's name, of which the kernel keeps 15 bytes.
-    pub name: String,
-    /// Processor time in user and kernel mode since the last sample.
-    pub cpu_s: f64,
-}
-
-/// The kernel's counters of one block device, since the last sample where not stated otherwise.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DeviceSample {
-    /// Kernel name.
-    pub name: String,
-    /// Bytes read, by anyone.
-    pub read_bytes: u64,
-    /// Bytes written, by anyone.
-    pub written_bytes: u64,
-    /// Requests given to the device and not yet finished, at the moment of the sample.
-    pub ios_in_flight: u64,
-    /// Time with at least one request under way.
-    pub busy_ms: u64,
-    /// Temperature, where sysfs has it; asked at most every 10 s.
-    pub temperature_celsius: Option<f64>,
-}
-
-/// One sample.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Sample {
-    /// The caller's time.
-    pub time_s: f64,
-    /// `None` when no clock tick passed since the last sample.
-    pub cpu: Option<CpuShares>,
-    /// Processor time of this process in user mode since the last sample, in seconds.
-    pub process_user_cpu_s: f64,
-    /// Processor time of this process in the kernel since the last sample, in seconds.
-    pub process_system_cpu_s: f64,
-    /// Bytes that this process read from storage since the last sample, on all devices together;
-    /// `None` if the kernel does not count them. NVMe passthrough is not counted.
-    #[serde(default)]
-    pub process_read_bytes: Option<u64>,
-    /// Bytes that it wrote, in the same way; buffered data is counted when it is put into the page
-    /// cache, not when it is written back.
-    #[serde(default)]
-    pub process_written_bytes: Option<u64>,
-    /// The threads of this process that now live; empty unless asked for.
-    pub threads: Vec<ThreadSample>,
-    /// Memory.
-    pub memory: MemorySample,
-    /// The requested devices, as far as the kernel still knows them.
-    pub devices: Vec<DeviceSample>,
-}
 
 /// Takes samples.
 #[derive(Debug)]

@@ -11,7 +11,6 @@ pub mod member_io;
 pub mod opening;
 pub mod reading;
 pub mod recorder;
-pub mod result;
 pub mod run;
 pub mod source;
 pub mod store;

@@ -13,6 +13,7 @@ use std::time::Duration;
 use sustain_disk::clock::{Clock, Timestamp, process_cpu_ns};
 use sustain_disk::error::Errno;
 use sustain_disk::target::{Direction, Target};
+use sustain_document::record::{RecordResult, SampleResult};
 use sustain_host::Roots;
 use sustain_session::{Alongside, Stop, check_memory, counted, devices_under, neighbour_cautions};
 
@@ -20,7 +21,6 @@ use crate::error::RecordError;
 use crate::recorder::{
     Board, Durability, OnFull, RecordOptions, Recorder, Standing, StreamSetup, Taken,
 };
-use crate::result::{RecordResult, SampleResult};
 use crate::source::SourceSpec;
 use crate::source::framing::Framing;
 use crate::store::{CreateEvent, CreatePlan, FILE_NAME, Mode, OpenMember, Store, create};

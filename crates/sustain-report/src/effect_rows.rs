@@ -1,8 +1,8 @@
 //! Puts the figures of a load's effect on the machine into rows of text: before, during and after
 //! the load. The terminal and the page call this module, so that both show the same rows.
 
-use sustain_bench::effect::result::{PathEffect, Stretches};
-use sustain_host::KernelCounters;
+use sustain_document::effect::{PathEffect, Stretches};
+use sustain_document::system::KernelCounters;
 
 use crate::format::{latency, memory, percent, rate};
 
@@ -147,7 +147,7 @@ fn kernel_rows(path: &PathEffect) -> Vec<Row> {
     let waited = |name, counter: fn(&KernelCounters) -> Option<u64>| {
         let share = |counted: &Option<KernelCounters>, stretch: &Option<_>| {
             let waited_us = counter(counted.as_ref()?)?;
-            let stretch: &sustain_bench::effect::result::Stretch = stretch.as_ref()?;
+            let stretch: &sustain_document::effect::Stretch = stretch.as_ref()?;
             let seconds = stretch.end_s - stretch.start_s;
             (seconds > 0.0).then(|| percent(waited_us as f64 / 1e6 / seconds))
         };

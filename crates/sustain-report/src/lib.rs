@@ -8,9 +8,7 @@ mod effect_rows;
 mod error;
 mod format;
 pub mod html;
-pub mod json;
 mod limits;
-mod status;
 pub mod terminal;
 
 pub use error::ReportError;

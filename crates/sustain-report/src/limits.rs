@@ -1,7 +1,7 @@
 //! Finds what limited the rate of a recording, over time and in words, from the samples of its
 //! result. The terminal and the page call this module, so that both say the same.
 
-use sustain_record::result::{RecordResult, SampleResult};
+use sustain_document::record::{RecordResult, SampleResult};
 
 /// The recorder's word for a moment at which only the sources limited the rate.
 const SOURCE: &str = "source";

@@ -9,7 +9,7 @@
 mod sample;
 
 use sample::diagnosis::{collapse, interrupted, three_walls, unexplained, without_wall};
-use sustain_bench::diagnose::result::{DiagnoseResult, Dropped, WayHop};
+use sustain_document::diagnose::{DiagnoseResult, Dropped, WayHop};
 use sustain_report::ReportError;
 use sustain_report::html::diagnose_html;
 

@@ -7,7 +7,8 @@ mod sample;
 
 use sample::own_markup;
 use sustain_bench::compare::{ComparePlan, compare};
-use sustain_bench::result::{KernelMessage, MeasureResult};
+use sustain_document::measure::MeasureResult;
+use sustain_document::system::KernelMessage;
 use sustain_report::ReportError;
 use sustain_report::html::{measure_html, side_by_side_html};
 
@@ -217,7 +218,7 @@ fn a_run_without_anything_is_still_a_page() {
     result.recommendation = None;
     result.stalls.clear();
     result.system = Default::default();
-    result.host = sustain_bench::result::Host {
+    result.host = sustain_document::host::Host {
         description: None,
         devices: Vec::new(),
         file_systems: Vec::new(),

@@ -8,7 +8,7 @@
 mod sample;
 
 use sample::recording::{troubled, whole};
-use sustain_record::result::RecordResult;
+use sustain_document::record::RecordResult;
 use sustain_report::ReportError;
 use sustain_report::html::record_html;
 

@@ -7,10 +7,11 @@
 
 mod sample;
 
-use sample::recording::{standing, troubled, whole};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
-use sustain_bench::result::KernelMessage;
+
+use sample::recording::{standing, troubled, whole};
+use sustain_document::system::KernelMessage;
 use sustain_record::recorder::{LimitedBy, MemberState};
 use sustain_report::terminal::{
     LiveKind, RecordRates, RecordView, record_line, record_sentence, record_summary,

@@ -9,7 +9,7 @@
 mod sample;
 
 use sample::sweep::{depths, nothing, seven_axes, sizes_and_depths};
-use sustain_bench::sweep::result::SweepResult;
+use sustain_document::sweep::SweepResult;
 use sustain_report::ReportError;
 use sustain_report::html::sweep_html;
 use sustain_report::terminal::sweep_answer;

@@ -4,8 +4,8 @@
 mod sample;
 
 use sustain_bench::compare::{ComparePlan, compare};
-use sustain_bench::result::{Attempt, MeasureResult, Rewritten};
-use sustain_bench::sweep::result::{AgainstBest, SweepPoint};
+use sustain_document::measure::{Attempt, MeasureResult, Rewritten};
+use sustain_document::sweep::{AgainstBest, SweepPoint};
 use sustain_report::terminal::{
     compare_answer, compare_text, sentence, summary, sweep_answer, sweep_text,
 };

@@ -2,50 +2,21 @@
 //! and the kernel log. It begins a little before the run and ends a little after it, so that the
 //! effect of the run itself can be seen.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::target::Direction;
-use sustain_host::{BlockDevice, KernelLog, Roots, Sample, Sampler};
+use sustain_document::block_device::BlockDevice;
+use sustain_document::system::Sample;
+use sustain_document::system::{KernelMessage, System};
+use sustain_host::{KernelLog, Roots, Sampler, log_names};
 
 use crate::counted_once::Counted;
-use crate::others::{Others, OthersWatch};
+use crate::others::OthersWatch;
 use crate::stop::Stop;
 
 /// Time between two samples.
 const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
 /// How often an idle wait checks for Ctrl-C.
 const LOOK_NS: u64 = 50_000_000;
-
-/// What the monitor saw of the machine during the run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct System {
-    /// About one a second; negative times are before the run.
-    pub samples: Vec<Sample>,
-    /// Kernel log lines about the targets.
-    pub kernel_messages: Vec<KernelMessage>,
-    /// The reason why the kernel log could not be read, if it could not.
-    pub kernel_log_unreadable: Option<String>,
-    /// Stretches in which other programs used the same disks, in order of time; empty if none did,
-    /// or if that cannot be known.
-    #[serde(default)]
-    pub others: Vec<Others>,
-    /// Whether foreign I/O can be detected at all, on one of the disks at least; false for
-    /// simulated ones.
-    #[serde(default)]
-    pub others_can_be_told: bool,
-}
-
-/// A line of the kernel log, placed on the run's time axis.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct KernelMessage {
-    /// When it was logged.
-    pub at_s: f64,
-    /// syslog level, 0 (emergency) to 7 (debug).
-    pub level: u8,
-    /// The line.
-    pub text: String,
-}
 
 /// The progress of an idle wait.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -101,7 +72,7 @@ impl Alongside {
             shown,
             others: OthersWatch::new(counted),
             log: None,
-            log_names: devices.iter().flat_map(BlockDevice::log_names).collect(),
+            log_names: devices.iter().flat_map(log_names).collect(),
             next_at: clock.now() + SAMPLE_EVERY_NS,
             samples: Vec::new(),
             messages: Vec::new(),

@@ -5,7 +5,10 @@
 
 use std::path::Path;
 
-use sustain_host::{BlockDevice, FileSystem, Roots, devices_directly_under, layers_under_device};
+use sustain_document::block_device::BlockDevice;
+use sustain_host::{
+    Roots, device_named, devices_directly_under, file_system_of, layers_under_device,
+};
 
 use crate::counted_once::WRITES_ONCE;
 
@@ -140,8 +143,7 @@ fn passes_once(stack: &Stack<'_>, roots: &Roots) -> bool {
         // With integrity each byte also goes to a journal.
         return !uuid.starts_with("CRYPT-INTEGRITY") && !uuid.starts_with("CRYPT-SUBDEV");
     }
-    let of_part =
-        |part: &String| BlockDevice::from_name(roots, part).map_or(0, |one| one.node.size_bytes);
+    let of_part = |part: &String| device_named(roots, part).map_or(0, |one| one.node.size_bytes);
     let parts_bytes: u64 = stack.parts.iter().map(of_part).sum();
     // Of the others the kernel does not say what they do; those that keep copies are smaller.
     name.starts_with("dm-")
@@ -149,6 +151,6 @@ fn passes_once(stack: &Stack<'_>, roots: &Roots) -> bool {
 }
 
 fn writes_once(file: &Path, roots: &Roots) -> bool {
-    let file_system = FileSystem::of(roots, file);
+    let file_system = file_system_of(roots, file);
     file_system.is_ok_and(|found| WRITES_ONCE.contains(&found.kind.as_str()))
 }

@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use sustain_disk::target::{Target, TargetKind};
-use sustain_host::{BlockDevice, FileSystem, Roots, layers_under_device};
+use sustain_document::block_device::BlockDevice;
+use sustain_host::{Roots, device_named, device_of_number, file_system_of, layers_under_device};
 
 use crate::beneath::{Beneath, beneath};
 
@@ -63,12 +64,12 @@ pub fn counted<'a>(
 fn nodes_of(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec<BlockDevice> {
     match (target.kind, target.device, path) {
         (TargetKind::BlockDevice, Some((major, minor)), _) => {
-            let device = BlockDevice::from_device_number(roots, major, minor);
+            let device = device_of_number(roots, major, minor);
             device.into_iter().collect()
         }
         (TargetKind::File | TargetKind::ScratchFile, _, Some(path)) => {
-            let names = FileSystem::of(roots, path).map_or_else(|_| Vec::new(), |one| one.devices);
-            let devices = names.iter().map(|name| BlockDevice::from_name(roots, name));
+            let names = file_system_of(roots, path).map_or_else(|_| Vec::new(), |one| one.devices);
+            let devices = names.iter().map(|name| device_named(roots, name));
             devices.filter_map(Result::ok).collect()
         }
         _ => Vec::new(),
@@ -84,7 +85,7 @@ fn counted_once<'a>(
     let top = |(target, path): (&Target, Option<&Path>)| {
         let top = top_of(target, path, roots)?;
         let disk = top.whole_disk.as_ref();
-        let disk = disk.and_then(|disk| BlockDevice::from_name(roots, &disk.name).ok());
+        let disk = disk.and_then(|disk| device_named(roots, &disk.name).ok());
         Some((target.name.clone(), disk.unwrap_or(top)))
     };
     let tops: Vec<(String, BlockDevice)> = targets.into_iter().filter_map(top).collect();
@@ -107,14 +108,14 @@ fn counted_once<'a>(
 fn top_of(target: &Target, path: Option<&Path>, roots: &Roots) -> Option<BlockDevice> {
     match (target.kind, target.device, path) {
         (TargetKind::BlockDevice, Some((major, minor)), _) => {
-            BlockDevice::from_device_number(roots, major, minor).ok()
+            device_of_number(roots, major, minor).ok()
         }
         (TargetKind::File | TargetKind::ScratchFile, _, Some(path)) => {
-            let file_system = FileSystem::of(roots, path).ok()?;
+            let file_system = file_system_of(roots, path).ok()?;
             let journals_data = || file_system.options.iter().any(|one| one == "data=journal");
             match file_system.devices.as_slice() {
                 [device] if WRITES_ONCE.contains(&file_system.kind.as_str()) => {
-                    let device = BlockDevice::from_name(roots, device).ok();
+                    let device = device_named(roots, device).ok();
                     device.filter(|_| !journals_data())
                 }
                 _ => None,

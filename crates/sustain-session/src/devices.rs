@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use sustain_disk::target::{Target, TargetKind};
-use sustain_host::{BlockDevice, FileSystem, Roots, disks_under_device};
+use sustain_document::block_device::BlockDevice;
+use sustain_host::{
+    Roots, device_named, device_of_number, disks_under_device, disks_under_file_system,
+    file_system_of, neighbour_caution,
+};
 
 use crate::guard::folder_of;
 
@@ -37,8 +41,8 @@ fn disks_under_one(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec<B
         return disks_under_device(roots, &device).unwrap_or_default();
     }
     match (target.kind, path) {
-        (TargetKind::File | TargetKind::ScratchFile, Some(path)) => FileSystem::of(roots, path)
-            .and_then(|file_system| file_system.disks(roots))
+        (TargetKind::File | TargetKind::ScratchFile, Some(path)) => file_system_of(roots, path)
+            .and_then(|file_system| disks_under_file_system(roots, &file_system))
             .unwrap_or_default(),
         _ => Vec::new(),
     }
@@ -48,7 +52,7 @@ fn disks_under_one(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec<B
 fn own_device(target: &Target, roots: &Roots) -> Option<BlockDevice> {
     match (target.kind, target.device) {
         (TargetKind::BlockDevice, Some((major, minor))) => {
-            BlockDevice::from_device_number(roots, major, minor).ok()
+            device_of_number(roots, major, minor).ok()
         }
         _ => None,
     }
@@ -67,7 +71,7 @@ pub fn neighbour_cautions<'a>(
             Some(device) => vec![device],
             None => devices_of_file(target, path, roots),
         };
-        let found = devices.iter().filter_map(BlockDevice::neighbour_caution);
+        let found = devices.iter().filter_map(neighbour_caution);
         for caution in found {
             if !cautions.contains(&caution) {
                 cautions.push(caution);
@@ -84,9 +88,9 @@ fn devices_of_file(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec<B
     };
     // A file that does not exist yet lies in its directory.
     let file_system =
-        FileSystem::of(roots, path).or_else(|_| FileSystem::of(roots, folder_of(path)));
+        file_system_of(roots, path).or_else(|_| file_system_of(roots, folder_of(path)));
     let names = file_system.map_or_else(|_| Vec::new(), |found| found.devices);
-    let devices = names.iter().map(|name| BlockDevice::from_name(roots, name));
+    let devices = names.iter().map(|name| device_named(roots, name));
     devices.filter_map(Result::ok).collect()
 }
 

@@ -21,7 +21,7 @@ mod sample;
 mod stop;
 mod writers;
 
-pub use alongside::{Alongside, Idle, KernelMessage, System};
+pub use alongside::{Alongside, Idle};
 pub use counted_once::{Counted, CountedTarget, counted};
 pub use devices::{SharedDisk, devices_under, neighbour_cautions, shared_disks};
 pub use error::SessionError;
@@ -31,7 +31,7 @@ pub use name::{TargetName, shell_argument};
 pub use open::{
     CreatedFiles, is_new, open_under_guard, refuse_missing_device, rehearse_under_guard,
 };
-pub use others::{Others, others_bytes_per_s, others_deeds, others_words};
+pub use others::{others_bytes_per_s, others_deeds, others_words};
 pub use passthrough::{block_device_of_generic, open_passthrough};
 pub use room::{Fitted, Growing, check_memory, fit_free_space, has_all_blocks};
 pub use stop::{Hold, Stop};

@@ -1,12 +1,10 @@
 //! Detects foreign I/O: the traffic that the disks' own counters saw, less what this process moved.
 //! Pure; the monitor calls it once a second.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sustain_disk::clock::Timestamp;
 use sustain_disk::target::Direction;
 use sustain_disk::units::Rate;
-use sustain_host::Sample;
+use sustain_document::system::{Others, Sample};
 
 use crate::beneath::Beneath;
 use crate::counted_once::{Counted, CountedTarget};
@@ -16,26 +14,6 @@ mod moved;
 
 use device::DeviceWatch;
 use moved::Moved;
-
-/// A stretch of time in which other programs read or wrote the disks that were driven.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Others {
-    /// Kernel name of the disk, or of the volume or loop device, whose counters showed it; for
-    /// several parts of an array, their names separated by commas.
-    pub device: String,
-    /// Start, on the run's time axis.
-    pub from_s: f64,
-    /// End, on the run's time axis.
-    pub to_s: f64,
-    /// Bytes that other programs read.
-    pub read_bytes: u64,
-    /// Bytes that other programs wrote.
-    pub written_bytes: u64,
-    /// Both, over that time.
-    pub rate_bytes_per_s: f64,
-    /// The rate of this process in that time.
-    pub own_rate_bytes_per_s: f64,
-}
 
 /// Looks for foreign I/O on the devices whose counters see each driven byte exactly once.
 #[derive(Debug)]

@@ -128,7 +128,7 @@ pub fn check_memory(
     roots: &Roots,
 ) -> Result<(), SessionError> {
     // If the machine does not report its memory, the kernel will refuse what is too much.
-    let Ok(description) = sustain_host::Description::read(roots) else {
+    let Ok(description) = sustain_host::describe_host(roots) else {
         return Ok(());
     };
     if wanted_bytes <= description.memory_bytes / 2 {

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, fstat, major, minor, open};
 use rustix::io::Errno;
 use sustain_disk::target::{Target, TargetKind, is_being_written};
+use sustain_document::block_device::{BlockDevice, Node};
 use sustain_host::{
-    BlockDevice, Inspection, Node, Relation, Roots, layers_under_device, relatives_of,
+    Inspection, Relation, Roots, device_of_number, layers_under_device, relatives_of,
 };
 
 /// The file or device below a loop device, at any depth below `device`, to which another program
@@ -31,7 +32,7 @@ pub(crate) fn is_written_meanwhile(target: &Target, roots: &Roots) -> bool {
     let (TargetKind::BlockDevice, Some((major, minor))) = (target.kind, target.device) else {
         return false;
     };
-    let Ok(device) = BlockDevice::from_device_number(roots, major, minor) else {
+    let Ok(device) = device_of_number(roots, major, minor) else {
         return false;
     };
     let relatives = relatives_of(roots, &device).unwrap_or_default();

@@ -20,7 +20,6 @@ pub mod measure {
     pub use sustain_bench::plan::{
         At, EffectPlan, KnownProfile, Plan, SIZE_BYTES_DEFAULT, parse_at,
     };
-    pub use sustain_bench::result;
     pub use sustain_bench::run::{measure, rehearse};
     pub use sustain_bench::{Stop, judge, profile, sweep, walls};
 }
@@ -30,10 +29,12 @@ pub mod record {
     pub use sustain_bench::Stop;
     pub use sustain_record::error::RecordError;
     pub use sustain_record::recorder::*;
-    pub use sustain_record::result;
     pub use sustain_record::run::{RecordEvent, RecordObserver, RecordPlan, SourcePlan, record};
     pub use sustain_record::{document, format, opening, reading, source, store};
 }
+
+/// The result documents: what every command writes with `--json`, as types.
+pub use sustain_document as document;
 
 /// What the host says: guard facts, system samples, kernel log.
 pub use sustain_host as host;

@@ -9,17 +9,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates each crate may use, as ARCHITECTURE.md draws them.
-const ARROWS: [(&str, &[&str]); 9] = [
-    ("sustain-disk", &[]),
-    ("sustain-host", &[]),
-    ("sustain-session", &["disk", "host"]),
-    ("sustain-bench", &["disk", "host", "session"]),
-    ("sustain-record", &["disk", "host", "session"]),
+const ARROWS: [(&str, &[&str]); 10] = [
+    ("sustain-document", &[]),
+    ("sustain-disk", &["document"]),
+    ("sustain-host", &["document"]),
+    ("sustain-session", &["document", "disk", "host"]),
+    ("sustain-bench", &["document", "disk", "host", "session"]),
+    ("sustain-record", &["document", "disk", "host", "session"]),
     (
         "sustain-report",
-        &["disk", "host", "session", "bench", "record"],
+        &["document", "disk", "host", "session", "bench", "record"],
     ),
-    ("sustain", &["disk", "host", "bench", "record", "report"]),
+    (
+        "sustain",
+        &["document", "disk", "host", "bench", "record", "report"],
+    ),
     ("sustain-cli", &[]),
     ("sustain-benchmarks", &[]),
 ];

@@ -1,14 +1,15 @@
 //! Makes the comparison document from two saved runs. Pure; the command calls it.
 
-use super::effect::OUTSIDE;
-use super::limit::{self, Watched};
-use super::result::{
+use sustain_document::compare::{
     COMPARE_SCHEMA, CompareAnswer, ComparePlanUsed, CompareResult, ComparedRow, ComparedSide,
 };
+use sustain_document::measure::{MeasureResult, TargetResult};
+
+use super::effect::OUTSIDE;
+use super::limit::{self, Watched};
 use super::rows::{Quantity, Seen, cpu, latencies, rates};
 use super::work::{remarks, same_work};
 use crate::error::MeasureError;
-use crate::result::{MeasureResult, TargetResult};
 
 /// What `compare` is asked of two saved runs.
 #[derive(Debug, Clone, Default)]

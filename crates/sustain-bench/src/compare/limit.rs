@@ -8,7 +8,7 @@
 //! many hardly shows in the sum. The intervals are wider for that (Bonferroni), so that all of them
 //! hold at once in 95 % of cases.
 
-use super::result::CompareLimit;
+use sustain_document::compare::CompareLimit;
 
 /// One rate that the limit applies to.
 pub(super) struct Watched<'a> {

@@ -6,7 +6,6 @@ mod batches;
 mod conclude;
 mod effect;
 mod limit;
-pub mod result;
 mod rows;
 #[cfg(test)]
 mod sample;

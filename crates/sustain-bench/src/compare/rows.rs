@@ -2,13 +2,13 @@
 //! is not known, why. Pure; `conclude` calls it for all targets together and for each.
 
 use sustain_disk::units::Size;
+use sustain_document::compare::ComparedRow;
+use sustain_document::measure::{Interval, Latency, Sustained};
 
 use super::batches::{ratio_of_rates, ratio_of_typical, ratio_over_same_bytes};
 use super::effect::{Effect, OUTSIDE};
-use super::result::ComparedRow;
 use crate::judge::Step;
 use crate::judge::curve::Curve;
-use crate::result::{Interval, Latency, Sustained};
 
 /// Intervals whose lengths differ by more than this factor have different maxima for that reason
 /// alone.

@@ -1,11 +1,13 @@
 //! Saved runs made from series with a known truth, for the tests of this module.
 
+use sustain_document::host::Host;
+use sustain_document::measure::{
+    Interval, Latency, MEASURE_SCHEMA, MeasureResult, Plan, Sustained, TargetResult, Total,
+};
+use sustain_document::system::System;
+
 use crate::judge::series::Noise;
 use crate::judge::{Revisits, Step, steady};
-use crate::result::{
-    Host, Interval, Latency, MEASURE_SCHEMA, MeasureResult, Plan, Sustained, System, TargetResult,
-    Total,
-};
 
 /// A minute and more of a rate with a first-order autoregression on it, of 2 %.
 pub(super) fn noisy(noise: &mut Noise, seconds: u32, rate: f64, memory: f64) -> Vec<Step> {

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use sustain_disk::units::{Rate, Size};
+use sustain_document::measure::{MeasureResult, Plan, TargetResult};
 use sustain_session::others_bytes_per_s;
 
 use crate::error::MeasureError;
-use crate::result::{MeasureResult, Plan, TargetResult};
 
 /// Targets that belong together, A's and B's.
 pub(super) struct Pairing {

@@ -1,17 +1,18 @@
 //! Makes the result document from the findings: names for numbers, words for kinds, where each wall
 //! sits, and what to do. Pure; the run calls it once at the end.
 
-use sustain_session::System;
+use sustain_document::diagnose::{
+    Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Dropped, LimitLeft,
+    Measurement, NoWall, Order, Prediction, Share, Together, UnexplainedLoss, Wall, WayHop,
+    Weakest,
+};
+use sustain_document::host::Host;
+use sustain_document::system::System;
 
 use super::advice::{Facts, KnownWall, SuggestedLayout, Suggestion, advise};
 use super::explain::{Explanation, explain};
 use super::plan::DiagnosePlan;
 use super::remarks;
-use super::result::{
-    Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Dropped, Host,
-    LimitLeft, Measurement, NoWall, Order, Prediction, Share, Together, UnexplainedLoss, Wall,
-    WayHop, Weakest,
-};
 use super::ways::{SIMULATED_LIMIT, Ways, is_place, links};
 use crate::conclude::{engine_name, time_of_day};
 use crate::plan::direction_name;

@@ -2,8 +2,8 @@
 //! target. Pure; it knows the topology path of each target, and judges by what each hop can carry.
 
 use sustain_disk::units::Rate;
+use sustain_document::diagnose::{Way, WayHop};
 
-use super::result::{Way, WayHop};
 use super::ways::DEVICE;
 
 /// A hop does not explain a wall that is higher than its rate by more than the noise of readings.

@@ -11,7 +11,6 @@ mod plan;
 mod probe;
 mod remarks;
 mod repeats;
-pub mod result;
 mod run;
 mod segments;
 mod ways;

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use sustain_disk::clock::unix_seconds;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{Direction, TargetKind, open_dummy};
+use sustain_document::diagnose::DiagnoseResult;
 use sustain_host::Roots;
 use sustain_session::{Stop, TargetName, check_distinct};
 
@@ -15,7 +16,6 @@ use super::event::{DiagnoseEvent, DiagnoseObserver};
 use super::plan::DiagnosePlan;
 use super::probe::SubsetProbe;
 use super::repeats::Repeats;
-use super::result::DiagnoseResult;
 use super::ways::{Ways, shared_words, ways};
 use crate::error::MeasureError;
 use crate::faces::of_phase;

@@ -4,13 +4,16 @@
 use sustain_disk::engine::SimulatedTarget;
 use sustain_disk::simulated::LimitRates;
 use sustain_disk::target::{Direction, TargetKind};
+use sustain_document::block_device::BlockDevice;
+use sustain_document::devices::{DiskPath, HopKind};
+use sustain_document::diagnose::{Way, WayHop};
 use sustain_host::{
-    BlockDevice, DiskPath, FileSystem, HopKind, Roots, layers_under_device, paths_under,
+    Roots, device_of_number, disks_under_file_system, file_system_of, layers_under_device,
+    paths_under,
 };
 use sustain_session::{SharedDisk, shared_disks};
 
 use super::advice::Link;
-use super::result::{Way, WayHop};
 use crate::session::{OpenTarget, Session};
 
 /// The kind of a target's own device, and of those that it is built from.
@@ -234,12 +237,10 @@ fn hops_under(device: &BlockDevice, roots: &Roots) -> Vec<WayHop> {
 fn devices_of(target: &OpenTarget, roots: &Roots) -> Vec<BlockDevice> {
     match (target.target.kind, target.target.device, &target.path) {
         (TargetKind::BlockDevice, Some((major, minor)), _) => {
-            BlockDevice::from_device_number(roots, major, minor)
-                .into_iter()
-                .collect()
+            device_of_number(roots, major, minor).into_iter().collect()
         }
-        (TargetKind::File | TargetKind::ScratchFile, _, Some(path)) => FileSystem::of(roots, path)
-            .and_then(|file_system| file_system.disks(roots))
+        (TargetKind::File | TargetKind::ScratchFile, _, Some(path)) => file_system_of(roots, path)
+            .and_then(|file_system| disks_under_file_system(roots, &file_system))
             .unwrap_or_default(),
         _ => Vec::new(),
     }

@@ -2,14 +2,14 @@
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::target::DataPath;
-use sustain_host::{KernelCounters, Sample};
-
-use super::board::{Entries, Stretch as Number};
-use super::latencies::Latencies;
-use super::result::{
+use sustain_document::effect::{
     Datagrams, Load, MemoryCopy, MemoryMoment, PathEffect, Ratios, Stretch, Stretches, Timer,
     VictimInterval, VictimPlace, Writes,
 };
+use sustain_document::system::{KernelCounters, Sample};
+
+use super::board::{Entries, Stretch as Number};
+use super::latencies::Latencies;
 use super::victims::Seen;
 use super::{copy, verdict};
 
@@ -361,7 +361,7 @@ mod tests {
             process_read_bytes: None,
             process_written_bytes: None,
             threads: Vec::new(),
-            memory: sustain_host::MemorySample {
+            memory: sustain_document::system::MemorySample {
                 dirty_bytes,
                 writeback_bytes: 5,
                 cached_bytes: 0,

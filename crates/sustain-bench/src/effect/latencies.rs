@@ -3,8 +3,8 @@
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::meter::{Interval, Latency};
+use sustain_document::effect::VictimInterval;
 
-use crate::effect::result::VictimInterval;
 use crate::series::Series;
 
 /// Length of a step of the series.

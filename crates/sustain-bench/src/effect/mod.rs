@@ -10,7 +10,6 @@ mod figures;
 mod latencies;
 mod pace;
 mod place;
-pub mod result;
 mod timer;
 mod verdict;
 mod victims;

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use sustain_disk::target::{DataPath, Direction, OpenRequest, Target, TargetKind, open_path};
-use sustain_host::{FileSystem, Roots};
+use sustain_document::effect::VictimPlace;
+use sustain_host::{Roots, disks_under_file_system, file_system_of};
 use sustain_session::devices_under;
 
-use crate::effect::result::VictimPlace;
 use crate::error::MeasureError;
 use crate::session::Session;
 
@@ -121,7 +121,7 @@ fn open(directory: &Path, session: &Session, roots: &Roots) -> Result<Place, Str
 }
 
 fn facts(directory: &Path, file: &Target, session: &Session, roots: &Roots) -> VictimPlace {
-    let file_system = FileSystem::of(roots, directory).ok();
+    let file_system = file_system_of(roots, directory).ok();
     let targets = session.targets.iter();
     let is_file_system_of_target = targets
         .clone()
@@ -129,7 +129,7 @@ fn facts(directory: &Path, file: &Target, session: &Session, roots: &Roots) -> V
         .any(|target| target.target.device == file.device);
     let own: Vec<String> = file_system
         .as_ref()
-        .and_then(|found| found.disks(roots).ok())
+        .and_then(|found| disks_under_file_system(roots, &found).ok())
         .unwrap_or_default()
         .iter()
         .map(|disk| disk.name().to_owned())

@@ -2,8 +2,9 @@
 //! mentioned.
 
 use sustain_disk::units::Duration;
-
-use super::result::{Datagrams, MemoryShare, PathEffect, Stretches, Timer, VictimPlace, Writes};
+use sustain_document::effect::{
+    Datagrams, MemoryShare, PathEffect, Stretches, Timer, VictimPlace, Writes,
+};
 
 /// The number of writes is mentioned only if it is below this part of that before the load.
 const FEWER_WRITES: f64 = 0.8;
@@ -129,9 +130,10 @@ fn of_share(share: &MemoryShare) -> String {
 
 #[cfg(test)]
 mod tests {
+    use sustain_document::effect::{Load, Ratios, Stretch};
+    use sustain_document::system::KernelCounters;
+
     use super::*;
-    use crate::effect::result::{Load, Ratios, Stretch};
-    use sustain_host::KernelCounters;
 
     fn place(is_same: bool) -> VictimPlace {
         VictimPlace {

@@ -6,14 +6,15 @@ use std::cell::RefCell;
 use sustain_disk::clock::Timestamp;
 use sustain_disk::meter::Meter;
 use sustain_disk::target::DataPath;
-use sustain_host::{KernelCounters, Roots};
-use sustain_session::{Stop, System};
+use sustain_document::effect::{EffectResult, MemoryCopy, Stretches};
+use sustain_document::system::{KernelCounters, System};
+use sustain_host::{Roots, read_kernel_counters};
+use sustain_session::Stop;
 
 use super::board::Stretch;
 use super::copy;
 use super::figures::{self, Marked, Run};
 use super::place::{Place, choose};
-use super::result::{EffectResult, MemoryCopy, Stretches};
 use super::victims::Victims;
 use super::{NO_PLACE, idle_ns, other, statements};
 use crate::error::MeasureError;
@@ -170,7 +171,7 @@ impl<'a> Watch<'a> {
             .and_then(|place| place.file.file.clone());
         let victims = Victims::start(&clock, file);
         let open = |is_load: bool| {
-            let kernel = KernelCounters::read(roots);
+            let kernel = read_kernel_counters(roots);
             (victims.begin(is_load), clock.now(), kernel)
         };
         let close = |(number, start, kernel): (Stretch, Timestamp, KernelCounters)| {
@@ -179,7 +180,7 @@ impl<'a> Watch<'a> {
                 number,
                 start,
                 end: clock.now(),
-                kernel: KernelCounters::read(roots).since(&kernel),
+                kernel: read_kernel_counters(roots).since(&kernel),
             }
         };
         let before = open(false);

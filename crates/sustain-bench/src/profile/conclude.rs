@@ -1,7 +1,12 @@
 //! Makes the result document from the visits. Pure.
 
 use sustain_disk::target::Direction;
-use sustain_session::{System, others_words};
+use sustain_document::profile::{
+    PROFILE_SCHEMA, ProfileHeld, ProfilePlanUsed, ProfilePoint, ProfileResult, ProfileTarget,
+    ProfileTogether, ProfileZone, SharedLimit, TogetherPoint, TogetherZone,
+};
+use sustain_document::system::System;
+use sustain_session::others_words;
 
 use super::failure::Failure;
 use super::fit::{Fit, Flag, fit};
@@ -9,10 +14,6 @@ use super::held::Lowering;
 use super::noise::{drift, median};
 use super::outliers::{Shown, outliers};
 use super::profiled::{Position, Profiled};
-use super::result::{
-    PROFILE_SCHEMA, ProfileHeld, ProfilePlanUsed, ProfilePoint, ProfileResult, ProfileTarget,
-    ProfileTogether, ProfileZone, SharedLimit, TogetherPoint, TogetherZone,
-};
 use super::sample::{Curve, in_place_bytes};
 use super::together::{Shared, Spot, least_loss, shared};
 use super::unseen::{Sampled, closer, longest_unseen};

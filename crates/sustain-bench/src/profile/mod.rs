@@ -17,7 +17,6 @@ mod outliers;
 mod partition;
 mod plan;
 mod profiled;
-pub mod result;
 mod run;
 mod sample;
 mod schedule;

@@ -1,9 +1,10 @@
 //! The positions that do not belong to their zone, neighbours joined. Pure; the conclusion calls
 //! it.
 
+use sustain_document::profile::{ProfileOutlier, ProfilePoint};
+
 use super::chance::Seen;
 use super::fit::{Fit, Flag};
-use super::result::{ProfileOutlier, ProfilePoint};
 use super::words;
 
 /// A position as it is shown.

@@ -1,11 +1,12 @@
 //! Keeps what was visited so far, and knows which positions need another visit. The run fills it;
 //! the document is made from it.
 
+use sustain_document::host::Host;
+
 use super::failure::Failure;
 use super::fit::fit;
 use super::held::Held;
 use super::plan::ProfilePlan;
-use super::result::Host;
 use super::sample::{Curve, Outcome};
 use super::visits::Place;
 use crate::phase::PhaseOutcome;

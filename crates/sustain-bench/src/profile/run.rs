@@ -4,6 +4,7 @@
 
 use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::target::Direction;
+use sustain_document::profile::ProfileResult;
 use sustain_host::Roots;
 use sustain_session::Stop;
 
@@ -13,7 +14,6 @@ use super::hold::SHARE as HOLD_SHARE;
 use super::open::{POSITIONS_MIN, curves, open};
 use super::plan::ProfilePlan;
 use super::profiled::Profiled;
-use super::result::ProfileResult;
 use super::sample::{Curve, Outcome, bytes_of, outcome_of, setup_of};
 use super::schedule::{Known, coarse, splits, spread};
 use crate::error::MeasureError;

@@ -3,8 +3,9 @@
 
 use std::ops::Range;
 
+use sustain_document::profile::ProfileCloser;
+
 use super::plan::ProfilePlan;
-use super::result::ProfileCloser;
 use super::run::{COARSE_MAX, COARSE_SHARE};
 
 /// Budgets that may be advised, as multiples of the one that was given.

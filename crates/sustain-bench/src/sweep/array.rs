@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use sustain_disk::clock::Clock;
 use sustain_disk::error::Error;
 use sustain_disk::target::{DataPath, Direction, OpenRequest, TargetKind};
-use sustain_host::{BlockDevice, Roots};
+use sustain_host::{Roots, device_named, device_of_number};
 use sustain_session::{
     CreatedFiles, Hold, Machines, Permission, Stop, TargetName, open_under_guard,
 };
@@ -285,13 +285,11 @@ impl<'a> Arrays<'a> {
     /// Whether the array is made of these members, and of them alone.
     fn check_built(&self, array: &Array<'_>, shape: ArrayShape<'_>) -> Result<(), String> {
         let of = |error: sustain_host::HostError| format!("the new array {}: {error}", array.name);
-        let mut slaves = BlockDevice::from_name(self.roots, &array.name)
-            .map_err(of)?
-            .slaves;
+        let mut slaves = device_named(self.roots, &array.name).map_err(of)?.slaves;
         let mut members = Vec::new();
         for member in shape.order {
             let (major, minor) = self.members[*member].device.unwrap_or_default();
-            let device = BlockDevice::from_device_number(self.roots, major, minor).map_err(of)?;
+            let device = device_of_number(self.roots, major, minor).map_err(of)?;
             members.push(device.name().to_owned());
         }
         slaves.sort();
@@ -326,7 +324,7 @@ impl<'a> Arrays<'a> {
         };
         let mut notes = Vec::new();
         let target = open_under_guard(&name, &device, request, permission, self.roots, &mut notes)?;
-        let built = BlockDevice::from_name(self.roots, &array.name)
+        let built = device_named(self.roots, &array.name)
             .map_err(|error| array_error(error.to_string()))?;
         if target.device != Some((built.node.major, built.node.minor)) {
             return Err(array_error(format!(

@@ -4,7 +4,13 @@
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Size;
-use sustain_session::{System, others_words};
+use sustain_document::host::Host;
+use sustain_document::sweep::{
+    AgainstBest, LeftOutSettings, SWEEP_SCHEMA, SweepAnswer, SweepAxis, SweepDrift,
+    SweepMeasurement, SweepPlanUsed, SweepPoint, SweepResult, SweepSetting, SweepValue,
+};
+use sustain_document::system::System;
+use sustain_session::others_words;
 
 use super::answer::{Answer, Cost, answers};
 use super::array::ArrayCost;
@@ -12,10 +18,6 @@ use super::axes::{Grid, LeftOut, direction_of_round};
 use super::judge::{Difference, Judgement, Reading};
 use super::plan::SweepPlan;
 use super::point::{Outcome, Tail};
-use super::result::{
-    AgainstBest, Host, LeftOutSettings, SWEEP_SCHEMA, SweepAnswer, SweepAxis, SweepDrift,
-    SweepMeasurement, SweepPlanUsed, SweepPoint, SweepResult, SweepSetting, SweepValue,
-};
 use super::setting::{Axis, Setting, layout_name};
 use crate::conclude::{engine_name, time_of_day};
 use crate::plan::direction_name;

@@ -14,7 +14,6 @@ pub(crate) mod open;
 mod plan;
 pub(crate) mod point;
 mod range;
-pub mod result;
 mod run;
 mod schedule;
 pub(crate) mod setting;

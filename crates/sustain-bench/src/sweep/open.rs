@@ -4,7 +4,7 @@
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_disk::units::{Duration, Size};
-use sustain_host::{Description, Roots};
+use sustain_host::{Roots, describe_host};
 
 use super::array::check_members;
 use super::axes::{Axes, Facts, Grid, LeftOut};
@@ -119,7 +119,7 @@ pub(crate) fn facts(session: &mut Session, paths: &[DataPath], roots: &Roots) ->
         alignment_bytes: alignments.max().unwrap_or(1),
         least_size_bytes: sizes.min().unwrap_or(0),
         // If the machine does not report its memory, the kernel will refuse what is too much.
-        memory_bytes: Description::read(roots).map_or(u64::MAX, |found| found.memory_bytes / 2),
+        memory_bytes: describe_host(roots).map_or(u64::MAX, |found| found.memory_bytes / 2),
         is_simulated: session.clock.is_virtual(),
         has_null: session
             .targets

@@ -9,8 +9,11 @@ use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Rate;
+use sustain_document::host::Host;
+use sustain_document::sweep::{SweepMeasurement, SweepResult};
+use sustain_document::system::System;
 use sustain_host::Roots;
-use sustain_session::{Alongside, Stop, System};
+use sustain_session::{Alongside, Stop};
 
 use super::array::{ArrayCost, Arrays};
 use super::axes::{Grid, LeftOut};
@@ -20,14 +23,12 @@ use super::judge::Reading;
 use super::open::{announcement, left_out_words, names, open, runs_max};
 use super::plan::SweepPlan;
 use super::point::{Outcome, outcome_of, setup_of};
-use super::result::{SweepMeasurement, SweepResult};
 use super::schedule::{Known, Schedule};
 use super::setting::{Axis, Setting};
 use crate::error::MeasureError;
 use crate::faces::of_phase;
 use crate::figures::request_error;
 use crate::plan::Plan;
-use crate::result::Host;
 use crate::session::Session;
 use crate::stage::{Stage, forget_cached, on_stage};
 

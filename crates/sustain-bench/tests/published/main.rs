@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use rows::{Kind, Row, Section, Setup, Shows};
 use sustain_bench::Stop;
 use sustain_bench::plan::Plan;
-use sustain_bench::result::MeasureResult;
 use sustain_bench::run::measure;
 use sustain_disk::meter::IntervalRule;
+use sustain_document::measure::MeasureResult;
 use sustain_host::Roots;
 
 /// Set to write the tables anew instead of comparing them.

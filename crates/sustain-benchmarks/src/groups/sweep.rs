@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::Context;
-use sustain::measure::sweep::result::SweepResult;
+use sustain::document::sweep::SweepResult;
 
 use super::{Group, disk::FILE_BYTES};
 use crate::places::WrittenFile;

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use sustain::record::result::RecordResult;
+use sustain::document::record::RecordResult;
 
 use crate::process::{self, Used};
 use crate::setting::Setting;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail};
-use sustain::measure::result::MeasureResult;
+use sustain::document::measure::MeasureResult;
 
 use super::{Done, Way, Work};
 use crate::process::{self, Used};

@@ -4,13 +4,15 @@
 use std::path::Path;
 
 use clap::Parser;
+use sustain::document::compare::CompareResult;
+use sustain::document::measure::MeasureResult;
+use sustain::document::reader;
 use sustain::host::Roots;
 use sustain::measure::compare::{
-    ComparePlan, TrialPlan, TrialSetting, compare, rehearse_trial, result::CompareResult, trial,
+    ComparePlan, TrialPlan, TrialSetting, compare, rehearse_trial, trial,
 };
-use sustain::measure::result::MeasureResult;
+use sustain::report::html;
 use sustain::report::terminal::{SweepView, compare_answer, compare_text};
-use sustain::report::{html, json};
 
 use super::begin::{Begun, begin, rehearsed};
 use super::output::{self, Outputs};
@@ -58,7 +60,7 @@ fn run_saved(flags: &CompareFlags) -> anyhow::Result<Exit> {
     let result = compare(&runs[0], &runs[1], &plan)?;
     outputs.deliver(
         &words(&result),
-        || json::write_document(&result),
+        || reader::write(&result),
         || html::side_by_side_html(&runs, &labels, Some(&result)),
     )?;
     Ok(exit(&result))
@@ -85,7 +87,7 @@ fn read(file: &str) -> Result<MeasureResult, UsageError> {
             "cannot read {file}: {error}; give a result written by `sustain measure --json`"
         ))
     })?;
-    json::read_measure(&text).map_err(|error| UsageError(format!("{file}: {error}")))
+    reader::read::<MeasureResult>(&text).map_err(|error| UsageError(format!("{file}: {error}")))
 }
 
 fn run_trial(flags: &CompareFlags, typed: [&String; 2]) -> anyhow::Result<Exit> {
@@ -102,7 +104,7 @@ fn run_trial(flags: &CompareFlags, typed: [&String; 2]) -> anyhow::Result<Exit> 
     let result = result?;
     outputs.deliver(
         &words(&result),
-        || json::write_document(&result),
+        || reader::write(&result),
         || html::compare_html(std::slice::from_ref(&result)),
     )?;
     Ok(exit(&result))

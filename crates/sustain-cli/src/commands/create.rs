@@ -3,7 +3,7 @@
 use sustain::disk::units::Size;
 use sustain::host::Roots;
 use sustain::record::Stop;
-use sustain::record::document::CreateDocument;
+use sustain::record::document::create_document;
 use sustain::record::format::{SLOT_BYTES_MAX, SLOT_BYTES_MIN};
 use sustain::record::store::{CreateEvent, CreatePlan, create};
 use sustain::report::terminal::create_text;
@@ -32,7 +32,7 @@ pub(crate) fn run(flags: &CreateFlags) -> anyhow::Result<Exit> {
         } => progress.update(bytes_done, Some(bytes_all)),
     });
     progress.finish();
-    let document = CreateDocument::of(&created?, plan.slot_bytes, &notes);
+    let document = create_document(&created?, plan.slot_bytes, &notes);
     let text = create_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(Exit::Done)

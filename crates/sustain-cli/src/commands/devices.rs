@@ -5,10 +5,14 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use rustix::fs::{major, minor};
-use sustain::host::{BlockDevice, DevicesDocument, FileSystem, Roots, Topology};
+use sustain::document::block_device::BlockDevice;
+use sustain::host::{
+    Roots, Topology, device_named, device_of_number, devices_document, disks_under_file_system,
+    file_system_of,
+};
 use sustain::report::terminal::devices_text;
 
-use super::output::{self, Document};
+use super::output::{self, OutputKind};
 use super::stores;
 use crate::Exit;
 use crate::flags::devices::DevicesFlags;
@@ -16,7 +20,7 @@ use crate::request::UsageError;
 
 pub(crate) fn run(flags: &DevicesFlags) -> anyhow::Result<Exit> {
     if let Some(path) = &flags.json {
-        output::check(path, Document::Json)?;
+        output::check(path, OutputKind::Json)?;
     }
     let roots = Roots::default();
     let mut named = Vec::new();
@@ -27,7 +31,7 @@ pub(crate) fn run(flags: &DevicesFlags) -> anyhow::Result<Exit> {
     if !flags.devices.is_empty() {
         topology = topology.only_under(&roots, &named);
     }
-    let document = DevicesDocument::of(topology);
+    let document = devices_document(topology);
     let text = devices_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(Exit::Done)
@@ -41,7 +45,7 @@ fn devices_named(roots: &Roots, name: &str) -> Result<Vec<BlockDevice>, UsageErr
     let metadata = match path.metadata() {
         Ok(metadata) => metadata,
         Err(error) => {
-            let by_kernel_name = BlockDevice::from_name(roots, name);
+            let by_kernel_name = device_named(roots, name);
             return by_kernel_name.map(|device| vec![device]).map_err(|_| {
                 usage(format!(
                     "{error}; run `sustain devices` without a name to list all devices"
@@ -52,13 +56,14 @@ fn devices_named(roots: &Roots, name: &str) -> Result<Vec<BlockDevice>, UsageErr
     if metadata.file_type().is_block_device() {
         let number = metadata.rdev();
         let (major, minor) = (major(number), minor(number));
-        let device = BlockDevice::from_device_number(roots, major, minor);
+        let device = device_of_number(roots, major, minor);
         return device
             .map(|device| vec![device])
             .map_err(|error| usage(error.to_string()));
     }
     if metadata.is_file() || metadata.is_dir() {
-        let disks = FileSystem::of(roots, path).and_then(|found| found.disks(roots));
+        let disks =
+            file_system_of(roots, path).and_then(|found| disks_under_file_system(roots, &found));
         let disks = disks.map_err(|error| usage(error.to_string()))?;
         if disks.is_empty() {
             return Err(usage(

@@ -1,12 +1,12 @@
 //! `sustain diagnose`: measures subsets of the targets, shows them as they come, and says where the
 //! walls are.
 
+use sustain::document::diagnose::DiagnoseResult;
+use sustain::document::reader;
 use sustain::host::Roots;
-use sustain::measure::diagnose::{
-    DiagnosePlan, diagnose, rehearse_diagnosis, result::DiagnoseResult,
-};
+use sustain::measure::diagnose::{DiagnosePlan, diagnose, rehearse_diagnosis};
+use sustain::report::html;
 use sustain::report::terminal::{DiagnoseView, diagnosis_answer, diagnosis_text};
-use sustain::report::{html, json};
 
 use super::begin::{Begun, begin, rehearsed};
 use super::output::{self, Outputs};
@@ -61,7 +61,7 @@ pub(super) fn words(result: &DiagnoseResult) -> String {
 fn present(outputs: Outputs<'_>, result: &DiagnoseResult) -> anyhow::Result<()> {
     outputs.deliver(
         &words(result),
-        || json::write_document(result),
+        || reader::write(result),
         || html::diagnose_html(std::slice::from_ref(result)),
     )
 }

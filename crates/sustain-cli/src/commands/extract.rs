@@ -11,8 +11,8 @@ mod selection;
 
 use std::io::{ErrorKind, IsTerminal};
 
+use sustain::document::extract::{EXTRACT_SCHEMA, ExtractDocument};
 use sustain::record::Stop;
-use sustain::record::document::{EXTRACT_SCHEMA, ExtractDocument};
 use sustain::record::reading::readable::readable;
 use sustain::record::reading::stream::StreamReader;
 use sustain::record::reading::verify::Checkable;
@@ -94,7 +94,7 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
         other => other?,
     };
     let document = document(&store, &selection, &given);
-    let json = || sustain::report::json::write_document(&document);
+    let json = || sustain::document::reader::write(&document);
     let saved = flags
         .json
         .as_deref()

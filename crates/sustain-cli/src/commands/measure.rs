@@ -3,11 +3,12 @@
 
 use std::io::{IsTerminal, Write};
 
+use sustain::document::measure::MeasureResult;
+use sustain::document::reader;
 use sustain::host::Roots;
-use sustain::measure::result::MeasureResult;
 use sustain::measure::{Event, Stop, measure, rehearse};
+use sustain::report::html;
 use sustain::report::terminal::{LiveKind, LiveView, dskwtst_line, sentence, summary};
-use sustain::report::{html, json};
 
 use super::begin::{Begun, begin, rehearsed};
 use super::output::{self, Outputs};
@@ -47,7 +48,7 @@ fn present(
     result: &MeasureResult,
 ) -> anyhow::Result<()> {
     let text = words(result);
-    let json = || json::write_measure(result);
+    let json = || reader::write(result);
     let page = || html::measure_html(std::slice::from_ref(result));
     if flags.log.is_none() {
         return outputs.deliver(&text, json, page);

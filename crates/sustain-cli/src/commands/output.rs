@@ -12,6 +12,7 @@ use anyhow::Context;
 use rustix::fs::{Mode, OFlags, fcntl_setfl, major, minor, open};
 use rustix::io::Errno;
 use sustain::disk::simulated::parse_target;
+use sustain::document::reader::DocumentError;
 use sustain::report::ReportError;
 use sustain::report::terminal::wrapped;
 
@@ -21,7 +22,7 @@ use crate::request::UsageError;
 
 /// The kind of document to write, which also decides what kind of file it may replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Document {
+pub(crate) enum OutputKind {
     Json,
     Page,
 }
@@ -52,7 +53,7 @@ impl Outputs<'_> {
     pub(crate) fn deliver(
         &self,
         text: &str,
-        json: impl FnOnce() -> Result<String, ReportError>,
+        json: impl FnOnce() -> Result<String, DocumentError>,
         page: impl FnOnce() -> Result<String, ReportError>,
     ) -> anyhow::Result<()> {
         let saved = self.write_files(json, page);
@@ -75,7 +76,7 @@ impl Outputs<'_> {
     /// What could not be written, and where it was put instead. Print this after the text.
     pub(crate) fn write_files(
         &self,
-        json: impl FnOnce() -> Result<String, ReportError>,
+        json: impl FnOnce() -> Result<String, DocumentError>,
         page: impl FnOnce() -> Result<String, ReportError>,
     ) -> anyhow::Result<()> {
         let json = self.json.map(|path| save(path, &json()?));
@@ -110,7 +111,10 @@ impl Outputs<'_> {
         {
             return usage("--json and --report name the same file: use two different files");
         }
-        for (path, document) in [(self.json, Document::Json), (self.report, Document::Page)] {
+        for (path, kind) in [
+            (self.json, OutputKind::Json),
+            (self.report, OutputKind::Page),
+        ] {
             let Some(path) = path.filter(|path| !is_standard_output(path)) else {
                 continue;
             };
@@ -127,7 +131,7 @@ impl Outputs<'_> {
                     ));
                 }
             }
-            check(path, document)?;
+            check(path, kind)?;
         }
         Ok(())
     }
@@ -211,13 +215,13 @@ fn directory_of(path: &Path) -> &Path {
 }
 
 /// Checks that the document may and can be written there, and returns an error in words if not.
-pub(crate) fn check(path: &Path, document: Document) -> Result<(), UsageError> {
+pub(crate) fn check(path: &Path, kind: OutputKind) -> Result<(), UsageError> {
     if is_standard_output(path) {
         return Ok(());
     }
     let checked = find(path).and_then(|place| match place {
         Place::New => check_new(path),
-        Place::File(_) => check_existing(path, document),
+        Place::File(_) => check_existing(path, kind),
         Place::Stream => Ok(()),
     });
     checked.map_err(|why| {
@@ -278,10 +282,10 @@ fn check_new(path: &Path) -> Result<(), String> {
         .map_err(|error| error.to_string())
 }
 
-fn check_existing(path: &Path, document: Document) -> Result<(), String> {
-    let expected: &[u8] = match document {
-        Document::Json => b"{",
-        Document::Page => b"<!doctype html>",
+fn check_existing(path: &Path, kind: OutputKind) -> Result<(), String> {
+    let expected: &[u8] = match kind {
+        OutputKind::Json => b"{",
+        OutputKind::Page => b"<!doctype html>",
     };
     let mut start = Vec::new();
     File::options()

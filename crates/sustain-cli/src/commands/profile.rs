@@ -1,10 +1,12 @@
 //! `sustain profile`: samples targets over their positions, and says the rate at each place.
 
 use sustain::disk::target::Direction;
+use sustain::document::profile::ProfileResult;
+use sustain::document::reader;
 use sustain::host::Roots;
-use sustain::measure::profile::{ProfilePlan, profile, rehearse_profile, result::ProfileResult};
+use sustain::measure::profile::{ProfilePlan, profile, rehearse_profile};
+use sustain::report::html;
 use sustain::report::terminal::{ProfileView, profile_answer, profile_text};
-use sustain::report::{html, json};
 
 use super::begin::{Begun, begin, rehearsed};
 use super::output::{self, Outputs};
@@ -65,7 +67,7 @@ pub(super) fn words(result: &ProfileResult) -> String {
 fn present(outputs: Outputs<'_>, result: &ProfileResult) -> anyhow::Result<()> {
     outputs.deliver(
         &words(result),
-        || json::write_document(result),
+        || reader::write(result),
         || html::profile_html(std::slice::from_ref(result)),
     )
 }

@@ -5,19 +5,21 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
+use sustain::document::reader;
+use sustain::document::record::RecordResult;
 use sustain::host::Roots;
 use sustain::measure::Stop;
-use sustain::record::result::RecordResult;
+use sustain::record::document::status_line;
 use sustain::record::source::SourceSpec;
 use sustain::record::source::framing::Framing;
 use sustain::record::store::{Mode, Store};
 use sustain::record::{
     Durability, OnFull, RecordEvent, RecordOptions, RecordPlan, SourcePlan, Standing, record,
 };
+use sustain::report::html;
 use sustain::report::terminal::{Forecast, ForecastMember, LiveKind, RecordView, record_summary};
-use sustain::report::{html, json};
 
-use super::output::{self, Document, Outputs};
+use super::output::{self, OutputKind, Outputs};
 use super::standard_streams::{self, Given};
 use super::{say, stores};
 use crate::Exit;
@@ -103,9 +105,9 @@ fn check_outputs(flags: &RecordFlags) -> Result<(), UsageError> {
         ));
     }
     let outputs = [
-        ("--json", flags.json.as_deref(), Document::Json),
-        ("--report", flags.report.as_deref(), Document::Page),
-        ("--status", flags.status.as_deref(), Document::Json),
+        ("--json", flags.json.as_deref(), OutputKind::Json),
+        ("--report", flags.report.as_deref(), OutputKind::Page),
+        ("--status", flags.status.as_deref(), OutputKind::Json),
     ];
     let mut before: Vec<(&str, &Path)> = Vec::new();
     for (flag, path, document) in outputs {
@@ -258,7 +260,7 @@ impl Status {
         self.written_at_s = standing.time_s;
         self.flushes = standing.flushes;
         let writer = self.writer.as_mut()?;
-        let line = json::status_line(standing).ok()?;
+        let line = reader::write_line(&status_line(standing)).ok()?;
         // Each line is one write, so that a reader never sees half of one.
         let error = writer.write_all(line.as_bytes()).err()?;
         self.writer = None;
@@ -276,7 +278,7 @@ impl Status {
 
 /// Creates a file, or replaces one that is empty or has an earlier status: lines of JSON.
 fn create(path: &Path) -> Result<File, UsageError> {
-    output::check(path, Document::Json)?;
+    output::check(path, OutputKind::Json)?;
     File::create(path)
         .map_err(|error| UsageError(format!("cannot write {}: {error}", path.display())))
 }
@@ -287,7 +289,7 @@ fn present(flags: &RecordFlags, result: &RecordResult) -> anyhow::Result<()> {
         report: flags.report.as_deref(),
     };
     let saved = outputs.write_files(
-        || json::write_record(result),
+        || reader::write(result),
         || html::record_html(std::slice::from_ref(result)),
     );
     say(&record_summary(result));

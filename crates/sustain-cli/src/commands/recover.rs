@@ -1,6 +1,6 @@
 //! `sustain recover`: writes what is missing after a crash, as opening the store has found it.
 
-use sustain::record::document::RecoverDocument;
+use sustain::record::document::recover_document;
 use sustain::record::store::Mode;
 use sustain::report::terminal::recover_text;
 
@@ -16,7 +16,7 @@ pub(crate) fn run(flags: &RecoverFlags) -> anyhow::Result<Exit> {
     for note in &recovered.notes {
         super::say(&format!("note: {note}"));
     }
-    let document = RecoverDocument::of(&store, &recordings, &recovered);
+    let document = recover_document(&store, &recordings, &recovered);
     let text = recover_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(Exit::Done)

@@ -3,18 +3,19 @@
 
 use std::path::{Path, PathBuf};
 
-use sustain::measure::compare::result::CompareResult;
+use sustain::document::compare::CompareResult;
+use sustain::document::diagnose::DiagnoseResult;
+use sustain::document::measure::MeasureResult;
+use sustain::document::profile::ProfileResult;
+use sustain::document::reader;
+use sustain::document::reader::Saved;
+use sustain::document::record::RecordResult;
+use sustain::document::sweep::SweepResult;
 use sustain::measure::compare::{ComparePlan, compare};
-use sustain::measure::diagnose::result::DiagnoseResult;
-use sustain::measure::profile::result::ProfileResult;
-use sustain::measure::result::MeasureResult;
-use sustain::measure::sweep::result::SweepResult;
-use sustain::record::result::RecordResult;
-use sustain::report::json::Saved;
 use sustain::report::terminal::record_summary;
-use sustain::report::{ReportError, html, json};
+use sustain::report::{ReportError, html};
 
-use super::output::{self, Document};
+use super::output::{self, OutputKind};
 use super::{diagnose, measure, profile, say, sweep};
 use crate::Exit;
 use crate::flags::ReportFlags;
@@ -66,7 +67,7 @@ fn check(output: &Path, runs: &[PathBuf]) -> Result<(), UsageError> {
             run.display()
         )));
     }
-    output::check(output, Document::Page)
+    output::check(output, OutputKind::Page)
 }
 
 fn read(path: &Path) -> Result<Saved, UsageError> {
@@ -76,7 +77,7 @@ fn read(path: &Path) -> Result<Saved, UsageError> {
             path.display()
         ))
     })?;
-    json::read_saved(&text).map_err(|error| UsageError(format!("{}: {error}", path.display())))
+    reader::read_saved(&text).map_err(|error| UsageError(format!("{}: {error}", path.display())))
 }
 
 fn kind(saved: &Saved) -> &'static str {

@@ -3,12 +3,11 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use sustain::document::reader::{self, Document};
 use sustain::host::Roots;
 use sustain::record::store::{FILE_NAME, Mode, Store};
-use sustain::report::json;
 
-use super::output::{self, Document, Outputs};
+use super::output::{self, OutputKind, Outputs};
 use super::say;
 use super::standard_streams::{self, Given};
 use crate::request::UsageError;
@@ -39,7 +38,7 @@ pub(crate) fn check_json(json: Option<&Path>, members: &[String]) -> Result<(), 
         return Ok(());
     };
     check_no_member(path, members)?;
-    output::check(path, Document::Json)
+    output::check(path, OutputKind::Json)
 }
 
 /// Checks that the path is not one of the members, under any name.
@@ -61,13 +60,9 @@ pub(crate) fn check_no_member(path: &Path, members: &[String]) -> Result<(), Usa
 /// the document goes there.
 pub(crate) fn present(
     json: Option<&Path>,
-    document: &impl Serialize,
+    document: &impl Document,
     text: &str,
 ) -> anyhow::Result<()> {
     let outputs = Outputs { json, report: None };
-    outputs.deliver(
-        text,
-        || json::write_document(document),
-        || Ok(String::new()),
-    )
+    outputs.deliver(text, || reader::write(document), || Ok(String::new()))
 }

@@ -2,12 +2,12 @@
 //! setting is best.
 
 use sustain::disk::target::Direction;
+use sustain::document::reader;
+use sustain::document::sweep::SweepResult;
 use sustain::host::Roots;
-use sustain::measure::sweep::{
-    LayoutKind, Orders, SweepPlan, Values, rehearse_sweep, result::SweepResult, sweep,
-};
+use sustain::measure::sweep::{LayoutKind, Orders, SweepPlan, Values, rehearse_sweep, sweep};
+use sustain::report::html;
 use sustain::report::terminal::{SweepView, sweep_answer, sweep_text};
-use sustain::report::{html, json};
 
 use super::begin::{Begun, begin, rehearsed};
 use super::output::{self, Outputs};
@@ -62,7 +62,7 @@ fn keep_result(outputs: Outputs<'_>, result: &SweepResult) -> anyhow::Result<()>
     if output::is_standard_output(path) || is_stream {
         return Ok(());
     }
-    output::write(path, &json::write_document(result)?)
+    output::write(path, &reader::write(result)?)
 }
 
 fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
@@ -160,7 +160,7 @@ pub(super) fn words(result: &SweepResult) -> String {
 fn present(outputs: Outputs<'_>, result: &SweepResult) -> anyhow::Result<()> {
     outputs.deliver(
         &words(result),
-        || json::write_document(result),
+        || reader::write(result),
         || html::sweep_html(std::slice::from_ref(result)),
     )
 }

@@ -1,7 +1,7 @@
 //! `sustain verify`: reads everything that is recorded and accounts for every byte.
 
 use sustain::record::Stop;
-use sustain::record::document::VerifyDocument;
+use sustain::record::document::verify_document;
 use sustain::record::reading::verify::{Checkable, verify};
 use sustain::record::store::Mode;
 use sustain::report::terminal::verify_text;
@@ -30,7 +30,7 @@ pub(crate) fn run(flags: &VerifyFlags) -> anyhow::Result<Exit> {
         &stop,
     );
     progress.finish();
-    let document = VerifyDocument::of(&store, &result?);
+    let document = verify_document(&store, &result?);
     let text = verify_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(match (document.complete, document.ok) {

@@ -5,10 +5,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use sustain::disk::target::Direction;
+use sustain::document::sweep::SweepResult;
 use sustain::host::Roots;
-use sustain::measure::sweep::{
-    LayoutKind, Mdadm, Orders, SweepEvent, SweepPlan, result::SweepResult, sweep,
-};
+use sustain::measure::sweep::{LayoutKind, Mdadm, Orders, SweepEvent, SweepPlan, sweep};
 use sustain::measure::{MeasureError, Stop};
 
 use crate::devices::{Disk, Loop, is_root, skip};
@@ -183,7 +182,7 @@ impl Fake {
     }
 }
 
-fn is_array(point: &sustain::measure::sweep::result::SweepPoint) -> bool {
+fn is_array(point: &sustain::document::sweep::SweepPoint) -> bool {
     point.setting.layout == "md-raid0"
 }
 

@@ -4,9 +4,9 @@ use std::fs;
 use std::os::fd::AsFd;
 
 use rustix::fs::{Mode, makedev};
+use sustain_document::block_device::Holder;
 
 use super::*;
-use crate::block_device::Holder;
 use crate::fake_host::FakeHost;
 
 const MAJOR: u32 = 300;

@@ -4,7 +4,9 @@
 
 use std::path::Path;
 
-use super::hop::{Hop, HopKind};
+use sustain_document::devices::{Hop, HopKind};
+
+use super::hop::without_rate;
 use super::order::{PciAddress, is_numbered};
 use super::walk::{Way, link_name, name_of};
 use crate::roots::attribute;
@@ -30,7 +32,7 @@ pub(super) fn of_pci_device(way: &Way, directory: &Path) -> Hop {
     if let Some(known_as) = known_as {
         name.push_str(&format!(" ({known_as})"));
     }
-    Hop::without_rate(way.id_of(directory), HopKind::Controller, name)
+    without_rate(way.id_of(directory), HopKind::Controller, name)
 }
 
 /// Words for a class, by the base class, subclass and programming interface of the PCI Code and ID
@@ -63,11 +65,7 @@ pub(super) fn hops_without_pci(way: &Way) -> Option<Hop> {
         .filter(|(_, transport)| transport != "pcie");
     if let Some((nvme, transport)) = network {
         let name = format!("NVMe over {transport} ({})", name_of(nvme));
-        return Some(Hop::without_rate(
-            way.id_of(nvme),
-            HopKind::Controller,
-            name,
-        ));
+        return Some(without_rate(way.id_of(nvme), HopKind::Controller, name));
     }
     let is_inside = |name: &str| name == "virtual" || PciAddress::parse(name).is_some();
     if way.nearest(is_inside).is_some() {
@@ -82,7 +80,7 @@ pub(super) fn hops_without_pci(way: &Way) -> Option<Hop> {
         .filter(|directory| name_of(directory) != "platform")
         .unwrap_or(&way.directories[last]);
     let name = format!("controller {}", name_of(directory));
-    Some(Hop::without_rate(
+    Some(without_rate(
         way.id_of(directory),
         HopKind::Controller,
         name,

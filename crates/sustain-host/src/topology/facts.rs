@@ -5,79 +5,20 @@
 use std::fs;
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use sustain_document::block_device::BlockDevice;
+use sustain_document::devices::{
+    DEVICES_SCHEMA, DeviceFacts, DeviceKind, DevicesDocument, DiskFacts, WhyNot,
+};
 
-use super::hop::DiskPath;
 use super::path_of;
-use crate::block_device::{BlockDevice, Relation};
+use crate::block_device::{Relation, device_named, device_of_number};
 use crate::error::HostError;
-use crate::file_system::{FileSystem, disks_under_device};
+use crate::file_system::{disks_under_device, file_system_of};
 use crate::guard::device_refusals;
 use crate::in_use::{InUse, resolve};
+use crate::neighbours::neighbour_caution;
 use crate::refusal::Refusal;
 use crate::roots::{Roots, names_in, number};
-
-/// The kind of a block device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DeviceKind {
-    /// A whole disk, or a device that the host treats as one.
-    Disk,
-    /// A partition.
-    Partition,
-    /// Software RAID.
-    Md,
-    /// A volume of the device mapper: LVM, encryption, multipath.
-    Dm,
-    /// A loop device over a file or a device.
-    Loop,
-    /// Compressed memory.
-    Zram,
-    /// Anything else that is built on other devices, such as bcache.
-    Other,
-}
-
-/// A reason why a device must not be written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WhyNot {
-    /// The reason in a few words: `sda1 is mounted on /`.
-    pub reason: String,
-    /// The guard's sentence, with what to do.
-    pub advice: String,
-}
-
-/// A block device and how it is used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct DeviceFacts {
-    /// Its kind.
-    pub kind: DeviceKind,
-    /// The device.
-    pub device: BlockDevice,
-    /// Kernel names of the devices directly under it.
-    pub lies_on: Vec<String>,
-    /// Its mount points, as far as this process can see.
-    pub mount_points: Vec<PathBuf>,
-    /// Whether it is active swap.
-    pub swap: bool,
-    /// Whether the guard lets it be written, if it is named for that; null if that cannot be
-    /// determined, and then it does not. A program that has claimed it is found only by opening it.
-    pub may_be_written: Option<bool>,
-    /// Every reason against that.
-    pub why_not: Vec<WhyNot>,
-    /// What a power cut in the middle of a write may do to neighbouring bytes, and what to do about
-    /// it; null if the physical blocks that the device reports are harmless.
-    pub caution: Option<String>,
-}
-
-/// A disk, and its path up to the memory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DiskFacts {
-    /// The disk and how it is used.
-    pub facts: DeviceFacts,
-    /// Its path.
-    pub path: DiskPath,
-}
 
 /// The disks of a host and what is built on them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -165,7 +106,7 @@ impl Topology {
     }
 
     fn add(&mut self, roots: &Roots, in_use: Option<&InUse>, name: &str) {
-        let device = match BlockDevice::from_name(roots, name) {
+        let device = match device_named(roots, name) {
             Ok(device) => device,
             Err(error) => {
                 self.notes.push(format!("{name} is left out: {error}"));
@@ -178,7 +119,7 @@ impl Topology {
         let partitions = device.partitions.clone();
         self.add_device(roots, in_use, device);
         for partition in partitions {
-            match BlockDevice::from_name(roots, &partition.name) {
+            match device_named(roots, &partition.name) {
                 Ok(device) => self.add_device(roots, in_use, device),
                 Err(error) => {
                     let name = partition.name;
@@ -232,9 +173,20 @@ impl Topology {
             swap: in_use.is_some_and(|in_use| in_use.is_swap_device(number)),
             may_be_written: refusals.as_ref().map(Vec::is_empty),
             why_not: refusals.iter().flatten().map(why_not).collect(),
-            caution: device.neighbour_caution(),
+            caution: neighbour_caution(&device),
             device,
         }
+    }
+}
+
+/// Makes the document of a topology.
+#[must_use]
+pub fn devices_document(topology: Topology) -> DevicesDocument {
+    DevicesDocument {
+        schema: DEVICES_SCHEMA.to_owned(),
+        disks: topology.disks,
+        layers: topology.layers,
+        notes: topology.notes,
     }
 }
 
@@ -272,11 +224,11 @@ fn lies_on(roots: &Roots, device: &BlockDevice) -> Vec<String> {
     };
     if !file.starts_with("/dev") {
         // The file is deleted, or named as another mount namespace sees it, so it is not known.
-        return FileSystem::of(roots, file).map_or_else(|_| Vec::new(), |found| found.devices);
+        return file_system_of(roots, file).map_or_else(|_| Vec::new(), |found| found.devices);
     }
     let numbers = resolve(roots, file).devices.into_iter();
     let below = numbers.filter_map(|(major, minor)| {
-        let device = BlockDevice::from_device_number(roots, major, minor).ok()?;
+        let device = device_of_number(roots, major, minor).ok()?;
         Some(device.name().to_owned())
     });
     below.take(1).collect()

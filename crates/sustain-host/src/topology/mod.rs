@@ -5,7 +5,6 @@
 //! the guard decides what may be written.
 
 mod controller;
-mod document;
 mod facts;
 mod hop;
 mod link_rate;
@@ -16,11 +15,11 @@ mod sata;
 mod usb;
 mod walk;
 
-pub use document::{DEVICES_SCHEMA, DevicesDocument};
-pub use facts::{DeviceFacts, DeviceKind, DiskFacts, Topology, WhyNot};
-pub use hop::{DiskPath, Hop, HopKind};
+pub use facts::{Topology, devices_document};
 
-use crate::block_device::BlockDevice;
+use sustain_document::block_device::BlockDevice;
+use sustain_document::devices::DiskPath;
+
 use crate::error::HostError;
 use crate::file_system::disks_under_device;
 use crate::roots::Roots;

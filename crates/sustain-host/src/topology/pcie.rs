@@ -6,8 +6,10 @@
 
 use std::path::{Path, PathBuf};
 
+use sustain_document::devices::{Hop, HopKind};
+
 use super::controller;
-use super::hop::{Hop, HopKind};
+use super::hop::{marked_if_slow, with_rate, without_rate};
 use super::link_rate::{self, giga, parse_giga, pcie_generation};
 use super::order::PciAddress;
 use super::walk::{Way, name_of};
@@ -42,7 +44,7 @@ pub(super) fn hops(way: &Way) -> Vec<Hop> {
                 }
             } else {
                 let name = format!("PCI bus below {}", name_of(bridge));
-                Hop::without_rate(way.id_of(bridge), HopKind::PciBus, name)
+                without_rate(way.id_of(bridge), HopKind::PciBus, name)
             });
         }
     }
@@ -76,7 +78,7 @@ fn has_link(device: &Path) -> bool {
 
 fn switch(way: &Way, upper_port: &Path) -> Hop {
     let name = format!("PCIe switch {}", name_of(upper_port));
-    Hop::without_rate(way.id_of(upper_port), HopKind::PcieSwitch, name)
+    without_rate(way.id_of(upper_port), HopKind::PcieSwitch, name)
 }
 
 /// The speed that one end of a link reports.
@@ -118,7 +120,7 @@ fn link(way: &Way, bridge: &Path, device: &Path) -> Hop {
     match current.zip(possible) {
         Some((current, possible)) if hop.rate_bytes_per_s.is_some() => {
             let rate = link_rate::pcie(possible.megatransfers_per_s, possible.lanes);
-            hop.marked_if_slow(&current.words(), &possible.words(), rate.as_ref())
+            marked_if_slow(hop, &current.words(), &possible.words(), rate.as_ref())
         }
         _ => hop,
     }
@@ -140,14 +142,14 @@ fn named_link(id: String, device: &Path, current: Option<Speed>) -> Hop {
     let is_tunnel = attribute(&device.join("removable")).as_deref() == Some("removable");
     if is_tunnel {
         let name = format!("PCIe link of {slot}, which can be unplugged: its rate is not reported");
-        return Hop::without_rate(id, HopKind::PcieLink, name);
+        return without_rate(id, HopKind::PcieLink, name);
     }
     let Some(current) = current else {
-        return Hop::without_rate(id, HopKind::PcieLink, format!("PCIe link of {slot}"));
+        return without_rate(id, HopKind::PcieLink, format!("PCIe link of {slot}"));
     };
     let generation = pcie_generation(current.megatransfers_per_s);
     let generation = generation.map_or_else(String::new, |generation| format!(" {generation}"));
     let name = format!("PCIe link{generation} x{} of {slot}", current.lanes);
     let rate = link_rate::pcie(current.megatransfers_per_s, current.lanes);
-    Hop::without_rate(id, HopKind::PcieLink, name).with_rate(rate)
+    with_rate(without_rate(id, HopKind::PcieLink, name), rate)
 }

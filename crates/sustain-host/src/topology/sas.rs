@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::hop::{Hop, HopKind};
+use sustain_document::devices::{Hop, HopKind};
+
+use super::hop::{marked_if_slow, with_rate, without_rate};
 use super::link_rate::{self, LinkRate, giga, parse_giga};
 use super::walk::{Way, name_of};
 use crate::roots::{attribute, names_in};
@@ -35,8 +37,10 @@ fn port(way: &Way, directory: &Path, below: Option<&Path>) -> Hop {
         count => format!(" of {count} phys"),
     };
     let name = format!("SAS port {address}{lanes}");
-    let hop =
-        Hop::without_rate(way.id_of(directory), HopKind::Port, name).with_rate(sum_of(&speeds));
+    let hop = with_rate(
+        without_rate(way.id_of(directory), HopKind::Port, name),
+        sum_of(&speeds),
+    );
     let fastest = |directory: &Path, phys: &[String]| {
         let speeds = speeds_of(directory, phys, "maximum_linkrate_hw");
         speeds.into_iter().max()
@@ -50,7 +54,7 @@ fn port(way: &Way, directory: &Path, below: Option<&Path>) -> Hop {
     let Some(can) = can else {
         return hop;
     };
-    hop.marked_if_slow(&words(&speeds), &words(&can), sum_of(&can).as_ref())
+    marked_if_slow(hop, &words(&speeds), &words(&can), sum_of(&can).as_ref())
 }
 
 /// The number of phys at each speed, the fastest first.
@@ -92,7 +96,7 @@ fn expander(way: &Way, directory: &Path) -> Hop {
             words.push_str(&fact);
         }
     }
-    Hop::without_rate(way.id_of(directory), HopKind::Expander, words)
+    without_rate(way.id_of(directory), HopKind::Expander, words)
 }
 
 fn phys_in(directory: &Path) -> Vec<String> {

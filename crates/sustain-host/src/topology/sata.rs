@@ -4,7 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::hop::{Hop, HopKind};
+use sustain_document::devices::{Hop, HopKind};
+
+use super::hop::{marked_if_slow, with_rate, without_rate};
 use super::link_rate::{self, giga, parse_giga};
 use super::order::{is_numbered, numbers_in};
 use super::walk::{Way, name_of};
@@ -34,8 +36,8 @@ pub(super) fn hops(way: &Way) -> Vec<Hop> {
         return vec![port_hop(way, port, &own_link, unit, adapter)];
     }
     let outer_name = format!("multiplier port {channel} ({name}.{channel:02})");
-    let outer = Hop::without_rate(way.id_of(&outer_link), HopKind::Port, outer_name);
-    let multiplier = Hop::without_rate(
+    let outer = without_rate(way.id_of(&outer_link), HopKind::Port, outer_name);
+    let multiplier = without_rate(
         way.id_of(&own_link),
         HopKind::PortMultiplier,
         format!("port multiplier on {name}"),
@@ -52,13 +54,13 @@ pub(super) fn hops(way: &Way) -> Vec<Hop> {
 fn port_hop(way: &Way, port: &Path, link: &Path, unit: u64, adapter: Option<u32>) -> Hop {
     let hop = |what: &str| {
         let name = format!("{what} {}", name_of(port));
-        Hop::without_rate(way.id_of(port), HopKind::Port, name)
+        without_rate(way.id_of(port), HopKind::Port, name)
     };
     let is_serial = adapter.is_some()
         || stated(link, "sata_spd").is_some()
         || drive_limit(link, unit).is_some();
     match ultra_dma_mode(link).filter(|_| !is_serial) {
-        Some(mode) => hop("parallel ATA cable").with_rate(link_rate::ultra_dma(mode)),
+        Some(mode) => with_rate(hop("parallel ATA cable"), link_rate::ultra_dma(mode)),
         None if is_serial => with_speed(hop("SATA port"), link, adapter, drive_limit(link, unit)),
         // Neither end reports a speed of either kind: this is an emulated or very old IDE channel.
         None => hop("ATA channel"),
@@ -74,9 +76,10 @@ fn with_speed(hop: Hop, link: &Path, adapter: Option<u32>, drive: Option<u32>) -
     let near = near.into_iter().flatten().min();
     let can = near.zip(drive).map(|(near, drive)| near.min(drive));
     let words = |speed| format!("{} Gbit/s", giga(speed));
-    let hop = hop.with_rate(link_rate::sata(current));
+    let hop = with_rate(hop, link_rate::sata(current));
     let possible = can.and_then(link_rate::sata);
-    hop.marked_if_slow(
+    marked_if_slow(
+        hop,
         &words(current),
         &can.map_or_else(String::new, words),
         possible.as_ref(),

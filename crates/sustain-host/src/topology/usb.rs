@@ -5,7 +5,9 @@
 use std::fs;
 use std::path::Path;
 
-use super::hop::{Hop, HopKind};
+use sustain_document::devices::{Hop, HopKind};
+
+use super::hop::{marked_if_slow, with_rate, without_rate};
 use super::link_rate::{self, LinkRate, giga};
 use super::walk::{Way, link_name, name_of};
 use crate::roots::{attribute, number};
@@ -28,7 +30,7 @@ pub(super) fn hops(way: &Way) -> Vec<Hop> {
             let product = attribute(&device.join("product"));
             let product = product.map_or_else(String::new, |product| format!(" {product}"));
             let words = format!("USB hub {name}{product}");
-            hops.push(Hop::without_rate(way.id_of(device), HopKind::UsbHub, words));
+            hops.push(without_rate(way.id_of(device), HopKind::UsbHub, words));
         }
         let driver = (index == 0).then(|| driver(way)).flatten();
         hops.push(port(way, device, driver));
@@ -58,13 +60,13 @@ fn port(way: &Way, device: &Path, driver: Option<String>) -> Hop {
     let driver = driver.map_or_else(String::new, |driver| format!(" ({driver})"));
     let name = format!("USB port {}{driver}", name_of(device));
     let id = format!("{}/port", way.id_of(device));
-    let hop = Hop::without_rate(id, HopKind::Port, name);
+    let hop = without_rate(id, HopKind::Port, name);
     let Some(current) = speed(device) else {
         return hop;
     };
     let lanes = number(&device.join("rx_lanes")).and_then(|lanes| u32::try_from(lanes).ok());
     let lanes = lanes.unwrap_or(1);
-    let hop = hop.with_rate(link_rate::usb(current, lanes));
+    let hop = with_rate(hop, link_rate::usb(current, lanes));
     // Two lanes depend more on the cable than on the ends.
     let can = own_limit(device)
         .zip(socket_limit(device))
@@ -72,7 +74,7 @@ fn port(way: &Way, device: &Path, driver: Option<String>) -> Hop {
         .filter(|_| lanes == 1);
     let possible: Option<LinkRate> = can.and_then(|can| link_rate::usb(can, 1));
     let can_words = can.map_or_else(String::new, words);
-    hop.marked_if_slow(&words(current), &can_words, possible.as_ref())
+    marked_if_slow(hop, &words(current), &can_words, possible.as_ref())
 }
 
 fn words(megabits_per_s: u32) -> String {

@@ -5,9 +5,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::hop::{DiskPath, Hop, HopKind};
+use sustain_document::block_device::BlockDevice;
+use sustain_document::devices::{DiskPath, Hop, HopKind};
+
+use super::hop::without_rate;
 use super::{controller, order, pcie, sas, sata, usb};
-use crate::block_device::{BlockDevice, sysfs_name};
+use crate::block_device::sysfs_name;
 use crate::error::HostError;
 use crate::roots::{Roots, attribute, names_in};
 
@@ -74,11 +77,7 @@ pub(super) fn path_of_disk(roots: &Roots, device: &BlockDevice) -> Result<DiskPa
         }
         _ => disk.clone(),
     };
-    let mut hops = vec![Hop::without_rate(
-        way.id_of(&directory),
-        HopKind::Disk,
-        name,
-    )];
+    let mut hops = vec![without_rate(way.id_of(&directory), HopKind::Disk, name)];
     hops.extend(sata::hops(&way));
     hops.extend(sas::hops(&way));
     hops.extend(usb::hops(&way));
@@ -99,9 +98,9 @@ fn memory(way: &Way) -> Hop {
     match stated.and_then(|node| node.parse::<u32>().ok()) {
         Some(node) => {
             let id = format!("devices/system/node/node{node}");
-            Hop::without_rate(id, HopKind::NumaNode, format!("NUMA node {node}"))
+            without_rate(id, HopKind::NumaNode, format!("NUMA node {node}"))
         }
-        None => Hop::without_rate("memory".to_owned(), HopKind::Memory, "memory".to_owned()),
+        None => without_rate("memory".to_owned(), HopKind::Memory, "memory".to_owned()),
     }
 }
 

@@ -1,81 +1,58 @@
-//! The documents that the commands on stores write with `--json`: one type for each command, made
-//! of what the library has found, for scripts and for terminal output. Nothing here reads a medium.
-//!
-//! Names end with their unit, and a byte range ends before its second number.
+//! Makes the documents that the commands on stores write with `--json`, of what the library has
+//! found: one function for each command. Nothing here reads a medium. The types are those of
+//! `sustain-document`.
 
 mod create;
-mod extract;
 mod list;
 mod recover;
+mod status;
 mod verify;
 
 use sustain_disk::target::Target;
+use sustain_document::list::ListedMember;
 use uuid::Uuid;
 
 use crate::store::{Missing, OpenMember, Store};
 
-pub use create::{CREATE_SCHEMA, CreateDocument, NewMember};
-pub use extract::{EXTRACT_SCHEMA, ExtractDocument, LOST_MAX, Lost, LostKind};
-pub use list::{LIST_SCHEMA, ListDocument, ListedRecording, ListedStream};
-pub use recover::{RECOVER_SCHEMA, RecoverDocument, RecoveredRecording, RecoveredStream};
-pub use verify::{BadRange, CheckedRecording, CheckedStream, VERIFY_SCHEMA, VerifyDocument};
+pub use create::create_document;
+pub use list::list_document;
+pub use recover::recover_document;
+pub use status::status_line;
+pub use verify::verify_document;
 
-/// A member of a store, present or missing.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-pub struct ListedMember {
-    /// The name as typed; null for a member that was not given.
-    pub name: Option<String>,
-    /// Its place in the store, from 0.
-    pub index: u64,
-    /// UUID of the member.
-    pub member: String,
-    /// `present` or `missing`.
-    pub state: String,
-    /// Bytes of it that the store uses, superblocks included; null if it is missing.
-    pub bytes: Option<u64>,
-    /// Number of slots; null if it is missing.
-    pub slots: Option<u64>,
+/// All members of a store, missing ones included, in their order.
+fn listed_members(store: &Store) -> Vec<ListedMember> {
+    let present = store.members.iter().map(present_member);
+    let missing = store.missing.iter().map(missing_member);
+    let mut members: Vec<ListedMember> = present.chain(missing).collect();
+    members.sort_by_key(|member| member.index);
+    members
 }
 
-impl ListedMember {
-    fn all_of(store: &Store) -> Vec<ListedMember> {
-        let present = store.members.iter().map(ListedMember::present);
-        let missing = store.missing.iter().map(ListedMember::missing);
-        let mut members: Vec<ListedMember> = present.chain(missing).collect();
-        members.sort_by_key(|member| member.index);
-        members
+fn present_member(member: &OpenMember) -> ListedMember {
+    let OpenMember {
+        target: Target { name, .. },
+        superblock,
+        ..
+    } = member;
+    ListedMember {
+        name: Some(name.clone()),
+        index: member.index() as u64,
+        member: superblock.member.to_string(),
+        state: "present".to_owned(),
+        bytes: Some(superblock.geometry.member_bytes),
+        slots: Some(superblock.geometry.slot_count),
     }
+}
 
-    fn present(member: &OpenMember) -> ListedMember {
-        let OpenMember {
-            target: Target { name, .. },
-            superblock,
-            ..
-        } = member;
-        ListedMember {
-            name: Some(name.clone()),
-            index: member.index() as u64,
-            member: superblock.member.to_string(),
-            state: "present".to_owned(),
-            bytes: Some(superblock.geometry.member_bytes),
-            slots: Some(superblock.geometry.slot_count),
-        }
-    }
-
-    fn missing(missing: &Missing) -> ListedMember {
-        ListedMember {
-            name: None,
-            index: missing.index as u64,
-            member: missing.member.to_string(),
-            state: "missing".to_owned(),
-            bytes: None,
-            slots: None,
-        }
-    }
-
-    /// Whether the member was given.
-    pub fn is_present(&self) -> bool {
-        self.bytes.is_some()
+fn missing_member(missing: &Missing) -> ListedMember {
+    ListedMember {
+        name: None,
+        index: missing.index as u64,
+        member: missing.member.to_string(),
+        state: "missing".to_owned(),
+        bytes: None,
+        slots: None,
     }
 }
 

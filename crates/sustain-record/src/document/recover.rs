@@ -1,97 +1,53 @@
-//! The document of `sustain recover --json`.
+//! Makes the document of `sustain recover --json`.
+
+use sustain_document::recover::{
+    RECOVER_SCHEMA, RecoverDocument, RecoveredRecording, RecoveredStream,
+};
 
 use super::list::ended;
 use super::uuid_text;
 use crate::opening::Recording;
 use crate::store::{Recovered, Store};
 
-/// The version of [`RecoverDocument`].
-pub const RECOVER_SCHEMA: &str = "sustain.recover/1";
-
-/// What opening a store has found, and what was then written.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-pub struct RecoverDocument {
-    /// Always `sustain.recover/1`.
-    pub schema: String,
-    /// UUID of the store.
-    pub store: String,
-    /// The recording that was given an end mark; null if none needed or could be given one.
-    pub recording: Option<u32>,
-    /// Names of the members on which the end mark was written.
-    pub marked: Vec<String>,
-    /// Whether the superblocks were renewed.
-    pub superblocks_renewed: bool,
-    /// The recordings on the store, oldest first.
-    pub recordings: Vec<RecoveredRecording>,
-    /// Notes for the user.
-    pub notes: Vec<String>,
-}
-
-/// A recording, as it was found.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-pub struct RecoveredRecording {
-    /// Its number.
-    pub recording: u32,
-    /// Why it ended; `recovered` if it was given an end mark now; null for an open end.
-    pub ended: Option<String>,
-    /// Its streams, in the order of their numbers.
-    pub streams: Vec<RecoveredStream>,
-}
-
-/// A stream, as it was found.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-pub struct RecoveredStream {
-    /// Its name.
-    pub name: String,
-    /// Its length, lost bytes included.
-    pub bytes: u64,
-    /// Frames begun.
-    pub frames: u64,
-    /// Bytes that the recorder lost, or gave up with a member that did not write them.
-    pub gap_bytes: u64,
-    /// Those of `gap_bytes` that may be there all the same, at most, as in `list`.
-    pub given_up_bytes: u64,
-    /// Bytes that should be on members and are not there. Damage is found by `verify`.
-    pub hole_bytes: u64,
-}
-
-impl RecoverDocument {
-    /// Makes the document of a store, its recordings as they were found, newest first, and what was
-    /// then done.
-    pub fn of(store: &Store, recordings: &[Recording], recovered: &Recovered) -> RecoverDocument {
-        let of_recording = |recording: &Recording| RecoveredRecording {
-            recording: recording.number,
-            ended: if recovered.recording == Some(recording.number) {
-                Some(Recovered::ENDED.to_owned())
-            } else {
-                ended(recording)
-            },
-            streams: recording
-                .streams
-                .iter()
-                .map(|stream| RecoveredStream {
-                    name: stream.name.clone(),
-                    bytes: stream.offered_bytes,
-                    frames: stream.frames,
-                    gap_bytes: stream.gap_bytes,
-                    given_up_bytes: stream.given_up_bytes,
-                    hole_bytes: stream.hole_bytes,
-                })
-                .collect(),
-        };
-        RecoverDocument {
-            schema: RECOVER_SCHEMA.to_owned(),
-            store: uuid_text(store.id),
-            recording: recovered.recording,
-            marked: recovered.marked.clone(),
-            superblocks_renewed: recovered.superblocks_renewed,
-            recordings: recordings.iter().rev().map(of_recording).collect(),
-            notes: store
-                .notes
-                .iter()
-                .chain(&recovered.notes)
-                .cloned()
-                .collect(),
-        }
+/// Makes the document of a store, its recordings as they were found, newest first, and what was
+/// then done.
+pub fn recover_document(
+    store: &Store,
+    recordings: &[Recording],
+    recovered: &Recovered,
+) -> RecoverDocument {
+    let of_recording = |recording: &Recording| RecoveredRecording {
+        recording: recording.number,
+        ended: if recovered.recording == Some(recording.number) {
+            Some(Recovered::ENDED.to_owned())
+        } else {
+            ended(recording)
+        },
+        streams: recording
+            .streams
+            .iter()
+            .map(|stream| RecoveredStream {
+                name: stream.name.clone(),
+                bytes: stream.offered_bytes,
+                frames: stream.frames,
+                gap_bytes: stream.gap_bytes,
+                given_up_bytes: stream.given_up_bytes,
+                hole_bytes: stream.hole_bytes,
+            })
+            .collect(),
+    };
+    RecoverDocument {
+        schema: RECOVER_SCHEMA.to_owned(),
+        store: uuid_text(store.id),
+        recording: recovered.recording,
+        marked: recovered.marked.clone(),
+        superblocks_renewed: recovered.superblocks_renewed,
+        recordings: recordings.iter().rev().map(of_recording).collect(),
+        notes: store
+            .notes
+            .iter()
+            .chain(&recovered.notes)
+            .cloned()
+            .collect(),
     }
 }

@@ -4,15 +4,16 @@ use jiff::Timestamp as WallTime;
 use sustain_disk::driver::Ending;
 use sustain_disk::meter::{Latency, Meter, StallLedger};
 use sustain_disk::units::Duration;
-use sustain_session::{System, others_deeds};
+use sustain_document::record::{
+    BufferPointResult, HostResult, LIMITS_FROM_BYTES, LatencyBinResult, LatencyResult,
+    MemberResult, PlanResult, RECORD_SCHEMA, RecordResult, SampleResult, StreamResult, TotalResult,
+};
+use sustain_document::system::System;
+use sustain_session::others_deeds;
 
 use super::{RecordPlan, read_error_words};
 use crate::recorder::{
     LimitedBy, MemberStanding, MemberState, OnFull, Recorded, Slowness, Taken, ending_name,
-};
-use crate::result::{
-    BufferPointResult, HostResult, LIMITS_FROM_BYTES, LatencyBinResult, LatencyResult,
-    MemberResult, PlanResult, RecordResult, SCHEMA, SampleResult, StreamResult, TotalResult,
 };
 
 /// Advice for a store that is full.
@@ -53,7 +54,7 @@ pub(super) fn result(
     let total = total(recorded, cpu_ns);
     let points = recorded.buffer_curve.points();
     RecordResult {
-        schema: SCHEMA.to_owned(),
+        schema: RECORD_SCHEMA.to_owned(),
         store: recorded.store.to_string(),
         recording: recorded.recording,
         ended: ending_name(recorded.ended).to_owned(),

@@ -1,15 +1,16 @@
 //! Draws the buffer curve: for each rate of a stream, the memory that would have ridden out every
 //! pause that was seen. The sections of a measurement and of a recording call it.
 
+use plotly::common::{DashType, Line, Marker, MarkerSymbol, Mode};
+use plotly::layout::{Axis, AxisType};
+use plotly::{Plot, Scatter};
+use sustain_document::measure::{MeasureResult, Recommendation};
+
 use super::chart::{
     ALARM, Chart, NEUTRAL, axis, colour, empty_plot, layout, memory_ticks, rate_axis, rounded,
     title,
 };
 use crate::format::{memory, rate};
-use plotly::common::{DashType, Line, Marker, MarkerSymbol, Mode};
-use plotly::layout::{Axis, AxisType};
-use plotly::{Plot, Scatter};
-use sustain_bench::result::{MeasureResult, Recommendation};
 
 /// The data of the chart.
 pub(super) struct Curve<'a> {

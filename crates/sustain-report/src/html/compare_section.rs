@@ -2,6 +2,11 @@
 //! picture if two settings were measured in turn (a trial). The page of saved comparisons has a
 //! section of each; the page of two saved runs begins with this one.
 
+use plotly::Scatter;
+use plotly::common::{Marker, MarkerSymbol, Mode};
+use sustain_document::compare::{CompareResult, CompareTrial, ComparedRow};
+use sustain_session::shell_argument;
+
 use super::chart::{Chart, TimeUnit, axis, colour, empty_plot, layout, rate_axis, rounded};
 use super::page::{Sectioned, pages};
 use super::table::Table;
@@ -10,10 +15,6 @@ use crate::ReportError;
 use crate::format::stretch;
 use crate::terminal::compare::{figure, interval, metric_name, percent, signed, verdict};
 use crate::terminal::compare_sentence;
-use plotly::Scatter;
-use plotly::common::{Marker, MarkerSymbol, Mode};
-use sustain_bench::compare::result::{CompareResult, CompareTrial, ComparedRow};
-use sustain_session::shell_argument;
 
 /// The whole page of comparisons. Without a trial it has no chart, and no script to draw one.
 pub(super) fn page(results: &[CompareResult]) -> Result<String, ReportError> {

@@ -2,16 +2,17 @@
 //! other on one time axis: direct against buffered where the load ran by both I/O paths. The
 //! section on the effect of a load calls it.
 
+use plotly::common::{DashType, Line, Mode};
+use plotly::layout::{Axis, AxisType, Shape, ShapeLayer, ShapeLine, ShapeType};
+use plotly::{Plot, Scatter};
+use sustain_document::effect::{EffectResult, MemoryMoment, PathEffect, VictimInterval};
+
 use super::chart::{
     Chart, TimeUnit, axis, colour, empty_plot, layout, memory_ticks, rounded, second_ticks,
     trace_name,
 };
 use super::marks;
 use super::panels::{PANEL_PX, Panels, hover_mode};
-use plotly::common::{DashType, Line, Mode};
-use plotly::layout::{Axis, AxisType, Shape, ShapeLayer, ShapeLine, ShapeType};
-use plotly::{Plot, Scatter};
-use sustain_bench::effect::result::{EffectResult, MemoryMoment, PathEffect, VictimInterval};
 
 /// The panel of a probe workload is a little higher than one of the machine.
 const VICTIM_PX: usize = 190;

@@ -1,12 +1,13 @@
 //! Draws the part of a measurement's page on the effect of the load on the rest of the system: the
 //! verdict for each I/O path, the picture, the figures side by side, and what was not measured.
 
+use sustain_document::effect::{EffectResult, MemoryCopy, PathEffect, VictimPlace};
+
 use super::effect_chart::effect_chart;
 use super::escape;
 use super::table::Table;
 use crate::effect_rows::{cpu_words, load_words, rows};
 use crate::format::{memory, percent, rate, stretch};
-use sustain_bench::effect::result::{EffectResult, MemoryCopy, PathEffect, VictimPlace};
 
 /// The section of the result with this index.
 pub(super) fn markup(effect: &EffectResult, index: usize) -> String {

@@ -1,13 +1,15 @@
 //! Draws how long requests took: bars over a logarithmic time axis, a colour per target. The
 //! section of a measurement calls it; the chart of appends uses its bars and axes.
 
-use super::chart::{Chart, axis, colour, empty_plot, layout, second_ticks, title, trace_name};
-use crate::format::latency;
+use std::collections::BTreeMap;
+
 use plotly::Bar;
 use plotly::common::Marker;
 use plotly::layout::{Axis, AxisType, BarMode};
-use std::collections::BTreeMap;
-use sustain_bench::result::MeasureResult;
+use sustain_document::measure::MeasureResult;
+
+use super::chart::{Chart, axis, colour, empty_plot, layout, second_ticks, title, trace_name};
+use crate::format::latency;
 
 /// The number of bars in a decade of time: each is a quarter longer than the one before.
 const BARS_PER_DECADE: f64 = 10.0;

@@ -1,13 +1,15 @@
 //! Marks the burst, the steady window, idle periods, kernel messages and errors on a time axis. The
 //! time charts of a measurement and of a recording call it.
 
-use super::chart::{ALARM, NEUTRAL, TimeUnit};
-use super::escape;
-use crate::format::{latency, position};
 use plotly::common::{DashType, Label, Marker, MarkerSymbol, Mode};
 use plotly::layout::{Shape, ShapeLayer, ShapeLine, ShapeType};
 use plotly::{Plot, Scatter};
-use sustain_bench::result::{Burst, MeasureResult, Stall, Sustained, System, TargetError};
+use sustain_document::measure::{Burst, MeasureResult, Stall, Sustained, TargetError};
+use sustain_document::system::System;
+
+use super::chart::{ALARM, NEUTRAL, TimeUnit};
+use super::escape;
+use crate::format::{latency, position};
 
 const STEADY_FILL: &str = "rgba(10,157,115,0.13)";
 const BURST_FILL: &str = "rgba(224,138,0,0.17)";

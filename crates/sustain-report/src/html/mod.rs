@@ -29,13 +29,14 @@ mod tail_chart;
 mod time_chart;
 mod where_tables;
 
+use sustain_document::compare::CompareResult;
+use sustain_document::diagnose::DiagnoseResult;
+use sustain_document::measure::MeasureResult;
+use sustain_document::profile::ProfileResult;
+use sustain_document::record::RecordResult;
+use sustain_document::sweep::SweepResult;
+
 use crate::ReportError;
-use sustain_bench::compare::result::CompareResult;
-use sustain_bench::diagnose::result::DiagnoseResult;
-use sustain_bench::profile::result::ProfileResult;
-use sustain_bench::result::MeasureResult;
-use sustain_bench::sweep::result::SweepResult;
-use sustain_record::result::RecordResult;
 
 /// The page that shows these results, one section each; several are side by side above. Text from
 /// the results is escaped wherever it stands.

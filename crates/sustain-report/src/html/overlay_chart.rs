@@ -1,11 +1,12 @@
 //! Draws several results over time in one chart: rates above, longest latencies below, a colour per
 //! run. The section of results side by side calls it.
 
+use sustain_document::measure::{Interval, MeasureResult};
+
 use super::chart::{Chart, TimeUnit, colour, empty_plot, layout, rate_axis};
 use super::panels::{PANEL_PX, Panels, RATE_PX, hover_mode};
 use super::series::points;
 use super::time_chart::{latency_axis, latency_line, rate_pair};
-use sustain_bench::result::{Interval, MeasureResult};
 
 /// The chart: for each result a pair of lines for its rate, and a line for its longest latencies.
 pub(super) fn overlay_chart(names: &[String], results: &[MeasureResult], id: String) -> Chart {

@@ -1,12 +1,13 @@
 //! Makes the frame of the page: its head, the overview of several results, a section for each, and
 //! the scripts. The modules of the single kinds of results call it.
 
+use sustain_document::compare::CompareResult;
+use sustain_document::measure::MeasureResult;
+
 use super::escape;
 use super::section::{name, section};
 use super::side_by_side::{names, side_by_side};
 use crate::ReportError;
-use sustain_bench::compare::result::CompareResult;
-use sustain_bench::result::MeasureResult;
 
 const STYLE: &str = include_str!("page.css");
 /// This script notes every script error on the page itself; it stands before all other scripts.

@@ -1,7 +1,7 @@
 //! Turns the monitor's samples of the machine into series that a chart draws. It is the only place
 //! of the page that knows the fields of a sample.
 
-use sustain_host::Sample;
+use sustain_document::system::Sample;
 
 /// The machine at one moment.
 pub(super) struct Moment {

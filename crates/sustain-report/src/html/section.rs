@@ -1,6 +1,9 @@
 //! Draws one measurement on the page, from the answer down to everything that is needed to repeat
 //! the run.
 
+use sustain_document::measure::{Burst, MeasureResult, Recommendation, Sustained, TargetResult};
+use sustain_document::system::System;
+
 use super::table::Table;
 use super::{
     buffer_chart, effect_section, escape, histogram_chart, samples, time_chart, where_tables,
@@ -8,9 +11,6 @@ use super::{
 use crate::ReportError;
 use crate::format::{latency, memory, position, rate, stretch};
 use crate::terminal::{cause_words, half_width, held_words, sentence};
-use sustain_bench::result::{
-    Burst, MeasureResult, Recommendation, Sustained, System, TargetResult,
-};
 
 /// Nobody reads more rows than this; the document has them all.
 const STALLS_SHOWN: usize = 100;

@@ -1,7 +1,7 @@
 //! Prepares the intervals of a run for drawing: it joins neighbours until a browser can draw them,
 //! and keeps their maxima. The time charts call it.
 
-use sustain_bench::result::Interval;
+use sustain_document::measure::Interval;
 
 /// A screen cannot show more points in a line.
 const POINTS_MAX: usize = 2000;

@@ -1,13 +1,14 @@
 //! Draws several measurements side by side: whether the two differ, a table with a column per run,
 //! and their series over each other. Each run has a section of its own below.
 
+use sustain_document::compare::CompareResult;
+use sustain_document::measure::{Burst, MeasureResult, Sustained, TargetResult};
+
 use super::compare_section::saved_runs;
 use super::table::Table;
 use super::{escape, overlay_chart, samples, section, tail_chart};
 use crate::format::{latency, memory, position, rate, size, stretch};
 use crate::terminal::{half_width, sentence};
-use sustain_bench::compare::result::CompareResult;
-use sustain_bench::result::{Burst, MeasureResult, Sustained, TargetResult};
 
 /// The number of targets that have rows of their own; of further ones only the sum is shown.
 const TARGETS_SHOWN: usize = 12;

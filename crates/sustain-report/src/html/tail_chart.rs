@@ -2,15 +2,17 @@
 //! latency, the part of all requests that took longer. The section of results side by side calls
 //! it.
 
+use std::collections::BTreeMap;
+
+use plotly::Scatter;
+use plotly::common::{Line, LineShape, Mode};
+use plotly::layout::AxisType;
+use sustain_document::measure::MeasureResult;
+
 use super::chart::{
     Chart, axis, colour, empty_plot, layout, rounded, second_ticks, title, trace_name,
 };
 use crate::format::latency;
-use plotly::Scatter;
-use plotly::common::{Line, LineShape, Mode};
-use plotly::layout::AxisType;
-use std::collections::BTreeMap;
-use sustain_bench::result::MeasureResult;
 
 /// The chart of these results; none if no run completed anything.
 pub(super) fn tail_chart(names: &[String], results: &[MeasureResult], id: String) -> Option<Chart> {

@@ -2,6 +2,11 @@
 //! the other on one time axis. The burst, the steady window, idle periods, kernel messages and
 //! errors are marked. The section of a measurement calls it.
 
+use plotly::common::{DashType, Line, Marker, MarkerSymbol, Mode};
+use plotly::layout::AxisType;
+use plotly::{Layout, Plot, Scatter};
+use sustain_document::measure::{MeasureResult, Stall};
+
 use super::chart::{
     ALARM, Chart, NEUTRAL, TimeUnit, axis, colour, empty_plot, layout, rate_axis, rounded,
     second_ticks, trace_name,
@@ -12,10 +17,6 @@ use super::panels::{LinePair, PANEL_PX, Panels, RATE_PX, hover_mode, line_pair};
 use super::samples::{Moment, moments};
 use super::series::{Point, points};
 use super::system_panels;
-use plotly::common::{DashType, Line, Marker, MarkerSymbol, Mode};
-use plotly::layout::AxisType;
-use plotly::{Layout, Plot, Scatter};
-use sustain_bench::result::{MeasureResult, Stall};
 
 /// The chart of this result.
 pub(super) fn time_chart(result: &MeasureResult, id: String) -> Chart {

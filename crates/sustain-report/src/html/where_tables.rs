@@ -1,14 +1,16 @@
 //! Makes the tables of the command, its settings and the machine, so that someone else can repeat
 //! the run. The sections of all kinds of results call them.
 
+use serde_json::Value;
+use sustain_document::block_device::BlockDevice;
+use sustain_document::host::{Description, FileSystem, Host};
+use sustain_document::measure::Plan;
+use sustain_session::shell_argument;
+
 use super::escape;
 use super::table::Table;
 use crate::ReportError;
 use crate::format::{memory, rate, size, stretch};
-use serde_json::Value;
-use sustain_bench::result::{Host, Plan};
-use sustain_host::{BlockDevice, Description, FileSystem};
-use sustain_session::shell_argument;
 
 /// The settings of a measurement, with the command to copy.
 pub(super) fn asked(plan: &Plan) -> String {

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, Table, presets};
-use sustain_bench::compare::result::{CompareResult, ComparedRow};
+use sustain_document::compare::{CompareResult, ComparedRow};
 
 use super::summary::wrapped;
 use super::{SIMULATED, sentences, without_controls};

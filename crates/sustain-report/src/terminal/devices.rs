@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use sustain_host::{DeviceFacts, DeviceKind, DevicesDocument, DiskFacts, Hop};
+use sustain_document::devices::{DeviceFacts, DeviceKind, DevicesDocument, DiskFacts, Hop};
 
 use super::summary::wrapped;
 use super::without_controls;
@@ -123,8 +123,9 @@ fn hop_lines(hop: &Hop) -> Vec<String> {
         }
         _ => hop.name.clone(),
     }];
-    if let (Some(bytes_per_s), Some((possible, words))) = (hop.rate_bytes_per_s, &hop.possible) {
-        let (runs, could) = (rate(bytes_per_s), rate(*possible));
+    let rates = hop.rate_bytes_per_s.zip(hop.possible_rate_bytes_per_s);
+    if let (Some((bytes_per_s, possible)), Some(words)) = (rates, &hop.slow) {
+        let (runs, could) = (rate(bytes_per_s), rate(possible));
         lines.push(format!("SLOW: {words}: {runs} of {could}"));
     }
     lines
@@ -218,7 +219,7 @@ fn remarks(document: &DevicesDocument) -> Vec<String> {
     }
     let hops = || document.disks.iter().flat_map(|disk| &disk.path.hops);
     let slow: BTreeSet<&str> = hops()
-        .filter(|hop| hop.possible.is_some())
+        .filter(|hop| hop.slow.is_some())
         .map(|hop| hop.name.as_str())
         .collect();
     match slow.len() {

@@ -4,9 +4,9 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use sustain_bench::diagnose::result::{Advice, DiagnoseResult, Measurement, Wall};
 use sustain_bench::diagnose::{DiagnoseEvent, Measured, Measuring};
 use sustain_bench::event::Live;
+use sustain_document::diagnose::{Advice, DiagnoseResult, Measurement, Wall};
 
 use super::sentence::capitalized;
 use super::summary::wrapped;
@@ -157,9 +157,9 @@ fn subsets(result: &DiagnoseResult) -> String {
 
 fn rates(result: &DiagnoseResult) -> Vec<String> {
     let mut lines = Vec::new();
-    let known = |alone: &&sustain_bench::diagnose::result::Alone| alone.rate_bytes_per_s.is_some();
+    let known = |alone: &&sustain_document::diagnose::Alone| alone.rate_bytes_per_s.is_some();
     let alone: Vec<_> = result.alone.iter().filter(known).collect();
-    let each = |alone: &&sustain_bench::diagnose::result::Alone| {
+    let each = |alone: &&sustain_document::diagnose::Alone| {
         let one = alone.rate_bytes_per_s.unwrap_or(0.0);
         format!("{} {}", without_controls(&alone.target), rate(one))
     };

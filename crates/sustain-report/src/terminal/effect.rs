@@ -3,7 +3,7 @@
 //! of the summary of a measurement.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use sustain_bench::effect::result::{EffectResult, PathEffect};
+use sustain_document::effect::{EffectResult, PathEffect};
 
 use super::summary::wrapped;
 use super::without_controls;

@@ -7,9 +7,9 @@
 
 mod curve;
 
-use sustain_bench::profile::result::{ProfileResult, ProfileTarget, ProfileTogether};
 use sustain_disk::target::TargetKind;
 use sustain_disk::units::Size;
+use sustain_document::profile::{ProfileResult, ProfileTarget, ProfileTogether};
 use sustain_record::recorder::{MemberStanding, MemberState, Standing};
 
 use self::curve::Curve;

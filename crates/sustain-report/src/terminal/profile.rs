@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use sustain_bench::event::Live;
-use sustain_bench::profile::result::{ProfileResult, ProfileTarget, ProfileTogether};
 use sustain_bench::profile::{ProfileEvent, Sampled, Sampling};
+use sustain_document::profile::{ProfileResult, ProfileTarget, ProfileTogether};
 
 use super::summary::wrapped;
 use super::{LiveKind, LiveView, SIMULATED, without_controls};

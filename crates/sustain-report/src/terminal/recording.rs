@@ -4,10 +4,9 @@
 use std::io::Write;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use sustain_bench::result::KernelMessage;
+use sustain_document::record::{LIMITS_FROM_BYTES, MemberResult, RecordResult, StreamResult};
+use sustain_document::system::KernelMessage;
 use sustain_record::recorder::{LimitedBy, MemberState, Standing};
-use sustain_record::result::{LIMITS_FROM_BYTES, MemberResult, RecordResult, StreamResult};
-
 use sustain_session::others_bytes_per_s;
 
 use super::forecast::Forecast;

@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use sustain_record::document::{
-    BadRange, CreateDocument, ListDocument, ListedMember, ListedRecording, ListedStream, NewMember,
-    RecoverDocument, VerifyDocument,
-};
+use sustain_document::create::{CreateDocument, NewMember};
+use sustain_document::list::{ListDocument, ListedMember, ListedRecording, ListedStream};
+use sustain_document::recover::RecoverDocument;
+use sustain_document::verify::{BadRange, VerifyDocument};
 
 use super::summary::wrapped;
 use super::without_controls;

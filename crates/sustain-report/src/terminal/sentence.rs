@@ -2,11 +2,12 @@
 //! it. The terminal prints it last and the page shows it first; it must never say more than was
 //! seen.
 
+use sustain_bench::backlog::backlog_not_seen;
+use sustain_bench::rhythm::rhythm_not_seen;
+use sustain_document::measure::{MeasureResult, TargetError, TargetResult, Total};
+
 use super::{SIMULATED, sentences, without_controls};
 use crate::format::{latency, memory, position, rate, size, stretch};
-use sustain_bench::backlog::backlog_not_seen;
-use sustain_bench::result::{MeasureResult, TargetError, TargetResult, Total};
-use sustain_bench::rhythm::rhythm_not_seen;
 
 mod recommended;
 

@@ -2,13 +2,15 @@
 //! messages and the notes. The command prints it above the answer; it must fit the width that it is
 //! given.
 
+use std::fmt::Write as _;
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use sustain_document::measure::{MeasureResult, Stall, Sustained, TargetResult};
+
 use super::effect;
 use super::sentence::{half_width, request};
 use super::without_controls;
 use crate::format::{latency, position, rate, stretch};
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use std::fmt::Write as _;
-use sustain_bench::result::{MeasureResult, Stall, Sustained, TargetResult};
 
 /// A narrower table would break its figures over two lines: one block per target is easier to read.
 const TABLE_WIDTH_MIN: usize = 78;

@@ -6,10 +6,10 @@ use std::io::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 use sustain_bench::event::Live;
-use sustain_bench::sweep::result::{
+use sustain_bench::sweep::{MeasuredPoint, MeasuringPoint, SweepEvent};
+use sustain_document::sweep::{
     AgainstBest, SweepAnswer, SweepAxis, SweepPoint, SweepResult, SweepSetting, SweepValue,
 };
-use sustain_bench::sweep::{MeasuredPoint, MeasuringPoint, SweepEvent};
 
 use super::summary::wrapped;
 use super::{LiveKind, LiveView, SIMULATED, without_controls};

@@ -2,11 +2,12 @@
 //! is a wall, two of these behind a port that is one too, and one wall that no hop explains; and a
 //! machine of any size without a wall.
 
-use sustain_bench::diagnose::result::{
+use sustain_document::diagnose::{
     Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Measurement, NoWall,
     Order, Prediction, Share, Together, UnexplainedLoss, Wall, Way, WayHop, Weakest,
 };
-use sustain_bench::result::{Host, System};
+use sustain_document::host::Host;
+use sustain_document::system::System;
 
 const MEGABYTE: f64 = 1e6;
 const NAMES: [&str; 5] = ["/dev/sda", "/dev/sdb", "/dev/sdc", "/dev/sdd", "/dev/sde"];

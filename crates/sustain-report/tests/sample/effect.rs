@@ -1,11 +1,11 @@
 //! The effect of a load as a run leaves it, made by hand for the tests: by both paths, the buffered
 //! one with a memory that fills.
 
-use sustain_bench::effect::result::{
+use sustain_document::effect::{
     Datagrams, EffectResult, Load, MemoryCopy, MemoryMoment, MemoryShare, PathEffect, Ratios,
     Stretch, Stretches, Timer, VictimInterval, VictimPlace, Writes,
 };
-use sustain_host::KernelCounters;
+use sustain_document::system::KernelCounters;
 
 /// Both paths.
 pub fn effect() -> EffectResult {

@@ -11,12 +11,14 @@ pub mod recording;
 pub mod sweep;
 
 use serde_json::{Value, json};
-use sustain_bench::result::{
-    BufferPoint, Burst, Host, Interval, KernelMessage, Latency, LatencyBin, MEASURE_SCHEMA,
-    MeasureResult, Plan, Recommendation, Stall, Sustained, System, TargetError, TargetResult,
-    Total,
+use sustain_document::host::Host;
+use sustain_document::measure::{
+    BufferPoint, Burst, Interval, Latency, LatencyBin, MEASURE_SCHEMA, MeasureResult, Plan,
+    Recommendation, Stall, Sustained, TargetError, TargetResult, Total,
 };
-use sustain_host::{CpuShares, DeviceSample, MemorySample, Sample};
+use sustain_document::system::{
+    CpuShares, DeviceSample, KernelMessage, MemorySample, Sample, System,
+};
 
 const SECONDS: u32 = 40;
 const BURST_S: u32 = 6;

@@ -1,6 +1,6 @@
 //! The profile of two disks that share a limit on their outer zone; one has a bad spot.
 
-use sustain_bench::profile::result::{
+use sustain_document::profile::{
     PROFILE_SCHEMA, ProfileOutlier, ProfilePlanUsed, ProfilePoint, ProfileResult, ProfileTarget,
     ProfileTogether, ProfileZone, SharedLimit, TogetherPoint, TogetherZone,
 };

@@ -1,11 +1,11 @@
 //! A recording as a run leaves it, made by hand for the tests: two streams on three disks of which
 //! one fails, a buffer that fills until bytes are lost, and one without any trouble.
 
-use sustain_record::recorder::{LimitedBy, MemberStanding, MemberState, Standing, StreamStanding};
-use sustain_record::result::{
+use sustain_document::record::{
     BufferPointResult, HostResult, LatencyBinResult, LatencyResult, MemberFileSystem, MemberResult,
-    PlanResult, RecordResult, SCHEMA, SampleResult, StreamResult, TotalResult,
+    PlanResult, RECORD_SCHEMA, RecordResult, SampleResult, StreamResult, TotalResult,
 };
+use sustain_record::recorder::{LimitedBy, MemberStanding, MemberState, Standing, StreamStanding};
 
 const SECONDS: u32 = 40;
 const STREAMS: [&str; 2] = ["left", "right"];
@@ -21,7 +21,7 @@ const LOST_RATE: u64 = 4_000_001;
 pub fn troubled() -> RecordResult {
     let members = members();
     RecordResult {
-        schema: SCHEMA.to_owned(),
+        schema: RECORD_SCHEMA.to_owned(),
         store: "579c0267-ef38-4db7-9a8a-e64ccb218d5e".to_owned(),
         recording: 3,
         ended: "time".to_owned(),
@@ -182,7 +182,7 @@ fn stream(index: usize) -> StreamResult {
 
 fn bins(middle_ns: f64) -> Vec<LatencyBinResult> {
     let bins = super::histogram(middle_ns);
-    let bin = |bin: &sustain_bench::result::LatencyBin| LatencyBinResult {
+    let bin = |bin: &sustain_document::measure::LatencyBin| LatencyBinResult {
         from_ns: bin.from_ns,
         to_ns: bin.to_ns,
         count: bin.count,
@@ -274,7 +274,7 @@ fn sample(second: u32) -> SampleResult {
 
 fn buffer_curve() -> Vec<BufferPointResult> {
     let points = super::buffer_curve();
-    let point = |point: &sustain_bench::result::BufferPoint| BufferPointResult {
+    let point = |point: &sustain_document::measure::BufferPoint| BufferPointResult {
         rate_bytes_per_s: point.rate_bytes_per_s / 6.0,
         buffer_bytes: point.buffer_bytes as f64 + 0.5,
     };

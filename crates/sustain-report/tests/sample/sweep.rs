@@ -1,7 +1,7 @@
 //! Sweeps as a run leaves them, made by hand for the tests: a grid of settings whose rates follow a
 //! rule, the fastest of which is best; what failed, was not measured or was left out among them.
 
-use sustain_bench::sweep::result::{
+use sustain_document::sweep::{
     AgainstBest, LeftOutSettings, SWEEP_SCHEMA, SweepAnswer, SweepAxis, SweepDrift,
     SweepMeasurement, SweepPlanUsed, SweepPoint, SweepResult, SweepSetting, SweepValue,
 };

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use sustain_disk::clock::Timestamp;
+use sustain_document::system::Others;
 
-use super::Others;
 use super::moved::{Moved, Stretch};
 
 /// At least this many intervals must show foreign I/O, because one or two may be the commit of a

@@ -1,7 +1,8 @@
 //! Makes rows from the runs of a trial: pairs of runs, their differences, and what all pairs
 //! together show. Pure; the run calls it after each pair and at the end.
 
-use super::super::result::{ComparedRow, TrialRun};
+use sustain_document::compare::{ComparedRow, TrialRun};
+
 use super::super::rows::{CPU, Metric, RATE, latency_metric};
 use super::super::sequence::Standing;
 

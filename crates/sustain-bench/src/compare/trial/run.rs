@@ -5,14 +5,15 @@
 use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Rate;
+use sustain_document::compare::{
+    COMPARE_SCHEMA, CompareAnswer, CompareLimit, ComparePlanUsed, CompareResult, CompareTrial,
+    ComparedSide, TrialRun,
+};
+use sustain_document::host::Host;
 use sustain_host::Roots;
 use sustain_session::{Stop, others_words};
 
 use super::super::limit::{self, Watched};
-use super::super::result::{
-    COMPARE_SCHEMA, CompareAnswer, CompareLimit, ComparePlanUsed, CompareResult, CompareTrial,
-    ComparedSide, TrialRun,
-};
 use super::PAIRS_MIN;
 use super::conclude::{Pair, of_rates, rows};
 use super::open::{announcement, open};
@@ -22,7 +23,6 @@ use crate::error::MeasureError;
 use crate::faces::of_phase;
 use crate::figures::request_error;
 use crate::plan::direction_name;
-use crate::result::Host;
 use crate::session::Session;
 use crate::setup::PhaseSetup;
 use crate::stage::{Stage, forget_cached, on_stage};

@@ -7,10 +7,10 @@ use sustain_disk::data::DataKind;
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::DataPath;
+use sustain_document::compare::CompareResult;
 use sustain_host::Roots;
 use sustain_session::Stop;
 
-use super::super::result::CompareResult;
 use super::{TrialPlan, TrialSetting, trial};
 use crate::error::MeasureError;
 use crate::sweep::SweepEvent;

@@ -1,9 +1,10 @@
 //! What is refused, difference by difference, and what is only said.
 
+use sustain_document::measure::MeasureResult;
+
 use super::super::sample::{noisy, run};
 use super::*;
 use crate::judge::series::Noise;
-use crate::result::MeasureResult;
 
 fn two_disks() -> MeasureResult {
     let mut noise = Noise::new(1);

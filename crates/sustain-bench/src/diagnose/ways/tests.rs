@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use sustain_host::device_named;
 use tempfile::TempDir;
 
 use super::*;
@@ -82,10 +83,7 @@ impl Machine {
     fn said(&self, devices: &[&str], members: usize, limit_mb_per_s: f64) -> String {
         let way = |name: &&str| Way {
             target: (*name).to_owned(),
-            hops: hops_under(
-                &BlockDevice::from_name(&self.roots, name).unwrap(),
-                &self.roots,
-            ),
+            hops: hops_under(&device_named(&self.roots, name).unwrap(), &self.roots),
         };
         let ways: Vec<Way> = devices.iter().map(way).collect();
         let members: Vec<usize> = (0..members).collect();

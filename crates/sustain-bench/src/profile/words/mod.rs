@@ -6,8 +6,7 @@ mod target;
 mod together;
 
 use sustain_disk::units::Rate;
-
-use super::result::ProfileHeld;
+use sustain_document::profile::ProfileHeld;
 
 pub(super) use target::{of_outlier, of_target};
 pub(super) use together::of_together;

@@ -2,11 +2,11 @@
 //! that do not belong to their zone.
 
 use sustain_disk::units::{Position, Rate};
+use sustain_document::profile::{ProfileOutlier, ProfileTarget};
 
 use super::{MUCH, of_short, percent};
 use crate::profile::chance::Seen;
 use crate::profile::fit::Flag;
-use crate::profile::result::{ProfileOutlier, ProfileTarget};
 use crate::profile::shape::Shape;
 
 /// So many passing disturbances are listed one by one; more are summed up.
@@ -327,8 +327,9 @@ fn of_doubt(seen: Seen) -> String {
 
 #[cfg(test)]
 mod tests {
+    use sustain_document::profile::ProfileZone;
+
     use super::*;
-    use crate::profile::result::ProfileZone;
 
     fn target(rates: &[f64]) -> ProfileTarget {
         let zones = rates.iter().enumerate().map(|(index, rate)| ProfileZone {

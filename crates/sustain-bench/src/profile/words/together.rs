@@ -1,11 +1,11 @@
 //! Puts into words what follows for all targets at once.
 
 use sustain_disk::units::Rate;
+use sustain_document::profile::ProfileHeld;
 
 use super::{MUCH, of_short, percent};
 use crate::profile::fit::Fit;
 use crate::profile::noise::median;
-use crate::profile::result::ProfileHeld;
 use crate::profile::together::{Kind, Shared, Spot};
 
 fn how_it_collapses(shared: &Shared) -> String {

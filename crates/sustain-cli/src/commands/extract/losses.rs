@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use sustain::record::document::{LOST_MAX, Lost, LostKind};
+use sustain::document::extract::{LOST_MAX, Lost, LostKind};
 use sustain::record::format::GapReason;
 use sustain::record::reading::part::{HoleReason, Part};
 use sustain::record::store::Store;

@@ -6,8 +6,8 @@ use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
 use super::*;
 
-fn why(path: &Path, document: Document) -> String {
-    check(path, document).unwrap_err().to_string()
+fn why(path: &Path, kind: OutputKind) -> String {
+    check(path, kind).unwrap_err().to_string()
 }
 
 #[test]
@@ -42,13 +42,19 @@ fn only_new_files_and_those_of_the_same_kind_are_written() {
     ] {
         std::fs::write(at(name), text).unwrap();
     }
-    let may = |document| {
+    let may = |kind| {
         let names = ["new", "empty", "json", "page", "text", "short"];
-        names.map(|name| check(&at(name), document).is_ok())
+        names.map(|name| check(&at(name), kind).is_ok())
     };
-    assert_eq!(may(Document::Json), [true, true, true, false, false, false]);
-    assert_eq!(may(Document::Page), [true, true, false, true, false, false]);
-    let words = why(&at("text"), Document::Page);
+    assert_eq!(
+        may(OutputKind::Json),
+        [true, true, true, false, false, false]
+    );
+    assert_eq!(
+        may(OutputKind::Page),
+        [true, true, false, true, false, false]
+    );
+    let words = why(&at("text"), OutputKind::Page);
     assert!(words.ends_with("it exists and is not a report of sustain; choose another file"));
     assert!(!at("new").exists());
     assert_eq!(std::fs::read(at("text")).unwrap(), b"of great value");
@@ -69,7 +75,7 @@ fn what_is_no_file_is_refused_and_left_as_it_is() {
         ("missing/new", "its directory does not exist"),
         ("socket", "not a file"),
     ] {
-        assert!(why(&at(name), Document::Json).contains(words), "{name}");
+        assert!(why(&at(name), OutputKind::Json).contains(words), "{name}");
         assert!(write(&at(name), "{}").is_err(), "{name}");
     }
     let link = at("dangling").read_link().unwrap();
@@ -87,9 +93,9 @@ fn a_disk_is_refused_and_a_stream_is_not() {
         Path::new("/dev/null"),
         Path::new("/dev/stdout"),
     ] {
-        assert!(check(stream, Document::Page).is_ok(), "{stream:?}");
+        assert!(check(stream, OutputKind::Page).is_ok(), "{stream:?}");
     }
-    assert!(why(Path::new("/dev/zero"), Document::Json).contains("a device"));
+    assert!(why(Path::new("/dev/zero"), OutputKind::Json).contains("a device"));
     write(Path::new("/dev/null"), "{}").unwrap();
     // A number that no driver has; only the superuser may make such a node.
     let disk = at("disk");
@@ -102,7 +108,7 @@ fn a_disk_is_refused_and_a_stream_is_not() {
     )
     .is_ok()
     {
-        assert!(why(&disk, Document::Json).contains("it is a disk"));
+        assert!(why(&disk, OutputKind::Json).contains("it is a disk"));
         let error = write(&disk, "{}").unwrap_err();
         assert!(format!("{error:#}").contains("it is a disk"));
     }

@@ -1,8 +1,12 @@
 //! What `devices` knows of each block device, and how it gets by with a sysfs that says little.
 
-use super::super::{DeviceFacts, DeviceKind, DevicesDocument, Topology};
+use sustain_document::devices::{DeviceFacts, DeviceKind, DevicesDocument};
+
+use super::super::Topology;
 use super::trees::{self, write};
 use super::*;
+use crate::block_device::device_named;
+use crate::topology::devices_document;
 
 fn disks(topology: &Topology) -> Vec<&str> {
     let disks = topology.disks.iter();
@@ -153,7 +157,7 @@ fn a_loop_device_is_refused_for_what_is_under_it_by_name() {
 fn only_the_disks_under_what_was_named_are_kept() {
     let host = stacked();
     let only = |name: &str| {
-        let device = BlockDevice::from_name(host.roots(), name).unwrap();
+        let device = device_named(host.roots(), name).unwrap();
         Topology::read(host.roots()).only_under(host.roots(), &[device])
     };
     let topology = only("sdzzb2");
@@ -218,7 +222,7 @@ fn the_hidden_ways_of_a_multipath_disk_are_no_disks() {
 
 #[test]
 fn the_document_comes_back_from_json_as_it_was() {
-    let document = DevicesDocument::of(Topology::read(trees::nvme_behind_a_switch().roots()));
+    let document = devices_document(Topology::read(trees::nvme_behind_a_switch().roots()));
     let json = serde_json::to_value(&document).unwrap();
     let link = &json["disks"][1]["path"]["hops"][2];
     assert_eq!(link["kind"], "pcie_link");

@@ -5,13 +5,15 @@ mod facts;
 mod trees;
 mod ways;
 
-use super::{DiskPath, Hop, path_of, paths_under};
-use crate::block_device::BlockDevice;
+use sustain_document::devices::{DiskPath, Hop};
+
+use super::{path_of, paths_under};
+use crate::block_device::device_named;
 use crate::fake_host::FakeHost;
 
 /// The way of a disk or partition.
 fn path(host: &FakeHost, name: &str) -> DiskPath {
-    let device = BlockDevice::from_name(host.roots(), name).unwrap();
+    let device = device_named(host.roots(), name).unwrap();
     path_of(host.roots(), &device).unwrap()
 }
 
@@ -40,6 +42,7 @@ fn rate<'a>(path: &'a DiskPath, name: &str) -> (u64, &'a str) {
 /// What is said of a link that runs below what it could.
 #[track_caller]
 fn slow<'a>(path: &'a DiskPath, name: &str) -> Option<(u64, &'a str)> {
-    let possible = hop(path, name).possible.as_ref()?;
-    Some(((possible.0 / 1e6).round() as u64, possible.1.as_str()))
+    let hop = hop(path, name);
+    let megabytes_per_s = hop.possible_rate_bytes_per_s? / 1e6;
+    Some((megabytes_per_s.round() as u64, hop.slow.as_deref()?))
 }

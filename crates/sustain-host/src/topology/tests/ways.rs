@@ -1,10 +1,11 @@
 //! The ways of disks: which hops, in which order, at which rates, and which run too slow.
 
 use proptest::prelude::*;
+use sustain_document::devices::HopKind;
 
-use super::super::HopKind;
 use super::trees::{self, link, scsi_disk, write};
 use super::*;
+use crate::block_device::device_named;
 
 #[test]
 fn a_sata_disk_hangs_on_its_port() {
@@ -201,7 +202,7 @@ fn a_link_that_says_nothing_has_no_rate() {
     }
     let path = path(&host, "nvme91n1");
     let link = hop(&path, "PCIe link of 0000:44:00");
-    assert_eq!((link.rate_bytes_per_s, &link.possible), (None, &None));
+    assert_eq!((link.rate_bytes_per_s, &link.slow), (None, &None));
 }
 
 #[test]
@@ -217,7 +218,7 @@ fn a_link_behind_a_hot_plug_socket_states_no_rate() {
         &path,
         "PCIe link of 0000:44:00, which can be unplugged: its rate is not reported",
     );
-    assert_eq!((link.rate_bytes_per_s, &link.possible), (None, &None));
+    assert_eq!((link.rate_bytes_per_s, &link.slow), (None, &None));
 }
 
 #[test]
@@ -328,10 +329,7 @@ fn disks_on_a_usb_hub_share_its_port() {
     assert_eq!(names(&other)[0], "USB port 2-1.10 (usb-storage)");
     assert_eq!(rate(&one, expected[2]), (500, "5 Gbit/s x 8/10 / 8"));
     assert_eq!(one.hops[2..], other.hops[2..]);
-    assert!(
-        one.hops.iter().all(|hop| hop.possible.is_none()),
-        "{one:#?}"
-    );
+    assert!(one.hops.iter().all(|hop| hop.slow.is_none()), "{one:#?}");
     let ids: std::collections::BTreeSet<_> = one.hops.iter().map(|hop| &hop.id).collect();
     assert_eq!(ids.len(), one.hops.len(), "a hub is not its port");
 }
@@ -401,7 +399,7 @@ fn a_partition_goes_the_way_of_its_disk_and_raid_those_of_its_disks() {
     host.write_under(&over, "loop/backing_file", "/dev/dm-900\n");
     assert_eq!(path(&host, "sdzza1"), path(&host, "sdzza"));
     for name in ["md900", "dm-900", "loop900"] {
-        let device = BlockDevice::from_name(host.roots(), name).unwrap();
+        let device = device_named(host.roots(), name).unwrap();
         let paths = paths_under(host.roots(), &device).unwrap();
         let disks: Vec<&str> = paths.iter().map(|path| path.disk.as_str()).collect();
         assert_eq!(disks, ["sdzza", "sdzzb"], "{name}");
@@ -442,7 +440,7 @@ fn disks_are_sorted_as_they_hang() {
 #[test]
 fn a_disk_that_is_gone_is_an_error_in_words() {
     let host = trees::virtio();
-    let device = BlockDevice::from_name(host.roots(), "vdzza").unwrap();
+    let device = device_named(host.roots(), "vdzza").unwrap();
     std::fs::remove_file(host.roots().sys.join("class/block/vdzza")).unwrap();
     let error = path_of(host.roots(), &device).unwrap_err();
     assert!(error.to_string().contains("vdzza"), "{error}");

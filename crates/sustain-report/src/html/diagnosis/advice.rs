@@ -1,7 +1,7 @@
 //! Draws the advice, the best first: each piece of advice with the expected and the measured rate,
 //! to one scale. The section of a diagnosis calls it; it ranks nothing itself.
 
-use sustain_bench::diagnose::result::Advice;
+use sustain_document::diagnose::Advice;
 
 use super::super::escape;
 use super::super::table::glued;

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sustain_bench::diagnose::result::{DiagnoseResult, Measurement, Wall};
+use sustain_document::diagnose::{DiagnoseResult, Measurement, Wall};
 
 use super::super::svg::cut;
 

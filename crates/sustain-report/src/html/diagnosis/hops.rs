@@ -1,7 +1,7 @@
 //! Makes the text of a box in the machine's tree: the walls that are there, and the rates that its
 //! hops can carry. [`super::machine`] draws it.
 
-use sustain_bench::diagnose::result::{Wall, WayHop};
+use sustain_document::diagnose::{Wall, WayHop};
 
 use super::super::svg::cut;
 use super::facts::{Facts, ratio};

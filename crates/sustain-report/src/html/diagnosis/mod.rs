@@ -13,13 +13,14 @@ mod tables;
 mod tree;
 mod walls;
 
+use sustain_document::diagnose::DiagnoseResult;
+
 use super::escape;
 use super::page::{Sectioned, pages};
 use super::table::Table;
 use crate::ReportError;
 use crate::format::{percent, rate};
 use crate::terminal::diagnosis_sentence;
-use sustain_bench::diagnose::result::DiagnoseResult;
 
 /// The whole page of diagnoses. It has no plotting script, because its pictures need none.
 pub(super) fn page(results: &[DiagnoseResult]) -> Result<String, ReportError> {

@@ -1,6 +1,8 @@
 //! Draws one diagnosis on the page, from the answer down to everything that is needed to repeat the
 //! run.
 
+use sustain_document::diagnose::DiagnoseResult;
+
 use super::super::escape;
 use super::super::section::{kernel_messages, notes};
 use super::super::table::glued;
@@ -10,7 +12,6 @@ use crate::ReportError;
 use crate::format::{percent, rate, stretch};
 use crate::terminal::diagnosis::{ending_words, together_words};
 use crate::terminal::{SIMULATED, diagnosis_sentence, sentences};
-use sustain_bench::diagnose::result::DiagnoseResult;
 
 /// A longer answer cannot be taken in at a glance, so that a short one comes first.
 const SENTENCE_MAX: usize = 500;

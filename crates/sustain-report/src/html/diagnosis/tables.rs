@@ -1,12 +1,13 @@
 //! Makes the tables of a diagnosis: the targets that failed, the drift, the rates, and the command
 //! with the machine. The section of a diagnosis calls it.
 
+use sustain_document::diagnose::DiagnoseResult;
+
 use super::super::table::Table;
 use super::super::where_tables::{asked_markup, machine, machine_words};
 use super::facts::{Disk, Facts, Standing, ratio};
 use crate::ReportError;
 use crate::format::{percent, rate, size, stretch};
-use sustain_bench::diagnose::result::DiagnoseResult;
 
 /// The targets that failed; empty if none did.
 pub(super) fn dropped(result: &DiagnoseResult) -> String {

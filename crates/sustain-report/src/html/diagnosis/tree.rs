@@ -2,7 +2,7 @@
 //! host's end, and neighbouring hops that the same disks pass become one branch.
 //! [`super::machine`] draws it.
 
-use sustain_bench::diagnose::result::{Way, WayHop};
+use sustain_document::diagnose::{Way, WayHop};
 
 /// Hops that the same disks pass, and the branches below them.
 pub(super) struct Branch<'a> {

@@ -2,7 +2,7 @@
 //! place, how certain that is, and the test of its prediction. The section of a diagnosis calls it;
 //! it judges nothing.
 
-use sustain_bench::diagnose::result::{Prediction, Wall};
+use sustain_document::diagnose::{Prediction, Wall};
 
 use super::super::escape;
 use super::super::svg::Svg;

@@ -2,17 +2,18 @@
 //! zones are steps, places that differ from their zone are marked, and the part where a shared
 //! limit binds is shaded. The section of a profile calls it.
 
+use plotly::common::{DashType, HoverInfo, Line, LineShape, Marker, MarkerSymbol, Mode};
+use plotly::layout::{Shape, ShapeLayer, ShapeLine, ShapeType};
+use plotly::{Plot, Scatter};
+use sustain_document::profile::{
+    ProfilePoint, ProfileResult, ProfileTarget, ProfileTogether, SharedLimit,
+};
+
 use super::super::chart::{
     ALARM, Chart, NEUTRAL, axis, colour, empty_plot, layout, rate_axis, rounded, title, trace_name,
 };
 use super::super::escape;
 use crate::format::{percent, position, rate};
-use plotly::common::{DashType, HoverInfo, Line, LineShape, Marker, MarkerSymbol, Mode};
-use plotly::layout::{Shape, ShapeLayer, ShapeLine, ShapeType};
-use plotly::{Plot, Scatter};
-use sustain_bench::profile::result::{
-    ProfilePoint, ProfileResult, ProfileTarget, ProfileTogether, SharedLimit,
-};
 
 const HEIGHT_PX: usize = 480;
 /// With more targets than this the dots would hide each other.

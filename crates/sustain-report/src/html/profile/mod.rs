@@ -4,12 +4,13 @@
 mod curve_chart;
 mod section;
 
+use sustain_document::profile::ProfileResult;
+
 use super::escape;
 use super::page::{Sectioned, pages};
 use super::table::Table;
 use crate::ReportError;
 use crate::format::rate;
-use sustain_bench::profile::result::ProfileResult;
 
 /// The whole page of profiles.
 pub(super) fn page(results: &[ProfileResult], plotting: &str) -> Result<String, ReportError> {

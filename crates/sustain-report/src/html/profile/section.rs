@@ -1,6 +1,8 @@
 //! Draws one profile on the page: the answer, the figures, the picture, the findings in words, and
 //! the settings.
 
+use sustain_document::profile::{ProfileResult, ProfileTarget};
+
 use super::super::escape;
 use super::super::section::{kernel_messages, notes};
 use super::super::table::{Table, glued};
@@ -9,7 +11,6 @@ use super::{curve_chart, name};
 use crate::ReportError;
 use crate::format::{part, percent, position, rate, size, stretch};
 use crate::terminal::SIMULATED;
-use sustain_bench::profile::result::{ProfileResult, ProfileTarget};
 
 /// The lines on all targets at once that are part of the answer: their rate, and what they share.
 const LINES_TOGETHER: usize = 2;

@@ -2,11 +2,13 @@
 //! durable: bars over one logarithmic time axis, a colour per stream. The section of a recording
 //! calls it.
 
+use std::collections::BTreeMap;
+
+use plotly::layout::BarMode;
+use sustain_document::record::{LatencyBinResult, RecordResult};
+
 use super::super::chart::{Chart, colour, empty_plot, layout, title};
 use super::super::histogram_chart::{bar_trace, bars, count_axis, time_axis};
-use plotly::layout::BarMode;
-use std::collections::BTreeMap;
-use sustain_record::result::{LatencyBinResult, RecordResult};
 
 /// The places of the two panels, as parts of the drawing area from its bottom.
 const WRITTEN_DOMAIN: [f64; 2] = [0.54, 1.0];

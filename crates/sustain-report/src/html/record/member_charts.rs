@@ -1,14 +1,15 @@
 //! Draws what each member took: its share as a bar, and its bytes over time. The section of a
 //! recording calls it.
 
+use plotly::common::{Line, Marker, Mode, Orientation, TextPosition};
+use plotly::layout::Axis;
+use plotly::{Bar, Scatter};
+use sustain_document::record::{MemberResult, RecordResult};
+
 use super::super::chart::{Chart, TimeUnit, axis, colour, empty_plot, layout, rounded, trace_name};
 use super::super::panels::hover_mode;
 use super::series::{count, drawn};
 use crate::format::{percent, rate, size};
-use plotly::common::{Line, Marker, Mode, Orientation, TextPosition};
-use plotly::layout::Axis;
-use plotly::{Bar, Scatter};
-use sustain_record::result::{MemberResult, RecordResult};
 
 /// The height of one bar in the page, with the gap below it.
 const BAR_PX: usize = 34;

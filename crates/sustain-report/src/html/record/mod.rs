@@ -8,13 +8,14 @@ mod series;
 mod tables;
 mod time_chart;
 
+use sustain_document::record::RecordResult;
+
 use super::escape;
 use super::page::{Sectioned, pages};
 use super::table::Table;
 use crate::ReportError;
 use crate::format::{position, rate, stretch};
 use crate::terminal::record_sentence;
-use sustain_record::result::RecordResult;
 
 /// The whole page of recordings.
 pub(super) fn page(results: &[RecordResult], plotting: &str) -> Result<String, ReportError> {
@@ -68,7 +69,7 @@ fn name(result: &RecordResult) -> String {
 fn overview(results: &[RecordResult]) -> String {
     let mut table = Table::new(&["recording", "offered", "lost", "rate", "length", "answer"]);
     for (index, result) in results.iter().enumerate() {
-        let sum = |part: fn(&sustain_record::result::StreamResult) -> u64| {
+        let sum = |part: fn(&sustain_document::record::StreamResult) -> u64| {
             position(result.streams.iter().map(part).sum())
         };
         table.row(vec![

@@ -1,5 +1,7 @@
 //! Draws one recording on the page, from the answer down to everything that is needed to repeat it.
 
+use sustain_document::record::RecordResult;
+
 use super::super::buffer_chart::{Curve, curve_chart};
 use super::super::chart::Chart;
 use super::super::escape;
@@ -10,7 +12,6 @@ use super::member_charts::{bytes_chart, share_chart};
 use super::{name, tables, time_chart};
 use crate::ReportError;
 use crate::terminal::record_sentence;
-use sustain_record::result::RecordResult;
 
 /// The section of this recording; `index` keeps its charts apart from those of others.
 pub(super) fn section(result: &RecordResult, index: usize) -> Result<String, ReportError> {

@@ -1,7 +1,7 @@
 //! Prepares the samples of a recording for drawing: few enough for a browser, and so far apart that
 //! their rates mean something. The charts of a recording call it.
 
-use sustain_record::result::SampleResult;
+use sustain_document::record::SampleResult;
 
 /// A screen cannot show more points in a line.
 const POINTS_MAX: f64 = 2000.0;

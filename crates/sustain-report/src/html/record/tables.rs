@@ -1,6 +1,8 @@
 //! Makes the tables of a recording: streams, members, the limits of its rate, and the settings. The
 //! section of a recording calls it.
 
+use sustain_document::record::{LatencyResult, PlanResult, RecordResult};
+
 use super::super::samples;
 use super::super::table::Table;
 use super::super::where_tables::{asked_markup, machine};
@@ -8,7 +10,6 @@ use super::time_chart::limit_row;
 use crate::ReportError;
 use crate::format::{latency, memory, percent, position, rate, size, stall, stretch};
 use crate::limits::{CPU_FROM_BYTES, limits, recorded_bytes, seconds_by};
-use sustain_record::result::{LatencyResult, PlanResult, RecordResult};
 
 /// The losses and failures; empty if there are none.
 pub(super) fn alarms(result: &RecordResult) -> String {

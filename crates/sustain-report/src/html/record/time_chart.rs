@@ -2,6 +2,10 @@
 //! machine, one under the other on one time axis. Kernel messages and the time before and after are
 //! marked. The section of a recording calls it.
 
+use plotly::common::{Fill, Line, MarkerSymbol, Mode};
+use plotly::{Layout, Plot, Scatter};
+use sustain_document::record::{RecordResult, SampleResult};
+
 use super::super::chart::{
     ALARM, Chart, NEUTRAL, TimeUnit, axis, colour, empty_plot, layout, rate_axis, rounded,
     trace_name,
@@ -13,9 +17,6 @@ use super::super::system_panels;
 use super::series::{count, drawn, gaps, rates};
 use crate::format::{memory, percent, size, stretch};
 use crate::limits::{Limit, limits, meaning, seconds_by};
-use plotly::common::{Fill, Line, MarkerSymbol, Mode};
-use plotly::{Layout, Plot, Scatter};
-use sustain_record::result::{RecordResult, SampleResult};
 
 /// The height in the page of one line of the panel of limits.
 const LIMIT_PX: usize = 26;

@@ -3,7 +3,7 @@
 //! A dot is the fastest setting that has both values; a whisker is its interval. The section of a
 //! sweep calls it.
 
-use sustain_bench::sweep::result::SweepPoint;
+use sustain_document::sweep::SweepPoint;
 
 use super::super::svg::Svg;
 use super::facts::{Axis, Curve, Facts, Value, value};

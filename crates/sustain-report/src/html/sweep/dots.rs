@@ -2,7 +2,7 @@
 //! interval for each value of the second axis, for rate, CPU time and latency side by side. A dot
 //! is the fastest setting that has both values. The section of a sweep calls it.
 
-use sustain_bench::sweep::result::SweepPoint;
+use sustain_document::sweep::SweepPoint;
 
 use super::super::svg::Svg;
 use super::curves::{DOT_RADIUS, radius};

@@ -2,7 +2,7 @@
 //! values, and which axis matters most. The pictures call it; it draws nothing and judges nothing
 //! anew.
 
-use sustain_bench::sweep::result::{SweepAnswer, SweepPoint, SweepResult, SweepSetting};
+use sustain_document::sweep::{SweepAnswer, SweepPoint, SweepResult, SweepSetting};
 
 use super::super::svg::cut;
 use crate::format::size;

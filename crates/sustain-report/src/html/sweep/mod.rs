@@ -12,12 +12,13 @@ mod scale;
 mod section;
 mod tables;
 
+use sustain_document::sweep::{SweepAnswer, SweepResult};
+
 use super::escape;
 use super::page::{Sectioned, pages};
 use super::table::Table;
 use crate::ReportError;
 use crate::terminal::sweep::{rate_with_interval, restrictions};
-use sustain_bench::sweep::result::{SweepAnswer, SweepResult};
 
 /// The whole page of sweeps. It has no plotting script, because its pictures need none.
 pub(super) fn page(results: &[SweepResult]) -> Result<String, ReportError> {

@@ -1,7 +1,7 @@
 //! The quantities that are drawn of a point: its rate, the CPU time per GB, and the latency of its
 //! slowest requests. The pictures of a sweep call it, so that all show the same.
 
-use sustain_bench::sweep::result::{SweepPoint, SweepResult};
+use sustain_document::sweep::{SweepPoint, SweepResult};
 
 use super::scale::Scale;
 use crate::format::{latency, rate};

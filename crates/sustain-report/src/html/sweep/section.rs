@@ -1,6 +1,8 @@
 //! Draws one sweep on the page, from the answer down to everything that is needed to repeat the
 //! run.
 
+use sustain_document::sweep::{SweepAnswer, SweepResult};
+
 use super::super::escape;
 use super::super::section::{kernel_messages, notes};
 use super::super::table::glued;
@@ -9,7 +11,6 @@ use super::{curves, dots, heat, name, tables};
 use crate::ReportError;
 use crate::terminal::SIMULATED;
 use crate::terminal::sweep::{answer_lines, restrictions};
-use sustain_bench::sweep::result::{SweepAnswer, SweepResult};
 
 /// The section of this sweep; `index` keeps its anchor apart from those of others.
 pub(super) fn section(result: &SweepResult, index: usize) -> Result<String, ReportError> {

@@ -1,7 +1,7 @@
 //! Makes the tables of a sweep: all settings, those that failed or were left out, the drift, and
 //! the command with the machine. The section of a sweep calls it.
 
-use sustain_bench::sweep::result::{SweepPoint, SweepResult};
+use sustain_document::sweep::{SweepPoint, SweepResult};
 
 use super::super::table::Table;
 use super::super::where_tables::{asked_markup, machine, machine_words};

@@ -1,7 +1,6 @@
-use sustain_bench::profile::result::{
-    ProfileOutlier, ProfilePlanUsed, ProfileZone, System, TogetherZone,
-};
-use sustain_bench::result::Host;
+use sustain_document::host::Host;
+use sustain_document::profile::{ProfileOutlier, ProfilePlanUsed, ProfileZone, TogetherZone};
+use sustain_document::system::System;
 use sustain_record::recorder::LimitedBy;
 
 use super::*;

@@ -1,6 +1,5 @@
-use sustain_record::document::{
-    CheckedRecording, CheckedStream, RecoveredRecording, RecoveredStream,
-};
+use sustain_document::recover::{RecoveredRecording, RecoveredStream};
+use sustain_document::verify::{CheckedRecording, CheckedStream};
 
 use super::*;
 

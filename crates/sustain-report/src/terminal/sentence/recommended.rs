@@ -1,7 +1,7 @@
 //! The part of a measurement's answer that recommends a rate: the memory that it needs, what for,
 //! and how far paced runs confirmed it.
 
-use sustain_bench::result::{MeasureResult, Recommendation};
+use sustain_document::measure::{MeasureResult, Recommendation};
 
 use super::{reads, targets};
 use crate::format::{memory, rate, stretch};

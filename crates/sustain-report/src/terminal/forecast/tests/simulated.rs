@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use sustain_bench::Stop;
-use sustain_bench::profile::result::ProfileResult;
 use sustain_bench::profile::{ProfilePlan, profile};
 use sustain_disk::buffer::{Buffer, BufferPool};
 use sustain_disk::clock::{Clock, Timestamp, WallClock};
@@ -13,6 +12,7 @@ use sustain_disk::engine::{SharedMachine, SimulatedEngine, SimulatedTarget};
 use sustain_disk::meter::IntervalRule;
 use sustain_disk::simulated::{Machine, MachineFile};
 use sustain_disk::target::{Direction, Target, TargetKind};
+use sustain_document::profile::ProfileResult;
 use sustain_host::Roots;
 use sustain_record::recorder::{
     Durability, Filling, Inlet, LimitedBy, MemberSetup, Memory, Patience, Polled, RecordFeed,

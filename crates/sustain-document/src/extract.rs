@@ -1,12 +1,15 @@
 //! The document of `sustain extract --json`.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// The version of [`ExtractDocument`].
 pub const EXTRACT_SCHEMA: &str = "sustain.extract/1";
 /// The most lost ranges that are listed. More are only counted.
 pub const LOST_MAX: usize = 10_000;
 
 /// What was read back of a stream.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExtractDocument {
     /// Always `sustain.extract/1`.
     pub schema: String,
@@ -43,7 +46,7 @@ pub struct ExtractDocument {
 }
 
 /// A lost range of a stream.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lost {
     /// How the range was lost.
     pub kind: LostKind,
@@ -57,7 +60,7 @@ pub struct Lost {
 }
 
 /// How a range was lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LostKind {
     /// It was lost before it reached a member.

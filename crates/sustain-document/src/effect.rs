@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sustain_host::KernelCounters;
+
+use crate::system::KernelCounters;
 
 /// What this load does to the rest of the system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

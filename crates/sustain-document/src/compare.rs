@@ -7,9 +7,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use sustain_session::System;
-
-pub use crate::result::Host;
+use crate::host::Host;
+use crate::system::System;
 
 /// The `schema` of a [`CompareResult`] as this version writes it.
 pub const COMPARE_SCHEMA: &str = "sustain.compare/1";

@@ -8,8 +8,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::effect::result::EffectResult;
-pub use sustain_session::{KernelMessage, System};
+use crate::effect::EffectResult;
+use crate::host::Host;
+use crate::system::System;
 
 /// The `schema` of a [`MeasureResult`] as this version writes it.
 pub const MEASURE_SCHEMA: &str = "sustain.measure/1";
@@ -109,30 +110,6 @@ pub struct Plan {
     pub seed: u64,
     /// Whether time was simulated.
     pub simulated: bool,
-}
-
-/// The machine of the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Host {
-    /// Kernel release, CPU, memory.
-    pub description: Option<sustain_host::Description>,
-    /// The block devices under the targets.
-    pub devices: Vec<sustain_host::BlockDevice>,
-    /// The file systems under file targets, by target name.
-    pub file_systems: Vec<TargetFileSystem>,
-}
-
-/// The file system of a file target.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TargetFileSystem {
-    /// The target's name.
-    pub target: String,
-    /// The properties of its file system.
-    pub file_system: sustain_host::FileSystem,
-    /// The size that the target may reach, together with the others of this run; null if the file
-    /// system does not report its free space.
-    #[serde(default)]
-    pub room_bytes: Option<u64>,
 }
 
 /// What one target did.

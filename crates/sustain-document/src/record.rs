@@ -3,10 +3,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sustain_session::System;
+
+use crate::block_device::BlockDevice;
+use crate::host::{Description, FileSystem};
+use crate::system::System;
 
 /// The schema that a [`RecordResult`] names.
-pub const SCHEMA: &str = "sustain.record/1";
+pub const RECORD_SCHEMA: &str = "sustain.record/1";
 
 /// A recording of less payload says nothing about what limited it: this much is in flight on two
 /// members at once, so beginning and ending took most of the time.
@@ -80,9 +83,9 @@ pub struct PlanResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostResult {
     /// Kernel release, CPU, memory.
-    pub description: Option<sustain_host::Description>,
+    pub description: Option<Description>,
     /// The block devices under the members.
-    pub devices: Vec<sustain_host::BlockDevice>,
+    pub devices: Vec<BlockDevice>,
     /// The file systems under members that are files, by member name.
     pub file_systems: Vec<MemberFileSystem>,
 }
@@ -93,7 +96,7 @@ pub struct MemberFileSystem {
     /// The member's name.
     pub member: String,
     /// Facts about its file system.
-    pub file_system: sustain_host::FileSystem,
+    pub file_system: FileSystem,
 }
 
 /// A stream of a recording.
@@ -118,13 +121,13 @@ pub struct StreamResult {
     /// older results.
     #[serde(default)]
     pub settled_bytes: u64,
-    /// Latency of appends from handing them over to the completion of the write.
+    /// Frames begun.
     pub frames: u64,
-    /// Latency of appends from the arrival of their first byte until they are durable.
+    /// Latency of appends from handing them over to the completion of the write.
     pub written_latency_ns: LatencyResult,
-    /// Histogram of `written_latency_ns`, in ascending order, without empty bins.
+    /// Latency of appends from the arrival of their first byte until they are durable.
     pub durable_latency_ns: LatencyResult,
-    /// Its histogram, in ascending order; only bins that hold something.
+    /// Histogram of `written_latency_ns`, in ascending order, without empty bins.
     pub written_latency_histogram: Vec<LatencyBinResult>,
     /// Histogram of `durable_latency_ns`, in ascending order, without empty bins.
     pub durable_latency_histogram: Vec<LatencyBinResult>,

@@ -3,7 +3,6 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sustain_record::recorder::{MemberStanding, Standing, StreamStanding};
 
 /// The value of [`StatusLine::schema`].
 pub const STATUS_SCHEMA: &str = "sustain.status/1";
@@ -58,38 +57,4 @@ pub struct StatusMember {
     pub bytes: u64,
     /// `active`, `slow`, `full`, `failed` or `closed`.
     pub state: String,
-}
-
-impl StatusLine {
-    pub(crate) fn of(standing: &Standing) -> StatusLine {
-        StatusLine {
-            schema: STATUS_SCHEMA.to_owned(),
-            time_s: standing.time_s,
-            streams: standing.streams.iter().map(stream).collect(),
-            members: standing.members.iter().map(member).collect(),
-            buffer_fill: standing.buffer_fill,
-            longest_write_ns: standing.longest_write_ns,
-            is_longest_write_under_way: standing.is_longest_write_under_way,
-            limited_by: standing.limited_by.words().to_owned(),
-            others_bytes_per_s: standing.others_bytes_per_s,
-        }
-    }
-}
-
-fn stream(standing: &StreamStanding) -> StatusStream {
-    StatusStream {
-        name: standing.name.clone(),
-        offered_bytes: standing.offered_bytes,
-        durable_bytes: standing.durable_bytes,
-        settled_bytes: standing.settled_bytes,
-        gap_bytes: standing.gap_bytes,
-    }
-}
-
-fn member(standing: &MemberStanding) -> StatusMember {
-    StatusMember {
-        name: standing.name.clone(),
-        bytes: standing.bytes,
-        state: standing.state.name().to_owned(),
-    }
 }

@@ -7,9 +7,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-pub use sustain_session::System;
 
-pub use crate::result::Host;
+use crate::host::Host;
+use crate::system::System;
 
 /// The `schema` of a [`ProfileResult`] as this version writes it.
 pub const PROFILE_SCHEMA: &str = "sustain.profile/1";

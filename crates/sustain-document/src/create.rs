@@ -1,0 +1,47 @@
+//! The document of `sustain create --json`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of [`CreateDocument`].
+pub const CREATE_SCHEMA: &str = "sustain.create/1";
+
+/// A store that was created, or that would be created.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CreateDocument {
+    /// Always `sustain.create/1`.
+    pub schema: String,
+    /// UUID of the store; null in a dry run.
+    pub store: Option<String>,
+    /// Size of the slots.
+    pub slot_bytes: u32,
+    /// Its members, in their order.
+    pub members: Vec<NewMember>,
+    /// Notes for the user.
+    pub notes: Vec<String>,
+}
+
+/// A member of a new store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NewMember {
+    /// The name as typed.
+    pub name: String,
+    /// The file or device; null for a simulated disk.
+    pub path: Option<String>,
+    /// Bytes of it that the store uses, superblocks included.
+    pub bytes: u64,
+    /// Number of slots.
+    pub slots: u64,
+    /// Bytes of all slots: the space for recordings and their descriptions.
+    pub room_bytes: u64,
+    /// Whether the file is new.
+    pub new: bool,
+}
+
+impl CreateDocument {
+    /// Bytes of all slots of all members.
+    #[must_use]
+    pub fn room_bytes(&self) -> u64 {
+        self.members.iter().map(|member| member.room_bytes).sum()
+    }
+}

@@ -1,0 +1,27 @@
+//! The result documents of `sustain`: what every command writes with `--json`, as types. Measuring,
+//! diagnosing and recording fill them; the reports draw them and nothing else; `sustain report` reads
+//! them back. Every other crate may use this one, and it uses none of them.
+//!
+//! Field names end with their units. All times count from the start of the run, all rates are bytes
+//! per second, and a byte range ends before its second number. A document carries its kind and
+//! version in `schema`; [`reader`] refuses what it does not know.
+#![forbid(unsafe_code)]
+
+pub mod block_device;
+pub mod compare;
+pub mod create;
+pub mod devices;
+pub mod diagnose;
+pub mod effect;
+pub mod extract;
+pub mod host;
+pub mod list;
+pub mod measure;
+pub mod profile;
+pub mod reader;
+pub mod record;
+pub mod recover;
+pub mod status;
+pub mod sweep;
+pub mod system;
+pub mod verify;

@@ -1,0 +1,103 @@
+//! The document of `sustain list --json`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of [`ListDocument`].
+pub const LIST_SCHEMA: &str = "sustain.list/1";
+
+/// The recordings on a store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ListDocument {
+    /// Always `sustain.list/1`.
+    pub schema: String,
+    /// UUID of the store.
+    pub store: String,
+    /// Size of the slots.
+    pub slot_bytes: u32,
+    /// All members of the store, missing ones included.
+    pub members: Vec<ListedMember>,
+    /// All recordings of which anything is left, oldest first.
+    pub recordings: Vec<ListedRecording>,
+    /// Notes for the user.
+    pub notes: Vec<String>,
+}
+
+/// A recording.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ListedRecording {
+    /// Its number.
+    pub recording: u32,
+    /// Its UUID.
+    pub id: String,
+    /// When it began, RFC 3339; null if no member's start can be read.
+    pub started: Option<String>,
+    /// Why it ended, in the words of `record`: `source`, `time`, `bytes`, `full`, `signal` or
+    /// `error`; `recovered` if `recover` has written the end mark; `unknown` if the end mark cannot
+    /// be read. Null for an open end: a crash or a kill ended it, or it is still running.
+    pub ended: Option<String>,
+    /// Whether old data was overwritten when the members were full.
+    pub ring: bool,
+    /// Its streams, in the order of their numbers.
+    pub streams: Vec<ListedStream>,
+}
+
+/// A stream of a recording: `bytes = recorded_bytes + gap_bytes`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ListedStream {
+    /// Its name.
+    pub name: String,
+    /// How its frames are told apart; null if no member's start can be read.
+    pub framing: Option<String>,
+    /// Its length: all bytes that the source offered, lost ones included. Byte offsets count these.
+    pub bytes: u64,
+    /// Bytes that were written to members.
+    pub recorded_bytes: u64,
+    /// Frames begun.
+    pub frames: u64,
+    /// Bytes that the recorder lost, or gave up with a member that did not write them. Their loss
+    /// is recorded.
+    pub gap_bytes: u64,
+    /// Of `gap_bytes`, what may be there all the same, at most: the members were given so much
+    /// more than counts as recorded. A member has it that was given up, or it is copies of what
+    /// lay on a slow one. `verify` reads it and tells, `extract` gives what is whole. 0 while
+    /// members are missing, for then it is not known.
+    pub given_up_bytes: u64,
+    /// Bytes that were put on members that are not there, or not with all that they had. What is
+    /// damaged on the others is found by `verify`. At least so much: copies, and what a member has
+    /// that was given up, make up for it in this figure.
+    pub hole_bytes: u64,
+    /// Below this byte a ring has overwritten the stream, at least in part.
+    pub readable_from_byte: u64,
+    /// Frames that began below that byte. The oldest frame that may be left has this number.
+    pub readable_from_frame: u64,
+    /// When its first byte arrived, RFC 3339; null if there is none.
+    pub first_time: Option<String>,
+    /// When its last byte arrived, RFC 3339; null if there is none.
+    pub last_time: Option<String>,
+}
+
+/// A member of a store, present or missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ListedMember {
+    /// The name as typed; null for a member that was not given.
+    pub name: Option<String>,
+    /// Its place in the store, from 0.
+    pub index: u64,
+    /// UUID of the member.
+    pub member: String,
+    /// `present` or `missing`.
+    pub state: String,
+    /// Bytes of it that the store uses, superblocks included; null if it is missing.
+    pub bytes: Option<u64>,
+    /// Number of slots; null if it is missing.
+    pub slots: Option<u64>,
+}
+
+impl ListedMember {
+    /// Whether the member was given.
+    #[must_use]
+    pub fn is_present(&self) -> bool {
+        self.bytes.is_some()
+    }
+}

@@ -1,0 +1,94 @@
+//! The document of `sustain verify --json`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::list::ListedMember;
+
+/// The version of [`VerifyDocument`].
+pub const VERIFY_SCHEMA: &str = "sustain.verify/1";
+
+/// The findings of the check of a store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VerifyDocument {
+    /// Always `sustain.verify/1`.
+    pub schema: String,
+    /// UUID of the store.
+    pub store: String,
+    /// Whether nothing is damaged or missing that was durable or that `recover` found whole, as far
+    /// as the members show.
+    pub ok: bool,
+    /// Whether everything was checked: the check was not interrupted.
+    pub complete: bool,
+    /// Bytes of members that were read and checked.
+    pub checked_bytes: u64,
+    /// Every flaw, by recording, in the order of their streams.
+    pub bad: Vec<BadRange>,
+    /// Number of flaws that are not listed.
+    pub bad_unlisted: u64,
+    /// What no append on the members calls durable, in the same order: a crash took it before
+    /// `recover` came, or the recorder gave it up with its member. Where the end is open it may
+    /// have
+    /// been damaged since; the members cannot tell.
+    pub not_durable: Vec<BadRange>,
+    /// Number of those that are not listed.
+    pub not_durable_unlisted: u64,
+    /// The findings for each recording, oldest first.
+    pub recordings: Vec<CheckedRecording>,
+    /// All members of the store, missing ones included.
+    pub members: Vec<ListedMember>,
+    /// Notes for the user.
+    pub notes: Vec<String>,
+}
+
+/// A flaw.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BadRange {
+    /// The member's name as typed, if one can be named.
+    pub member: Option<String>,
+    /// Offset on the member.
+    pub offset_bytes: Option<u64>,
+    /// Number of the recording, if it belongs to one.
+    pub recording: Option<u32>,
+    /// Name of the stream, if it belongs to one.
+    pub stream: Option<String>,
+    /// The first byte of the stream that is lost by it.
+    pub from_byte: Option<u64>,
+    /// The first byte behind the loss; equal to `from_byte` if no byte is lost.
+    pub to_byte: Option<u64>,
+    /// What is wrong.
+    pub why: String,
+}
+
+/// The findings for a recording.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckedRecording {
+    /// Its number.
+    pub recording: u32,
+    /// Whether it has no end mark.
+    pub open_end: bool,
+    /// Its streams, in the order of their numbers.
+    pub streams: Vec<CheckedStream>,
+}
+
+/// The findings for a stream: `bytes = whole_bytes + gap_bytes + hole_bytes + overwritten_bytes`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckedStream {
+    /// Its name.
+    pub name: String,
+    /// Its length, as far as it was checked.
+    pub bytes: u64,
+    /// Bytes that are present and whole.
+    pub whole_bytes: u64,
+    /// Bytes lost before they reached a member. Their loss is recorded.
+    pub gap_bytes: u64,
+    /// Bytes lost since they were recorded.
+    pub hole_bytes: u64,
+    /// Bytes that a ring has overwritten.
+    pub overwritten_bytes: u64,
+    /// Those of `hole_bytes` that are in `not_durable`.
+    pub not_durable_bytes: u64,
+    /// The watermark: below this offset every byte was durable, or was a gap whose account was, as
+    /// far as the members show.
+    pub settled_bytes: u64,
+}

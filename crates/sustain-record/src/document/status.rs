@@ -1,0 +1,39 @@
+//! Makes the line of JSON that `--status` writes, for programs that watch a recording. It repeats
+//! what the recorder reports; nothing is computed here.
+
+use sustain_document::status::{STATUS_SCHEMA, StatusLine, StatusMember, StatusStream};
+
+use crate::recorder::{MemberStanding, Standing, StreamStanding};
+
+/// Makes the status line of a recording at one moment.
+pub fn status_line(standing: &Standing) -> StatusLine {
+    StatusLine {
+        schema: STATUS_SCHEMA.to_owned(),
+        time_s: standing.time_s,
+        streams: standing.streams.iter().map(stream).collect(),
+        members: standing.members.iter().map(member).collect(),
+        buffer_fill: standing.buffer_fill,
+        longest_write_ns: standing.longest_write_ns,
+        is_longest_write_under_way: standing.is_longest_write_under_way,
+        limited_by: standing.limited_by.words().to_owned(),
+        others_bytes_per_s: standing.others_bytes_per_s,
+    }
+}
+
+fn stream(standing: &StreamStanding) -> StatusStream {
+    StatusStream {
+        name: standing.name.clone(),
+        offered_bytes: standing.offered_bytes,
+        durable_bytes: standing.durable_bytes,
+        settled_bytes: standing.settled_bytes,
+        gap_bytes: standing.gap_bytes,
+    }
+}
+
+fn member(standing: &MemberStanding) -> StatusMember {
+    StatusMember {
+        name: standing.name.clone(),
+        bytes: standing.bytes,
+        state: standing.state.name().to_owned(),
+    }
+}

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use crossbeam_channel::{Receiver, Sender};
 use sustain_disk::buffer::BufferPool;
 use sustain_disk::clock::{Timestamp, thread_cpu_ns};
-use sustain_disk::data::DataKind;
+use sustain_disk::data::{DataKind, FreshData};
 use sustain_disk::driver::{Driver, DriverSetup, Progress, QueueSetup};
 use sustain_disk::engine::{
     self, Engine, EngineChoice, Limits, NvmeEngine, Operation, SimulatedEngine,
@@ -183,7 +183,7 @@ impl Job<'_> {
         // Each driver's data differs from that of the others.
         let seed = self.setup.data_seed.wrapping_add(self.driver as u64);
         let is_written = writes && !self.is_simulated();
-        let mut data = self.setup.data.source(seed).filter(|_| is_written);
+        let mut data = FreshData::of_kind(self.setup.data, seed).filter(|_| is_written);
         if let Some(data) = &mut data {
             pool.free_mut()
                 .iter_mut()

@@ -8,44 +8,13 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+pub use sustain_document::vocabulary::DataKind;
 
 /// The unit in which devices deduplicate and compress at the finest.
 const BLOCK_BYTES: usize = 4096;
 
 /// The bytes that are new in each block, at its beginning.
 const STAMP_BYTES: usize = 8;
-
-/// The kind of data that is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DataKind {
-    /// Incompressible bytes, a few of them new for each write.
-    Fresh,
-    /// Incompressible bytes, every one of them new for each write, as a source's are. This takes
-    /// CPU time, and shows the rate of a disk that reads memory through the CPU's caches.
-    Rewritten,
-    /// Zeros.
-    Zero,
-}
-
-impl DataKind {
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            DataKind::Fresh => "fresh",
-            DataKind::Rewritten => "rewritten",
-            DataKind::Zero => "zero",
-        }
-    }
-
-    /// The generator of this data, with that seed; zeros need none.
-    pub fn source(self, seed: u64) -> Option<FreshData> {
-        let rewrites = self == DataKind::Rewritten;
-        (self != DataKind::Zero).then(|| FreshData {
-            rewrites,
-            ..FreshData::new(seed)
-        })
-    }
-}
 
 /// Fills buffers once and then keeps them fresh.
 #[derive(Debug)]
@@ -57,6 +26,15 @@ pub struct FreshData {
 }
 
 impl FreshData {
+    /// The generator of this kind of data, with that seed; zeros need none.
+    pub fn of_kind(kind: DataKind, seed: u64) -> Option<FreshData> {
+        let rewrites = kind == DataKind::Rewritten;
+        (kind != DataKind::Zero).then(|| FreshData {
+            rewrites,
+            ..FreshData::new(seed)
+        })
+    }
+
     /// Data that differs from that of every other seed.
     pub fn new(seed: u64) -> FreshData {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -131,7 +109,7 @@ mod tests {
     #[test]
     fn a_renewed_buffer_keeps_its_bytes_unless_all_are_to_be_new() {
         let share_kept = |kind: DataKind| {
-            let mut data = kind.source(5).unwrap();
+            let mut data = FreshData::of_kind(kind, 5).unwrap();
             let mut buffer = vec![0; 1 << 16];
             data.fill(&mut buffer);
             let before = buffer.clone();
@@ -142,7 +120,7 @@ mod tests {
         assert!(share_kept(DataKind::Fresh) > 0.99);
         // One byte in 256 is the same by chance.
         assert!(share_kept(DataKind::Rewritten) < 0.01);
-        assert!(DataKind::Zero.source(5).is_none());
+        assert!(FreshData::of_kind(DataKind::Zero, 5).is_none());
     }
 
     #[test]

@@ -7,6 +7,9 @@
 //! version in `schema`; [`reader`] refuses what it does not know.
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod closed_set;
+
 pub mod block_device;
 pub mod compare;
 pub mod create;
@@ -25,3 +28,4 @@ pub mod status;
 pub mod sweep;
 pub mod system;
 pub mod verify;
+pub mod vocabulary;

@@ -5,22 +5,10 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Size;
+pub use sustain_document::vocabulary::LayoutKind;
 
 use super::setting::Setting;
 use crate::plan::can_pass_through;
-
-/// How several targets are used, before the chunk is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LayoutKind {
-    /// Each target has its own stream.
-    Independent,
-    /// One stream in chunks over the targets.
-    Stripe,
-    /// One stream, one target after the other.
-    Span,
-    /// One stream on an array of the targets (RAID 0), which the kernel's md driver stripes.
-    MdRaid0,
-}
 
 /// The values to try on each axis. Axes with an order ascend.
 #[derive(Debug, Clone, PartialEq, Eq)]

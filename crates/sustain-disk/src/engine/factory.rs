@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+pub use sustain_document::vocabulary::EngineChoice;
+
 use super::{
     Engine, LibaioEngine, Limits, PosixAioEngine, SyncEngine, TargetFiles, ThreadsEngine,
     UringEngine,
@@ -10,23 +12,6 @@ use super::{
 use crate::buffer::Region;
 use crate::clock::Clock;
 use crate::error::Error;
-
-/// The engine that is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EngineChoice {
-    /// io_uring, else native AIO, else threads.
-    Auto,
-    /// io_uring or an error.
-    IoUring,
-    /// Native AIO or an error.
-    Libaio,
-    /// POSIX AIO, as the C library implements it.
-    PosixAio,
-    /// Blocking threads.
-    Threads,
-    /// One blocking request at a time.
-    Sync,
-}
 
 /// An engine, and why it was chosen.
 pub struct Opened {

@@ -6,7 +6,6 @@ mod lock;
 mod open;
 mod passthrough;
 
-use std::fmt;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -16,68 +15,9 @@ use rustix::fs::{OFlags, Stat, fcntl_getfl, fcntl_setfl};
 pub use lock::{WriteLock, is_being_written};
 pub use open::{OpenRequest, being_written, open_dummy, open_null, open_path};
 pub use passthrough::{Passthrough, PassthroughPlace};
+pub use sustain_document::vocabulary::{DataPath, Direction, TargetKind};
 
 use crate::error::Error;
-
-/// The kind of a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TargetKind {
-    /// A disk or partition.
-    BlockDevice,
-    /// A file that the user named.
-    File,
-    /// An unnamed file of this program in a directory that the user named; it is gone when it is
-    /// closed, however that happens.
-    ScratchFile,
-    /// /dev/null, which shows what the program itself can do.
-    Null,
-    /// A disk of a simulated machine.
-    Simulated,
-}
-
-impl fmt::Display for TargetKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            TargetKind::BlockDevice => "block_device",
-            TargetKind::File => "file",
-            TargetKind::ScratchFile => "scratch_file",
-            TargetKind::Null => "null",
-            TargetKind::Simulated => "simulated",
-        })
-    }
-}
-
-/// The I/O path through the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DataPath {
-    /// Past the page cache (O_DIRECT).
-    Direct,
-    /// Through the page cache.
-    Buffered,
-    /// Past the block layer as well: NVMe commands by [`Passthrough`]. The target itself is opened
-    /// as for [`DataPath::Direct`].
-    Passthrough,
-}
-
-impl DataPath {
-    /// Its name on the command line and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            DataPath::Direct => "direct",
-            DataPath::Buffered => "buffered",
-            DataPath::Passthrough => "passthrough",
-        }
-    }
-}
-
-/// The direction of the bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// From the target.
-    Read,
-    /// To the target.
-    Write,
-}
 
 /// An open target.
 #[derive(Debug, Clone)]

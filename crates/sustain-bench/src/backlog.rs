@@ -6,6 +6,7 @@ use sustain_disk::units::Size;
 use sustain_document::effect::PathEffect;
 use sustain_document::host::Host;
 use sustain_document::measure::{MeasureResult, Plan, TargetResult};
+use sustain_document::vocabulary::{DataPath, Direction, TargetKind};
 
 const GIB: u64 = 1 << 30;
 /// Sizes are proposed in multiples of this.
@@ -25,16 +26,16 @@ pub fn backlog_not_seen(result: &MeasureResult) -> Option<String> {
 }
 
 pub(crate) fn not_seen(plan: &Plan, host: &Host, targets: &[TargetResult]) -> Option<String> {
-    let written_through = plan.path == "buffered" && plan.direction == "write";
+    let written_through = plan.path == DataPath::Buffered && plan.direction == Direction::Write;
     let memory_bytes = host.description.as_ref()?.memory_bytes;
-    let written = |target: &&TargetResult| target.bytes > 0 && target.kind != "null";
+    let written = |target: &&TargetResult| target.bytes > 0 && target.kind != TargetKind::Null;
     let targets: Vec<&TargetResult> = targets.iter().filter(written).collect();
     let distinct_bytes: u64 = targets.iter().map(|target| target.distinct_bytes).sum();
     if !written_through || targets.is_empty() || distinct_bytes > memory_bytes {
         return None;
     }
     let what = match targets.as_slice() {
-        [only] if only.kind == "block_device" => {
+        [only] if only.kind == TargetKind::BlockDevice => {
             format!("the {} written fit", Size(distinct_bytes))
         }
         [_] => format!("the file of {} fits", Size(distinct_bytes)),
@@ -60,8 +61,8 @@ pub(crate) fn not_seen(plan: &Plan, host: &Host, targets: &[TargetResult]) -> Op
 /// The size that each of the targets may reach at most, if it is known: the lower one of a device's
 /// own size and of the space that is left on its file system.
 fn room_each(host: &Host, targets: &[&TargetResult]) -> u64 {
-    let room = |target: &&TargetResult| match target.kind.as_str() {
-        "block_device" => target.capacity_bytes,
+    let room = |target: &&TargetResult| match target.kind {
+        TargetKind::BlockDevice => target.capacity_bytes,
         _ => {
             let mut places = host.file_systems.iter();
             places.find(|place| place.target == target.name)?.room_bytes

@@ -296,7 +296,7 @@ impl Collector {
                     average_bytes_per_s: rate(series.bytes, series.at_ns),
                     share: series.bytes as f64 / all.max(1) as f64,
                     in_flight: series.in_flight,
-                    ended: series.ending.map(Ending::name),
+                    ended: series.ending,
                 }
             })
             .collect();

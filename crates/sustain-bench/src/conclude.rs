@@ -8,10 +8,11 @@ use sustain_disk::target::{Direction, TargetKind};
 use sustain_document::effect::EffectResult;
 use sustain_document::host::Host;
 use sustain_document::measure::{
-    BufferPoint, Interval, LatencyBin, MEASURE_SCHEMA, MeasureResult, Recommendation, Rewritten,
-    Stall, TargetResult, Total,
+    BufferPoint, Extents, Interval, LatencyBin, MEASURE_SCHEMA, MeasureResult, Recommendation,
+    Rewritten, Stall, TargetResult, Total,
 };
 use sustain_document::system::System;
+use sustain_document::vocabulary::LayoutKind;
 use sustain_session::others_words;
 
 use crate::active::{
@@ -170,7 +171,7 @@ fn target_result(
     };
     TargetResult {
         name: target.target.name.clone(),
-        kind: target.target.kind.to_string(),
+        kind: target.target.kind,
         capacity_bytes: target.target.capacity_bytes,
         bytes,
         seconds: seconds(meter.last_ns()),
@@ -200,11 +201,7 @@ fn target_result(
             .take(ERRORS_MAX)
             .map(|failure| target_error(failure, &target.target.name))
             .collect(),
-        ended: series
-            .ending
-            .unwrap_or(Ending::Interrupted)
-            .name()
-            .to_owned(),
+        ended: series.ending.unwrap_or(Ending::Interrupted),
     }
 }
 
@@ -217,7 +214,7 @@ fn through_memory(result: TargetResult) -> TargetResult {
     }
 }
 
-fn extents(target: &OpenTarget) -> Option<String> {
+fn extents(target: &OpenTarget) -> Option<Extents> {
     let written = match target.target.kind {
         TargetKind::ScratchFile => target.needs_prewrite,
         TargetKind::File => {
@@ -226,7 +223,11 @@ fn extents(target: &OpenTarget) -> Option<String> {
         }
         _ => return None,
     };
-    Some(if written { "written" } else { "unwritten" }.to_owned())
+    Some(if written {
+        Extents::Written
+    } else {
+        Extents::Unwritten
+    })
 }
 
 fn total(
@@ -378,9 +379,9 @@ fn plan_facts(
     used.dedup();
     why.dedup();
     let (layout, chunk_bytes) = match plan.layout {
-        Layout::Independent => ("independent", None),
-        Layout::Stripe { chunk_bytes } => ("stripe", Some(chunk_bytes)),
-        Layout::Span => ("span", None),
+        Layout::Independent => (LayoutKind::Independent, None),
+        Layout::Stripe { chunk_bytes } => (LayoutKind::Stripe, Some(chunk_bytes)),
+        Layout::Span => (LayoutKind::Span, None),
     };
     let (interval_s, interval_bytes) = match plan.interval {
         IntervalRule::Time(length_ns) => (Some(seconds(length_ns)), None),
@@ -392,15 +393,15 @@ fn plan_facts(
         arguments: plan.arguments.clone(),
         started: (!simulated).then(|| time_of_day(started_unix_s)),
         targets: plan.targets.clone(),
-        direction: plan::direction_name(session.direction).to_owned(),
-        engine: engine_name(plan.engine).to_owned(),
+        direction: session.direction,
+        engine: plan.engine,
         engine_used: used.join(", "),
         engine_why: why.join("; "),
         threads,
         record_size_bytes: plan.record_bytes,
         depth: plan.depth,
-        path: plan.path.name().to_owned(),
-        layout: layout.to_owned(),
+        path: plan.path,
+        layout,
         chunk_bytes,
         time_s: plan.time_ns.map(seconds),
         bytes: plan.bytes,
@@ -410,7 +411,7 @@ fn plan_facts(
         buffer_bytes: plan.buffer_bytes,
         interval_s,
         interval_bytes,
-        data: plan.data.name().to_owned(),
+        data: plan.data,
         at: plan.at.map(|at| at.to_string()),
         profile: plan.profile.as_ref().map(|profile| profile.name.clone()),
         seed: plan.seed,
@@ -422,16 +423,4 @@ fn plan_facts(
 pub(crate) fn time_of_day(unix_s: i64) -> String {
     jiff::Timestamp::from_second(unix_s)
         .map_or_else(|_| "unknown".to_owned(), |time| time.to_string())
-}
-
-/// The name of an engine on the command line.
-pub fn engine_name(engine: EngineChoice) -> &'static str {
-    match engine {
-        EngineChoice::Auto => "auto",
-        EngineChoice::IoUring => "io_uring",
-        EngineChoice::Libaio => "libaio",
-        EngineChoice::PosixAio => "posix-aio",
-        EngineChoice::Threads => "threads",
-        EngineChoice::Sync => "sync",
-    }
 }

@@ -2,6 +2,7 @@
 //! terminal draw these.
 
 use sustain_disk::meter::Interval;
+use sustain_document::vocabulary::Ending;
 
 /// The current part of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub struct LiveTarget {
     /// Requests in flight.
     pub in_flight: u32,
     /// Why it ended, if it has.
-    pub ended: Option<&'static str>,
+    pub ended: Option<Ending>,
 }
 
 /// All targets at this moment.

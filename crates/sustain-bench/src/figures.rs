@@ -55,7 +55,7 @@ pub(crate) fn intervals(series: &[sustain_disk::meter::Interval]) -> Vec<Interva
 pub(crate) fn target_error(failure: &Failure, name: &str) -> TargetError {
     TargetError {
         at_s: seconds(failure.at_ns),
-        operation: failure.operation.to_string(),
+        operation: failure.operation,
         offset_bytes: failure.offset_bytes,
         message: request_error(failure, name).reason(),
         errno: failure.errno.of_kernel(),

@@ -3,6 +3,7 @@
 //! it. The conclusion calls it.
 
 use sustain_document::measure::TargetResult;
+use sustain_document::vocabulary::Ending;
 
 use crate::plan::Plan;
 use crate::remarks::writes_buffered;
@@ -71,7 +72,9 @@ fn undecided(plan: &Plan, session: &Session, targets: &[TargetResult]) -> Option
         .iter()
         .map(|target| target.seconds)
         .fold(0.0, f64::max);
-    let ended_early = targets.iter().any(|target| target.ended == "end_of_device")
+    let ended_early = targets
+        .iter()
+        .any(|target| target.ended == Ending::EndOfDevice)
         && plan
             .time_ns
             .is_some_and(|time_ns| last_s < time_ns as f64 / 1e9 * TIME_SHARE_MIN);

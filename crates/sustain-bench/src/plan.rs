@@ -345,15 +345,6 @@ fn check_passthrough(targets: &[String], engine: EngineChoice) -> Result<(), Mea
     }
     Ok(())
 }
-
-/// The name of a direction in results and messages.
-pub fn direction_name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Read => "read",
-        Direction::Write => "write",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

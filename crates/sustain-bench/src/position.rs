@@ -13,7 +13,7 @@ use crate::error::MeasureError;
 use crate::judge::Step;
 use crate::judge::places::{Places, even_steps};
 use crate::phase::PhaseOutcome;
-use crate::plan::{At, KnownProfile, Plan, direction_name};
+use crate::plan::{At, KnownProfile, Plan};
 use crate::session::{OpenTarget, Session};
 
 /// The position at which the run on a target begins, a whole number of records from its start.
@@ -60,7 +60,7 @@ pub(crate) fn check(plan: &Plan, session: &Session) -> Result<(), MeasureError> 
 fn profile_command(plan: &Plan, direction: Direction) -> String {
     let mut words = vec!["sustain".to_owned(), "profile".to_owned()];
     words.extend(plan.targets.iter().map(|target| shell_argument(target)));
-    words.push(format!("--{}", direction_name(direction)));
+    words.push(format!("--{}", direction.name()));
     for name in &plan.destroy {
         words.extend(["--destroy".to_owned(), shell_argument(name)]);
     }
@@ -78,7 +78,7 @@ fn of_target<'a>(
     direction: Direction,
 ) -> Result<&'a ProfileTarget, String> {
     let (file, name) = (&profile.name, &target.target.name);
-    let direction = direction_name(direction);
+    let direction = direction.name();
     let targets = &profile.result.targets;
     let found = targets
         .iter()

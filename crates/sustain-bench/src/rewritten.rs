@@ -146,7 +146,7 @@ fn judged(runs: &[(DataKind, f64)], is_tool_limited: bool) -> Rewritten {
         runs: runs
             .iter()
             .map(|(data, rate_bytes_per_s)| RewrittenRun {
-                data: data.name().to_owned(),
+                data: *data,
                 rate_bytes_per_s: *rate_bytes_per_s,
             })
             .collect(),
@@ -203,8 +203,16 @@ mod tests {
         };
         let found = on_stage(&mut session, &roots, &mut |_: Event| (), work);
         let found = found.expect("writes go there").expect("none failed");
-        let order: Vec<&str> = found.runs.iter().map(|run| run.data.as_str()).collect();
-        assert_eq!(order, ["fresh", "rewritten", "rewritten", "fresh"]);
+        let order: Vec<DataKind> = found.runs.iter().map(|run| run.data).collect();
+        assert_eq!(
+            order,
+            [
+                DataKind::Fresh,
+                DataKind::Rewritten,
+                DataKind::Rewritten,
+                DataKind::Fresh
+            ]
+        );
     }
 
     #[test]

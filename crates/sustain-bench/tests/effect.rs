@@ -18,6 +18,7 @@ use sustain_bench::run::{measure, rehearse};
 use sustain_disk::target::DataPath;
 use sustain_document::effect::{EffectResult, PathEffect};
 use sustain_document::measure::MeasureResult;
+use sustain_document::vocabulary::Ending;
 use sustain_host::Roots;
 
 /// A second of writing into a small file.
@@ -111,7 +112,7 @@ fn the_load_is_watched_by_both_paths() {
     let effect = result.effect.as_ref().unwrap();
     let names: Vec<&str> = effect.paths.iter().map(|path| path.path.as_str()).collect();
     assert_eq!(names, ["direct", "buffered"]);
-    assert_eq!(result.plan.path, "direct");
+    assert_eq!(result.plan.path, DataPath::Direct);
     effect.paths.iter().for_each(assert_counts);
     let place = effect.writes_on.as_ref().unwrap();
     assert_eq!(place.directory, directory.path());
@@ -152,7 +153,7 @@ fn a_load_by_the_buffered_path_may_come_first() {
     let effect = result.effect.as_ref().unwrap();
     let names: Vec<&str> = effect.paths.iter().map(|path| path.path.as_str()).collect();
     assert_eq!(names, ["buffered", "direct"]);
-    assert_eq!(result.plan.path, "buffered");
+    assert_eq!(result.plan.path, DataPath::Buffered);
     assert!(result.notes.iter().any(|note| note.starts_with("buffered")));
     let share = |path: usize| effect.paths[path].memory_share.as_ref().unwrap();
     assert!(share(0).copies_per_byte > share(1).copies_per_byte);
@@ -164,7 +165,7 @@ fn an_interruption_in_each_stretch_leaves_what_is_known() {
     let plan = plan(directory.path(), both());
 
     let (result, effect) = interrupted(&plan, Phase::Before, 1);
-    assert_eq!(result.targets[0].ended, "interrupted");
+    assert_eq!(result.targets[0].ended, Ending::Interrupted);
     let [only] = effect.paths.as_slice() else {
         panic!("{} paths ran", effect.paths.len())
     };
@@ -173,19 +174,19 @@ fn an_interruption_in_each_stretch_leaves_what_is_known() {
     assert!(only.verdict.contains("did not run"), "{}", only.verdict);
 
     let (result, effect) = interrupted(&plan, Phase::Measure, 1);
-    assert_eq!(result.targets[0].ended, "interrupted");
+    assert_eq!(result.targets[0].ended, Ending::Interrupted);
     let only = &effect.paths[0];
     assert!(only.timer.as_ref().unwrap().during.unwrap().wakeups > 0);
     assert!(only.stretches.after.is_none());
     assert!(effect.unmeasured.iter().any(|why| why.contains("buffered")));
 
     let (result, effect) = interrupted(&plan, Phase::After, 1);
-    assert_eq!(result.targets[0].ended, "time");
+    assert_eq!(result.targets[0].ended, Ending::Time);
     assert_eq!(effect.paths.len(), 1);
     assert!(effect.paths[0].stretches.after.is_some());
 
     let (result, effect) = interrupted(&plan, Phase::Subset, 1);
-    assert_eq!(result.targets[0].ended, "time");
+    assert_eq!(result.targets[0].ended, Ending::Time);
     let [own, other] = effect.paths.as_slice() else {
         panic!("{} paths ran", effect.paths.len())
     };

@@ -21,42 +21,7 @@ pub enum Next {
     Done(Ending),
 }
 
-/// The reason why a target's run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// Its time was over.
-    Time,
-    /// All bytes asked for were moved.
-    Bytes,
-    /// The end of the device was reached.
-    EndOfDevice,
-    /// The rate was steady.
-    Steady,
-    /// The user stopped it.
-    Interrupted,
-    /// A request failed.
-    Error,
-    /// There was no space left.
-    Full,
-    /// The source had no more.
-    Source,
-}
-
-impl Ending {
-    /// The name in the result document.
-    pub fn name(self) -> &'static str {
-        match self {
-            Ending::Time => "time",
-            Ending::Bytes => "bytes",
-            Ending::EndOfDevice => "end_of_device",
-            Ending::Steady => "steady",
-            Ending::Interrupted => "interrupted",
-            Ending::Error => "error",
-            Ending::Full => "full",
-            Ending::Source => "source",
-        }
-    }
-}
+pub use sustain_document::vocabulary::Ending;
 
 /// Says what queues do next and takes their memory back.
 pub trait Feed {

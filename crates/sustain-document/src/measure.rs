@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use crate::effect::EffectResult;
 use crate::host::Host;
 use crate::system::System;
+use crate::vocabulary::{
+    DataKind, DataPath, Direction, Ending, EngineChoice, LayoutKind, Operation, TargetKind,
+};
 
 /// The `schema` of a [`MeasureResult`] as this version writes it.
 pub const MEASURE_SCHEMA: &str = "sustain.measure/1";
@@ -62,10 +65,10 @@ pub struct Plan {
     pub started: Option<String>,
     /// The targets as typed.
     pub targets: Vec<String>,
-    /// `write` or `read`.
-    pub direction: String,
+    /// Whether it wrote or read.
+    pub direction: Direction,
     /// The engine asked for.
-    pub engine: String,
+    pub engine: EngineChoice,
     /// The engine that did the work.
     pub engine_used: String,
     /// Why this engine, with its registration and, for `auto`, what refused the better ones.
@@ -76,10 +79,10 @@ pub struct Plan {
     pub record_size_bytes: u64,
     /// Requests kept in flight per target.
     pub depth: u32,
-    /// `direct` or `buffered`.
-    pub path: String,
-    /// `independent`, `stripe` or `span`.
-    pub layout: String,
+    /// The I/O path through the kernel.
+    pub path: DataPath,
+    /// How the targets were used together.
+    pub layout: LayoutKind,
     /// The stripe's chunk; only with layout `stripe`.
     pub chunk_bytes: Option<u64>,
     /// The bound in time.
@@ -98,8 +101,8 @@ pub struct Plan {
     pub interval_s: Option<f64>,
     /// Length of an interval in bytes, if intervals go by bytes.
     pub interval_bytes: Option<u64>,
-    /// `fresh`, `rewritten` or `zero`; for written data only.
-    pub data: String,
+    /// The kind of data; for written data only.
+    pub data: DataKind,
     /// Where on each target the run began, if not at its start: `50 %` or `100 GB`.
     #[serde(default)]
     pub at: Option<String>,
@@ -117,8 +120,8 @@ pub struct Plan {
 pub struct TargetResult {
     /// The name as typed; for a simulated disk, the disk's name.
     pub name: String,
-    /// `block_device`, `file`, `scratch_file`, `null` or `simulated`.
-    pub kind: String,
+    /// Its kind.
+    pub kind: TargetKind,
     /// Size of the target, if it has one.
     pub capacity_bytes: Option<u64>,
     /// Bytes transferred.
@@ -133,8 +136,8 @@ pub struct TargetResult {
     pub distinct_bytes: u64,
     /// The most requests that were in flight at once.
     pub depth_reached: u32,
-    /// `written` or `unwritten` for files, else null.
-    pub extents: Option<String>,
+    /// Whether a file's blocks had been written before; null for what is no file.
+    pub extents: Option<Extents>,
     /// The rate once steady.
     pub sustained: Sustained,
     /// The faster beginning before it.
@@ -155,8 +158,18 @@ pub struct TargetResult {
     pub flush_seconds: Option<f64>,
     /// Requests that failed.
     pub errors: Vec<TargetError>,
-    /// `time`, `bytes`, `end_of_device`, `steady`, `interrupted` or `error`.
-    pub ended: String,
+    /// Why it ended.
+    pub ended: Ending,
+}
+
+closed_set! {
+    /// Whether the blocks of a file had been written before the run.
+    pub enum Extents {
+        /// They had.
+        Written,
+        /// They were allocated only, so that the file system has to mark each as written.
+        Unwritten,
+    }
 }
 
 /// A rate once steady, with its 95 % confidence interval.
@@ -239,8 +252,8 @@ pub struct Interval {
 pub struct TargetError {
     /// When, from the start of the run.
     pub at_s: f64,
-    /// `read`, `write` or `flush`.
-    pub operation: String,
+    /// What was asked of the target.
+    pub operation: Operation,
     /// Offset of the request.
     pub offset_bytes: u64,
     /// What happened and what to do next, in words.
@@ -323,8 +336,8 @@ pub struct Rewritten {
 /// One turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RewrittenRun {
-    /// `fresh` or `rewritten`.
-    pub data: String,
+    /// The kind of data that was written.
+    pub data: DataKind,
     /// All targets together.
     pub rate_bytes_per_s: f64,
 }

@@ -13,13 +13,13 @@ closed_set! {
 }
 
 closed_set! {
-    /// What a request asks of a target.
+    /// The operation of a request.
     pub enum Operation {
-        /// To give bytes.
+        /// Moves bytes from the target into the buffers.
         Read,
-        /// To take bytes.
+        /// Moves bytes from the buffers to the target.
         Write,
-        /// To put on the medium what it has taken.
+        /// Makes durable everything that completed before.
         Flush,
     }
 }
@@ -99,5 +99,27 @@ closed_set! {
         #[serde(rename = "md-raid0")]
         #[strum(serialize = "md-raid0")]
         MdRaid0,
+    }
+}
+
+closed_set! {
+    /// The reason why a target's run ended.
+    pub enum Ending {
+        /// Its time was over.
+        Time,
+        /// All bytes asked for were moved.
+        Bytes,
+        /// The end of the device was reached.
+        EndOfDevice,
+        /// The rate was steady, which was to end it.
+        Steady,
+        /// The user stopped it.
+        Interrupted,
+        /// A request failed.
+        Error,
+        /// There was no space left.
+        Full,
+        /// The source had no more.
+        Source,
     }
 }

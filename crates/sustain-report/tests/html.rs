@@ -20,7 +20,6 @@ fn hostile() -> MeasureResult {
         target.name = format!("{index}{attack}");
         target.errors = vec![sample::error()];
         target.errors[0].message = attack.to_owned();
-        target.ended = attack.to_owned();
     }
     for stall in &mut result.stalls {
         stall.target = attack.to_owned();

@@ -6,6 +6,7 @@ mod sample;
 use sustain_bench::compare::{ComparePlan, compare};
 use sustain_document::measure::{Attempt, MeasureResult, Rewritten};
 use sustain_document::sweep::{AgainstBest, SweepPoint};
+use sustain_document::vocabulary::{DataPath, Direction, Ending, TargetKind};
 use sustain_report::terminal::{
     compare_answer, compare_text, sentence, summary, sweep_answer, sweep_text,
 };
@@ -123,13 +124,13 @@ fn bytes_that_are_new_for_each_write_are_told_where_they_go_slower() {
 #[test]
 fn through_the_page_cache_the_rate_is_that_with_flushes_and_a_full_memory_is_missing() {
     let buffered = |result: &mut MeasureResult| {
-        result.plan.path = "buffered".to_owned();
+        result.plan.path = DataPath::Buffered;
         result.recommendation = None;
         result.total.sustained.reached = false;
     };
     insta::assert_snapshot!(said(sample::one_target(), |result| {
         buffered(result);
-        result.targets[0].kind = "file".to_owned();
+        result.targets[0].kind = TargetKind::File;
         result.targets[0].distinct_bytes = 1500 << 20;
     }), @"This target writes 1.75 GB/s through the page cache, flushes included; measure with --path direct to learn the rate at which one may record. The worst stall was 41.2 ms. The file of 1500 MiB fits into the memory of 63 GiB, so no backlog larger than memory built up: use --size 128GiB --time 2m to see the disk behind a full cache.");
     // A device too small for that cannot show it, and is not asked to.
@@ -170,7 +171,7 @@ fn not_steady_says_why() {
 #[test]
 fn reading() {
     let said = said(sample::two_targets(), |result| {
-        result.plan.direction = "read".to_owned();
+        result.plan.direction = Direction::Read;
         result.recommendation = None;
     });
     insta::assert_snapshot!(said, @"These 2 targets together read 2.00 GB/s steadily (± 20.0 MB/s). The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall was 41.2 ms. The run reread 4 GiB of each target 3 times and cannot see a cache larger than that (use a larger --size).");
@@ -197,7 +198,7 @@ fn paced() {
 fn limited_by_the_tool() {
     let said = said(sample::one_target(), |result| {
         result.total.tool_limited = true;
-        result.targets[0].kind = "null".to_owned();
+        result.targets[0].kind = TargetKind::Null;
     });
     insta::assert_snapshot!(said, @"null: is not a disk, so these figures are the tool's own speed. A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The tool, not the targets, set this rate: try more --threads or a larger --record-size. The worst stall was 41.2 ms.");
 }
@@ -225,7 +226,7 @@ fn nothing_moved() {
 #[test]
 fn interrupted_short_and_simulated() {
     let interrupted = said(sample::one_target(), |result| {
-        result.targets[0].ended = "interrupted".to_owned();
+        result.targets[0].ended = Ending::Interrupted;
         result.total.seconds = 3.2;
     });
     insta::assert_snapshot!(interrupted, @"The run was interrupted after 3.2 s; the figures cover what was done until then. A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once and cannot see a larger cache or the rest of the target (use a longer --time).");
@@ -250,15 +251,15 @@ fn stall_of_one_target_is_not_hidden_by_the_others() {
 
 #[test]
 fn once_over_a_file_or_a_whole_device() {
-    let once = |kind: &str, capacity_bytes| {
+    let once = |kind: TargetKind, capacity_bytes| {
         said(sample::one_target(), |result| {
-            result.targets[0].kind = kind.to_owned();
+            result.targets[0].kind = kind;
             result.targets[0].distinct_bytes = 4 << 30;
             result.targets[0].capacity_bytes = capacity_bytes;
         })
     };
-    insta::assert_snapshot!(once("scratch_file", Some(8 << 30)), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall was 41.2 ms. The run wrote 4 GiB once and cannot see a cache larger than that (use a larger --size).");
-    insta::assert_snapshot!(once("block_device", Some(4 << 30)), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall was 41.2 ms. The run wrote 4 GiB once, from end to end.");
+    insta::assert_snapshot!(once(TargetKind::ScratchFile, Some(8 << 30)), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall was 41.2 ms. The run wrote 4 GiB once and cannot see a cache larger than that (use a larger --size).");
+    insta::assert_snapshot!(once(TargetKind::BlockDevice, Some(4 << 30)), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall was 41.2 ms. The run wrote 4 GiB once, from end to end.");
 }
 
 #[test]

@@ -4,6 +4,8 @@ use sustain_document::compare::{
     COMPARE_SCHEMA, CompareAnswer, ComparePlanUsed, CompareResult, ComparedRow, ComparedSide,
 };
 use sustain_document::measure::{MeasureResult, TargetResult};
+use sustain_document::vocabulary::Ending;
+use sustain_document::vocabulary::{DataPath, Direction};
 
 use super::effect::OUTSIDE;
 use super::limit::{self, Watched};
@@ -86,7 +88,7 @@ pub fn compare(
 
 /// Says how B's target failed where A's did not.
 fn failure_of(a: &TargetResult, b: &TargetResult) -> Option<String> {
-    let failed = |target: &TargetResult| target.ended == "error" || !target.errors.is_empty();
+    let failed = |target: &TargetResult| target.ended == Ending::Error || !target.errors.is_empty();
     if failed(a) || !failed(b) {
         return None;
     }
@@ -111,7 +113,7 @@ impl Group {
 }
 
 fn is_through_memory(result: &MeasureResult) -> bool {
-    result.plan.path == "buffered" && result.plan.direction == "write"
+    result.plan.path == DataPath::Buffered && result.plan.direction == Direction::Write
 }
 
 fn together(result: &MeasureResult) -> Seen<'_> {

@@ -5,6 +5,9 @@ use sustain_document::measure::{
     Interval, Latency, MEASURE_SCHEMA, MeasureResult, Plan, Sustained, TargetResult, Total,
 };
 use sustain_document::system::System;
+use sustain_document::vocabulary::{
+    DataKind, DataPath, Direction, Ending, EngineChoice, LayoutKind, TargetKind,
+};
 
 use crate::judge::series::Noise;
 use crate::judge::{Revisits, Step, steady};
@@ -84,15 +87,15 @@ fn plan(targets: Vec<String>) -> Plan {
         arguments: Vec::new(),
         started: None,
         targets,
-        direction: "write".to_owned(),
-        engine: "auto".to_owned(),
+        direction: Direction::Write,
+        engine: EngineChoice::Auto,
         engine_used: "io_uring".to_owned(),
         engine_why: String::new(),
         threads: 1,
         record_size_bytes: 1 << 20,
         depth: 8,
-        path: "direct".to_owned(),
-        layout: "independent".to_owned(),
+        path: DataPath::Direct,
+        layout: LayoutKind::Independent,
         chunk_bytes: None,
         time_s: None,
         bytes: None,
@@ -104,7 +107,7 @@ fn plan(targets: Vec<String>) -> Plan {
         interval_bytes: None,
         at: None,
         profile: None,
-        data: "fresh".to_owned(),
+        data: DataKind::Fresh,
         seed: 0,
         simulated: false,
     }
@@ -141,7 +144,7 @@ fn target(name: &str, steps: &[Step]) -> TargetResult {
     let seconds = steps.last().map_or(0.0, |step| step.end_s);
     TargetResult {
         name: name.to_owned(),
-        kind: "block_device".to_owned(),
+        kind: TargetKind::BlockDevice,
         capacity_bytes: Some(1 << 40),
         bytes,
         seconds,
@@ -165,6 +168,6 @@ fn target(name: &str, steps: &[Step]) -> TargetResult {
         latency_histogram: Vec::new(),
         intervals: intervals(steps),
         errors: Vec::new(),
-        ended: "time".to_owned(),
+        ended: Ending::Time,
     }
 }

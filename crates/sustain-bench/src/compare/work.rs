@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use sustain_disk::units::{Rate, Size};
 use sustain_document::measure::{MeasureResult, Plan, TargetResult};
+use sustain_document::vocabulary::Direction;
+use sustain_document::vocabulary::Ending;
 use sustain_session::others_bytes_per_s;
 
 use crate::error::MeasureError;
@@ -75,15 +77,17 @@ fn of_plans(a: &Plan, b: &Plan) -> Vec<String> {
         if plan.simulated { "simulated" } else { "real" }.to_owned()
     });
     differ("direction", a.direction == b.direction, &|plan| {
-        plan.direction.clone()
+        plan.direction.to_string()
     });
     let is_same = a.record_size_bytes == b.record_size_bytes;
     differ("record size", is_same, &|plan| {
         Size(plan.record_size_bytes).to_string()
     });
     differ("depth", a.depth == b.depth, &|plan| plan.depth.to_string());
-    differ("path", a.path == b.path, &|plan| plan.path.clone());
-    differ("layout", a.layout == b.layout, &|plan| plan.layout.clone());
+    differ("path", a.path == b.path, &|plan| plan.path.to_string());
+    differ("layout", a.layout == b.layout, &|plan| {
+        plan.layout.to_string()
+    });
     differ("chunk", a.chunk_bytes == b.chunk_bytes, &|plan| {
         or(plan.chunk_bytes.map(Size), "none")
     });
@@ -91,8 +95,8 @@ fn of_plans(a: &Plan, b: &Plan) -> Vec<String> {
     differ("paced rate", is_same, &|plan| {
         or(plan.rate_bytes_per_s.map(Rate), "none, as fast as possible")
     });
-    let is_same = a.data == b.data || a.direction == "read";
-    differ("data", is_same, &|plan| plan.data.clone());
+    let is_same = a.data == b.data || a.direction == Direction::Read;
+    differ("data", is_same, &|plan| plan.data.to_string());
     differ("size", a.size_bytes == b.size_bytes, &|plan| {
         or(plan.size_bytes.map(Size), "by default")
     });
@@ -118,8 +122,8 @@ fn of_targets(a: &TargetResult, b: &TargetResult) -> Vec<String> {
             differences.push(format!("{what} of {}: A {one}, B {other}", a.name));
         }
     };
-    differ("kind", &a.kind, &b.kind);
-    let blocks = |target: &TargetResult| or(target.extents.clone(), "unknown");
+    differ("kind", a.kind.name(), b.kind.name());
+    let blocks = |target: &TargetResult| or(target.extents, "unknown");
     differ("blocks", &blocks(a), &blocks(b));
     differences
 }
@@ -237,7 +241,7 @@ fn troubles(a: &MeasureResult, b: &MeasureResult) -> Vec<String> {
         if result
             .targets
             .iter()
-            .any(|target| target.ended == "interrupted")
+            .any(|target| target.ended == Ending::Interrupted)
         {
             notes.push(format!("{side} was interrupted"));
         }

@@ -14,8 +14,7 @@ use super::explain::{Explanation, explain};
 use super::plan::DiagnosePlan;
 use super::remarks;
 use super::ways::{SIMULATED_LIMIT, Ways, is_place, links};
-use crate::conclude::{engine_name, time_of_day};
-use crate::plan::direction_name;
+use crate::conclude::time_of_day;
 use crate::session::{OpenTarget, Session};
 use crate::walls::{self, Findings, Limit, Model, WallKind, WallState};
 
@@ -197,7 +196,7 @@ impl Diagnosed<'_> {
         let plan = self.plan;
         let simulated = self.session.clock.is_virtual();
         let (engine_used, engine_why) = self.engine.clone().unwrap_or_else(|| {
-            let asked = engine_name(plan.engine).to_owned();
+            let asked = plan.engine.name().to_owned();
             (asked, "nothing was measured".to_owned())
         });
         DiagnosePlanUsed {
@@ -205,7 +204,7 @@ impl Diagnosed<'_> {
             arguments: plan.arguments.clone(),
             started: (!simulated).then(|| time_of_day(self.started_unix_s)),
             targets: plan.targets.clone(),
-            direction: direction_name(self.session.direction).to_owned(),
+            direction: self.session.direction.name().to_owned(),
             time_per_run_s: plan.time_per_run_ns as f64 / 1e9,
             engine_used,
             engine_why,

@@ -18,8 +18,7 @@ use super::sample::{Curve, in_place_bytes};
 use super::together::{Shared, Spot, least_loss, shared};
 use super::unseen::{Sampled, closer, longest_unseen};
 use super::words;
-use crate::conclude::{engine_name, time_of_day};
-use crate::plan::direction_name;
+use crate::conclude::time_of_day;
 use crate::remarks::others_untold;
 
 /// A change between the passes that is smaller than this is not mentioned.
@@ -74,7 +73,7 @@ impl Profiled<'_> {
             target_names: self.facts.iter().map(|facts| facts.name.clone()).collect(),
             record_size_bytes: plan.record_bytes,
             depth: plan.depth,
-            engine: engine_name(plan.engine).to_owned(),
+            engine: plan.engine.name().to_owned(),
             engine_used: self.engine_used.clone(),
             path: plan.path.name().to_owned(),
             budget_s: plan.budget_ns as f64 / 1e9,
@@ -152,7 +151,7 @@ impl Profiled<'_> {
             name: facts.name.clone(),
             kind: facts.kind.clone(),
             size_bytes: facts.size_bytes,
-            direction: direction_name(curve.direction).to_owned(),
+            direction: curve.direction.name().to_owned(),
             shape: fit.shape.name().to_owned(),
             verdict: Vec::new(),
             mean_rate_bytes_per_s: lasting.mean_rate(),
@@ -246,7 +245,7 @@ impl Profiled<'_> {
         });
         let best_alone = alone.iter().filter_map(|one| lasting[*one].outer_rate());
         ProfileTogether {
-            direction: direction_name(curve.direction).to_owned(),
+            direction: curve.direction.name().to_owned(),
             targets: curve.members.iter().map(name).collect(),
             shape: match &found {
                 None => "unknown",

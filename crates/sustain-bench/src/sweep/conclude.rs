@@ -19,8 +19,7 @@ use super::judge::{Difference, Judgement, Reading};
 use super::plan::SweepPlan;
 use super::point::{Outcome, Tail};
 use super::setting::{Axis, Setting, layout_name};
-use crate::conclude::{engine_name, time_of_day};
-use crate::plan::direction_name;
+use crate::conclude::time_of_day;
 use crate::remarks::others_untold;
 
 /// A smaller drift is not mentioned.
@@ -145,8 +144,8 @@ impl Swept<'_> {
 
     fn setting(&self, setting: &Setting) -> SweepSetting {
         SweepSetting {
-            direction: direction_name(setting.direction).to_owned(),
-            engine: engine_name(setting.engine).to_owned(),
+            direction: setting.direction.name().to_owned(),
+            engine: setting.engine.name().to_owned(),
             path: setting.path.name().to_owned(),
             layout: layout_name(setting).to_owned(),
             chunk_bytes: match setting.layout {
@@ -237,7 +236,7 @@ impl Swept<'_> {
                 .collect(),
         });
         SweepAnswer {
-            direction: direction_name(answer.direction).to_owned(),
+            direction: answer.direction.name().to_owned(),
             best: answer.best,
             alike: answer.alike.clone(),
             measured_once: answer.untold.clone(),
@@ -252,7 +251,7 @@ impl Swept<'_> {
             let is_of = |round: usize| round % 2 == direction_of_round(direction);
             let found = judgement.drift(is_of)?;
             Some(SweepDrift {
-                direction: direction_name(direction).to_owned(),
+                direction: direction.name().to_owned(),
                 share: found.share,
                 is_noise: found.is_noise,
             })

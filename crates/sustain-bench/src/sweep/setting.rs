@@ -6,9 +6,6 @@ use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Size;
 
-use crate::conclude::engine_name;
-use crate::plan::direction_name;
-
 /// The properties in which two settings may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Axis {
@@ -159,8 +156,8 @@ impl Setting {
     /// the targets.
     pub fn value(&self, axis: Axis, names: &[String]) -> Option<String> {
         Some(match axis {
-            Axis::Direction => direction_name(self.direction).to_owned(),
-            Axis::Engine => engine_name(self.engine).to_owned(),
+            Axis::Direction => self.direction.name().to_owned(),
+            Axis::Engine => self.engine.name().to_owned(),
             Axis::Path => self.path.name().to_owned(),
             Axis::Layout => layout_name(self).to_owned(),
             Axis::Chunk => match self.layout {

@@ -5,6 +5,7 @@ use std::io::{IsTerminal, Write};
 
 use sustain::document::measure::MeasureResult;
 use sustain::document::reader;
+use sustain::document::vocabulary::Ending;
 use sustain::host::Roots;
 use sustain::measure::{Event, Stop, measure, rehearse};
 use sustain::report::html;
@@ -154,7 +155,7 @@ mod tests {
         let plan = Plan::new(vec![format!("sim:{}", machine.display())]);
         let stop = Stop::default();
         let result = measure(&plan, &Roots::default(), &stop, &mut |_| ()).unwrap();
-        assert_eq!(result.targets[0].ended, "time");
+        assert_eq!(result.targets[0].ended, Ending::Time);
         assert_eq!(exit(&result, &stop), Exit::Done);
         // The run was whole when the signal came.
         stop.interrupt();

@@ -40,26 +40,7 @@ use crate::buffer::{Buffer, Region};
 use crate::clock::Timestamp;
 use crate::error::{Errno, Error};
 
-/// The operation of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Operation {
-    /// Moves bytes from the target into the buffers.
-    Read,
-    /// Moves bytes from the buffers to the target.
-    Write,
-    /// Makes durable everything that completed before.
-    Flush,
-}
-
-impl fmt::Display for Operation {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Operation::Read => "read",
-            Operation::Write => "write",
-            Operation::Flush => "flush",
-        })
-    }
-}
+pub use sustain_document::vocabulary::Operation;
 
 /// The part of a buffer that a request moves.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 
 use sustain_document::measure::{Burst, MeasureResult, Recommendation, Sustained, TargetResult};
 use sustain_document::system::System;
+use sustain_document::vocabulary::Direction;
 
 use super::table::Table;
 use super::{
@@ -67,8 +68,8 @@ pub(super) fn name(result: &MeasureResult) -> String {
         [only] => (*only).to_owned(),
         [first, second, rest @ ..] => format!("{first}, {second} and {} more", rest.len()),
     };
-    let what = match result.plan.direction.as_str() {
-        "read" => "Read rate",
+    let what = match result.plan.direction {
+        Direction::Read => "Read rate",
         _ => "Write rate",
     };
     let simulated = if result.plan.simulated {
@@ -89,7 +90,7 @@ fn errors(result: &MeasureResult) -> String {
             table.row(vec![
                 target.name.clone(),
                 stretch(error.at_s),
-                error.operation.clone(),
+                error.operation.to_string(),
                 position(error.offset_bytes),
                 error.message.clone(),
             ]);
@@ -162,7 +163,7 @@ fn target_figures(target: &TargetResult) -> Vec<String> {
         latency(times.p99_9),
         format!("{} at {:.3} s", latency(times.max), times.max_at_s),
         format!("{} in {}", position(target.bytes), stretch(target.seconds)),
-        target.ended.replace('_', " "),
+        target.ended.name().replace('_', " "),
     ]
 }
 

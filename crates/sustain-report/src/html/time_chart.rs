@@ -6,6 +6,7 @@ use plotly::common::{DashType, Line, Marker, MarkerSymbol, Mode};
 use plotly::layout::AxisType;
 use plotly::{Layout, Plot, Scatter};
 use sustain_document::measure::{MeasureResult, Stall};
+use sustain_document::vocabulary::DataPath;
 
 use super::chart::{
     ALARM, Chart, NEUTRAL, TimeUnit, axis, colour, empty_plot, layout, rate_axis, rounded,
@@ -60,7 +61,7 @@ fn caption(result: &MeasureResult, moments: &[Moment]) -> String {
          a time without a completion although requests were in flight; a cross is a stall of one \
          target, a diamond one that another target had at the same moment. ",
     );
-    if result.plan.path == "buffered" {
+    if result.plan.path == DataPath::Buffered {
         words.push_str(
             "Through the page cache, the rate of an interval is that of memory and disk together, \
              not that of the disk; the rate of the whole run, flushes included, is the disk's. ",

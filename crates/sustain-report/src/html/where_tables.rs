@@ -18,7 +18,7 @@ pub(super) fn asked(plan: &Plan) -> String {
     if let Some(started) = &plan.started {
         table.pair("started", started);
     }
-    table.pair("direction", &plan.direction);
+    table.pair("direction", plan.direction.name());
     table.pair("targets", plan.targets.join(", "));
     let engine = format!(
         "{} (--engine {}): {}",
@@ -28,7 +28,7 @@ pub(super) fn asked(plan: &Plan) -> String {
     table.pair("threads", plan.threads.to_string());
     table.pair("record size", size(plan.record_size_bytes));
     table.pair("depth per target", plan.depth.to_string());
-    table.pair("I/O path", &plan.path);
+    table.pair("I/O path", plan.path.name());
     let chunk = plan
         .chunk_bytes
         .map_or_else(String::new, |bytes| format!(", chunk {}", size(bytes)));
@@ -47,7 +47,7 @@ pub(super) fn asked(plan: &Plan) -> String {
     if let Some(bytes) = plan.interval_bytes {
         table.pair("interval", size(bytes));
     }
-    table.pair("data", &plan.data);
+    table.pair("data", plan.data.name());
     table.pair("seed", plan.seed.to_string());
     table.pair("machine", machine_words(plan.simulated));
     table.pair("sustain version", &plan.sustain_version);

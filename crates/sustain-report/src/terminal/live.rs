@@ -1,11 +1,13 @@
 //! Shows a running measurement: one line per target, redrawn in a terminal, repeated now and then
 //! in a pipe. The command calls it with the events of the run; it must never slow or fail the run.
 
+use std::io::Write;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sustain_bench::event::{Live, LiveTarget, Phase};
+
 use super::{noted, without_controls};
 use crate::format::{percent, rate, stretch};
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::Write;
-use sustain_bench::event::{Live, LiveTarget, Phase};
 
 /// The seconds between two lines of a target in a pipe, at the beginning of a run.
 const PLAIN_EVERY_S: f64 = 10.0;
@@ -222,7 +224,7 @@ fn target_line(target: &LiveTarget, name_width: usize) -> String {
     );
     if let Some(ended) = target.ended {
         line.push_str("  ended: ");
-        line.push_str(ended);
+        line.push_str(ended.name());
     }
     line
 }

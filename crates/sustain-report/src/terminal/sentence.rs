@@ -5,6 +5,7 @@
 use sustain_bench::backlog::backlog_not_seen;
 use sustain_bench::rhythm::rhythm_not_seen;
 use sustain_document::measure::{MeasureResult, TargetError, TargetResult, Total};
+use sustain_document::vocabulary::{DataPath, Direction, Ending, Operation, TargetKind};
 
 use super::{SIMULATED, sentences, without_controls};
 use crate::format::{latency, memory, position, rate, size, stretch};
@@ -41,7 +42,10 @@ pub fn sentence(result: &MeasureResult) -> String {
         clauses.extend(simulated(result));
         return sentences(&clauses);
     }
-    let no_disk = result.targets.iter().all(|target| target.kind == "null");
+    let no_disk = result
+        .targets
+        .iter()
+        .all(|target| target.kind == TargetKind::Null);
     if no_disk {
         clauses.push("null: is not a disk, so these figures are the tool's own speed".to_owned());
     }
@@ -89,11 +93,11 @@ fn targets_do(result: &MeasureResult, verb_of_one: &str, verb_of_several: &str) 
 }
 
 fn reads(result: &MeasureResult) -> bool {
-    result.plan.direction == "read"
+    result.plan.direction == Direction::Read
 }
 
 fn writes_buffered(result: &MeasureResult) -> bool {
-    result.plan.path == "buffered" && !reads(result)
+    result.plan.path == DataPath::Buffered && !reads(result)
 }
 
 fn verb_done(result: &MeasureResult) -> &'static str {
@@ -105,7 +109,7 @@ fn ending(result: &MeasureResult) -> Option<String> {
     if result
         .targets
         .iter()
-        .any(|target| target.ended == "interrupted")
+        .any(|target| target.ended == Ending::Interrupted)
     {
         return Some(format!(
             "The run was interrupted after {}; the figures cover what was done until then",
@@ -120,7 +124,7 @@ fn ending(result: &MeasureResult) -> Option<String> {
     }
     let short = result.total.bytes > 0 && seconds < SHORT_RUN_S;
     let mut targets = result.targets.iter();
-    let again = match targets.all(|target| target.ended == "end_of_device") {
+    let again = match targets.all(|target| target.ended == Ending::EndOfDevice) {
         true => " (with --size the run goes over the device again and again)",
         false => "",
     };
@@ -156,8 +160,8 @@ fn failures(targets: &[TargetResult]) -> Option<String> {
 
 /// Names the request that failed. A flush has no offset.
 pub(super) fn request(error: &TargetError) -> String {
-    if error.operation == "flush" {
-        return error.operation.clone();
+    if error.operation == Operation::Flush {
+        return error.operation.to_string();
     }
     format!("{} at {}", error.operation, size(error.offset_bytes))
 }
@@ -334,7 +338,10 @@ fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {
 /// The time for which the source of a paced run went on. Requests that were in flight at its end
 /// completed later, or had come before.
 fn source_seconds(result: &MeasureResult) -> f64 {
-    let ended_by_time = result.targets.iter().all(|target| target.ended == "time");
+    let ended_by_time = result
+        .targets
+        .iter()
+        .all(|target| target.ended == Ending::Time);
     let time_s = result.plan.time_s.filter(|_| ended_by_time);
     time_s.unwrap_or(result.total.seconds)
 }
@@ -438,11 +445,11 @@ fn stall_words(result: &MeasureResult) -> Option<String> {
 /// States what the run could not see, and the flag with which a run would see it.
 fn not_seen(result: &MeasureResult) -> Option<String> {
     let moved = result.targets.iter();
-    let moved = moved.filter(|target| target.bytes > 0 && target.kind != "null");
+    let moved = moved.filter(|target| target.bytes > 0 && target.kind != TargetKind::Null);
     let moved: Vec<&TargetResult> = moved.collect();
     let least = least_seen(moved.iter().copied())?;
     // A target that came to its end has no rest to be seen.
-    let is_open = |target: &&TargetResult| target.ended != "end_of_device";
+    let is_open = |target: &&TargetResult| target.ended != Ending::EndOfDevice;
     let open = least_seen(moved.iter().copied().filter(is_open));
     let several = result.targets.len() > 1;
     let of_each = if several { " of each target" } else { "" };
@@ -463,7 +470,7 @@ fn not_seen(result: &MeasureResult) -> Option<String> {
         ));
     }
     let more = flag_for_more(result, open);
-    let is_disk = open.kind == "block_device" || open.kind == "simulated";
+    let is_disk = open.kind == TargetKind::BlockDevice || open.kind == TargetKind::Simulated;
     let whose = if several { "each target" } else { "the target" };
     match open.capacity_bytes.filter(|_| is_disk) {
         Some(capacity) if capacity > open.distinct_bytes => {
@@ -518,10 +525,12 @@ fn flag_for_more(result: &MeasureResult, target: &TargetResult) -> &'static str 
     if size_bytes.is_some_and(all_of) {
         return "a larger --size";
     }
-    match target.ended.as_str() {
-        "bytes" => "a larger --bytes",
-        "steady" => "a longer --time without --until-steady",
-        _ if target.kind == "block_device" || target.kind == "simulated" => "a longer --time",
+    match target.ended {
+        Ending::Bytes => "a larger --bytes",
+        Ending::Steady => "a longer --time without --until-steady",
+        _ if target.kind == TargetKind::BlockDevice || target.kind == TargetKind::Simulated => {
+            "a longer --time"
+        }
         _ => "a larger --size and a longer --time",
     }
 }

@@ -86,7 +86,7 @@ fn target_row(target: &TargetResult) -> Row {
         p99_9: latency(times.p99_9),
         max: latency(times.max),
         bytes: position(target.bytes),
-        ended: without_controls(&target.ended).replace('_', " "),
+        ended: without_controls(target.ended.name()).replace('_', " "),
     }
 }
 

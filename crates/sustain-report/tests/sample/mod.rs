@@ -19,6 +19,9 @@ use sustain_document::measure::{
 use sustain_document::system::{
     CpuShares, DeviceSample, KernelMessage, MemorySample, Sample, System,
 };
+use sustain_document::vocabulary::{
+    DataKind, DataPath, Direction, Ending, EngineChoice, LayoutKind, Operation, TargetKind,
+};
 
 const SECONDS: u32 = 40;
 const BURST_S: u32 = 6;
@@ -96,7 +99,7 @@ pub fn one_target() -> MeasureResult {
 pub fn error() -> TargetError {
     TargetError {
         at_s: 12.5,
-        operation: "write".to_owned(),
+        operation: Operation::Write,
         offset_bytes: 3_200_000_000,
         message: "I/O error: the disk refused it, see the kernel log and its cables".to_owned(),
         errno: Some(5),
@@ -117,15 +120,15 @@ fn plan() -> Plan {
         arguments: words.map(str::to_owned).to_vec(),
         started: Some("2026-11-21T09:40:00Z".to_owned()),
         targets: NAMES.map(str::to_owned).to_vec(),
-        direction: "write".to_owned(),
-        engine: "auto".to_owned(),
+        direction: Direction::Write,
+        engine: EngineChoice::Auto,
         engine_used: "io_uring".to_owned(),
         engine_why: "registered buffers and files".to_owned(),
         threads: 1,
         record_size_bytes: 1 << 20,
         depth: 8,
-        path: "direct".to_owned(),
-        layout: "independent".to_owned(),
+        path: DataPath::Direct,
+        layout: LayoutKind::Independent,
         chunk_bytes: None,
         time_s: Some(f64::from(SECONDS)),
         bytes: None,
@@ -137,7 +140,7 @@ fn plan() -> Plan {
         interval_bytes: None,
         at: None,
         profile: None,
-        data: "fresh".to_owned(),
+        data: DataKind::Fresh,
         seed: 1,
         simulated: false,
     }
@@ -150,7 +153,7 @@ fn target(index: usize) -> TargetResult {
     let bytes: u64 = intervals.iter().map(|interval| interval.bytes).sum();
     TargetResult {
         name: NAMES[index].to_owned(),
-        kind: "block_device".to_owned(),
+        kind: TargetKind::BlockDevice,
         capacity_bytes: Some([1_000_204_886_016, 500_107_862_016][index]),
         bytes,
         seconds: f64::from(SECONDS),
@@ -178,7 +181,7 @@ fn target(index: usize) -> TargetResult {
         latency_histogram: histogram([2.2e6, 17.0e6][index]),
         intervals,
         errors: Vec::new(),
-        ended: "time".to_owned(),
+        ended: Ending::Time,
     }
 }
 

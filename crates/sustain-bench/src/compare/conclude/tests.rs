@@ -1,5 +1,7 @@
 //! Whole runs with a known truth compared: what is answered, how often wrongly.
 
+use sustain_document::vocabulary::DataPath;
+
 use super::super::sample::{noisy, run};
 use super::*;
 use crate::judge::Step;
@@ -130,7 +132,7 @@ fn what_was_written_to_memory_has_one_figure() {
     let mut noise = Noise::new(14);
     let mut disk = |rate| {
         let mut result = run(&[("d", noisy(&mut noise, 30, rate, 0.3))]);
-        result.plan.path = "buffered".to_owned();
+        result.plan.path = DataPath::Buffered;
         result
     };
     let result = compared(&disk(2e8), &disk(1e8), None);

@@ -22,7 +22,6 @@ use crate::conclude::time_of_day;
 use crate::error::MeasureError;
 use crate::faces::of_phase;
 use crate::figures::request_error;
-use crate::plan::direction_name;
 use crate::session::Session;
 use crate::setup::PhaseSetup;
 use crate::stage::{Stage, forget_cached, on_stage};
@@ -203,7 +202,7 @@ impl Trial<'_, '_> {
     fn words(&self) -> String {
         let targets = self.stage.session.targets.iter();
         let names: Vec<&str> = targets.map(|target| target.target.name.as_str()).collect();
-        let direction = direction_name(self.stage.session.direction);
+        let direction = self.stage.session.direction.name();
         format!("{direction} {}", names.join(", "))
     }
 

@@ -1,6 +1,7 @@
 //! What is refused, difference by difference, and what is only said.
 
-use sustain_document::measure::MeasureResult;
+use sustain_document::measure::{Extents, MeasureResult};
+use sustain_document::vocabulary::{DataKind, DataPath, Direction, LayoutKind, TargetKind};
 
 use super::super::sample::{noisy, run};
 use super::*;
@@ -30,17 +31,17 @@ fn each_difference_in_the_work_is_refused_by_name() {
         assert!(why.contains(words), "no {words:?} in {why:?}");
     };
     said("direction: A write, B read", |run| {
-        run.plan.direction = "read".to_owned();
+        run.plan.direction = Direction::Read;
     });
     said("record size: A 1 MiB, B 2 MiB", |run| {
         run.plan.record_size_bytes = 2 << 20;
     });
     said("depth: A 8, B 4", |run| run.plan.depth = 4);
     said("path: A direct, B buffered", |run| {
-        run.plan.path = "buffered".to_owned();
+        run.plan.path = DataPath::Buffered;
     });
     said("layout: A independent, B stripe", |run| {
-        run.plan.layout = "stripe".to_owned();
+        run.plan.layout = LayoutKind::Stripe;
         run.plan.chunk_bytes = Some(1 << 20);
     });
     said("chunk: A none, B 64 KiB", |run| {
@@ -51,7 +52,7 @@ fn each_difference_in_the_work_is_refused_by_name() {
         |run| run.plan.rate_bytes_per_s = Some(1e8),
     );
     said("data: A fresh, B zero", |run| {
-        run.plan.data = "zero".to_owned();
+        run.plan.data = DataKind::Zero;
     });
     said("size: A by default, B 4 GiB", |run| {
         run.plan.size_bytes = Some(4 << 30);
@@ -67,10 +68,10 @@ fn each_difference_in_the_work_is_refused_by_name() {
         run.targets.truncate(1);
     });
     said("kind of /dev/sdc: A block device, B file", |run| {
-        run.targets[1].kind = "file".to_owned();
+        run.targets[1].kind = TargetKind::File;
     });
     said("blocks of /dev/sdb: A unknown, B unwritten", |run| {
-        run.targets[0].extents = Some("unwritten".to_owned());
+        run.targets[0].extents = Some(Extents::Unwritten);
     });
     said("transferred no bytes on /dev/sdb", |run| {
         run.targets[0].bytes = 0;
@@ -81,7 +82,7 @@ fn each_difference_in_the_work_is_refused_by_name() {
 fn all_differences_are_named_at_once() {
     let why = refusal(|run| {
         run.plan.depth = 1;
-        run.plan.direction = "read".to_owned();
+        run.plan.direction = Direction::Read;
     });
     assert!(
         why.contains("direction: ") && why.contains("; depth: "),
@@ -92,9 +93,9 @@ fn all_differences_are_named_at_once() {
 #[test]
 fn zeros_or_not_does_not_matter_to_what_is_read() {
     let mut a = two_disks();
-    a.plan.direction = "read".to_owned();
+    a.plan.direction = Direction::Read;
     let mut b = a.clone();
-    b.plan.data = "zero".to_owned();
+    b.plan.data = DataKind::Zero;
     assert!(same_work(&a, &b).is_ok());
 }
 

@@ -1,8 +1,11 @@
 //! What a terminal and a pipe really receive.
 
-use super::*;
-use indicatif::InMemoryTerm;
 use std::sync::{Arc, Mutex};
+
+use indicatif::InMemoryTerm;
+use sustain_document::vocabulary::Ending;
+
+use super::*;
 
 #[derive(Clone, Default)]
 struct Pipe(Arc<Mutex<Vec<u8>>>);
@@ -38,7 +41,7 @@ fn targets() -> Vec<LiveTarget> {
         instant_bytes_per_s: 251e6,
         average_bytes_per_s: 248e6,
         share: 0.07,
-        ended: Some("error"),
+        ended: Some(Ending::Error),
         ..first.clone()
     };
     vec![first, second]

@@ -1,7 +1,6 @@
 //! Makes the result document from what a run saw.
 
 use sustain_disk::driver::Ending;
-use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::{IntervalRule, Meter, mark_shared};
 use sustain_disk::target::{Direction, TargetKind};
@@ -27,7 +26,7 @@ use crate::held::{Held, held};
 use crate::judge::places::{Places, even_steps};
 use crate::judge::{Revisits, steady};
 use crate::phase::PhaseOutcome;
-use crate::plan::{self, Plan};
+use crate::plan::Plan;
 use crate::position::{places, remark};
 use crate::remarks::{
     in_memory, long_flush, made_too_slowly, others_untold, remarks, writes_buffered,

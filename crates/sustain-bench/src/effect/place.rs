@@ -129,7 +129,7 @@ fn facts(directory: &Path, file: &Target, session: &Session, roots: &Roots) -> V
         .any(|target| target.target.device == file.device);
     let own: Vec<String> = file_system
         .as_ref()
-        .and_then(|found| disks_under_file_system(roots, &found).ok())
+        .and_then(|found| disks_under_file_system(roots, found).ok())
         .unwrap_or_default()
         .iter()
         .map(|disk| disk.name().to_owned())

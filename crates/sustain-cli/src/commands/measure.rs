@@ -5,7 +5,6 @@ use std::io::{IsTerminal, Write};
 
 use sustain::document::measure::MeasureResult;
 use sustain::document::reader;
-use sustain::document::vocabulary::Ending;
 use sustain::host::Roots;
 use sustain::measure::{Event, Stop, measure, rehearse};
 use sustain::report::html;
@@ -142,6 +141,7 @@ impl Face {
 
 #[cfg(test)]
 mod tests {
+    use sustain::document::vocabulary::Ending;
     use sustain::measure::Plan;
 
     use super::*;

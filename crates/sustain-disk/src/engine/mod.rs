@@ -22,7 +22,6 @@ mod transfer;
 mod uring;
 mod waker;
 
-use std::fmt;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 

@@ -78,7 +78,6 @@ fn of_target<'a>(
     direction: Direction,
 ) -> Result<&'a ProfileTarget, String> {
     let (file, name) = (&profile.name, &target.target.name);
-    let direction = direction.name();
     let targets = &profile.result.targets;
     let found = targets
         .iter()
@@ -87,13 +86,7 @@ fn of_target<'a>(
         let has: Vec<String> = targets
             .iter()
             // The file may be anybody's, so control characters are removed.
-            .map(|one| {
-                format!(
-                    "{} ({})",
-                    one.name.escape_debug(),
-                    one.direction.escape_debug()
-                )
-            })
+            .map(|one| format!("{} ({})", one.name.escape_debug(), one.direction))
             .collect();
         return Err(format!(
             "{file} has no profile of {name} ({direction}), only of {}",

@@ -10,7 +10,10 @@
 use sustain_bench::Stop;
 use sustain_bench::profile::{ProfileEvent, ProfilePlan, profile};
 use sustain_disk::target::Direction;
-use sustain_document::profile::{ProfilePoint, ProfileResult, ProfileTarget};
+use sustain_document::profile::{
+    CurveShape, OutlierKind, ProfilePoint, ProfileResult, ProfileTarget, TogetherShape,
+};
+use sustain_document::vocabulary::ExperimentEnd;
 use sustain_host::Roots;
 
 /// A machine in a file, and the plan of a profile of it.
@@ -66,7 +69,7 @@ fn is_near(found: f64, wanted: f64, part: f64) -> bool {
 #[test]
 fn zones_are_found_with_their_rates_and_edges() {
     let found = Bench::new(&disk("hda", FALLING)).only();
-    assert_eq!((found.shape.as_str(), found.zones.len()), ("zones", 7));
+    assert_eq!((found.shape, found.zones.len()), (CurveShape::Zones, 7));
     for (index, zone) in found.zones.iter().enumerate() {
         let rate = 60e6 - 5e6 * index as f64;
         assert!(is_near(zone.rate_bytes_per_s, rate, 0.01), "{zone:?}");
@@ -95,7 +98,10 @@ fn noise_hides_no_fall_and_makes_no_spots() {
     for noise in ["1%", "3%"] {
         let keys = format!("{FALLING}\nnoise = \"{noise}\"");
         let found = Bench::new(&disk("hda", &keys)).only();
-        assert!(["zones", "smooth"].contains(&found.shape.as_str()));
+        assert!(matches!(
+            found.shape,
+            CurveShape::Zones | CurveShape::Smooth
+        ));
         assert!(found.outliers.is_empty(), "{:?}", found.outliers);
         let inner = found.inner_rate_bytes_per_s.unwrap();
         assert!(is_near(inner, 30e6, 0.08), "{noise}: {inner}");
@@ -105,7 +111,7 @@ fn noise_hides_no_fall_and_makes_no_spots() {
 #[test]
 fn a_disk_without_zones_is_flat_and_says_how_flat() {
     let found = Bench::new(&disk("ssd", "read = \"500MB/s\"\nnoise = \"2%\"")).only();
-    assert_eq!((found.shape.as_str(), found.zones.len()), ("flat", 1));
+    assert_eq!((found.shape, found.zones.len()), (CurveShape::Flat, 1));
     assert!(found.resolution < 0.04, "{}", found.resolution);
     assert!(found.verdict[0].contains("no effect of the position above"));
 }
@@ -117,7 +123,7 @@ fn a_bad_spot_is_marked_with_its_position_and_lowers_no_promise() {
     let found = Bench::new(&disk("hda", &format!("read = \"60MB/s\"\n{slow}"))).only();
     let spots: Vec<_> = found.outliers.iter().collect();
     assert_eq!(spots.len(), 1, "{spots:?}");
-    assert_eq!(spots[0].kind, "bad_spot");
+    assert_eq!(spots[0].kind, OutlierKind::BadSpot);
     assert!(spots[0].from_byte < 21_200_000_000 && spots[0].to_byte > 20_000_000_000);
     assert!(is_near(spots[0].rate_bytes_per_s.unwrap(), 5e6, 0.02));
     assert!(is_near(found.inner_rate_bytes_per_s.unwrap(), 60e6, 0.01));
@@ -128,7 +134,7 @@ fn half_the_rate_is_called_a_missed_revolution() {
     let slow = "slow = [{ at = \"20GB\", for = \"1200MB\", to = \"30MB/s\" }]";
     let found = Bench::new(&disk("hda", &format!("read = \"60MB/s\"\n{slow}"))).only();
     assert_eq!(found.outliers.len(), 1, "{:?}", found.outliers);
-    assert_eq!(found.outliers[0].kind, "missed_revolutions");
+    assert_eq!(found.outliers[0].kind, OutlierKind::MissedRevolutions);
     assert!(found.outliers[0].words.contains("one part in 2"));
 }
 
@@ -139,9 +145,9 @@ fn a_passing_disturbance_is_no_bad_spot() {
     let found = Bench::new(&disk("hda", keys)).only();
     assert!(!found.outliers.is_empty());
     for outlier in &found.outliers {
-        assert_eq!(outlier.kind, "disturbance", "{outlier:?}");
+        assert_eq!(outlier.kind, OutlierKind::Disturbance, "{outlier:?}");
     }
-    assert_eq!(found.shape, "flat");
+    assert_eq!(found.shape, CurveShape::Flat);
     assert!(is_near(found.mean_rate_bytes_per_s.unwrap(), 60e6, 0.01));
     let decided = found
         .points
@@ -166,7 +172,8 @@ fn a_disk_that_pauses_by_itself_has_no_bad_spots_and_no_zones() {
             let spots: Vec<_> = found.bad_spots().collect();
             assert!(spots.is_empty(), "{stall}, seed {seed}: {spots:?}");
             assert_eq!(
-                found.shape, "flat",
+                found.shape,
+                CurveShape::Flat,
                 "{stall}, seed {seed}: {:?}",
                 found.zones
             );
@@ -191,7 +198,12 @@ fn bad_spots_are_found_on_a_disk_that_pauses() {
         assert_eq!(spots.len(), 1, "seed {seed}: {spots:?}");
         let at = (spots[0].from_byte, spots[0].to_byte);
         assert!(at.0 < 106_000_000_000 && at.1 > 106_000_000_000, "{at:?}");
-        assert_eq!(found.shape, "flat", "seed {seed}: {:?}", found.zones);
+        assert_eq!(
+            found.shape,
+            CurveShape::Flat,
+            "seed {seed}: {:?}",
+            found.zones
+        );
         let visits = |point: &ProfilePoint| point.rates_bytes_per_s.len();
         let in_spot = found
             .points
@@ -223,7 +235,7 @@ fn a_place_that_fails_is_told_and_the_rest_is_measured() {
     let keys = format!("{FALLING}\nerror = {{ at = \"0\", kind = \"eio\" }}");
     let result = Bench::new(&disk("hda", &keys)).run();
     let found = &result.targets[0];
-    assert_eq!(found.outliers[0].kind, "error");
+    assert_eq!(found.outliers[0].kind, OutlierKind::Error);
     assert_eq!(found.outliers[0].from_byte, 0);
     assert_eq!(
         found.errors.len(),
@@ -237,7 +249,7 @@ fn a_place_that_fails_is_told_and_the_rest_is_measured() {
         found.errors
     );
     assert_eq!(found.zones.len(), 7);
-    assert_eq!(result.ended, "done");
+    assert_eq!(result.ended, ExperimentEnd::Done);
 }
 
 fn two(channel: &str, more: &str) -> String {
@@ -251,7 +263,7 @@ fn two(channel: &str, more: &str) -> String {
 fn a_shared_limit_binds_on_the_outer_zones_only() {
     let result = Bench::new(&two("55MB/s", "")).run();
     let found = &result.together[0];
-    assert_eq!(found.shape, "limit");
+    assert_eq!(found.shape, TogetherShape::Limit);
     let limit = found.shared_limit.as_ref().unwrap();
     assert!(
         is_near(limit.rate_bytes_per_s.unwrap(), 55e6, 0.02),
@@ -278,7 +290,7 @@ fn a_shared_limit_binds_on_the_outer_zones_only() {
 #[test]
 fn a_limit_that_never_binds_is_none() {
     let result = Bench::new(&two("90MB/s", "noise = \"1%\"")).run();
-    assert_eq!(result.together[0].shape, "free");
+    assert_eq!(result.together[0].shape, TogetherShape::Free);
     let said = &result.together[0].verdict[0];
     assert!(said.contains("no limit that costs"), "{said}");
     assert_eq!(result.together[0].shared_limit, None);
@@ -290,7 +302,7 @@ fn disks_that_miss_revolutions_together_collapse_until_they_are_slow_enough() {
     // revolutions, until they need no more than it carries.
     let result = Bench::new(&two("60MB/s", "rpm = 7200")).run();
     let found = &result.together[0];
-    assert_eq!(found.shape, "collapse", "{:?}", found.verdict);
+    assert_eq!(found.shape, TogetherShape::Collapse, "{:?}", found.verdict);
     let limit = found.shared_limit.as_ref().unwrap();
     assert!(limit.loss > 0.25, "{limit:?}");
     assert!(
@@ -310,24 +322,24 @@ fn both_directions_have_curves_of_their_own() {
     let mut bench = Bench::new(&disk("hda", keys));
     bench.plan.directions = vec![Direction::Write, Direction::Read];
     let result = bench.run();
-    let of = |direction: &str| {
+    let of = |direction: Direction| {
         let mut targets = result.targets.iter();
         targets
             .find(|target| target.direction == direction)
             .unwrap()
     };
     assert_eq!(
-        of("write").shape,
-        "flat",
+        of(Direction::Write).shape,
+        CurveShape::Flat,
         "the cache is flushed within the sample"
     );
     assert!(is_near(
-        of("write").mean_rate_bytes_per_s.unwrap(),
+        of(Direction::Write).mean_rate_bytes_per_s.unwrap(),
         40e6,
         0.05
     ));
     assert!(is_near(
-        of("read").inner_rate_bytes_per_s.unwrap(),
+        of(Direction::Read).inner_rate_bytes_per_s.unwrap(),
         30e6,
         0.02
     ));
@@ -347,7 +359,7 @@ fn an_early_end_concludes_from_what_there_is() {
         }
     };
     let result = profile(&bench.plan, &Roots::default(), &stop, &mut observer).unwrap();
-    assert_eq!(result.ended, "interrupted");
+    assert_eq!(result.ended, ExperimentEnd::Interrupted);
     let found = &result.targets[0];
     assert_eq!(found.points.len(), 20);
     assert!(is_near(found.outer_rate_bytes_per_s.unwrap(), 60e6, 0.1));
@@ -373,7 +385,7 @@ fn a_device_smaller_than_its_samples_is_refused_with_what_to_do() {
         "{why}"
     );
     bench.plan.record_bytes = 64 << 10;
-    assert_eq!(bench.only().shape, "flat");
+    assert_eq!(bench.only().shape, CurveShape::Flat);
 }
 
 #[test]

@@ -99,7 +99,10 @@ fn limits_that_cross_are_no_collapse() {
         ],
         &[220.72, 546.70, 137.91],
     );
-    let collapses = result.walls.iter().filter(|wall| wall.kind == "collapse");
+    let collapses = result
+        .walls
+        .iter()
+        .filter(|wall| wall.kind == WallKind::Collapse);
     assert_eq!(collapses.count(), 0, "{:#?}", result.walls);
     assert_best_is_no_less_than_any_run(&result);
 }
@@ -116,7 +119,12 @@ fn what_is_not_looked_for_behind_a_wide_collapse_is_said() {
         .unwrap();
     }
     let result = diagnosed_text(&text);
-    assert_eq!(result.walls[0].kind, "collapse", "{:#?}", result.walls);
+    assert_eq!(
+        result.walls[0].kind,
+        WallKind::Collapse,
+        "{:#?}",
+        result.walls
+    );
     let is_said = |note: &String| note.contains("a collapse of more than 6 targets");
     assert!(result.notes.iter().any(is_said), "{:#?}", result.notes);
 }

@@ -1,6 +1,6 @@
 //! A block device as sysfs describes it: its place among disk and partitions, the devices built on
-//! it, its size and its properties. Every document that names the machine carries it; `sustain-host`
-//! reads it.
+//! it, its size and its properties. Every document that names the machine carries it;
+//! `sustain-host` reads it.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

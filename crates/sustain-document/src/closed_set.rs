@@ -16,6 +16,7 @@ macro_rules! closed_set {
             serde::Deserialize,
             schemars::JsonSchema,
             strum::Display,
+            strum::EnumString,
             strum::IntoStaticStr,
         )]
         #[serde(rename_all = "snake_case")]

@@ -72,7 +72,7 @@ pub struct CompareAnswer {
     /// The row that it rests on, in `rows`.
     pub row: usize,
     /// That row's verdict.
-    pub verdict: String,
+    pub verdict: RowVerdict,
     /// Targets that are slower by themselves.
     pub slower_targets: Vec<String>,
     /// Targets that are faster by themselves.
@@ -84,11 +84,10 @@ pub struct CompareAnswer {
 pub struct ComparedRow {
     /// The target, as A has it; null for all together.
     pub target: Option<String>,
-    /// `sustained_rate`, `rate`, `latency_typical_max`, `latency_p50`, `latency_p99`,
-    /// `latency_p99_9`, `latency_max` or `cpu_per_gb`.
-    pub metric: String,
-    /// `bytes/s`, `ns` or `s/GB`.
-    pub unit: String,
+    /// What is compared.
+    pub metric: Metric,
+    /// The unit of its values.
+    pub unit: MetricUnit,
     /// Its value in A.
     pub a: f64,
     /// Its value in B.
@@ -97,9 +96,8 @@ pub struct ComparedRow {
     pub ratio: Option<f64>,
     /// The 95 % confidence interval of the ratio; null where none can be given.
     pub ci95_ratio: Option<[f64; 2]>,
-    /// `slower`, `faster`, `no_difference_shown`, or `not_judged` without an interval. Of times and
-    /// costs, more is slower.
-    pub verdict: String,
+    /// Whether B is slower or faster than A. Of times and costs, more is slower.
+    pub verdict: RowVerdict,
     /// The part by which B could have been below A and be seen four times of five.
     pub resolution: Option<f64>,
     /// The origin of the figures, or the reason why they have no interval.
@@ -111,8 +109,8 @@ pub struct ComparedRow {
 pub struct CompareLimit {
     /// The part by which B may be slower.
     pub slower_by_max: f64,
-    /// `held`, `slower`, `cannot_be_told`, or `failed` where requests of B failed and A's did not.
-    pub outcome: String,
+    /// Whether B keeps to it.
+    pub outcome: LimitOutcome,
     /// The names of what is slower than allowed: targets, or `together`.
     pub slower: Vec<String>,
     /// The reason in words, target by target.
@@ -138,8 +136,8 @@ pub struct CompareTrial {
     pub alike: f64,
     /// Every run, in the order of time.
     pub runs: Vec<TrialRun>,
-    /// Why it ended: `shown`, `alike`, `time`, `interrupted` or `failed`.
-    pub ended: String,
+    /// Why it ended.
+    pub ended: TrialEnd,
     /// The failure, if there was one.
     pub failed: Option<String>,
     /// The part of each target that is used.
@@ -155,8 +153,8 @@ pub struct CompareTrial {
 /// One run of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialRun {
-    /// `a` or `b`.
-    pub side: String,
+    /// The side.
+    pub side: Side,
     /// When it began.
     pub at_s: f64,
     /// Its rate over all targets.
@@ -167,4 +165,100 @@ pub struct TrialRun {
     pub latency_p99_9_ns: u64,
     /// The longest request.
     pub latency_max_ns: u64,
+}
+
+closed_set! {
+    /// What a row compares.
+    pub enum Metric {
+        /// The rate once steady.
+        SustainedRate,
+        /// The rate of the whole run.
+        Rate,
+        /// The usual longest latency of an interval.
+        LatencyTypicalMax,
+        /// The median latency.
+        LatencyP50,
+        /// The 99th percentile of the latency.
+        LatencyP99,
+        /// The 99.9th percentile of the latency.
+        #[serde(rename = "latency_p99_9")]
+        #[strum(serialize = "latency_p99_9")]
+        LatencyP99_9,
+        /// The longest latency.
+        LatencyMax,
+        /// CPU time for 10^9 bytes.
+        CpuPerGb,
+    }
+}
+
+closed_set! {
+    /// The unit of a row's values.
+    pub enum MetricUnit {
+        /// Bytes per second.
+        #[serde(rename = "bytes/s")]
+        #[strum(serialize = "bytes/s")]
+        BytesPerS,
+        /// Nanoseconds.
+        #[serde(rename = "ns")]
+        #[strum(serialize = "ns")]
+        Ns,
+        /// Seconds for 10^9 bytes.
+        #[serde(rename = "s/GB")]
+        #[strum(serialize = "s/GB")]
+        SecondsPerGb,
+    }
+}
+
+closed_set! {
+    /// What a row shows.
+    pub enum RowVerdict {
+        /// B is slower than A.
+        Slower,
+        /// B is faster than A.
+        Faster,
+        /// The interval includes no difference.
+        NoDifferenceShown,
+        /// There is no interval.
+        NotJudged,
+    }
+}
+
+closed_set! {
+    /// Whether a limit to how much slower B may be was kept.
+    pub enum LimitOutcome {
+        /// It was kept.
+        Held,
+        /// B is slower than allowed.
+        Slower,
+        /// The interval includes the limit.
+        CannotBeTold,
+        /// Requests of B failed, and A's did not.
+        Failed,
+    }
+}
+
+closed_set! {
+    /// Why a trial ended.
+    pub enum TrialEnd {
+        /// A difference was shown.
+        Shown,
+        /// The two were shown to be alike.
+        Alike,
+        /// Its time was over.
+        Time,
+        /// The user ended it.
+        Interrupted,
+        /// A run failed.
+        Failed,
+    }
+}
+
+closed_set! {
+    /// A side of a comparison.
+    pub enum Side {
+        /// The first.
+        A,
+        /// The second.
+        B,
+    }
 }

@@ -86,32 +86,36 @@ pub struct DiskFacts {
     pub path: DiskPath,
 }
 
-/// The kind of a hop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum HopKind {
-    /// The disk itself, where every path begins.
-    Disk,
-    /// A link between a disk, a multiplier, an expander or a hub and the next hop above it.
-    Port,
-    /// A SATA port multiplier.
-    PortMultiplier,
-    /// A SAS expander.
-    Expander,
-    /// A USB hub.
-    UsbHub,
-    /// A host adapter, an NVMe controller, a virtual adapter.
-    Controller,
-    /// A link of PCI Express.
-    PcieLink,
-    /// A PCIe switch.
-    PcieSwitch,
-    /// A bus of conventional PCI, which all devices on it share.
-    PciBus,
-    /// The memory of one node, where every path ends on a machine that has nodes.
-    NumaNode,
-    /// The memory, if the node is not known.
-    Memory,
+closed_set! {
+    /// The kind of a hop.
+    pub enum HopKind {
+        /// The disk itself, where every path begins.
+        Disk,
+        /// A link between a disk, a multiplier, an expander or a hub and the next hop above it.
+        Port,
+        /// A SATA port multiplier.
+        PortMultiplier,
+        /// A SAS expander.
+        Expander,
+        /// A USB hub.
+        UsbHub,
+        /// A host adapter, an NVMe controller, a virtual adapter.
+        Controller,
+        /// A link of PCI Express.
+        PcieLink,
+        /// A PCIe switch.
+        PcieSwitch,
+        /// A bus of conventional PCI, which all devices on it share.
+        PciBus,
+        /// The memory of one node, where every path ends on a machine that has nodes.
+        NumaNode,
+        /// The memory, if the node is not known.
+        Memory,
+        /// A device as a whole, where no more is known of its path.
+        Device,
+        /// A limit of a simulated machine.
+        SimulatedLimit,
+    }
 }
 
 /// One hop of the path between a disk and the memory: a link or a device.

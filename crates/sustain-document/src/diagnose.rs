@@ -7,8 +7,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::devices::HopKind;
 use crate::host::Host;
 use crate::system::System;
+use crate::vocabulary::{DataPath, Direction, LayoutKind};
 
 /// The `schema` of a [`DiagnoseResult`] as this version writes it.
 pub const DIAGNOSE_SCHEMA: &str = "sustain.diagnose/1";
@@ -47,8 +49,8 @@ pub struct DiagnoseResult {
     pub dropped: Vec<Dropped>,
     /// What a search of this kind could not have found, and other remarks on the result.
     pub notes: Vec<String>,
-    /// `done`, `interrupted`, or `too_noisy` if nothing can be said of these readings.
-    pub ended: String,
+    /// Why the search ended.
+    pub ended: SearchEnd,
     /// What the monitor saw of the machine.
     pub system: System,
 }
@@ -64,8 +66,8 @@ pub struct DiagnosePlanUsed {
     pub started: Option<String>,
     /// The targets as typed.
     pub targets: Vec<String>,
-    /// `write` or `read`.
-    pub direction: String,
+    /// Whether it wrote or read.
+    pub direction: Direction,
     /// How long each subset was measured.
     pub time_per_run_s: f64,
     /// The engine that did the work.
@@ -78,8 +80,8 @@ pub struct DiagnosePlanUsed {
     pub record_size_bytes: u64,
     /// Requests kept in flight per target.
     pub depth: u32,
-    /// `direct` or `buffered`.
-    pub path: String,
+    /// The I/O path through the kernel.
+    pub path: DataPath,
     /// The part of each target that is used.
     pub size_bytes: Option<u64>,
     /// Seed of the data and of simulated machines.
@@ -115,9 +117,8 @@ pub struct WayHop {
     pub id: String,
     /// In plain words.
     pub name: String,
-    /// `device`, `simulated_limit`, or a kind of hop as in `sustain devices`: `port`, `pcie_link`,
-    /// `memory`.
-    pub kind: String,
+    /// Its kind.
+    pub kind: HopKind,
     /// The rate that it carries after encoding, if known.
     pub rate_bytes_per_s: Option<f64>,
     /// How that rate is computed.
@@ -151,9 +152,8 @@ pub struct Wall {
     pub limit_bytes_per_s: f64,
     /// Its standard deviation.
     pub deviation_bytes_per_s: f64,
-    /// `limit` (the sum stays flat), `collapse` (the sum falls as targets are added), `tool` (this
-    /// program or the machine's CPUs).
-    pub kind: String,
+    /// How it behaves when it is overloaded.
+    pub kind: WallKind,
     /// Where it sits, from what the machine reports of itself; null if nothing explains it.
     pub explained_by: Option<String>,
     /// Why nothing explains it, if so.
@@ -164,9 +164,8 @@ pub struct Wall {
     pub share_of_hop: Option<f64>,
     /// From 0 to 1.
     pub confidence: f64,
-    /// `confirmed`, `members_uncertain`, `capacity_is_lower_bound` or `crossing` (it shares some
-    /// but not all members with another wall).
-    pub state: String,
+    /// How certain it is.
+    pub state: WallState,
     /// The rate that its members would reach without it, over the limit, less one.
     pub headroom: f64,
     /// The weakest piece of evidence.
@@ -288,8 +287,8 @@ pub struct LimitLeft {
 /// One piece of advice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Advice {
-    /// `independent`, `stripe` or `span`.
-    pub layout: String,
+    /// How to use the targets together.
+    pub layout: LayoutKind,
     /// With layout `stripe`.
     pub chunk_bytes: Option<u64>,
     /// The targets to use, in this order.
@@ -336,4 +335,43 @@ pub struct Dropped {
     pub target: String,
     /// What happened and what to do next.
     pub message: String,
+}
+
+closed_set! {
+    /// Why a search for shared limits ended.
+    pub enum SearchEnd {
+        /// It is complete.
+        Done,
+        /// The user ended it.
+        Interrupted,
+        /// The readings differ too much for anything to be said.
+        TooNoisy,
+    }
+}
+
+closed_set! {
+    /// How a wall behaves when it is overloaded.
+    pub enum WallKind {
+        /// The sum stays flat.
+        Limit,
+        /// The sum falls below that of fewer targets.
+        Collapse,
+        /// A dummy target takes its share of it, too, so it is in this program or the CPUs, not in
+        /// a bus.
+        Tool,
+    }
+}
+
+closed_set! {
+    /// How certain a wall is.
+    pub enum WallState {
+        /// Each member and each neighbour outside was decided with a margin.
+        Confirmed,
+        /// The margin of a member is small.
+        MembersUncertain,
+        /// The sum falls when overloaded, so the best sum seen may not be the best possible.
+        CapacityIsLowerBound,
+        /// It shares some members with another wall, and sums then depend on how each is shared.
+        Crossing,
+    }
 }

@@ -1,6 +1,6 @@
 //! The result documents of `sustain`: what every command writes with `--json`, as types. Measuring,
-//! diagnosing and recording fill them; the reports draw them and nothing else; `sustain report` reads
-//! them back. Every other crate may use this one, and it uses none of them.
+//! diagnosing and recording fill them; the reports draw them and nothing else; `sustain report`
+//! reads them back. Every other crate may use this one, and it uses none of them.
 //!
 //! Field names end with their units. All times count from the start of the run, all rates are bytes
 //! per second, and a byte range ends before its second number. A document carries its kind and

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::record::RecordingEnd;
+
 /// The version of [`ListDocument`].
 pub const LIST_SCHEMA: &str = "sustain.list/1";
 
@@ -32,10 +34,8 @@ pub struct ListedRecording {
     pub id: String,
     /// When it began, RFC 3339; null if no member's start can be read.
     pub started: Option<String>,
-    /// Why it ended, in the words of `record`: `source`, `time`, `bytes`, `full`, `signal` or
-    /// `error`; `recovered` if `recover` has written the end mark; `unknown` if the end mark cannot
-    /// be read. Null for an open end: a crash or a kill ended it, or it is still running.
-    pub ended: Option<String>,
+    /// Why it ended. Null for an open end: a crash or a kill ended it, or it is still running.
+    pub ended: Option<RecordingEnd>,
     /// Whether old data was overwritten when the members were full.
     pub ring: bool,
     /// Its streams, in the order of their numbers.
@@ -86,8 +86,8 @@ pub struct ListedMember {
     pub index: u64,
     /// UUID of the member.
     pub member: String,
-    /// `present` or `missing`.
-    pub state: String,
+    /// Whether it was given.
+    pub state: MemberPresence,
     /// Bytes of it that the store uses, superblocks included; null if it is missing.
     pub bytes: Option<u64>,
     /// Number of slots; null if it is missing.
@@ -99,5 +99,15 @@ impl ListedMember {
     #[must_use]
     pub fn is_present(&self) -> bool {
         self.bytes.is_some()
+    }
+}
+
+closed_set! {
+    /// Whether a member was given.
+    pub enum MemberPresence {
+        /// It was.
+        Present,
+        /// It was not.
+        Missing,
     }
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
 use crate::system::System;
+use crate::vocabulary::{DataPath, Direction, EngineChoice, ExperimentEnd, TargetKind};
 
 /// The `schema` of a [`ProfileResult`] as this version writes it.
 pub const PROFILE_SCHEMA: &str = "sustain.profile/1";
@@ -29,8 +30,8 @@ pub struct ProfileResult {
     pub together: Vec<ProfileTogether>,
     /// Notes that a reader needs in order to read the figures right.
     pub notes: Vec<String>,
-    /// `done` or `interrupted`.
-    pub ended: String,
+    /// Why it ended.
+    pub ended: ExperimentEnd,
     /// What the monitor saw of the machine.
     pub system: System,
 }
@@ -53,11 +54,11 @@ pub struct ProfilePlanUsed {
     /// Requests kept in flight per target.
     pub depth: u32,
     /// The engine asked for.
-    pub engine: String,
+    pub engine: EngineChoice,
     /// The engine that did the work; null if nothing was measured.
     pub engine_used: Option<String>,
-    /// `direct` or `buffered`.
-    pub path: String,
+    /// The I/O path through the kernel.
+    pub path: DataPath,
     /// How long all measuring was allowed to take.
     pub budget_s: f64,
     /// How long it took, from the first sample to the last.
@@ -79,14 +80,14 @@ pub struct ProfilePlanUsed {
 pub struct ProfileTarget {
     /// Its name.
     pub name: String,
-    /// `block_device`, `file`, `scratch_file` or `simulated`.
-    pub kind: String,
+    /// Its kind.
+    pub kind: TargetKind,
     /// The part of it that was sampled, from its start.
     pub size_bytes: u64,
-    /// `write` or `read`.
-    pub direction: String,
-    /// `zones`, `smooth`, `flat`, or `unknown` if too little was measured.
-    pub shape: String,
+    /// Whether it was written or read.
+    pub direction: Direction,
+    /// How the rate depends on the position.
+    pub shape: CurveShape,
     /// What follows, in plain words, the most important first.
     pub verdict: Vec<String>,
     /// The rate of going over all of it once, bad spots included: all bytes over all time. Null if
@@ -182,7 +183,7 @@ impl ProfileTarget {
     /// no effect was seen, and the rates of zones are rough.
     #[must_use]
     pub fn is_too_noisy(&self) -> bool {
-        self.shape != "unknown" && self.resolution > POOR_RESOLUTION
+        self.shape != CurveShape::Unknown && self.resolution > POOR_RESOLUTION
     }
 }
 
@@ -208,9 +209,8 @@ pub struct ProfileOutlier {
     pub from_byte: u64,
     /// The byte after its last, by the same rule.
     pub to_byte: u64,
-    /// `bad_spot`, `missed_revolutions`, `disturbance`, `uncertain` (slow at most visits, or at all
-    /// of them but no more than chance explains) or `error`.
-    pub kind: String,
+    /// Why it does not belong to its zone.
+    pub kind: OutlierKind,
     /// Its rate there, the slowest seen; null if nothing could be read or written.
     pub rate_bytes_per_s: Option<f64>,
     /// The rate of going over it: all its bytes over all their time. Null if the position is not
@@ -226,7 +226,10 @@ impl ProfileOutlier {
     /// Whether it is slow at every visit, and not by a passing disturbance.
     #[must_use]
     pub fn is_of_the_place(&self) -> bool {
-        ["bad_spot", "missed_revolutions"].contains(&self.kind.as_str())
+        matches!(
+            self.kind,
+            OutlierKind::BadSpot | OutlierKind::MissedRevolutions
+        )
     }
 }
 
@@ -241,20 +244,19 @@ pub struct ProfilePoint {
     pub rates_bytes_per_s: Vec<f64>,
     /// Its value: the mean of the visits that are like the fastest. Null if no visit completed.
     pub rate_bytes_per_s: Option<f64>,
-    /// Null, or why it does not belong to its zone: `bad_spot`, `missed_revolutions`,
-    /// `disturbance`, `uncertain` or `error`.
-    pub flag: Option<String>,
+    /// Why it does not belong to its zone; null if it does.
+    pub flag: Option<OutlierKind>,
 }
 
 /// All targets at once, in one direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileTogether {
-    /// `write` or `read`.
-    pub direction: String,
+    /// Whether it was written or read.
+    pub direction: Direction,
     /// The targets' names, as in the points' rates.
     pub targets: Vec<String>,
-    /// `free`, `limit`, `collapse`, or `unknown` if too little was measured.
-    pub shape: String,
+    /// What the targets do to each other.
+    pub shape: TogetherShape,
     /// What follows, in plain words, the most important first.
     pub verdict: Vec<String>,
     /// The rate of going over all of them at the same time: all bytes over all time.
@@ -280,9 +282,8 @@ pub struct ProfileTogether {
 /// A limit that the targets share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SharedLimit {
-    /// `limit`: the sum stays level; `collapse`: the sum is erratic, or rises while the targets
-    /// fall, as happens when revolutions are missed.
-    pub kind: String,
+    /// How the sum behaves.
+    pub kind: SharedLimitKind,
     /// The rate that it lets through: for a limit, its level; for a collapse, what the targets need
     /// where it no longer binds. Null for a collapse that binds to the end.
     pub rate_bytes_per_s: Option<f64>,
@@ -315,4 +316,58 @@ pub struct TogetherPoint {
     pub rates_bytes_per_s: Vec<f64>,
     /// The sum of the targets' rates alone at this position; null if one of them is unknown.
     pub alone_bytes_per_s: Option<f64>,
+}
+
+closed_set! {
+    /// How the rate of a target depends on the position.
+    pub enum CurveShape {
+        /// In steps.
+        Zones,
+        /// It falls or rises, and no steps are visible.
+        Smooth,
+        /// The position has no effect.
+        Flat,
+        /// Too little was measured.
+        Unknown,
+    }
+}
+
+closed_set! {
+    /// Why a position does not belong to its zone.
+    pub enum OutlierKind {
+        /// It was slow at every visit.
+        BadSpot,
+        /// The same, at a whole part of its zone's rate.
+        MissedRevolutions,
+        /// It was slow at some visits only.
+        Disturbance,
+        /// It was slow at most visits, or at all of them but no more than chance explains.
+        Uncertain,
+        /// A request failed there.
+        Error,
+    }
+}
+
+closed_set! {
+    /// What targets do to each other when all are driven at once.
+    pub enum TogetherShape {
+        /// Each keeps its own rate.
+        Free,
+        /// They share a limit.
+        Limit,
+        /// They share one under which the sum falls.
+        Collapse,
+        /// Too little was measured.
+        Unknown,
+    }
+}
+
+closed_set! {
+    /// How the sum behaves under a shared limit.
+    pub enum SharedLimitKind {
+        /// It stays level.
+        Limit,
+        /// It is erratic, or rises while the targets fall, as happens when revolutions are missed.
+        Collapse,
+    }
 }

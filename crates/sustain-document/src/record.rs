@@ -18,14 +18,14 @@ pub const LIMITS_FROM_BYTES: u64 = 16 << 20;
 /// The result of a recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordResult {
-    /// Always [`SCHEMA`].
+    /// Always [`RECORD_SCHEMA`].
     pub schema: String,
     /// UUID of the store.
     pub store: String,
     /// The recording's number in the store.
     pub recording: u32,
-    /// Why it ended: `source`, `time`, `bytes`, `full`, `signal` or `error`.
-    pub ended: String,
+    /// Why it ended.
+    pub ended: RecordingEnd,
     /// When it began, RFC 3339.
     pub started: String,
     /// How long it took, to the last flush.
@@ -69,8 +69,8 @@ pub struct PlanResult {
     pub append_bytes: u32,
     /// Appends in flight on one member.
     pub depth: u32,
-    /// `block` or `drop`.
-    pub on_full: String,
+    /// What happens to data that comes while the buffer is full.
+    pub on_full: OnFull,
     /// Whether the oldest data is overwritten.
     pub ring: bool,
     /// Whether every write is durable.
@@ -172,8 +172,8 @@ pub struct MemberResult {
     pub share: f64,
     /// Its rate from its first to its last write.
     pub rate_bytes_per_s: f64,
-    /// `active`, `slow`, `full`, `failed` or `closed`.
-    pub state: String,
+    /// Its state at the end.
+    pub state: MemberState,
     /// Why it failed.
     pub error: Option<String>,
     /// Payload that was durable on it and was lost with its file, which was deleted or cut off; at
@@ -242,5 +242,95 @@ pub struct SampleResult {
     /// Payload written so far, per member.
     pub member_bytes: Vec<u64>,
     /// What limited the recording.
-    pub limited_by: String,
+    pub limited_by: LimitedBy,
+}
+
+closed_set! {
+    /// Why a recording ended.
+    pub enum RecordingEnd {
+        /// Its sources had no more.
+        Source,
+        /// Its time was over.
+        Time,
+        /// All bytes asked for were recorded.
+        Bytes,
+        /// The store is full.
+        Full,
+        /// The user ended it.
+        Signal,
+        /// It could not go on.
+        Error,
+        /// A crash or a kill ended it, and `recover` has written the end mark.
+        Recovered,
+        /// The end mark cannot be read, or names a reason that this version does not know.
+        Unknown,
+    }
+}
+
+closed_set! {
+    /// What happens to data that comes while the buffer is full.
+    pub enum OnFull {
+        /// The source waits.
+        Block,
+        /// What comes is lost, and becomes a gap.
+        Drop,
+    }
+}
+
+closed_set! {
+    /// The state of a member.
+    pub enum MemberState {
+        /// It takes appends.
+        Active,
+        /// A request has been in flight for long. Other members take its share until it returns.
+        Slow,
+        /// It has no free space left.
+        Full,
+        /// A request failed, or never returned. It is not written any more.
+        Failed,
+        /// Its part is done.
+        Closed,
+    }
+}
+
+/// What limits a recording. In documents it is one word: `source`, `members`, or the name of a
+/// member.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "String", into = "String")]
+#[schemars(with = "String")]
+pub enum LimitedBy {
+    /// The source: the members take everything that comes.
+    Source,
+    /// All members together.
+    Members,
+    /// One member, which is much slower than the others.
+    Member(String),
+}
+
+impl LimitedBy {
+    /// The word for this in documents.
+    #[must_use]
+    pub fn words(&self) -> &str {
+        match self {
+            LimitedBy::Source => "source",
+            LimitedBy::Members => "members",
+            LimitedBy::Member(name) => name,
+        }
+    }
+}
+
+impl From<String> for LimitedBy {
+    fn from(word: String) -> LimitedBy {
+        match word.as_str() {
+            "source" => LimitedBy::Source,
+            "members" => LimitedBy::Members,
+            _ => LimitedBy::Member(word),
+        }
+    }
+}
+
+impl From<LimitedBy> for String {
+    fn from(limit: LimitedBy) -> String {
+        limit.words().to_owned()
+    }
 }

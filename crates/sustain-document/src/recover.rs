@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::record::RecordingEnd;
+
 /// The version of [`RecoverDocument`].
 pub const RECOVER_SCHEMA: &str = "sustain.recover/1";
 
@@ -31,7 +33,7 @@ pub struct RecoveredRecording {
     /// Its number.
     pub recording: u32,
     /// Why it ended; `recovered` if it was given an end mark now; null for an open end.
-    pub ended: Option<String>,
+    pub ended: Option<RecordingEnd>,
     /// Its streams, in the order of their numbers.
     pub streams: Vec<RecoveredStream>,
 }

@@ -4,6 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::record::{LimitedBy, MemberState};
+
 /// The value of [`StatusLine::schema`].
 pub const STATUS_SCHEMA: &str = "sustain.status/1";
 
@@ -27,7 +29,7 @@ pub struct StatusLine {
     #[serde(default)]
     pub is_longest_write_under_way: bool,
     /// `source`, `members`, or the name of a member that is much slower than the others.
-    pub limited_by: String,
+    pub limited_by: LimitedBy,
     /// The rate of other programs on the disks of the members now; null if there is none, or if it
     /// cannot be known.
     pub others_bytes_per_s: Option<f64>,
@@ -55,6 +57,6 @@ pub struct StatusMember {
     pub name: String,
     /// The bytes of payload written on it.
     pub bytes: u64,
-    /// `active`, `slow`, `full`, `failed` or `closed`.
-    pub state: String,
+    /// Its state.
+    pub state: MemberState,
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
 use crate::system::System;
+use crate::vocabulary::{DataPath, Direction, EngineChoice, ExperimentEnd, LayoutKind};
 
 /// The `schema` of a [`SweepResult`] as this version writes it.
 pub const SWEEP_SCHEMA: &str = "sustain.sweep/1";
@@ -34,8 +35,8 @@ pub struct SweepResult {
     pub drift: Vec<SweepDrift>,
     /// Notes that a reader needs in order to read the figures right.
     pub notes: Vec<String>,
-    /// `done` or `interrupted`.
-    pub ended: String,
+    /// Why it ended.
+    pub ended: ExperimentEnd,
     /// What the monitor saw of the machine; empty in a document that was saved before the end.
     pub system: System,
 }
@@ -54,7 +55,7 @@ pub struct SweepPlanUsed {
     /// The targets by name, simulated disks one by one.
     pub target_names: Vec<String>,
     /// The axes that have more than one value among the points.
-    pub axes: Vec<String>,
+    pub axes: Vec<Axis>,
     /// How long a point was measured each time.
     pub time_per_point_s: f64,
     /// How often each point was to be measured.
@@ -76,8 +77,8 @@ pub struct SweepPlanUsed {
 /// The answer for one direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepAnswer {
-    /// `write` or `read`.
-    pub direction: String,
+    /// Whether it wrote or read.
+    pub direction: Direction,
     /// The best point: the fastest, or the simplest of those that cannot be told from the fastest
     /// and that are within 1 % of it.
     pub best: usize,
@@ -98,8 +99,8 @@ pub struct SweepAnswer {
 /// The effect of an axis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepAxis {
-    /// `engine`, `path`, `layout`, `chunk`, `order`, `record_size` or `depth`.
-    pub axis: String,
+    /// The axis.
+    pub axis: Axis,
     /// Whether some value is slower than the best by more than the noise explains.
     pub matters: bool,
     /// Each value, with the fastest point that has it.
@@ -164,14 +165,14 @@ pub struct SweepPoint {
 /// One way to use the targets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepSetting {
-    /// `write` or `read`.
-    pub direction: String,
+    /// Whether it wrote or read.
+    pub direction: Direction,
     /// The engine asked for.
-    pub engine: String,
-    /// `direct` or `buffered`.
-    pub path: String,
-    /// `independent`, `stripe`, `span` or `md-raid0`, which is an array of the kernel.
-    pub layout: String,
+    pub engine: EngineChoice,
+    /// The I/O path through the kernel.
+    pub path: DataPath,
+    /// How the targets are used together.
+    pub layout: LayoutKind,
     /// The chunk; only with layouts `stripe` and `md-raid0`.
     pub chunk_bytes: Option<u64>,
     /// The targets in the order in which they are used.
@@ -215,10 +216,32 @@ pub struct SweepMeasurement {
 /// The effects that all points of a direction share in a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepDrift {
-    /// `write` or `read`.
-    pub direction: String,
+    /// Whether it wrote or read.
+    pub direction: Direction,
     /// The fastest round over the slowest, less one; it is removed from the rates.
     pub share: f64,
     /// Whether the noise explains it.
     pub is_noise: bool,
+}
+
+closed_set! {
+    /// An axis of a sweep.
+    pub enum Axis {
+        /// Write or read.
+        Direction,
+        /// How requests are issued.
+        Engine,
+        /// Direct, buffered or passthrough I/O.
+        Path,
+        /// How several targets are used.
+        Layout,
+        /// A stripe's chunk.
+        Chunk,
+        /// The order of the targets.
+        Order,
+        /// Bytes per request.
+        RecordSize,
+        /// Requests in flight per target.
+        Depth,
+    }
 }

@@ -41,8 +41,8 @@ closed_set! {
     pub enum DataKind {
         /// Incompressible bytes, a few of them new for each write.
         Fresh,
-        /// Incompressible bytes, every one of them new for each write, as a source's are. This takes
-        /// CPU time, and shows the rate of a disk that reads memory through the CPU's caches.
+        /// Incompressible bytes, every one of them new for each write, as a source's are. This
+        /// takes CPU time, and shows the rate of a disk that reads memory through the CPU's caches.
         Rewritten,
         /// Zeros.
         Zero,
@@ -56,8 +56,8 @@ closed_set! {
         BlockDevice,
         /// A file that the user named.
         File,
-        /// An unnamed file of this program in a directory that the user named; it is gone when it is
-        /// closed, however that happens.
+        /// An unnamed file of this program in a directory that the user named; it is gone when it
+        /// is closed, however that happens.
         ScratchFile,
         /// /dev/null, which shows what the program itself can do.
         Null,
@@ -121,5 +121,15 @@ closed_set! {
         Full,
         /// The source had no more.
         Source,
+    }
+}
+
+closed_set! {
+    /// Why an experiment of many runs ended.
+    pub enum ExperimentEnd {
+        /// It is complete, or its budget is spent.
+        Done,
+        /// The user ended it.
+        Interrupted,
     }
 }

@@ -374,7 +374,7 @@ impl Samples {
             durable_bytes: streams().map(|stream| stream.durable_bytes).collect(),
             gap_bytes: streams().map(|stream| stream.gap_bytes).collect(),
             member_bytes: standing.members.iter().map(|member| member.bytes).collect(),
-            limited_by: standing.limited_by.words().to_owned(),
+            limited_by: standing.limited_by.clone(),
         });
         if self.kept.len() > SAMPLES_MAX {
             let mut index = 0;

@@ -36,7 +36,7 @@ pub(crate) fn limits(samples: &[SampleResult]) -> Vec<Limit<'_>> {
     for sample in samples.iter().filter(|sample| sample.time_s > 0.0) {
         let to_s = sample.time_s;
         let lost_before = std::mem::replace(&mut lost, sample.gap_bytes.iter().sum::<u64>());
-        let by = match sample.limited_by.as_str() {
+        let by = match sample.limited_by.words() {
             by if is_source(by) && lost > lost_before => LOSS,
             by => by,
         };
@@ -90,7 +90,7 @@ mod tests {
             durable_bytes: Vec::new(),
             gap_bytes: Vec::new(),
             member_bytes: Vec::new(),
-            limited_by: (*by).to_owned(),
+            limited_by: (*by).to_owned().into(),
         };
         told.iter().map(sample).collect()
     }

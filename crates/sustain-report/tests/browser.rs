@@ -6,9 +6,10 @@
 
 mod sample;
 
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use serde_json::Value;
 use sustain_report::html::{measure_html, profile_html, record_html};
 
 /// Added to the page by the test alone: counts what was drawn, once all charts have said so.
@@ -233,8 +234,7 @@ fn names_in_charts_of_recordings_stay_text() {
     let mut result = sample::recording::troubled();
     result.streams[0].name = name.to_owned();
     result.members[0].name = name.to_owned();
-    result.members[0].state = name.to_owned();
-    result.samples[3].limited_by = name.to_owned();
+    result.samples[3].limited_by = name.to_owned().into();
     let Some(found) = open(&record_html(&[result]).unwrap()) else {
         return;
     };

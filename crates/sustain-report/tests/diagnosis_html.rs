@@ -9,7 +9,7 @@
 mod sample;
 
 use sample::diagnosis::{collapse, interrupted, three_walls, unexplained, without_wall};
-use sustain_document::diagnose::{DiagnoseResult, Dropped, WayHop};
+use sustain_document::diagnose::{DiagnoseResult, Dropped, SearchEnd, WayHop};
 use sustain_report::ReportError;
 use sustain_report::html::diagnose_html;
 
@@ -66,7 +66,6 @@ fn hostile() -> DiagnoseResult {
     }
     for wall in &mut result.walls {
         wall.members = targets[..wall.members.len()].to_vec();
-        (wall.kind, wall.state) = (text(), text());
         wall.explained_by = wall.explained_by.is_some().then(text);
         wall.not_explained = Some(text());
         wall.hop.iter_mut().for_each(hop);
@@ -85,7 +84,7 @@ fn hostile() -> DiagnoseResult {
         measurement.step = text();
     }
     for advice in &mut result.advice {
-        (advice.layout, advice.why) = (text(), text());
+        advice.why = text();
         names(&mut advice.order);
         names(&mut advice.leave_out);
         names(&mut advice.move_elsewhere);
@@ -95,10 +94,8 @@ fn hostile() -> DiagnoseResult {
         message: text(),
     }];
     result.notes = vec![text()];
-    result.ended = text();
     result.plan.arguments = vec!["diagnose".to_owned(), text()];
     result.plan.targets = vec![text()];
-    (result.plan.direction, result.plan.path) = (text(), text());
     (result.plan.engine_used, result.plan.engine_why) = (text(), text());
     (result.plan.sustain_version, result.plan.started) = (text(), Some(text()));
     result.system.kernel_messages[0].text = text();
@@ -322,7 +319,7 @@ fn a_disk_at_half_its_rate_is_not_drawn_as_free_however_much_readings_differ() {
     let mut noisy = without_wall(3);
     noisy.noise = 0.2;
     noisy.no_wall = None;
-    noisy.ended = "too_noisy".to_owned();
+    noisy.ended = SearchEnd::TooNoisy;
     noisy.measurements[0].rates_bytes_per_s.fill(48e6);
     noisy.measurements[0].sum_bytes_per_s = 144e6;
     let page = page(noisy);

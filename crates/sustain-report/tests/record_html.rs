@@ -26,15 +26,14 @@ fn hostile() -> RecordResult {
         (stream.name, stream.source, stream.framing) = (text(), text(), text());
     }
     for member in &mut result.members {
-        (member.name, member.state, member.error) = (text(), text(), Some(text()));
+        (member.name, member.error) = (text(), Some(text()));
     }
     for sample in &mut result.samples {
-        sample.limited_by = text();
+        sample.limited_by = text().into();
     }
-    (result.store, result.ended, result.started, result.engine) = (text(), text(), text(), text());
+    (result.store, result.started, result.engine) = (text(), text(), text());
     result.plan.sustain_version = text();
     result.plan.arguments = vec!["record".to_owned(), text()];
-    result.plan.on_full = text();
     result.host.file_systems[0].member = text();
     result.host.file_systems[0].file_system.kind = text();
     result.system.kernel_messages[0].text = text();

@@ -11,6 +11,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use sample::recording::{standing, troubled, whole};
+use sustain_document::record::RecordingEnd;
 use sustain_document::system::KernelMessage;
 use sustain_record::recorder::{LimitedBy, MemberState};
 use sustain_report::terminal::{
@@ -94,18 +95,18 @@ fn of_nothing_there_are_no_rates_and_no_times() {
 
 #[test]
 fn every_ending_has_its_words() {
-    let ended = |how: &str| {
+    let ended = |how: RecordingEnd| {
         let mut result = whole();
-        result.ended = how.to_owned();
+        result.ended = how;
         let sentence = record_sentence(&result);
         sentence.rsplit(". ").next().unwrap().to_owned()
     };
-    insta::assert_snapshot!(ended("source"), @"The recording ended because its sources ended.");
-    insta::assert_snapshot!(ended("time"), @"The recording ended after the time asked for.");
-    insta::assert_snapshot!(ended("bytes"), @"The recording ended after the bytes asked for.");
-    insta::assert_snapshot!(ended("full"), @"The recording ended because the store is full.");
-    insta::assert_snapshot!(ended("signal"), @"The recording ended in order when it was interrupted.");
-    insta::assert_snapshot!(ended("error"), @"The recording ended because it could not go on.");
+    insta::assert_snapshot!(ended(RecordingEnd::Source), @"The recording ended because its sources ended.");
+    insta::assert_snapshot!(ended(RecordingEnd::Time), @"The recording ended after the time asked for.");
+    insta::assert_snapshot!(ended(RecordingEnd::Bytes), @"The recording ended after the bytes asked for.");
+    insta::assert_snapshot!(ended(RecordingEnd::Full), @"The recording ended because the store is full.");
+    insta::assert_snapshot!(ended(RecordingEnd::Signal), @"The recording ended in order when it was interrupted.");
+    insta::assert_snapshot!(ended(RecordingEnd::Error), @"The recording ended because it could not go on.");
 }
 
 #[test]
@@ -113,7 +114,7 @@ fn what_held_it_is_told_only_where_it_was_not_the_source() {
     let limited = |by: &str, seconds: usize| {
         let mut result = whole();
         let samples = result.samples.iter_mut().skip(1).take(seconds);
-        samples.for_each(|sample| sample.limited_by = by.to_owned());
+        samples.for_each(|sample| sample.limited_by = by.to_owned().into());
         record_sentence(&result)
     };
     assert!(!limited("members", 1).contains("of the time"));
@@ -148,7 +149,7 @@ fn words_have_no_control_codes_of_others() {
     result.streams[0].name = name.to_owned();
     result.members[1].name = name.to_owned();
     result.members[1].error = Some(name.to_owned());
-    result.samples[3].limited_by = name.to_owned();
+    result.samples[3].limited_by = name.to_owned().into();
     result.system.kernel_messages[0].text = name.to_owned();
     result.notes.push(name.to_owned());
     let mut standing = standing();
@@ -263,7 +264,7 @@ fn of_next_to_nothing_neither_its_cpu_time_nor_what_held_it_is_told() {
         result.total.cpu_seconds_per_gb = 67.706;
         result.total.tool_limited = true;
         for sample in result.samples.iter_mut().skip(1) {
-            sample.limited_by = "members".to_owned();
+            sample.limited_by = LimitedBy::Members;
         }
         record_summary(&result)
     };

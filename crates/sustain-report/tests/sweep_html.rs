@@ -9,7 +9,7 @@
 mod sample;
 
 use sample::sweep::{depths, nothing, seven_axes, sizes_and_depths};
-use sustain_document::sweep::SweepResult;
+use sustain_document::sweep::{Axis, SweepResult};
 use sustain_report::ReportError;
 use sustain_report::html::sweep_html;
 use sustain_report::terminal::sweep_answer;
@@ -192,7 +192,7 @@ fn of_many_values_some_have_a_curve_and_the_caption_says_so() {
             point
         })
         .collect();
-    result.plan.axes = vec!["record_size".to_owned(), "depth".to_owned()];
+    result.plan.axes = vec![Axis::RecordSize, Axis::Depth];
     (result.answers[0].best, result.answers[0].cheapest) = (399, 399);
     let page = page(result);
     assert!(page.contains("7 of 20 values have a curve."));
@@ -237,9 +237,6 @@ fn text_from_outside_stays_text() {
     for point in &mut result.points {
         let setting = &mut point.setting;
         setting.words = text();
-        setting.engine.push_str(ATTACK);
-        setting.path.push_str(ATTACK);
-        setting.layout.push_str(ATTACK);
         setting.order[0].push_str(ATTACK);
         point.engine_used = Some(text());
     }

@@ -4,9 +4,10 @@
 mod sample;
 
 use sustain_bench::compare::{ComparePlan, compare};
+use sustain_document::compare::RowVerdict;
 use sustain_document::measure::{Attempt, MeasureResult, Rewritten};
 use sustain_document::sweep::{AgainstBest, SweepPoint};
-use sustain_document::vocabulary::{DataPath, Direction, Ending, TargetKind};
+use sustain_document::vocabulary::{DataPath, Direction, Ending, ExperimentEnd, TargetKind};
 use sustain_report::terminal::{
     compare_answer, compare_text, sentence, summary, sweep_answer, sweep_text,
 };
@@ -458,9 +459,9 @@ fn a_comparison_fits_each_width_and_loses_no_verdict() {
         }
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for row in &result.rows {
-            let verdict = match (row.verdict.as_str(), width) {
-                ("no_difference_shown", 74) => "none shown",
-                ("no_difference_shown", _) => "no difference shown",
+            let verdict = match (row.verdict, width) {
+                (RowVerdict::NoDifferenceShown, 74) => "none shown",
+                (RowVerdict::NoDifferenceShown, _) => "no difference shown",
                 _ => "no interval",
             };
             assert!(words.contains(verdict), "no {verdict} at {width}: {text}");
@@ -504,7 +505,7 @@ fn a_sweep_fits_each_width_with_what_tells_its_settings_apart() {
 #[test]
 fn an_interrupted_sweep_says_what_was_not_tried() {
     let mut result = sample::sweep::sizes_and_depths();
-    result.ended = "interrupted".to_owned();
+    result.ended = ExperimentEnd::Interrupted;
     let untried = |point: &SweepPoint| point.setting.depth >= 4;
     for point in &mut result.points {
         if untried(point) {

@@ -1,5 +1,6 @@
 //! Makes the comparison document from two saved runs. Pure; the command calls it.
 
+use sustain_document::compare::RowVerdict;
 use sustain_document::compare::{
     COMPARE_SCHEMA, CompareAnswer, ComparePlanUsed, CompareResult, ComparedRow, ComparedSide,
 };
@@ -160,7 +161,7 @@ fn rows(groups: &[Group]) -> Vec<ComparedRow> {
 
 /// The answer rests on the first row; for targets, on the first row of each.
 fn answer(groups: &[Group], rows: &[ComparedRow]) -> CompareAnswer {
-    let with = |verdict: &str| -> Vec<String> {
+    let with = |verdict: RowVerdict| -> Vec<String> {
         let leading = groups.iter().filter_map(|group| {
             let target = group.target.as_deref()?;
             let quantity = group.quantities.first()?;
@@ -173,9 +174,9 @@ fn answer(groups: &[Group], rows: &[ComparedRow]) -> CompareAnswer {
     };
     CompareAnswer {
         row: 0,
-        verdict: rows[0].verdict.clone(),
-        slower_targets: with("slower"),
-        faster_targets: with("faster"),
+        verdict: rows[0].verdict,
+        slower_targets: with(RowVerdict::Slower),
+        faster_targets: with(RowVerdict::Faster),
     }
 }
 

@@ -9,6 +9,7 @@
 //! hold at once in 95 % of cases.
 
 use sustain_document::compare::CompareLimit;
+use sustain_document::compare::LimitOutcome;
 
 /// One rate that the limit applies to.
 pub(super) struct Watched<'a> {
@@ -58,14 +59,14 @@ pub(super) fn judge(
         ));
     }
     let outcome = match (failed, slower.is_empty(), unknown) {
-        (true, ..) => "failed",
-        (_, false, _) => "slower",
-        (.., true) => "cannot_be_told",
-        _ => "held",
+        (true, ..) => LimitOutcome::Failed,
+        (_, false, _) => LimitOutcome::Slower,
+        (.., true) => LimitOutcome::CannotBeTold,
+        _ => LimitOutcome::Held,
     };
     CompareLimit {
         slower_by_max,
-        outcome: outcome.to_owned(),
+        outcome,
         slower,
         why,
     }
@@ -85,7 +86,7 @@ mod tests {
         };
         let failures = vec!["disk: requests failed in B, not in A: EIO".to_owned()];
         let limit = judge(0.05, &[held], failures);
-        assert_eq!(limit.outcome, "failed");
+        assert_eq!(limit.outcome, LimitOutcome::Failed);
         assert!(limit.why[0].contains("EIO"), "{:?}", limit.why);
     }
 
@@ -110,12 +111,18 @@ mod tests {
 
     #[test]
     fn only_what_the_interval_shows_fails() {
-        assert_eq!(outcome(&[Some((0.90, 0.01))]).outcome, "slower");
-        assert_eq!(outcome(&[Some((0.94, 0.01))]).outcome, "cannot_be_told");
-        assert_eq!(outcome(&[Some((0.99, 0.01))]).outcome, "held");
-        assert_eq!(outcome(&[Some((0.96, 0.04))]).outcome, "cannot_be_told");
+        assert_eq!(outcome(&[Some((0.90, 0.01))]).outcome, LimitOutcome::Slower);
+        assert_eq!(
+            outcome(&[Some((0.94, 0.01))]).outcome,
+            LimitOutcome::CannotBeTold
+        );
+        assert_eq!(outcome(&[Some((0.99, 0.01))]).outcome, LimitOutcome::Held);
+        assert_eq!(
+            outcome(&[Some((0.96, 0.04))]).outcome,
+            LimitOutcome::CannotBeTold
+        );
         let none = outcome(&[None]);
-        assert_eq!(none.outcome, "cannot_be_told");
+        assert_eq!(none.outcome, LimitOutcome::CannotBeTold);
         assert!(none.why[0].contains("too few intervals"), "{none:?}");
     }
 
@@ -123,12 +130,15 @@ mod tests {
     fn one_slow_disk_of_many_fails_and_one_that_is_unknown_is_said() {
         let held = Some((1.0, 0.005));
         let slow = outcome(&[held, held, Some((0.85, 0.01)), None]);
-        assert_eq!(slow.outcome, "slower");
-        assert_eq!(outcome(&[held, held, None]).outcome, "cannot_be_told");
-        assert_eq!(outcome(&[held; 4]).outcome, "held");
+        assert_eq!(slow.outcome, LimitOutcome::Slower);
+        assert_eq!(
+            outcome(&[held, held, None]).outcome,
+            LimitOutcome::CannotBeTold
+        );
+        assert_eq!(outcome(&[held; 4]).outcome, LimitOutcome::Held);
         // Alone it is shown, among forty it may be chance.
         let edge = Some((0.928, 0.01));
-        assert_eq!(outcome(&[edge]).outcome, "slower");
-        assert_eq!(outcome(&[edge; 40]).outcome, "cannot_be_told");
+        assert_eq!(outcome(&[edge]).outcome, LimitOutcome::Slower);
+        assert_eq!(outcome(&[edge; 40]).outcome, LimitOutcome::CannotBeTold);
     }
 }

@@ -3,6 +3,7 @@
 
 use sustain_disk::units::Size;
 use sustain_document::compare::ComparedRow;
+use sustain_document::compare::{Metric, MetricUnit, RowVerdict};
 use sustain_document::measure::{Interval, Latency, Sustained};
 
 use super::batches::{ratio_of_rates, ratio_of_typical, ratio_over_same_bytes};
@@ -16,47 +17,47 @@ const LENGTHS_ALIKE: f64 = 1.1;
 
 /// A quantity that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Metric {
-    pub(super) name: &'static str,
-    pub(super) unit: &'static str,
+pub(super) struct Comparand {
+    pub(super) name: Metric,
+    pub(super) unit: MetricUnit,
     /// A rate, of which more is better.
     pub(super) is_rate: bool,
 }
 
-pub(super) const SUSTAINED_RATE: Metric = rate_metric("sustained_rate");
-pub(super) const RATE: Metric = rate_metric("rate");
-pub(super) const CPU: Metric = Metric {
-    name: "cpu_per_gb",
-    unit: "s/GB",
+pub(super) const SUSTAINED_RATE: Comparand = rate_metric(Metric::SustainedRate);
+pub(super) const RATE: Comparand = rate_metric(Metric::Rate);
+pub(super) const CPU: Comparand = Comparand {
+    name: Metric::CpuPerGb,
+    unit: MetricUnit::SecondsPerGb,
     is_rate: false,
 };
 
-const fn rate_metric(name: &'static str) -> Metric {
-    Metric {
+const fn rate_metric(name: Metric) -> Comparand {
+    Comparand {
         name,
-        unit: "bytes/s",
+        unit: MetricUnit::BytesPerS,
         is_rate: true,
     }
 }
 
-pub(super) const fn latency_metric(name: &'static str) -> Metric {
-    Metric {
+pub(super) const fn latency_metric(name: Metric) -> Comparand {
+    Comparand {
         name,
-        unit: "ns",
+        unit: MetricUnit::Ns,
         is_rate: false,
     }
 }
 
 /// The figures of a row before it is judged.
 pub(super) struct Quantity {
-    pub(super) metric: Metric,
+    pub(super) metric: Comparand,
     pub(super) values: [f64; 2],
     pub(super) effect: Option<Effect>,
     pub(super) how: String,
 }
 
 impl Quantity {
-    fn plain(metric: Metric, values: [f64; 2], how: &str) -> Quantity {
+    fn plain(metric: Comparand, values: [f64; 2], how: &str) -> Quantity {
         Quantity {
             metric,
             values,
@@ -69,21 +70,21 @@ impl Quantity {
     pub(super) fn row(&self, target: Option<&str>, outside: f64) -> ComparedRow {
         let [a, b] = self.values;
         let verdict = match self.effect {
-            None => "not_judged",
-            Some(effect) if !effect.is_shown(outside) => "no_difference_shown",
-            Some(effect) if (effect.log > 0.0) == self.metric.is_rate => "faster",
-            Some(_) => "slower",
+            None => RowVerdict::NotJudged,
+            Some(effect) if !effect.is_shown(outside) => RowVerdict::NoDifferenceShown,
+            Some(effect) if (effect.log > 0.0) == self.metric.is_rate => RowVerdict::Faster,
+            Some(_) => RowVerdict::Slower,
         };
         let plain = (a > 0.0).then(|| b / a);
         ComparedRow {
             target: target.map(str::to_owned),
-            metric: self.metric.name.to_owned(),
-            unit: self.metric.unit.to_owned(),
+            metric: self.metric.name,
+            unit: self.metric.unit,
             a,
             b,
             ratio: self.effect.map_or(plain, |effect| Some(effect.ratio())),
             ci95_ratio: self.effect.map(|effect| effect.interval(OUTSIDE)),
-            verdict: verdict.to_owned(),
+            verdict,
             resolution: self.effect.map(|effect| effect.resolution(outside)),
             how: self.how.clone(),
         }
@@ -199,15 +200,15 @@ pub(super) fn latencies(a: &Seen<'_>, b: &Seen<'_>) -> Vec<Quantity> {
         return Vec::new();
     };
     let how = "one figure for the whole run, without a confidence interval";
-    let plain = |name: &'static str, one: u64, other: u64| {
+    let plain = |name: Metric, one: u64, other: u64| {
         Quantity::plain(latency_metric(name), [one as f64, other as f64], how)
     };
     let mut found = vec![typical_max(a, b)];
     found.extend([
-        plain("latency_p50", of_a.p50, of_b.p50),
-        plain("latency_p99", of_a.p99, of_b.p99),
-        plain("latency_p99_9", of_a.p99_9, of_b.p99_9),
-        plain("latency_max", of_a.max, of_b.max),
+        plain(Metric::LatencyP50, of_a.p50, of_b.p50),
+        plain(Metric::LatencyP99, of_a.p99, of_b.p99),
+        plain(Metric::LatencyP99_9, of_a.p99_9, of_b.p99_9),
+        plain(Metric::LatencyMax, of_a.max, of_b.max),
     ]);
     found
 }
@@ -215,7 +216,7 @@ pub(super) fn latencies(a: &Seen<'_>, b: &Seen<'_>) -> Vec<Quantity> {
 /// The longest request of a typical interval: it is the only latency of which the document has a
 /// series.
 fn typical_max(a: &Seen<'_>, b: &Seen<'_>) -> Quantity {
-    let metric = latency_metric("latency_typical_max");
+    let metric = latency_metric(Metric::LatencyTypicalMax);
     let longest = |seen: &Seen<'_>| -> Vec<f64> {
         let longest = seen.intervals.iter().map(|one| one.latency_max_ns as f64);
         longest.filter(|latency_ns| *latency_ns > 0.0).collect()

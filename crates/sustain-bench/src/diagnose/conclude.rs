@@ -1,6 +1,8 @@
 //! Makes the result document from the findings: names for numbers, words for kinds, where each wall
 //! sits, and what to do. Pure; the run calls it once at the end.
 
+use sustain_document::devices::HopKind;
+use sustain_document::diagnose::SearchEnd;
 use sustain_document::diagnose::{
     Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Dropped, LimitLeft,
     Measurement, NoWall, Order, Prediction, Share, Together, UnexplainedLoss, Wall, WayHop,
@@ -8,12 +10,13 @@ use sustain_document::diagnose::{
 };
 use sustain_document::host::Host;
 use sustain_document::system::System;
+use sustain_document::vocabulary::LayoutKind;
 
 use super::advice::{Facts, KnownWall, SuggestedLayout, Suggestion, advise};
 use super::explain::{Explanation, explain};
 use super::plan::DiagnosePlan;
 use super::remarks;
-use super::ways::{SIMULATED_LIMIT, Ways, is_place, links};
+use super::ways::{Ways, is_place, links};
 use crate::conclude::time_of_day;
 use crate::session::{OpenTarget, Session};
 use crate::walls::{self, Findings, Limit, Model, WallKind, WallState};
@@ -116,7 +119,7 @@ fn known_wall(wall: &walls::Wall, dropped: &[usize], ways: &Ways, targets: usize
         Explanation::None { .. } => None,
     };
     let is_of_places = |hop: &WayHop| {
-        if hop.kind == SIMULATED_LIMIT {
+        if hop.kind == HopKind::SimulatedLimit {
             // The name says nothing about what a simulated limit stands for; one that all targets
             // pass through is perhaps the memory.
             wall.members.len() + dropped.len() < targets
@@ -169,7 +172,7 @@ pub(super) fn conclude(diagnosed: Diagnosed<'_>) -> DiagnoseResult {
         noise: findings.noise,
         dropped: diagnosed.dropped(),
         notes: remarks::notes(&diagnosed),
-        ended: diagnosed.ended().to_owned(),
+        ended: diagnosed.ended(),
         host: diagnosed.host,
         system: diagnosed.system,
     }
@@ -204,14 +207,14 @@ impl Diagnosed<'_> {
             arguments: plan.arguments.clone(),
             started: (!simulated).then(|| time_of_day(self.started_unix_s)),
             targets: plan.targets.clone(),
-            direction: self.session.direction.name().to_owned(),
+            direction: self.session.direction,
             time_per_run_s: plan.time_per_run_ns as f64 / 1e9,
             engine_used,
             engine_why,
             threads: self.threads,
             record_size_bytes: plan.record_bytes,
             depth: plan.depth,
-            path: plan.path.name().to_owned(),
+            path: plan.path,
             size_bytes: plan.size_bytes,
             seed: plan.seed,
             simulated,
@@ -279,8 +282,8 @@ impl Diagnosed<'_> {
             || remarks::unexplained(self).is_some()
             || wall.prediction.as_ref().is_some_and(failed);
         let state = match wall.state {
-            WallState::Confirmed if doubted => state_name(WallState::MembersUncertain),
-            state => state_name(state),
+            WallState::Confirmed if doubted => WallState::MembersUncertain,
+            state => state,
         };
         let shares = self.shares(wall);
         let repeats: Vec<bool> = wall
@@ -292,7 +295,7 @@ impl Diagnosed<'_> {
             members: self.names(&wall.members),
             limit_bytes_per_s: wall.limit_bytes_per_s,
             deviation_bytes_per_s: wall.deviation_bytes_per_s,
-            kind: kind_name(wall.kind).to_owned(),
+            kind: wall.kind,
             explained_by,
             not_explained,
             hop,
@@ -302,7 +305,7 @@ impl Diagnosed<'_> {
             } else {
                 wall.confidence
             },
-            state: state.to_owned(),
+            state,
             headroom: wall.headroom,
             weakest: Some(Weakest {
                 target: wall.weakest.member.map(|target| self.name(target)),
@@ -385,12 +388,12 @@ impl Diagnosed<'_> {
         };
         let named = |(suggestion, measured): &(Suggestion, Option<f64>)| {
             let (layout, chunk_bytes) = match suggestion.layout {
-                SuggestedLayout::Independent => ("independent", None),
-                SuggestedLayout::Stripe { chunk_bytes } => ("stripe", Some(chunk_bytes)),
-                SuggestedLayout::Span => ("span", None),
+                SuggestedLayout::Independent => (LayoutKind::Independent, None),
+                SuggestedLayout::Stripe { chunk_bytes } => (LayoutKind::Stripe, Some(chunk_bytes)),
+                SuggestedLayout::Span => (LayoutKind::Span, None),
             };
             Advice {
-                layout: layout.to_owned(),
+                layout,
                 chunk_bytes,
                 order: self.names(&suggestion.order),
                 leave_out: self.names(&suggestion.leave_out),
@@ -418,13 +421,13 @@ impl Diagnosed<'_> {
         dropped.map(told).collect()
     }
 
-    fn ended(&self) -> &'static str {
+    fn ended(&self) -> SearchEnd {
         if self.is_interrupted {
-            "interrupted"
+            SearchEnd::Interrupted
         } else if self.findings.too_noisy.is_some() {
-            "too_noisy"
+            SearchEnd::TooNoisy
         } else {
-            "done"
+            SearchEnd::Done
         }
     }
 }
@@ -456,21 +459,4 @@ fn are_fair(shares: &[Share]) -> bool {
         let (rate, fair) = (share.rate_bytes_per_s, share.fair_bytes_per_s);
         (rate - fair).abs() <= NEAR * fair
     })
-}
-
-fn kind_name(kind: WallKind) -> &'static str {
-    match kind {
-        WallKind::Limit => "limit",
-        WallKind::Collapse => "collapse",
-        WallKind::Tool => "tool",
-    }
-}
-
-fn state_name(state: WallState) -> &'static str {
-    match state {
-        WallState::Confirmed => "confirmed",
-        WallState::MembersUncertain => "members_uncertain",
-        WallState::CapacityIsLowerBound => "capacity_is_lower_bound",
-        WallState::Crossing => "crossing",
-    }
 }

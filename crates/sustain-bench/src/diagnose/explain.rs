@@ -2,9 +2,8 @@
 //! target. Pure; it knows the topology path of each target, and judges by what each hop can carry.
 
 use sustain_disk::units::Rate;
+use sustain_document::devices::HopKind;
 use sustain_document::diagnose::{Way, WayHop};
-
-use super::ways::DEVICE;
 
 /// A hop does not explain a wall that is higher than its rate by more than the noise of readings.
 const ABOVE_HOP_MAX: f64 = 1.05;
@@ -49,7 +48,7 @@ pub(super) fn explain(members: &[usize], limit_bytes_per_s: f64, ways: &[Way]) -
     let Some(nearest) = own.first() else {
         return shared_with_outsiders(common[0], &outsiders);
     };
-    if nearest.kind == DEVICE {
+    if nearest.kind == HopKind::Device {
         return Explanation::Hop {
             text: format!("{}: all of them are on it", nearest.name),
             hop: (*nearest).clone(),
@@ -134,7 +133,7 @@ mod tests {
         let hop = |(name, rate): &(&str, f64)| WayHop {
             id: (*name).to_owned(),
             name: (*name).to_owned(),
-            kind: "port".to_owned(),
+            kind: HopKind::Port,
             rate_bytes_per_s: (*rate > 0.0).then_some(*rate * 1e6),
             formula: None,
         };
@@ -194,7 +193,7 @@ mod tests {
             way("b", &[("vdb", 0.0), ("other port", 600.0)]),
         ];
         ways.iter_mut()
-            .for_each(|way| way.hops[0].kind = DEVICE.to_owned());
+            .for_each(|way| way.hops[0].kind = HopKind::Device);
         assert_eq!(words(&[0, 1], 120.0, &ways), "vda: all of them are on it");
     }
 

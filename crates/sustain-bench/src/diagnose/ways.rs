@@ -16,36 +16,10 @@ use sustain_session::{SharedDisk, shared_disks};
 use super::advice::Link;
 use crate::session::{OpenTarget, Session};
 
-/// The kind of a target's own device, and of those that it is built from.
-pub(super) const DEVICE: &str = "device";
-pub(super) const SIMULATED_LIMIT: &str = "simulated_limit";
-
 /// Whether another place of its kind may be free: another port or another controller. The memory,
 /// and a disk that several targets are on, cannot be exchanged.
 pub(super) fn is_place(hop: &WayHop) -> bool {
-    ![
-        DEVICE,
-        kind_name(HopKind::Memory),
-        kind_name(HopKind::NumaNode),
-    ]
-    .contains(&hop.kind.as_str())
-}
-
-/// The name in `sustain devices --json`.
-fn kind_name(kind: HopKind) -> &'static str {
-    match kind {
-        HopKind::Disk => "disk",
-        HopKind::Port => "port",
-        HopKind::PortMultiplier => "port_multiplier",
-        HopKind::Expander => "expander",
-        HopKind::UsbHub => "usb_hub",
-        HopKind::Controller => "controller",
-        HopKind::PcieLink => "pcie_link",
-        HopKind::PcieSwitch => "pcie_switch",
-        HopKind::PciBus => "pci_bus",
-        HopKind::NumaNode => "numa_node",
-        HopKind::Memory => "memory",
-    }
+    ![HopKind::Device, HopKind::Memory, HopKind::NumaNode].contains(&hop.kind)
 }
 
 /// What is known of how the targets are connected.
@@ -129,7 +103,7 @@ pub(super) fn links(ways: &Ways, targets: &[usize]) -> Vec<Link> {
         for hop in ways.ways[target]
             .hops
             .iter()
-            .filter(|hop| hop.kind != DEVICE)
+            .filter(|hop| hop.kind != HopKind::Device)
         {
             if let Some((_, link)) = links.iter_mut().find(|(id, _)| *id == hop.id) {
                 link.members.push(target);
@@ -139,7 +113,7 @@ pub(super) fn links(ways: &Ways, targets: &[usize]) -> Vec<Link> {
                 name: hop.name.clone(),
                 members: vec![target],
                 rate_bytes_per_s: hop.rate_bytes_per_s,
-                is_exact: hop.kind == SIMULATED_LIMIT,
+                is_exact: hop.kind == HopKind::SimulatedLimit,
             };
             links.push((&hop.id, link));
         }
@@ -160,7 +134,7 @@ fn simulated_way(session: &Session, disk: SimulatedTarget) -> (Vec<WayHop>, Opti
     let own = WayHop {
         id: format!("{}:{}", disk.machine, file.disks[disk.disk].name),
         name: file.disks[disk.disk].name.clone(),
-        kind: DEVICE.to_owned(),
+        kind: HopKind::Device,
         rate_bytes_per_s: None,
         formula: None,
     };
@@ -184,7 +158,7 @@ fn simulated_way(session: &Session, disk: SimulatedTarget) -> (Vec<WayHop>, Opti
         WayHop {
             id: format!("{}:limit.{}", disk.machine, limit.name),
             name: format!("limit {} of the machine file", limit.name),
-            kind: SIMULATED_LIMIT.to_owned(),
+            kind: HopKind::SimulatedLimit,
             rate_bytes_per_s: Some(rate),
             formula: None,
         }
@@ -224,7 +198,7 @@ fn hops_under(device: &BlockDevice, roots: &Roots) -> Vec<WayHop> {
             let hop = WayHop {
                 id: hop.id.clone(),
                 name: hop.name.clone(),
-                kind: kind_name(hop.kind).to_owned(),
+                kind: hop.kind,
                 rate_bytes_per_s: hop.rate_bytes_per_s,
                 formula: hop.formula.clone(),
             };
@@ -261,7 +235,7 @@ fn device_hop(name: &str) -> WayHop {
     WayHop {
         id: format!("device {name}"),
         name: name.to_owned(),
-        kind: DEVICE.to_owned(),
+        kind: HopKind::Device,
         rate_bytes_per_s: None,
         formula: None,
     }

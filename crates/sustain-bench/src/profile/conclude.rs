@@ -1,11 +1,15 @@
 //! Makes the result document from the visits. Pure.
 
 use sustain_disk::target::Direction;
+use sustain_document::profile::SharedLimitKind;
+use sustain_document::profile::{OutlierKind, TogetherShape};
 use sustain_document::profile::{
     PROFILE_SCHEMA, ProfileHeld, ProfilePlanUsed, ProfilePoint, ProfileResult, ProfileTarget,
     ProfileTogether, ProfileZone, SharedLimit, TogetherPoint, TogetherZone,
 };
 use sustain_document::system::System;
+use sustain_document::vocabulary::ExperimentEnd;
+use sustain_document::vocabulary::TargetKind;
 use sustain_session::others_words;
 
 use super::failure::Failure;
@@ -54,11 +58,10 @@ impl Profiled<'_> {
                 .chain(self.notes(is_interrupted))
                 .collect(),
             ended: if is_interrupted {
-                "interrupted"
+                ExperimentEnd::Interrupted
             } else {
-                "done"
-            }
-            .to_owned(),
+                ExperimentEnd::Done
+            },
             system,
         }
     }
@@ -73,9 +76,9 @@ impl Profiled<'_> {
             target_names: self.facts.iter().map(|facts| facts.name.clone()).collect(),
             record_size_bytes: plan.record_bytes,
             depth: plan.depth,
-            engine: plan.engine.name().to_owned(),
+            engine: plan.engine,
             engine_used: self.engine_used.clone(),
-            path: plan.path.name().to_owned(),
+            path: plan.path,
             budget_s: plan.budget_ns as f64 / 1e9,
             elapsed_s: self.elapsed_s,
             sample_s: self.sample_ns as f64 / 1e9,
@@ -149,10 +152,10 @@ impl Profiled<'_> {
             .map(Failure::words);
         let mut target = ProfileTarget {
             name: facts.name.clone(),
-            kind: facts.kind.clone(),
+            kind: facts.kind,
             size_bytes: facts.size_bytes,
-            direction: curve.direction.name().to_owned(),
-            shape: fit.shape.name().to_owned(),
+            direction: curve.direction,
+            shape: fit.shape,
             verdict: Vec::new(),
             mean_rate_bytes_per_s: lasting.mean_rate(),
             outer_rate_bytes_per_s: lasting.outer_rate(),
@@ -185,9 +188,9 @@ impl Profiled<'_> {
             } else {
                 places.next()
             };
-            let mut flag = place.and_then(|place| fit.flags[place]).map(Flag::name);
+            let mut flag = place.and_then(|place| fit.flags[place]).map(Flag::kind);
             if one.failed[number] {
-                flag = Some("error");
+                flag = Some(OutlierKind::Error);
             } else if rates.is_empty() {
                 continue;
             }
@@ -196,7 +199,7 @@ impl Profiled<'_> {
                 bytes: curve.sample_bytes[0],
                 rates_bytes_per_s: rates,
                 rate_bytes_per_s: place.and_then(|place| fit.values[place]),
-                flag: flag.map(str::to_owned),
+                flag,
             };
             points.push(Shown { point, place });
         }
@@ -245,14 +248,16 @@ impl Profiled<'_> {
         });
         let best_alone = alone.iter().filter_map(|one| lasting[*one].outer_rate());
         ProfileTogether {
-            direction: curve.direction.name().to_owned(),
+            direction: curve.direction,
             targets: curve.members.iter().map(name).collect(),
             shape: match &found {
-                None => "unknown",
-                Some(None) => "free",
-                Some(Some(limit)) => limit.kind.name(),
-            }
-            .to_owned(),
+                None => TogetherShape::Unknown,
+                Some(None) => TogetherShape::Free,
+                Some(Some(limit)) => match limit.kind {
+                    SharedLimitKind::Limit => TogetherShape::Limit,
+                    SharedLimitKind::Collapse => TogetherShape::Collapse,
+                },
+            },
             verdict: words::of_together(
                 &found,
                 fit,
@@ -342,7 +347,7 @@ impl Profiled<'_> {
             }
         }
         for facts in &self.facts {
-            if facts.kind.contains("file") {
+            if matches!(facts.kind, TargetKind::File | TargetKind::ScratchFile) {
                 notes.push(format!(
                     "{}: positions are those in the file; the file system decides where they are \
                      on the disk",
@@ -388,7 +393,7 @@ impl Profiled<'_> {
 
 fn limit(shared: &Shared) -> SharedLimit {
     SharedLimit {
-        kind: shared.kind.name().to_owned(),
+        kind: shared.kind,
         rate_bytes_per_s: shared.rate,
         binds_until: shared.until,
         loss: shared.loss,

@@ -5,10 +5,12 @@
 //! smooth fall (`shape`). A position that is slower than its zone is so by itself or by a
 //! disturbance at that time (`chance`).
 
+use sustain_document::profile::{CurveShape, OutlierKind};
+
 use super::chance::{Seen, Suspect, can_be_told, disturbed_share, longest_run, suspects};
 use super::cut::Cut;
 use super::noise::noise;
-use super::shape::{Shape, shape};
+use super::shape::shape;
 use super::spots::{BadSpot, bad_spot, runs, time_over};
 use super::visits::{Place, is_far, scatter};
 
@@ -29,12 +31,12 @@ pub(super) enum Flag {
 }
 
 impl Flag {
-    pub(super) fn name(self) -> &'static str {
+    pub(super) fn kind(self) -> OutlierKind {
         match self {
-            Flag::BadSpot => "bad_spot",
-            Flag::MissedRevolutions(_) => "missed_revolutions",
-            Flag::Disturbance => "disturbance",
-            Flag::Uncertain => "uncertain",
+            Flag::BadSpot => OutlierKind::BadSpot,
+            Flag::MissedRevolutions(_) => OutlierKind::MissedRevolutions,
+            Flag::Disturbance => OutlierKind::Disturbance,
+            Flag::Uncertain => OutlierKind::Uncertain,
         }
     }
 }
@@ -60,7 +62,7 @@ pub(super) struct Fit {
     pub(super) noise: f64,
     /// and that of a position's value, including disturbances that cannot be seen in it.
     pub(super) value_noise: f64,
-    pub(super) shape: Shape,
+    pub(super) shape: CurveShape,
     /// A smaller effect of the position would not have been seen.
     pub(super) resolution: f64,
     /// For each position, the rate that it is compared with: that of the slowest zone that it may
@@ -180,7 +182,7 @@ pub(super) fn fit(places: &[Place]) -> Fit {
     let (shape, resolution) = shape(&positions, &logs, &stretches, value_noise);
     // Steps that are too small to be mentioned are no zones: the whole is shown as one zone.
     let zones = match shape {
-        Shape::Flat => merged(&zones),
+        CurveShape::Flat => merged(&zones),
         _ => zones,
     };
     let mut fit = Fit {
@@ -281,7 +283,7 @@ mod tests {
         let found = fit(&places(100, |position| {
             vec![if position < 0.5 { 200.0 } else { 100.0 }; 2]
         }));
-        assert_eq!(found.shape, Shape::Zones);
+        assert_eq!(found.shape, CurveShape::Zones);
         assert_eq!(found.zones.len(), 2);
         assert!((found.zones[0].to - 0.5).abs() < 0.01);
         // Half the bytes take twice as long.
@@ -298,7 +300,7 @@ mod tests {
             vec![if is_slower { 100.0 } else { 101.0 }; 2]
         });
         let found = fit(&all);
-        assert_eq!((found.shape, found.zones.len()), (Shape::Flat, 1));
+        assert_eq!((found.shape, found.zones.len()), (CurveShape::Flat, 1));
         assert_eq!((found.zones[0].from, found.zones[0].to), (0.0, 1.0));
         assert_eq!(found.zones[0].places, 100);
         let wanted = 2.0 / (1.0 / 100.0 + 1.0 / 101.0);
@@ -310,7 +312,7 @@ mod tests {
         // A position that does not belong to its zone is compared with the only zone.
         all[80].visits = vec![20.0; 3];
         let found = fit(&all);
-        assert_eq!((found.shape, found.zones.len()), (Shape::Flat, 1));
+        assert_eq!((found.shape, found.zones.len()), (CurveShape::Flat, 1));
         assert_eq!(found.flags[80], Some(Flag::BadSpot));
         assert_eq!(found.held_against[80], Some(found.zones[0].rate));
     }
@@ -321,7 +323,7 @@ mod tests {
         let found = fit(&places(100, |position| {
             vec![if spot(position) { 5.0 } else { 100.0 }; 2]
         }));
-        assert_eq!(found.shape, Shape::Flat);
+        assert_eq!(found.shape, CurveShape::Flat);
         assert_eq!(found.zones.len(), 1);
         assert_eq!(found.flags[50], Some(Flag::BadSpot));
         assert_eq!(found.flags.iter().flatten().count(), 1);
@@ -402,6 +404,6 @@ mod tests {
         let found = fit(&[]);
         assert!(found.zones.is_empty());
         assert_eq!(found.mean_rate(), None);
-        assert_eq!(found.shape, Shape::Unknown);
+        assert_eq!(found.shape, CurveShape::Unknown);
     }
 }

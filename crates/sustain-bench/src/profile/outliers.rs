@@ -1,10 +1,10 @@
 //! The positions that do not belong to their zone, neighbours joined. Pure; the conclusion calls
 //! it.
 
-use sustain_document::profile::{ProfileOutlier, ProfilePoint};
+use sustain_document::profile::{OutlierKind, ProfileOutlier, ProfilePoint};
 
 use super::chance::Seen;
-use super::fit::{Fit, Flag};
+use super::fit::Fit;
 use super::words;
 
 /// A position as it is shown.
@@ -25,7 +25,7 @@ pub(super) fn outliers(shown: &[Shown], fit: &Fit, size_bytes: u64) -> Vec<Profi
             is_beside = false;
             continue;
         };
-        let group = Group::of(one, fit, &outlier.kind);
+        let group = Group::of(one, fit, outlier.kind);
         // A failure within a bad spot does not divide it.
         let same = groups.iter().rposition(|(other, _)| *other == group);
         let is_last = same.is_some_and(|same| same + 1 == outliers.len());
@@ -61,11 +61,11 @@ enum Group {
 }
 
 impl Group {
-    fn of(shown: &Shown, fit: &Fit, kind: &str) -> Group {
+    fn of(shown: &Shown, fit: &Fit, kind: OutlierKind) -> Group {
         match spot_of(shown, fit) {
-            _ if kind == "error" => Group::Failed,
+            _ if kind == OutlierKind::Error => Group::Failed,
             Some(number) => Group::Spot(number),
-            None if kind == Flag::Uncertain.name() => Group::Uncertain,
+            None if kind == OutlierKind::Uncertain => Group::Uncertain,
             None => Group::Disturbed,
         }
     }
@@ -80,10 +80,10 @@ fn spot_of(shown: &Shown, fit: &Fit) -> Option<usize> {
 
 fn outlier(shown: &Shown, fit: &Fit, size_bytes: u64) -> Option<ProfileOutlier> {
     let point = &shown.point;
-    let kind = point.flag.clone()?;
+    let kind = point.flag?;
     let bytes = |part: f64| (part * size_bytes as f64).round() as u64;
     let spot = spot_of(shown, fit).map(|number| &fit.bad_spots[number]);
-    let spot = spot.filter(|_| kind != "error");
+    let spot = spot.filter(|_| kind != OutlierKind::Error);
     let (from_byte, to_byte) = match spot {
         Some(spot) => (bytes(spot.from), bytes(spot.to)),
         None => (point.offset_bytes, point.offset_bytes + point.bytes),

@@ -2,6 +2,7 @@
 //! the document is made from it.
 
 use sustain_document::host::Host;
+use sustain_document::vocabulary::TargetKind;
 
 use super::failure::Failure;
 use super::fit::fit;
@@ -29,7 +30,7 @@ pub(super) struct Position {
 /// What is known about a target besides its rates.
 pub(super) struct Facts {
     pub(super) name: String,
-    pub(super) kind: String,
+    pub(super) kind: TargetKind,
     pub(super) size_bytes: u64,
 }
 
@@ -67,7 +68,7 @@ impl<'a> Profiled<'a> {
         let targets = session.targets.iter();
         let facts = targets.map(|target| Facts {
             name: target.target.name.clone(),
-            kind: target.target.kind.to_string(),
+            kind: target.target.kind,
             size_bytes: target.size_bytes,
         });
         Profiled {
@@ -211,7 +212,7 @@ mod tests {
         };
         let facts = |name: &str| Facts {
             name: name.to_owned(),
-            kind: "simulated".to_owned(),
+            kind: TargetKind::Simulated,
             size_bytes: 1_000_000_000,
         };
         let mut profiled = Profiled {

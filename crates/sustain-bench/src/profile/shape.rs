@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use sustain_document::profile::CurveShape;
+
 use super::partition::PRICE;
 
 /// Fewer positions say nothing about a shape.
@@ -18,30 +20,6 @@ const ERRORS: f64 = 3.0;
 const ERRORS_95: f64 = 2.0;
 const RESOLUTION_MIN: f64 = 0.01;
 
-/// The shape of a curve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// Steps.
-    Zones,
-    /// It falls or rises, and no steps are visible.
-    Smooth,
-    /// The position has no effect.
-    Flat,
-    /// There are too few positions.
-    Unknown,
-}
-
-impl Shape {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Shape::Zones => "zones",
-            Shape::Smooth => "smooth",
-            Shape::Flat => "flat",
-            Shape::Unknown => "unknown",
-        }
-    }
-}
-
 /// The shape, and the smallest effect that would have been seen. `logs` are the logarithms of the
 /// rates at the positions, `stretches` are the pieces into which they were cut, and `noise` is the
 /// standard deviation of a value.
@@ -50,10 +28,10 @@ pub(super) fn shape(
     logs: &[f64],
     stretches: &[Range<usize>],
     noise: f64,
-) -> (Shape, f64) {
+) -> (CurveShape, f64) {
     let count = logs.len();
     if count < PLACES_MIN {
-        return (Shape::Unknown, 1.0);
+        return (CurveShape::Unknown, 1.0);
     }
     let line = Line::through(positions, logs);
     let error = noise * line.error_per_noise;
@@ -66,7 +44,7 @@ pub(super) fn shape(
     let is_level = most - least < FLAT && line.rise.abs() < FLAT.max(ERRORS * error);
     // A curve that one level explains best has no two ends that could differ.
     if is_level || stretches.len() == 1 {
-        return (Shape::Flat, resolution.max(most - least));
+        return (CurveShape::Flat, resolution.max(most - least));
     }
     let logarithm = (count as f64).ln();
     let variance = noise * noise;
@@ -77,9 +55,9 @@ pub(super) fn shape(
     let steps = pieces / variance + PRICE * stretches.len() as f64 * logarithm;
     let smooth = parabola_squares(positions, logs) / variance + 3.0 * logarithm;
     if smooth < steps {
-        (Shape::Smooth, least_seen)
+        (CurveShape::Smooth, least_seen)
     } else {
-        (Shape::Zones, least_seen)
+        (CurveShape::Zones, least_seen)
     }
 }
 
@@ -154,7 +132,7 @@ mod tests {
     use super::super::partition::partition;
     use super::*;
 
-    fn shape_of(rate: impl Fn(f64) -> f64, noise: f64) -> (Shape, f64) {
+    fn shape_of(rate: impl Fn(f64) -> f64, noise: f64) -> (CurveShape, f64) {
         let positions: Vec<f64> = (0..100).map(|index| f64::from(index) / 99.0).collect();
         // Normal enough, and alike every time.
         let mut state = 1_u64;
@@ -175,19 +153,19 @@ mod tests {
     #[test]
     fn a_smooth_fall_is_not_taken_for_zones() {
         let (found, _) = shape_of(|at| 100.0 - 50.0 * at * at, 0.01);
-        assert_eq!(found, Shape::Smooth);
+        assert_eq!(found, CurveShape::Smooth);
     }
 
     #[test]
     fn steps_are_not_taken_for_a_smooth_fall() {
         let (found, _) = shape_of(|at| 100.0 - 10.0 * (at * 5.0).floor(), 0.01);
-        assert_eq!(found, Shape::Zones);
+        assert_eq!(found, CurveShape::Zones);
     }
 
     #[test]
     fn a_flat_curve_says_what_it_would_not_have_shown() {
         let (found, resolution) = shape_of(|_| 100.0, 0.02);
-        assert_eq!(found, Shape::Flat);
+        assert_eq!(found, CurveShape::Flat);
         assert!((0.01..0.04).contains(&resolution), "{resolution}");
         let (_, resolution) = shape_of(|_| 100.0, 0.2);
         assert!(resolution > 0.05, "{resolution}");
@@ -196,6 +174,6 @@ mod tests {
     #[test]
     fn a_gentle_slope_is_not_flat() {
         let (found, _) = shape_of(|at| 100.0 - 5.0 * at, 0.004);
-        assert_ne!(found, Shape::Flat);
+        assert_ne!(found, CurveShape::Flat);
     }
 }

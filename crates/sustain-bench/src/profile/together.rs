@@ -8,6 +8,8 @@
 //! less than the limit lets through, the curve becomes smooth and equals the sum of the rates
 //! alone. A plain limit meets that sum where it ends; a collapse leaps up to it.
 
+use sustain_document::profile::SharedLimitKind;
+
 use super::noise::{NOISE_MIN, median, noise};
 use super::shape::Line;
 
@@ -49,25 +51,10 @@ pub(super) struct Spot {
     pub(super) alone: f64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Limit,
-    Collapse,
-}
-
-impl Kind {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Kind::Limit => "limit",
-            Kind::Collapse => "collapse",
-        }
-    }
-}
-
 /// The limit that the targets share.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shared {
-    pub(super) kind: Kind,
+    pub(super) kind: SharedLimitKind,
     /// The rate that it lets through, if known.
     pub(super) rate: Option<f64>,
     /// From this position on it no longer binds; `None` if it binds to the end.
@@ -152,9 +139,9 @@ pub(super) fn shared(spots: &[Spot], alone_noise: f64) -> Option<Option<Shared>>
         .get(free)
         .map(|spot| f64::midpoint(spots[free - 1].position, spot.position));
     let (kind, rate) = if is_collapse {
-        (Kind::Collapse, end_rate)
+        (SharedLimitKind::Collapse, end_rate)
     } else {
-        (Kind::Limit, Some(level))
+        (SharedLimitKind::Limit, Some(level))
     };
     Some(Some(Shared {
         kind,
@@ -217,7 +204,7 @@ mod tests {
     fn a_limit_is_level_until_the_disks_need_less() {
         let found = shared(&spots(|_, alone| alone.min(55e6)), 0.005);
         let found = found.unwrap().unwrap();
-        assert_eq!(found.kind, Kind::Limit);
+        assert_eq!(found.kind, SharedLimitKind::Limit);
         assert!((found.rate.unwrap() / 55e6 - 1.0).abs() < 0.001);
         // They need 55 MB/s halfway; a loss of a twentieth is the least that is seen.
         let until = found.until.unwrap();
@@ -259,7 +246,7 @@ mod tests {
             }
         };
         let found = shared(&spots(chaos), 0.005).unwrap().unwrap();
-        assert_eq!(found.kind, Kind::Collapse);
+        assert_eq!(found.kind, SharedLimitKind::Collapse);
         assert!(found.is_erratic);
         assert!((found.rate.unwrap() / 61e6 - 1.0).abs() < 0.02);
         assert!((0.27..0.33).contains(&found.until.unwrap()));
@@ -269,7 +256,7 @@ mod tests {
     fn a_sum_that_rises_while_the_disks_fall_is_a_collapse() {
         let found = shared(&spots(|_, alone| 15e6 + (70e6 - alone) / 2.0), 0.005);
         let found = found.unwrap().unwrap();
-        assert_eq!(found.kind, Kind::Collapse);
+        assert_eq!(found.kind, SharedLimitKind::Collapse);
         assert!(found.is_rising && !found.is_erratic);
         assert_eq!((found.rate, found.until), (None, None));
     }
@@ -278,10 +265,13 @@ mod tests {
     fn half_of_what_they_give_alone_is_a_collapse_though_it_is_smooth() {
         let half = |_: usize, alone: f64| alone / 2.0;
         let found = shared(&spots(half), 0.005).unwrap().unwrap();
-        assert_eq!((found.kind, found.part), (Kind::Collapse, Some(2)));
+        assert_eq!(
+            (found.kind, found.part),
+            (SharedLimitKind::Collapse, Some(2))
+        );
         let leaping = |_: usize, alone: f64| if alone > 60e6 { 32e6 } else { alone };
         let found = shared(&spots(leaping), 0.005).unwrap().unwrap();
-        assert_eq!(found.kind, Kind::Collapse);
+        assert_eq!(found.kind, SharedLimitKind::Collapse);
         assert!((found.rate.unwrap() / 60e6 - 1.0).abs() < 0.02);
     }
 

@@ -9,6 +9,7 @@ use sustain_disk::target::{DataPath, Direction};
 use super::axes::{Grid, Point};
 use super::judge::{Difference, Judgement};
 use super::setting::Axis;
+use crate::sweep::setting::AXES;
 
 /// A setting this far below the best is as good for a user who wants it cheap.
 const CHEAP_SHARE: f64 = 0.02;
@@ -116,9 +117,7 @@ fn answer(
     });
     // If it costs nothing less, the best itself is as cheap.
     let cheapest = cheapest.filter(|point| cost(*point) != cost(best));
-    let axes = Axis::ALL
-        .into_iter()
-        .filter(|axis| *axis != Axis::Direction);
+    let axes = AXES.into_iter().filter(|axis| *axis != Axis::Direction);
     let axes = axes.filter_map(|axis| {
         let values: Vec<(usize, Difference)> = values_of(grid, &known, axis)
             .into_iter()

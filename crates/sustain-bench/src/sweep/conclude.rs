@@ -10,6 +10,7 @@ use sustain_document::sweep::{
     SweepMeasurement, SweepPlanUsed, SweepPoint, SweepResult, SweepSetting, SweepValue,
 };
 use sustain_document::system::System;
+use sustain_document::vocabulary::ExperimentEnd;
 use sustain_session::others_words;
 
 use super::answer::{Answer, Cost, answers};
@@ -18,7 +19,7 @@ use super::axes::{Grid, LeftOut, direction_of_round};
 use super::judge::{Difference, Judgement, Reading};
 use super::plan::SweepPlan;
 use super::point::{Outcome, Tail};
-use super::setting::{Axis, Setting, layout_name};
+use super::setting::{Axis, Setting, layout_kind};
 use crate::conclude::time_of_day;
 use crate::remarks::others_untold;
 
@@ -109,11 +110,10 @@ impl Swept<'_> {
             drift,
             answers: answers.iter().map(|answer| self.answer(answer)).collect(),
             ended: if is_interrupted {
-                "interrupted"
+                ExperimentEnd::Interrupted
             } else {
-                "done"
-            }
-            .to_owned(),
+                ExperimentEnd::Done
+            },
             system,
         }
     }
@@ -126,11 +126,7 @@ impl Swept<'_> {
             started: (!self.is_simulated).then(|| time_of_day(self.started_unix_s)),
             targets: plan.targets.clone(),
             target_names: self.names.clone(),
-            axes: self
-                .varying
-                .iter()
-                .map(|axis| axis.name().to_owned())
-                .collect(),
+            axes: self.varying.to_vec(),
             time_per_point_s: plan.time_per_point_ns as f64 / 1e9,
             rounds: plan.rounds,
             budget_s: plan.budget_ns.map(|budget_ns| budget_ns as f64 / 1e9),
@@ -144,10 +140,10 @@ impl Swept<'_> {
 
     fn setting(&self, setting: &Setting) -> SweepSetting {
         SweepSetting {
-            direction: setting.direction.name().to_owned(),
-            engine: setting.engine.name().to_owned(),
-            path: setting.path.name().to_owned(),
-            layout: layout_name(setting).to_owned(),
+            direction: setting.direction,
+            engine: setting.engine,
+            path: setting.path,
+            layout: layout_kind(setting),
             chunk_bytes: match setting.layout {
                 Layout::Stripe { chunk_bytes } => Some(chunk_bytes),
                 Layout::Independent | Layout::Span => None,
@@ -220,7 +216,7 @@ impl Swept<'_> {
 
     fn answer(&self, answer: &Answer) -> SweepAnswer {
         let axes = answer.axes.iter().map(|of_axis| SweepAxis {
-            axis: of_axis.axis.name().to_owned(),
+            axis: of_axis.axis,
             matters: of_axis.matters(),
             values: of_axis
                 .values
@@ -236,7 +232,7 @@ impl Swept<'_> {
                 .collect(),
         });
         SweepAnswer {
-            direction: answer.direction.name().to_owned(),
+            direction: answer.direction,
             best: answer.best,
             alike: answer.alike.clone(),
             measured_once: answer.untold.clone(),
@@ -251,7 +247,7 @@ impl Swept<'_> {
             let is_of = |round: usize| round % 2 == direction_of_round(direction);
             let found = judgement.drift(is_of)?;
             Some(SweepDrift {
-                direction: direction.name().to_owned(),
+                direction,
                 share: found.share,
                 is_noise: found.is_noise,
             })

@@ -31,6 +31,7 @@ use crate::figures::request_error;
 use crate::plan::Plan;
 use crate::session::Session;
 use crate::stage::{Stage, forget_cached, on_stage};
+use crate::sweep::setting::AXES;
 
 /// The first run uses the setting that is nearest to this.
 const FIRST_RECORD_BYTES: u64 = 1 << 20;
@@ -83,7 +84,7 @@ fn varying(grid: &Grid, names: &[String]) -> Vec<Axis> {
         let each: BTreeSet<Option<String>> = values.collect();
         each.len() > 1
     };
-    Axis::ALL.into_iter().filter(differs).collect()
+    AXES.into_iter().filter(differs).collect()
 }
 
 /// A sweep in progress.

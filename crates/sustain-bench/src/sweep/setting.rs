@@ -5,55 +5,21 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Size;
+use sustain_document::vocabulary::LayoutKind;
 
-/// The properties in which two settings may differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Axis {
-    /// Write or read.
-    Direction,
-    /// How requests are issued.
-    Engine,
-    /// Direct, buffered or passthrough I/O.
-    Path,
-    /// How several targets are used.
-    Layout,
-    /// A stripe's chunk.
-    Chunk,
-    /// The order of the targets.
-    Order,
-    /// Bytes per request.
-    RecordSize,
-    /// Requests in flight per target.
-    Depth,
-}
+pub use sustain_document::sweep::Axis;
 
-impl Axis {
-    /// All axes, in the order in which a setting names them.
-    pub const ALL: [Axis; 8] = [
-        Axis::Direction,
-        Axis::Engine,
-        Axis::Path,
-        Axis::Layout,
-        Axis::Chunk,
-        Axis::Order,
-        Axis::RecordSize,
-        Axis::Depth,
-    ];
-
-    /// Its name in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Axis::Direction => "direction",
-            Axis::Engine => "engine",
-            Axis::Path => "path",
-            Axis::Layout => "layout",
-            Axis::Chunk => "chunk",
-            Axis::Order => "order",
-            Axis::RecordSize => "record_size",
-            Axis::Depth => "depth",
-        }
-    }
-}
+/// All axes, in the order in which a setting names them.
+pub const AXES: [Axis; 8] = [
+    Axis::Direction,
+    Axis::Engine,
+    Axis::Path,
+    Axis::Layout,
+    Axis::Chunk,
+    Axis::Order,
+    Axis::RecordSize,
+    Axis::Depth,
+];
 
 /// One way to use the targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,7 +125,7 @@ impl Setting {
             Axis::Direction => self.direction.name().to_owned(),
             Axis::Engine => self.engine.name().to_owned(),
             Axis::Path => self.path.name().to_owned(),
-            Axis::Layout => layout_name(self).to_owned(),
+            Axis::Layout => layout_kind(self).name().to_owned(),
             Axis::Chunk => match self.layout {
                 Layout::Stripe { chunk_bytes } => Size(chunk_bytes).to_string(),
                 Layout::Independent | Layout::Span => return None,
@@ -194,11 +160,11 @@ impl Setting {
 }
 
 /// The name of a setting's layout, on the command line and in results.
-pub(super) fn layout_name(setting: &Setting) -> &'static str {
+pub(super) fn layout_kind(setting: &Setting) -> LayoutKind {
     match setting.layout {
-        Layout::Independent => "independent",
-        Layout::Stripe { .. } if setting.is_array => "md-raid0",
-        Layout::Stripe { .. } => "stripe",
-        Layout::Span => "span",
+        Layout::Independent => LayoutKind::Independent,
+        Layout::Stripe { .. } if setting.is_array => LayoutKind::MdRaid0,
+        Layout::Stripe { .. } => LayoutKind::Stripe,
+        Layout::Span => LayoutKind::Span,
     }
 }

@@ -154,29 +154,7 @@ pub struct TooNoisy {
     pub noise_max: f64,
 }
 
-/// How a wall behaves when it is overloaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WallKind {
-    /// The sum stays flat.
-    Limit,
-    /// The sum falls below that of fewer targets.
-    Collapse,
-    /// A dummy target takes its share of it, too, so it is in the tool or the host, not in a bus.
-    Tool,
-}
-
-/// How certain the finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WallState {
-    /// Each member and each neighbour outside was decided with a margin.
-    Confirmed,
-    /// The margin of a member is small.
-    MembersUncertain,
-    /// The sum falls when overloaded, so the best sum seen may not be the best possible.
-    CapacityIsLowerBound,
-    /// It shares some members with another wall, and sums then depend on how each is shared.
-    Crossing,
-}
+pub use sustain_document::diagnose::{WallKind, WallState};
 
 /// The weakest piece of evidence.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use clap::Parser;
-use sustain::document::compare::CompareResult;
+use sustain::document::compare::{CompareResult, LimitOutcome, TrialEnd};
 use sustain::document::measure::MeasureResult;
 use sustain::document::reader;
 use sustain::host::Roots;
@@ -172,11 +172,13 @@ pub(super) fn words(result: &CompareResult) -> String {
 }
 
 fn exit(result: &CompareResult) -> Exit {
-    let ended = result.trial.as_ref().map(|trial| trial.ended.as_str());
-    let limit = result.limit.as_ref().map(|limit| limit.outcome.as_str());
+    let ended = result.trial.as_ref().map(|trial| trial.ended);
+    let limit = result.limit.as_ref().map(|limit| limit.outcome);
     match (ended, limit) {
-        (Some("interrupted"), _) => Exit::Interrupted,
-        (Some("failed"), _) | (_, Some("slower" | "failed")) => Exit::Failed,
+        (Some(TrialEnd::Interrupted), _) => Exit::Interrupted,
+        (Some(TrialEnd::Failed), _) | (_, Some(LimitOutcome::Slower | LimitOutcome::Failed)) => {
+            Exit::Failed
+        }
         _ => Exit::Done,
     }
 }

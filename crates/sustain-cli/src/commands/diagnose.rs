@@ -1,7 +1,7 @@
 //! `sustain diagnose`: measures subsets of the targets, shows them as they come, and says where the
 //! walls are.
 
-use sustain::document::diagnose::DiagnoseResult;
+use sustain::document::diagnose::{DiagnoseResult, SearchEnd};
 use sustain::document::reader;
 use sustain::host::Roots;
 use sustain::measure::diagnose::{DiagnosePlan, diagnose, rehearse_diagnosis};
@@ -67,9 +67,9 @@ fn present(outputs: Outputs<'_>, result: &DiagnoseResult) -> anyhow::Result<()> 
 }
 
 fn exit(result: &DiagnoseResult) -> Exit {
-    if result.ended == "interrupted" {
+    if result.ended == SearchEnd::Interrupted {
         Exit::Interrupted
-    } else if result.ended == "too_noisy" || !result.dropped.is_empty() {
+    } else if result.ended == SearchEnd::TooNoisy || !result.dropped.is_empty() {
         Exit::Failed
     } else {
         Exit::Done

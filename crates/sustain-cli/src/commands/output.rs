@@ -374,8 +374,8 @@ fn write_found(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     Ok(replaced?)
 }
 
-/// Writes to a pipe or a device. A pipe opens only when someone reads it, so that waiting for that is
-/// told.
+/// Writes to a pipe or a device. A pipe opens only when someone reads it, so that waiting for that
+/// is told.
 fn write_stream(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
     let opened = match open(path, flags | OFlags::NONBLOCK, Mode::empty()) {

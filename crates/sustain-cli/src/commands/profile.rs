@@ -3,6 +3,7 @@
 use sustain::disk::target::Direction;
 use sustain::document::profile::ProfileResult;
 use sustain::document::reader;
+use sustain::document::vocabulary::ExperimentEnd;
 use sustain::host::Roots;
 use sustain::measure::profile::{ProfilePlan, profile, rehearse_profile};
 use sustain::report::html;
@@ -73,7 +74,7 @@ fn present(outputs: Outputs<'_>, result: &ProfileResult) -> anyhow::Result<()> {
 }
 
 fn exit(result: &ProfileResult) -> Exit {
-    if result.ended == "interrupted" {
+    if result.ended == ExperimentEnd::Interrupted {
         Exit::Interrupted
     } else if result
         .targets

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use sustain::document::reader;
-use sustain::document::record::RecordResult;
+use sustain::document::record::{RecordResult, RecordingEnd};
 use sustain::host::Roots;
 use sustain::measure::Stop;
 use sustain::record::document::status_line;
@@ -301,7 +301,7 @@ fn present(flags: &RecordFlags, result: &RecordResult) -> anyhow::Result<()> {
 fn exit(result: &RecordResult) -> Exit {
     let has_lost = result.streams.iter().any(|stream| stream.gap_bytes > 0);
     let has_failed = result.members.iter().any(|member| member.error.is_some());
-    let is_whole = !matches!(result.ended.as_str(), "full" | "error");
+    let is_whole = !matches!(result.ended, RecordingEnd::Full | RecordingEnd::Error);
     if has_lost || has_failed || !is_whole {
         Exit::Failed
     } else {

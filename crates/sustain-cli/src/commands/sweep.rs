@@ -4,6 +4,7 @@
 use sustain::disk::target::Direction;
 use sustain::document::reader;
 use sustain::document::sweep::SweepResult;
+use sustain::document::vocabulary::ExperimentEnd;
 use sustain::host::Roots;
 use sustain::measure::sweep::{LayoutKind, Orders, SweepPlan, Values, rehearse_sweep, sweep};
 use sustain::report::html;
@@ -166,7 +167,7 @@ fn present(outputs: Outputs<'_>, result: &SweepResult) -> anyhow::Result<()> {
 }
 
 fn exit(result: &SweepResult) -> Exit {
-    if result.ended == "interrupted" {
+    if result.ended == ExperimentEnd::Interrupted {
         Exit::Interrupted
     } else if result.points.iter().any(|point| point.failed.is_some()) {
         Exit::Failed

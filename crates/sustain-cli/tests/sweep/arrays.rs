@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sustain::disk::target::Direction;
 use sustain::document::sweep::SweepResult;
+use sustain::document::vocabulary::ExperimentEnd;
 use sustain::host::Roots;
 use sustain::measure::sweep::{LayoutKind, Mdadm, Orders, SweepEvent, SweepPlan, sweep};
 use sustain::measure::{MeasureError, Stop};
@@ -183,7 +184,7 @@ impl Fake {
 }
 
 fn is_array(point: &sustain::document::sweep::SweepPoint) -> bool {
-    point.setting.layout == "md-raid0"
+    point.setting.layout == LayoutKind::MdRaid0
 }
 
 #[test]
@@ -293,7 +294,7 @@ fn an_array_goes_with_a_sweep_that_is_interrupted() {
         }
     };
     let result = sweep(&plan, &fake.roots(), &stop, &mut observer, &mut |_| {}).unwrap();
-    assert_eq!(result.ended, "interrupted");
+    assert_eq!(result.ended, ExperimentEnd::Interrupted);
     assert!(was_held && !stop.is_held());
     assert_eq!(fake.calls(), ["--create", "--stop", "--zero-superblock"]);
     fake.assert_free();

@@ -1,5 +1,5 @@
-//! Makes the hops of a disk's path: with or without a rate, and marked if a link runs below what both
-//! its ends can do.
+//! Makes the hops of a disk's path: with or without a rate, and marked if a link runs below what
+//! both its ends can do.
 
 use sustain_document::devices::{Hop, HopKind};
 

@@ -1,6 +1,7 @@
 //! Makes the document of `sustain list --json`.
 
 use sustain_document::list::{LIST_SCHEMA, ListDocument, ListedRecording, ListedStream};
+use sustain_document::record::RecordingEnd;
 
 use super::{listed_members, time_text, uuid_text};
 use crate::opening::{Recording, StreamSummary};
@@ -30,9 +31,10 @@ fn listed_recording(recording: &Recording) -> ListedRecording {
 }
 
 /// Why a recording ended; `None` for an open end.
-pub(super) fn ended(recording: &Recording) -> Option<String> {
-    let said = recording.end.as_ref().map(|end| end.ended.clone());
-    said.or_else(|| (!recording.open_end).then(|| "unknown".to_owned()))
+pub(super) fn ended(recording: &Recording) -> Option<RecordingEnd> {
+    let end = recording.end.as_ref();
+    let said = end.map(|end| end.ended.parse().unwrap_or(RecordingEnd::Unknown));
+    said.or_else(|| (!recording.open_end).then_some(RecordingEnd::Unknown))
 }
 
 fn listed_stream(stream: &StreamSummary) -> ListedStream {

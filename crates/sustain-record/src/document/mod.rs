@@ -9,7 +9,7 @@ mod status;
 mod verify;
 
 use sustain_disk::target::Target;
-use sustain_document::list::ListedMember;
+use sustain_document::list::{ListedMember, MemberPresence};
 use uuid::Uuid;
 
 use crate::store::{Missing, OpenMember, Store};
@@ -39,7 +39,7 @@ fn present_member(member: &OpenMember) -> ListedMember {
         name: Some(name.clone()),
         index: member.index() as u64,
         member: superblock.member.to_string(),
-        state: "present".to_owned(),
+        state: MemberPresence::Present,
         bytes: Some(superblock.geometry.member_bytes),
         slots: Some(superblock.geometry.slot_count),
     }
@@ -50,7 +50,7 @@ fn missing_member(missing: &Missing) -> ListedMember {
         name: None,
         index: missing.index as u64,
         member: missing.member.to_string(),
-        state: "missing".to_owned(),
+        state: MemberPresence::Missing,
         bytes: None,
         slots: None,
     }

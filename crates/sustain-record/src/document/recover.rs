@@ -1,5 +1,6 @@
 //! Makes the document of `sustain recover --json`.
 
+use sustain_document::record::RecordingEnd;
 use sustain_document::recover::{
     RECOVER_SCHEMA, RecoverDocument, RecoveredRecording, RecoveredStream,
 };
@@ -19,7 +20,7 @@ pub fn recover_document(
     let of_recording = |recording: &Recording| RecoveredRecording {
         recording: recording.number,
         ended: if recovered.recording == Some(recording.number) {
-            Some(Recovered::ENDED.to_owned())
+            Some(RecordingEnd::Recovered)
         } else {
             ended(recording)
         },

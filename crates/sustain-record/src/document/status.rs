@@ -15,7 +15,7 @@ pub fn status_line(standing: &Standing) -> StatusLine {
         buffer_fill: standing.buffer_fill,
         longest_write_ns: standing.longest_write_ns,
         is_longest_write_under_way: standing.is_longest_write_under_way,
-        limited_by: standing.limited_by.words().to_owned(),
+        limited_by: standing.limited_by.clone(),
         others_bytes_per_s: standing.others_bytes_per_s,
     }
 }
@@ -34,6 +34,6 @@ fn member(standing: &MemberStanding) -> StatusMember {
     StatusMember {
         name: standing.name.clone(),
         bytes: standing.bytes,
-        state: standing.state.name().to_owned(),
+        state: standing.state,
     }
 }

@@ -49,27 +49,7 @@ pub struct MemberStanding {
     pub error: Option<String>,
 }
 
-/// What limits the rate of a recording.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LimitedBy {
-    /// The source: the members take everything that comes.
-    Source,
-    /// All members together.
-    Members,
-    /// One member, which is much slower than the others.
-    Member(String),
-}
-
-impl LimitedBy {
-    /// The words for this in the status line.
-    pub fn words(&self) -> &str {
-        match self {
-            LimitedBy::Source => "source",
-            LimitedBy::Members => "members",
-            LimitedBy::Member(name) => name,
-        }
-    }
-}
+pub use sustain_document::record::LimitedBy;
 
 /// The state of a recording at one moment.
 #[derive(Debug, Clone, PartialEq)]

@@ -31,14 +31,7 @@ const PORTION_NS: u64 = 5_000_000;
 /// How often the wait for a silent source is interrupted to see whether the user wants to stop.
 const LOOK_NS: u64 = 50_000_000;
 
-/// What to do when no memory is free.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnFull {
-    /// The source waits.
-    Block,
-    /// What comes is lost, and becomes a gap.
-    Drop,
-}
+pub use sustain_document::record::OnFull;
 
 /// The settings of an intake.
 #[derive(Debug, Clone)]

@@ -57,33 +57,7 @@ impl MemberSetup {
     }
 }
 
-/// The state of a member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemberState {
-    /// It takes appends.
-    Active,
-    /// A request has been in flight for long. Other members take its share until it returns.
-    Slow,
-    /// It has no free space left.
-    Full,
-    /// A request failed, or never returned. It is not written any more.
-    Failed,
-    /// Its part is done.
-    Closed,
-}
-
-impl MemberState {
-    /// The name of the state in the status line.
-    pub fn name(self) -> &'static str {
-        match self {
-            MemberState::Active => "active",
-            MemberState::Slow => "slow",
-            MemberState::Full => "full",
-            MemberState::Failed => "failed",
-            MemberState::Closed => "closed",
-        }
-    }
-}
+pub use sustain_document::record::MemberState;
 
 /// An append that is written and not flushed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

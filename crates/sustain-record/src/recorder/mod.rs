@@ -33,7 +33,7 @@ pub(crate) use intake::is_readable_now;
 pub use intake::{Intake, IntakeSetup, OnFull, Taken};
 pub use member::{MemberSetup, MemberState, Slowness, UNFLUSHED_SLOTS_MAX};
 pub use member_file::MemberFile;
-pub(crate) use recording::ending_name;
+pub(crate) use recording::recording_end;
 pub use recording::{RecordOptions, Recorded, Recorder};
 pub use scatter::Window;
 pub use stream_writer::{NotTaken, StreamWriter};

@@ -35,6 +35,7 @@ use sustain_disk::driver::Ending;
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::meter::{BufferCurve, Latency, Meter};
 use sustain_disk::units::Size;
+use sustain_document::record::RecordingEnd;
 use uuid::Uuid;
 
 use super::board::{Board, Standing};
@@ -404,12 +405,16 @@ fn setup(
     })
 }
 
-/// The name of an ending, in the result and in the end mark.
-pub(crate) fn ending_name(ending: Ending) -> &'static str {
+/// Why a recording ended, in the result and in the end mark.
+pub(crate) fn recording_end(ending: Ending) -> RecordingEnd {
     match ending {
-        Ending::Interrupted => "signal",
-        Ending::EndOfDevice => "full",
-        other => other.name(),
+        Ending::Source => RecordingEnd::Source,
+        Ending::Time => RecordingEnd::Time,
+        Ending::Bytes => RecordingEnd::Bytes,
+        Ending::Full | Ending::EndOfDevice => RecordingEnd::Full,
+        Ending::Interrupted => RecordingEnd::Signal,
+        // A recording does not end because it is steady.
+        Ending::Error | Ending::Steady => RecordingEnd::Error,
     }
 }
 

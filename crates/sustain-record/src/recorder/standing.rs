@@ -134,8 +134,9 @@ fn limited_by<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> LimitedBy {
     })
 }
 
-/// The one member that is far behind the others, if there are others. Where one stands still, rates say nothing: its own
-/// is that of the time before, and those of the others change with what they are given.
+/// The one member that is far behind the others, if there are others. Where one stands still, rates
+/// say nothing: its own is that of the time before, and those of the others change with what they
+/// are given.
 fn behind<'a>(paces: &[Pace<'a>]) -> Option<&'a str> {
     if paces.len() < 2 {
         return None;

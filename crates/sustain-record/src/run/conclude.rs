@@ -13,7 +13,7 @@ use sustain_session::others_deeds;
 
 use super::{RecordPlan, read_error_words};
 use crate::recorder::{
-    LimitedBy, MemberStanding, MemberState, OnFull, Recorded, Slowness, Taken, ending_name,
+    LimitedBy, MemberStanding, MemberState, OnFull, Recorded, Slowness, Taken, recording_end,
 };
 
 /// Advice for a store that is full.
@@ -57,7 +57,7 @@ pub(super) fn result(
         schema: RECORD_SCHEMA.to_owned(),
         store: recorded.store.to_string(),
         recording: recorded.recording,
-        ended: ending_name(recorded.ended).to_owned(),
+        ended: recording_end(recorded.ended),
         started: WallTime::from_nanosecond(i128::from(recorded.started_ns))
             .map_or_else(|_| String::new(), |time| time.to_string()),
         seconds: recorded.wall_ns as f64 / 1e9,
@@ -84,7 +84,7 @@ pub(super) fn result(
 fn shared(samples: &[SampleResult], system: &System) -> Option<String> {
     let source = LimitedBy::Source;
     let is_held = |sample: &SampleResult| {
-        sample.limited_by != source.words() || sample.gap_bytes.iter().any(|bytes| *bytes > 0)
+        sample.limited_by != source || sample.gap_bytes.iter().any(|bytes| *bytes > 0)
     };
     let deeds = others_deeds(&system.others)?;
     let meaning = match samples.iter().any(is_held) {
@@ -104,10 +104,9 @@ fn plan_result(plan: &RecordPlan, recorded: &Recorded) -> PlanResult {
         append_bytes: recorded.append_bytes,
         depth: plan.options.depth,
         on_full: match plan.on_full {
-            OnFull::Block => "block",
-            OnFull::Drop => "drop",
-        }
-        .to_owned(),
+            OnFull::Block => OnFull::Block,
+            OnFull::Drop => OnFull::Drop,
+        },
         ring: plan.options.ring,
         durable_each: plan.options.durability.each,
         durable_interval_s: plan.options.durability.interval_ns as f64 / 1e9,
@@ -178,7 +177,7 @@ fn member(standing: &MemberStanding, meter: &Meter, all_bytes: u64) -> MemberRes
         written_bytes: meter.bytes(),
         share: standing.bytes as f64 / all_bytes.max(1) as f64,
         rate_bytes_per_s: rate(meter),
-        state: standing.state.name().to_owned(),
+        state: standing.state,
         error: standing.error.clone(),
         lost_bytes: standing.lost_bytes,
         depth_reached: meter.depth_reached(),

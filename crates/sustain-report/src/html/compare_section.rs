@@ -4,7 +4,8 @@
 
 use plotly::Scatter;
 use plotly::common::{Marker, MarkerSymbol, Mode};
-use sustain_document::compare::{CompareResult, CompareTrial, ComparedRow};
+use sustain_document::compare::Side;
+use sustain_document::compare::{CompareResult, CompareTrial, ComparedRow, LimitOutcome, TrialEnd};
 use sustain_session::shell_argument;
 
 use super::chart::{Chart, TimeUnit, axis, colour, empty_plot, layout, rate_axis, rounded};
@@ -101,8 +102,8 @@ pub(super) fn saved_runs(result: &CompareResult) -> String {
 /// The answer, marked as an alarm where a limit is exceeded.
 fn answer(result: &CompareResult) -> String {
     let limit = result.limit.as_ref();
-    let class = match limit.map(|limit| limit.outcome.as_str()) {
-        Some("slower" | "failed") => "alarm",
+    let class = match limit.map(|limit| limit.outcome) {
+        Some(LimitOutcome::Slower | LimitOutcome::Failed) => "alarm",
         _ => "answer",
     };
     let said = escape::text(&compare_sentence(result));
@@ -155,7 +156,7 @@ fn table<'a>(rows: impl Iterator<Item = &'a ComparedRow>) -> Table {
     ]);
     for row in rows {
         table.row(vec![
-            unbroken(metric_name(&row.metric)),
+            unbroken(metric_name(row.metric.name())),
             figure(row, row.a),
             figure(row, row.b),
             row.ratio.map_or(String::new(), signed),
@@ -187,11 +188,12 @@ fn trial_section(result: &CompareResult, trial: &CompareTrial, index: usize) -> 
         trial.runs.len(),
         stretch(trial.time_per_run_s),
         stretch(trial.elapsed_s),
-        match trial.ended.as_str() {
-            "shown" => "Measuring ended as soon as a difference showed.",
-            "alike" => "Measuring ended as soon as a difference that matters was ruled out.",
-            "time" => "Measuring ended with the time that it was given.",
-            "failed" => "A failure ended it.",
+        match trial.ended {
+            TrialEnd::Shown => "Measuring ended as soon as a difference showed.",
+            TrialEnd::Alike =>
+                "Measuring ended as soon as a difference that matters was ruled out.",
+            TrialEnd::Time => "Measuring ended with the time that it was given.",
+            TrialEnd::Failed => "A failure ended it.",
             _ => "It was interrupted.",
         }
     );
@@ -209,7 +211,7 @@ fn trial_section(result: &CompareResult, trial: &CompareTrial, index: usize) -> 
 fn runs_chart(result: &CompareResult, trial: &CompareTrial, index: usize) -> Chart {
     let unit = TimeUnit::for_run(trial.elapsed_s);
     let mut plot = empty_plot();
-    let sides = [("a", "A", &result.a), ("b", "B", &result.b)];
+    let sides = [(Side::A, "A", &result.a), (Side::B, "B", &result.b)];
     let symbols = [MarkerSymbol::Circle, MarkerSymbol::Diamond];
     for (place, ((side, letter, what), symbol)) in sides.into_iter().zip(symbols).enumerate() {
         let runs = trial.runs.iter().filter(|run| run.side == side);

@@ -4,7 +4,9 @@
 use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, Table, presets};
-use sustain_document::compare::{CompareResult, ComparedRow};
+use sustain_document::compare::{
+    CompareResult, ComparedRow, LimitOutcome, Metric, MetricUnit, RowVerdict, TrialEnd,
+};
 
 use super::summary::wrapped;
 use super::{SIMULATED, sentences, without_controls};
@@ -25,7 +27,7 @@ pub fn compare_answer(result: &CompareResult, width: usize) -> String {
 pub fn compare_sentence(result: &CompareResult) -> String {
     let mut clauses = Vec::new();
     if let Some(trial) = &result.trial {
-        if trial.ended == "interrupted" {
+        if trial.ended == TrialEnd::Interrupted {
             clauses.push(
                 "The comparison was interrupted; the answer rests on what was measured until then"
                     .to_owned(),
@@ -42,15 +44,15 @@ pub fn compare_sentence(result: &CompareResult) -> String {
     clauses.extend(targets(result));
     if let Some(limit) = &result.limit {
         let most = percent(limit.slower_by_max);
-        clauses.push(match limit.outcome.as_str() {
-            "failed" => limit.why.first().map_or_else(String::new, |why| {
+        clauses.push(match limit.outcome {
+            LimitOutcome::Failed => limit.why.first().map_or_else(String::new, |why| {
                 format!("B fails the check: {}", without_controls(why))
             }),
-            "slower" => format!(
+            LimitOutcome::Slower => format!(
                 "B is slower by more than the {most} that --fail-if-slower allows: {}",
                 without_controls(&limit.slower.join(", "))
             ),
-            "held" => {
+            LimitOutcome::Held => {
                 format!("B is not slower by more than the {most} that --fail-if-slower allows")
             }
             _ => format!(
@@ -66,9 +68,9 @@ pub fn compare_sentence(result: &CompareResult) -> String {
 }
 
 fn answer(result: &CompareResult, row: &ComparedRow) -> String {
-    let what = match row.metric.as_str() {
-        "sustained_rate" => " (sustained rate)",
-        "rate" if result.trial.is_none() => " (rate over the bytes that both moved)",
+    let what = match row.metric {
+        Metric::SustainedRate => " (sustained rate)",
+        Metric::Rate if result.trial.is_none() => " (rate over the bytes that both moved)",
         _ => "",
     };
     let Some([low, high]) = row.ci95_ratio else {
@@ -79,14 +81,14 @@ fn answer(result: &CompareResult, row: &ComparedRow) -> String {
         );
     };
     let ratio = row.ratio.unwrap_or(1.0);
-    match row.verdict.as_str() {
-        "slower" => format!(
+    match row.verdict {
+        RowVerdict::Slower => format!(
             "B is {} slower than A{what}, more than noise explains; the 95 % interval is {} to {}",
             percent(1.0 - ratio),
             percent(1.0 - high),
             percent(1.0 - low)
         ),
-        "faster" => format!(
+        RowVerdict::Faster => format!(
             "B is {} faster than A{what}, more than noise explains; the 95 % interval is {} to {}",
             percent(ratio - 1.0),
             percent(low - 1.0),
@@ -176,7 +178,7 @@ pub fn compare_text(result: &CompareResult, width: usize) -> String {
 /// Over which bytes the rate is, where it is of a part of a run. A run that went further has
 /// another rate beside each other run.
 fn rate_over(result: &CompareResult, rows: &[ComparedRow]) -> Option<String> {
-    let is_of_part = |row: &&ComparedRow| row.metric == "rate" && row.ci95_ratio.is_some();
+    let is_of_part = |row: &&ComparedRow| row.metric == Metric::Rate && row.ci95_ratio.is_some();
     let row = rows.iter().find(is_of_part)?;
     let is_of_two_runs = result.trial.is_none();
     is_of_two_runs.then(|| format!("  rate: {}", row.how))
@@ -256,7 +258,7 @@ fn table_of(rows: &[ComparedRow], columns: &[Column]) -> String {
     table.set_header([""].into_iter().chain(headings));
     for row in rows {
         let cells = columns.iter().map(|column| column.cell(row));
-        let name = metric_name(&row.metric).to_owned();
+        let name = metric_name(row.metric.name()).to_owned();
         table.add_row([name].into_iter().chain(cells));
     }
     for (index, column) in columns.iter().enumerate() {
@@ -284,7 +286,7 @@ fn line_of(row: &ComparedRow) -> String {
     });
     format!(
         "  {}: A {}, B {}{difference}: {}",
-        metric_name(&row.metric),
+        metric_name(row.metric.name()),
         figure(row, row.a),
         figure(row, row.b),
         verdict(row)
@@ -307,22 +309,22 @@ pub(crate) fn metric_name(metric: &str) -> &str {
 
 /// A row's value with its unit.
 pub(crate) fn figure(row: &ComparedRow, value: f64) -> String {
-    match row.unit.as_str() {
-        "bytes/s" => rate(value),
-        "ns" => latency(value.round() as u64),
+    match row.unit {
+        MetricUnit::BytesPerS => rate(value),
+        MetricUnit::Ns => latency(value.round() as u64),
         _ => format!("{value:.3} s"),
     }
 }
 
 /// The verdict for people.
 pub(crate) fn verdict(row: &ComparedRow) -> &'static str {
-    let is_rate = row.unit == "bytes/s";
-    match (row.verdict.as_str(), is_rate) {
-        ("slower", true) => "slower",
-        ("faster", true) => "faster",
-        ("slower", false) => "more",
-        ("faster", false) => "less",
-        ("no_difference_shown", _) => "no difference shown",
+    let is_rate = row.unit == MetricUnit::BytesPerS;
+    match (row.verdict, is_rate) {
+        (RowVerdict::Slower, true) => "slower",
+        (RowVerdict::Faster, true) => "faster",
+        (RowVerdict::Slower, false) => "more",
+        (RowVerdict::Faster, false) => "less",
+        (RowVerdict::NoDifferenceShown, _) => "no difference shown",
         _ => "no interval",
     }
 }

@@ -6,7 +6,10 @@ use std::io::Write;
 
 use sustain_bench::diagnose::{DiagnoseEvent, Measured, Measuring};
 use sustain_bench::event::Live;
-use sustain_document::diagnose::{Advice, DiagnoseResult, Measurement, Wall};
+use sustain_document::diagnose::{
+    Advice, DiagnoseResult, Measurement, SearchEnd, Wall, WallKind, WallState,
+};
+use sustain_document::vocabulary::LayoutKind;
 
 use super::sentence::capitalized;
 use super::summary::wrapped;
@@ -229,21 +232,21 @@ fn wall_lines(number: usize, wall: &Wall) -> Vec<String> {
 }
 
 fn kind(wall: &Wall) -> String {
-    let mut words = match wall.kind.as_str() {
-        "collapse" => {
+    let mut words = match wall.kind {
+        WallKind::Collapse => {
             let left = wall.at_full_load_bytes_per_s.map_or(String::new(), rate);
             format!("a collapse: with all of them active the sum falls to {left}")
         }
-        "tool" => "a limit of this program or of the CPUs, not of the disks".to_owned(),
+        WallKind::Tool => "a limit of this program or of the CPUs, not of the disks".to_owned(),
         _ => "a plain limit: the sum stays the same when more of them are active".to_owned(),
     };
     if wall.missed_revolutions {
         words.push_str("; rates fall to whole fractions, as those of disks that miss revolutions");
     }
-    let state = match wall.state.as_str() {
-        "members_uncertain" => "which targets share it is not certain",
-        "capacity_is_lower_bound" => "it is at least this high",
-        "crossing" => "it crosses another wall",
+    let state = match wall.state {
+        WallState::MembersUncertain => "which targets share it is not certain",
+        WallState::CapacityIsLowerBound => "it is at least this high",
+        WallState::Crossing => "it crosses another wall",
         _ => "confirmed",
     };
     let _ = write!(words, "; {state}, confidence {}", percent(wall.confidence));
@@ -303,11 +306,11 @@ fn advice_line(number: usize, advice: &Advice) -> String {
         &advice.move_elsewhere
     };
     let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
-    let what = match (advice.layout.as_str(), advice.chunk_bytes) {
-        ("stripe", Some(chunk_bytes)) => {
+    let what = match (advice.layout, advice.chunk_bytes) {
+        (LayoutKind::Stripe, Some(chunk_bytes)) => {
             format!("a stripe with chunks of {} over", size(chunk_bytes))
         }
-        ("span", _) => "one after the other (span):".to_owned(),
+        (LayoutKind::Span, _) => "one after the other (span):".to_owned(),
         _ if !advice.move_elsewhere.is_empty() => "other cables for".to_owned(),
         _ => "independent queues on".to_owned(),
     };
@@ -374,11 +377,11 @@ pub fn diagnosis_sentence(result: &DiagnoseResult) -> String {
 
 /// The reason why the answer is not complete, if the diagnosis ended early.
 pub(crate) fn ending_words(result: &DiagnoseResult) -> Option<String> {
-    let words = match result.ended.as_str() {
-        "interrupted" => {
+    let words = match result.ended {
+        SearchEnd::Interrupted => {
             "The diagnosis was interrupted; the answer rests on what was measured until then"
         }
-        "too_noisy" => "The readings differ too much to tell shared limits",
+        SearchEnd::TooNoisy => "The readings differ too much to tell shared limits",
         _ => return None,
     };
     Some(words.to_owned())
@@ -401,10 +404,10 @@ pub(crate) fn together_words(result: &DiagnoseResult) -> Option<String> {
 fn best_words(best: &Advice) -> String {
     let order: Vec<&str> = best.order.iter().map(String::as_str).collect();
     let order = list(&order);
-    let what = match best.layout.as_str() {
-        "independent" => format!("independent queues on {order}"),
-        "stripe" => format!("a stripe over {order}"),
-        "span" => format!("one after the other (span): {order}"),
+    let what = match best.layout {
+        LayoutKind::Independent => format!("independent queues on {order}"),
+        LayoutKind::Stripe => format!("a stripe over {order}"),
+        LayoutKind::Span => format!("one after the other (span): {order}"),
         other => format!("{other} on {order}"),
     };
     let reached = match (best.measured_bytes_per_s, best.is_at_most) {

@@ -10,6 +10,7 @@ mod curve;
 use sustain_disk::target::TargetKind;
 use sustain_disk::units::Size;
 use sustain_document::profile::{ProfileResult, ProfileTarget, ProfileTogether};
+use sustain_document::vocabulary::Direction;
 use sustain_record::recorder::{MemberStanding, MemberState, Standing};
 
 use self::curve::Curve;
@@ -86,7 +87,8 @@ impl Forecast {
         members: &[ForecastMember<'_>],
         is_same: &dyn Fn(&str, &str) -> bool,
     ) -> Result<Forecast, String> {
-        let is_written = |one: &&ProfileTarget| one.direction == "write" && !one.zones.is_empty();
+        let is_written =
+            |one: &&ProfileTarget| one.direction == Direction::Write && !one.zones.is_empty();
         let (mut known, mut found_names) = (Vec::new(), Vec::new());
         for member in members {
             let targets = || profile.targets.iter().filter(is_written);
@@ -98,7 +100,7 @@ impl Forecast {
             known.push(Known::of(member.name, found));
         }
         let is_all = |one: &&ProfileTogether| {
-            one.direction == "write"
+            one.direction == Direction::Write
                 && !one.zones.is_empty()
                 && one.targets.len() == members.len()
                 && found_names
@@ -267,7 +269,7 @@ fn check_size(
     found: &ProfileTarget,
     member: &ForecastMember<'_>,
 ) -> Result<(), String> {
-    let is_device = found.kind == TargetKind::BlockDevice.to_string();
+    let is_device = found.kind == TargetKind::BlockDevice;
     let is_whole = is_device && profile.plan.size_bytes.is_none();
     let Some(capacity_bytes) = member.capacity_bytes.filter(|_| is_whole) else {
         return Ok(());

@@ -8,6 +8,7 @@ use std::io::Write;
 use sustain_bench::event::Live;
 use sustain_bench::profile::{ProfileEvent, Sampled, Sampling};
 use sustain_document::profile::{ProfileResult, ProfileTarget, ProfileTogether};
+use sustain_document::vocabulary::ExperimentEnd;
 
 use super::summary::wrapped;
 use super::{LiveKind, LiveView, SIMULATED, without_controls};
@@ -92,12 +93,12 @@ fn heading(sampling: &Sampling, live: &Live) -> String {
 #[must_use]
 pub fn profile_answer(result: &ProfileResult, width: usize) -> String {
     let mut lines = Vec::new();
-    if result.ended == "interrupted" {
+    if result.ended == ExperimentEnd::Interrupted {
         let line = "The profile was interrupted; the answer rests on what was measured until then.";
         lines.push(line.to_owned());
     }
     for together in &result.together {
-        lines.extend(said(&together.verdict, &together.direction));
+        lines.extend(said(&together.verdict, together.direction.name()));
     }
     for target in &result.targets {
         let heading = format!("{}, {}", target.name, target.direction);

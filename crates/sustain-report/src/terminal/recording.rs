@@ -321,9 +321,9 @@ fn stream_line(stream: &StreamResult) -> String {
 }
 
 fn member_line(member: &MemberResult) -> String {
-    let state = match (&member.error, member.state.as_str()) {
+    let state = match (&member.error, member.state) {
         (Some(error), _) => format!(", FAILED: {error}"),
-        (None, "full") => ", full".to_owned(),
+        (None, MemberState::Full) => ", full".to_owned(),
         _ => String::new(),
     };
     if member.bytes == 0 {
@@ -392,7 +392,7 @@ pub fn record_sentence(result: &RecordResult) -> String {
         ));
     }
     parts.extend(limit_words(result));
-    parts.push(ending_words(&result.ended).to_owned());
+    parts.push(ending_words(result.ended.name()).to_owned());
     without_controls(&sentences(&parts))
 }
 

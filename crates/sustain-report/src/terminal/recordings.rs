@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use sustain_document::create::{CreateDocument, NewMember};
 use sustain_document::list::{ListDocument, ListedMember, ListedRecording, ListedStream};
+use sustain_document::record::RecordingEnd;
 use sustain_document::recover::RecoverDocument;
 use sustain_document::verify::{BadRange, VerifyDocument};
 
@@ -137,7 +138,7 @@ fn recording_cells(recording: &ListedRecording) -> [String; 4] {
             .as_deref()
             .map_or_else(|| "?".to_owned(), seconds_of),
         String::new(),
-        ended_words(recording.ended.as_deref()),
+        ended_words(recording.ended),
     ]
 }
 
@@ -173,11 +174,8 @@ fn has_frames(stream: &ListedStream) -> bool {
     stream.frames > 0 || framing.is_some_and(|framing| framing != "none")
 }
 
-fn ended_words(ended: Option<&str>) -> String {
-    ended.map_or_else(
-        || "open end".to_owned(),
-        |ended| without_controls(ended).replace('_', " "),
-    )
+fn ended_words(ended: Option<RecordingEnd>) -> String {
+    ended.map_or_else(|| "open end".to_owned(), |ended| ended.to_string())
 }
 
 fn lost(bytes: u64) -> String {
@@ -455,7 +453,7 @@ fn range_line(what: &str, bad: &BadRange) -> String {
 pub fn recover_text(document: &RecoverDocument, width: usize) -> String {
     let mut lines = vec![format!("store {}", document.store)];
     for recording in &document.recordings {
-        let ended = ended_words(recording.ended.as_deref());
+        let ended = ended_words(recording.ended);
         for stream in &recording.streams {
             let mut line = format!(
                 "recording {}, stream {}: {}",

@@ -7,9 +7,11 @@ use std::io::Write;
 use comfy_table::{CellAlignment, Table, presets};
 use sustain_bench::event::Live;
 use sustain_bench::sweep::{MeasuredPoint, MeasuringPoint, SweepEvent};
+use sustain_document::sweep::Axis;
 use sustain_document::sweep::{
     AgainstBest, SweepAnswer, SweepAxis, SweepPoint, SweepResult, SweepSetting, SweepValue,
 };
+use sustain_document::vocabulary::{ExperimentEnd, LayoutKind};
 
 use super::summary::wrapped;
 use super::{LiveKind, LiveView, SIMULATED, without_controls};
@@ -100,7 +102,7 @@ pub fn sweep_answer(result: &SweepResult, width: usize) -> String {
 /// The restrictions on the answer as a whole. The page begins with these words too.
 pub(crate) fn restrictions(result: &SweepResult) -> Vec<String> {
     let mut lines = Vec::new();
-    if result.ended == "interrupted" {
+    if result.ended == ExperimentEnd::Interrupted {
         lines.push(interrupted(result));
     }
     if result.answers.is_empty() {
@@ -130,7 +132,7 @@ fn interrupted(result: &SweepResult) -> String {
         .plan
         .axes
         .iter()
-        .filter_map(|axis| untried_values(result, axis))
+        .filter_map(|axis| untried_values(result, *axis))
         .collect();
     if !whole.is_empty() && untried.len() < all {
         let _ = write!(line, "; not tried in any setting: {}", whole.join("; "));
@@ -140,7 +142,7 @@ fn interrupted(result: &SweepResult) -> String {
 }
 
 /// The values of an axis with which no setting was tried.
-fn untried_values(result: &SweepResult, axis: &str) -> Option<String> {
+fn untried_values(result: &SweepResult, axis: Axis) -> Option<String> {
     let mut values: Vec<(String, bool)> = Vec::new();
     for point in &result.points {
         let value = cell(&point.setting, axis);
@@ -159,7 +161,7 @@ fn untried_values(result: &SweepResult, axis: &str) -> Option<String> {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let name = axis.replace('_', " ");
+    let name = axis.name().replace('_', " ");
     (!shown.is_empty()).then(|| format!("{name} {}{and_more}", shown.join(", ")))
 }
 
@@ -254,7 +256,7 @@ fn cheapest_line(result: &SweepResult, answer: &SweepAnswer) -> String {
 /// The effect of an axis: any of its values will do, or some are slower. Each value is judged with
 /// the values of the other axes that suit it best.
 fn axis_line(result: &SweepResult, axis: &SweepAxis) -> String {
-    let name = axis.axis.replace('_', " ");
+    let name = axis.axis.name().replace('_', " ");
     let is_as_good = |value: &SweepValue| value.against_best.share > -AS_GOOD;
     if axis.values.iter().all(is_as_good) {
         return format!(
@@ -354,11 +356,18 @@ pub fn sweep_text(result: &SweepResult, width: usize) -> String {
 /// The direction and everything that all its settings have in common.
 pub(crate) fn title(result: &SweepResult, answer: &SweepAnswer) -> String {
     let setting = &result.points[answer.best].setting;
-    let axes = ["engine", "path", "layout", "chunk", "record_size", "depth"];
-    let is_common = |axis: &&str| !result.plan.axes.iter().any(|varying| varying == axis);
+    let axes = [
+        Axis::Engine,
+        Axis::Path,
+        Axis::Layout,
+        Axis::Chunk,
+        Axis::RecordSize,
+        Axis::Depth,
+    ];
+    let is_common = |axis: &Axis| !result.plan.axes.contains(axis);
     let values = axes.into_iter().filter(is_common).map(|axis| match axis {
-        "depth" => format!("depth {}", setting.depth),
-        "chunk" => setting
+        Axis::Depth => format!("depth {}", setting.depth),
+        Axis::Chunk => setting
             .chunk_bytes
             .map_or(String::new(), |chunk| format!("chunk {}", size(chunk))),
         _ => cell(setting, axis),
@@ -467,9 +476,8 @@ fn table_of(
     points: &[&SweepPoint],
     columns: &[Column],
 ) -> String {
-    let of_one_direction = |axis: &&str| *axis != "direction";
-    let axes = result.plan.axes.iter().map(String::as_str);
-    let axes: Vec<&str> = axes.filter(of_one_direction).collect();
+    let axes = result.plan.axes.iter().copied();
+    let axes: Vec<Axis> = axes.filter(|axis| *axis != Axis::Direction).collect();
     let has_cpu = points
         .iter()
         .any(|point| point.cpu_seconds_per_gb.is_some());
@@ -480,10 +488,10 @@ fn table_of(
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     let headings = columns.iter().map(|column| column.heading().to_owned());
-    let header = axes.iter().map(|axis| axis.replace('_', " "));
+    let header = axes.iter().map(|axis| axis.name().replace('_', " "));
     table.set_header(header.chain(headings));
     for point in points {
-        let setting = axes.iter().map(|axis| cell(&point.setting, axis));
+        let setting = axes.iter().map(|axis| cell(&point.setting, *axis));
         let figures = columns.iter().map(|column| column.cell(point, answer));
         table.add_row(setting.chain(figures));
     }
@@ -534,18 +542,18 @@ pub(crate) fn against_cell(
 }
 
 /// A setting's value on an axis, for a column that has the axis' name.
-pub(crate) fn cell(setting: &SweepSetting, axis: &str) -> String {
+pub(crate) fn cell(setting: &SweepSetting, axis: Axis) -> String {
     match axis {
-        "direction" => setting.direction.clone(),
-        "engine" => setting.engine.clone(),
-        "path" => setting.path.clone(),
-        "layout" => setting.layout.clone(),
-        "chunk" => setting.chunk_bytes.map_or(String::new(), size),
+        Axis::Direction => setting.direction.to_string(),
+        Axis::Engine => setting.engine.to_string(),
+        Axis::Path => setting.path.to_string(),
+        Axis::Layout => setting.layout.to_string(),
+        Axis::Chunk => setting.chunk_bytes.map_or(String::new(), size),
         // Independent targets are all used at once, in no order.
-        "order" if setting.layout == "independent" => String::new(),
-        "order" => without_controls(&setting.order.join(",")),
-        "record_size" => size(setting.record_size_bytes),
-        _ => setting.depth.to_string(),
+        Axis::Order if setting.layout == LayoutKind::Independent => String::new(),
+        Axis::Order => without_controls(&setting.order.join(",")),
+        Axis::RecordSize => size(setting.record_size_bytes),
+        Axis::Depth => setting.depth.to_string(),
     }
 }
 

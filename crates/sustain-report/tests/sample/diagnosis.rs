@@ -2,12 +2,15 @@
 //! is a wall, two of these behind a port that is one too, and one wall that no hop explains; and a
 //! machine of any size without a wall.
 
+use sustain_document::devices::HopKind;
 use sustain_document::diagnose::{
     Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Measurement, NoWall,
-    Order, Prediction, Share, Together, UnexplainedLoss, Wall, Way, WayHop, Weakest,
+    Order, Prediction, SearchEnd, Share, Together, UnexplainedLoss, Wall, WallKind, WallState, Way,
+    WayHop, Weakest,
 };
 use sustain_document::host::Host;
 use sustain_document::system::System;
+use sustain_document::vocabulary::{DataPath, Direction, LayoutKind};
 
 const MEGABYTE: f64 = 1e6;
 const NAMES: [&str; 5] = ["/dev/sda", "/dev/sdb", "/dev/sdc", "/dev/sdd", "/dev/sde"];
@@ -52,7 +55,7 @@ pub fn interrupted() -> DiagnoseResult {
     result.walls.clear();
     result.advice.clear();
     result.drift = Drift::default();
-    result.ended = "interrupted".to_owned();
+    result.ended = SearchEnd::Interrupted;
     result
 }
 
@@ -78,7 +81,7 @@ pub fn collapse() -> DiagnoseResult {
     let mut result = three_walls();
     result.walls.truncate(1);
     let wall = &mut result.walls[0];
-    wall.kind = "collapse".to_owned();
+    wall.kind = WallKind::Collapse;
     wall.limit_bytes_per_s = 300.0 * MEGABYTE;
     wall.at_full_load_bytes_per_s = Some(252.0 * MEGABYTE);
     wall.missed_revolutions = true;
@@ -139,7 +142,7 @@ pub fn without_wall(disks: usize) -> DiagnoseResult {
         noise: 0.008,
         dropped: Vec::new(),
         notes: Vec::new(),
-        ended: "done".to_owned(),
+        ended: SearchEnd::Done,
         system: System::default(),
     }
 }
@@ -152,14 +155,14 @@ fn plan(targets: Vec<String>) -> DiagnosePlanUsed {
             .to_vec(),
         started: Some("2026-11-21T09:40:00Z".to_owned()),
         targets,
-        direction: "read".to_owned(),
+        direction: Direction::Read,
         time_per_run_s: 3.0,
         engine_used: "io_uring".to_owned(),
         engine_why: "registered buffers and files".to_owned(),
         threads: 1,
         record_size_bytes: 1 << 20,
         depth: 8,
-        path: "direct".to_owned(),
+        path: DataPath::Direct,
         size_bytes: Some(4 << 30),
         seed: 1,
         simulated: false,
@@ -184,7 +187,7 @@ fn hop(name: &str, rate: Option<f64>) -> WayHop {
     WayHop {
         id: format!("id of {name}"),
         name: name.to_owned(),
-        kind: "port".to_owned(),
+        kind: HopKind::Port,
         rate_bytes_per_s: rate.map(|rate| rate * MEGABYTE),
         formula: rate.map(|_| "3 Gbit/s x 8/10".to_owned()),
     }
@@ -222,7 +225,7 @@ fn wall(members: &[usize], limit: f64, hop: Option<WayHop>) -> Wall {
         members: names(members),
         limit_bytes_per_s: limit * MEGABYTE,
         deviation_bytes_per_s: 0.4 * MEGABYTE,
-        kind: "limit".to_owned(),
+        kind: WallKind::Limit,
         explained_by: hop
             .as_ref()
             .map(|hop| format!("{}: so much of so much", hop.name)),
@@ -232,7 +235,7 @@ fn wall(members: &[usize], limit: f64, hop: Option<WayHop>) -> Wall {
         share_of_hop: hop.as_ref().map(|_| 0.84),
         hop,
         confidence: 0.997,
-        state: "confirmed".to_owned(),
+        state: WallState::Confirmed,
         headroom: 0.66,
         weakest: Some(Weakest {
             target: Some(NAMES[4].to_owned()),
@@ -264,7 +267,7 @@ fn port_wall() -> Wall {
 
 fn crossing_wall() -> Wall {
     Wall {
-        state: "crossing".to_owned(),
+        state: WallState::Crossing,
         shares: Vec::new(),
         shares_repeat: None,
         ..wall(&[1, 2], 190.0, None)
@@ -321,7 +324,7 @@ fn measurements() -> Vec<Measurement> {
 
 fn advice() -> Vec<Advice> {
     let independent = Advice {
-        layout: "independent".to_owned(),
+        layout: LayoutKind::Independent,
         chunk_bytes: None,
         order: names(&[0, 1, 2, 4]),
         leave_out: names(&[3]),
@@ -334,7 +337,7 @@ fn advice() -> Vec<Advice> {
         why: "/dev/sdd adds nothing".to_owned(),
     };
     let stripe = Advice {
-        layout: "stripe".to_owned(),
+        layout: LayoutKind::Stripe,
         chunk_bytes: Some(1 << 20),
         order: names(&[0, 2, 4, 1, 3]),
         leave_out: Vec::new(),

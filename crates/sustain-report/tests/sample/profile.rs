@@ -1,9 +1,12 @@
 //! The profile of two disks that share a limit on their outer zone; one has a bad spot.
 
 use sustain_document::profile::{
-    PROFILE_SCHEMA, ProfileOutlier, ProfilePlanUsed, ProfilePoint, ProfileResult, ProfileTarget,
-    ProfileTogether, ProfileZone, SharedLimit, TogetherPoint, TogetherZone,
+    CurveShape, OutlierKind, PROFILE_SCHEMA, ProfileOutlier, ProfilePlanUsed, ProfilePoint,
+    ProfileResult, ProfileTarget, ProfileTogether, ProfileZone, SharedLimit, SharedLimitKind,
+    TogetherPoint, TogetherShape, TogetherZone,
 };
+use sustain_document::vocabulary::TargetKind;
+use sustain_document::vocabulary::{DataPath, Direction, EngineChoice, ExperimentEnd};
 
 const SIZE_BYTES: u64 = 80_000_000_000;
 const POINTS: u64 = 20;
@@ -20,9 +23,9 @@ pub fn shared() -> ProfileResult {
             target_names: names(),
             record_size_bytes: 1 << 20,
             depth: 8,
-            engine: "auto".to_owned(),
+            engine: EngineChoice::Auto,
             engine_used: Some("io_uring".to_owned()),
-            path: "direct".to_owned(),
+            path: DataPath::Direct,
             budget_s: 120.0,
             elapsed_s: 118.0,
             sample_s: 0.2,
@@ -35,7 +38,7 @@ pub fn shared() -> ProfileResult {
         targets: vec![target("hda", true), target("hdb", false)],
         together: vec![together(names())],
         notes: Vec::new(),
-        ended: "done".to_owned(),
+        ended: ExperimentEnd::Done,
         system: super::system(),
     }
 }
@@ -59,13 +62,13 @@ fn target(name: &str, is_spotted: bool) -> ProfileTarget {
             bytes: 10_000_000,
             rates_bytes_per_s: vec![rate; 2],
             rate_bytes_per_s: Some(rate),
-            flag: is_bad.then(|| "bad_spot".to_owned()),
+            flag: is_bad.then_some(OutlierKind::BadSpot),
         }
     };
     let spot = ProfileOutlier {
         from_byte: 18_000_000_000,
         to_byte: 22_000_000_000,
-        kind: "bad_spot".to_owned(),
+        kind: OutlierKind::BadSpot,
         rate_bytes_per_s: Some(5e6),
         mean_rate_bytes_per_s: Some(5e6),
         zone_rate_bytes_per_s: Some(60e6),
@@ -73,10 +76,10 @@ fn target(name: &str, is_spotted: bool) -> ProfileTarget {
     };
     ProfileTarget {
         name: name.to_owned(),
-        kind: "block device".to_owned(),
+        kind: TargetKind::BlockDevice,
         size_bytes: SIZE_BYTES,
-        direction: "read".to_owned(),
-        shape: "zones".to_owned(),
+        direction: Direction::Read,
+        shape: CurveShape::Zones,
         verdict: vec!["reading all of it gets 40.0 MB/s on average".to_owned()],
         mean_rate_bytes_per_s: Some(40e6),
         outer_rate_bytes_per_s: Some(60e6),
@@ -108,16 +111,16 @@ fn together(targets: Vec<String>) -> ProfileTogether {
         alone_bytes_per_s: Some(2.0 * rate(index)),
     };
     ProfileTogether {
-        direction: "read".to_owned(),
+        direction: Direction::Read,
         targets,
-        shape: "limit".to_owned(),
+        shape: TogetherShape::Limit,
         verdict: vec!["they share a limit of 90.0 MB/s".to_owned()],
         mean_rate_bytes_per_s: Some(72e6),
         outer_rate_bytes_per_s: Some(90e6),
         inner_rate_bytes_per_s: Some(60e6),
         noise: 0.002,
         shared_limit: Some(SharedLimit {
-            kind: "limit".to_owned(),
+            kind: SharedLimitKind::Limit,
             rate_bytes_per_s: Some(90e6),
             binds_until: Some(0.5),
             loss: 0.25,

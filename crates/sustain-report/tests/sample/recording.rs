@@ -3,7 +3,8 @@
 
 use sustain_document::record::{
     BufferPointResult, HostResult, LatencyBinResult, LatencyResult, MemberFileSystem, MemberResult,
-    PlanResult, RECORD_SCHEMA, RecordResult, SampleResult, StreamResult, TotalResult,
+    OnFull, PlanResult, RECORD_SCHEMA, RecordResult, RecordingEnd, SampleResult, StreamResult,
+    TotalResult,
 };
 use sustain_record::recorder::{LimitedBy, MemberStanding, MemberState, Standing, StreamStanding};
 
@@ -24,7 +25,7 @@ pub fn troubled() -> RecordResult {
         schema: RECORD_SCHEMA.to_owned(),
         store: "579c0267-ef38-4db7-9a8a-e64ccb218d5e".to_owned(),
         recording: 3,
-        ended: "time".to_owned(),
+        ended: RecordingEnd::Time,
         started: "2026-11-21T09:40:00.004522511Z".to_owned(),
         seconds: f64::from(SECONDS) + 0.17,
         engine: "io_uring: registered buffers and files".to_owned(),
@@ -62,11 +63,11 @@ pub fn whole() -> RecordResult {
         sample.gap_bytes.truncate(1);
         sample.member_bytes.truncate(1);
         sample.buffer_fill = 0.01;
-        sample.limited_by = "source".to_owned();
+        sample.limited_by = LimitedBy::Source;
     }
     result.system.kernel_messages.clear();
     result.notes.clear();
-    result.ended = "source".to_owned();
+    result.ended = RecordingEnd::Source;
     result.total.rate_held = true;
     result
 }
@@ -133,7 +134,7 @@ fn plan() -> PlanResult {
         buffer_bytes: 512 << 20,
         append_bytes: 1 << 20,
         depth: 8,
-        on_full: "drop".to_owned(),
+        on_full: OnFull::Drop,
         ring: false,
         durable_each: false,
         durable_interval_s: 1.0,
@@ -202,7 +203,11 @@ fn members() -> Vec<MemberResult> {
             written_bytes: bytes[index] + bytes[index] / 250,
             share: bytes[index] as f64 / all as f64,
             rate_bytes_per_s: bytes[index] as f64 / f64::from(seconds),
-            state: if failed { "failed" } else { "closed" }.to_owned(),
+            state: if failed {
+                MemberState::Failed
+            } else {
+                MemberState::Closed
+            },
             lost_bytes: 0,
             error: failed.then(|| "/dev/sdc: write at 3.2 GB: I/O error".to_owned()),
             depth_reached: 8,
@@ -264,11 +269,10 @@ fn sample(second: u32) -> SampleResult {
         gap_bytes: gap_bytes.to_vec(),
         member_bytes: [0, 1, 2].map(|index| member_bytes(index, second)).to_vec(),
         limited_by: match second {
-            FAILED_S => "/dev/sdc",
-            _ if waits => "members",
-            _ => "source",
-        }
-        .to_owned(),
+            FAILED_S => LimitedBy::Member("/dev/sdc".to_owned()),
+            _ if waits => LimitedBy::Members,
+            _ => LimitedBy::Source,
+        },
     }
 }
 

@@ -1,10 +1,12 @@
 //! Sweeps as a run leaves them, made by hand for the tests: a grid of settings whose rates follow a
 //! rule, the fastest of which is best; what failed, was not measured or was left out among them.
 
+use sustain_document::sweep::Axis;
 use sustain_document::sweep::{
     AgainstBest, LeftOutSettings, SWEEP_SCHEMA, SweepAnswer, SweepAxis, SweepDrift,
     SweepMeasurement, SweepPlanUsed, SweepPoint, SweepResult, SweepSetting, SweepValue,
 };
+use sustain_document::vocabulary::{DataPath, Direction, EngineChoice, ExperimentEnd, LayoutKind};
 
 const KIB: u64 = 1024;
 
@@ -21,7 +23,7 @@ pub fn sizes_and_depths() -> SweepResult {
             ..setting()
         })
     });
-    let mut result = of(settings.collect(), &["record_size", "depth"]);
+    let mut result = of(settings.collect(), &[Axis::RecordSize, Axis::Depth]);
     forget(&mut result.points[0], None);
     let why = "/dev/sda: write at 1 MiB: I/O error (os error 5)".to_owned();
     forget(&mut result.points[1], Some(why));
@@ -44,22 +46,27 @@ pub fn depths() -> SweepResult {
         words: format!("depth {depth}"),
         ..setting()
     });
-    of(settings.to_vec(), &["depth"])
+    of(settings.to_vec(), &[Axis::Depth])
 }
 
 /// Every axis, in both directions.
 pub fn seven_axes() -> SweepResult {
     let mut settings = Vec::new();
-    for direction in ["write", "read"] {
-        for engine in ["io_uring", "threads"] {
+    for direction in [Direction::Write, Direction::Read] {
+        for engine in [EngineChoice::IoUring, EngineChoice::Threads] {
             for chunk_bytes in [None, Some(64 * KIB), Some(256 * KIB)] {
                 for order in [["/dev/sda", "/dev/sdb"], ["/dev/sdb", "/dev/sda"]] {
                     for (record_size_bytes, depth) in [(64 * KIB, 1), (64 * KIB, 8), (1 << 20, 8)] {
                         settings.push(SweepSetting {
-                            direction: direction.to_owned(),
-                            engine: engine.to_owned(),
-                            path: if depth == 1 { "buffered" } else { "direct" }.to_owned(),
-                            layout: chunk_bytes.map_or("independent", |_| "stripe").to_owned(),
+                            direction,
+                            engine,
+                            path: if depth == 1 {
+                                DataPath::Buffered
+                            } else {
+                                DataPath::Direct
+                            },
+                            layout: chunk_bytes
+                                .map_or(LayoutKind::Independent, |_| LayoutKind::Stripe),
                             chunk_bytes,
                             order: order.map(str::to_owned).to_vec(),
                             record_size_bytes,
@@ -72,14 +79,14 @@ pub fn seven_axes() -> SweepResult {
         }
     }
     let axes = [
-        "direction",
-        "engine",
-        "path",
-        "layout",
-        "chunk",
-        "order",
-        "record_size",
-        "depth",
+        Axis::Direction,
+        Axis::Engine,
+        Axis::Path,
+        Axis::Layout,
+        Axis::Chunk,
+        Axis::Order,
+        Axis::RecordSize,
+        Axis::Depth,
     ];
     of(settings, &axes)
 }
@@ -93,16 +100,16 @@ pub fn nothing() -> SweepResult {
     result.answers.clear();
     result.measurements.clear();
     result.drift.clear();
-    result.ended = "interrupted".to_owned();
+    result.ended = ExperimentEnd::Interrupted;
     result
 }
 
 fn setting() -> SweepSetting {
     SweepSetting {
-        direction: "write".to_owned(),
-        engine: "io_uring".to_owned(),
-        path: "direct".to_owned(),
-        layout: "independent".to_owned(),
+        direction: Direction::Write,
+        engine: EngineChoice::IoUring,
+        path: DataPath::Direct,
+        layout: LayoutKind::Independent,
         chunk_bytes: None,
         order: vec!["/dev/sda".to_owned()],
         record_size_bytes: 1 << 20,
@@ -114,7 +121,7 @@ fn setting() -> SweepSetting {
 /// 400 MB/s less what small requests, one at a time, cost; threads and chunks cost a little.
 fn rate(setting: &SweepSetting) -> f64 {
     let in_flight = setting.record_size_bytes as f64 * f64::from(setting.depth);
-    let slower = if setting.engine == "threads" {
+    let slower = if setting.engine == EngineChoice::Threads {
         0.9
     } else {
         1.0
@@ -125,7 +132,7 @@ fn rate(setting: &SweepSetting) -> f64 {
     400e6 * slower * chunk / (1.0 + 5e4 / in_flight)
 }
 
-fn of(settings: Vec<SweepSetting>, axes: &[&str]) -> SweepResult {
+fn of(settings: Vec<SweepSetting>, axes: &[Axis]) -> SweepResult {
     let points: Vec<SweepPoint> = settings.into_iter().enumerate().map(point).collect();
     let mut result = SweepResult {
         schema: SWEEP_SCHEMA.to_owned(),
@@ -136,11 +143,11 @@ fn of(settings: Vec<SweepSetting>, axes: &[&str]) -> SweepResult {
         measurements: points.iter().flat_map(measurements).collect(),
         drift: Vec::new(),
         notes: vec!["a point wrote up to 2.00 GB".to_owned()],
-        ended: "done".to_owned(),
+        ended: ExperimentEnd::Done,
         system: super::system(),
         points,
     };
-    for direction in ["write", "read"] {
+    for direction in [Direction::Write, Direction::Read] {
         answer(&mut result, direction);
     }
     result
@@ -161,7 +168,7 @@ fn point((number, setting): (usize, SweepSetting)) -> SweepPoint {
         latency_p99_9_ns: Some(latency_ns as u64),
         latency_max_ns: Some(latency_ns as u64 * 3),
         tool_limited: false,
-        engine_used: Some(setting.engine.clone()),
+        engine_used: Some(setting.engine.to_string()),
         failed: None,
         setting,
     }
@@ -182,7 +189,7 @@ fn measurements(point: &SweepPoint) -> Vec<SweepMeasurement> {
 }
 
 /// The answer of a direction that was swept.
-fn answer(result: &mut SweepResult, direction: &str) {
+fn answer(result: &mut SweepResult, direction: Direction) {
     let rate = |number: &usize| result.points[*number].rate_bytes_per_s.unwrap();
     let is_of = |number: &usize| result.points[*number].setting.direction == direction;
     let all: Vec<usize> = (0..result.points.len()).filter(is_of).collect();
@@ -202,10 +209,10 @@ fn answer(result: &mut SweepResult, direction: &str) {
     let cheapest = near.min_by_key(|number| result.points[**number].setting.depth);
     let axes = result.plan.axes.iter();
     let axes = axes
-        .filter(|axis| *axis != "direction")
+        .filter(|axis| **axis != Axis::Direction)
         .map(|axis| SweepAxis {
-            axis: axis.clone(),
-            matters: axis == "record_size" || axis == "depth",
+            axis: *axis,
+            matters: matches!(axis, Axis::RecordSize | Axis::Depth),
             values: vec![SweepValue {
                 value: "one".to_owned(),
                 point: best,
@@ -213,7 +220,7 @@ fn answer(result: &mut SweepResult, direction: &str) {
             }],
         });
     let own = SweepAnswer {
-        direction: direction.to_owned(),
+        direction,
         best,
         alike: all
             .iter()
@@ -230,9 +237,9 @@ fn answer(result: &mut SweepResult, direction: &str) {
     }
     result.answers.push(own);
     result.drift.push(SweepDrift {
-        direction: direction.to_owned(),
+        direction,
         share: 0.043,
-        is_noise: direction == "read",
+        is_noise: direction == Direction::Read,
     });
 }
 
@@ -255,14 +262,14 @@ fn forget(point: &mut SweepPoint, failed: Option<String>) {
     };
 }
 
-fn plan(axes: &[&str]) -> SweepPlanUsed {
+fn plan(axes: &[Axis]) -> SweepPlanUsed {
     SweepPlanUsed {
         sustain_version: "0.1.0".to_owned(),
         arguments: ["sustain", "sweep", "/dev/sda"].map(str::to_owned).to_vec(),
         started: Some("2026-05-04T10:00:00Z".to_owned()),
         targets: vec!["/dev/sda".to_owned()],
         target_names: vec!["/dev/sda".to_owned()],
-        axes: axes.iter().map(|axis| (*axis).to_owned()).collect(),
+        axes: axes.to_vec(),
         time_per_point_s: 1.0,
         rounds: 4,
         budget_s: None,

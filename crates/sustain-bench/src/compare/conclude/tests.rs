@@ -1,5 +1,6 @@
 //! Whole runs with a known truth compared: what is answered, how often wrongly.
 
+use sustain_document::compare::{LimitOutcome, Metric, RowVerdict};
 use sustain_document::vocabulary::DataPath;
 
 use super::super::sample::{noisy, run};
@@ -15,7 +16,7 @@ fn compared(a: &MeasureResult, b: &MeasureResult, most: Option<f64>) -> CompareR
     compare(a, b, &plan).unwrap()
 }
 
-fn row<'a>(result: &'a CompareResult, target: Option<&str>, metric: &str) -> &'a ComparedRow {
+fn row<'a>(result: &'a CompareResult, target: Option<&str>, metric: Metric) -> &'a ComparedRow {
     let mut rows = result.rows.iter();
     rows.find(|row| row.target.as_deref() == target && row.metric == metric)
         .unwrap()
@@ -28,8 +29,8 @@ fn the_same_disk_is_seldom_called_different() {
     for _ in 0..400 {
         let mut disk = || run(&[("d", noisy(&mut noise, 60, 2e8, 0.6))]);
         let result = compared(&disk(), &disk(), None);
-        assert_eq!(result.rows[0].metric, "sustained_rate");
-        wrong += u32::from(result.answer.verdict != "no_difference_shown");
+        assert_eq!(result.rows[0].metric, Metric::SustainedRate);
+        wrong += u32::from(result.answer.verdict != RowVerdict::NoDifferenceShown);
     }
     assert!(wrong <= 24, "{wrong} of 400");
 }
@@ -39,14 +40,14 @@ fn a_slower_disk_is_found_with_its_interval_and_fails_where_it_must() {
     let mut noise = Noise::new(4);
     let mut disk = |rate| run(&[("d", noisy(&mut noise, 120, rate, 0.5))]);
     let result = compared(&disk(2e8), &disk(1.8e8), Some(0.05));
-    assert_eq!(result.answer.verdict, "slower");
+    assert_eq!(result.answer.verdict, RowVerdict::Slower);
     assert_eq!(result.answer.slower_targets, ["d"]);
     let rate = &result.rows[0];
     let [low, high] = rate.ci95_ratio.unwrap();
     assert!(low > 0.86 && high < 0.94 && high - low < 0.05, "{rate:?}");
-    assert_eq!(result.limit.unwrap().outcome, "slower");
+    assert_eq!(result.limit.unwrap().outcome, LimitOutcome::Slower);
     let same = compared(&disk(2e8), &disk(2e8), Some(0.05));
-    assert_eq!(same.limit.clone().unwrap().outcome, "held");
+    assert_eq!(same.limit.clone().unwrap().outcome, LimitOutcome::Held);
     assert!(same.rows[0].resolution.unwrap() < 0.05, "{same:?}");
 }
 
@@ -64,7 +65,7 @@ fn one_aged_disk_of_four_is_named_though_the_sum_hardly_shows_it() {
     let result = compared(&array(2e8), &array(1.8e8), Some(0.05));
     assert_eq!(result.answer.slower_targets, ["d"]);
     let outcome = result.limit.unwrap();
-    assert_eq!(outcome.outcome, "slower");
+    assert_eq!(outcome.outcome, LimitOutcome::Slower);
     assert!(
         outcome.why[4].starts_with("d: slower than allowed"),
         "{outcome:?}"
@@ -77,13 +78,19 @@ fn what_has_no_interval_is_shown_and_not_judged() {
     let mut noise = Noise::new(8);
     let mut disk = || run(&[("d", noisy(&mut noise, 30, 2e8, 0.3))]);
     let result = compared(&disk(), &disk(), None);
-    for metric in ["latency_p50", "latency_p99_9", "latency_max", "cpu_per_gb"] {
+    let unjudged = [
+        Metric::LatencyP50,
+        Metric::LatencyP99_9,
+        Metric::LatencyMax,
+        Metric::CpuPerGb,
+    ];
+    for metric in unjudged {
         let row = row(&result, Some("d"), metric);
-        assert_eq!(row.verdict, "not_judged");
+        assert_eq!(row.verdict, RowVerdict::NotJudged);
         assert_eq!((row.ci95_ratio, row.resolution), (None, None));
         assert!(row.how.contains("without a confidence interval"), "{row:?}");
     }
-    let typical = row(&result, Some("d"), "latency_typical_max");
+    let typical = row(&result, Some("d"), Metric::LatencyTypicalMax);
     assert!(typical.ci95_ratio.is_some(), "{typical:?}");
 }
 
@@ -92,9 +99,9 @@ fn more_time_for_a_request_is_slower() {
     let mut noise = Noise::new(10);
     let mut disk = |rate| run(&[("d", noisy(&mut noise, 60, rate, 0.3))]);
     let result = compared(&disk(2e8), &disk(1.6e8), None);
-    let typical = row(&result, Some("d"), "latency_typical_max");
+    let typical = row(&result, Some("d"), Metric::LatencyTypicalMax);
     assert!(typical.ratio.unwrap() > 1.0);
-    assert_eq!(typical.verdict, "slower");
+    assert_eq!(typical.verdict, RowVerdict::Slower);
 }
 
 #[test]
@@ -115,16 +122,16 @@ fn short_runs_are_compared_over_what_both_moved_or_not_at_all() {
         &run(&[("d", tenths(8, 1.8e8))]),
         None,
     );
-    assert_eq!(result.rows[0].metric, "rate");
-    assert_eq!(result.answer.verdict, "slower");
+    assert_eq!(result.rows[0].metric, Metric::Rate);
+    assert_eq!(result.answer.verdict, RowVerdict::Slower);
     assert!(
         result.rows[0].how.contains("that both transferred"),
         "{result:?}"
     );
     let few = |steps: Vec<Step>| run(&[("d", steps[..5].to_vec())]);
     let result = compared(&few(tenths(1, 2e8)), &few(tenths(1, 1e8)), Some(0.05));
-    assert_eq!(result.answer.verdict, "not_judged");
-    assert_eq!(result.limit.unwrap().outcome, "cannot_be_told");
+    assert_eq!(result.answer.verdict, RowVerdict::NotJudged);
+    assert_eq!(result.limit.unwrap().outcome, LimitOutcome::CannotBeTold);
 }
 
 #[test]
@@ -136,6 +143,6 @@ fn what_was_written_to_memory_has_one_figure() {
         result
     };
     let result = compared(&disk(2e8), &disk(1e8), None);
-    assert_eq!(result.answer.verdict, "not_judged");
+    assert_eq!(result.answer.verdict, RowVerdict::NotJudged);
     assert!(result.rows[0].how.contains("page cache"), "{result:?}");
 }

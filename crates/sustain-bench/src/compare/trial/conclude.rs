@@ -2,8 +2,9 @@
 //! together show. Pure; the run calls it after each pair and at the end.
 
 use sustain_document::compare::{ComparedRow, TrialRun};
+use sustain_document::compare::{Metric, RowVerdict};
 
-use super::super::rows::{CPU, Metric, RATE, latency_metric};
+use super::super::rows::{CPU, Comparand, RATE, latency_metric};
 use super::super::sequence::Standing;
 
 /// A pair: A's run and B's.
@@ -29,10 +30,10 @@ pub(super) fn rows(pairs: &[Pair]) -> Vec<ComparedRow> {
         return Vec::new();
     }
     let mut rows = vec![row(RATE, pairs, |run| run.rate_bytes_per_s)];
-    rows.push(row(latency_metric("latency_p99_9"), pairs, |run| {
+    rows.push(row(latency_metric(Metric::LatencyP99_9), pairs, |run| {
         run.latency_p99_9_ns as f64
     }));
-    rows.push(row(latency_metric("latency_max"), pairs, |run| {
+    rows.push(row(latency_metric(Metric::LatencyMax), pairs, |run| {
         run.latency_max_ns as f64
     }));
     let has_cpu = |run: &TrialRun| run.cpu_seconds_per_gb.is_some_and(|cost| cost > 0.0);
@@ -44,20 +45,20 @@ pub(super) fn rows(pairs: &[Pair]) -> Vec<ComparedRow> {
     rows
 }
 
-fn row(metric: Metric, pairs: &[Pair], value: impl Fn(&TrialRun) -> f64) -> ComparedRow {
+fn row(metric: Comparand, pairs: &[Pair], value: impl Fn(&TrialRun) -> f64) -> ComparedRow {
     let found = standing(pairs, &value);
     let mean = |side: usize| {
         let logs: f64 = pairs.iter().map(|pair| value(&pair[side]).ln()).sum();
         (logs / pairs.len() as f64).exp()
     };
     let verdict = match found {
-        Some(found) if found.half_width.is_none() => "not_judged",
-        None => "not_judged",
-        Some(found) if !found.is_shown() => "no_difference_shown",
-        Some(found) if (found.mean > 0.0) == metric.is_rate => "faster",
-        Some(_) => "slower",
+        Some(found) if found.half_width.is_none() => RowVerdict::NotJudged,
+        None => RowVerdict::NotJudged,
+        Some(found) if !found.is_shown() => RowVerdict::NoDifferenceShown,
+        Some(found) if (found.mean > 0.0) == metric.is_rate => RowVerdict::Faster,
+        Some(_) => RowVerdict::Slower,
     };
-    let how = if verdict == "not_judged" {
+    let how = if verdict == RowVerdict::NotJudged {
         "too few pairs of runs for a confidence interval".to_owned()
     } else {
         format!(
@@ -68,13 +69,13 @@ fn row(metric: Metric, pairs: &[Pair], value: impl Fn(&TrialRun) -> f64) -> Comp
     };
     ComparedRow {
         target: None,
-        metric: metric.name.to_owned(),
-        unit: metric.unit.to_owned(),
+        metric: metric.name,
+        unit: metric.unit,
         a: mean(0),
         b: mean(1),
         ratio: found.map(|found| found.mean.exp()),
         ci95_ratio: found.and_then(|found| found.interval()),
-        verdict: verdict.to_owned(),
+        verdict,
         resolution: found.and_then(|found| found.resolution()),
         how,
     }

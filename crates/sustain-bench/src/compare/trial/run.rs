@@ -7,8 +7,9 @@ use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Rate;
 use sustain_document::compare::{
     COMPARE_SCHEMA, CompareAnswer, CompareLimit, ComparePlanUsed, CompareResult, CompareTrial,
-    ComparedSide, TrialRun,
+    ComparedSide, RowVerdict, TrialRun,
 };
+use sustain_document::compare::{Side, TrialEnd};
 use sustain_document::host::Host;
 use sustain_host::Roots;
 use sustain_session::{Stop, others_words};
@@ -119,12 +120,12 @@ impl Orders<'_> {
 /// The outcome of all pairs.
 struct Tried {
     pairs: Vec<Pair>,
-    ended: &'static str,
+    ended: TrialEnd,
     failed: Option<String>,
     elapsed_s: f64,
 }
 
-const SIDES: [&str; 2] = ["a", "b"];
+const SIDES: [Side; 2] = [Side::A, Side::B];
 const LETTERS: [&str; 2] = ["A", "B"];
 
 impl Trial<'_, '_> {
@@ -167,8 +168,7 @@ impl Trial<'_, '_> {
                 row: 0,
                 verdict: rows
                     .first()
-                    .map_or("not_judged", |row| row.verdict.as_str())
-                    .to_owned(),
+                    .map_or(RowVerdict::NotJudged, |row| row.verdict),
                 slower_targets: Vec::new(),
                 faster_targets: Vec::new(),
             },
@@ -184,7 +184,7 @@ impl Trial<'_, '_> {
                 elapsed_s: tried.elapsed_s,
                 alike: plan.alike,
                 runs: in_time(&tried.pairs),
-                ended: tried.ended.to_owned(),
+                ended: tried.ended,
                 failed: tried.failed,
                 size_bytes: plan.size_bytes,
                 seed: plan.seed,
@@ -216,7 +216,7 @@ impl Trial<'_, '_> {
                     .to_owned(),
             );
         }
-        if tried.ended == "time" {
+        if tried.ended == TrialEnd::Time {
             notes.push(
                 "the time was over before a difference showed or could be ruled out: a longer \
                  --time or --time-per-run detects smaller ones"
@@ -305,7 +305,7 @@ impl Trial<'_, '_> {
         let clock = &self.stage.session.clock;
         let mut tried = Tried {
             pairs: Vec::new(),
-            ended: "interrupted",
+            ended: TrialEnd::Interrupted,
             failed: None,
             elapsed_s: 0.0,
         };
@@ -314,7 +314,7 @@ impl Trial<'_, '_> {
             let used_ns = clock.now().since_ns(start);
             let left_ns = self.plan.time_ns.saturating_sub(used_ns);
             if left_ns < 2 * self.plan.time_per_run_ns {
-                tried.ended = "time";
+                tried.ended = TrialEnd::Time;
                 break;
             }
             let Some(pair) = self.pair(&tried, first, left_ns)? else {
@@ -324,7 +324,7 @@ impl Trial<'_, '_> {
             match pair {
                 Ok(pair) => tried.pairs.push(pair),
                 Err(why) => {
-                    (tried.ended, tried.failed) = ("failed", Some(why));
+                    (tried.ended, tried.failed) = (TrialEnd::Failed, Some(why));
                     break;
                 }
             }
@@ -370,7 +370,7 @@ impl Trial<'_, '_> {
                 return Ok(Some(Err(format!("a run of {}: {why}", LETTERS[side]))));
             }
             runs[side] = Some(TrialRun {
-                side: SIDES[side].to_owned(),
+                side: SIDES[side],
                 at_s,
                 rate_bytes_per_s: outcome.rate_bytes_per_s,
                 cpu_seconds_per_gb: outcome.cpu_seconds_per_gb,
@@ -410,7 +410,7 @@ impl Trial<'_, '_> {
     }
 
     /// Looks at the pairs so far: a difference shows, or there is none that matters.
-    fn look(&mut self, pairs: &[Pair]) -> Option<&'static str> {
+    fn look(&mut self, pairs: &[Pair]) -> Option<TrialEnd> {
         let standing = of_rates(pairs)?;
         if let Some([low, high]) = standing.interval() {
             self.note(format!(
@@ -423,8 +423,8 @@ impl Trial<'_, '_> {
         }
         match (standing.is_shown(), standing.is_within(self.plan.alike)) {
             _ if pairs.len() < PAIRS_MIN => None,
-            (true, _) => Some("shown"),
-            (false, true) => Some("alike"),
+            (true, _) => Some(TrialEnd::Shown),
+            (false, true) => Some(TrialEnd::Alike),
             (false, false) => None,
         }
     }

@@ -7,7 +7,7 @@ use sustain_disk::data::DataKind;
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::DataPath;
-use sustain_document::compare::CompareResult;
+use sustain_document::compare::{CompareResult, LimitOutcome, RowVerdict, TrialEnd};
 use sustain_host::Roots;
 use sustain_session::Stop;
 
@@ -79,7 +79,7 @@ fn equal_settings_are_called_different_in_few_trials() {
         let result = ran(&machine.plan([8, 8], *seed)).unwrap();
         let tried = result.trial.unwrap();
         assert!(tried.is_same_setting);
-        result.answer.verdict != "no_difference_shown"
+        result.answer.verdict != RowVerdict::NoDifferenceShown
     });
     let wrong = wrong.count();
     assert!(wrong <= 10, "{wrong} of 200");
@@ -92,10 +92,10 @@ fn a_slower_setting_is_found_before_the_time_is_over() {
     for seed in 0..20 {
         let result = ran(&machine.plan([8, 1], seed)).unwrap();
         let tried = result.trial.unwrap();
-        if result.answer.verdict == "slower" {
+        if result.answer.verdict == RowVerdict::Slower {
             found += 1;
             runs += tried.runs.len();
-            assert_eq!(tried.ended, "shown");
+            assert_eq!(tried.ended, TrialEnd::Shown);
             let [low, high] = result.rows[0].ci95_ratio.unwrap();
             assert!(low < 0.97 && high < 1.0, "{:?}", result.rows[0]);
         }
@@ -113,9 +113,9 @@ fn what_can_differ_by_no_more_than_is_asked_ends_soon_and_alike() {
     };
     let result = ran(&plan).unwrap();
     let tried = result.trial.as_ref().unwrap();
-    assert_eq!((tried.ended.as_str(), tried.runs.len()), ("alike", 8));
+    assert_eq!((tried.ended, tried.runs.len()), (TrialEnd::Alike, 8));
     // In the order of time: AB BA BA AB.
-    let sides: String = tried.runs.iter().map(|run| run.side.as_str()).collect();
+    let sides: String = tried.runs.iter().map(|run| run.side.name()).collect();
     assert_eq!(sides, "abbabaab");
     assert_eq!(
         ran(&plan).unwrap(),
@@ -131,14 +131,17 @@ fn a_limit_is_judged_by_the_interval_that_holds_at_all_looks() {
         fail_if_slower: Some(0.05),
         ..machine.plan([8, 1], 1)
     };
-    assert_eq!(ran(&plan).unwrap().limit.unwrap().outcome, "slower");
+    assert_eq!(
+        ran(&plan).unwrap().limit.unwrap().outcome,
+        LimitOutcome::Slower
+    );
     let turned = TrialPlan {
         settings: [1, 8].map(setting),
         ..plan
     };
     let result = ran(&turned).unwrap();
-    assert_eq!(result.answer.verdict, "faster");
-    assert_eq!(result.limit.unwrap().outcome, "held");
+    assert_eq!(result.answer.verdict, RowVerdict::Faster);
+    assert_eq!(result.limit.unwrap().outcome, LimitOutcome::Held);
 }
 
 #[test]
@@ -157,7 +160,7 @@ fn an_interrupted_trial_concludes_from_its_pairs() {
     });
     let result = result.unwrap();
     let tried = result.trial.unwrap();
-    assert_eq!(tried.ended, "interrupted");
+    assert_eq!(tried.ended, TrialEnd::Interrupted);
     assert_eq!(tried.runs.len(), 6, "the half pair is left out");
     assert!(result.rows[0].ci95_ratio.is_some());
 }
@@ -172,9 +175,9 @@ fn a_disk_that_fails_ends_the_trial_with_the_reason() {
     };
     let result = ran(&plan).unwrap();
     let tried = result.trial.unwrap();
-    assert_eq!(tried.ended, "failed");
+    assert_eq!(tried.ended, TrialEnd::Failed);
     assert!(tried.failed.unwrap().contains("a run of A"));
-    assert_eq!(result.answer.verdict, "not_judged");
+    assert_eq!(result.answer.verdict, RowVerdict::NotJudged);
 }
 
 #[test]

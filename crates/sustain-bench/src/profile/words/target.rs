@@ -2,12 +2,12 @@
 //! that do not belong to their zone.
 
 use sustain_disk::units::{Position, Rate};
-use sustain_document::profile::{ProfileOutlier, ProfileTarget};
+use sustain_document::profile::CurveShape;
+use sustain_document::profile::{OutlierKind, ProfileOutlier, ProfileTarget};
+use sustain_document::vocabulary::Direction;
 
 use super::{MUCH, of_short, percent};
 use crate::profile::chance::Seen;
-use crate::profile::fit::Flag;
-use crate::profile::shape::Shape;
 
 /// So many passing disturbances are listed one by one; more are summed up.
 const LISTED_MAX: usize = 3;
@@ -100,11 +100,11 @@ fn of_promise(target: &ProfileTarget, all: &str, mean: f64, inner: f64) -> Strin
 }
 
 /// Describes how the rate changes from the first zone to the last.
-fn of_course(target: &ProfileTarget, shape: Shape) -> Option<String> {
+fn of_course(target: &ProfileTarget, shape: CurveShape) -> Option<String> {
     let (outer, end) = (target.zones.first()?, target.zones.last()?);
     let (outer, end) = (outer.rate_bytes_per_s, end.rate_bytes_per_s);
     let how = match shape {
-        Shape::Zones => format!("in {} zones", target.zones.len()),
+        CurveShape::Zones => format!("in {} zones", target.zones.len()),
         _ => "smoothly, without zones that these samples could show".to_owned(),
     };
     let change = end / outer - 1.0;
@@ -162,7 +162,7 @@ fn of_slowest(target: &ProfileTarget) -> Option<String> {
 /// Words on one target alone, the answer first.
 pub(in crate::profile) fn of_target(
     target: &ProfileTarget,
-    shape: Shape,
+    shape: CurveShape,
     can_tell_spots: bool,
 ) -> Vec<String> {
     let figures = (target.mean_rate_bytes_per_s, target.inner_rate_bytes_per_s);
@@ -171,19 +171,19 @@ pub(in crate::profile) fn of_target(
         let why = why.unwrap_or_else(|| "the profile ended before that".to_owned());
         return vec![format!("nothing was measured: {why}")];
     };
-    let all = if target.direction == "write" {
+    let all = if target.direction == Direction::Write {
         "a full recording reaches"
     } else {
         "reading all of it reaches"
     };
     let mut words = Vec::new();
     match shape {
-        Shape::Flat => words.push(of_flat(target, all, mean)),
-        Shape::Unknown => words.push(format!(
+        CurveShape::Flat => words.push(of_flat(target, all, mean)),
+        CurveShape::Unknown => words.push(format!(
             "{all} about {}; too few positions were measured to say more",
             Rate(mean)
         )),
-        Shape::Zones | Shape::Smooth => {
+        CurveShape::Zones | CurveShape::Smooth => {
             words.push(of_promise(target, all, mean, inner));
             words.extend(of_course(target, shape));
             words.extend(of_slowest(target));
@@ -196,10 +196,8 @@ pub(in crate::profile) fn of_target(
     if let Some(short) = of_short(&target.held) {
         words.insert(1, short);
     }
-    let (passing, lasting): (Vec<_>, Vec<_>) = target
-        .outliers
-        .iter()
-        .partition(|one| is_passing(&one.kind));
+    let (passing, lasting): (Vec<_>, Vec<_>) =
+        target.outliers.iter().partition(|one| is_passing(one.kind));
     words.extend(lasting.iter().map(|outlier| outlier.words.clone()));
     if passing.len() > LISTED_MAX {
         words.push(of_pauses(target, can_tell_spots));
@@ -245,19 +243,16 @@ fn of_closer(target: &ProfileTarget) -> Option<String> {
 }
 
 /// Whether an outlier may be due to the time and not to the position.
-fn is_passing(kind: &str) -> bool {
-    [Flag::Disturbance.name(), Flag::Uncertain.name()].contains(&kind)
+fn is_passing(kind: OutlierKind) -> bool {
+    matches!(kind, OutlierKind::Disturbance | OutlierKind::Uncertain)
 }
 
 /// Words for a disk that is slow now and then at many positions.
 fn of_pauses(target: &ProfileTarget, can_tell_spots: bool) -> String {
-    let flags = target
-        .points
-        .iter()
-        .filter_map(|point| point.flag.as_deref());
-    let disturbed = flags.filter(|flag| is_passing(flag)).count();
+    let flags = target.points.iter().filter_map(|point| point.flag);
+    let disturbed = flags.filter(|flag| is_passing(*flag)).count();
     let uncertain = target.outliers.iter();
-    let uncertain = uncertain.filter(|one| one.kind == Flag::Uncertain.name());
+    let uncertain = uncertain.filter(|one| one.kind == OutlierKind::Uncertain);
     let told = match uncertain.count() {
         _ if !can_tell_spots => {
             "; bad spots cannot be told from these pauses: repeat the profile while nothing else \
@@ -289,18 +284,18 @@ pub(in crate::profile) fn of_outlier(outlier: &ProfileOutlier, seen: Seen) -> St
         return format!("{at}: requests failed there");
     };
     let figures = format!("{} in a zone of {}", Rate(rate), Rate(zone));
-    match outlier.kind.as_str() {
-        "missed_revolutions" => format!(
+    match outlier.kind {
+        OutlierKind::MissedRevolutions => format!(
             "{at}: {figures}, one part in {:.0}, at every visit: the disk misses revolutions \
              there, as it does where it reads sectors again",
             zone / rate
         ),
-        "bad_spot" => format!(
+        OutlierKind::BadSpot => format!(
             "{at}: {figures} at every visit: a bad spot, where sectors are read again or were \
              moved elsewhere"
         ),
-        "uncertain" => format!("{at}: {figures}, {}", of_doubt(seen)),
-        "disturbance" => format!(
+        OutlierKind::Uncertain => format!("{at}: {figures}, {}", of_doubt(seen)),
+        OutlierKind::Disturbance => format!(
             "{at}: {figures}, but not at its other visits: a passing disturbance, not the position"
         ),
         _ => format!("{at}: requests failed there; others reached {}", Rate(rate)),
@@ -328,6 +323,7 @@ fn of_doubt(seen: Seen) -> String {
 #[cfg(test)]
 mod tests {
     use sustain_document::profile::ProfileZone;
+    use sustain_document::vocabulary::TargetKind;
 
     use super::*;
 
@@ -340,10 +336,10 @@ mod tests {
         });
         ProfileTarget {
             name: "hda".to_owned(),
-            kind: "simulated disk".to_owned(),
+            kind: TargetKind::Simulated,
             size_bytes: rates.len() as u64 * 100_000_000_000,
-            direction: "write".to_owned(),
-            shape: "zones".to_owned(),
+            direction: Direction::Write,
+            shape: CurveShape::Zones,
             verdict: Vec::new(),
             mean_rate_bytes_per_s: Some(1e8),
             outer_rate_bytes_per_s: rates.first().map(|rate| rate * 1e6),
@@ -370,7 +366,7 @@ mod tests {
         let mut spot = ProfileOutlier {
             from_byte: 40_000_000_000,
             to_byte: 40_300_000_000,
-            kind: "bad_spot".to_owned(),
+            kind: OutlierKind::BadSpot,
             rate_bytes_per_s: Some(5e6),
             mean_rate_bytes_per_s: Some(6e6),
             zone_rate_bytes_per_s: Some(1e8),
@@ -388,11 +384,11 @@ mod tests {
 
     #[test]
     fn what_is_promised_is_promised_outside_the_bad_spots() {
-        let bare = of_target(&target(&[120.0, 90.0]), Shape::Zones, true);
+        let bare = of_target(&target(&[120.0, 90.0]), CurveShape::Zones, true);
         let promise = "a full recording reaches 100 MB/s on average; 90.0 MB/s can be promised at \
                        every position";
         assert_eq!(bare[0], promise);
-        let words = of_target(&spotted(&[120.0, 90.0]), Shape::Zones, true);
+        let words = of_target(&spotted(&[120.0, 90.0]), CurveShape::Zones, true);
         for said in [
             "1 bad spot included",
             "outside the bad spot",
@@ -400,7 +396,7 @@ mod tests {
         ] {
             assert!(words[0].contains(said), "no {said:?} in {words:?}");
         }
-        let flat = of_target(&spotted(&[100.0]), Shape::Flat, true);
+        let flat = of_target(&spotted(&[100.0]), CurveShape::Flat, true);
         assert!(
             flat[0].contains("100 MB/s on average, 1 bad spot included"),
             "{flat:?}"
@@ -411,7 +407,7 @@ mod tests {
 
     #[test]
     fn ends_that_are_alike_neither_fall_nor_rise() {
-        let words = of_target(&target(&[120.0, 60.0, 119.5]), Shape::Zones, true);
+        let words = of_target(&target(&[120.0, 60.0, 119.5]), CurveShape::Zones, true);
         assert!(words[1].contains("its ends are alike"), "{words:?}");
         assert!(words[1].contains("as far as 60.0 MB/s"), "{words:?}");
         assert!(
@@ -425,7 +421,7 @@ mod tests {
     fn ends_are_not_called_alike_where_a_difference_would_not_show() {
         let mut noisy = target(&[1010.0, 600.0, 1230.0]);
         noisy.resolution = 0.25;
-        let words = of_target(&noisy, Shape::Zones, true);
+        let words = of_target(&noisy, CurveShape::Zones, true);
         let said = "its ends differ by less than these samples can show (25 %): 1.01 GB/s at its \
                     start, 1.23 GB/s at its end";
         assert!(words[1].contains(said), "{words:?}");
@@ -434,9 +430,9 @@ mod tests {
 
     #[test]
     fn a_promise_from_samples_that_scatter_much_says_so() {
-        for shape in [Shape::Zones, Shape::Smooth] {
+        for shape in [CurveShape::Zones, CurveShape::Smooth] {
             for mut noisy in [target(&[120.0, 60.0]), spotted(&[120.0, 60.0])] {
-                noisy.shape = shape.name().to_owned();
+                noisy.shape = shape;
                 assert!(!of_target(&noisy, shape, true)[0].contains("rough"));
                 (noisy.resolution, noisy.noise) = (0.25, 0.3);
                 let said = of_target(&noisy, shape, true).remove(0);
@@ -451,8 +447,8 @@ mod tests {
     #[test]
     fn a_flat_curve_is_too_noisy_where_only_a_large_effect_would_show() {
         let mut noisy = target(&[100.0]);
-        (noisy.shape, noisy.resolution, noisy.noise) = ("flat".to_owned(), 0.67, 0.3);
-        let said = of_target(&noisy, Shape::Flat, true).remove(0);
+        (noisy.shape, noisy.resolution, noisy.noise) = (CurveShape::Flat, 0.67, 0.3);
+        let said = of_target(&noisy, CurveShape::Flat, true).remove(0);
         assert!(said.contains("too noisy to tell"), "{said}");
         assert!(said.contains("longer --budget"), "{said}");
         assert!(!said.contains("no effect"), "{said}");
@@ -466,7 +462,7 @@ mod tests {
             slow_of_two: 2,
         };
         let mut doubtful = spotted(&[100.0]).outliers.remove(0);
-        doubtful.kind = "uncertain".to_owned();
+        doubtful.kind = OutlierKind::Uncertain;
         let said = of_outlier(&doubtful, seen(3, 2));
         assert!(said.contains("at 2 of 3 visits"), "{said}");
         let said = of_outlier(&doubtful, seen(6, 6));

@@ -2,11 +2,12 @@
 
 use sustain_disk::units::Rate;
 use sustain_document::profile::ProfileHeld;
+use sustain_document::profile::SharedLimitKind;
 
 use super::{MUCH, of_short, percent};
 use crate::profile::fit::Fit;
 use crate::profile::noise::median;
-use crate::profile::together::{Kind, Shared, Spot};
+use crate::profile::together::{Shared, Spot};
 
 fn how_it_collapses(shared: &Shared) -> String {
     let rising = "rising while each of them falls";
@@ -71,13 +72,13 @@ fn of_limit(
         }
     )];
     words.push(match shared.kind {
-        Kind::Limit => format!(
+        SharedLimitKind::Limit => format!(
             "they share a limit of {}: the sum stays at that rate, where their rates alone add up \
              to {}",
             Rate(sum),
             Rate(alone)
         ),
-        Kind::Collapse => format!(
+        SharedLimitKind::Collapse => format!(
             "all at once reach {}, where their rates alone add up to {}{}: this is worse than a \
              limit, as when disks that are served late miss revolutions",
             Rate(sum),

@@ -15,7 +15,7 @@ use crate::recorder::inlet::Inlet;
 use crate::recorder::ledger::Ledger;
 use crate::recorder::member::{Member, MemberState};
 use crate::recorder::write;
-use crate::recorder::{earlier, ending_name};
+use crate::recorder::{earlier, recording_end};
 
 impl<I: Inlet> RecordFeed<I> {
     /// The next request for this member that is not data.
@@ -121,7 +121,9 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     fn end_note(&self) -> Vec<u8> {
-        let ended = self.ending.map_or("", ending_name);
+        let ended = self
+            .ending
+            .map_or("", |ending| recording_end(ending).name());
         let streams = self.ledgers.iter().map(|ledger| StreamTotal {
             offered: ledger.next_offset_bytes(),
             recorded: ledger.recorded_bytes(),

@@ -2,6 +2,7 @@
 //! to one scale. The section of a diagnosis calls it; it ranks nothing itself.
 
 use sustain_document::diagnose::Advice;
+use sustain_document::vocabulary::LayoutKind;
 
 use super::super::escape;
 use super::super::table::glued;
@@ -55,13 +56,13 @@ fn item(facts: &Facts<'_>, advice: &Advice, scale: f64) -> String {
 
 fn what(facts: &Facts<'_>, advice: &Advice) -> String {
     let order = facts.list(&advice.order);
-    match (advice.layout.as_str(), advice.chunk_bytes) {
-        ("stripe", Some(chunk_bytes)) => {
+    match (advice.layout, advice.chunk_bytes) {
+        (LayoutKind::Stripe, Some(chunk_bytes)) => {
             format!("A stripe with chunks of {} over {order}", size(chunk_bytes))
         }
-        ("stripe", None) => format!("A stripe over {order}"),
-        ("span", _) => format!("One after the other (span): {order}"),
-        ("independent", _) if !advice.move_elsewhere.is_empty() => {
+        (LayoutKind::Stripe, None) => format!("A stripe over {order}"),
+        (LayoutKind::Span, _) => format!("One after the other (span): {order}"),
+        (LayoutKind::Independent, _) if !advice.move_elsewhere.is_empty() => {
             let from = advice.moved_from.as_deref();
             format!(
                 "Other cables: {} away from {}",
@@ -69,7 +70,7 @@ fn what(facts: &Facts<'_>, advice: &Advice) -> String {
                 from.unwrap_or("the wall")
             )
         }
-        ("independent", _) => format!("Independent queues on {order}"),
+        (LayoutKind::Independent, _) => format!("Independent queues on {order}"),
         (other, _) => format!("{other}: {order}"),
     }
 }

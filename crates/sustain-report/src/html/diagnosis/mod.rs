@@ -14,6 +14,7 @@ mod tree;
 mod walls;
 
 use sustain_document::diagnose::DiagnoseResult;
+use sustain_document::vocabulary::Direction;
 
 use super::escape;
 use super::page::{Sectioned, pages};
@@ -56,8 +57,8 @@ fn name(result: &DiagnoseResult) -> String {
         [first @ .., last] if first.len() < 4 => format!("{} and {last}", first.join(", ")),
         several => format!("{} targets", several.len()),
     };
-    let doing = match result.plan.direction.as_str() {
-        "read" => "reading",
+    let doing = match result.plan.direction {
+        Direction::Read => "reading",
         _ => "writing",
     };
     let simulated = if result.plan.simulated {

@@ -1,7 +1,7 @@
 //! Draws one diagnosis on the page, from the answer down to everything that is needed to repeat the
 //! run.
 
-use sustain_document::diagnose::DiagnoseResult;
+use sustain_document::diagnose::{DiagnoseResult, SearchEnd};
 
 use super::super::escape;
 use super::super::section::{kernel_messages, notes};
@@ -133,7 +133,7 @@ fn cards(facts: &Facts<'_>) -> String {
 }
 
 fn walls_card(result: &DiagnoseResult) -> String {
-    match (result.walls.len(), result.ended.as_str(), &result.no_wall) {
+    match (result.walls.len(), result.ended, &result.no_wall) {
         (0, _, Some(none)) => {
             let words = format!(
                 "no limit that several targets share lies below {} of the sum",
@@ -144,7 +144,7 @@ fn walls_card(result: &DiagnoseResult) -> String {
         (0, _, None) if result.unexplained.is_some() => {
             card("?", "no shared limit that was found explains the loss", "")
         }
-        (0, "too_noisy", None) => card(
+        (0, SearchEnd::TooNoisy, None) => card(
             "?",
             "the readings differ too much to tell shared limits",
             "",

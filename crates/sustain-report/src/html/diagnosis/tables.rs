@@ -90,19 +90,19 @@ pub(super) fn asked_and_where(result: &DiagnoseResult) -> Result<String, ReportE
     if let Some(started) = &plan.started {
         table.pair("started", started);
     }
-    table.pair("direction", &plan.direction);
+    table.pair("direction", plan.direction.name());
     table.pair("targets", plan.targets.join(", "));
     let engine = format!("{}: {}", plan.engine_used, plan.engine_why);
     table.pair("engine", engine);
     table.pair("threads", plan.threads.to_string());
     table.pair("record size", size(plan.record_size_bytes));
     table.pair("depth per target", plan.depth.to_string());
-    table.pair("I/O path", &plan.path);
+    table.pair("I/O path", plan.path.name());
     table.pair("time per run", stretch(plan.time_per_run_s));
     if let Some(bytes) = plan.size_bytes {
         table.pair("used part of each target", size(bytes));
     }
-    table.pair("ended", result.ended.replace('_', " "));
+    table.pair("ended", result.ended.name().replace('_', " "));
     table.pair("seed", plan.seed.to_string());
     table.pair("machine", machine_words(plan.simulated));
     table.pair("sustain version", &plan.sustain_version);

@@ -78,13 +78,15 @@ fn common(rests: &[Rest<'_>]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use sustain_document::devices::HopKind;
+
     use super::*;
 
     fn way(hops: &[&str]) -> Way {
         let hop = |id: &&str| WayHop {
             id: (*id).to_owned(),
             name: (*id).to_owned(),
-            kind: "port".to_owned(),
+            kind: HopKind::Port,
             rate_bytes_per_s: None,
             formula: None,
         };

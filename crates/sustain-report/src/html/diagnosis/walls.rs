@@ -2,7 +2,7 @@
 //! place, how certain that is, and the test of its prediction. The section of a diagnosis calls it;
 //! it judges nothing.
 
-use sustain_document::diagnose::{Prediction, Wall};
+use sustain_document::diagnose::{Prediction, Wall, WallKind, WallState};
 
 use super::super::escape;
 use super::super::svg::Svg;
@@ -103,15 +103,18 @@ fn limit(wall: &Wall) -> String {
 }
 
 fn kind(wall: &Wall) -> String {
-    let mut words = match (wall.kind.as_str(), wall.at_full_load_bytes_per_s) {
-        ("collapse", Some(left)) => format!(
+    let mut words = match (wall.kind, wall.at_full_load_bytes_per_s) {
+        (WallKind::Collapse, Some(left)) => format!(
             "collapse: the sum falls when more disks are active, to {} with all that share it",
             rate(left)
         ),
-        ("collapse", None) => "collapse: the sum falls when more disks are active".to_owned(),
-        ("tool", _) => "tool: this program or the machine's CPUs, not the disks".to_owned(),
-        ("limit", _) => "limit: the sum stays the same when more disks are active".to_owned(),
-        (other, _) => other.to_owned(),
+        (WallKind::Collapse, None) => {
+            "collapse: the sum falls when more disks are active".to_owned()
+        }
+        (WallKind::Tool, _) => "tool: this program or the machine's CPUs, not the disks".to_owned(),
+        (WallKind::Limit, _) => {
+            "limit: the sum stays the same when more disks are active".to_owned()
+        }
     };
     if wall.missed_revolutions {
         words.push_str(
@@ -131,12 +134,11 @@ fn place(wall: &Wall) -> String {
 }
 
 fn certainty(wall: &Wall) -> String {
-    let state = match wall.state.as_str() {
-        "confirmed" => "confirmed",
-        "members_uncertain" => "which targets share it is not certain",
-        "capacity_is_lower_bound" => "it is at least this high",
-        "crossing" => "it crosses another wall, with some members in both",
-        other => other,
+    let state = match wall.state {
+        WallState::Confirmed => "confirmed",
+        WallState::MembersUncertain => "which targets share it is not certain",
+        WallState::CapacityIsLowerBound => "it is at least this high",
+        WallState::Crossing => "it crosses another wall, with some members in both",
     };
     format!("{state}; confidence {}", percent(wall.confidence))
 }

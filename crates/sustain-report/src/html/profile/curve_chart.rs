@@ -5,9 +5,11 @@
 use plotly::common::{DashType, HoverInfo, Line, LineShape, Marker, MarkerSymbol, Mode};
 use plotly::layout::{Shape, ShapeLayer, ShapeLine, ShapeType};
 use plotly::{Plot, Scatter};
+use sustain_document::profile::OutlierKind;
 use sustain_document::profile::{
     ProfilePoint, ProfileResult, ProfileTarget, ProfileTogether, SharedLimit,
 };
+use sustain_document::vocabulary::Direction;
 
 use super::super::chart::{
     ALARM, Chart, NEUTRAL, axis, colour, empty_plot, layout, rate_axis, rounded, title, trace_name,
@@ -36,7 +38,7 @@ impl Scale {
 }
 
 /// The chart of this direction.
-pub(super) fn curve_chart(result: &ProfileResult, direction: &str, id: String) -> Chart {
+pub(super) fn curve_chart(result: &ProfileResult, direction: Direction, id: String) -> Chart {
     let targets: Vec<&ProfileTarget> = result
         .targets
         .iter()
@@ -87,8 +89,8 @@ pub(super) fn curve_chart(result: &ProfileResult, direction: &str, id: String) -
     Chart {
         id,
         heading: match direction {
-            "read" => "Read rate by position".to_owned(),
-            _ => "Write rate by position".to_owned(),
+            Direction::Read => "Read rate by position".to_owned(),
+            Direction::Write => "Write rate by position".to_owned(),
         },
         caption: caption(together),
         height_px: HEIGHT_PX,
@@ -196,8 +198,9 @@ fn marks(plot: &mut Plot, targets: &[&ProfileTarget], scale: Scale) {
         let (mut x, mut y, mut said) = (Vec::new(), Vec::new(), Vec::new());
         for target in targets {
             for outlier in &target.outliers {
-                let kind = outlier.kind.as_str();
-                if ["disturbance", "uncertain"].contains(&kind) != is_passing {
+                let kind = outlier.kind;
+                let passes = matches!(kind, OutlierKind::Disturbance | OutlierKind::Uncertain);
+                if passes != is_passing {
                     continue;
                 }
                 let middle = outlier.from_byte.midpoint(outlier.to_byte);

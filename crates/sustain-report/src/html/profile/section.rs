@@ -1,7 +1,9 @@
 //! Draws one profile on the page: the answer, the figures, the picture, the findings in words, and
 //! the settings.
 
-use sustain_document::profile::{ProfileResult, ProfileTarget};
+use sustain_document::profile::{CurveShape, ProfileResult, ProfileTarget, TogetherShape};
+use sustain_document::vocabulary::Direction;
+use sustain_document::vocabulary::ExperimentEnd;
 
 use super::super::escape;
 use super::super::section::{kernel_messages, notes};
@@ -35,11 +37,11 @@ pub(super) fn section(result: &ProfileResult, index: usize) -> Result<String, Re
 }
 
 /// Each direction once, in the order of the curves.
-fn directions(result: &ProfileResult) -> Vec<&str> {
-    let mut found: Vec<&str> = Vec::new();
+fn directions(result: &ProfileResult) -> Vec<Direction> {
+    let mut found: Vec<Direction> = Vec::new();
     for target in &result.targets {
-        if !found.contains(&target.direction.as_str()) {
-            found.push(&target.direction);
+        if !found.contains(&target.direction) {
+            found.push(target.direction);
         }
     }
     found
@@ -51,7 +53,8 @@ fn answer(result: &ProfileResult) -> String {
         (heading, first.join("; "))
     };
     let together = result.together.iter();
-    let together = together.map(|one| first(one.direction.clone(), &one.verdict, LINES_TOGETHER));
+    let together =
+        together.map(|one| first(one.direction.to_string(), &one.verdict, LINES_TOGETHER));
     let mut lines: Vec<(String, String)> = together.collect();
     if lines.is_empty() {
         let alone = result.targets.iter().map(|one| {
@@ -60,8 +63,8 @@ fn answer(result: &ProfileResult) -> String {
         });
         lines = alone.collect();
     }
-    let ended = match result.ended.as_str() {
-        "done" => "",
+    let ended = match result.ended {
+        ExperimentEnd::Done => "",
         _ => "The profile was interrupted; the answer rests on what was measured until then.<br>\n",
     };
     let said = lines
@@ -125,9 +128,9 @@ fn figures(result: &ProfileResult) -> String {
             told(together.inner_rate_bytes_per_s),
             String::new(),
             String::new(),
-            match together.shape.as_str() {
-                "free" => "no shared limit found".to_owned(),
-                other => other.to_owned(),
+            match together.shape {
+                TogetherShape::Free => "no shared limit found".to_owned(),
+                other => other.to_string(),
             },
             format!("{:.1} %", together.noise * 100.0),
         ]);
@@ -145,11 +148,11 @@ fn spots(target: &ProfileTarget) -> String {
 }
 
 fn shape(target: &ProfileTarget) -> String {
-    match target.shape.as_str() {
-        "flat" if target.is_too_noisy() => "too noisy to tell".to_owned(),
-        "zones" => format!("{} zones", target.zones.len()),
-        "flat" => format!("flat within {:.1} %", target.resolution * 100.0),
-        other => other.to_owned(),
+    match target.shape {
+        CurveShape::Flat if target.is_too_noisy() => "too noisy to tell".to_owned(),
+        CurveShape::Zones => format!("{} zones", target.zones.len()),
+        CurveShape::Flat => format!("flat within {:.1} %", target.resolution * 100.0),
+        other => other.to_string(),
     }
 }
 
@@ -227,14 +230,14 @@ fn asked(result: &ProfileResult) -> Result<String, ReportError> {
     table.pair("engine", format!("{engine} (--engine {})", plan.engine));
     table.pair("record size", size(plan.record_size_bytes));
     table.pair("depth per target", plan.depth.to_string());
-    table.pair("I/O path", &plan.path);
+    table.pair("I/O path", plan.path.name());
     table.pair("time budget", stretch(plan.budget_s));
     table.pair("time measured", stretch(plan.elapsed_s));
     table.pair("time of a sample, about", stretch(plan.sample_s));
     if let Some(bytes) = plan.size_bytes {
         table.pair("used part of each target", size(bytes));
     }
-    table.pair("ended", &result.ended);
+    table.pair("ended", result.ended.name());
     table.pair("seed", plan.seed.to_string());
     table.pair("machine", machine_words(plan.simulated));
     table.pair("sustain version", &plan.sustain_version);

@@ -4,7 +4,7 @@
 use plotly::common::{Line, Marker, Mode, Orientation, TextPosition};
 use plotly::layout::Axis;
 use plotly::{Bar, Scatter};
-use sustain_document::record::{MemberResult, RecordResult};
+use sustain_document::record::{MemberResult, MemberState, RecordResult};
 
 use super::super::chart::{Chart, TimeUnit, axis, colour, empty_plot, layout, rounded, trace_name};
 use super::super::panels::hover_mode;
@@ -64,8 +64,8 @@ pub(super) fn share_chart(result: &RecordResult, id: String) -> Option<Chart> {
 }
 
 fn words(member: &MemberResult) -> String {
-    let state = match member.state.as_str() {
-        "active" | "closed" => String::new(),
+    let state = match member.state {
+        MemberState::Active | MemberState::Closed => String::new(),
         state => format!(", {state}"),
     };
     format!(

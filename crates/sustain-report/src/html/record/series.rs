@@ -69,6 +69,8 @@ pub(super) fn gaps(samples: &[&SampleResult], stream: usize) -> Vec<(f64, u64)> 
 
 #[cfg(test)]
 mod tests {
+    use sustain_document::record::LimitedBy;
+
     use super::*;
 
     fn sample(time_s: f64, bytes: u64) -> SampleResult {
@@ -79,7 +81,7 @@ mod tests {
             durable_bytes: vec![bytes],
             gap_bytes: vec![bytes / 10],
             member_bytes: vec![bytes],
-            limited_by: "source".to_owned(),
+            limited_by: LimitedBy::Source,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Makes the tables of a recording: streams, members, the limits of its rate, and the settings. The
 //! section of a recording calls it.
 
-use sustain_document::record::{LatencyResult, PlanResult, RecordResult};
+use sustain_document::record::{LatencyResult, OnFull, PlanResult, RecordResult};
 
 use super::super::samples;
 use super::super::table::Table;
@@ -132,7 +132,7 @@ fn members(result: &RecordResult) -> Table {
         row.extend([
             member.depth_reached.to_string(),
             position(member.written_bytes),
-            member.state.clone(),
+            member.state.to_string(),
         ]);
         table.row(row);
     }
@@ -184,7 +184,7 @@ pub(super) fn asked(result: &RecordResult) -> String {
     table.pair("store", &result.store);
     table.pair("recording", result.recording.to_string());
     table.pair("started", &result.started);
-    table.pair("ended", &result.ended);
+    table.pair("ended", result.ended.name());
     table.pair("engine", &result.engine);
     let sources = result.streams.iter();
     let sources = sources.map(|stream| format!("{} from {}", stream.name, stream.source));
@@ -201,10 +201,9 @@ pub(super) fn asked(result: &RecordResult) -> String {
 }
 
 fn on_full(plan: &PlanResult) -> String {
-    match plan.on_full.as_str() {
-        "block" => "block: the source waits".to_owned(),
-        "drop" => "drop: what comes is lost and becomes a gap".to_owned(),
-        other => other.to_owned(),
+    match plan.on_full {
+        OnFull::Block => "block: the source waits".to_owned(),
+        OnFull::Drop => "drop: what comes is lost and becomes a gap".to_owned(),
     }
 }
 

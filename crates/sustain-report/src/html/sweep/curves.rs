@@ -6,7 +6,7 @@
 use sustain_document::sweep::SweepPoint;
 
 use super::super::svg::Svg;
-use super::facts::{Axis, Curve, Facts, Value, value};
+use super::facts::{Curve, DrawnAxis, Facts, Value, value};
 use super::quantity::{Quantity, all_of};
 use super::scale::Scale;
 
@@ -25,7 +25,7 @@ const LABEL_WIDTH: f64 = 54.0;
 pub(super) const DOT_RADIUS: f64 = 3.6;
 
 /// The panels of an axis, one after the other.
-pub(super) fn panels(facts: &Facts<'_>, axis: &Axis) -> String {
+pub(super) fn panels(facts: &Facts<'_>, axis: &DrawnAxis) -> String {
     let second = facts.second(axis);
     let curves = facts.curves(second);
     let drawn: Vec<Vec<(u64, &SweepPoint)>> = curves
@@ -47,8 +47,8 @@ pub(super) fn panels(facts: &Facts<'_>, axis: &Axis) -> String {
 fn along<'a>(
     facts: &Facts<'a>,
     curve: &Curve,
-    axis: &Axis,
-    second: Option<&Axis>,
+    axis: &DrawnAxis,
+    second: Option<&DrawnAxis>,
 ) -> Vec<(u64, &'a SweepPoint)> {
     let values = axis.values.iter();
     let points = values.filter_map(|value| match value {
@@ -64,7 +64,7 @@ fn along<'a>(
 /// A panel under construction.
 struct Panel<'a> {
     svg: Svg,
-    axis: &'a Axis,
+    axis: &'a DrawnAxis,
     quantity: Quantity,
     across: Scale,
     up: Scale,
@@ -74,7 +74,7 @@ impl<'a> Panel<'a> {
     /// A panel with its frame: headings, ticks and the grid.
     fn new(
         facts: &Facts<'_>,
-        axis: &'a Axis,
+        axis: &'a DrawnAxis,
         quantity: Quantity,
         points: &[&SweepPoint],
         width: f64,
@@ -179,14 +179,14 @@ impl<'a> Panel<'a> {
         point: &SweepPoint,
     ) -> Option<&'c Curve> {
         let second = facts.second(self.axis);
-        let own = second.map(|second| value(&point.setting, &second.name));
+        let own = second.map(|second| value(&point.setting, second.axis));
         curves.iter().find(|curve| curve.value == own)
     }
 
     /// A ring around a point that the answer names. If its place has the dot of a faster point, it
     /// also gets a dot in the colour of this curve.
     fn mark(&mut self, facts: &Facts<'_>, point: &SweepPoint, dot: Option<&Curve>, class: &str) {
-        let value = value(&point.setting, &self.axis.name);
+        let value = value(&point.setting, self.axis.axis);
         if let (Value::Number(number), Some(figure)) = (value, self.quantity.of(point)) {
             if let Some(curve) = dot {
                 self.dot(facts, number, point, &curve.class);

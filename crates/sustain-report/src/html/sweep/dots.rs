@@ -6,7 +6,7 @@ use sustain_document::sweep::SweepPoint;
 
 use super::super::svg::Svg;
 use super::curves::{DOT_RADIUS, radius};
-use super::facts::{Axis, Curve, Facts, Value, rate_of, value};
+use super::facts::{Curve, DrawnAxis, Facts, Value, rate_of, value};
 use super::quantity::{Quantity, all_of};
 use super::scale::Scale;
 
@@ -23,13 +23,13 @@ const TICK_LABEL_WIDTH: f64 = 66.0;
 const ROWS_MAX: usize = 24;
 
 /// The picture of an axis.
-pub(super) fn picture(facts: &Facts<'_>, axis: &Axis) -> String {
+pub(super) fn picture(facts: &Facts<'_>, axis: &DrawnAxis) -> String {
     let second = facts.second(axis);
     let curves = facts.curves(second);
     let mut rows: Vec<(&Value, &SweepPoint)> = axis
         .values
         .iter()
-        .filter_map(|value| Some((value, facts.fastest(&[(&axis.name, value)])?)))
+        .filter_map(|value| Some((value, facts.fastest(&[(axis.axis, value)])?)))
         .collect();
     rows.sort_by(|(_, one), (_, other)| rate_of(other).total_cmp(&rate_of(one)));
     rows.truncate(ROWS_MAX);
@@ -51,7 +51,7 @@ pub(super) fn picture(facts: &Facts<'_>, axis: &Axis) -> String {
 }
 
 /// The number of values that are not drawn.
-pub(super) fn left_out(axis: &Axis) -> usize {
+pub(super) fn left_out(axis: &DrawnAxis) -> usize {
     axis.values.len().saturating_sub(ROWS_MAX)
 }
 
@@ -64,14 +64,14 @@ struct Row<'a> {
 /// A picture under construction.
 struct Drawing<'a> {
     svg: Svg,
-    axis: &'a Axis,
+    axis: &'a DrawnAxis,
     row_height: f64,
     panels: Vec<(Quantity, Scale)>,
 }
 
 impl<'a> Drawing<'a> {
     /// A drawing with its frame: names, headings, ticks and the grid.
-    fn new(facts: &Facts<'_>, axis: &'a Axis, rows: &[Row<'_>], curves: usize) -> Drawing<'a> {
+    fn new(facts: &Facts<'_>, axis: &'a DrawnAxis, rows: &[Row<'_>], curves: usize) -> Drawing<'a> {
         let row_height = (curves as f64 * DOT_HEIGHT + 8.0).max(ROW_HEIGHT_MIN);
         let foot = TOP + rows.len() as f64 * row_height;
         let mut svg = Svg::new(WIDTH, foot + BOTTOM);
@@ -180,15 +180,15 @@ impl<'a> Drawing<'a> {
 /// The row and the curve of a point, whether or not it is the fastest there.
 fn place(
     facts: &Facts<'_>,
-    axis: &Axis,
+    axis: &DrawnAxis,
     rows: &[Row<'_>],
     curves: &[Curve],
     point: &SweepPoint,
 ) -> Option<(usize, usize)> {
-    let own = value(&point.setting, &axis.name);
+    let own = value(&point.setting, axis.axis);
     let row = rows.iter().position(|row| *row.value == own)?;
     let second = facts.second(axis);
-    let own = second.map(|second| value(&point.setting, &second.name));
+    let own = second.map(|second| value(&point.setting, second.axis));
     let curve = curves.iter().position(|curve| curve.value == own)?;
     Some((row, curve))
 }

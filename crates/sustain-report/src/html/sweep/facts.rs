@@ -2,7 +2,9 @@
 //! values, and which axis matters most. The pictures call it; it draws nothing and judges nothing
 //! anew.
 
+use sustain_document::sweep::Axis;
 use sustain_document::sweep::{SweepAnswer, SweepPoint, SweepResult, SweepSetting};
+use sustain_document::vocabulary::LayoutKind;
 
 use super::super::svg::cut;
 use crate::format::size;
@@ -27,9 +29,9 @@ pub(super) enum Value {
 
 /// An axis with several values among the points that were measured.
 #[derive(Debug, Clone)]
-pub(super) struct Axis {
-    /// The name in the document.
-    pub(super) name: String,
+pub(super) struct DrawnAxis {
+    /// The axis of the document.
+    pub(super) axis: Axis,
     /// The values: numbers ascending, names in the order in which they were given.
     pub(super) values: Vec<Value>,
     /// Whether the document says that it matters, and the loss with its worst value, as a part of
@@ -37,10 +39,10 @@ pub(super) struct Axis {
     weight: (bool, f64),
 }
 
-impl Axis {
+impl DrawnAxis {
     /// The name for people.
     pub(super) fn words(&self) -> String {
-        self.name.replace('_', " ")
+        self.axis.name().replace('_', " ")
     }
 
     /// Whether its values have an order that a curve may follow.
@@ -53,7 +55,7 @@ impl Axis {
     pub(super) fn value_words(&self, value: &Value) -> String {
         match value {
             Value::None => "none".to_owned(),
-            Value::Number(number) if self.name == "depth" => number.to_string(),
+            Value::Number(number) if self.axis == Axis::Depth => number.to_string(),
             Value::Number(number) => size(*number),
             Value::Name(name) => cut(name, NAME_CHARACTERS_MAX, NAME_LAST),
         }
@@ -61,10 +63,10 @@ impl Axis {
 
     /// A value in words that name the axis.
     pub(super) fn named_value(&self, value: &Value) -> String {
-        match (value, self.name.as_str()) {
-            (Value::None, name) => format!("no {name}"),
-            (_, "depth" | "chunk") => format!("{} {}", self.name, self.value_words(value)),
-            (_, "record_size") => format!("{} records", self.value_words(value)),
+        match (value, self.axis) {
+            (Value::None, axis) => format!("no {axis}"),
+            (_, Axis::Depth | Axis::Chunk) => format!("{} {}", self.axis, self.value_words(value)),
+            (_, Axis::RecordSize) => format!("{} records", self.value_words(value)),
             _ => self.value_words(value),
         }
     }
@@ -88,7 +90,7 @@ pub(super) struct Facts<'a> {
     /// The points that have none.
     pub(super) unknown: Vec<&'a SweepPoint>,
     /// The axes, the one that matters most first.
-    pub(super) axes: Vec<Axis>,
+    pub(super) axes: Vec<DrawnAxis>,
 }
 
 impl<'a> Facts<'a> {
@@ -97,12 +99,12 @@ impl<'a> Facts<'a> {
         let points = result.points.iter().filter(of_direction);
         let (mut points, unknown): (Vec<_>, Vec<_>) =
             points.partition(|point| point.rate_bytes_per_s.is_some());
-        let axes = result.plan.axes.iter().map(|name| Axis {
-            name: name.clone(),
-            values: values(name, &points),
+        let axes = result.plan.axes.iter().map(|axis| DrawnAxis {
+            axis: *axis,
+            values: values(*axis, &points),
             weight: (false, 0.0),
         });
-        let mut axes: Vec<Axis> = axes.filter(|axis| axis.values.len() > 1).collect();
+        let mut axes: Vec<DrawnAxis> = axes.filter(|axis| axis.values.len() > 1).collect();
         points.sort_by(|one, other| rate_of(other).total_cmp(&rate_of(one)));
         let mut facts = Facts {
             result,
@@ -122,10 +124,10 @@ impl<'a> Facts<'a> {
         facts
     }
 
-    fn weight(&self, axis: &Axis) -> (bool, f64) {
-        let said = self.answer.axes.iter().find(|said| said.axis == axis.name);
+    fn weight(&self, axis: &DrawnAxis) -> (bool, f64) {
+        let said = self.answer.axes.iter().find(|said| said.axis == axis.axis);
         let rates = axis.values.iter().filter_map(|value| {
-            let point = self.fastest(&[(&axis.name, value)])?;
+            let point = self.fastest(&[(axis.axis, value)])?;
             Some(rate_of(point))
         });
         let loss = 1.0
@@ -147,13 +149,13 @@ impl<'a> Facts<'a> {
     }
 
     /// The fastest of all points that have these values.
-    pub(super) fn fastest(&self, wanted: &[(&str, &Value)]) -> Option<&'a SweepPoint> {
+    pub(super) fn fastest(&self, wanted: &[(Axis, &Value)]) -> Option<&'a SweepPoint> {
         let mut points = self.points.iter();
         points.find(|point| has(point, wanted)).copied()
     }
 
     /// The points without a rate that have these values.
-    pub(super) fn unknown_with(&self, wanted: &[(&str, &Value)]) -> Vec<&'a SweepPoint> {
+    pub(super) fn unknown_with(&self, wanted: &[(Axis, &Value)]) -> Vec<&'a SweepPoint> {
         let unknown = self.unknown.iter();
         unknown
             .filter(|point| has(point, wanted))
@@ -161,23 +163,23 @@ impl<'a> Facts<'a> {
             .collect()
     }
 
-    pub(super) fn axis(&self, name: &str) -> Option<&Axis> {
-        self.axes.iter().find(|axis| axis.name == name)
+    pub(super) fn axis(&self, wanted: Axis) -> Option<&DrawnAxis> {
+        self.axes.iter().find(|drawn| drawn.axis == wanted)
     }
 
     /// The axis whose values are the curves of this one: the one that matters most of the others.
-    pub(super) fn second(&self, axis: &Axis) -> Option<&Axis> {
-        self.axes.iter().find(|other| other.name != axis.name)
+    pub(super) fn second(&self, axis: &DrawnAxis) -> Option<&DrawnAxis> {
+        self.axes.iter().find(|other| other.axis != axis.axis)
     }
 
     /// A curve per value of the second axis. Of many values the first, the last, that of the best
     /// point, and some between have a curve.
-    pub(super) fn curves(&self, second: Option<&Axis>) -> Vec<Curve> {
+    pub(super) fn curves(&self, second: Option<&DrawnAxis>) -> Vec<Curve> {
         let Some(second) = second else {
             let class = "w0".to_owned();
             return vec![Curve { value: None, class }];
         };
-        let best = value(&self.best().setting, &second.name);
+        let best = value(&self.best().setting, second.axis);
         let best = second.values.iter().position(|value| *value == best);
         let kept = spread(second.values.len(), best.unwrap_or(0));
         let curve = |(index, place): (usize, usize)| Curve {
@@ -191,13 +193,13 @@ impl<'a> Facts<'a> {
     pub(super) fn point_on(
         &self,
         curve: &Curve,
-        axis: &Axis,
-        second: Option<&Axis>,
+        axis: &DrawnAxis,
+        second: Option<&DrawnAxis>,
         value: &Value,
     ) -> Option<&'a SweepPoint> {
-        let mut wanted = vec![(axis.name.as_str(), value)];
+        let mut wanted = vec![(axis.axis, value)];
         if let Some((second, value)) = second.zip(curve.value.as_ref()) {
-            wanted.push((&second.name, value));
+            wanted.push((second.axis, value));
         }
         self.fastest(&wanted)
     }
@@ -209,25 +211,24 @@ pub(super) fn rate_of(point: &SweepPoint) -> f64 {
 }
 
 /// A setting's value on an axis of the document.
-pub(super) fn value(setting: &SweepSetting, axis: &str) -> Value {
+pub(super) fn value(setting: &SweepSetting, axis: Axis) -> Value {
     match axis {
-        "record_size" => Value::Number(setting.record_size_bytes),
-        "depth" => Value::Number(u64::from(setting.depth)),
-        "chunk" => setting.chunk_bytes.map_or(Value::None, Value::Number),
-        "engine" => Value::Name(setting.engine.clone()),
-        "path" => Value::Name(setting.path.clone()),
-        "layout" => Value::Name(setting.layout.clone()),
+        Axis::RecordSize => Value::Number(setting.record_size_bytes),
+        Axis::Depth => Value::Number(u64::from(setting.depth)),
+        Axis::Chunk => setting.chunk_bytes.map_or(Value::None, Value::Number),
+        Axis::Engine => Value::Name(setting.engine.to_string()),
+        Axis::Path => Value::Name(setting.path.to_string()),
+        Axis::Layout => Value::Name(setting.layout.to_string()),
         // Independent targets are all used at once, in no order.
-        "order" if setting.layout == "independent" => Value::None,
-        "order" => Value::Name(setting.order.join(",").replace("/dev/", "")),
-        // An axis that is not known here has the same value for all.
-        _ => Value::Name(String::new()),
+        Axis::Order if setting.layout == LayoutKind::Independent => Value::None,
+        Axis::Order => Value::Name(setting.order.join(",").replace("/dev/", "")),
+        Axis::Direction => Value::Name(setting.direction.to_string()),
     }
 }
 
-fn values(axis: &str, points: &[&SweepPoint]) -> Vec<Value> {
+fn values(axis: Axis, points: &[&SweepPoint]) -> Vec<Value> {
     // A picture shows one direction only.
-    if axis == "direction" {
+    if axis == Axis::Direction {
         return Vec::new();
     }
     let mut values: Vec<Value> = Vec::new();
@@ -245,9 +246,9 @@ fn values(axis: &str, points: &[&SweepPoint]) -> Vec<Value> {
     values
 }
 
-fn has(point: &SweepPoint, wanted: &[(&str, &Value)]) -> bool {
+fn has(point: &SweepPoint, wanted: &[(Axis, &Value)]) -> bool {
     let mut wanted = wanted.iter();
-    wanted.all(|(axis, wanted)| value(&point.setting, axis) == **wanted)
+    wanted.all(|(axis, wanted)| value(&point.setting, *axis) == **wanted)
 }
 
 /// Chooses as many of `count` places as there are colours: the first, the last, the needed one, and

@@ -4,18 +4,18 @@
 
 use std::fmt::Write as _;
 
+use sustain_document::sweep::Axis;
+
 use super::super::escape;
-use super::facts::{Axis, Facts, Value, rate_of, value};
+use super::facts::{DrawnAxis, Facts, Value, rate_of, value};
 use super::quantity::all_of;
 
-const RECORD_SIZE: &str = "record_size";
-const DEPTH: &str = "depth";
 /// A figure must be legible on the deepest colour.
 const DEEPEST_PERCENT: f64 = 62.0;
 
 /// The map; empty unless both vary.
 pub(super) fn map(facts: &Facts<'_>) -> String {
-    let both = facts.axis(RECORD_SIZE).zip(facts.axis(DEPTH));
+    let both = facts.axis(Axis::RecordSize).zip(facts.axis(Axis::Depth));
     let Some((sizes, depths)) = both else {
         return String::new();
     };
@@ -50,7 +50,7 @@ pub(super) fn map(facts: &Facts<'_>) -> String {
     )
 }
 
-fn row(facts: &Facts<'_>, sizes: &Axis, size: &Value, depths: &Axis) -> String {
+fn row(facts: &Facts<'_>, sizes: &DrawnAxis, size: &Value, depths: &DrawnAxis) -> String {
     let name = escape::text(&sizes.value_words(size));
     let mut markup = format!("<tr><th>{name}</th>");
     for depth in &depths.values {
@@ -61,7 +61,7 @@ fn row(facts: &Facts<'_>, sizes: &Axis, size: &Value, depths: &Axis) -> String {
 }
 
 fn cell(facts: &Facts<'_>, size: &Value, depth: &Value) -> String {
-    let wanted = [(RECORD_SIZE, size), (DEPTH, depth)];
+    let wanted = [(Axis::RecordSize, size), (Axis::Depth, depth)];
     let Some(point) = facts.fastest(&wanted) else {
         let unknown = facts.unknown_with(&wanted);
         let failed = unknown.iter().find_map(|point| point.failed.as_deref());
@@ -82,7 +82,7 @@ fn cell(facts: &Facts<'_>, size: &Value, depth: &Value) -> String {
     }
     let has_both = |number: usize| {
         let setting = &facts.result.points[number].setting;
-        value(setting, RECORD_SIZE) == *size && value(setting, DEPTH) == *depth
+        value(setting, Axis::RecordSize) == *size && value(setting, Axis::Depth) == *depth
     };
     if has_both(answer.best) {
         class.push_str(" best");

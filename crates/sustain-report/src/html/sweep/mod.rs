@@ -13,6 +13,7 @@ mod section;
 mod tables;
 
 use sustain_document::sweep::{SweepAnswer, SweepResult};
+use sustain_document::vocabulary::Direction;
 
 use super::escape;
 use super::page::{Sectioned, pages};
@@ -54,13 +55,10 @@ fn name(result: &SweepResult) -> String {
         [first @ .., last] if first.len() < 4 => format!("{} and {last}", first.join(", ")),
         several => format!("{} targets", several.len()),
     };
-    let directions = result
-        .answers
-        .iter()
-        .map(|one| match one.direction.as_str() {
-            "read" => "reading",
-            _ => "writing",
-        });
+    let directions = result.answers.iter().map(|one| match one.direction {
+        Direction::Read => "reading",
+        _ => "writing",
+    });
     let directions: Vec<&str> = directions.collect();
     let simulated = if result.plan.simulated {
         ", on a simulated machine"
@@ -107,7 +105,7 @@ fn overview_row(result: &SweepResult, answer: &SweepAnswer, name: String) -> Vec
     let cheapest = &result.points[answer.cheapest];
     let mut row = vec![
         name,
-        answer.direction.clone(),
+        answer.direction.to_string(),
         best.setting.words.clone(),
         rate_with_interval(best),
     ];

@@ -2,11 +2,12 @@
 //! run.
 
 use sustain_document::sweep::{SweepAnswer, SweepResult};
+use sustain_document::vocabulary::Direction;
 
 use super::super::escape;
 use super::super::section::{kernel_messages, notes};
 use super::super::table::glued;
-use super::facts::{Axis, Facts};
+use super::facts::{DrawnAxis, Facts};
 use super::{curves, dots, heat, name, tables};
 use crate::ReportError;
 use crate::terminal::SIMULATED;
@@ -82,10 +83,9 @@ fn pictures(facts: &Facts<'_>) -> String {
     if facts.axes.is_empty() {
         return String::new();
     }
-    let doing = match facts.answer.direction.as_str() {
-        "write" => "Effect of each setting on writing",
-        "read" => "Effect of each setting on reading",
-        _ => "Effect of each setting",
+    let doing = match facts.answer.direction {
+        Direction::Write => "Effect of each setting on writing",
+        Direction::Read => "Effect of each setting on reading",
     };
     let mut markup = format!("<h2>{doing}</h2>\n");
     let map = heat::map(facts);
@@ -99,7 +99,7 @@ fn pictures(facts: &Facts<'_>) -> String {
     markup
 }
 
-fn picture(facts: &Facts<'_>, axis: &Axis) -> String {
+fn picture(facts: &Facts<'_>, axis: &DrawnAxis) -> String {
     let drawn = if axis.is_numeric() {
         curves::panels(facts, axis)
     } else {
@@ -114,7 +114,7 @@ fn picture(facts: &Facts<'_>, axis: &Axis) -> String {
     )
 }
 
-fn legend(facts: &Facts<'_>, axis: &Axis) -> String {
+fn legend(facts: &Facts<'_>, axis: &DrawnAxis) -> String {
     let mut parts = Vec::new();
     if let Some(second) = facts.second(axis) {
         for curve in facts.curves(Some(second)) {
@@ -143,12 +143,12 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-fn caption(facts: &Facts<'_>, axis: &Axis) -> String {
+fn caption(facts: &Facts<'_>, axis: &DrawnAxis) -> String {
     let others: Vec<String> = facts
         .axes
         .iter()
-        .filter(|other| other.name != axis.name)
-        .map(Axis::words)
+        .filter(|other| other.axis != axis.axis)
+        .map(DrawnAxis::words)
         .collect();
     let second = facts.second(axis);
     let mut words = match (second, others.len()) {

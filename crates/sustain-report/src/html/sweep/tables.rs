@@ -1,6 +1,7 @@
 //! Makes the tables of a sweep: all settings, those that failed or were left out, the drift, and
 //! the command with the machine. The section of a sweep calls it.
 
+use sustain_document::sweep::Axis;
 use sustain_document::sweep::{SweepPoint, SweepResult};
 
 use super::super::table::Table;
@@ -40,9 +41,12 @@ pub(super) fn failed(result: &SweepResult) -> String {
 
 /// Every setting of a direction, the fastest first, then those without a rate.
 pub(super) fn settings(facts: &Facts<'_>) -> String {
-    let axes = facts.result.plan.axes.iter().map(String::as_str);
-    let axes: Vec<&str> = axes.filter(|axis| *axis != "direction").collect();
-    let names: Vec<String> = axes.iter().map(|axis| axis.replace('_', " ")).collect();
+    let axes = facts.result.plan.axes.iter().copied();
+    let axes: Vec<Axis> = axes.filter(|axis| *axis != Axis::Direction).collect();
+    let names: Vec<String> = axes
+        .iter()
+        .map(|axis| axis.name().replace('_', " "))
+        .collect();
     let mut head: Vec<&str> = names.iter().map(String::as_str).collect();
     let has_cpu = |point: &&SweepPoint| point.cpu_seconds_per_gb.is_some();
     let has_cpu = facts.points.iter().any(has_cpu);
@@ -58,7 +62,10 @@ pub(super) fn settings(facts: &Facts<'_>) -> String {
     let table_of = |points: &[&SweepPoint]| {
         let mut table = Table::new(&head);
         for point in points {
-            let mut row: Vec<String> = axes.iter().map(|axis| cell(&point.setting, axis)).collect();
+            let mut row: Vec<String> = axes
+                .iter()
+                .map(|axis| cell(&point.setting, *axis))
+                .collect();
             row.extend(figures(facts, point, has_cpu));
             table.row(row);
         }
@@ -66,7 +73,10 @@ pub(super) fn settings(facts: &Facts<'_>) -> String {
     };
     let mut table = table_of(&own);
     for point in facts.unknown.iter().take(UNKNOWN_MAX) {
-        let mut row: Vec<String> = axes.iter().map(|axis| cell(&point.setting, axis)).collect();
+        let mut row: Vec<String> = axes
+            .iter()
+            .map(|axis| cell(&point.setting, *axis))
+            .collect();
         row.push(match point.failed {
             Some(_) => "failed".to_owned(),
             None => "not measured".to_owned(),
@@ -189,7 +199,7 @@ pub(super) fn asked_and_where(result: &SweepResult) -> Result<String, ReportErro
     if let Some(bytes) = plan.size_bytes {
         table.pair("used part of each target", size(bytes));
     }
-    table.pair("ended", &result.ended);
+    table.pair("ended", result.ended.name());
     table.pair("seed", plan.seed.to_string());
     table.pair("machine", machine_words(plan.simulated));
     table.pair("sustain version", &plan.sustain_version);

@@ -1,6 +1,10 @@
 use sustain_document::host::Host;
-use sustain_document::profile::{ProfileOutlier, ProfilePlanUsed, ProfileZone, TogetherZone};
+use sustain_document::profile::OutlierKind;
+use sustain_document::profile::{
+    CurveShape, ProfileOutlier, ProfilePlanUsed, ProfileZone, TogetherShape, TogetherZone,
+};
 use sustain_document::system::System;
+use sustain_document::vocabulary::{DataPath, Direction, EngineChoice, ExperimentEnd, TargetKind};
 use sustain_record::recorder::LimitedBy;
 
 use super::*;
@@ -19,10 +23,10 @@ fn target(name: &str) -> ProfileTarget {
     };
     ProfileTarget {
         name: name.to_owned(),
-        kind: "block_device".to_owned(),
+        kind: TargetKind::BlockDevice,
         size_bytes: 60 * GB,
-        direction: "write".to_owned(),
-        shape: "zones".to_owned(),
+        direction: Direction::Write,
+        shape: CurveShape::Zones,
         verdict: Vec::new(),
         mean_rate_bytes_per_s: Some(40e6),
         outer_rate_bytes_per_s: Some(60e6),
@@ -52,9 +56,9 @@ fn profile(targets: Vec<ProfileTarget>, size_bytes: Option<u64>) -> ProfileResul
             target_names: names,
             record_size_bytes: 1 << 20,
             depth: 8,
-            engine: "auto".to_owned(),
+            engine: EngineChoice::Auto,
             engine_used: None,
-            path: "direct".to_owned(),
+            path: DataPath::Direct,
             budget_s: 120.0,
             elapsed_s: 120.0,
             sample_s: 0.5,
@@ -71,7 +75,7 @@ fn profile(targets: Vec<ProfileTarget>, size_bytes: Option<u64>) -> ProfileResul
         targets,
         together: Vec::new(),
         notes: Vec::new(),
-        ended: "done".to_owned(),
+        ended: ExperimentEnd::Done,
         system: System::default(),
     }
 }
@@ -190,19 +194,19 @@ fn what_was_not_profiled_is_as_the_last_zone_and_is_said_to_be() {
 #[test]
 fn bad_spots_take_their_time() {
     let mut spotted = target("/dev/sdb");
-    let outlier = |kind: &str, from_byte, rate| ProfileOutlier {
+    let outlier = |kind: OutlierKind, from_byte, rate| ProfileOutlier {
         from_byte,
         to_byte: from_byte + GB,
-        kind: kind.to_owned(),
+        kind,
         rate_bytes_per_s: rate,
         mean_rate_bytes_per_s: rate,
         zone_rate_bytes_per_s: Some(60e6),
         words: String::new(),
     };
     spotted.outliers = vec![
-        outlier("bad_spot", 10 * GB, Some(10e6)),
-        outlier("disturbance", 20 * GB, Some(1e6)),
-        outlier("error", 40 * GB, None),
+        outlier(OutlierKind::BadSpot, 10 * GB, Some(10e6)),
+        outlier(OutlierKind::Disturbance, 20 * GB, Some(1e6)),
+        outlier(OutlierKind::Error, 40 * GB, None),
     ];
     let profile = profile(vec![spotted], None);
     let forecast = Forecast::new(&profile, &[named("/dev/sdb")], &no_alias).unwrap();
@@ -233,9 +237,9 @@ fn what_all_give_at_once_counts_as_long_as_all_are_at_work() {
     let names = ["/dev/sdb", "/dev/sdc"];
     let mut profile = profile(names.map(target).to_vec(), None);
     profile.together = vec![ProfileTogether {
-        direction: "write".to_owned(),
+        direction: Direction::Write,
         targets: names.map(str::to_owned).to_vec(),
-        shape: "limit".to_owned(),
+        shape: TogetherShape::Limit,
         verdict: Vec::new(),
         mean_rate_bytes_per_s: None,
         outer_rate_bytes_per_s: None,

@@ -1,3 +1,5 @@
+use sustain_document::list::MemberPresence;
+use sustain_document::record::RecordingEnd;
 use sustain_document::recover::{RecoveredRecording, RecoveredStream};
 use sustain_document::verify::{CheckedRecording, CheckedStream};
 
@@ -10,7 +12,11 @@ fn member(index: u64, is_present: bool) -> ListedMember {
         name: is_present.then(|| format!("/dev/sd{index}1")),
         index,
         member: STORE.to_owned(),
-        state: if is_present { "present" } else { "missing" }.to_owned(),
+        state: if is_present {
+            MemberPresence::Present
+        } else {
+            MemberPresence::Missing
+        },
         bytes: is_present.then_some(10 << 30),
         slots: is_present.then_some(1278),
     }
@@ -33,12 +39,16 @@ fn stream(name: &str, framing: &str, gap_bytes: u64, hole_bytes: u64) -> ListedS
     }
 }
 
-fn recording(number: u32, ended: Option<&str>, streams: Vec<ListedStream>) -> ListedRecording {
+fn recording(
+    number: u32,
+    ended: Option<RecordingEnd>,
+    streams: Vec<ListedStream>,
+) -> ListedRecording {
     ListedRecording {
         recording: number,
         id: STORE.to_owned(),
         started: Some("2026-11-21T15:56:57.579768865Z".to_owned()),
-        ended: ended.map(str::to_owned),
+        ended,
         ring: false,
         streams,
     }
@@ -51,7 +61,11 @@ fn list() -> ListDocument {
         slot_bytes: 8 << 20,
         members: vec![member(0, true), member(1, false)],
         recordings: vec![
-            recording(1, Some("source"), vec![stream("camera", "jpeg", 0, 0)]),
+            recording(
+                1,
+                Some(RecordingEnd::Source),
+                vec![stream("camera", "jpeg", 0, 0)],
+            ),
             recording(
                 2,
                 None,
@@ -329,7 +343,7 @@ fn what_was_found_after_a_crash_is_told_with_what_was_written() {
         superblocks_renewed: true,
         recordings: vec![RecoveredRecording {
             recording: 2,
-            ended: Some("recovered".to_owned()),
+            ended: Some(RecordingEnd::Recovered),
             streams: vec![RecoveredStream {
                 name: "camera".to_owned(),
                 bytes: 20_000_000,

@@ -624,6 +624,85 @@ fn a_ring_gives_what_is_left_and_says_what_is_not() {
     assert_eq!(result.recordings[0].streams[0].overwritten_bytes, readable);
 }
 
+/// A recording whose payload is on the first member alone, of which a later ring has written over
+/// all that the second one had: starts, end, and the account of a gap.
+fn gone_from_the_second() -> Image {
+    let gap = |bytes| Gap {
+        bytes,
+        frames: 0,
+        reason: GapReason::BufferFull,
+        first_time_ns: STARTED_NS,
+        last_time_ns: STARTED_NS,
+    };
+    let mut image = Image::new(2, 8, &["none"], true);
+    for round in 0..12 {
+        let lost = (round % 3 == 2).then(|| gap(5000));
+        image.data_after(0, 0, &noise(round, 40_000), &[], lost);
+    }
+    image.data(0, 0, &noise(20, 7000), &[]);
+    image.data_after(1, 0, &[], &[], Some(gap(3000)));
+    image.data(0, 0, &noise(21, 30_000), &[]);
+    image.end();
+    image.begin_again();
+    for round in 0..24 {
+        if round % 6 == 5 {
+            image.start(1);
+        }
+        image.data(1, 0, &noise(100 + round, 100_000), &[]);
+    }
+    image.end();
+    image
+}
+
+#[test]
+fn what_a_member_that_is_there_has_lost_is_no_work_of_the_ring_on_another() {
+    let mut image = gone_from_the_second();
+    let opened = image.open();
+    assert_eq!(opened.recordings.len(), 2);
+    assert!(opened.recordings[1].per_member[1].is_none());
+    let whole = check(&opened);
+    assert!(whole.ok, "{:?}", whole.bad);
+    assert_eq!(whole.recordings[0].streams[0].overwritten_bytes, 3000);
+    let of_first = |put: &&image::Put| put.member == 0 && put.descriptor.recording == 1;
+    let puts: Vec<image::Put> = image.puts.iter().filter(of_first).cloned().collect();
+    // The first is the start; the third append of data and every third after it carries a gap.
+    for (damaged, lost_bytes) in [
+        (vec![5], 40_000),
+        (vec![4, 5], 80_000),
+        (vec![3], 45_000),
+        (vec![3, 4, 5, 6], 170_000),
+        (vec![0, 1], 40_000),
+        (vec![0, 1, 2, 3], 125_000),
+    ] {
+        for put in damaged.iter().map(|at: &usize| &puts[*at]) {
+            image.members[0].bytes[put.offset_bytes + 9] ^= 1;
+        }
+        let opened = image.open();
+        let result = check(&opened);
+        let scope = Scope::of(&opened.recordings[1], &opened.members, &[], &Clock::Real);
+        for put in damaged.iter().map(|at: &usize| &puts[*at]) {
+            image.members[0].bytes[put.offset_bytes + 9] ^= 1;
+        }
+        assert!(!result.ok, "{damaged:?}");
+        let stream = &result.recordings[0].streams[0];
+        let counted = (stream.hole_bytes, stream.overwritten_bytes);
+        assert_eq!(counted, (lost_bytes, 3000), "{damaged:?}: {:?}", result.bad);
+        // Whoever reads the stream is told the same.
+        let found = parts(&scope, 0, &Range::All);
+        let bytes_of = |reason: HoleReason| -> u64 {
+            let holes = found
+                .iter()
+                .filter(|part| matches!(part, Part::Hole { why, .. } if *why == reason));
+            holes.map(Part::length_bytes).sum()
+        };
+        let told = (
+            bytes_of(HoleReason::Missing),
+            bytes_of(HoleReason::WrittenOver),
+        );
+        assert_eq!(told, counted, "{damaged:?}");
+    }
+}
+
 /// A ring that is recorded to while it is checked: what opening found after so many appends, and
 /// the members as they are some appends later.
 fn moving_ring(rounds: usize, later: usize) -> (Image, Opened) {

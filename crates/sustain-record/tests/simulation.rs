@@ -23,6 +23,8 @@ use run::run;
 mod bench;
 #[path = "simulation/check.rs"]
 mod check;
+#[path = "simulation/damage.rs"]
+mod damage;
 #[path = "simulation/draw.rs"]
 mod draw;
 #[path = "simulation/engine.rs"]

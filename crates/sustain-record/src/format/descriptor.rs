@@ -334,6 +334,12 @@ impl Descriptor {
         position
     }
 
+    /// Whether it is the start with which a recording begins on a member, and none that repeats it.
+    pub fn is_first_start(&self) -> bool {
+        let mut positions = self.positions.iter();
+        self.kind == Kind::Start && positions.all(|position| position.member_bytes == 0)
+    }
+
     /// Whether the block can hold a drift for each stream.
     pub fn has_room_for_drifts(&self) -> bool {
         let streams = self.positions.len();

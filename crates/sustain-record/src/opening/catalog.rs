@@ -50,6 +50,9 @@ pub struct Extent {
     pub last: Place,
     /// Whether what came before the oldest append has been written over in a ring.
     pub is_overwritten: bool,
+    /// The first slot from which on nothing has been written over, nor can have been hit by a crash
+    /// in a ring.
+    pub kept_from_slot: u64,
     /// The newest start there, as the newest append has it.
     pub start: Option<Place>,
     /// Whether the newest append is an end mark.
@@ -169,9 +172,13 @@ fn note_written_over(
     members: &[Option<Vec<Chapter>>],
 ) {
     let is_gone = members.iter().flatten().any(|chapters| {
-        chapters
-            .last()
-            .is_some_and(|oldest| oldest.is_oldest_of_lap && oldest.recording > recording.number)
+        chapters.last().is_some_and(|oldest| {
+            // Of the recording before it something is there, if only damaged.
+            let oldest_there = oldest
+                .recording
+                .saturating_sub(u32::from(oldest.has_lost_before));
+            oldest.is_oldest_of_lap && oldest_there > recording.number
+        })
     });
     recording.is_gone_from_a_member = is_gone;
     let mut streams = recording.streams.iter();
@@ -251,6 +258,7 @@ fn recording(
             first: chapter.first.place,
             last: chapter.last.place,
             is_overwritten: chapter.is_overwritten,
+            kept_from_slot: chapter.kept_from_slot,
             start: chapter.last.start,
             has_end: chapter.last.kind == Kind::End,
             end_is_overwritten: false,

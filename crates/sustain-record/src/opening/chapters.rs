@@ -6,6 +6,7 @@ use uuid::Uuid;
 use super::facts::{Facts, slot_start};
 use super::{Asked, PATIENCE_SLOTS, Tail};
 use crate::format::{Descriptor, EndNote, Kind, Place, StartNote};
+use crate::store::Recovered;
 
 /// Appends at either end of a recording that are read for the times of its streams.
 const LOOK_APPENDS: usize = 8;
@@ -27,6 +28,12 @@ pub struct Chapter {
     pub is_overwritten: bool,
     /// Whether nothing older is left there because all of it has been overwritten in a ring.
     pub is_oldest_of_lap: bool,
+    /// Whether the recording before had an append there that nothing has overwritten, and that is
+    /// damaged: the first start here names it, and none of that recording is found.
+    pub has_lost_before: bool,
+    /// The first slot from which on nothing has been overwritten, nor can a crash have left it half
+    /// overwritten.
+    pub kept_from_slot: u64,
     /// The note in its start, if that can be read here.
     pub start: Option<StartNote>,
     /// The note in its end mark, if there is one that can be read here.
@@ -45,8 +52,13 @@ struct Beginning<'a> {
     before: Option<&'a Descriptor>,
 }
 
-/// Finds the recording of which `last` is the last append.
-pub(super) fn chapter(facts: &Facts, tail: &Tail, last: &Descriptor) -> Asked<Chapter> {
+/// Finds the recording of which `last` is the last append, given those that came later.
+pub(super) fn chapter(
+    facts: &Facts,
+    tail: &Tail,
+    last: &Descriptor,
+    newer: &[Chapter],
+) -> Asked<Chapter> {
     // What lies further back has been overwritten, or is about to be.
     let oldest_serial = tail.next_slot_serial.saturating_sub(facts.slot_count());
     let start = start_of(facts, last, oldest_serial)?;
@@ -64,6 +76,13 @@ pub(super) fn chapter(facts: &Facts, tail: &Tail, last: &Descriptor) -> Asked<Ch
         };
         first.positions[stream].member_bytes > own_bytes
     };
+    let end = end_note.and_then(Result::ok);
+    let own_reach = reach(last, end.as_ref());
+    let reaches = newer
+        .iter()
+        .map(|chapter| reach(&chapter.last, chapter.end.as_ref()));
+    let reach_serial = reaches.chain([own_reach]).max().unwrap_or(0);
+    let kept_from_slot = oldest_serial.max(reach_serial.saturating_sub(facts.slot_count()));
     Ok(Chapter {
         recording: last.recording,
         recording_id: last.recording_id,
@@ -71,10 +90,16 @@ pub(super) fn chapter(facts: &Facts, tail: &Tail, last: &Descriptor) -> Asked<Ch
             && beginning.before.is_none()
             && (0..first.positions.len()).any(came_before),
         is_oldest_of_lap: oldest_serial > 0 && beginning.before.is_none(),
+        has_lost_before: beginning.before.is_none()
+            && first.is_first_start()
+            && first
+                .previous
+                .is_some_and(|previous| previous.slot_serial >= kept_from_slot),
+        kept_from_slot,
         first: first.clone(),
         last: last.clone(),
         start: start_note(facts, last, oldest_serial)?,
-        end: end_note.and_then(Result::ok),
+        end,
         first_of_streams: look_ahead(facts, first, last)?,
         last_of_streams: look_back(facts, last)?,
         // Numbers only fall, so the way back comes to an end.
@@ -83,6 +108,19 @@ pub(super) fn chapter(facts: &Facts, tail: &Tail, last: &Descriptor) -> Asked<Ch
             .filter(|before| before.recording < last.recording)
             .cloned(),
     })
+}
+
+/// The first slot that a recorder cannot have begun that was cut off behind this append; 0 if none
+/// was. Recovering, and an end mark that cannot be read, may follow a cut.
+fn reach(last: &Descriptor, end: Option<&EndNote>) -> u64 {
+    let has_ended = last.kind == Kind::End && end.is_some_and(|end| end.ended != Recovered::ENDED);
+    if has_ended {
+        return 0;
+    }
+    last.place
+        .slot_serial
+        .saturating_add(PATIENCE_SLOTS)
+        .saturating_add(1)
 }
 
 fn is_same(one: &Descriptor, other: &Descriptor) -> bool {
@@ -177,11 +215,7 @@ fn before_start<'a>(
     start: &Descriptor,
     oldest_serial: u64,
 ) -> Asked<Option<Option<&'a Descriptor>>> {
-    let is_repeated = start
-        .positions
-        .iter()
-        .any(|position| position.member_bytes > 0);
-    if is_repeated {
+    if !start.is_first_start() {
         return Ok(None);
     }
     let Some(place) = start.previous else {

@@ -87,7 +87,7 @@ impl Opening {
             let Some(last) = next else {
                 return Ok(self.chapters.clone());
             };
-            let chapter = chapters::chapter(&self.facts, &tail, &last)?;
+            let chapter = chapters::chapter(&self.facts, &tail, &last, &self.chapters)?;
             self.chapters.push(chapter);
         }
     }

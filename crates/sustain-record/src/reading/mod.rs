@@ -11,6 +11,7 @@ pub mod file;
 pub mod frames;
 mod locate;
 pub mod merge;
+mod missed;
 pub mod part;
 pub mod parts;
 pub mod pump;

@@ -73,7 +73,7 @@ pub enum HoleReason {
     /// No append with them was found on the members that are there.
     Missing,
     /// No append with them was found, and a ring has gone on over all that one of the members may
-    /// have had of the recording.
+    /// have had of the recording. No other member shows that it has lost an append there.
     WrittenOver,
     /// They are there, but their checksum is wrong.
     Damaged {
@@ -179,16 +179,6 @@ impl Part {
     /// Offset in the stream at which the part ends.
     pub fn end_bytes(&self) -> u64 {
         self.offset_bytes() + self.length_bytes()
-    }
-
-    /// The part as it is where a ring may have written over what is missing.
-    pub(super) fn maybe_written_over(mut self) -> Part {
-        if let Part::Hole { why, .. } = &mut self
-            && *why == HoleReason::Missing
-        {
-            *why = HoleReason::WrittenOver;
-        }
-        self
     }
 
     /// The part as it is for readers of a stream that ends at `end_bytes`, where its open end lies.

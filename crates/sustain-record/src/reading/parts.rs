@@ -9,7 +9,8 @@ use std::thread::JoinHandle;
 
 use super::examine::{Headless, Slot, Unreadable, examine, headless_seals};
 use super::merge::{Checked, Contradiction, Elsewhere, Merge, Ready, Wanted};
-use super::part::{Origin, Part};
+use super::missed::Missed;
+use super::part::{HoleReason, Origin, Part};
 use super::pump::{MemberReads, Pump, Window};
 use super::scope::Scope;
 use crate::error::RecordError;
@@ -42,6 +43,8 @@ pub struct Parts {
     /// Appends of each member that are checked and not asked for yet.
     checked: Vec<VecDeque<Checked>>,
     ready: VecDeque<(u16, Part)>,
+    /// What members show to have lost, if a ring may have written over what is missing.
+    missed: Option<Missed>,
     unreadable: Vec<Unreadable>,
     read_bytes: u64,
     /// Appends found since the last [`Parts::take_found`], if they are wanted.
@@ -81,6 +84,7 @@ impl Parts {
             merge: Merge::new(count, &order.wanted, order.hold_bytes_max),
             checked: (0..count).map(|_| VecDeque::new()).collect(),
             ready: VecDeque::new(),
+            missed: Missed::of(scope, &order.first_slots),
             unreadable: Vec::new(),
             read_bytes: 0,
             found: None,
@@ -123,10 +127,8 @@ impl Parts {
 
     fn advance(&mut self) -> Result<Option<(u16, Part)>, RecordError> {
         loop {
-            if let Some((stream, mut part)) = self.ready.pop_front() {
-                if self.scope.is_gone_from_a_member {
-                    part = part.maybe_written_over();
-                }
+            if let Some((stream, part)) = self.ready.pop_front() {
+                let part = self.told_apart(stream, part);
                 match self.scope.ends_at_bytes(stream) {
                     Some(end_bytes) => match part.until(end_bytes) {
                         Some(part) => return Ok(Some((stream, part))),
@@ -144,6 +146,28 @@ impl Parts {
                 },
             }
         }
+    }
+
+    /// Tells what a ring may have written over from what a member has lost. Where a part is of
+    /// both, the first piece is returned, and the rest is next.
+    fn told_apart(&mut self, stream: u16, part: Part) -> Part {
+        let (Some(missed), Part::Hole { why, .. }) = (&self.missed, &part) else {
+            return part;
+        };
+        if *why != HoleReason::Missing || part.length_bytes() == 0 {
+            return part;
+        }
+        let range = part.offset_bytes()..part.end_bytes();
+        let (first, is_lost) = missed.first_of(stream, &range);
+        if first.end < range.end {
+            let rest = part.clone().within(&(first.end..range.end));
+            self.ready.push_front((stream, rest));
+        }
+        let mut part = part.within(&first);
+        if let (Part::Hole { why, .. }, false) = (&mut part, is_lost) {
+            *why = HoleReason::WrittenOver;
+        }
+        part
     }
 
     fn read_again(&mut self, stream: u16, elsewhere: &Elsewhere) -> Result<(), RecordError> {
@@ -196,6 +220,9 @@ impl Parts {
                         descriptor.recording_id == recording_id && descriptor.place <= of_scope.last
                     });
                 for append in found {
+                    if let Some(missed) = &mut self.missed {
+                        missed.found(member, &append.origin);
+                    }
                     if let Some(found) = &mut self.found {
                         let is_whole = append.damaged.is_empty();
                         found.push((member, Arc::clone(&append.origin), is_whole));

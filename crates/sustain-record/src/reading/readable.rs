@@ -4,6 +4,8 @@
 mod lost;
 mod pen;
 
+pub(super) use lost::{is_crashed, was_durable};
+
 use crate::error::RecordError;
 use crate::opening::Recording;
 use crate::reading::verify::Checkable;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::bench::Bench;
 use crate::check::{Given, check};
+use crate::damage::damage_where_another_is_gone;
 use crate::engine::Fate;
 use crate::outcome::check_result;
 use crate::plan::{CutKind, Plan};
@@ -80,6 +81,9 @@ pub fn run(plan: &Plan, is_told: bool) -> BTreeSet<&'static str> {
             is_untouched,
         },
     );
+    if is_untouched && damage_where_another_is_gone(&mut bench) {
+        met.insert("damage in a recording that is gone from another member");
+    }
     met.extend(bench.struck.iter().copied());
     met
 }

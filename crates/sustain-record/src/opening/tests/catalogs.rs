@@ -273,6 +273,44 @@ fn a_ring_that_begins_with_a_copy_can_be_read_from_where_the_stream_had_come_by_
 }
 
 #[test]
+fn a_recording_of_which_all_is_damaged_on_a_member_is_not_gone_from_it() {
+    let mut image = Image::new(&[4 * MIB, 4 * MIB], SLOT);
+    let count = image.members[0].geometry().slot_count;
+    image.ring = true;
+    let payload = [7; 30_000];
+    image.begin(1);
+    image.fill(3, 30_000);
+    image.end();
+    image.begin(1);
+    let lost = image.put(1, 0, &payload);
+    image.end();
+    image.begin(1);
+    // What the second recording has on the second member lies in the oldest slot of the lap then.
+    while image.members[1].next.slot_serial < lost.place.slot_serial + count - 1 {
+        image.put(1, 0, &payload);
+    }
+    image.end();
+    let gone = |image: &Image| -> Vec<(u32, bool, u64)> {
+        let recordings = recordings_of(image).into_iter();
+        let told = recordings.map(|one| {
+            let hole_bytes = one.streams[0].hole_bytes;
+            (one.number, one.is_gone_from_a_member, hole_bytes)
+        });
+        told.collect()
+    };
+    let (second, first) = ((2, false, 0), (1, true, 0));
+    assert_eq!(gone(&image), [(3, false, 0), second, first]);
+    let slot = image.members[1].offset_of(place(lost.place.slot_serial, 0));
+    for block in 0..u64::from(SLOT) / BLOCK_BYTES as u64 {
+        image.members[1]
+            .medium
+            .lose(slot + block * BLOCK_BYTES as u64);
+    }
+    let second = (2, false, payload.len() as u64);
+    assert_eq!(gone(&image), [(3, false, 0), second, first]);
+}
+
+#[test]
 fn a_start_that_is_repeated_in_a_ring_tells_what_the_first_one_told() {
     let mut image = Image::new(&[4 * MIB], SLOT);
     let count = image.members[0].geometry().slot_count;

@@ -90,13 +90,17 @@ pub(super) fn is_recovered(recording: &Recording) -> bool {
     end.is_some_and(|end| end.ended == Recovered::ENDED)
 }
 
-pub(super) fn is_crashed(recording: &Recording) -> bool {
+pub(in crate::reading) fn is_crashed(recording: &Recording) -> bool {
     recording.open_end || is_recovered(recording)
 }
 
 /// Whether all of a stretch of a stream was durable, as the appends say, or was found whole when it
 /// was recovered. What was not is no trace of being written over.
-pub(super) fn was_durable(recording: &Recording, stream: u16, stretch: Range<u64>) -> bool {
+pub(in crate::reading) fn was_durable(
+    recording: &Recording,
+    stream: u16,
+    stretch: Range<u64>,
+) -> bool {
     if recording.open_end {
         let known = recording.streams.get(usize::from(stream));
         let settled_bytes = known.map_or(0, |known| known.settled_bytes);

@@ -7,7 +7,7 @@ use super::given_up::GivenUp;
 use super::torn::{Torn, TornUnlisted, divide, goes_on, is_crashed, is_recovered, since_recovered};
 use super::{BAD_MAX, Bad, VerifiedRecording, VerifiedStream};
 use crate::format::{EndNote, Geometry, Kind, Place, Position};
-use crate::opening::Recording;
+use crate::opening::{Extent, Recording};
 use crate::reading::examine::Headless;
 use crate::reading::merge::Contradiction;
 use crate::reading::part::{HoleReason, Origin, Part};
@@ -139,7 +139,8 @@ impl<'a> Account<'a> {
     pub(super) fn found(&mut self, member: usize, origin: &Arc<Origin>, is_whole: bool) {
         let descriptor = &origin.descriptor;
         let (index, geometry) = self.names.in_scope[member];
-        let oldest = self.recording.per_member[index].map(|extent| extent.first);
+        let extent = self.recording.per_member[index];
+        let oldest = extent.map(|extent| extent.first);
         if oldest.is_some_and(|oldest| descriptor.place < oldest) {
             return;
         }
@@ -175,9 +176,14 @@ impl<'a> Account<'a> {
             }
             on_member.note_lost(&last.clone(), origin, &geometry);
         }
-        // In a ring one that lies before all that is left has been written over.
-        let is_kept =
-            |start: &Place| !self.has_laps || oldest.is_some_and(|oldest| *start >= oldest);
+        // In a ring one that lies before all that is left has been written over, unless it lies
+        // where nothing has been.
+        let is_kept = |start: &Place| {
+            let is_left = |extent: Extent| {
+                *start >= extent.first || start.slot_serial >= extent.kept_from_slot
+            };
+            !self.has_laps || extent.is_some_and(is_left)
+        };
         if let Some(start) = descriptor.start.filter(is_kept)
             && !on_member.starts.contains(&start)
             && on_member.starts_missed.insert(start)
@@ -355,7 +361,11 @@ impl<'a> Account<'a> {
     fn hole(&mut self, number: u16, part: &Part, why: HoleReason) {
         let length_bytes = part.length_bytes();
         let (member, offset_bytes) = match why {
-            HoleReason::Missing | HoleReason::WrittenOver => self.claim_lost(number, length_bytes),
+            HoleReason::WrittenOver => {
+                self.streams[usize::from(number)].overwritten_bytes += length_bytes;
+                return;
+            }
+            HoleReason::Missing => self.claim_lost(number, length_bytes),
             HoleReason::Damaged {
                 member,
                 offset_bytes,
@@ -366,15 +376,11 @@ impl<'a> Account<'a> {
                 ..
             } => (Some(member), Some(offset_bytes)),
         };
-        let stream = &mut self.streams[usize::from(number)];
-        if why == HoleReason::WrittenOver && member.is_none() {
-            stream.overwritten_bytes += length_bytes;
-            return;
-        }
-        stream.hole_bytes += length_bytes;
+        self.streams[usize::from(number)].hole_bytes += length_bytes;
         let what = match why {
-            HoleReason::Missing | HoleReason::WrittenOver if member.is_some() => {
-                "the append is damaged or lost".to_owned()
+            HoleReason::Missing if member.is_some() => "the append is damaged or lost".to_owned(),
+            HoleReason::Missing if self.recording.is_gone_from_a_member => {
+                "an append is damaged or lost".to_owned()
             }
             HoleReason::Damaged { .. } => "the checksum is wrong".to_owned(),
             other => other.to_string(),

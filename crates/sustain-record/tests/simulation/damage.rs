@@ -1,0 +1,86 @@
+//! Damages what a member has of a recording of which a ring has written over all that another one
+//! had. That excuses no damage.
+
+use sustain_record::format::Kind;
+use sustain_record::opening::Recording;
+use sustain_record::reading::readable::readable;
+use sustain_record::reading::verify::{Checkable, verify};
+use sustain_record::store::Mode;
+use sustain_session::Stop;
+
+use crate::bench::Bench;
+use crate::history::{Append, History};
+
+/// Damages such an append, and those next to it, if there are any.
+///
+/// # Panics
+/// If `verify` does not say so.
+pub fn damage_where_another_is_gone(bench: &mut Bench) -> bool {
+    let mut store = bench.open(Mode::Read);
+    let listed = store.recordings().expect("the recordings can be listed");
+    let found = readable(Checkable::of(&store, &listed)).expect("the store can be read");
+    drop(store);
+    let history = bench.history.borrow();
+    let targets: Vec<(usize, u64)> = found
+        .iter()
+        .flat_map(|recording| kept(&history, recording))
+        .map(|append| (append.member, append.offset_bytes))
+        .collect();
+    drop(history);
+    if targets.is_empty() {
+        return false;
+    }
+    let first = bench.draw.below(targets.len() as u64) as usize;
+    let count = 1 + bench.draw.below(3) as usize;
+    for (member, offset_bytes) in targets.iter().skip(first).take(count) {
+        let at = offset_bytes + bench.draw.below(100);
+        let mut byte = [0];
+        bench.machine.read_contents(*member, at, &mut byte);
+        bench.machine.write_contents(*member, at, &[!byte[0]]);
+    }
+    let mut store = bench.open(Mode::Read);
+    let listed = store.recordings().expect("the recordings can be listed");
+    let checked = verify(
+        Checkable::of(&store, &listed),
+        &mut |_| {},
+        &Stop::default(),
+    );
+    let checked = checked.expect("the store can be checked");
+    assert!(!checked.ok, "damage at {:?} is excused", targets[first]);
+    true
+}
+
+/// Appends of which the bytes are nowhere else, durable, and followed by others on their member.
+fn kept<'a>(history: &'a History, recording: &Recording) -> Vec<&'a Append> {
+    let index = history
+        .recordings
+        .iter()
+        .position(|recorded| recorded.id == recording.id);
+    let recorded = index.map(|index| &history.recordings[index]);
+    let is_sound = recorded.is_some_and(|one| one.result.is_some() && one.failed.is_empty());
+    if !is_sound || !recording.is_gone_from_a_member || recording.readable_from_sequence.is_some() {
+        return Vec::new();
+    }
+    let of_recording = |append: &&Append| Some(append.recording) == index && append.is_promised();
+    let appends: Vec<&Append> = history.appends.iter().filter(of_recording).collect();
+    let is_kept = |append: &&&Append| {
+        let extent = recording.per_member.get(append.member).copied().flatten();
+        let is_copied = appends.iter().any(|other| {
+            other.sequence != append.sequence
+                && other.stream == append.stream
+                && other.payload.start < append.payload.end
+                && append.payload.start < other.payload.end
+        });
+        let is_followed = appends.iter().any(|other| {
+            other.member == append.member
+                && other.sequence > append.sequence
+                && other.kind == Kind::End
+        });
+        append.kind == Kind::Data
+            && !append.payload.is_empty()
+            && extent.is_some_and(|extent| append.place.slot_serial >= extent.kept_from_slot)
+            && is_followed
+            && !is_copied
+    };
+    appends.iter().filter(is_kept).copied().collect()
+}

@@ -6,6 +6,7 @@
 
 pub mod document;
 pub mod error;
+pub mod forecast;
 pub mod format;
 pub mod member_io;
 pub mod opening;

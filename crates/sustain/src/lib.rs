@@ -30,7 +30,7 @@ pub mod record {
     pub use sustain_record::error::RecordError;
     pub use sustain_record::recorder::*;
     pub use sustain_record::run::{RecordEvent, RecordObserver, RecordPlan, SourcePlan, record};
-    pub use sustain_record::{document, format, opening, reading, source, store};
+    pub use sustain_record::{document, forecast, format, opening, reading, source, store};
 }
 
 /// The result documents: what every command writes with `--json`, as types.

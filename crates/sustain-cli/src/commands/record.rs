@@ -10,6 +10,7 @@ use sustain::document::record::{RecordResult, RecordingEnd};
 use sustain::host::Roots;
 use sustain::measure::Stop;
 use sustain::record::document::status_line;
+use sustain::record::forecast::{Forecast, ForecastMember};
 use sustain::record::source::SourceSpec;
 use sustain::record::source::framing::Framing;
 use sustain::record::store::{Mode, Store};
@@ -17,7 +18,7 @@ use sustain::record::{
     Durability, OnFull, RecordEvent, RecordOptions, RecordPlan, SourcePlan, Standing, record,
 };
 use sustain::report::html;
-use sustain::report::terminal::{Forecast, ForecastMember, LiveKind, RecordView, record_summary};
+use sustain::report::terminal::{LiveKind, RecordView, record_summary};
 
 use super::output::{self, OutputKind, Outputs};
 use super::standard_streams::{self, Given};

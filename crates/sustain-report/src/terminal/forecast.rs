@@ -1,365 +1,80 @@
-//! Forecasts, from a profile of the members, when a store will be full and where its members become
-//! too slow for the sources. The view of a recording calls it; it has no side effects.
-//!
-//! The slots of a store lie at known places of its members, and the profile has the rate of each
-//! place. The forecast fills the members as the recorder does: each in proportion to its free
-//! space, as far as it is fast enough, and otherwise as fast as it is.
+//! Words for the forecast of a recording: where its members become too slow, and which part of the
+//! store the profile does not know.
 
-mod curve;
+use sustain_record::forecast::{Shortfall, Unprofiled};
 
-use sustain_disk::target::TargetKind;
-use sustain_disk::units::Size;
-use sustain_document::profile::{ProfileResult, ProfileTarget, ProfileTogether};
-use sustain_document::vocabulary::Direction;
-use sustain_record::recorder::{MemberStanding, MemberState, Standing};
-
-use self::curve::Curve;
 use crate::format::{percent, rate, size, stretch};
 
-/// The number of steps in which the free space is filled.
-const STEPS: u32 = 200;
-/// Members fall short if they deliver less than this part of the rate that is offered.
-const ENOUGH: f64 = 0.99;
-
-/// The known rates of a store's members.
-#[derive(Debug, Clone)]
-pub struct Forecast {
-    members: Vec<Known>,
-    /// The rates of all members at once, if they were measured, by the part of each, 0 to 1.
-    together: Option<Curve>,
-    /// The record size of the profile, which goes on to the last whole record.
-    record_bytes: u64,
-}
-
-/// A member that is to be recorded on.
-#[derive(Debug, Clone, Copy)]
-pub struct ForecastMember<'a> {
-    /// Its name as typed.
-    pub name: &'a str,
-    /// Its capacity; none where nothing is there yet.
-    pub capacity_bytes: Option<u64>,
-}
-
-/// The known rates of a member.
-#[derive(Debug, Clone)]
-struct Known {
-    /// Its name in the store.
-    name: String,
-    size_bytes: u64,
-    zones: Curve,
-    /// The zones with their bad spots.
-    places: Curve,
-}
-
-/// The forecast at one moment of a recording.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Coming {
-    /// The time until the store is full.
-    pub(super) full_in_s: f64,
-    /// The place from which on the members are slower than the sources, if there is one.
-    pub(super) short: Option<Short>,
-}
-
-/// The place where members fall short, and their lowest rate.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Short {
-    in_s: f64,
-    after_bytes: f64,
-    least_bytes_per_s: f64,
-    part_left: f64,
-}
-
-/// A member while it is filled.
-struct Left<'a> {
-    known: &'a Known,
-    at_byte: f64,
-    bytes: f64,
-}
-
-impl Forecast {
-    /// The forecast from a profile of these members that was written. `is_same` tells whether two
-    /// names mean the same thing.
-    ///
-    /// # Errors
-    /// The error names a member that the profile does not have, or has with another size.
-    pub fn new(
-        profile: &ProfileResult,
-        members: &[ForecastMember<'_>],
-        is_same: &dyn Fn(&str, &str) -> bool,
-    ) -> Result<Forecast, String> {
-        let is_written =
-            |one: &&ProfileTarget| one.direction == Direction::Write && !one.zones.is_empty();
-        let (mut known, mut found_names) = (Vec::new(), Vec::new());
-        for member in members {
-            let targets = || profile.targets.iter().filter(is_written);
-            let by_name = targets().find(|one| one.name == member.name);
-            let found = by_name.or_else(|| targets().find(|one| is_same(&one.name, member.name)));
-            let found = found.ok_or_else(|| lacks(member.name, members))?;
-            check_size(profile, found, member)?;
-            found_names.push(found.name.as_str());
-            known.push(Known::of(member.name, found));
-        }
-        let is_all = |one: &&ProfileTogether| {
-            one.direction == Direction::Write
-                && !one.zones.is_empty()
-                && one.targets.len() == members.len()
-                && found_names
-                    .iter()
-                    .all(|name| one.targets.iter().any(|target| target == name))
-        };
-        let together = profile.together.iter().find(is_all).map(|one| {
-            let zones = one.zones.iter();
-            Curve::new(zones.map(|zone| (zone.to, zone.rate_bytes_per_s)))
-        });
-        Ok(Forecast {
-            members: known,
-            together,
-            record_bytes: profile.plan.record_size_bytes,
-        })
-    }
-
-    /// Names the parts of the store that were not profiled, in words.
-    pub(super) fn unknown_part(&self, standing: &Standing) -> Option<String> {
-        let beyond = standing.members.iter().filter_map(|member| {
-            let known = self.known(&member.name)?;
-            let is_beyond = member.slots_end_bytes > known.size_bytes + self.record_bytes;
-            is_beyond.then(|| {
-                format!(
-                    "{} was profiled up to {}, but the store goes on to {}",
-                    member.name,
-                    size(known.size_bytes),
-                    size(member.slots_end_bytes)
-                )
-            })
-        });
-        let beyond: Vec<String> = beyond.collect();
-        (!beyond.is_empty()).then(|| {
-            format!(
-                "note: {}; the forecast assumes that the rest is as fast as the last zone of the \
-                 profile",
-                beyond.join("; ")
-            )
-        })
-    }
-
-    /// The forecast if the sources offer this rate and each byte takes this much space; none where
-    /// the members are a ring, or where their free space is not known.
-    pub(super) fn coming(
-        &self,
-        standing: &Standing,
-        in_rate: f64,
-        room_per_byte: f64,
-    ) -> Option<Coming> {
-        let mut left = self.left(standing)?;
-        let all_bytes: f64 = left.iter().map(|one| one.bytes).sum();
-        if in_rate <= 0.0 || all_bytes <= 0.0 {
-            return None;
-        }
-        let step_bytes = all_bytes / f64::from(STEPS);
-        let mut coming = Coming {
-            full_in_s: 0.0,
-            short: None,
-        };
-        let mut done_bytes = 0.0;
-        // The end of a member ends a step, too.
-        for _ in 0..STEPS as usize + left.len() {
-            let left_bytes = all_bytes - done_bytes;
-            let rates = self.rates(&left, step_bytes.min(left_bytes));
-            let given: f64 = rates.iter().sum();
-            if left_bytes < 1.0 || given <= 0.0 {
-                break;
-            }
-            if given < ENOUGH * in_rate {
-                let found = coming.short.get_or_insert(Short {
-                    in_s: coming.full_in_s,
-                    after_bytes: done_bytes,
-                    least_bytes_per_s: given,
-                    part_left: left_bytes / all_bytes,
-                });
-                found.least_bytes_per_s = found.least_bytes_per_s.min(given);
-            }
-            let taken = given.min(in_rate * room_per_byte);
-            let passed_s = fill(&mut left, &rates, taken, step_bytes / taken);
-            done_bytes += taken * passed_s;
-            coming.full_in_s += passed_s;
-        }
-        Some(coming)
-    }
-
-    /// The free space of the members that still take data.
-    fn left(&self, standing: &Standing) -> Option<Vec<Left<'_>>> {
-        let members = standing.members.iter();
-        let active = members.filter(|member| member.state == MemberState::Active);
-        active
-            .map(|member: &MemberStanding| {
-                let free_bytes = member.free_bytes?;
-                Some(Left {
-                    known: self.known(&member.name)?,
-                    at_byte: member.slots_end_bytes.saturating_sub(free_bytes) as f64,
-                    bytes: free_bytes as f64,
-                })
-            })
-            .collect()
-    }
-
-    /// The rate of each member for the next so many bytes of all members.
-    fn rates(&self, left: &[Left<'_>], bytes: f64) -> Vec<f64> {
-        let left_bytes: f64 = left.iter().map(|one| one.bytes).sum();
-        let part = if left_bytes > 0.0 {
-            bytes / left_bytes
-        } else {
-            0.0
-        };
-        let at_once = self.at_once(left);
-        let rates = left.iter().map(|one| match one.bytes {
-            0.0 => 0.0,
-            bytes => {
-                let places = &one.known.places;
-                at_once * places.mean_rate(one.at_byte, one.at_byte + part * bytes)
-            }
-        });
-        rates.collect()
-    }
-
-    /// The rate of all members at once, as a part of the sum of their rates alone.
-    fn at_once(&self, left: &[Left<'_>]) -> f64 {
-        let is_all = left.len() == self.members.len() && left.iter().all(|one| one.bytes > 0.0);
-        let Some(together) = self.together.as_ref().filter(|_| is_all) else {
-            return 1.0;
-        };
-        let parts = left
-            .iter()
-            .map(|one| one.at_byte / one.known.size_bytes.max(1) as f64);
-        let place = parts.sum::<f64>() / left.len() as f64;
-        let alone = left
-            .iter()
-            .map(|one| one.known.zones.rate_at(place * one.known.size_bytes as f64));
-        together.rate_at(place) / alone.sum::<f64>()
-    }
-
-    /// The rates of a member. The member of a store in a directory has a longer name than the
-    /// directory that was profiled.
-    fn known(&self, member: &str) -> Option<&Known> {
-        let mut known = self.members.iter();
-        known.find(|one| {
-            let rest = member.strip_prefix(one.name.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
-    }
-}
-
-fn lacks(name: &str, members: &[ForecastMember<'_>]) -> String {
-    let names: Vec<&str> = members.iter().map(|member| member.name).collect();
-    format!(
-        "it has no writing profile of {name}: make a profile of all members {}",
-        way_to_profile(&names.join(" "))
-    )
-}
-
-/// The advice to make a profile, which writes all over its targets.
-fn way_to_profile(names: &str) -> String {
-    format!(
-        "before creating a store on them, which it would destroy: sustain profile {names} --write"
-    )
-}
-
-/// Checks that a profile of a whole device is of a device of the same size.
-fn check_size(
-    profile: &ProfileResult,
-    found: &ProfileTarget,
-    member: &ForecastMember<'_>,
-) -> Result<(), String> {
-    let is_device = found.kind == TargetKind::BlockDevice;
-    let is_whole = is_device && profile.plan.size_bytes.is_none();
-    let Some(capacity_bytes) = member.capacity_bytes.filter(|_| is_whole) else {
-        return Ok(());
-    };
-    if capacity_bytes.abs_diff(found.size_bytes) < profile.plan.record_size_bytes {
-        return Ok(());
-    }
-    Err(format!(
-        "it covers {} of {}, which has {} now, so it is of another device: make a profile {}",
-        Size(found.size_bytes),
-        member.name,
-        Size(capacity_bytes),
-        way_to_profile(member.name)
-    ))
-}
-
-impl Known {
-    fn of(name: &str, found: &ProfileTarget) -> Known {
-        let zones = found.zones.iter();
-        let zones = Curve::new(zones.map(|zone| (zone.to_byte as f64, zone.rate_bytes_per_s)));
-        let lasting = found.bad_spots().filter_map(|spot| {
-            let rate = spot.mean_rate_bytes_per_s?;
-            Some((spot.from_byte as f64, spot.to_byte as f64, rate))
-        });
-        Known {
-            name: name.to_owned(),
-            size_bytes: found.size_bytes,
-            places: zones.with_spots(lasting),
-            zones,
-        }
-    }
-}
-
-/// Fills members for at most this time, or until the first of them is full, and returns the time.
-/// Each takes data in proportion to its free space, so that they become full together; data that is
-/// too much for one goes to the others.
-fn fill(left: &mut [Left<'_>], rates: &[f64], taken: f64, at_most_s: f64) -> f64 {
-    let left_bytes: f64 = left.iter().map(|one| one.bytes).sum();
-    let given: f64 = rates.iter().sum();
-    let even: Vec<f64> = left
-        .iter()
-        .zip(rates)
-        .map(|(one, rate)| rate.min(taken * one.bytes / left_bytes))
-        .collect();
-    let even_sum: f64 = even.iter().sum();
-    let (rest, spare) = (taken - even_sum, given - even_sum);
-    // If nothing is spare, each member is as fast as it can be.
-    let part = if spare > 0.0 { rest / spare } else { 0.0 };
-    let shares: Vec<f64> = even
-        .iter()
-        .zip(rates)
-        .map(|(even, rate)| even + part * (rate - even))
-        .collect();
-    let until_full = left.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
-    let passed_s = until_full
-        .map(|(one, share)| one.bytes / share)
-        .fold(at_most_s, f64::min);
-    for (one, share) in left.iter_mut().zip(&shares) {
-        let bytes = (share * passed_s).min(one.bytes);
-        one.at_byte += bytes;
-        one.bytes -= bytes;
-        if one.bytes < 1.0 {
-            one.bytes = 0.0;
-        }
-    }
-    passed_s
-}
-
-impl Short {
-    /// The warning.
-    pub(super) fn words(&self, in_rate: f64) -> String {
-        let when = if self.after_bytes <= 0.0 {
-            "from now on".to_owned()
-        } else {
-            format!(
-                "after {} more, in {},",
-                size(self.after_bytes as u64),
-                stretch(self.in_s)
-            )
-        };
+/// The note on the parts of the store that were not profiled; none if all were.
+pub(super) fn unprofiled_words(beyond: &[Unprofiled]) -> Option<String> {
+    let parts = beyond.iter().map(|one| {
         format!(
-            "warning: according to the profile, {when} the members are slower than the {} that the \
-             sources offer: down to {}, on {} of the free space. The buffer will fill up then: \
-             offer less, add a member, or end the recording before",
-            rate(in_rate),
-            rate(self.least_bytes_per_s),
-            percent(self.part_left)
+            "{} was profiled up to {}, but the store goes on to {}",
+            one.member,
+            size(one.profiled_bytes),
+            size(one.slots_end_bytes)
         )
-    }
+    });
+    let parts: Vec<String> = parts.collect();
+    (!parts.is_empty()).then(|| {
+        format!(
+            "note: {}; the forecast assumes that the rest is as fast as the last zone of the \
+             profile",
+            parts.join("; ")
+        )
+    })
+}
+
+/// The warning that the members become slower than what the sources offer.
+pub(super) fn shortfall_words(short: &Shortfall, in_rate: f64) -> String {
+    let when = if short.after_bytes <= 0.0 {
+        "from now on".to_owned()
+    } else {
+        format!(
+            "after {} more, in {},",
+            size(short.after_bytes as u64),
+            stretch(short.in_s)
+        )
+    };
+    format!(
+        "warning: according to the profile, {when} the members are slower than the {} that the \
+         sources offer: down to {}, on {} of the free space. The buffer will fill up then: \
+         offer less, add a member, or end the recording before",
+        rate(in_rate),
+        rate(short.least_bytes_per_s),
+        percent(short.part_left)
+    )
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shortfall_is_told_with_its_place_and_its_rate() {
+        let mut short = Shortfall {
+            in_s: 600.0,
+            after_bytes: 30e9,
+            least_bytes_per_s: 30e6,
+            part_left: 0.5,
+        };
+        let words = shortfall_words(&short, 50e6);
+        assert!(words.contains("after 30 GB more, in 10 min"), "{words}");
+        assert!(words.contains("down to 30.0 MB/s"), "{words}");
+        short.after_bytes = 0.0;
+        assert!(shortfall_words(&short, 50e6).contains("from now on"));
+    }
+
+    #[test]
+    fn what_was_not_profiled_is_told_for_each_member() {
+        assert_eq!(unprofiled_words(&[]), None);
+        let beyond = Unprofiled {
+            member: "/dev/sdb".to_owned(),
+            profiled_bytes: 60_000_000_000,
+            slots_end_bytes: 120_000_000_000,
+        };
+        let words = unprofiled_words(&[beyond]).unwrap_or_default();
+        let expected = "/dev/sdb was profiled up to 60 GB, but the store goes on to 120 GB";
+        assert!(words.contains(expected), "{words}");
+    }
+}

@@ -6,11 +6,11 @@ use std::io::Write;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sustain_document::record::{LIMITS_FROM_BYTES, MemberResult, RecordResult, StreamResult};
 use sustain_document::system::KernelMessage;
+use sustain_record::forecast::{Forecast, SpaceUse};
 use sustain_record::recorder::{LimitedBy, MemberState, Standing};
 use sustain_session::others_bytes_per_s;
 
-use super::forecast::Forecast;
-use super::room::RoomUse;
+use super::forecast::{shortfall_words, unprofiled_words};
 use super::{LiveKind, noted, sentences, without_controls};
 use crate::format::{latency, percent, position, rate, size, stall, stretch};
 use crate::limits::{CPU_FROM_BYTES, LOSS, is_source, limits, recorded_bytes, seconds_by};
@@ -32,7 +32,7 @@ pub struct RecordView {
     due_s: f64,
     before: Moment,
     rates: RecordRates,
-    room: RoomUse,
+    space: SpaceUse,
     /// Whether a line has said that the store is created.
     is_made: bool,
     /// The forecast from a profile of the members, if there is one.
@@ -80,7 +80,7 @@ impl RecordView {
             due_s: RATE_OVER_S,
             before: Moment::default(),
             rates: RecordRates::default(),
-            room: RoomUse::default(),
+            space: SpaceUse::default(),
             is_made: false,
             forecast: None,
             is_limit_said: false,
@@ -109,22 +109,23 @@ impl RecordView {
             self.rates.out_bytes_per_s = per_s(now.out_bytes, self.before.out_bytes);
             self.before = now;
         }
-        self.room.see(standing);
-        self.rates.room_bytes_per_s = self.room.bytes_per_s();
+        self.space.see(standing);
+        self.rates.room_bytes_per_s = self.space.bytes_per_s();
         let in_rate = self.rates.in_bytes_per_s;
         let forecast = self.forecast.as_ref();
         let is_first = !std::mem::replace(&mut self.is_limit_said, true);
         let unknown = forecast.filter(|_| is_first);
-        if let Some(words) = unknown.and_then(|forecast| forecast.unknown_part(standing)) {
+        let unprofiled = unknown.map(|forecast| forecast.unprofiled(standing));
+        if let Some(words) = unprofiled.and_then(|beyond| unprofiled_words(&beyond)) {
             self.note(&words);
         }
         let forecast = self.forecast.as_ref();
-        let room_per_byte = self.room.per_payload_byte();
-        let coming = forecast.and_then(|known| known.coming(standing, in_rate, room_per_byte));
+        let space_per_byte = self.space.per_payload_byte();
+        let coming = forecast.and_then(|known| known.coming(standing, in_rate, space_per_byte));
         if let Some(short) = coming.and_then(|coming| coming.short)
             && !std::mem::replace(&mut self.is_warned, true)
         {
-            self.note(&short.words(in_rate));
+            self.note(&shortfall_words(&short, in_rate));
         }
         let full_in_s = coming.map(|coming| coming.full_in_s);
         let full_in_s = full_in_s.or_else(|| time_until_full_s(standing, &self.rates));

@@ -5,11 +5,9 @@ use sustain_document::profile::{
 };
 use sustain_document::system::System;
 use sustain_document::vocabulary::{DataPath, Direction, EngineChoice, ExperimentEnd, TargetKind};
-use sustain_record::recorder::LimitedBy;
 
 use super::*;
-
-mod simulated;
+use crate::recorder::LimitedBy;
 
 const GB: u64 = 1_000_000_000;
 
@@ -155,14 +153,14 @@ fn a_source_that_is_faster_than_the_inner_zones_is_warned_of() {
     assert_full_in(coming, 1600.0);
     let short = coming.unwrap().short.unwrap();
     assert!((short.in_s - 600.0).abs() < 1.0, "{short:?}");
-    let words = short.words(50e6);
-    assert!(words.contains("after 30 GB more, in 10 min"), "{words}");
-    assert!(words.contains("down to 30.0 MB/s"), "{words}");
+    assert!((short.after_bytes / 30e9 - 1.0).abs() < 0.01, "{short:?}");
+    assert!((short.least_bytes_per_s - 30e6).abs() < 1.0, "{short:?}");
+    assert!((short.part_left - 0.5).abs() < 0.01, "{short:?}");
     // What is left lies in the inner zone.
     let coming = forecast().coming(&standing(Some(15 * GB)), 50e6, 1.0);
     assert_full_in(coming, 500.0);
     let short = coming.unwrap().short.unwrap();
-    assert!(short.words(50e6).contains("from now on"));
+    assert_eq!((short.in_s, short.after_bytes), (0.0, 0.0));
 }
 
 #[test]
@@ -176,7 +174,7 @@ fn a_store_that_is_smaller_than_the_profile_begins_where_it_begins() {
     let store = standing_of(vec![member("/dev/sdb", 20 * GB, Some(20 * GB))]);
     let coming = forecast().coming(&store, 100e6, 1.0);
     assert_full_in(coming, 20e9 / 60e6);
-    assert_eq!(forecast().unknown_part(&store), None);
+    assert_eq!(forecast().unprofiled(&store), []);
     let store = standing_of(vec![member("/dev/sdb", 40 * GB, Some(20 * GB))]);
     assert_full_in(forecast().coming(&store, 100e6, 1.0), 500.0);
 }
@@ -185,10 +183,13 @@ fn a_store_that_is_smaller_than_the_profile_begins_where_it_begins() {
 fn what_was_not_profiled_is_as_the_last_zone_and_is_said_to_be() {
     let store = standing_of(vec![member("/dev/sdb", 90 * GB, Some(90 * GB))]);
     assert_full_in(forecast().coming(&store, 100e6, 1.0), 500.0 + 2000.0);
-    let words = forecast().unknown_part(&store).unwrap();
-    let expected = "/dev/sdb was profiled up to 60 GB, but the store goes on to 90 GB";
-    assert!(words.contains(expected), "{words}");
-    assert_eq!(forecast().unknown_part(&standing(Some(60 * GB))), None);
+    let beyond = Unprofiled {
+        member: "/dev/sdb".to_owned(),
+        profiled_bytes: 60 * GB,
+        slots_end_bytes: 90 * GB,
+    };
+    assert_eq!(forecast().unprofiled(&store), [beyond]);
+    assert_eq!(forecast().unprofiled(&standing(Some(60 * GB))), []);
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Estimates how fast a recording uses up the free space on its members, from which follows when
-//! its store will be full. The view of a recording calls it; it has no side effects.
+//! its store will be full. It has no side effects.
 //!
 //! Space is not payload: an append takes whole blocks and one more for its descriptor, and the rest
 //! of a slot is lost when the next one is begun. A slow stream takes 16 KiB for each kB.
 
-use sustain_record::recorder::Standing;
+use crate::recorder::Standing;
 
 /// After this time a reading counts for a third. It is long enough to even out single appends and
 /// slots, and short enough to follow a source that changes.
@@ -14,7 +14,7 @@ const LOOK_EVERY_S: f64 = 1.0;
 
 /// The space used up lately, and the payload for which it was used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct RoomUse {
+pub struct SpaceUse {
     before: Option<Look>,
     seconds: f64,
     used_bytes: f64,
@@ -28,9 +28,9 @@ struct Look {
     payload_bytes: u64,
 }
 
-impl RoomUse {
+impl SpaceUse {
     /// Takes this moment into account.
-    pub(super) fn see(&mut self, standing: &Standing) {
+    pub fn see(&mut self, standing: &Standing) {
         // A ring is never full, and at its very beginning a recording does not report its free
         // space. A member that has failed keeps its free space, which so is not taken for used.
         let members = || standing.members.iter();
@@ -58,7 +58,8 @@ impl RoomUse {
     }
 
     /// The space used up in a second; 0 before anything is known.
-    pub(super) fn bytes_per_s(&self) -> f64 {
+    #[must_use]
+    pub fn bytes_per_s(&self) -> f64 {
         if self.seconds > 0.0 {
             self.used_bytes / self.seconds
         } else {
@@ -67,7 +68,8 @@ impl RoomUse {
     }
 
     /// The space that a byte of payload takes, at least 1.
-    pub(super) fn per_payload_byte(&self) -> f64 {
+    #[must_use]
+    pub fn per_payload_byte(&self) -> f64 {
         // Space is taken before the payload is written, so that little payload tells nothing.
         if self.payload_bytes > 0.0 {
             (self.used_bytes / self.payload_bytes).max(1.0)
@@ -79,9 +81,8 @@ impl RoomUse {
 
 #[cfg(test)]
 mod tests {
-    use sustain_record::recorder::{LimitedBy, MemberStanding, MemberState};
-
     use super::*;
+    use crate::recorder::{LimitedBy, MemberStanding, MemberState};
 
     fn standing(time_s: f64, members: &[(u64, Option<u64>)]) -> Standing {
         let member = |(bytes, free_bytes): &(u64, Option<u64>)| MemberStanding {
@@ -109,8 +110,8 @@ mod tests {
     }
 
     /// 500 bytes twice a second, each in two blocks.
-    fn slow(seconds: u32) -> RoomUse {
-        let mut used = RoomUse::default();
+    fn slow(seconds: u32) -> SpaceUse {
+        let mut used = SpaceUse::default();
         for half in 0..=u64::from(seconds) * 2 {
             let free_bytes = (1 << 20) - half * 8192;
             used.see(&standing(
@@ -133,7 +134,7 @@ mod tests {
     #[test]
     fn slots_that_are_begun_now_and_then_are_evened_out() {
         // Of each slot of 8 MB, begun every four seconds, the appends fill half.
-        let (mut used, mut rates) = (RoomUse::default(), Vec::new());
+        let (mut used, mut rates) = (SpaceUse::default(), Vec::new());
         for second in 0..60_u64 {
             let in_slots = (second / 4) * 8_000_000 + (second % 4) * 1_000_000;
             let free_bytes = Some(1_000_000_000 - in_slots);
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn all_members_count_and_one_that_stands_still_counts_for_nothing() {
-        let mut used = RoomUse::default();
+        let mut used = SpaceUse::default();
         let at = |second: u64| {
             let free_bytes = Some(1_000_000 - second * 1000);
             let working = (second * 900, free_bytes);
@@ -176,11 +177,11 @@ mod tests {
 
     #[test]
     fn of_a_ring_and_before_the_first_word_nothing_is_known() {
-        let mut used = RoomUse::default();
+        let mut used = SpaceUse::default();
         for second in 0..5 {
             used.see(&standing(f64::from(second), &[(7, None), (8, Some(9))]));
         }
-        assert_eq!(used, RoomUse::default());
+        assert_eq!(used, SpaceUse::default());
         assert_eq!((used.bytes_per_s(), used.per_payload_byte()), (0.0, 1.0));
     }
 }

@@ -1,6 +1,11 @@
 //! From a simulated disk to the forecast: the disk is profiled, a store is made on it, recorded to
 //! until it is full, and what was forecast on the way is held against when that was.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop where it is"
+)]
+
 use std::path::Path;
 
 use sustain_bench::Stop;
@@ -14,15 +19,13 @@ use sustain_disk::simulated::{Machine, MachineFile};
 use sustain_disk::target::{Direction, Target, TargetKind};
 use sustain_document::profile::ProfileResult;
 use sustain_host::Roots;
+use sustain_record::forecast::{Forecast, ForecastMember, SpaceUse};
 use sustain_record::recorder::{
     Durability, Filling, Inlet, LimitedBy, MemberSetup, Memory, Patience, Polled, RecordFeed,
     RecordSetup, Standing, StreamSetup, Window,
 };
 use sustain_record::store::{Mode, Store, create_simulated};
 use sustain_session::SimulatedDisk;
-
-use super::{Forecast, ForecastMember, no_alias};
-use crate::terminal::room::RoomUse;
 
 const APPEND_BYTES: usize = 64 << 10;
 const SLOT_BYTES: u32 = 256 << 10;
@@ -190,13 +193,13 @@ fn assert_forecast(profile: &ProfileResult, standings: &[Standing]) {
         name: "hda",
         capacity_bytes: None,
     };
-    let forecast = Forecast::new(profile, &[member], &no_alias).unwrap();
+    let forecast = Forecast::new(profile, &[member], &|_, _| false).unwrap();
     let end_s = standings.last().unwrap().time_s;
     let offered = |standing: &Standing| standing.streams[0].offered_bytes as f64;
     let mut looks = 0;
-    let mut room = RoomUse::default();
+    let mut space = SpaceUse::default();
     for (index, now) in standings.iter().enumerate() {
-        room.see(now);
+        space.see(now);
         let before = standings[..index].iter();
         let Some(before) = before.rev().find(|one| now.time_s - one.time_s >= 1.0) else {
             continue;
@@ -205,8 +208,8 @@ fn assert_forecast(profile: &ProfileResult, standings: &[Standing]) {
             break;
         }
         let in_rate = (offered(now) - offered(before)) / (now.time_s - before.time_s);
-        let room_per_byte = room.per_payload_byte();
-        let coming = forecast.coming(now, in_rate, room_per_byte).unwrap();
+        let space_per_byte = space.per_payload_byte();
+        let coming = forecast.coming(now, in_rate, space_per_byte).unwrap();
         let full_at_s = now.time_s + coming.full_in_s;
         assert!(
             (full_at_s / end_s - 1.0).abs() < NEAR,

@@ -24,6 +24,14 @@ pub enum RecordError {
         /// What is wrong, and what to do.
         why: String,
     },
+    /// A file could not be given the blocks that it needs.
+    #[error("{member}: {why}")]
+    NoBlocks {
+        /// The name as typed.
+        member: String,
+        /// What failed, and what to do.
+        why: String,
+    },
     /// Not all members of the store were given.
     #[error("{0}")]
     Incomplete(String),
@@ -64,6 +72,7 @@ impl RecordError {
             | RecordError::Member { .. }
             | RecordError::Incomplete(_) => true,
             RecordError::RecordedApart { .. }
+            | RecordError::NoBlocks { .. }
             | RecordError::Request(_)
             | RecordError::Silent(_)
             | RecordError::Engine(_)

@@ -75,7 +75,11 @@ pub fn fit_free_space(files: &[Growing<'_>]) -> Result<Vec<Option<Fitted>>, Sess
 /// before anything is written, in a rehearsal too.
 fn fit_one(file: &Growing<'_>, free: u64, usable: u64) -> Result<Fitted, Error> {
     let (name, wanted, unit) = (&file.target.name, file.wanted_bytes, file.unit_bytes);
-    let allowed = usable.saturating_add(file.target.capacity_bytes.unwrap_or(0));
+    let allowed = reach_bytes(
+        usable,
+        file.target.capacity_bytes.unwrap_or(0),
+        missing_bytes(file.target),
+    );
     if allowed < wanted.min(unit) {
         let why = format!("no space left: {} free; free some first", Size(free));
         return Err(Error::target(name, why));
@@ -102,16 +106,32 @@ fn fit_one(file: &Growing<'_>, free: u64, usable: u64) -> Result<Fitted, Error> 
     })
 }
 
+/// The size that a file may reach with this much more space. Blocks that it lacks take space like
+/// those behind its end. Nobody knows where they lack, so they count for every part of it.
+fn reach_bytes(usable: u64, capacity: u64, missing: u64) -> u64 {
+    match usable.checked_sub(missing) {
+        Some(behind_end) => capacity.saturating_add(behind_end),
+        None => usable,
+    }
+}
+
 /// Whether an existing file has blocks for all its bytes; reading a hole touches no disk. True for
 /// everything that is not a file.
 pub fn has_all_blocks(target: &Target) -> bool {
+    missing_bytes(target) == 0
+}
+
+/// Bytes of an existing file for which the file system has no blocks yet: writing there takes free
+/// space. None for everything that is not a file.
+fn missing_bytes(target: &Target) -> u64 {
     const STAT_BLOCK_BYTES: u64 = 512;
     let (TargetKind::File, Some(file)) = (target.kind, &target.file) else {
-        return true;
+        return 0;
     };
-    // A file that can no longer be examined will report its error when it is used.
-    rustix::fs::fstat(file).is_ok_and(|found| {
-        (found.st_blocks as u64).saturating_mul(STAT_BLOCK_BYTES) >= found.st_size as u64
+    // If a file can no longer be examined, it is taken to have none.
+    rustix::fs::fstat(file).map_or(target.capacity_bytes.unwrap_or(u64::MAX), |found| {
+        let held_bytes = (found.st_blocks as u64).saturating_mul(STAT_BLOCK_BYTES);
+        (found.st_size as u64).saturating_sub(held_bytes)
     })
 }
 

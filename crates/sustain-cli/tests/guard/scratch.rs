@@ -36,6 +36,48 @@ fn names_in(mount: &Mount) -> Vec<String> {
     names.filter(|name| name != "lost+found").collect()
 }
 
+#[test]
+fn a_sparse_file_that_does_not_fit_is_refused_and_takes_no_space() {
+    let Some((disk, mount)) = mounted_disk(64 * MIB) else {
+        return;
+    };
+    let big = mount.path("big");
+    std::fs::File::create(&big)
+        .unwrap()
+        .set_len(512 * MIB)
+        .unwrap();
+    mount.settle();
+    let free_bytes = mount.free_bytes();
+    let create = ["create", &big, "--destroy", &big, "--slot", "1MiB"];
+    for flags in [
+        &["--dry-run"][..],
+        &[],
+        &["--no-prewrite"],
+        &["--size", "512MiB"],
+        &["--size", "600MiB"],
+    ] {
+        let ran = disk.place.run(&[&create[..], flags].concat()).expect(2);
+        let ran = ran.says("free, enough for a file of").says("only ");
+        assert_eq!(mount.free_bytes(), free_bytes, "{ran:#?}");
+    }
+    let measure = ["measure", &big, "--write", "--destroy", &big, "--dry-run"];
+    let ran = disk.place.run(&measure).expect(0);
+    ran.says("free, space for a file of")
+        .says("instead of 512 MiB");
+    let measure = ["measure", &big, "--write", "--destroy", &big];
+    let sized = [&measure[..], &["--size", "512MiB"]].concat();
+    disk.place.run(&sized).expect(2).says("can be used");
+    assert_eq!(mount.free_bytes(), free_bytes);
+    // The default size of a new file does not shrink below the smallest member.
+    let new = mount.path("new");
+    for flags in [&[][..], &["--size", "512MiB"]] {
+        let create = ["create", &new, "--slot", "16MiB"];
+        let ran = disk.place.run(&[&create[..], flags].concat()).expect(2);
+        ran.says("only ").says("the smallest member needs");
+    }
+    assert!(names_in(&mount) == ["big"]);
+}
+
 /// Starts it and waits until it measures.
 fn started(place: &Place, mount: &Mount) -> (Child, BufReader<std::process::ChildStderr>) {
     let free_bytes = mount.free_bytes();

@@ -3,6 +3,7 @@
 //! files, and writes the superblocks last.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{FallocateFlags, Mode as FileMode, OFlags, fallocate, fsync, ftruncate, open};
 use rustix::io::Errno;
@@ -13,13 +14,14 @@ use sustain_disk::target::{DataPath, Direction, OpenRequest, Target, TargetKind}
 use sustain_disk::units::Size;
 use sustain_host::Roots;
 use sustain_session::{
-    CreatedFiles, Permission, SimulatedDisk, Stop, check_destroy, folder_of, is_new,
-    neighbour_cautions, open_under_guard, rehearse_under_guard,
+    CreatedFiles, Permission, SimulatedDisk, Stop, check_destroy, folder_of, has_all_blocks,
+    is_new, neighbour_cautions, open_under_guard, rehearse_under_guard,
 };
 use uuid::Uuid;
 
 use super::bounded::{Bounded, WHOLE_GIVEN_UP_AFTER_NS};
 use super::candidate::{Candidate, candidates, check_locked};
+use super::holes::Holes;
 use super::prewrite::{Prewritten, prewrite};
 use super::sizes::{divide, note_shared_file_systems};
 use super::{Mode, open as opened, superblocks, takes_blocks, wipe};
@@ -137,13 +139,37 @@ pub fn create(
             members,
         });
     }
+    let holes = note_holes(&sites)?;
     let made = make(plan, &sites, &geometries, stop, observer);
-    let store = made.map_err(|error| keep_if_silent(error, &sites, &mut created))?;
+    let store = made.map_err(|error| {
+        if !matches!(error, RecordError::Silent(_)) {
+            holes.iter().for_each(Holes::give_back);
+        }
+        keep_if_silent(error, &sites, &mut created)
+    })?;
     created.keep();
     Ok(Created {
         store: Some(store),
         members,
     })
+}
+
+/// Existing files may be sparse, and what they are given is given back if the store is not made.
+fn note_holes(sites: &[Site<'_>]) -> Result<Vec<Holes>, RecordError> {
+    let files = sites
+        .iter()
+        .filter(|site| site.target.kind == TargetKind::File && !site.is_new);
+    let noted = files.filter_map(|site| {
+        let file = Arc::clone(site.target.file.as_ref()?);
+        let is_sparse = !has_all_blocks(&site.target);
+        let bounded = Bounded {
+            what: &format!("looking for holes in {}", site.name),
+            name: site.name,
+            patience_ns: GIVEN_UP_AFTER_NS,
+        };
+        Some(bounded.call(move || Holes::of(file, is_sparse)))
+    });
+    noted.collect()
 }
 
 /// Writes the store.
@@ -387,13 +413,13 @@ fn resize(site: &Site<'_>, size_bytes: u64) -> Result<(), RecordError> {
     match allocated {
         // Where the file system cannot reserve blocks, writing will allocate them.
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-        Err(errno) => Err(RecordError::member(
-            site.name,
-            format!(
+        Err(errno) => Err(RecordError::NoBlocks {
+            member: site.name.to_owned(),
+            why: format!(
                 "cannot make a file of {} there: {errno}; free some space, or use a smaller --size",
                 Size(size_bytes)
             ),
-        )),
+        }),
     }
 }
 

@@ -5,6 +5,7 @@
 mod bounded;
 mod candidate;
 mod create;
+mod holes;
 mod member;
 mod open;
 mod prewrite;

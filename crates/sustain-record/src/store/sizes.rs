@@ -10,7 +10,7 @@ use sustain_session::{Fitted, Growing, fit_free_space, has_all_blocks};
 
 use super::create::{CreatePlan, Site};
 use crate::error::RecordError;
-use crate::format::{BLOCK_BYTES, Geometry};
+use crate::format::{BLOCK_BYTES, Geometry, GeometryError};
 
 /// Size of a new file if none is given.
 const FILE_BYTES_DEFAULT: u64 = 10 << 30;
@@ -48,7 +48,7 @@ pub(super) fn divide(
     for (index, fitted) in growing.iter().zip(fit_free_space(&files)?) {
         match fitted {
             Some(fitted) => {
-                check_fits(plan, sites[*index].name, &fitted)?;
+                check_fits(plan, &sites[*index], &fitted)?;
                 sizes[*index] = fitted.size_bytes;
                 notes.push(fitted.note);
             }
@@ -59,33 +59,43 @@ pub(super) fn divide(
             }
         }
     }
-    // Members have whole blocks. A size that is too small is reported as it was asked for.
     sites
         .iter()
         .zip(sizes)
         .map(|(site, size_bytes)| {
-            Geometry::of_member(size_bytes, plan.slot_bytes)
-                .or_else(|_| Geometry::of_member(wanted_bytes(plan, site), plan.slot_bytes))
-                .map_err(|error| RecordError::member(site.name, error.to_string()))
+            Geometry::of_member(size_bytes, plan.slot_bytes).map_err(|error| {
+                // A size that is too small is reported as it was asked for, not in whole blocks.
+                let asked = Geometry::of_member(wanted_bytes(plan, site), plan.slot_bytes);
+                RecordError::member(site.name, asked.err().unwrap_or(error).to_string())
+            })
         })
         .collect()
 }
 
-/// A default size may shrink to the free space. A size that the user gave is used exactly, or
-/// refused.
-fn check_fits(plan: &CreatePlan, name: &str, fitted: &Fitted) -> Result<(), RecordError> {
-    let asked_bytes = plan.size_bytes.unwrap_or(0);
-    let in_blocks = asked_bytes / BLOCK_BYTES as u64 * BLOCK_BYTES as u64;
+/// The default size of a new file may shrink to the free space, down to the smallest member. A size
+/// that the user gave and the size that a file has are used exactly, or refused.
+fn check_fits(plan: &CreatePlan, site: &Site<'_>, fitted: &Fitted) -> Result<(), RecordError> {
+    let wanted_bytes = wanted_bytes(plan, site);
+    let in_blocks = wanted_bytes / BLOCK_BYTES as u64 * BLOCK_BYTES as u64;
     if fitted.size_bytes >= in_blocks {
         return Ok(());
     }
-    Err(RecordError::Usage(format!(
-        "{name}: only {} free, enough for a file of {} but not of {}: give a smaller --size, or \
-         free some space",
-        Size(fitted.free_bytes),
-        Size(fitted.size_bytes),
-        Size(asked_bytes)
-    )))
+    let has_bytes = site.target.capacity_bytes.unwrap_or(0);
+    let (free, fits) = (Size(fitted.free_bytes), Size(fitted.size_bytes));
+    let why = match Geometry::of_member(fitted.size_bytes, plan.slot_bytes) {
+        Err(GeometryError::TooSmall { needed_bytes, .. }) => format!(
+            "only {free} free, and with this slot size the smallest member needs {}: free some \
+             space, choose another place, or give a smaller --slot",
+            Size(needed_bytes)
+        ),
+        _ if plan.size_bytes.is_none() && has_bytes == 0 => return Ok(()),
+        _ => format!(
+            "only {free} free, enough for a file of {fits} but not of {}: give a smaller --size, \
+             or free some space",
+            Size(wanted_bytes)
+        ),
+    };
+    Err(RecordError::Usage(format!("{}: {why}", site.name)))
 }
 
 fn wanted_bytes(plan: &CreatePlan, site: &Site<'_>) -> u64 {

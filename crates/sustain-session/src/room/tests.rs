@@ -54,6 +54,23 @@ fn the_room_that_a_file_has_already_counts_as_its_own() {
 }
 
 #[test]
+fn holes_of_a_file_take_free_space_as_what_is_behind_its_end() {
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(2048 * MIB).unwrap();
+    let target = Target {
+        kind: TargetKind::File,
+        file: Some(std::sync::Arc::new(file.into())),
+        capacity_bytes: Some(2048 * MIB),
+        ..scratch()
+    };
+    let fitted = fit_one(&growing(&target, 2048 * MIB, MIB), 264 * MIB, 250 * MIB).unwrap();
+    assert_eq!(fitted.size_bytes, 250 * MIB);
+    assert!(fitted.note.contains("only 264 MiB free"), "{}", fitted.note);
+    let fitted = fit_one(&growing(&target, 3000 * MIB, MIB), 2400 * MIB, 2300 * MIB).unwrap();
+    assert_eq!(fitted.size_bytes, 2300 * MIB);
+}
+
+#[test]
 fn without_room_for_one_unit_a_file_is_refused() {
     let target = scratch();
     let error = fit_one(&growing(&target, 50 * MIB, 4 * MIB), 3 * MIB, 2 * MIB).unwrap_err();

@@ -1,9 +1,11 @@
 //! Derives the rate to record at from what a run saw, before it is confirmed. The run calls it.
 
+use sustain_disk::layout::Layout;
 use sustain_disk::meter::Meter;
 use sustain_document::measure::{Recommendation, Rewritten, Sustained};
 
 use crate::active::{active_steps, sustained_total};
+use crate::judge::fallen::fallen_to;
 use crate::judge::worst::{WORST_S, worst};
 use crate::judge::{Step, recommend as judge_recommend};
 use crate::phase::PhaseOutcome;
@@ -13,6 +15,8 @@ use crate::session::Session;
 
 /// A shorter run is no basis for a recommendation.
 const RECOMMEND_NS_MIN: u64 = 1_000_000_000;
+/// A flush that takes less than this part of the run before it found no cache worth counting.
+const FLUSH_PART_MIN: f64 = 0.1;
 /// A stretch of which a pause takes no more than one part in this many still has a rate of its own.
 const PAUSE_SHARES: f64 = 4.0;
 
@@ -40,7 +44,10 @@ pub(crate) fn recommend(
     let slower = rewritten.filter(|found| found.is_slower);
     let share = slower.map_or(1.0, |found| found.ratio);
     let sustained = sustained_total(plan, session, outcome);
-    let ceiling = share * ceiling(&sustained, least, &active) * whole_records(plan, &sustained);
+    let level = ceiling(&sustained, least, &active)
+        .min(fallen_to(&active).unwrap_or(f64::INFINITY))
+        .min(rate_with_flush(plan, outcome).unwrap_or(f64::INFINITY));
+    let ceiling = share * level * whole_records(plan, &sustained);
     let points = curve_points(outcome);
     let room = Room::of(plan, session);
     let found = judge_recommend::recommend(&points, ceiling, room.for_curve_bytes())?;
@@ -113,6 +120,27 @@ fn ceiling(sustained: &Sustained, least: Option<f64>, active: &[Step]) -> f64 {
         return certain;
     }
     worst(active, half_s).unwrap_or(0.0)
+}
+
+/// The rate at which bytes reached the media, the flush after the run included; `None` if the flush
+/// was so short that it says nothing about caches.
+fn rate_with_flush(plan: &Plan, outcome: &PhaseOutcome) -> Option<f64> {
+    let parts = || outcome.collected.targets.iter().zip(&outcome.meters);
+    let flush_ns = parts().filter_map(|(series, _)| series.flush_ns).max()?;
+    let last_ns = parts().map(|(_, meter)| meter.last_ns()).max()?;
+    if (flush_ns as f64) < FLUSH_PART_MIN * last_ns as f64 {
+        return None;
+    }
+    let rate = |bytes: u64, ns: u64| bytes as f64 * 1e9 / ns.max(1) as f64;
+    if plan.layout == Layout::Independent {
+        let rates = parts().map(|(series, meter)| {
+            let flush_ns = series.flush_ns.unwrap_or(0);
+            rate(meter.bytes(), meter.last_ns() + flush_ns)
+        });
+        return Some(rates.sum());
+    }
+    let bytes = parts().map(|(_, meter)| meter.bytes()).sum();
+    Some(rate(bytes, last_ns + flush_ns))
 }
 
 /// The part of a rate that is left if one record too many was counted in the window judged: one

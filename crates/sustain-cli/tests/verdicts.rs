@@ -112,6 +112,36 @@ fn the_flushes_of_a_buffered_run_are_told_beside_its_worst_stall() {
 }
 
 #[test]
+fn a_rate_at_which_one_may_record_is_not_that_of_a_cache_which_was_just_filled() {
+    for (cache, cache_rate, medium, medium_bytes_per_s) in [
+        ("3GB", "200MB/s", "60MB/s", 60e6),
+        ("3.8GB", "200MB/s", "60MB/s", 60e6),
+        ("10GB", "500MB/s", "150MB/s", 150e6),
+        ("1.5GB", "150MB/s", "80MB/s", 80e6),
+    ] {
+        let keys = format!("cache = \"{cache}\"\ncache_rate = \"{cache_rate}\"");
+        let place = Place::with_machine(&disk("a", "400GB", medium, &keys));
+        let run = measured(&place, 0, &["--size", "100GB"]);
+        let rate = number(&run.result["recommendation"]["rate_bytes_per_s"]);
+        assert!(rate <= medium_bytes_per_s, "{cache}: {rate}");
+        assert!(rate > 0.9 * medium_bytes_per_s, "{cache}: {rate}");
+    }
+}
+
+#[test]
+fn a_long_flush_after_the_run_counts_in_the_rate_at_which_one_may_record() {
+    let cache = "cache = \"3GB\"\ncache_rate = \"200MB/s\"\nvolatile_cache = true";
+    let place = Place::with_machine(&disk("a", "20GB", "60MB/s", cache));
+    let run = measured(&place, 0, &["--time", "20s"]);
+    assert_about(&run.result["recommendation"]["rate_bytes_per_s"], 60e6, 5.0);
+    let notes = run.result["notes"].to_string();
+    assert!(
+        notes.contains("out of the caches and safe, at 60"),
+        "{notes}"
+    );
+}
+
+#[test]
 fn what_would_show_more_is_advised_only_where_it_would() {
     let place = Place::with_machine(&disk("a", "1.0004GB", "100MB/s", ""));
     let said = |flags: &[&str]| measured(&place, 0, &[flags, &["--no-confirm"]].concat());

@@ -6,6 +6,7 @@ pub mod batch_means;
 pub mod burst;
 pub mod conventional;
 pub(crate) mod curve;
+pub mod fallen;
 pub mod knee;
 pub mod places;
 mod position;

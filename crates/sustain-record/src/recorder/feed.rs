@@ -92,6 +92,8 @@ enum Flight {
     Abandoned {
         stream: u16,
         is_own: bool,
+        /// When the write of an append was handed over.
+        accepted_at: Option<Timestamp>,
     },
 }
 

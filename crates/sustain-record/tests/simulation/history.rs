@@ -57,6 +57,8 @@ pub struct Recorded {
     /// The state at each time it was shown: the time, the bytes written, and the limit that was
     /// named.
     pub limits: Vec<(f64, u64, LimitedBy)>,
+    /// The longest write of an append that was shown.
+    longest_write_ns: u64,
     covered: Vec<Covered>,
     positions: Vec<Position>,
     facts: Facts,
@@ -143,6 +145,7 @@ impl History {
             streams,
             shown: vec![0; count],
             limits: Vec::new(),
+            longest_write_ns: 0,
             covered: vec![Covered::default(); count],
             positions: vec![Position::default(); count],
             facts,
@@ -292,6 +295,12 @@ impl History {
         if recording.limits.last() != Some(&limit) {
             recording.limits.push(limit);
         }
+        let (before_ns, now_ns) = (recording.longest_write_ns, standing.longest_write_ns);
+        assert!(
+            now_ns >= before_ns,
+            "the longest write became shorter: {before_ns} ns, then {now_ns} ns"
+        );
+        recording.longest_write_ns = now_ns;
         let facts = recording.facts.borrow();
         for (number, stream) in standing.streams.iter().enumerate() {
             let (before, now) = (recording.shown[number], stream.settled_bytes);

@@ -77,7 +77,7 @@ impl<I: Inlet> RecordFeed<I> {
                 };
                 self.landed(queue, written, completion);
             }
-            Flight::Abandoned { stream, is_own } => {
+            Flight::Abandoned { stream, is_own, .. } => {
                 if let Some(memory) = write::take_apart(completion.request.vectors, is_own) {
                     self.give_back(queue, stream, memory);
                 }

@@ -6,7 +6,6 @@
 //! they are lost only with it. The other one may take its place.
 
 use sustain_disk::clock::Timestamp;
-use sustain_disk::engine::Operation;
 
 use super::{Flight, Flying, HANGS_NS, RecordFeed};
 use crate::member_io::GIVEN_UP_AFTER_NS;
@@ -41,16 +40,14 @@ impl Default for Patience {
 }
 
 impl Flying {
-    /// The age of the write of an append, from its handing over on. Of one that was given up, only
-    /// the beginning of the write is known.
+    /// The age of the write of an append, from its handing over on.
     pub(super) fn write_ns(&self, now: Timestamp) -> Option<u64> {
-        match &self.flight {
-            Flight::Data { filled, .. } => Some(now.since_ns(filled.accepted_at)),
-            Flight::Abandoned { .. } if self.operation == Operation::Write => {
-                Some(now.since_ns(self.first_at))
-            }
-            Flight::Mark { .. } | Flight::Flush | Flight::Abandoned { .. } => None,
-        }
+        let accepted_at = match &self.flight {
+            Flight::Data { filled, .. } => Some(filled.accepted_at),
+            Flight::Abandoned { accepted_at, .. } => *accepted_at,
+            Flight::Mark { .. } | Flight::Flush => None,
+        };
+        accepted_at.map(|accepted_at| now.since_ns(accepted_at))
     }
 }
 
@@ -259,11 +256,13 @@ impl<I: Inlet> RecordFeed<I> {
             let mut abandoned = Flight::Abandoned {
                 stream: 0,
                 is_own: true,
+                accepted_at: None,
             };
             if let Flight::Data { filled, .. } = &flying.flight {
                 abandoned = Flight::Abandoned {
                     stream: filled.stream,
                     is_own: filled.payload_bytes == 0,
+                    accepted_at: Some(filled.accepted_at),
                 };
             }
             if let Flight::Data {

@@ -4,8 +4,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{FallocateFlags, Mode as FileMode, OFlags, fallocate, fsync, ftruncate, open};
+use rustix::fs::{
+    FallocateFlags, Mode as FileMode, OFlags, fallocate, fstat, fsync, ftruncate, open,
+};
 use rustix::io::Errno;
 use sustain_disk::clock::{Clock, WallClock};
 use sustain_disk::engine::{SharedMachine, SimulatedTarget};
@@ -280,9 +283,20 @@ fn open_site<'a>(
         what: &format!("opening {name}"),
         name,
         patience_ns: GIVEN_UP_AFTER_NS,
+        progress: None,
     };
-    let opened = bounded.call(move || opener.open());
-    let (target, told) = opened.map_err(|error| note_made_late(error, &path))??;
+    let may_make = Arc::new(AtomicBool::new(!plan.dry_run));
+    let finds = Arc::clone(&may_make);
+    let opened = bounded.call(move || {
+        if opener.path.symlink_metadata().is_ok() {
+            finds.store(false, Ordering::Relaxed);
+        }
+        opener.open()
+    });
+    let (target, told) = opened.map_err(|error| match may_make.load(Ordering::Relaxed) {
+        true => note_made_late(error, &path),
+        false => error,
+    })??;
     notes.extend(told);
     let is_new = is_new(&target);
     if is_new && !plan.dry_run {
@@ -401,10 +415,15 @@ fn resize(site: &Site<'_>, size_bytes: u64) -> Result<(), RecordError> {
     let Some(file) = site.target.file.clone() else {
         return Ok(());
     };
+    let watched = Arc::clone(&file);
     let bounded = Bounded {
         what: &format!("giving {} its size of {}", site.name, Size(size_bytes)),
         name: site.name,
         patience_ns: WHOLE_GIVEN_UP_AFTER_NS,
+        // Where the file system cannot leave blocks unwritten, it writes zeros to all of them.
+        progress: Some(Box::new(move || {
+            fstat(&watched).map_or(0, |found| found.st_blocks.unsigned_abs())
+        })),
     };
     let allocated = bounded.call(move || {
         ftruncate(&file, size_bytes)
@@ -469,6 +488,7 @@ fn sync_folder(site: &Site<'_>) -> Result<(), RecordError> {
         what: &format!("making the name of {} durable in its directory", site.name),
         name: site.name,
         patience_ns: WHOLE_GIVEN_UP_AFTER_NS,
+        progress: None,
     };
     let synced = bounded.call(move || {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

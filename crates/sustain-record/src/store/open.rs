@@ -203,6 +203,7 @@ fn open_in_time(
         what: &format!("opening {name}"),
         name,
         patience_ns: GIVEN_UP_AFTER_NS,
+        progress: None,
     };
     let (name, roots) = (name.to_owned(), roots.clone());
     bounded.call(move || {

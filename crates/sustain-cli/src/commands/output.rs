@@ -374,15 +374,21 @@ fn write_found(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     Ok(replaced?)
 }
 
-/// Writes to a pipe or a device. A pipe opens only when someone reads it, so that waiting for that
-/// is told.
+/// Writes to a pipe or a device.
 fn write_stream(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let words = "the result waits for a reader (Ctrl-C twice gives it up)";
+    open_stream(path, words)?.write_all(bytes)
+}
+
+/// Opens a pipe or a device for writing. A pipe opens only when someone reads it: these words say
+/// what waits for that.
+fn open_stream(path: &Path, words: &str) -> std::io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
     let opened = match open(path, flags | OFlags::NONBLOCK, Mode::empty()) {
-        Err(Errno::NXIO) => {
+        // A socket, or a terminal that is gone, says the same and never opens.
+        Err(Errno::NXIO) if path.metadata()?.file_type().is_fifo() => {
             say(&format!(
-                "{} is a pipe that nobody reads: the result waits for a reader (Ctrl-C twice \
-                 gives it up)",
+                "{} is a pipe that nobody reads: {words}",
                 path.display()
             ));
             open(path, flags, Mode::empty())?
@@ -391,7 +397,21 @@ fn write_stream(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     };
     // From now on a reader that is slow is waited for.
     fcntl_setfl(&opened, OFlags::empty())?;
-    File::from(opened).write_all(bytes)
+    Ok(File::from(opened))
+}
+
+/// Creates a file of lines of JSON that are written one by one, or replaces an earlier one. Where a
+/// pipe waits for its reader, these words say what waits.
+///
+/// # Errors
+/// What [`check`] says, or why it cannot be opened.
+pub(crate) fn create_lines(path: &Path, words: &str) -> Result<File, UsageError> {
+    check(path, OutputKind::Json)?;
+    let opened = match find(path) {
+        Ok(Place::Stream) => open_stream(path, words),
+        Ok(Place::New | Place::File(_)) | Err(_) => File::create(path),
+    };
+    opened.map_err(|error| UsageError(format!("cannot write {}: {error}", path.display())))
 }
 
 fn replace(path: &Path, permissions: Option<Permissions>, bytes: &[u8]) -> std::io::Result<()> {

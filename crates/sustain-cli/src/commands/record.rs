@@ -1,7 +1,6 @@
 //! `sustain record`: records the sources on the store, shows the state of the recording, and writes
 //! the documents that were asked for.
 
-use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
@@ -240,7 +239,10 @@ impl Status {
         let writer: Option<Box<dyn Write>> = match path {
             None => None,
             Some(path) if path == Path::new("-") => Some(Box::new(std::io::stderr())),
-            Some(path) => Some(Box::new(create(path)?)),
+            Some(path) => {
+                let words = "the recording begins when someone does (Ctrl-C ends it)";
+                Some(Box::new(output::create_lines(path, words)?))
+            }
         };
         Ok(Status {
             writer,
@@ -275,13 +277,6 @@ impl Status {
         }
         self.failure.clone()
     }
-}
-
-/// Creates a file, or replaces one that is empty or has an earlier status: lines of JSON.
-fn create(path: &Path) -> Result<File, UsageError> {
-    output::check(path, OutputKind::Json)?;
-    File::create(path)
-        .map_err(|error| UsageError(format!("cannot write {}: {error}", path.display())))
 }
 
 fn present(flags: &RecordFlags, result: &RecordResult) -> anyhow::Result<()> {

@@ -1,7 +1,7 @@
 //! How recordings end: signals, sources that are silent, pipes that nobody reads, other commands on
 //! the store meanwhile.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -285,6 +285,32 @@ fn several_pipes_are_recorded_at_once() {
         assert!(extract(&members, 1, name).bytes == content(index), "{name}");
     }
     members.verify(0);
+}
+
+#[test]
+fn a_recording_that_waits_for_the_reader_of_its_status_says_so() {
+    let members = Members::files(&[32 * MIB]);
+    make_fifo(&members.place, "pipe");
+    let source = ["--from", "test:5MB/s", "--bytes", "1MB", "--status", "pipe"];
+    let mut child = members
+        .command("record", &[SMALL, &source].concat())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let running = Running::of(child);
+    let mut words = String::new();
+    while !words.contains("the recording begins when someone does") {
+        assert!(said.read_line(&mut words).unwrap() > 0, "{words}");
+    }
+    assert!(
+        words.contains("pipe is a pipe that nobody reads"),
+        "{words}"
+    );
+    let status = members.place.read("pipe");
+    said.read_to_string(&mut words).unwrap();
+    running.finish().expect(0);
+    let last = json_of(status.lines().last().unwrap());
+    assert!(whole(&stream(&last, "main")["settled_bytes"]) >= 1_000_000);
 }
 
 #[test]

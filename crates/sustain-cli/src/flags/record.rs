@@ -48,8 +48,9 @@ fn parse_durable(text: &str) -> Result<DurableFlag, String> {
     match parse_duration(text) {
         Ok(0) => Err("an interval must be longer than nothing; for every write: each".to_owned()),
         Ok(interval_ns) if interval_ns < DURABLE_NS_MIN => Err(
-            "no disk makes anything durable within less than 1 ms: give at least 1ms, or each to \
-             make every write durable by itself"
+            "an interval shorter than 1 ms would ask for a flush with nearly every write, which \
+             takes longer on most disks: give at least 1ms, or each to make every write durable by \
+             itself"
                 .to_owned(),
         ),
         Ok(interval_ns) => Ok(DurableFlag::Interval(interval_ns)),

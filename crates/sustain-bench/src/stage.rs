@@ -193,13 +193,21 @@ impl Stage<'_> {
         let stop = self.stop;
         let fills_cache = setup.path == DataPath::Buffered && direction == Direction::Write;
         let mut closing = ClosingFlush::default();
-        // Whatever ends the process from now on waits until the kernel has written it all.
-        let _unwritten = fills_cache.then(|| stop.flush());
+        // Whatever ends the process from now on waits until the kernel has written all that is for
+        // a device. Of a scratch file, which is gone with the process, it waits for a flush alone.
+        let mut targets = setup.targets.iter();
+        let is_device =
+            |target: &usize| session.targets[*target].target.kind == TargetKind::BlockDevice;
+        let keeps = fills_cache && targets.any(is_device);
+        let mut unwritten = keeps.then(|| stop.flush());
         let mut tick = |start: Timestamp, now: Timestamp, bytes: &[u64]| {
             started = start;
             tell(alongside, bytes);
             alongside.tick(now);
             let waits = fills_cache && stop.reason().is_some();
+            if waits {
+                unwritten.get_or_insert_with(|| stop.flush());
+            }
             waits.then(|| closing.words(now, alongside.unwritten_bytes()))?
         };
         let outcome = phase::run(session, setup, stop, observer, &mut tick)?;

@@ -39,15 +39,8 @@ pub fn run(plan: &Plan, is_told: bool) -> BTreeSet<&'static str> {
         if fate == Fate::Running {
             check_result(&bench, number);
         }
-        let has_failed = {
-            let history = bench.history.borrow();
-            history
-                .recordings
-                .last()
-                .is_some_and(|last| !last.failed.is_empty())
-        };
         // A user who repairs a failed disk turns the machine off and on.
-        if has_failed && bench.draw.chance(700) {
+        if has_failed(&bench) && bench.draw.chance(700) {
             bench.cut_power();
         }
         if matches!(fate, Fate::Cut(_)) && bench.draw.chance(300) {
@@ -86,6 +79,13 @@ pub fn run(plan: &Plan, is_told: bool) -> BTreeSet<&'static str> {
     }
     met.extend(bench.struck.iter().copied());
     met
+}
+
+/// Whether a member failed in the last recording.
+fn has_failed(bench: &Bench) -> bool {
+    let history = bench.history.borrow();
+    let last = history.recordings.last();
+    last.is_some_and(|last| !last.failed.is_empty())
 }
 
 /// Prints the state for someone who repeats a seed.

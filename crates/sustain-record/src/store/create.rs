@@ -169,6 +169,7 @@ fn note_holes(sites: &[Site<'_>]) -> Result<Vec<Holes>, RecordError> {
             what: &format!("looking for holes in {}", site.name),
             name: site.name,
             patience_ns: GIVEN_UP_AFTER_NS,
+            progress: None,
         };
         Some(bounded.call(move || Holes::of(file, is_sparse)))
     });

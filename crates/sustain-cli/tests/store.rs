@@ -28,6 +28,8 @@ mod standard;
 mod support;
 #[path = "store/tell.rs"]
 mod tell;
+#[path = "store/unequal.rs"]
+mod unequal;
 
 use support::{Place, unwrapped};
 

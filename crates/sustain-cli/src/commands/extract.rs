@@ -64,7 +64,10 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     let found = store.recordings()?;
     let recordings = readable(Checkable::of(&store, &found))?;
     let selection = Selection::of(flags, &recordings)?;
-    let scope = selection.scope(&store);
+    let scope = match &destination {
+        Destination::Frames(_) => selection.scope(&store),
+        Destination::StandardOutput | Destination::File(_) => selection.scope_of_bytes(&store),
+    };
     destination.check(&selection, flags)?;
     let stop = Stop::default();
     interrupt::watch(&stop)?;

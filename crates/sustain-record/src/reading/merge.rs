@@ -48,6 +48,9 @@ pub struct Wanted {
     pub readable_from_bytes: u64,
     /// Bytes that were offered, if the recording has an end mark.
     pub offered_bytes: Option<u64>,
+    /// Bytes that were durable before reading began, while it is recorded to: what is not found of
+    /// them is lost, even if nothing at all is found.
+    pub durable_bytes: u64,
 }
 
 /// An item that the merge returns.
@@ -119,7 +122,7 @@ impl Merge {
                     number: wanted.stream,
                     pending: Pending::new(start),
                     offered_bytes: wanted.offered_bytes,
-                    known_bytes: start,
+                    known_bytes: start.max(wanted.durable_bytes),
                     position: Position::default(),
                 }
             })

@@ -146,6 +146,20 @@ impl Scope {
         }
     }
 
+    /// Lets a stream be read where a ring has overwritten it in part, too: what is not there any
+    /// more is a hole then.
+    #[must_use]
+    pub fn with_overwritten(mut self, stream: u16) -> Scope {
+        let index = usize::from(stream);
+        let bytes = self.readable_from_bytes.get_mut(index);
+        let frames = self.readable_from_frame.get_mut(index);
+        bytes
+            .into_iter()
+            .chain(frames)
+            .for_each(|readable| *readable = 0);
+        self
+    }
+
     /// Whether the members are simulated. Then they are driven in the caller's thread.
     pub fn is_simulated(&self) -> bool {
         self.members.iter().any(|member| member.simulated.is_some())
@@ -204,6 +218,7 @@ impl Scope {
             from_bytes,
             readable_from_bytes: self.readable_from_bytes.get(index).copied().unwrap_or(0),
             offered_bytes: self.offered_bytes.get(index).copied().flatten(),
+            durable_bytes: self.ends_at_bytes(stream).unwrap_or(0),
         }
     }
 

@@ -37,7 +37,28 @@ pub fn create_text(document: &CreateDocument, width: usize) -> String {
         text.push_str("  ");
         text.push_str(&wrapped(&new_member(member), width));
     }
+    if let Some(kept) = kept_by_ring(document) {
+        text.push_str(&wrapped(&kept, width));
+    }
     text
+}
+
+/// Members of one ring get equal shares as long as they keep up, so that the smallest comes round
+/// first. Said where that costs at least a tenth of the room.
+fn kept_by_ring(document: &CreateDocument) -> Option<String> {
+    let smallest = document.members.iter().min_by_key(|one| one.room_bytes)?;
+    let kept_bytes = smallest
+        .room_bytes
+        .saturating_mul(document.members.len() as u64);
+    let room_bytes = document.room_bytes();
+    (kept_bytes < room_bytes - room_bytes / 10).then(|| {
+        format!(
+            "the members differ in size: a ring keeps about the last {} whole, because {} is the \
+             smallest and is overwritten first; give all members the same size to use all of them",
+            size(kept_bytes),
+            without_controls(&smallest.name)
+        )
+    })
 }
 
 fn new_member(member: &NewMember) -> String {

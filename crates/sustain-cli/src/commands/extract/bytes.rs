@@ -95,6 +95,9 @@ impl Giving {
                 }
             };
             for part in ring.tell(part) {
+                if matches!(part, Part::OpenEnd { .. }) {
+                    self.take_all_overwritten(selection, store, work, &mut looked);
+                }
                 let is_first = looked.from_byte.is_none() && selection.is_all;
                 if is_first && ring.begins_behind(&part) {
                     looked.left_from_byte = Some(part.end_bytes());
@@ -103,9 +106,38 @@ impl Giving {
                 }
             }
         }
-        looked.say_left_from();
+        self.take_all_overwritten(selection, store, work, &mut looked);
         self.output.finish()?;
         Ok(looked)
+    }
+
+    /// Notes the loss if the ring has overwritten all that was there when reading began, and
+    /// nothing is left to begin at.
+    fn take_all_overwritten(
+        &mut self,
+        selection: &Selection<'_>,
+        store: &Store,
+        work: &Work<'_>,
+        looked: &mut Looked,
+    ) {
+        let offset_bytes = selection.stream.readable_from_bytes;
+        let left_from_byte = match looked.left_from_byte.take() {
+            Some(left_from_byte) => left_from_byte,
+            None if looked.from_byte.is_none() && selection.is_gone() => offset_bytes,
+            None => return,
+        };
+        let overwritten = Part::Overwritten {
+            offset_bytes,
+            length_bytes: left_from_byte.saturating_sub(offset_bytes),
+        };
+        if !self.losses.take(&overwritten, store) {
+            let why = "the ring has overwritten all that was there when reading began: it is \
+                       written faster than it can be read";
+            self.losses.take_overwritten(offset_bytes, why.to_owned());
+        }
+        looked.complete = work.holes.is_some();
+        looked.from_byte = Some(offset_bytes);
+        looked.to_byte = Some(left_from_byte);
     }
 
     /// Notes a loss. Returns whether the part is one.

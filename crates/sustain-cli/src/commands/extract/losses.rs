@@ -143,11 +143,18 @@ fn hole_words(why: HoleReason, store: &Store) -> String {
     };
     match why {
         HoleReason::Missing if store.missing.is_empty() => {
-            "they are on no member: a crash took them before they were durable, or their \
-             descriptors are damaged"
+            "they are on no member any more: their descriptors were damaged or replaced, or a \
+             crash took them before they were durable (`sustain verify` tells more)"
                 .to_owned()
         }
-        HoleReason::Missing => "they are on none of the members that were given".to_owned(),
+        HoleReason::Missing => {
+            let missing = store.missing.len();
+            let members = if missing == 1 { "member" } else { "members" };
+            format!(
+                "they are on none of the members that were given, and {missing} {members} of the \
+                 store were not: name them, too"
+            )
+        }
         HoleReason::WrittenOver => why.to_string(),
         HoleReason::Damaged {
             member,

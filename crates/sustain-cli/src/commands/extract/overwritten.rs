@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use sustain::record::reading::part::Part;
+use sustain::record::reading::part::{HoleReason, Part};
 use sustain::record::reading::verify::{Checkable, Left, left_by_now};
 use sustain::record::store::Store;
 
@@ -34,14 +34,21 @@ impl<'a> Ring<'a> {
         }
     }
 
-    /// The part as it is by now. What was overwritten meanwhile does not count as a hole.
+    /// The part as it is by now. What was overwritten before or meanwhile does not count as a hole.
     pub(super) fn tell(&mut self, part: Part) -> Vec<Part> {
         let (offset_bytes, end_bytes) = (part.offset_bytes(), part.end_bytes());
         let Part::Hole { why, origin, .. } = &part else {
             return vec![part];
         };
-        self.look(|left| left.from_bytes >= end_bytes);
-        let before_bytes = self.left.from_bytes.clamp(offset_bytes, end_bytes);
+        let known_bytes = match why {
+            HoleReason::Unreadable { .. } => 0,
+            _ => self.selection.stream.readable_from_bytes,
+        };
+        if known_bytes < end_bytes {
+            self.look(|left| left.from_bytes >= end_bytes);
+        }
+        let left_bytes = self.left.from_bytes.max(known_bytes);
+        let before_bytes = left_bytes.clamp(offset_bytes, end_bytes);
         let mut parts = Vec::new();
         if before_bytes > offset_bytes {
             parts.push(Part::Overwritten {

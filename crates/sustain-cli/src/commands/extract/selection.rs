@@ -58,6 +58,29 @@ impl<'a> Selection<'a> {
         )
     }
 
+    /// The scope for a range of bytes. One that begins where a ring has overwritten the stream on
+    /// some members is read there, too: others may still have parts of it.
+    pub(super) fn scope_of_bytes(&self, store: &Store) -> Scope {
+        let scope = self.scope(store);
+        let readable_bytes = self.stream.readable_from_bytes;
+        match &self.range {
+            Range::Bytes(span) if span.start < readable_bytes => {
+                scope.with_overwritten(self.number)
+            }
+            _ => scope,
+        }
+    }
+
+    /// Whether the rest of a ring that is recorded to is asked for, and was overwritten while the
+    /// members were opened.
+    pub(super) fn is_gone(&self) -> bool {
+        let readable_bytes = self.stream.readable_from_bytes;
+        self.is_all
+            && self.recording.under_way
+            && readable_bytes > 0
+            && readable_bytes >= self.stream.offered_bytes
+    }
+
     /// Notes for the user before reading begins.
     pub(super) fn notices(&self) -> &[String] {
         &self.notices

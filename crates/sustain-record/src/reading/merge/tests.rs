@@ -450,6 +450,7 @@ proptest! {
                     from_bytes: if is_cut { from.min(readable) as u64 } else { 0 },
                     readable_from_bytes: if is_cut { readable as u64 } else { 0 },
                     offered_bytes: has_end.then_some(model.next[index]),
+                    durable_bytes: 0,
                 }
             })
             .collect();
@@ -477,7 +478,25 @@ const ALL: Wanted = Wanted {
     from_bytes: 0,
     readable_from_bytes: 0,
     offered_bytes: None,
+    durable_bytes: 0,
 };
+
+#[test]
+fn what_was_durable_is_lost_even_if_nothing_is_found() {
+    let wanted = Wanted {
+        from_bytes: 30,
+        readable_from_bytes: 30,
+        durable_bytes: 100,
+        ..ALL
+    };
+    let mut merge = Merge::new(1, &[wanted], 0);
+    merge.end_member(0);
+    let Some(Ready::Part(0, hole)) = merge.next_ready() else {
+        panic!("70 bytes are not accounted for");
+    };
+    assert!(matches!(hole, Part::Hole { .. }));
+    assert_eq!((hole.offset_bytes(), hole.end_bytes()), (30, 100));
+}
 
 #[test]
 fn a_member_at_its_end_does_not_hold_up_the_others() {

@@ -1,0 +1,47 @@
+//! A ring of unequal members: the smallest is overwritten first, and the others still have their
+//! parts of what lay on it.
+
+use std::fs::File;
+use std::process::Stdio;
+
+use crate::recorded::{content, document};
+use crate::support::{Place, ran, unwrapped};
+
+const MIB: u64 = 1 << 20;
+
+#[test]
+fn a_range_that_is_overwritten_in_part_gives_the_rest() {
+    let place = Place::new();
+    for (name, bytes) in [("large", 48 * MIB), ("small", 3 * MIB)] {
+        let file = File::create(place.path(name)).unwrap();
+        file.set_len(bytes).unwrap();
+    }
+    let destroy = ["--destroy", "large", "--destroy", "small"];
+    let create = [
+        &["create", "large", "small", "--slot", "64KiB"],
+        &destroy[..],
+    ]
+    .concat();
+    let created = place.run(&create).expect(0);
+    assert!(unwrapped(&created.stdout).contains("a ring keeps about the last"));
+    let content = content(60_000_000);
+    std::fs::write(place.path("in"), &content).unwrap();
+    let mut command = place.command(&["record", "--ring", "large", "small"]);
+    command.stdin(Stdio::from(File::open(place.path("in")).unwrap()));
+    ran(command.output().unwrap()).expect(0);
+
+    let (from, to) = (30_000_000, 45_000_000);
+    let range = ["--from-byte", "30000000", "--to-byte", "45000000"];
+    let extract = ["extract", "large", "small", "--holes", "fill", "-o", "out"];
+    let given = document(&place, 0, &[&extract[..], &range].concat());
+    let mut expected = content[from..to].to_vec();
+    let lost = given["lost"].as_array().unwrap();
+    assert!(!lost.is_empty(), "the small member has all of it");
+    for lost in lost {
+        assert_eq!(lost["kind"], "overwritten");
+        let place = |key: &str| lost[key].as_u64().unwrap() as usize - from;
+        expected[place("from_byte")..place("to_byte")].fill(0);
+    }
+    assert!(std::fs::read(place.path("out")).unwrap() == expected);
+    assert!(expected.iter().any(|byte| *byte != 0), "nothing is given");
+}

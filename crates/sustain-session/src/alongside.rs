@@ -177,6 +177,14 @@ impl Alongside {
         if self.clock.is_virtual() {
             return;
         }
+        self.sample(self.clock.now());
+        self.others.rest_begins();
+        self.wait(for_ns, goes_on);
+        self.sample(self.clock.now());
+        self.others.rest_ends();
+    }
+
+    fn wait(&mut self, for_ns: u64, goes_on: &mut dyn FnMut(Idle) -> bool) {
         let start = self.clock.now();
         let end = start + for_ns;
         loop {

@@ -160,6 +160,22 @@ impl OthersWatch {
         }
     }
 
+    /// Notes that the run rests from now on: whatever else moves, such as what was prepared before
+    /// or small probes, is beside no load, and its rate is not that of the run.
+    pub(crate) fn rest_begins(&mut self) {
+        self.each_watch(DeviceWatch::rest_begins);
+    }
+
+    /// Notes that the rest is over.
+    pub(crate) fn rest_ends(&mut self) {
+        self.each_watch(DeviceWatch::rest_ends);
+    }
+
+    fn each_watch(&mut self, note: fn(&mut DeviceWatch)) {
+        let beneath = self.beneath.iter_mut().map(|(_, watch)| watch);
+        self.devices.iter_mut().chain(beneath).for_each(note);
+    }
+
     /// Notes that all bytes of this process are on the devices by now: any further traffic is
     /// foreign I/O.
     pub(crate) fn flushed(&mut self) {
@@ -186,7 +202,8 @@ impl OthersWatch {
         sums.into_iter().flatten().reduce(f64::max)
     }
 
-    /// The stretches found, in order, with times from `start`; none is kept.
+    /// The stretches found, in order, with times from `start`; none is kept. What ended before that
+    /// was in the way of the preparation alone, and is left out.
     pub(crate) fn finish(&mut self, start: Timestamp) -> Vec<Others> {
         let above = self.devices.iter_mut();
         let mut found: Vec<Others> = above.flat_map(|device| device.finish(start)).collect();
@@ -195,6 +212,7 @@ impl OthersWatch {
             seen.retain(|one| !was_seen_above(one, &found, &compared.own_on));
             found.extend(seen);
         }
+        found.retain(|one| one.to_s > 0.0);
         found.sort_by(|one, other| one.from_s.total_cmp(&other.from_s));
         found
     }

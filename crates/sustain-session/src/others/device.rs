@@ -55,6 +55,8 @@ pub(super) struct DeviceWatch {
     recent: VecDeque<Stretch>,
     group: Option<Group>,
     found: Vec<Stretch>,
+    /// Whether the run rests, so that nothing is beside it.
+    is_resting: bool,
     /// While bytes of this process may be in memory: the traffic of the device and that of this
     /// process, since then.
     sum: Option<Sum>,
@@ -85,8 +87,22 @@ impl DeviceWatch {
             recent: VecDeque::new(),
             group: None,
             found: Vec::new(),
+            is_resting: false,
             sum: None,
         }
+    }
+
+    pub(super) fn rest_begins(&mut self) {
+        self.is_resting = true;
+        self.recent.clear();
+        if let Some(group) = self.group.take() {
+            self.keep(group);
+        }
+    }
+
+    pub(super) fn rest_ends(&mut self) {
+        self.is_resting = false;
+        self.recent.clear();
     }
 
     pub(super) fn begin_sum(&mut self) {
@@ -156,6 +172,9 @@ impl DeviceWatch {
             others: seen.less(expected),
             own,
         };
+        if self.is_resting {
+            return;
+        }
         self.recent.push_back(now);
         if self.recent.len() > RECENT_INTERVALS {
             self.recent.pop_front();

@@ -222,6 +222,39 @@ fn a_sample_from_before_the_run_is_no_negative_time() {
     assert!(deeds.contains("from 0 s to 4 s"), "{deeds}");
 }
 
+#[test]
+fn what_moves_while_the_run_rests_is_beside_no_load() {
+    let prepared = (written(200 * MB), written(100 * MB));
+    let probes = (written(30 * MB), written(MB));
+    let shared = (written(600 * MB), written(500 * MB));
+    let mut watch = watch_of(vec![target("/dev/sda1", "sda")]);
+    let mut second = 0;
+    let mut see = |watch: &mut OthersWatch, (seen, own): (Moved, Moved), seconds: u64| {
+        for _ in 0..seconds {
+            watch.step((at(second), at(second + 1)), own, |_| seen);
+            second += 1;
+        }
+    };
+    see(&mut watch, prepared, 4);
+    watch.rest_begins();
+    see(&mut watch, probes, 5);
+    watch.rest_ends();
+    see(&mut watch, shared, 5);
+    watch.rest_begins();
+    see(&mut watch, probes, 5);
+    watch.rest_ends();
+    let found = watch.finish(at(9));
+    let [only] = found.as_slice() else {
+        panic!("{found:?}")
+    };
+    assert_eq!((only.from_s, only.to_s), (0.0, 5.0));
+    let deeds = others_deeds(&found).unwrap();
+    assert!(
+        deeds.contains("beside the 500 MB/s of this run itself"),
+        "{deeds}"
+    );
+}
+
 /// The same intervals of a run whose bytes go through memory, with a flush at its end.
 fn found_through_memory(intervals: &[(Moved, Moved)]) -> Vec<Others> {
     let mut watch = watch_of(vec![target("/dev/sda1", "sda")]);

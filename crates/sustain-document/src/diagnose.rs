@@ -174,6 +174,9 @@ pub struct Wall {
     pub prediction: Option<Prediction>,
     /// With kind `collapse`: the sum while all members are active.
     pub at_full_load_bytes_per_s: Option<f64>,
+    /// With kind `collapse`: the readings that show it best. All members together may still reach
+    /// the most of all.
+    pub fall: Option<Fall>,
     /// Whether the members' rates are whole fractions of their rates alone, as of disks that miss
     /// revolutions.
     pub missed_revolutions: bool,
@@ -181,6 +184,29 @@ pub struct Wall {
     pub shares: Vec<Share>,
     /// Whether the shares were alike each time.
     pub shares_repeat: Option<bool>,
+}
+
+/// Targets that reached less together than some of them did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fall {
+    /// The targets that reached less,
+    pub members: Vec<String>,
+    /// and their sum.
+    pub rate_bytes_per_s: f64,
+    /// Those of them that reached more,
+    pub fewer: Vec<String>,
+    /// and their sum.
+    pub fewer_bytes_per_s: f64,
+}
+
+impl Wall {
+    /// Whether all members together reach less than some of them did: not every collapse goes on
+    /// falling until all are active.
+    #[must_use]
+    pub fn falls_at_full_load(&self) -> bool {
+        self.at_full_load_bytes_per_s
+            .is_some_and(|left| left < self.limit_bytes_per_s)
+    }
 }
 
 /// The reading that is the weakest evidence.

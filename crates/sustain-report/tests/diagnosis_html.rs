@@ -9,9 +9,10 @@
 mod sample;
 
 use sample::diagnosis::{collapse, interrupted, three_walls, unexplained, without_wall};
-use sustain_document::diagnose::{DiagnoseResult, Dropped, SearchEnd, WayHop};
+use sustain_document::diagnose::{DiagnoseResult, Dropped, Fall, SearchEnd, WayHop};
 use sustain_report::ReportError;
 use sustain_report::html::diagnose_html;
+use sustain_report::terminal::{diagnosis_answer, diagnosis_text};
 
 fn page(result: DiagnoseResult) -> String {
     with_plain_spaces(&[result])
@@ -234,11 +235,7 @@ fn without_a_wall_it_says_how_well_that_is_known() {
 #[test]
 fn a_collapse_says_what_is_left() {
     let page = page(collapse());
-    assert!(
-        page.contains(
-            "the sum falls when more disks are active, to 252 MB/s with all that share it"
-        )
-    );
+    assert!(page.contains("the sum falls when more of them are active, to 252 MB/s with all"));
     assert!(page.contains("as those of disks that miss revolutions"));
     assert!(page.contains("falls to 252 MB/s with all active"));
     assert_eq!(
@@ -247,6 +244,32 @@ fn a_collapse_says_what_is_left() {
             .count(),
         4
     );
+}
+
+#[test]
+fn a_collapse_whose_members_reach_the_most_together_tells_which_fell() {
+    let mut result = collapse();
+    let wall = &mut result.walls[0];
+    wall.limit_bytes_per_s = 58.6e6;
+    wall.at_full_load_bytes_per_s = Some(58.6e6);
+    wall.fall = Some(Fall {
+        members: vec!["sda".to_owned(), "sdb".to_owned()],
+        rate_bytes_per_s: 33.1e6,
+        fewer: vec!["sda".to_owned()],
+        fewer_bytes_per_s: 35.0e6,
+    });
+    let said = diagnosis_answer(&result, 1000) + &diagnosis_text(&result, 1000);
+    let page = page(result);
+    for told in [said, page] {
+        assert!(
+            told.contains("sda, sdb together reach less than sda (33.1 MB/s against 35.0 MB/s)"),
+            "{told}"
+        );
+        assert!(
+            !told.contains("falls to 58.6 MB/s") && !told.contains("sum falls"),
+            "{told}"
+        );
+    }
 }
 
 #[test]

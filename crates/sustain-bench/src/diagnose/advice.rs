@@ -5,6 +5,7 @@
 use sustain_disk::units::Rate;
 
 use super::elsewhere::elsewhere;
+use super::fall::Fall;
 use crate::walls::Unexplained;
 
 /// The facts about the targets on which advice rests.
@@ -22,6 +23,8 @@ pub(super) struct Facts {
     pub(super) hang: Vec<usize>,
     /// The fastest subset that was measured, and its sum.
     pub(super) fastest: (Vec<usize>, f64),
+    /// The readings that show that a sum falls, if a wall is a collapse.
+    pub(super) fall: Option<Fall>,
     pub(super) record_bytes: u64,
 }
 
@@ -206,9 +209,10 @@ fn independent(facts: &Facts, foretell: &Foretell<'_>) -> Suggestion {
         let (members, sum) = &facts.fastest;
         let (order, leave_out) = split(all, |target| members.contains(&target));
         let why = if leave_out.is_empty() {
-            "the sum falls when more targets are active, but no smaller subset reached as much as \
-             all of them"
-                .to_owned()
+            format!(
+                "all of them reached the most of all that was measured{}",
+                facts.though_some_fall()
+            )
         } else {
             format!(
                 "the sum falls when more targets are active: of all subsets measured {} reached \
@@ -386,6 +390,20 @@ impl Facts {
         wall.place.clone().unwrap_or_else(of_members)
     }
 
+    /// The clause that tells of targets that reached less than some of them did.
+    fn though_some_fall(&self) -> String {
+        let Some(fall) = &self.fall else {
+            return String::new();
+        };
+        format!(
+            ", though {} reached less together than {} ({} against {})",
+            self.list(&fall.members),
+            self.list(&fall.fewer),
+            Rate(fall.sum),
+            Rate(fall.fewer_sum)
+        )
+    }
+
     pub(super) fn list(&self, targets: &[usize]) -> String {
         let names: Vec<&str> = targets
             .iter()
@@ -442,6 +460,7 @@ mod tests {
             links: Vec::new(),
             hang: (0..count).collect(),
             fastest: ((0..count).collect(), 0.0),
+            fall: None,
             record_bytes: 1 << 20,
         }
     }
@@ -521,5 +540,25 @@ mod tests {
         assert_eq!(advice[1].leave_out, [1, 2, 3]);
         let stripe = of(&advice, is_stripe);
         assert!((stripe.expected_bytes_per_s - 20e6).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_sum_that_falls_and_rises_again_is_not_said_to_fall_with_all() {
+        let mut collapsing = wall(&[0, 1, 2, 3], 58.6);
+        collapsing.collapses_to_bytes_per_s = Some(58.6e6);
+        let mut facts = facts(&[35.0; 4], vec![collapsing]);
+        facts.fastest = (vec![0, 1, 2, 3], 58.6e6);
+        facts.fall = Some(Fall {
+            members: vec![0, 1],
+            sum: 33.1e6,
+            fewer: vec![0],
+            fewer_sum: 35.0e6,
+        });
+        let why = &advice(&facts)[0].why;
+        assert_eq!(
+            why,
+            "all of them reached the most of all that was measured, though d0, d1 reached less \
+             together than d0 (33.1 MB/s against 35.0 MB/s)"
+        );
     }
 }

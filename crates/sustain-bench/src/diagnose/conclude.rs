@@ -4,9 +4,9 @@
 use sustain_document::devices::HopKind;
 use sustain_document::diagnose::SearchEnd;
 use sustain_document::diagnose::{
-    Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Dropped, LimitLeft,
-    Measurement, NoWall, Order, Prediction, Share, Together, UnexplainedLoss, Wall, WayHop,
-    Weakest,
+    Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Dropped, Fall,
+    LimitLeft, Measurement, NoWall, Order, Prediction, Share, Together, UnexplainedLoss, Wall,
+    WayHop, Weakest,
 };
 use sustain_document::host::Host;
 use sustain_document::system::System;
@@ -14,6 +14,7 @@ use sustain_document::vocabulary::LayoutKind;
 
 use super::advice::{Facts, KnownWall, SuggestedLayout, Suggestion, advise};
 use super::explain::{Explanation, explain};
+use super::fall;
 use super::plan::DiagnosePlan;
 use super::remarks;
 use super::ways::{Ways, is_place, links};
@@ -81,6 +82,11 @@ pub(super) fn advised(
             .collect(),
         links: links(ways, &alive_targets),
         fastest: fastest(findings).unwrap_or_else(|| (hang.clone(), 0.0)),
+        fall: findings
+            .walls
+            .iter()
+            .filter(|wall| wall.kind == WallKind::Collapse)
+            .find_map(|wall| fall::largest(&wall.members, &findings.measurements)),
         hang,
         record_bytes: plan.record_bytes,
     };
@@ -318,11 +324,23 @@ impl Diagnosed<'_> {
                 measured_bytes_per_s: prediction.measured_bytes_per_s,
             }),
             at_full_load_bytes_per_s: wall.at_full_load_bytes_per_s,
+            fall: self.fall(wall),
             missed_revolutions: wall.missed_revolutions
                 && (doubted || wall.kind == WallKind::Collapse || !are_fair(&shares)),
             shares,
             shares_repeat: (!repeats.is_empty()).then(|| repeats.iter().all(|repeats| *repeats)),
         }
+    }
+
+    fn fall(&self, wall: &walls::Wall) -> Option<Fall> {
+        let is_collapse = wall.kind == WallKind::Collapse;
+        let found = fall::largest(&wall.members, &self.findings.measurements);
+        found.filter(|_| is_collapse).map(|fall| Fall {
+            members: self.names(&fall.members),
+            rate_bytes_per_s: fall.sum,
+            fewer: self.names(&fall.fewer),
+            fewer_bytes_per_s: fall.fewer_sum,
+        })
     }
 
     fn shares(&self, wall: &walls::Wall) -> Vec<Share> {

@@ -232,6 +232,7 @@ mod tests {
             }],
             hang: (0..6).collect(),
             fastest: (Vec::new(), 0.0),
+            fall: None,
             record_bytes: 1 << 20,
         }
     }

@@ -7,6 +7,7 @@ mod conclude;
 mod elsewhere;
 mod event;
 mod explain;
+mod fall;
 mod plan;
 mod probe;
 mod remarks;

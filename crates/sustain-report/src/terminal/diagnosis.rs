@@ -233,10 +233,7 @@ fn wall_lines(number: usize, wall: &Wall) -> Vec<String> {
 
 fn kind(wall: &Wall) -> String {
     let mut words = match wall.kind {
-        WallKind::Collapse => {
-            let left = wall.at_full_load_bytes_per_s.map_or(String::new(), rate);
-            format!("a collapse: with all of them active the sum falls to {left}")
-        }
+        WallKind::Collapse => format!("a collapse: {}", collapse_words(wall)),
         WallKind::Tool => "a limit of this program or of the CPUs, not of the disks".to_owned(),
         _ => "a plain limit: the sum stays the same when more of them are active".to_owned(),
     };
@@ -254,16 +251,43 @@ fn kind(wall: &Wall) -> String {
         && let Some(target) = &weakest.target
     {
         let what = if wall.members.contains(target) {
-            "shares it"
+            "for"
         } else {
-            "does not share it"
+            "against"
         };
         let target = without_controls(target);
         let _ = write!(
             words,
-            "; least certain is that {target} {what} ({:.1} standard deviations)",
+            "; the weakest evidence is that {what} {target} ({:.1} standard deviations)",
             weakest.margin_sd
         );
+    }
+    words
+}
+
+/// What the readings of a collapse show. All members together may reach the most: then fewer of
+/// them fell below others.
+pub(crate) fn collapse_words(wall: &Wall) -> String {
+    let left = wall.at_full_load_bytes_per_s;
+    if let Some(left) = left.filter(|_| wall.falls_at_full_load()) {
+        return format!(
+            "the sum falls when more of them are active, to {} with all",
+            rate(left)
+        );
+    }
+    let Some(fall) = &wall.fall else {
+        return "some of them together reach less than fewer of them do".to_owned();
+    };
+    let names = |members: &[String]| list(&members.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut words = format!(
+        "{} together reach less than {} ({} against {})",
+        names(&fall.members),
+        names(&fall.fewer),
+        rate(fall.rate_bytes_per_s),
+        rate(fall.fewer_bytes_per_s)
+    );
+    if let Some(left) = left {
+        let _ = write!(words, "; all of them reach {}, the most", rate(left));
     }
     words
 }

@@ -246,6 +246,7 @@ fn wall(members: &[usize], limit: f64, hop: Option<WayHop>) -> Wall {
         at_full_load_bytes_per_s: None,
         missed_revolutions: false,
         shares: members.iter().map(share).collect(),
+        fall: None,
         shares_repeat: Some(true),
     }
 }
@@ -269,6 +270,7 @@ fn crossing_wall() -> Wall {
     Wall {
         state: WallState::Crossing,
         shares: Vec::new(),
+        fall: None,
         shares_repeat: None,
         ..wall(&[1, 2], 190.0, None)
     }

@@ -101,7 +101,10 @@ fn wall_lines(index: usize, wall: &Wall, hop: &WayHop) -> [Line; 2] {
     let limit = rate(wall.limit_bytes_per_s);
     let words = format!("Wall {}: {limit}", index + 1);
     let compared = match (wall.at_full_load_bytes_per_s, hop.rate_bytes_per_s) {
-        (Some(left), _) => format!("falls to {} with all active", rate(left)),
+        (Some(left), _) if wall.falls_at_full_load() => {
+            format!("falls to {} with all active", rate(left))
+        }
+        (Some(left), _) => format!("{} with all active, less with fewer", rate(left)),
         (None, Some(carries)) => format!(
             "{} of the {} it can carry",
             ratio(wall.limit_bytes_per_s, carries).map_or_else(|| "?".to_owned(), percent),

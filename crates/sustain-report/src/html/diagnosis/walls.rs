@@ -9,6 +9,7 @@ use super::super::svg::Svg;
 use super::super::table::{Table, glued};
 use super::facts::{DrawnWall, Facts, off_by, wall_class};
 use crate::format::{percent, rate};
+use crate::terminal::diagnosis::collapse_words;
 
 const WIDTH: f64 = 560.0;
 const STRIP_HEIGHT: f64 = 56.0;
@@ -103,18 +104,10 @@ fn limit(wall: &Wall) -> String {
 }
 
 fn kind(wall: &Wall) -> String {
-    let mut words = match (wall.kind, wall.at_full_load_bytes_per_s) {
-        (WallKind::Collapse, Some(left)) => format!(
-            "collapse: the sum falls when more disks are active, to {} with all that share it",
-            rate(left)
-        ),
-        (WallKind::Collapse, None) => {
-            "collapse: the sum falls when more disks are active".to_owned()
-        }
-        (WallKind::Tool, _) => "tool: this program or the machine's CPUs, not the disks".to_owned(),
-        (WallKind::Limit, _) => {
-            "limit: the sum stays the same when more disks are active".to_owned()
-        }
+    let mut words = match wall.kind {
+        WallKind::Collapse => format!("collapse: {}", collapse_words(wall)),
+        WallKind::Tool => "tool: this program or the machine's CPUs, not the disks".to_owned(),
+        WallKind::Limit => "limit: the sum stays the same when more disks are active".to_owned(),
     };
     if wall.missed_revolutions {
         words.push_str(

@@ -14,6 +14,9 @@ use crate::walls::{
 /// A subset this far below the prediction of the walls is not explained by them.
 pub(super) const UNEXPLAINED: f64 = 0.07;
 
+/// Two targets that bring less than one of them by this part are under no limit.
+const BELOW_ONE: f64 = 0.04;
+
 /// The subset that is furthest below the prediction of the walls, if one is.
 pub(super) fn unexplained(diagnosed: &Diagnosed<'_>) -> Option<String> {
     let findings = &diagnosed.findings;
@@ -79,8 +82,11 @@ fn not_looked_for(findings: &Findings) -> Option<String> {
              of them at a time"
         ));
     }
+    // Two targets that fall below one of them are under no limit, and no limits cross in two.
     let collapses = findings.walls.iter();
-    let mut collapses = collapses.filter(|wall| wall.kind == WallKind::Collapse);
+    let mut collapses = collapses
+        .filter(|wall| wall.kind == WallKind::Collapse)
+        .filter(|wall| wall.members.len() > 2 && !falls_below_one(wall, findings));
     if targets > FALLING_TARGETS_MAX && collapses.clone().next().is_some() {
         return Some(format!(
             "more than {FALLING_TARGETS_MAX} targets: whether limits that cross let the sum fall, \
@@ -94,6 +100,22 @@ fn not_looked_for(findings: &Findings) -> Option<String> {
             "a collapse of more than {PAIRS_OF_MAX} targets: whether limits that cross let its \
              sum fall instead was not looked for"
         )
+    })
+}
+
+/// Whether two members of a wall were measured to bring less than one of them, which no limits do.
+fn falls_below_one(wall: &walls::Wall, findings: &Findings) -> bool {
+    let alone = |target: &usize| findings.alone[*target].unwrap_or(0.0);
+    let mut pairs = findings.measurements.iter().filter(|one| {
+        let is_inside = one
+            .members
+            .iter()
+            .all(|target| wall.members.contains(target));
+        one.members.len() == 2 && is_inside && !one.failed && !one.with_dummy
+    });
+    pairs.any(|one| {
+        let fastest = one.members.iter().map(alone).fold(0.0, f64::max);
+        one.sum_bytes_per_s < fastest * (1.0 - BELOW_ONE)
     })
 }
 

@@ -61,9 +61,11 @@ impl Search<'_> {
         self.only_limits = true;
         self.order_known = false;
         let readings = READINGS_MIN.max(READINGS_PER_TARGET * self.evidence.count());
+        let expected = self.evidence.expected;
         let most = self.evidence.allow(readings);
         let searched = self.explain_all_anew(setting);
         self.evidence.runs_max = most;
+        self.evidence.expected = expected;
         self.only_limits = false;
         let is_better = match searched {
             Ok(()) => {

@@ -231,6 +231,20 @@ fn samples_over_the_edge_between_two_zones_are_no_spots() {
 }
 
 #[test]
+fn a_run_without_a_break_that_fails_is_told_and_promises_nothing() {
+    // Between two samples, in the middle of the slowest zone, where the rate is tried.
+    let keys = format!("{FALLING}\nerror = {{ at = \"74300MB\", kind = \"eio\" }}");
+    let result = Bench::new(&disk("hda", &keys)).run();
+    let found = &result.targets[0];
+    assert_eq!((found.held.len(), found.errors.len()), (1, 1), "{found:?}");
+    let notes = result.notes.join("\n");
+    assert!(
+        notes.contains("except in 1 of 2 such runs (read hda)"),
+        "{notes}"
+    );
+}
+
+#[test]
 fn a_place_that_fails_is_told_and_the_rest_is_measured() {
     let keys = format!("{FALLING}\nerror = {{ at = \"0\", kind = \"eio\" }}");
     let result = Bench::new(&disk("hda", &keys)).run();
@@ -417,7 +431,7 @@ fn what_a_cache_takes_in_each_sample_is_not_promised() {
     assert!(sampled > 100e6, "samples show more than lasts: {sampled}");
     assert!(second.held[0].is_short, "{:?}", second.held);
     assert!(
-        second.verdict[1].contains("less lasts"),
+        second.verdict[1].contains("run held only"),
         "{:?}",
         second.verdict
     );

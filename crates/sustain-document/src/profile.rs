@@ -162,7 +162,11 @@ impl ProfileTarget {
     /// The least rate within the bad spots, bytes per second; none without bad spots.
     #[must_use]
     pub fn least_in_bad_spots(&self) -> Option<f64> {
-        let rates = self.bad_spots().filter_map(|spot| spot.rate_bytes_per_s);
+        // A spot's samples may have been faster than what lasts there, as its mean is.
+        let rates = self.bad_spots().flat_map(|spot| {
+            let rates = [spot.rate_bytes_per_s, spot.mean_rate_bytes_per_s];
+            rates.into_iter().flatten()
+        });
         rates.reduce(f64::min)
     }
 

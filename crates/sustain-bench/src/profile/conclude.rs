@@ -164,7 +164,7 @@ impl Profiled<'_> {
             noise: fit.noise.max(fit.value_noise),
             resolution: fit.resolution,
             zones: zones.collect(),
-            outliers: outliers(&points, fit, facts.size_bytes),
+            outliers: outliers(&points, fit, lasting, facts.size_bytes),
             points: points.into_iter().map(|shown| shown.point).collect(),
             errors: errors.collect(),
             unseen_bytes_max: unseen_bytes,
@@ -371,14 +371,42 @@ impl Profiled<'_> {
 }
 
 impl Profiled<'_> {
+    /// Where the rates were not tried, though others were.
+    fn untried_words(&self) -> String {
+        let mut names: Vec<String> = Vec::new();
+        for number in &self.untried {
+            let curve = &self.curves[*number];
+            let whose = if curve.is_alone() {
+                self.facts[curve.members[0]].name.clone()
+            } else {
+                "all at once".to_owned()
+            };
+            let name = format!("{} {whose}", curve.direction);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let runs = self.untried.len();
+        if runs == 0 {
+            return String::new();
+        }
+        format!(
+            ", except in {runs} of {} such runs ({}), which had no time or failed: there they are \
+             those of short samples",
+            runs + self.held.len(),
+            names.join(", ")
+        )
+    }
+
     /// How long the rates were tried, and what that would not have shown.
     fn note_on_trials(&self, is_interrupted: bool) -> Option<String> {
         let shortest = self.held.iter().map(|run| run.elapsed_s).reduce(f64::min);
         match shortest {
             Some(shortest_s) => Some(format!(
-                "the rates were tried in runs of {shortest_s:.1} s without a break: a cache or a \
+                "the rates were tried in runs of {shortest_s:.1} s without a break{}: a cache or a \
                  throttle's credit that outlasts such a run does not show; `sustain measure` runs \
-                 as long as is asked"
+                 as long as is asked",
+                self.untried_words()
             )),
             None if is_interrupted || self.positions.is_empty() => None,
             None => Some(

@@ -10,6 +10,7 @@ use sustain_document::profile::{CurveShape, OutlierKind};
 use super::chance::{Seen, Suspect, can_be_told, disturbed_share, longest_run, suspects};
 use super::cut::Cut;
 use super::noise::noise;
+use super::repeats::repeats;
 use super::shape::shape;
 use super::spots::{BadSpot, bad_spot, runs, time_over};
 use super::visits::{Place, is_far, scatter};
@@ -180,6 +181,14 @@ pub(super) fn fit(places: &[Place]) -> Fit {
     let logs: Vec<f64> = regular.iter().map(|place| cut.log(*place)).collect();
     let zones_around = cut.zones_around(&regular, &stretches);
     let (shape, resolution) = shape(&positions, &logs, &stretches, value_noise);
+    let of_regular: Vec<&[f64]> = regular.iter().map(|at| visits[*at].as_slice()).collect();
+    let (shape, resolution) = match (shape, repeats(&of_regular)) {
+        // What one half of the visits shows and the other does not is the time, not the position.
+        (CurveShape::Zones | CurveShape::Smooth, Some(false)) => {
+            (CurveShape::Flat, resolution.max(spread_of(&zones)))
+        }
+        _ => (shape, resolution),
+    };
     // Steps that are too small to be mentioned are no zones: the whole is shown as one zone.
     let zones = match shape {
         CurveShape::Flat => merged(&zones),
@@ -213,6 +222,15 @@ pub(super) fn fit(places: &[Place]) -> Fit {
         .collect();
     fit.judge_spots();
     fit.with_bad_spots(places)
+}
+
+/// How far the fastest zone is above the slowest, as a part of the slowest.
+fn spread_of(zones: &[Zone]) -> f64 {
+    let rates = || zones.iter().map(|zone| zone.rate);
+    let (least, most) = (rates().reduce(f64::min), rates().reduce(f64::max));
+    least
+        .zip(most)
+        .map_or(0.0, |(least, most)| most / least - 1.0)
 }
 
 /// Joins all zones into one, which takes as long to go over as they do.

@@ -7,7 +7,7 @@ use super::event::{ProfileEvent, Sampling};
 use super::fit::fit;
 use super::held::{Held, promised_rate, zones_to_try};
 use super::run::Profile;
-use super::sample::{Curve, setup_of};
+use super::sample::{Curve, outcome_of, setup_of};
 use crate::collect::rate;
 use crate::error::MeasureError;
 use crate::faces::of_phase;
@@ -37,11 +37,10 @@ impl Profile<'_, '_> {
         let trials = self.trials();
         let count = trials.len();
         for (index, trial) in trials.iter().enumerate() {
-            if self.stage.stop.reason().is_some() {
-                return Ok(());
-            }
             let left_ns = self.left_ns().min(trial.time_ns);
-            if left_ns < SAMPLES_MIN * self.profiled.curves[trial.curve].expected_ns {
+            let is_stopped = self.stage.stop.reason().is_some();
+            if is_stopped || left_ns < SAMPLES_MIN * self.profiled.curves[trial.curve].expected_ns {
+                self.profiled.untried.push(trial.curve);
                 continue;
             }
             let sampling = Sampling {
@@ -117,11 +116,15 @@ impl Profile<'_, '_> {
             .stage
             .run_phase(&setup, &mut of_phase(self.observer, moment))?;
         let mut series = phase.collected.targets.iter();
-        if self.stage.stop.reason().is_some() || series.any(|one| !one.failures.is_empty()) {
-            return Ok(());
+        let has_failed = series.any(|one| !one.failures.is_empty());
+        if has_failed {
+            let outcome = outcome_of(&curve, session, &phase);
+            self.profiled.note_failure(trial.curve, trial.from, outcome);
         }
-        if let Some(held) = self.held(trial, &curve, &phase) {
-            self.profiled.held.push(held);
+        let is_whole = !has_failed && self.stage.stop.reason().is_none();
+        match self.held(trial, &curve, &phase).filter(|_| is_whole) {
+            Some(held) => self.profiled.held.push(held),
+            None => self.profiled.untried.push(trial.curve),
         }
         Ok(())
     }

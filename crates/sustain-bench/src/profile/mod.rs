@@ -17,6 +17,7 @@ mod outliers;
 mod partition;
 mod plan;
 mod profiled;
+mod repeats;
 mod run;
 mod sample;
 mod schedule;

@@ -16,12 +16,18 @@ pub(super) struct Shown {
 
 /// Joins neighbours that do not belong to their zone to one outlier, which is named after the
 /// slowest of them.
-pub(super) fn outliers(shown: &[Shown], fit: &Fit, size_bytes: u64) -> Vec<ProfileOutlier> {
+/// `fit` is that of the samples; `lasting` has the rates that last, which means are made of.
+pub(super) fn outliers(
+    shown: &[Shown],
+    fit: &Fit,
+    lasting: &Fit,
+    size_bytes: u64,
+) -> Vec<ProfileOutlier> {
     let mut outliers: Vec<ProfileOutlier> = Vec::new();
     let mut groups: Vec<(Group, Seen)> = Vec::new();
     let mut is_beside = false;
     for one in shown {
-        let Some(outlier) = outlier(one, fit, size_bytes) else {
+        let Some(outlier) = outlier(one, fit, lasting, size_bytes) else {
             is_beside = false;
             continue;
         };
@@ -78,11 +84,11 @@ fn spot_of(shown: &Shown, fit: &Fit) -> Option<usize> {
     spots.position(|spot| spot.places.contains(&place))
 }
 
-fn outlier(shown: &Shown, fit: &Fit, size_bytes: u64) -> Option<ProfileOutlier> {
+fn outlier(shown: &Shown, fit: &Fit, lasting: &Fit, size_bytes: u64) -> Option<ProfileOutlier> {
     let point = &shown.point;
     let kind = point.flag?;
     let bytes = |part: f64| (part * size_bytes as f64).round() as u64;
-    let spot = spot_of(shown, fit).map(|number| &fit.bad_spots[number]);
+    let spot = spot_of(shown, fit).map(|number| &lasting.bad_spots[number]);
     let spot = spot.filter(|_| kind != OutlierKind::Error);
     let (from_byte, to_byte) = match spot {
         Some(spot) => (bytes(spot.from), bytes(spot.to)),

@@ -50,6 +50,8 @@ pub(super) struct Profiled<'a> {
     pub(super) failures: Vec<Failure>,
     /// The runs without a break, in the order of time.
     pub(super) held: Vec<Held>,
+    /// The curves of those that were not made: once for each.
+    pub(super) untried: Vec<usize>,
     /// How long a visit of one position took, on all curves.
     pub(super) visit_ns: u64,
     pub(super) engine_used: Option<String>,
@@ -83,6 +85,7 @@ impl<'a> Profiled<'a> {
             facts: facts.collect(),
             failures: Vec::new(),
             held: Vec::new(),
+            untried: Vec::new(),
             visit_ns: 0,
             engine_used: None,
             host,
@@ -136,12 +139,19 @@ impl<'a> Profiled<'a> {
                 place.readings[curve].push(rates);
             }
             Outcome::Rates(_) => place.failed[curve] = true,
-            Outcome::Failed { target, why } => {
+            Outcome::Failed { .. } => {
                 place.failed[curve] = true;
-                let direction = self.curves[curve].direction;
-                let failure = Failure::new(target, direction, position, why);
-                failure.join(&mut self.failures);
+                self.note_failure(curve, position, outcome);
             }
+        }
+    }
+
+    /// Keeps why requests failed, if they did.
+    pub(super) fn note_failure(&mut self, curve: usize, position: f64, outcome: Outcome) {
+        if let Outcome::Failed { target, why } = outcome {
+            let direction = self.curves[curve].direction;
+            let failure = Failure::new(target, direction, position, why);
+            failure.join(&mut self.failures);
         }
     }
 
@@ -227,6 +237,7 @@ mod tests {
             facts: vec![facts("hda"), facts("hdb")],
             failures: Vec::new(),
             held: Vec::new(),
+            untried: Vec::new(),
             visit_ns: 0,
             engine_used: None,
             host: Host {

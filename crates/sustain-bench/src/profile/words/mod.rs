@@ -34,13 +34,20 @@ pub(super) fn of_drift(name: &str, drift: f64) -> String {
 /// Words for runs without a break that fell short of the samples.
 fn of_short(held: &[ProfileHeld]) -> Option<String> {
     let short: Vec<&ProfileHeld> = held.iter().filter(|run| run.is_short).collect();
-    let longest_s = short.iter().map(|run| run.elapsed_s).reduce(f64::max)?;
+    if short.is_empty() {
+        return None;
+    }
     let figures = short.iter().map(|run| {
         let (held, promised) = (run.held_rate_bytes_per_s, run.promised_rate_bytes_per_s);
-        format!("{} where samples reach {}", Rate(held), Rate(promised))
+        format!(
+            "a continuous {:.1} s run held only {}; short samples reached {}",
+            run.elapsed_s,
+            Rate(held),
+            Rate(promised)
+        )
     });
     Some(format!(
-        "without a break of {longest_s:.1} s less lasts: {}; either the beginning of each sample \
+        "{}; either the beginning of each sample \
          passes faster, because of a cache or of a throttle that gives credit back in pauses, or \
          the disk paused or was used by something else during that run; the rates given here are \
          lowered to what it held",

@@ -3,7 +3,7 @@
 
 use sustain_disk::units::{Position, Rate};
 use sustain_document::profile::CurveShape;
-use sustain_document::profile::{OutlierKind, ProfileOutlier, ProfileTarget};
+use sustain_document::profile::{OutlierKind, ProfileOutlier, ProfileTarget, ProfileZone};
 use sustain_document::vocabulary::Direction;
 
 use super::{MUCH, of_short, percent};
@@ -130,6 +130,17 @@ fn of_course(target: &ProfileTarget, shape: CurveShape) -> Option<String> {
             }
         ));
     }
+    if !is_one_way(target) {
+        let rates = || target.zones.iter().map(|zone| zone.rate_bytes_per_s);
+        let (least, most) = (rates().reduce(f64::min)?, rates().reduce(f64::max)?);
+        return Some(format!(
+            "the rate changes {how}, up and down between {} and {}: {} at its start, {} at its end",
+            Rate(least),
+            Rate(most),
+            Rate(outer),
+            Rate(end)
+        ));
+    }
     let (verb, than) = if change < 0.0 {
         ("falls", "less")
     } else {
@@ -141,6 +152,15 @@ fn of_course(target: &ProfileTarget, shape: CurveShape) -> Option<String> {
         Rate(end),
         percent(change.abs())
     ))
+}
+
+/// Whether the rate only falls from zone to zone, or only rises, apart from small steps.
+fn is_one_way(target: &ProfileTarget) -> bool {
+    let pairs = || target.zones.windows(2);
+    let step = |pair: &[ProfileZone]| pair[1].rate_bytes_per_s / pair[0].rate_bytes_per_s - 1.0;
+    let rises = pairs().any(|pair| step(pair) > MUCH);
+    let falls = pairs().any(|pair| step(pair) < -MUCH);
+    !(rises && falls)
 }
 
 /// Names the slowest zone, if it is not the last one.
@@ -322,7 +342,6 @@ fn of_doubt(seen: Seen) -> String {
 
 #[cfg(test)]
 mod tests {
-    use sustain_document::profile::ProfileZone;
     use sustain_document::vocabulary::TargetKind;
 
     use super::*;
@@ -426,6 +445,31 @@ mod tests {
                     start, 1.23 GB/s at its end";
         assert!(words[1].contains(said), "{words:?}");
         assert!(!words[1].contains("alike"), "{words:?}");
+    }
+
+    #[test]
+    fn a_rate_that_goes_up_and_down_does_not_fall() {
+        let words = of_target(
+            &target(&[4.11, 5.25, 3.53, 4.51, 3.36]),
+            CurveShape::Zones,
+            true,
+        );
+        assert!(
+            words[1].contains("up and down between 3.36 MB/s and 5.25 MB/s"),
+            "{words:?}"
+        );
+        assert!(!words.iter().any(|one| one.contains("falls")), "{words:?}");
+    }
+
+    #[test]
+    fn rates_that_were_lowered_below_a_bad_spot_hold_in_it_as_well() {
+        let mut lowered = spotted(&[40.0]);
+        lowered.mean_rate_bytes_per_s = Some(40e6);
+        lowered.outliers[0].rate_bytes_per_s = Some(50e6);
+        lowered.outliers[0].mean_rate_bytes_per_s = Some(40e6);
+        let said = of_target(&lowered, CurveShape::Flat, true).remove(0);
+        assert!(said.contains("as little as 40.0 MB/s"), "{said}");
+        assert!(said.contains("outside the bad spot 40.0 MB/s"), "{said}");
     }
 
     #[test]

@@ -94,7 +94,7 @@ fn of_limit(
             percent(shared.resolution),
             Rate(rate)
         ),
-        _ => "it binds up to the end".to_owned(),
+        _ => "this limit binds at every position".to_owned(),
     });
     if sum < best_alone * (1.0 - MUCH) {
         words.push(format!(

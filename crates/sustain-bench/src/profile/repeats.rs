@@ -1,0 +1,153 @@
+//! Decides whether what the positions seem to do repeats: the first visits of all positions and
+//! the second ones are independent halves of the evidence. A rate that wanders in time looks like
+//! an effect of the position in the mean of both, but not alike in each. Pure; the fit calls it.
+//!
+//! The halves are compared by Pearson's correlation, which a narrow zone shows best, and by that of
+//! ranks (C. Spearman, "The proof and measurement of association between two things", American
+//! Journal of Psychology 15, 1904), which a few disturbed visits cannot hide.
+
+use crate::judge::student::t_two_sided;
+
+/// Fewer positions with two visits say nothing about repeats.
+const PLACES_MIN: usize = 8;
+/// Chance shows a correlation less often than this.
+const CHANCE: f64 = 1e-3;
+/// If the halves share less than this part of their variance, their sizes do not agree: visits that
+/// follow each other closely in time share some of it on any disk that wanders.
+const SHARED_MIN: f64 = 0.5;
+
+/// Whether the second visits bear out the first ones; `None` if too few positions have both.
+pub(super) fn repeats(visits: &[&[f64]]) -> Option<bool> {
+    let twice = visits.iter().filter(|rates| rates.len() >= 2);
+    let (first, second): (Vec<f64>, Vec<f64>) =
+        twice.map(|rates| (rates[0].ln(), rates[1].ln())).unzip();
+    if first.len() < PLACES_MIN {
+        return None;
+    }
+    let of_values = correlation(&first, &second);
+    let of_ranks = correlation(&ranks(&first), &ranks(&second));
+    Some(is_shown(of_values, first.len()) || is_shown(of_ranks, first.len()))
+}
+
+fn is_shown(correlation: f64, count: usize) -> bool {
+    let degrees = count - 2;
+    let left = (1.0 - correlation.powi(2)).max(f64::MIN_POSITIVE);
+    let t = correlation * (degrees as f64 / left).sqrt();
+    let degrees = u32::try_from(degrees).unwrap_or(u32::MAX);
+    correlation >= SHARED_MIN && t > t_two_sided(CHANCE, degrees)
+}
+
+/// Pearson's correlation; 0 if one side does not vary.
+fn correlation(one: &[f64], other: &[f64]) -> f64 {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (center, other_center) = (mean(one), mean(other));
+    let (mut product, mut square, mut other_square) = (0.0, 0.0, 0.0);
+    for (left, right) in one.iter().zip(other) {
+        let (left, right) = (left - center, right - other_center);
+        product += left * right;
+        square += left * left;
+        other_square += right * right;
+    }
+    if square > 0.0 && other_square > 0.0 {
+        product / (square * other_square).sqrt()
+    } else {
+        0.0
+    }
+}
+
+/// The rank of each value; equal ones have the mean of theirs.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let rank = |value: &f64| {
+        let below = values.iter().filter(|other| *other < value).count();
+        let not_above = values.iter().filter(|other| *other <= value).count();
+        (below + not_above) as f64 / 2.0
+    };
+    values.iter().map(rank).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use sustain_document::profile::CurveShape;
+
+    use super::super::fit::{Fit, fit};
+    use super::super::schedule::{Known, coarse, splits, spread};
+    use super::super::visits::Place;
+    use crate::judge::series::Noise;
+
+    const POSITIONS: usize = 40;
+
+    fn places(positions: &[f64], visits: &[Vec<f64>]) -> Vec<Place> {
+        let mut order: Vec<usize> = (0..positions.len()).collect();
+        order.sort_by(|one, other| positions[*one].total_cmp(&positions[*other]));
+        let place = |index: &usize| Place {
+            from: positions[*index] * 0.99,
+            to: positions[*index] * 0.99 + 0.01,
+            visits: visits[*index].clone(),
+        };
+        order.iter().map(place).collect()
+    }
+
+    /// What a profile finds on a disk whose rate is that of the position times one that wanders
+    /// from visit to visit, in the order in which a profile visits positions.
+    fn profiled(seed: u64, rate: impl Fn(f64) -> f64, mut pause: impl FnMut(usize) -> f64) -> Fit {
+        let mut noise = Noise::new(seed);
+        let (mut wander, mut visit) = (0.0, 0);
+        let mut sample = |position: f64| {
+            wander = 0.95 * wander + 0.08 * noise.normal();
+            visit += 1;
+            rate(position) * f64::exp(wander) * pause(visit)
+        };
+        let positions = coarse(POSITIONS);
+        let mut order: Vec<f64> = spread(POSITIONS).iter().map(|at| positions[*at]).collect();
+        let mut visits: Vec<Vec<f64>> = order.iter().map(|at| vec![sample(*at)]).collect();
+        for _ in 0..3 {
+            let mut sorted = order.clone();
+            sorted.sort_by(f64::total_cmp);
+            let found = fit(&places(&order, &visits));
+            let known = Known {
+                rates: found.values,
+                noise: found.noise,
+            };
+            let more = splits(&sorted, &[known], 0.01, POSITIONS / 4);
+            for at in spread(more.len()).into_iter().map(|index| more[index]) {
+                order.push(at);
+                visits.push(vec![sample(at)]);
+            }
+        }
+        for index in (0..order.len()).rev() {
+            visits[index].push(sample(order[index]));
+        }
+        fit(&places(&order, &visits))
+    }
+
+    fn is_effect(found: &Fit) -> bool {
+        matches!(found.shape, CurveShape::Zones | CurveShape::Smooth)
+    }
+
+    #[test]
+    fn a_rate_that_wanders_in_time_is_no_effect_of_the_position() {
+        let drifts = |seed| profiled(seed, |_| 1e8, |_| 1.0);
+        // One visit of seven meets a pause.
+        let pauses = |seed| {
+            profiled(
+                seed,
+                |_| 1e8,
+                |visit| if visit % 7 == 0 { 0.4 } else { 1.0 },
+            )
+        };
+        let count =
+            |run: &dyn Fn(u64) -> Fit| (1..=20).filter(|seed| is_effect(&run(*seed))).count();
+        let (drifting, pausing) = (count(&drifts), count(&pauses));
+        assert!(
+            drifting <= 1 && pausing <= 1,
+            "{drifting} and {pausing} of 20"
+        );
+    }
+
+    #[test]
+    fn a_disk_that_falls_by_half_is_said_to_fall_though_it_wanders_too() {
+        let falls = |seed| profiled(seed, |at| 1e8 * (1.0 - 0.7 * at), |_| 1.0);
+        let found = (1..=20).filter(|seed| is_effect(&falls(*seed))).count();
+        assert!(found >= 15, "{found} of 20");
+    }
+}

@@ -173,7 +173,7 @@ fn two_runs_have_the_answer_above_a_table_with_a_column_each() {
     let own = own_markup(&side_by_side_html(&runs, &labels, Some(&found)).unwrap());
     let parts = [
         "<h1>B compared with A</h1>",
-        "No difference between A and B was found",
+        "was found between A and B beyond noise",
         "<h3>all targets together</h3>",
         "<h3>/dev/nvme0n1</h3>",
         "<th>A monday.json</th><th>B friday.json</th>",

@@ -147,7 +147,7 @@ fn setting(side: &str, typed: &str) -> Result<TrialSetting, UsageError> {
     let layout = layout(&flags).map_err(|error| refuse(&error.0))?;
     Ok(TrialSetting {
         words: if typed.trim().is_empty() {
-            "measure's own".to_owned()
+            "defaults".to_owned()
         } else {
             typed.trim().to_owned()
         },

@@ -61,7 +61,7 @@ fn the_words_say_who_is_faster_and_what_the_interval_is_of() {
         said.starts_with("B is 1") && said.contains("of a simulated machine"),
         "{said}"
     );
-    assert!(said.contains("A: measure's own (write d0"), "{said}");
+    assert!(said.contains("A: defaults (write d0"), "{said}");
     ran.says("after 4 pairs B reaches 8");
     let page = place.read("page.html");
     let again = ["report", "json", "-o", "again.html"];
@@ -83,7 +83,7 @@ fn a_rehearsal_says_what_would_be_measured_and_makes_nothing() {
         .run(&["compare", "--ab", "--depth 1", "", "x", "--dry-run"])
         .expect(0);
     ran.says("would write x (scratch_file)")
-        .says("A (--depth 1) and B (measure's own) in turn, in runs of 3 s");
+        .says("A (--depth 1) and B (defaults) in turn, in runs of 3 s");
     assert_eq!(std::fs::read_dir(place.path("x")).unwrap().count(), 0);
 }
 

@@ -38,7 +38,10 @@ pub fn compare_sentence(result: &CompareResult) -> String {
         }
     }
     match result.rows.get(result.answer.row) {
-        Some(row) => clauses.push(answer(result, row)),
+        Some(row) => {
+            clauses.push(answer(result, row));
+            clauses.extend(beside_rate(result));
+        }
         None => clauses.push("Nothing was measured".to_owned()),
     }
     clauses.extend(targets(result));
@@ -95,17 +98,53 @@ fn answer(result: &CompareResult, row: &ComparedRow) -> String {
             percent(high - 1.0)
         ),
         _ => {
-            let seen = row.resolution.map_or(String::new(), |part| {
-                format!("; a difference of {} would have shown", percent(part))
-            });
+            let quantity = match row.metric {
+                Metric::SustainedRate => "the sustained rate",
+                Metric::Rate if result.trial.is_none() => "the rate over the bytes that both moved",
+                _ => "the rate",
+            };
+            // The interval says what is left possible; a smaller figure beside it would deny that.
+            let possible = (1.0 - low).max(high - 1.0).max(0.0);
             format!(
-                "No difference between A and B was found beyond noise{what}: B has {} to {} % of \
-                 A's rate (95 % interval){seen}",
+                "No difference in {quantity} was found between A and B beyond noise: B has {} to \
+                 {} % of A's (95 % interval), which rules out a difference of more than {}",
                 plain_percent(low),
-                plain_percent(high)
+                plain_percent(high),
+                percent(possible)
             )
         }
     }
+}
+
+/// Names the other figures that differ, such as latencies: the answer is about the rate alone.
+fn beside_rate(result: &CompareResult) -> Option<String> {
+    let is_several = result.rows.iter().any(|row| row.target.is_none())
+        && result.rows.iter().any(|row| row.target.is_some());
+    let rows = result.rows.iter().filter(|row| {
+        let is_shown = matches!(row.verdict, RowVerdict::Slower | RowVerdict::Faster);
+        is_shown && row.unit != MetricUnit::BytesPerS
+    });
+    let mut listed: Vec<String> = rows
+        .filter_map(|row| {
+            let on = match &row.target {
+                Some(target) if is_several => format!(" on {}", without_controls(target)),
+                _ => String::new(),
+            };
+            let name = metric_name(row.metric.name());
+            Some(format!("{name} {}{on}", signed(row.ratio?)))
+        })
+        .collect();
+    let more = listed.len().saturating_sub(NAMED_MAX);
+    listed.truncate(NAMED_MAX);
+    if more > 0 {
+        listed.push(format!("{more} more in the table"));
+    }
+    (!listed.is_empty()).then(|| {
+        format!(
+            "Beside the rate, more than noise changed from A to B: {}",
+            listed.join(", ")
+        )
+    })
 }
 
 /// Names the single targets that differ, where there are several.

@@ -30,7 +30,7 @@ const STILL_GROWS: f64 = 0.9;
 const SWINGS_BELOW: f64 = 0.95;
 
 /// The answer: "A stream can be recorded at 3.80 GB/s on this target with a 512 MiB buffer
-/// (confirmed by a paced run of 10 s). The worst stall was 41.0 ms. The run rewrote 4 GiB 26 times
+/// (confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.0 ms. The run rewrote 4 GiB 26 times
 /// and cannot see a cache larger than that (use a larger --size)."
 #[must_use]
 pub fn sentence(result: &MeasureResult) -> String {
@@ -250,7 +250,7 @@ fn worst_seconds(result: &MeasureResult) -> Option<String> {
         false => format!("The rate of the slowest 10 s was {}", rate(worst)),
         // There were ten seconds of nothing; a stall says how many more.
         true => {
-            let paused_s = (longest_stall_ns(result) as f64 / 1e9).max(WORST_S);
+            let paused_s = (longest_pause_ns(result) as f64 / 1e9).max(WORST_S);
             format!(
                 "At the worst, nothing was {} for {}",
                 verb_done(result),
@@ -258,6 +258,16 @@ fn worst_seconds(result: &MeasureResult) -> Option<String> {
             )
         }
     })
+}
+
+/// The longest time in which nothing completed on any target. A paced run tells only the longest
+/// stall of any one target, which is that of all where there is one target.
+fn longest_pause_ns(result: &MeasureResult) -> u64 {
+    if result.targets.len() == 1 {
+        longest_stall_ns(result)
+    } else {
+        result.total.worst_stall_ns
+    }
 }
 
 /// A period, also one that is a fraction of a second.
@@ -316,11 +326,15 @@ fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {
         .total
         .backlog_max_bytes
         .map_or_else(String::new, |bytes| {
-            format!(
-                "; the backlog was at most {} of the {} buffer",
-                memory(bytes),
-                memory(result.plan.buffer_bytes)
-            )
+            let buffer = memory(result.plan.buffer_bytes);
+            if bytes > result.plan.buffer_bytes {
+                format!(
+                    "; it needed a buffer of {}, and has one of {buffer}",
+                    memory(bytes)
+                )
+            } else {
+                format!("; {} of the {buffer} buffer were needed", memory(bytes))
+            }
         });
     let record_bytes = result.plan.record_size_bytes * u64::from(result.plan.depth);
     let in_flight_bytes = record_bytes.saturating_mul(result.targets.len() as u64) as f64;
@@ -433,8 +447,13 @@ fn stall_words(result: &MeasureResult) -> Option<String> {
     });
     match (together_ns, alone) {
         (0, None) => None,
-        (0, Some(alone)) => Some(format!("the worst stall was {alone}")),
-        (_, None) => Some(format!("the worst stall was {}", latency(together_ns))),
+        (0, Some(alone)) => Some(format!(
+            "the worst stall, with nothing completed, was {alone}"
+        )),
+        (_, None) => Some(format!(
+            "the worst stall, with nothing completed, was {}",
+            latency(together_ns)
+        )),
         (_, Some(alone)) => Some(format!(
             "the worst stall of all targets at once was {}, that of a single target {alone}",
             latency(together_ns)

@@ -338,12 +338,16 @@ pub fn sweep_text(result: &SweepResult, width: usize) -> String {
     });
     let left_out = result.left_out.iter().take(LEFT_OUT_MAX).map(|left_out| {
         let settings = match left_out.count {
-            1 => "1 setting,".to_owned(),
-            several => format!("{several} settings such as"),
+            1 => "1 setting was".to_owned(),
+            several => format!("{several} settings were"),
+        };
+        let such = match left_out.count {
+            1 => "it is",
+            _ => "one of them is",
         };
         format!(
-            "left out: {settings} {}: {}",
-            left_out.first.words, left_out.why
+            "{settings} not measured: {} ({such} {})",
+            left_out.why, left_out.first.words
         )
     });
     let notes = result.notes.iter().map(|note| format!("note: {note}"));

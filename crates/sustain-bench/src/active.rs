@@ -11,7 +11,7 @@ use crate::collect::{rate, steps};
 use crate::figures::seconds;
 use crate::judge::{Revisits, Step, steady};
 use crate::phase::PhaseOutcome;
-use crate::plan::Plan;
+use crate::plan::MeasurePlan;
 use crate::position::even_total;
 use crate::remarks::writes_buffered;
 use crate::session::Session;
@@ -25,7 +25,7 @@ struct Active {
 }
 
 impl Active {
-    fn of(plan: &Plan, outcome: &PhaseOutcome) -> Active {
+    fn of(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Active {
         let ends: Vec<u64> = outcome.meters.iter().map(Meter::last_ns).collect();
         let over_ns = ends.iter().copied().max().unwrap_or(0);
         let mut lost: Vec<(usize, u64)> = Vec::new();
@@ -72,7 +72,7 @@ fn left_ns(ends: &[u64], lost: &[(usize, u64)]) -> impl Iterator<Item = u64> {
 }
 
 /// The total while every target that had not failed was active.
-pub(crate) fn active_steps(plan: &Plan, outcome: &PhaseOutcome) -> Vec<Step> {
+pub(crate) fn active_steps(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Vec<Step> {
     let active = Active::of(plan, outcome);
     let (from_s, to_s) = (seconds(active.from_ns), seconds(active.to_ns));
     let mut steps = steps(&outcome.collected.total);
@@ -85,13 +85,13 @@ pub(crate) fn active_steps(plan: &Plan, outcome: &PhaseOutcome) -> Vec<Step> {
 }
 
 /// Whether the stretch in which all are active begins with the run.
-pub(crate) fn begins_with_run(plan: &Plan, outcome: &PhaseOutcome) -> bool {
+pub(crate) fn begins_with_run(plan: &MeasurePlan, outcome: &PhaseOutcome) -> bool {
     Active::of(plan, outcome).from_ns == 0
 }
 
 /// Names the targets whose figures the total is, if some have failed.
 pub(crate) fn of_what_was_left(
-    plan: &Plan,
+    plan: &MeasurePlan,
     session: &Session,
     outcome: &PhaseOutcome,
 ) -> Option<String> {
@@ -125,7 +125,7 @@ pub(crate) fn sustained(steps: &[Step], revisits: Revisits) -> Sustained {
 }
 
 /// The verdict on `steps` in the form of the result document.
-pub(crate) fn told(verdict: steady::Sustained, steps: &[Step]) -> Sustained {
+pub(crate) fn told(verdict: steady::SteadyVerdict, steps: &[Step]) -> Sustained {
     Sustained {
         reached: verdict.reached,
         rate_bytes_per_s: verdict.rate_bytes_per_s,
@@ -137,7 +137,11 @@ pub(crate) fn told(verdict: steady::Sustained, steps: &[Step]) -> Sustained {
 }
 
 /// The verdict on all targets together.
-pub(crate) fn sustained_total(plan: &Plan, session: &Session, outcome: &PhaseOutcome) -> Sustained {
+pub(crate) fn sustained_total(
+    plan: &MeasurePlan,
+    session: &Session,
+    outcome: &PhaseOutcome,
+) -> Sustained {
     if writes_buffered(plan, session) {
         let bytes = outcome.meters.iter().map(Meter::bytes).sum();
         let last_ns = outcome.meters.iter().map(Meter::last_ns).max().unwrap_or(0);

@@ -4,10 +4,10 @@
 
 use std::collections::VecDeque;
 
-use sustain_disk::driver::{Ending, Failure, Progress, TargetProgress};
+use sustain_disk::driver::{DriverProgress, Ending, FailedRequest, TargetProgress};
 use sustain_disk::engine::Operation;
 use sustain_disk::layout::Layout;
-use sustain_disk::meter::{Beginning, BufferPoint, Interval, IntervalRule};
+use sustain_disk::meter::{BufferNeed, IntervalRule, MeterInterval, RateBeginning};
 
 use crate::event::{Event, Live, LiveTarget, Observer, Phase};
 use crate::feed::PhaseStop;
@@ -17,7 +17,7 @@ use crate::setup::PhaseSetup;
 
 mod total;
 
-use total::{BIN_NS, Total};
+use total::{BIN_NS, MergedCompletions};
 
 /// The time over which the instantaneous rate is taken.
 const INSTANT_NS: u64 = 1_000_000_000;
@@ -38,7 +38,7 @@ pub(crate) struct TargetSeries {
     pub(crate) intervals: Series,
     /// About ten steps a second, for judging.
     pub(crate) steps: Series,
-    pub(crate) failures: Vec<Failure>,
+    pub(crate) failures: Vec<FailedRequest>,
     pub(crate) ending: Option<Ending>,
     /// How long the flush after the run took, if there was one.
     pub(crate) flush_ns: Option<u64>,
@@ -56,8 +56,8 @@ pub(crate) struct Collected {
     /// The total in bins of [`BIN_NS`].
     pub(crate) total: Series,
     /// The first seconds of the total, completion by completion.
-    pub(crate) beginning: Beginning,
-    pub(crate) curve: Vec<BufferPoint>,
+    pub(crate) beginning: RateBeginning,
+    pub(crate) curve: Vec<BufferNeed>,
     /// With a paced source: the largest backlog.
     pub(crate) backlog_bytes_max: Option<f64>,
     /// Longest time without any completion, and when it began.
@@ -76,7 +76,7 @@ pub(crate) struct Collector {
     targets: Vec<TargetSeries>,
     members: Vec<Vec<usize>>,
     arrivals: Vec<Arrivals>,
-    total: Total,
+    total: MergedCompletions,
     stop: PhaseStop,
     until_steady: bool,
     may_start_anew: bool,
@@ -116,7 +116,7 @@ impl Collector {
             targets,
             arrivals: members.iter().map(|_| Arrivals::default()).collect(),
             members,
-            total: Total::new(setup),
+            total: MergedCompletions::new(setup),
             stop,
             until_steady: setup.until_steady,
             may_start_anew: setup.may_start_anew,
@@ -128,7 +128,7 @@ impl Collector {
     pub(crate) fn take(
         &mut self,
         driver: usize,
-        progress: Progress,
+        progress: DriverProgress,
         cpu_share: f64,
         observer: &mut Observer<'_>,
     ) {
@@ -144,7 +144,7 @@ impl Collector {
             let target = self.members[driver][failure.target];
             self.targets[target]
                 .failures
-                .push(Failure { target, ..failure });
+                .push(FailedRequest { target, ..failure });
             self.lose(target);
         }
         let arrivals = &mut self.arrivals[driver];
@@ -193,7 +193,7 @@ impl Collector {
         let bytes = progress.bytes - series.bytes;
         if (series.ending.is_none() || bytes > 0) && at_ns > series.at_ns {
             let (start_ns, latency_max_ns) = (series.at_ns, 0);
-            series.steps.push(Interval {
+            series.steps.push(MeterInterval {
                 start_ns,
                 end_ns: at_ns,
                 bytes,

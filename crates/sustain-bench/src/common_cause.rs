@@ -3,7 +3,7 @@
 //! they are, so a common cause is only said of what chance does not explain. Pure; called by the
 //! conclusion.
 
-use sustain_disk::meter::Stall;
+use sustain_disk::meter::MeteredStall;
 
 use crate::profile::chance::poisson_tail;
 
@@ -19,11 +19,11 @@ const CHANCE_MAX: f64 = 0.01;
 /// targets, whether more of their stalls meet than that (a channel that both share), and of one
 /// stall, whether it meets more targets than that (a reset of all at once, of which one is
 /// enough).
-pub(crate) fn of_each(stalls: &[Stall], run_ns: u64) -> Vec<bool> {
+pub(crate) fn of_each(stalls: &[MeteredStall], run_ns: u64) -> Vec<bool> {
     let targets = stalls.iter().map(|stall| stall.target + 1).max();
     let pairs = Pairs::of(stalls, targets.unwrap_or(0), run_ns);
     let chance_max = CHANCE_MAX / stalls.len().max(1) as f64;
-    let is_common = |stall: &Stall| {
+    let is_common = |stall: &MeteredStall| {
         let with = stall.shared_with.iter();
         let mut with = with.map(|other| pairs.chance(stall.target, *other));
         let by_pair = with.any(|chance| chance < pairs.chance_max());
@@ -42,7 +42,7 @@ struct Pairs {
 }
 
 impl Pairs {
-    fn of(stalls: &[Stall], targets: usize, run_ns: u64) -> Pairs {
+    fn of(stalls: &[MeteredStall], targets: usize, run_ns: u64) -> Pairs {
         let mut pairs = Pairs {
             targets,
             met: vec![0; targets * targets],
@@ -76,14 +76,14 @@ impl Pairs {
 }
 
 /// How many other stalls one meets by chance.
-fn expected_of(stall: &Stall, stalls: &[Stall], run_ns: u64) -> f64 {
+fn expected_of(stall: &MeteredStall, stalls: &[MeteredStall], run_ns: u64) -> f64 {
     let others = stalls.iter().filter(|other| other.target != stall.target);
     others
         .map(|other| chance_to_meet(stall, other, run_ns))
         .sum()
 }
 
-fn chance_to_meet(one: &Stall, other: &Stall, run_ns: u64) -> f64 {
+fn chance_to_meet(one: &MeteredStall, other: &MeteredStall, run_ns: u64) -> f64 {
     let longer_ns = one.duration_ns.max(other.duration_ns);
     longer_ns as f64 / run_ns.max(longer_ns).max(1) as f64
 }
@@ -96,9 +96,9 @@ mod tests {
     const MS: u64 = 1_000_000;
     const RUN_NS: u64 = 280_000 * MS;
 
-    fn every(target: usize, from_ms: u64, every_ms: u64, for_ms: u64) -> Vec<Stall> {
+    fn every(target: usize, from_ms: u64, every_ms: u64, for_ms: u64) -> Vec<MeteredStall> {
         let starts = (from_ms..RUN_NS / MS).step_by(every_ms as usize);
-        let stall = |start_ms| Stall {
+        let stall = |start_ms| MeteredStall {
             target,
             start_ns: start_ms * MS,
             duration_ns: for_ms * MS,
@@ -109,7 +109,7 @@ mod tests {
     }
 
     /// How many meet another, and how many are said to have a cause in common.
-    fn counted(parts: &[Vec<Stall>]) -> (usize, usize) {
+    fn counted(parts: &[Vec<MeteredStall>]) -> (usize, usize) {
         let mut stalls = parts.concat();
         mark_shared(&mut stalls);
         let met = stalls.iter().filter(|stall| !stall.shared_with.is_empty());
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_pause_of_many_at_once_has_one() {
-        let all: Vec<Vec<Stall>> = (0..40)
+        let all: Vec<Vec<MeteredStall>> = (0..40)
             .map(|target| every(target, 99_000, 900_000, 2_000))
             .collect();
         assert_eq!(counted(&all), (40, 40));

@@ -22,11 +22,11 @@ use crate::backlog;
 use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
 use crate::common_cause;
 use crate::figures::{burst_of, intervals, latency, seconds, target_error};
-use crate::held::{Held, held};
-use crate::judge::places::{Places, even_steps};
+use crate::held::{PacedOutcome, held};
+use crate::judge::places::{PlaceRates, even_steps};
 use crate::judge::{Revisits, steady};
 use crate::phase::PhaseOutcome;
-use crate::plan::Plan;
+use crate::plan::MeasurePlan;
 use crate::position::{places, remark};
 use crate::remarks::{
     in_memory, long_flush, made_too_slowly, others_untold, remarks, writes_buffered,
@@ -41,7 +41,7 @@ const ERRORS_MAX: usize = 100;
 
 /// Everything that the result is made of.
 pub(crate) struct Conclusion<'a> {
-    pub(crate) plan: &'a Plan,
+    pub(crate) plan: &'a MeasurePlan,
     pub(crate) session: &'a Session,
     pub(crate) outcome: PhaseOutcome,
     pub(crate) threads: u32,
@@ -149,11 +149,11 @@ fn with_backlog_not_seen(
 }
 
 fn target_result(
-    plan: &Plan,
+    plan: &MeasurePlan,
     target: &OpenTarget,
     meter: &Meter,
     series: &TargetSeries,
-    places: Option<&Places>,
+    places: Option<&PlaceRates>,
 ) -> TargetResult {
     let bytes = meter.bytes();
     let size = target.size_bytes.max(1);
@@ -230,7 +230,7 @@ fn extents(target: &OpenTarget) -> Option<Extents> {
 }
 
 fn total(
-    plan: &Plan,
+    plan: &MeasurePlan,
     session: &Session,
     outcome: &PhaseOutcome,
     targets: &[TargetResult],
@@ -271,8 +271,8 @@ fn total(
             .filter_map(Meter::longest_flush_ns)
             .max(),
         tool_limited: is_tool_limited(session, outcome),
-        rate_held: held.and_then(Held::known),
-        rate_undecided: held.and_then(Held::why).map(str::to_owned),
+        rate_held: held.and_then(PacedOutcome::known),
+        rate_undecided: held.and_then(PacedOutcome::why).map(str::to_owned),
         backlog_max_bytes: backlog,
     }
 }
@@ -286,12 +286,12 @@ fn is_tool_limited(session: &Session, outcome: &PhaseOutcome) -> bool {
 }
 
 /// The series of the total in the plan's intervals, or in seconds if these go by bytes.
-fn total_intervals(plan: &Plan, outcome: &PhaseOutcome) -> Vec<Interval> {
+fn total_intervals(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Vec<Interval> {
     let length_ns = match plan.interval {
         IntervalRule::Time(length_ns) => length_ns,
         IntervalRule::Bytes(_) => 1_000_000_000,
     };
-    let mut joined: Vec<sustain_disk::meter::Interval> = Vec::new();
+    let mut joined: Vec<sustain_disk::meter::MeterInterval> = Vec::new();
     for bin in outcome.collected.total.as_slice() {
         match joined.last_mut() {
             Some(last) if bin.start_ns / length_ns == last.start_ns / length_ns => {
@@ -335,12 +335,12 @@ fn curve(outcome: &PhaseOutcome) -> Vec<BufferPoint> {
 }
 
 fn stalls(session: &Session, outcome: &PhaseOutcome) -> Vec<Stall> {
-    let mut all: Vec<sustain_disk::meter::Stall> = Vec::new();
+    let mut all: Vec<sustain_disk::meter::MeteredStall> = Vec::new();
     for (target, meter) in outcome.meters.iter().enumerate() {
         let own = meter.stalls().stalls();
         all.extend(
             own.into_iter()
-                .map(|stall| sustain_disk::meter::Stall { target, ..stall }),
+                .map(|stall| sustain_disk::meter::MeteredStall { target, ..stall }),
         );
     }
     all.sort_by_key(|stall| std::cmp::Reverse(stall.duration_ns));
@@ -363,7 +363,7 @@ fn stalls(session: &Session, outcome: &PhaseOutcome) -> Vec<Stall> {
 }
 
 fn plan_facts(
-    plan: &Plan,
+    plan: &MeasurePlan,
     session: &Session,
     outcome: &PhaseOutcome,
     threads: u32,

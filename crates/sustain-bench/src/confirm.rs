@@ -16,9 +16,9 @@ use crate::judge::recommend::{CurvePoint, recommend_by_all};
 use crate::judge::worst::{WORST_S, worst};
 use crate::phase::PhaseOutcome;
 use crate::position::start_bytes;
-use crate::recommendation::{Room, curve_points, whole_steps};
+use crate::recommendation::{BufferAllowance, curve_points, whole_steps};
 use crate::setup::PhaseSetup;
-use crate::stage::Stage;
+use crate::stage::PreparedTargets;
 
 /// A paced run is no longer than this.
 const CONFIRM_NS_MAX: u64 = 10_000_000_000;
@@ -34,7 +34,7 @@ const STILL_GROWS: f64 = 0.9;
 const PAUSE_NS_MIN: u64 = 2_500_000_000;
 
 /// The state of the search for a rate that holds.
-struct Search {
+struct RateSearch {
     recommended: Recommendation,
     /// The lowest rate of a paced run that fell behind to its end without a pause.
     level_bytes_per_s: f64,
@@ -43,7 +43,7 @@ struct Search {
     positions_bytes: Vec<u64>,
 }
 
-impl Stage<'_> {
+impl PreparedTargets<'_> {
     /// Makes paced runs at the recommended rate, and at lower ones until one is held.
     pub(crate) fn confirm(
         &mut self,
@@ -63,7 +63,7 @@ impl Stage<'_> {
             .time_ns
             .unwrap_or(outcome.wall_ns)
             .min(CONFIRM_NS_MAX);
-        let mut search = Search {
+        let mut search = RateSearch {
             recommended,
             level_bytes_per_s: f64::INFINITY,
             curves: vec![curve_points(outcome)],
@@ -83,7 +83,7 @@ impl Stage<'_> {
             let Some(step) = step.filter(|_| !is_over) else {
                 break;
             };
-            if !search.step_down(step, &Room::of(self.plan, self.session)) {
+            if !search.step_down(step, &BufferAllowance::of(self.plan, self.session)) {
                 break;
             }
             observer(search.told(self.plan.buffer_bytes));
@@ -106,7 +106,7 @@ impl Stage<'_> {
         }
     }
 
-    fn paced(&self, search: &Search, time_ns: u64, like: &PhaseSetup) -> PhaseSetup {
+    fn paced(&self, search: &RateSearch, time_ns: u64, like: &PhaseSetup) -> PhaseSetup {
         PhaseSetup {
             phase: Phase::Confirm,
             rate_bytes_per_s: Some(search.recommended.rate_bytes_per_s),
@@ -124,7 +124,7 @@ impl Stage<'_> {
     }
 
     /// Notes the outcome of a paced run. Returns whether a target failed in it.
-    fn took(&self, search: &mut Search, paced: &PhaseOutcome, time_ns: u64) -> bool {
+    fn took(&self, search: &mut RateSearch, paced: &PhaseOutcome, time_ns: u64) -> bool {
         let collected = &paced.collected;
         let backlog_max_bytes = collected.backlog_bytes_max.unwrap_or(0.0).ceil() as u64;
         let mut targets = collected.targets.iter();
@@ -235,10 +235,10 @@ fn worst_stall_ns(paced: &PhaseOutcome) -> u64 {
     longest_ns.max(paced.collected.worst_stall_ns)
 }
 
-impl Search {
+impl RateSearch {
     /// Goes to a lower rate, whose backlog all that was seen so far would have kept within the
     /// buffer. Whether there is one.
-    fn step_down(&mut self, step: f64, room: &Room) -> bool {
+    fn step_down(&mut self, step: f64, room: &BufferAllowance) -> bool {
         let rate_max = (self.recommended.rate_bytes_per_s * step).min(self.level_bytes_per_s);
         let Some(found) = recommend_by_all(&self.curves, rate_max, room.for_curve_bytes()) else {
             return false;

@@ -1,7 +1,7 @@
 //! Events that a run reports while it goes on. The worker never prints: observers such as the
 //! terminal draw these.
 
-use sustain_disk::meter::Interval;
+use sustain_disk::meter::MeterInterval;
 use sustain_document::vocabulary::Ending;
 
 /// The current part of a run.
@@ -72,7 +72,7 @@ pub enum Event {
         /// How many targets the run has.
         of_targets: usize,
         /// The interval.
-        interval: Interval,
+        interval: MeterInterval,
         /// All bytes of the target so far.
         bytes_so_far: u64,
     },

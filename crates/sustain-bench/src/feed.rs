@@ -10,7 +10,7 @@ use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::data::FreshData;
 use sustain_disk::driver::{Ending, Feed, Next};
 use sustain_disk::engine::{Completion, Operation, Request, Vector, Vectors};
-use sustain_disk::layout::{Piece, Placement};
+use sustain_disk::layout::{Placement, RecordPiece};
 use sustain_session::Stop;
 
 use crate::lap::{Before, LapEnd};
@@ -85,7 +85,7 @@ pub struct Lane {
     /// Bytes still to be handed out, if bounded.
     pub left_bytes: Option<u64>,
     /// Parts of the current record that are still to be submitted.
-    pub pending: VecDeque<Piece>,
+    pub pending: VecDeque<RecordPiece>,
     /// The time at which the current record fell due.
     pub due_at: Option<Timestamp>,
     /// The source's rate, if it has one.
@@ -123,7 +123,7 @@ pub struct MeasureFeed {
     /// The run's own reason to end.
     pub phase_stop: PhaseStop,
     /// Memory for cutting records into pieces without allocating.
-    pub scratch: Vec<Piece>,
+    pub scratch: Vec<RecordPiece>,
     /// Whether a stream that waits for the end of its lap should be asked again.
     pub has_ended_lap: bool,
 }
@@ -194,7 +194,7 @@ impl MeasureFeed {
         Ok(())
     }
 
-    fn request(&mut self, queue: usize, piece: Piece) -> Request {
+    fn request(&mut self, queue: usize, piece: RecordPiece) -> Request {
         let mut buffer = self
             .pool
             .take()

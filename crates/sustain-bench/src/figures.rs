@@ -1,16 +1,16 @@
 //! Computes the document's figures of a target, or of all together, from its meter and its series.
 //! The conclusion calls it; nothing is judged here.
 
-use sustain_disk::driver::Failure;
+use sustain_disk::driver::FailedRequest;
 use sustain_disk::error::RequestError;
-use sustain_disk::meter::{Beginning, Latency as LatencyMeter};
+use sustain_disk::meter::{LatencyMeter, RateBeginning};
 use sustain_document::measure::{Burst, Interval, Latency, TargetError};
 
 use crate::collect::rate;
 use crate::judge::{Step, burst, knee};
 
 /// The burst that `steps` show, as exactly as the completions of the first seconds show it.
-pub(crate) fn burst_of(steps: &[Step], beginning: &Beginning) -> Option<Burst> {
+pub(crate) fn burst_of(steps: &[Step], beginning: &RateBeginning) -> Option<Burst> {
     let (found, rate_after) = burst::find_with_rate_after(steps)?;
     let points = beginning.points().iter();
     let points = points.map(|(at_ns, bytes)| (seconds(*at_ns), *bytes as f64));
@@ -34,7 +34,7 @@ pub(crate) fn latency(meter: &LatencyMeter) -> Latency {
     }
 }
 
-pub(crate) fn intervals(series: &[sustain_disk::meter::Interval]) -> Vec<Interval> {
+pub(crate) fn intervals(series: &[sustain_disk::meter::MeterInterval]) -> Vec<Interval> {
     let mut so_far = 0;
     series
         .iter()
@@ -52,7 +52,7 @@ pub(crate) fn intervals(series: &[sustain_disk::meter::Interval]) -> Vec<Interva
         .collect()
 }
 
-pub(crate) fn target_error(failure: &Failure, name: &str) -> TargetError {
+pub(crate) fn target_error(failure: &FailedRequest, name: &str) -> TargetError {
     TargetError {
         at_s: seconds(failure.at_ns),
         operation: failure.operation,
@@ -63,7 +63,7 @@ pub(crate) fn target_error(failure: &Failure, name: &str) -> TargetError {
 }
 
 /// Describes a failed request.
-pub(crate) fn request_error(failure: &Failure, target: &str) -> RequestError {
+pub(crate) fn request_error(failure: &FailedRequest, target: &str) -> RequestError {
     RequestError {
         target: target.to_owned(),
         operation: failure.operation,

@@ -3,7 +3,7 @@
 //! device cannot keep what it said it had taken. The run calls it.
 
 use sustain_disk::data::DataKind;
-use sustain_disk::driver::{Ending, Failure};
+use sustain_disk::driver::{Ending, FailedRequest};
 use sustain_disk::engine::Operation;
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
@@ -13,12 +13,12 @@ use crate::collect::TargetSeries;
 use crate::event::{Event, Live, Observer, Phase};
 use crate::phase::PhaseOutcome;
 use crate::setup::PhaseSetup;
-use crate::stage::Stage;
+use crate::stage::PreparedTargets;
 
 /// No record is written, but the driver asks for the memory of one nevertheless.
 const RECORD_BYTES: u64 = 4096;
 
-impl Stage<'_> {
+impl PreparedTargets<'_> {
     /// Flushes every target that `outcome` has written, by the run's own engine, and adds the
     /// result. A buffered run has already done so itself; a target that has failed is left alone.
     ///
@@ -92,7 +92,7 @@ impl Stage<'_> {
 
 /// Adds failures of the flush to those of the run, whose end was `after_ns` after its start.
 fn add_failures(written: &mut TargetSeries, target: usize, after_ns: u64, flushed: &TargetSeries) {
-    let failures = flushed.failures.iter().map(|failure| Failure {
+    let failures = flushed.failures.iter().map(|failure| FailedRequest {
         at_ns: after_ns + failure.at_ns,
         target,
         ..failure.clone()
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_flush_that_fails_is_a_failure_of_its_target_after_the_run() {
-        let failure = Failure {
+        let failure = FailedRequest {
             at_ns: 5,
             target: 0,
             operation: Operation::Flush,
@@ -126,7 +126,7 @@ mod tests {
         flushed.failures.push(failure.clone());
         add_failures(&mut written, 3, 1000, &flushed);
         assert_eq!(written.ending, Some(Ending::Error));
-        let expected = Failure {
+        let expected = FailedRequest {
             at_ns: 1005,
             target: 3,
             ..failure

@@ -5,7 +5,7 @@
 use sustain_document::measure::TargetResult;
 use sustain_document::vocabulary::Ending;
 
-use crate::plan::Plan;
+use crate::plan::MeasurePlan;
 use crate::remarks::writes_buffered;
 use crate::session::Session;
 
@@ -14,7 +14,7 @@ const TIME_SHARE_MIN: f64 = 0.99;
 
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum PacedOutcome {
     /// The backlog stayed within the buffer.
     Yes,
     /// The backlog was larger than the buffer, or a target failed.
@@ -23,21 +23,21 @@ pub(crate) enum Held {
     Undecided(&'static str),
 }
 
-impl Held {
+impl PacedOutcome {
     /// The answer for the document.
     pub(crate) fn known(self) -> Option<bool> {
         match self {
-            Held::Yes => Some(true),
-            Held::No => Some(false),
-            Held::Undecided(_) => None,
+            PacedOutcome::Yes => Some(true),
+            PacedOutcome::No => Some(false),
+            PacedOutcome::Undecided(_) => None,
         }
     }
 
     /// The reason why it is not known.
     pub(crate) fn why(self) -> Option<&'static str> {
         match self {
-            Held::Yes | Held::No => None,
-            Held::Undecided(why) => Some(why),
+            PacedOutcome::Yes | PacedOutcome::No => None,
+            PacedOutcome::Undecided(why) => Some(why),
         }
     }
 }
@@ -45,22 +45,26 @@ impl Held {
 /// Whether the rate held, with a backlog of `backlog_bytes` at most. A run that is no proof that a
 /// rate holds may well prove that it does not.
 pub(crate) fn held(
-    plan: &Plan,
+    plan: &MeasurePlan,
     session: &Session,
     targets: &[TargetResult],
     backlog_bytes: u64,
-) -> Held {
+) -> PacedOutcome {
     let has_failed = targets.iter().any(|target| !target.errors.is_empty());
     if has_failed || backlog_bytes > plan.buffer_bytes {
-        return Held::No;
+        return PacedOutcome::No;
     }
     match undecided(plan, session, targets) {
-        Some(why) => Held::Undecided(why),
-        None => Held::Yes,
+        Some(why) => PacedOutcome::Undecided(why),
+        None => PacedOutcome::Yes,
     }
 }
 
-fn undecided(plan: &Plan, session: &Session, targets: &[TargetResult]) -> Option<&'static str> {
+fn undecided(
+    plan: &MeasurePlan,
+    session: &Session,
+    targets: &[TargetResult],
+) -> Option<&'static str> {
     let is_rewritten = targets.iter().any(|target| target.laps > 1);
     if writes_buffered(plan, session) && is_rewritten {
         return Some(

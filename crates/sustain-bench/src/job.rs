@@ -8,7 +8,7 @@ use crossbeam_channel::{Receiver, Sender};
 use sustain_disk::buffer::BufferPool;
 use sustain_disk::clock::{Timestamp, thread_cpu_ns};
 use sustain_disk::data::{DataKind, FreshData};
-use sustain_disk::driver::{Driver, DriverSetup, Progress, QueueSetup};
+use sustain_disk::driver::{Driver, DriverProgress, DriverSetup, QueueSetup};
 use sustain_disk::engine::{
     self, Engine, EngineChoice, Limits, NvmeEngine, Operation, SimulatedEngine,
 };
@@ -26,14 +26,14 @@ use crate::session::{OpenTarget, Session};
 use crate::setup::{DriverOutcome, PhaseSetup, REPORT_EVERY_NS};
 
 /// A message to the collector.
-pub(crate) enum Message {
+pub(crate) enum CollectorMessage {
     Ready {
         engine: &'static str,
         why: String,
     },
     Progress {
         driver: usize,
-        progress: Progress,
+        progress: DriverProgress,
         cpu_ns: u64,
     },
     Finished {
@@ -45,7 +45,7 @@ pub(crate) enum Message {
 }
 
 /// One driver's part of a phase.
-pub(crate) struct Job<'a> {
+pub(crate) struct DriverJob<'a> {
     pub(crate) driver: usize,
     pub(crate) session: &'a Session,
     pub(crate) setup: &'a PhaseSetup,
@@ -56,13 +56,17 @@ pub(crate) struct Job<'a> {
     pub(crate) pacer_start: Arc<OnceLock<Arc<Pacer>>>,
 }
 
-impl Job<'_> {
+impl DriverJob<'_> {
     /// The body of the thread of a real driver.
-    pub(crate) fn run_thread(&self, start: &Receiver<Timestamp>, messages: &Sender<Message>) {
+    pub(crate) fn run_thread(
+        &self,
+        start: &Receiver<Timestamp>,
+        messages: &Sender<CollectorMessage>,
+    ) {
         // A closed channel means that the collector has stopped; the stop flags end the run.
         let mut send = |message| drop(messages.send(message));
         if let Err(error) = self.drive(&mut || start.recv().ok(), &mut send) {
-            send(Message::Failed(error));
+            send(CollectorMessage::Failed(error));
         }
     }
 
@@ -70,13 +74,13 @@ impl Job<'_> {
     pub(crate) fn drive(
         &self,
         start: &mut dyn FnMut() -> Option<Timestamp>,
-        send: &mut dyn FnMut(Message),
+        send: &mut dyn FnMut(CollectorMessage),
     ) -> Result<(), Error> {
         let clock = &self.session.clock;
         let mut feed = self.feed()?;
         let (engine, why) = self.engine(&feed.pool)?;
         let name = engine.name();
-        send(Message::Ready {
+        send(CollectorMessage::Ready {
             engine: name,
             why: why.clone(),
         });
@@ -93,7 +97,7 @@ impl Job<'_> {
         let cpu_before = thread_cpu_ns();
         driver.run(&mut feed, &mut |progress| {
             let cpu_ns = thread_cpu_ns() - cpu_before;
-            send(Message::Progress {
+            send(CollectorMessage::Progress {
                 driver: self.driver,
                 progress,
                 cpu_ns,
@@ -109,7 +113,7 @@ impl Job<'_> {
                 .map_or(0.0, |making| making.busy_ns as f64 / wall_ns as f64),
             submit_blocked_ns: driver.engine().submit_blocked_ns(),
         };
-        send(Message::Finished {
+        send(CollectorMessage::Finished {
             driver: self.driver,
             meters: driver.into_meters(),
             outcome,

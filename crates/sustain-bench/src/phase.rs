@@ -13,7 +13,7 @@ use sustain_session::Stop;
 use crate::collect::{Collected, Collector};
 use crate::event::{Event, Observer, Phase};
 use crate::feed::PhaseStop;
-use crate::job::{Job, Message};
+use crate::job::{CollectorMessage, DriverJob};
 use crate::session::Session;
 use crate::setup::{DriverOutcome, PhaseSetup, REPORT_EVERY_NS};
 
@@ -48,10 +48,10 @@ pub(crate) fn run(
     let phase_stop = PhaseStop::default();
     let groups = group(session, setup);
     let pacer = Arc::new(OnceLock::new());
-    let jobs: Vec<Job<'_>> = groups
+    let jobs: Vec<DriverJob<'_>> = groups
         .into_iter()
         .enumerate()
-        .map(|(driver, members)| Job {
+        .map(|(driver, members)| DriverJob {
             driver,
             session,
             setup,
@@ -99,7 +99,7 @@ fn group(session: &Session, setup: &PhaseSetup) -> Vec<Vec<usize>> {
 }
 
 fn run_virtually(
-    jobs: &[Job<'_>],
+    jobs: &[DriverJob<'_>],
     mut collector: Collector,
     observer: &mut Observer<'_>,
 ) -> Result<PhaseOutcome, Error> {
@@ -110,25 +110,25 @@ fn run_virtually(
     let start = clock.now();
     let mut finished = Vec::new();
     job.drive(&mut || Some(start), &mut |message| match message {
-        Message::Progress {
+        CollectorMessage::Progress {
             driver, progress, ..
         } => {
             collector.take(driver, progress, 0.0, observer);
         }
-        Message::Finished {
+        CollectorMessage::Finished {
             driver,
             meters,
             outcome,
         } => finished.push((driver, meters, outcome)),
-        Message::Ready { engine, why } => tell_engine(job, engine, &why, observer),
-        Message::Failed(_) => {}
+        CollectorMessage::Ready { engine, why } => tell_engine(job, engine, &why, observer),
+        CollectorMessage::Failed(_) => {}
     })?;
     let wall_ns = clock.now().since_ns(start);
     Ok(assemble(jobs, collector, finished, 0, wall_ns))
 }
 
 fn run_really(
-    jobs: &[Job<'_>],
+    jobs: &[DriverJob<'_>],
     clock: &Clock,
     mut collector: Collector,
     observer: &mut Observer<'_>,
@@ -171,17 +171,17 @@ fn run_really(
 
 /// Waits until every driver is set up.
 fn await_ready(
-    inbox: &Receiver<Message>,
-    jobs: &[Job<'_>],
+    inbox: &Receiver<CollectorMessage>,
+    jobs: &[DriverJob<'_>],
     observer: &mut Observer<'_>,
 ) -> Result<(), Error> {
     for index in 0..jobs.len() {
         match inbox.recv() {
-            Ok(Message::Ready { engine, why }) if index == 0 => {
+            Ok(CollectorMessage::Ready { engine, why }) if index == 0 => {
                 tell_engine(&jobs[0], engine, &why, observer);
             }
-            Ok(Message::Ready { .. }) => {}
-            Ok(Message::Failed(error)) => return Err(error),
+            Ok(CollectorMessage::Ready { .. }) => {}
+            Ok(CollectorMessage::Failed(error)) => return Err(error),
             Ok(_) | Err(_) => unreachable!("a driver says that it is ready before all else"),
         }
     }
@@ -189,7 +189,7 @@ fn await_ready(
 }
 
 /// Reports which engine drives the run, and why, before the run begins.
-fn tell_engine(job: &Job<'_>, engine: &str, why: &str, observer: &mut Observer<'_>) {
+fn tell_engine(job: &DriverJob<'_>, engine: &str, why: &str, observer: &mut Observer<'_>) {
     if job.setup.phase == Phase::Measure {
         observer(Event::Note(format!("engine {engine}: {why}")));
     }
@@ -199,7 +199,7 @@ type Finished = Vec<(usize, Vec<Meter>, DriverOutcome)>;
 
 /// Takes messages until the last driver is finished.
 fn listen(
-    inbox: &Receiver<Message>,
+    inbox: &Receiver<CollectorMessage>,
     clock: &Clock,
     start: Timestamp,
     collector: &mut Collector,
@@ -210,7 +210,7 @@ fn listen(
     let patience = std::time::Duration::from_nanos(REPORT_EVERY_NS);
     loop {
         match inbox.recv_timeout(patience) {
-            Ok(Message::Progress {
+            Ok(CollectorMessage::Progress {
                 driver,
                 progress,
                 cpu_ns,
@@ -218,18 +218,18 @@ fn listen(
                 let cpu_share = cpu_ns as f64 / progress.at_ns.max(1) as f64;
                 collector.take(driver, progress, cpu_share, observer);
             }
-            Ok(Message::Finished {
+            Ok(CollectorMessage::Finished {
                 driver,
                 meters,
                 outcome,
             }) => {
                 finished.push((driver, meters, outcome));
             }
-            Ok(Message::Failed(error)) => {
+            Ok(CollectorMessage::Failed(error)) => {
                 collector.give_up();
                 return Err(error);
             }
-            Ok(Message::Ready { .. }) | Err(RecvTimeoutError::Timeout) => {}
+            Ok(CollectorMessage::Ready { .. }) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(finished),
         }
         if let Some(words) = tick(start, clock.now(), &collector.bytes()) {
@@ -239,7 +239,7 @@ fn listen(
 }
 
 fn assemble(
-    jobs: &[Job<'_>],
+    jobs: &[DriverJob<'_>],
     collector: Collector,
     mut finished: Finished,
     cpu_ns: u64,

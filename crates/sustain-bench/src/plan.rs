@@ -70,7 +70,7 @@ pub struct EffectPlan {
 
 /// Everything that can be asked of `measure`.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct MeasurePlan {
     /// The targets as typed.
     pub targets: Vec<String>,
     /// The direction; `None` lets the targets decide.
@@ -147,10 +147,10 @@ fn is_existing_data(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| !found.is_dir())
 }
 
-impl Plan {
+impl MeasurePlan {
     /// A plan for half a minute on `targets` with the defaults of the command line.
-    pub fn new(targets: Vec<String>) -> Plan {
-        Plan {
+    pub fn new(targets: Vec<String>) -> MeasurePlan {
+        MeasurePlan {
             targets,
             direction: None,
             record_bytes: 1 << 20,
@@ -372,10 +372,10 @@ mod tests {
     #[test]
     fn passthrough_needs_a_drive_and_io_uring() {
         let why = |target: &str, engine| {
-            let plan = Plan {
+            let plan = MeasurePlan {
                 path: DataPath::Passthrough,
                 engine,
-                ..Plan::new(vec!["/dev/nvme0n1".to_owned(), target.to_owned()])
+                ..MeasurePlan::new(vec!["/dev/nvme0n1".to_owned(), target.to_owned()])
             };
             plan.check().err().map(|error| error.to_string())
         };

@@ -11,13 +11,13 @@ use sustain_session::shell_argument;
 use crate::collect::steps;
 use crate::error::MeasureError;
 use crate::judge::Step;
-use crate::judge::places::{Places, even_steps};
+use crate::judge::places::{PlaceRates, even_steps};
 use crate::phase::PhaseOutcome;
-use crate::plan::{At, KnownProfile, Plan};
+use crate::plan::{At, KnownProfile, MeasurePlan};
 use crate::session::{OpenTarget, Session};
 
 /// The position at which the run on a target begins, a whole number of records from its start.
-pub(crate) fn start_bytes(plan: &Plan, target: &OpenTarget) -> u64 {
+pub(crate) fn start_bytes(plan: &MeasurePlan, target: &OpenTarget) -> u64 {
     let record = plan.record_bytes;
     let start = match plan.at {
         None => return 0,
@@ -32,7 +32,7 @@ pub(crate) fn start_bytes(plan: &Plan, target: &OpenTarget) -> u64 {
 ///
 /// # Errors
 /// [`MeasureError`], naming the target and what to do.
-pub(crate) fn check(plan: &Plan, session: &Session) -> Result<(), MeasureError> {
+pub(crate) fn check(plan: &MeasurePlan, session: &Session) -> Result<(), MeasureError> {
     for target in &session.targets {
         let name = &target.target.name;
         if plan.at.is_some() && target.target.kind == TargetKind::Null {
@@ -57,7 +57,7 @@ pub(crate) fn check(plan: &Plan, session: &Session) -> Result<(), MeasureError> 
 }
 
 /// The command that makes a profile of the plan's targets, as they were typed.
-fn profile_command(plan: &Plan, direction: Direction) -> String {
+fn profile_command(plan: &MeasurePlan, direction: Direction) -> String {
     let mut words = vec!["sustain".to_owned(), "profile".to_owned()];
     words.extend(plan.targets.iter().map(|target| shell_argument(target)));
     words.push(format!("--{}", direction.name()));
@@ -112,7 +112,7 @@ fn of_target<'a>(
 }
 
 /// What the profile shows about the positions of each target; empty without a profile.
-pub(crate) fn places(plan: &Plan, session: &Session) -> Vec<Places> {
+pub(crate) fn places(plan: &MeasurePlan, session: &Session) -> Vec<PlaceRates> {
     let Some(profile) = &plan.profile else {
         return Vec::new();
     };
@@ -120,7 +120,7 @@ pub(crate) fn places(plan: &Plan, session: &Session) -> Vec<Places> {
     let known = targets.filter_map(|target| {
         let found = of_target(profile, target, session.direction).ok()?;
         let start = start_bytes(plan, target);
-        let places = Places::new(&stretches(found), start, target.size_bytes);
+        let places = PlaceRates::new(&stretches(found), start, target.size_bytes);
         Some(places.blurred(&around_spots(found)))
     });
     known.collect()
@@ -174,7 +174,7 @@ fn stretches(known: &ProfileTarget) -> Vec<(u64, f64)> {
 /// The sum of all targets in these times, with the position effect removed; `None` without a
 /// profile.
 pub(crate) fn even_total(
-    plan: &Plan,
+    plan: &MeasurePlan,
     session: &Session,
     outcome: &PhaseOutcome,
     times: &[Step],
@@ -189,7 +189,7 @@ pub(crate) fn even_total(
 }
 
 /// A remark that the reader needs to know about it.
-pub(crate) fn remark(plan: &Plan) -> Option<String> {
+pub(crate) fn remark(plan: &MeasurePlan) -> Option<String> {
     let profile = plan.profile.as_ref()?;
     Some(format!(
         "whether the rates are steady was judged with the position effect removed, by {}: a \

@@ -9,7 +9,7 @@ use crate::judge::fallen::fallen_to;
 use crate::judge::worst::{WORST_S, worst};
 use crate::judge::{Step, recommend as judge_recommend};
 use crate::phase::PhaseOutcome;
-use crate::plan::Plan;
+use crate::plan::MeasurePlan;
 use crate::remarks::writes_buffered;
 use crate::session::Session;
 
@@ -24,7 +24,7 @@ const PAUSE_SHARES: f64 = 4.0;
 /// promised. If writing data that is new for each write is slower than the run's, the recommended
 /// rate is lower in proportion.
 pub(crate) fn recommend(
-    plan: &Plan,
+    plan: &MeasurePlan,
     session: &Session,
     outcome: &PhaseOutcome,
     rewritten: Option<&Rewritten>,
@@ -49,7 +49,7 @@ pub(crate) fn recommend(
         .min(rate_with_flush(plan, outcome).unwrap_or(f64::INFINITY));
     let ceiling = share * level * whole_records(plan, &sustained);
     let points = curve_points(outcome);
-    let room = Room::of(plan, session);
+    let room = BufferAllowance::of(plan, session);
     let found = judge_recommend::recommend(&points, ceiling, room.for_curve_bytes())?;
     Some(Recommendation {
         rate_bytes_per_s: found.rate_bytes_per_s,
@@ -65,7 +65,7 @@ pub(crate) fn recommend(
 /// The buffer of a recorder, and what a source at work needs of it beyond the curve. The curve is
 /// of a stream of single bytes that meets the run's worst pause with nothing waiting; a source has
 /// a record half come by then that cannot be written yet, and one on the way to each target.
-pub(crate) struct Room {
+pub(crate) struct BufferAllowance {
     buffer_bytes: u64,
     beyond_curve_bytes: u64,
 }
@@ -73,11 +73,11 @@ pub(crate) struct Room {
 /// The memory needed is said in whole ones of these, so that what is read off is enough.
 const NEEDED_STEP_BYTES: u64 = 1 << 20;
 
-impl Room {
-    pub(crate) fn of(plan: &Plan, session: &Session) -> Room {
+impl BufferAllowance {
+    pub(crate) fn of(plan: &MeasurePlan, session: &Session) -> BufferAllowance {
         let records = 1 + session.targets.len() as u64;
         let beyond_curve_bytes = plan.record_bytes.saturating_mul(records);
-        Room {
+        BufferAllowance {
             buffer_bytes: plan.buffer_bytes,
             // In a buffer of a few records these are not all at once.
             beyond_curve_bytes: beyond_curve_bytes.min(plan.buffer_bytes / 2),
@@ -124,7 +124,7 @@ fn ceiling(sustained: &Sustained, least: Option<f64>, active: &[Step]) -> f64 {
 
 /// The rate at which bytes reached the media, the flush after the run included; `None` if the flush
 /// was so short that it says nothing about caches.
-fn rate_with_flush(plan: &Plan, outcome: &PhaseOutcome) -> Option<f64> {
+fn rate_with_flush(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Option<f64> {
     let parts = || outcome.collected.targets.iter().zip(&outcome.meters);
     let flush_ns = parts().filter_map(|(series, _)| series.flush_ns).max()?;
     let last_ns = parts().map(|(_, meter)| meter.last_ns()).max()?;
@@ -146,7 +146,7 @@ fn rate_with_flush(plan: &Plan, outcome: &PhaseOutcome) -> Option<f64> {
 /// The part of a rate that is left if one record too many was counted in the window judged: one
 /// that began just before a completion and ended just after another. It is next to everything,
 /// except with only a few records.
-fn whole_records(plan: &Plan, sustained: &Sustained) -> f64 {
+fn whole_records(plan: &MeasurePlan, sustained: &Sustained) -> f64 {
     let window_s = sustained.to_s.map_or(0.0, |to_s| to_s - sustained.from_s);
     let records = sustained.rate_bytes_per_s * window_s / plan.record_bytes as f64;
     1.0 - 1.0 / records.max(1.0)
@@ -167,7 +167,7 @@ fn longest_pause_s(active: &[Step]) -> f64 {
 
 /// The buffer curve of a run, in the form that the judge takes.
 pub(crate) fn curve_points(outcome: &PhaseOutcome) -> Vec<judge_recommend::CurvePoint> {
-    let point = |point: &sustain_disk::meter::BufferPoint| judge_recommend::CurvePoint {
+    let point = |point: &sustain_disk::meter::BufferNeed| judge_recommend::CurvePoint {
         rate_bytes_per_s: point.rate_bytes_per_s,
         buffer_bytes: point.buffer_bytes,
     };

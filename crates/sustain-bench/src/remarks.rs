@@ -10,7 +10,7 @@ use sustain_document::system::System;
 
 use crate::active::of_what_was_left;
 use crate::phase::PhaseOutcome;
-use crate::plan::Plan;
+use crate::plan::MeasurePlan;
 use crate::session::Session;
 
 /// From this difference on, the rates of several targets are told apart in words.
@@ -39,7 +39,7 @@ pub(crate) fn others_untold(host: &Host) -> Option<String> {
 
 /// All remarks on a run.
 pub(crate) fn remarks(
-    plan: &Plan,
+    plan: &MeasurePlan,
     session: &Session,
     outcome: &PhaseOutcome,
     total: &Total,
@@ -68,7 +68,7 @@ pub(crate) fn remarks(
 }
 
 fn three_rates(
-    plan: &Plan,
+    plan: &MeasurePlan,
     session: &Session,
     outcome: &PhaseOutcome,
     total: &Total,
@@ -99,7 +99,7 @@ fn tool_limited(total: &Total) -> Option<String> {
     })
 }
 
-fn watched(plan: &Plan) -> Option<String> {
+fn watched(plan: &MeasurePlan) -> Option<String> {
     plan.effect.as_ref().map(|_| {
         "the probe workloads of --effect ran beside this run: without them its rate may be a \
          little higher"
@@ -122,7 +122,7 @@ fn submit_blocked(outcome: &PhaseOutcome) -> Option<String> {
     })
 }
 
-fn one_at_a_time(plan: &Plan, outcome: &PhaseOutcome) -> Option<String> {
+fn one_at_a_time(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Option<String> {
     let reached = outcome
         .meters
         .iter()
@@ -134,7 +134,7 @@ fn one_at_a_time(plan: &Plan, outcome: &PhaseOutcome) -> Option<String> {
     })
 }
 
-fn buffered(plan: &Plan, session: &Session, system: &System) -> Option<String> {
+fn buffered(plan: &MeasurePlan, session: &Session, system: &System) -> Option<String> {
     if plan.path != DataPath::Buffered {
         return None;
     }
@@ -177,7 +177,7 @@ fn buffered(plan: &Plan, session: &Session, system: &System) -> Option<String> {
 
 /// Whether the run writes buffered: completed writes are then in memory, and on the disk only after
 /// the closing flush.
-pub(crate) fn writes_buffered(plan: &Plan, session: &Session) -> bool {
+pub(crate) fn writes_buffered(plan: &MeasurePlan, session: &Session) -> bool {
     plan.path == DataPath::Buffered && session.direction == Direction::Write
 }
 

@@ -15,7 +15,7 @@ use crate::error::MeasureError;
 use crate::event::{Observer, Phase};
 use crate::phase::PhaseOutcome;
 use crate::setup::PhaseSetup;
-use crate::stage::Stage;
+use crate::stage::PreparedTargets;
 
 /// An even drift of the disk affects both kinds alike.
 const IN_TURN: [DataKind; 4] = [
@@ -37,7 +37,7 @@ const MAKING_SHARE_MAX: f64 = 0.85;
 /// Four seconds cannot show a smaller difference.
 const DIFFERS: f64 = 0.05;
 
-impl Stage<'_> {
+impl PreparedTargets<'_> {
     /// Writes both kinds of data in turn, if that can show something: after a run that wrote to
     /// real disks with direct I/O for 10 s or more.
     pub(crate) fn pair_with_rewritten(
@@ -160,9 +160,9 @@ mod tests {
 
     use super::*;
     use crate::event::Event;
-    use crate::plan::Plan;
+    use crate::plan::MeasurePlan;
     use crate::session::Session;
-    use crate::stage::{Begun, on_stage};
+    use crate::stage::{StageStart, on_stage};
 
     fn of(rates: [f64; 4]) -> Rewritten {
         judged(&IN_TURN.into_iter().zip(rates).collect::<Vec<_>>(), false)
@@ -188,15 +188,15 @@ mod tests {
     #[test]
     fn both_kinds_are_written_in_turn() {
         // No disk, and never tried there by a run: but it takes whatever comes.
-        let plan = Plan::new(vec!["null:".to_owned()]);
+        let plan = MeasurePlan::new(vec!["null:".to_owned()]);
         let (roots, stop) = (Roots::default(), Stop::default());
         let mut session = Session::open(&plan, &roots).expect("null: opens everywhere");
-        let work = |begun: Begun<'_>, observer: &mut Observer<'_>| {
-            let mut stage = Stage {
+        let work = |begun: StageStart<'_>, observer: &mut Observer<'_>| {
+            let mut stage = PreparedTargets {
                 plan: &plan,
                 session: begun.session,
                 stop: &stop,
-                alongside: begun.alongside,
+                monitor: begun.monitor,
             };
             let like = stage.setup(1);
             stage.in_turn(&like, 20_000_000, observer)

@@ -14,18 +14,18 @@ use crate::effect::{self, Watch};
 use crate::error::MeasureError;
 use crate::event::{Observer, Phase};
 use crate::phase::PhaseOutcome;
-use crate::plan::Plan;
+use crate::plan::MeasurePlan;
 use crate::position::{self, start_bytes};
 use crate::recommendation::recommend;
 use crate::session::Session;
-use crate::stage::{Begun, Stage, on_stage};
+use crate::stage::{PreparedTargets, StageStart, on_stage};
 
 /// Says what `measure` would do, write and destroy, and does nothing.
 ///
 /// # Errors
 /// As for [`measure`], as far as errors show before the work begins.
-pub fn rehearse(plan: &Plan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
-    let plan = Plan {
+pub fn rehearse(plan: &MeasurePlan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
+    let plan = MeasurePlan {
         dry_run: true,
         ..plan.clone()
     };
@@ -72,7 +72,7 @@ pub fn rehearse(plan: &Plan, roots: &Roots) -> Result<Vec<String>, MeasureError>
 /// # Errors
 /// [`MeasureError`]; requests that fail on a target are part of the result instead.
 pub fn measure(
-    plan: &Plan,
+    plan: &MeasurePlan,
     roots: &Roots,
     stop: &Stop,
     observer: &mut Observer<'_>,
@@ -85,13 +85,13 @@ pub fn measure(
 }
 
 /// Whether the load runs with both I/O paths, on the same open files.
-fn is_switched(plan: &Plan) -> bool {
+fn is_switched(plan: &MeasurePlan) -> bool {
     plan.effect.as_ref().is_some_and(|effect| effect.both_paths)
 }
 
 /// The plan by which targets are opened: for direct I/O if they are used with both, because direct
 /// I/O has requirements.
-fn opened_as(plan: &Plan) -> Plan {
+fn opened_as(plan: &MeasurePlan) -> MeasurePlan {
     let mut plan = plan.clone();
     if is_switched(&plan) && plan.path == DataPath::Buffered {
         plan.path = DataPath::Direct;
@@ -100,19 +100,19 @@ fn opened_as(plan: &Plan) -> Plan {
 }
 
 fn measure_on(
-    begun: Begun<'_>,
-    plan: &Plan,
+    begun: StageStart<'_>,
+    plan: &MeasurePlan,
     roots: &Roots,
     stop: &Stop,
     observer: &mut Observer<'_>,
 ) -> Result<MeasureResult, MeasureError> {
     let session = &*begun.session;
     let mut watch = Watch::prepare(plan, session, roots, observer)?;
-    let mut run = Stage {
+    let mut run = PreparedTargets {
         plan,
         session,
         stop,
-        alongside: begun.alongside,
+        monitor: begun.monitor,
     };
     run.prewrite(observer)?;
     if is_switched(plan) {
@@ -139,7 +139,7 @@ fn measure_on(
     if let Some(watch) = &mut watch {
         watch.run_by_other_path(&mut run, threads, observer)?;
     }
-    let mut system = run.alongside.finish(start);
+    let mut system = run.monitor.finish(start);
     let effect = watch.map(|watch| watch.conclude(start, &mut system));
     Ok(conclude(Conclusion {
         plan,
@@ -157,7 +157,7 @@ fn measure_on(
 }
 
 /// The steps of a measurement on a stage.
-impl Stage<'_> {
+impl PreparedTargets<'_> {
     /// The run itself with its flush, and idle time before and after; it is repeated with more
     /// drivers if one of them turns out to be the limit.
     fn measure(

@@ -1,7 +1,7 @@
 //! A series of intervals of bounded length: beyond the bound, neighbours are joined, their bytes
 //! are added, and their maxima are kept.
 
-use sustain_disk::meter::Interval;
+use sustain_disk::meter::MeterInterval;
 
 /// The most intervals that a series keeps.
 pub const INTERVALS_MAX: usize = 10_000;
@@ -9,7 +9,7 @@ pub const INTERVALS_MAX: usize = 10_000;
 /// Intervals in time order.
 #[derive(Debug, Clone)]
 pub struct Series {
-    intervals: Vec<Interval>,
+    intervals: Vec<MeterInterval>,
     intervals_max: usize,
     /// Number of closed intervals that make one entry.
     joined: usize,
@@ -36,7 +36,7 @@ impl Series {
     }
 
     /// Appends the interval that follows.
-    pub fn push(&mut self, interval: Interval) {
+    pub fn push(&mut self, interval: MeterInterval) {
         match self.intervals.last_mut() {
             Some(last) if self.in_last < self.joined => {
                 *last = join(*last, interval);
@@ -79,13 +79,13 @@ impl Series {
     }
 
     /// The intervals.
-    pub fn as_slice(&self) -> &[Interval] {
+    pub fn as_slice(&self) -> &[MeterInterval] {
         &self.intervals
     }
 }
 
 /// The bytes until a time, as if each request had come evenly since the one before.
-pub(crate) fn bytes_until(completions: &[Interval], time_ns: f64) -> f64 {
+pub(crate) fn bytes_until(completions: &[MeterInterval], time_ns: f64) -> f64 {
     let whole = completions.partition_point(|one| one.end_ns as f64 <= time_ns);
     let bytes: u64 = completions[..whole].iter().map(|one| one.bytes).sum();
     let part = completions.get(whole).map_or(0.0, |one| {
@@ -96,8 +96,8 @@ pub(crate) fn bytes_until(completions: &[Interval], time_ns: f64) -> f64 {
     bytes as f64 + part
 }
 
-fn join(first: Interval, second: Interval) -> Interval {
-    Interval {
+fn join(first: MeterInterval, second: MeterInterval) -> MeterInterval {
+    MeterInterval {
         start_ns: first.start_ns,
         end_ns: second.end_ns,
         bytes: first.bytes + second.bytes,
@@ -115,7 +115,7 @@ mod tests {
         for index in 0..1000u64 {
             let latency_max_ns = if index == 777 { 99 } else { 1 };
             let (start_ns, end_ns) = (index * 10, index * 10 + 10);
-            series.push(Interval {
+            series.push(MeterInterval {
                 start_ns,
                 end_ns,
                 bytes: index,
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn bytes_are_cut_within_a_request() {
-        let request = |start_ns, end_ns| Interval {
+        let request = |start_ns, end_ns| MeterInterval {
             start_ns,
             end_ns,
             bytes: 1000,

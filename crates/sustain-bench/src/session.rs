@@ -20,9 +20,9 @@ use sustain_session::{
     rehearse_under_guard,
 };
 
+use crate::capacity::{check_memory, fit};
 use crate::error::MeasureError;
-use crate::plan::{NO_DRIVER, Plan, SIZE_BYTES_DEFAULT};
-use crate::room::{check_memory, fit};
+use crate::plan::{MeasurePlan, NO_DRIVER, SIZE_BYTES_DEFAULT};
 
 /// An open target and the part of it that the run uses.
 #[derive(Debug, Clone)]
@@ -131,7 +131,7 @@ impl Session {
     ///
     /// # Errors
     /// A target that the guard refuses, that cannot be opened, or that is too small.
-    pub fn open(plan: &Plan, roots: &Roots) -> Result<Session, MeasureError> {
+    pub fn open(plan: &MeasurePlan, roots: &Roots) -> Result<Session, MeasureError> {
         plan.check()?;
         let names: Vec<TargetName> = plan
             .targets
@@ -156,7 +156,7 @@ impl Session {
 
     fn open_all(
         &mut self,
-        plan: &Plan,
+        plan: &MeasurePlan,
         names: &[TargetName],
         roots: &Roots,
     ) -> Result<(), MeasureError> {
@@ -207,7 +207,7 @@ impl Session {
     }
 
     /// Checks that a stream over several targets has space for a record.
-    fn check_stream(&self, plan: &Plan) -> Result<(), MeasureError> {
+    fn check_stream(&self, plan: &MeasurePlan) -> Result<(), MeasureError> {
         if plan.layout == Layout::Independent {
             return Ok(());
         }
@@ -241,7 +241,7 @@ impl Session {
 
     fn open_path(
         &mut self,
-        plan: &Plan,
+        plan: &MeasurePlan,
         name: &str,
         path: &Path,
         roots: &Roots,
@@ -301,7 +301,7 @@ impl Session {
 
     fn open_simulated(
         &mut self,
-        plan: &Plan,
+        plan: &MeasurePlan,
         file: &Path,
         disk: Option<&str>,
     ) -> Result<(), MeasureError> {
@@ -322,7 +322,7 @@ impl Session {
 
     /// Decides the size of files that are written, within the free space. An existing file is not
     /// extended unless more is asked for.
-    fn share_free_space(&mut self, plan: &Plan) -> Result<(), MeasureError> {
+    fn share_free_space(&mut self, plan: &MeasurePlan) -> Result<(), MeasureError> {
         // A file that is written only up to `--bytes` is not made larger than that.
         let wanted = plan.bytes.map_or(SIZE_BYTES_DEFAULT, |bytes| {
             bytes

@@ -14,16 +14,16 @@ use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_document::host::{Host, TargetFileSystem};
 use sustain_host::{Roots, file_system_of};
 use sustain_session::{
-    Alongside, Counted, Growing, Idle, Stop, counted, devices_under, fit_free_space,
+    Counted, Growing, Idle, Monitor, Stop, counted, devices_under, fit_free_space,
 };
 
 use crate::closing_flush::ClosingFlush;
 use crate::effect;
 use crate::error::MeasureError;
 use crate::event::{Event, Live, Observer, Phase};
-use crate::faces::{Told, beside};
+use crate::observer::{RunObserver, beside};
 use crate::phase::{self, PhaseOutcome};
-use crate::plan::Plan;
+use crate::plan::MeasurePlan;
 use crate::position::start_bytes;
 use crate::session::{OpenTarget, Session};
 use crate::setup::PhaseSetup;
@@ -37,10 +37,10 @@ const PREWRITE_RECORD_BYTES: u64 = 1 << 20;
 const PREWRITE_DEPTH: u32 = 8;
 
 /// What a run has at its disposal when its work begins.
-pub(crate) struct Begun<'a> {
+pub(crate) struct StageStart<'a> {
     pub(crate) session: &'a mut Session,
     /// The monitor of the system, which has begun to watch.
-    pub(crate) alongside: &'a mut Alongside,
+    pub(crate) monitor: &'a mut Monitor,
     /// The machine as it is now.
     pub(crate) host: Host,
 }
@@ -50,23 +50,23 @@ pub(crate) struct Begun<'a> {
 ///
 /// # Errors
 /// The error of the work.
-pub(crate) fn on_stage<E: Told, T>(
+pub(crate) fn on_stage<E: RunObserver, T>(
     session: &mut Session,
     roots: &Roots,
     observer: &mut (dyn FnMut(E) + Send),
-    work: impl FnOnce(Begun<'_>, &mut (dyn FnMut(E) + Send)) -> Result<T, MeasureError>,
+    work: impl FnOnce(StageStart<'_>, &mut (dyn FnMut(E) + Send)) -> Result<T, MeasureError>,
 ) -> Result<T, MeasureError> {
     let clock = session.clock.clone();
     let result = beside(&clock, observer, |observer| {
         let host = host(session, roots);
-        let mut alongside = Alongside::start(roots, &clock, &host.devices, once(session, roots));
-        let unreadable = alongside.unreadable().map(str::to_owned);
+        let mut monitor = Monitor::start(roots, &clock, &host.devices, once(session, roots));
+        let unreadable = monitor.unreadable().map(str::to_owned);
         for note in session.notes.iter().cloned().chain(unreadable) {
             observer(E::note(note));
         }
-        let begun = Begun {
+        let begun = StageStart {
             session,
-            alongside: &mut alongside,
+            monitor: &mut monitor,
             host,
         };
         work(begun, observer)
@@ -78,14 +78,14 @@ pub(crate) fn on_stage<E: Told, T>(
 }
 
 /// Open targets, ready to be driven.
-pub(crate) struct Stage<'a> {
-    pub(crate) plan: &'a Plan,
+pub(crate) struct PreparedTargets<'a> {
+    pub(crate) plan: &'a MeasurePlan,
     pub(crate) session: &'a Session,
     pub(crate) stop: &'a Stop,
-    pub(crate) alongside: &'a mut Alongside,
+    pub(crate) monitor: &'a mut Monitor,
 }
 
-impl Stage<'_> {
+impl PreparedTargets<'_> {
     fn idle_ns(&self) -> u64 {
         if self.plan.effect.is_some() {
             return effect::idle_ns(self.plan);
@@ -108,7 +108,7 @@ impl Stage<'_> {
             }));
         };
         let for_ns = self.idle_ns();
-        self.alongside.idle(for_ns, self.stop, &mut tell);
+        self.monitor.idle(for_ns, self.stop, &mut tell);
     }
 
     pub(crate) fn operation(&self) -> Operation {
@@ -172,10 +172,10 @@ impl Stage<'_> {
         let through_memory =
             setup.path == DataPath::Buffered && setup.operation == Operation::Write;
         if through_memory {
-            self.alongside.writes_through_memory();
+            self.monitor.writes_through_memory();
         }
         let mut started = self.session.clock.now();
-        let alongside = &mut *self.alongside;
+        let monitor = &mut *self.monitor;
         let session = self.session;
         let name = |target: &usize| session.targets[*target].target.name.as_str();
         let names: Vec<&str> = setup.targets.iter().map(name).collect();
@@ -184,10 +184,10 @@ impl Stage<'_> {
             _ => Direction::Write,
         };
         let mut told = vec![0; names.len()];
-        let mut tell = |alongside: &mut Alongside, bytes: &[u64]| {
+        let mut tell = |monitor: &mut Monitor, bytes: &[u64]| {
             for ((name, told), bytes) in names.iter().zip(&mut told).zip(bytes) {
                 let more = bytes.saturating_sub(std::mem::replace(told, *bytes));
-                alongside.drove(name, direction, more);
+                monitor.drove(name, direction, more);
             }
         };
         let stop = self.stop;
@@ -202,21 +202,21 @@ impl Stage<'_> {
         let mut unwritten = keeps.then(|| stop.flush());
         let mut tick = |start: Timestamp, now: Timestamp, bytes: &[u64]| {
             started = start;
-            tell(alongside, bytes);
-            alongside.tick(now);
+            tell(monitor, bytes);
+            monitor.tick(now);
             let waits = fills_cache && stop.reason().is_some();
             if waits {
                 unwritten.get_or_insert_with(|| stop.flush());
             }
-            waits.then(|| closing.words(now, alongside.unwritten_bytes()))?
+            waits.then(|| closing.words(now, monitor.unwritten_bytes()))?
         };
         let outcome = phase::run(session, setup, stop, observer, &mut tick)?;
         let bytes: Vec<u64> = outcome.meters.iter().map(Meter::bytes).collect();
-        tell(self.alongside, &bytes);
+        tell(self.monitor, &bytes);
         let mut targets = outcome.collected.targets.iter();
         let is_flushed = setup.flush_at_end && targets.all(|series| series.failures.is_empty());
         if through_memory && is_flushed {
-            self.alongside.flushed();
+            self.monitor.flushed();
         }
         Ok((outcome, started))
     }

@@ -13,7 +13,7 @@ use sustain_bench::Stop;
 use sustain_bench::error::MeasureError;
 use sustain_bench::event::{Event, Phase};
 use sustain_bench::plan::EffectPlan;
-use sustain_bench::plan::Plan;
+use sustain_bench::plan::MeasurePlan;
 use sustain_bench::run::{measure, rehearse};
 use sustain_disk::target::DataPath;
 use sustain_document::effect::{EffectResult, PathEffect};
@@ -22,13 +22,13 @@ use sustain_document::vocabulary::Ending;
 use sustain_host::Roots;
 
 /// A second of writing into a small file.
-fn plan(directory: &Path, effect: EffectPlan) -> Plan {
-    Plan {
+fn plan(directory: &Path, effect: EffectPlan) -> MeasurePlan {
+    MeasurePlan {
         time_ns: Some(1_000_000_000),
         size_bytes: Some(16 << 20),
         confirm: false,
         effect: Some(effect),
-        ..Plan::new(vec![directory.display().to_string()])
+        ..MeasurePlan::new(vec![directory.display().to_string()])
     }
 }
 
@@ -44,12 +44,12 @@ fn both() -> EffectPlan {
     }
 }
 
-fn run(plan: &Plan, stop: &Stop, at: &mut (dyn FnMut(&Event) + Send)) -> MeasureResult {
+fn run(plan: &MeasurePlan, stop: &Stop, at: &mut (dyn FnMut(&Event) + Send)) -> MeasureResult {
     measure(plan, &Roots::default(), stop, &mut |event| at(&event)).unwrap()
 }
 
 /// The result of a run that is interrupted when a phase is seen for the n-th time.
-fn interrupted(plan: &Plan, in_phase: Phase, time: usize) -> (MeasureResult, EffectResult) {
+fn interrupted(plan: &MeasurePlan, in_phase: Phase, time: usize) -> (MeasureResult, EffectResult) {
     let stop = Stop::default();
     let heard = stop.clone();
     let (mut seen, mut last) = (0, None);
@@ -145,7 +145,7 @@ fn the_load_is_watched_by_both_paths() {
 #[test]
 fn a_load_by_the_buffered_path_may_come_first() {
     let directory = directory();
-    let plan = Plan {
+    let plan = MeasurePlan {
         path: DataPath::Buffered,
         ..plan(directory.path(), both())
     };
@@ -196,9 +196,9 @@ fn an_interruption_in_each_stretch_leaves_what_is_known() {
 
 #[test]
 fn what_is_simulated_has_no_effect() {
-    let plan = Plan {
+    let plan = MeasurePlan {
         effect: Some(both()),
-        ..Plan::new(vec!["sim:machine.toml".to_owned()])
+        ..MeasurePlan::new(vec!["sim:machine.toml".to_owned()])
     };
     let refused = rehearse(&plan, &Roots::default()).unwrap_err();
     assert!(matches!(refused, MeasureError::Usage(_)), "{refused}");
@@ -210,10 +210,10 @@ fn what_is_simulated_has_no_effect() {
 
 #[test]
 fn two_paths_are_direct_and_buffered() {
-    let plan = Plan {
+    let plan = MeasurePlan {
         path: DataPath::Passthrough,
         effect: Some(both()),
-        ..Plan::new(vec!["/dev/nvme0n1".to_owned()])
+        ..MeasurePlan::new(vec!["/dev/nvme0n1".to_owned()])
     };
     let refused = rehearse(&plan, &Roots::default()).unwrap_err();
     assert!(matches!(refused, MeasureError::Usage(_)), "{refused}");

@@ -10,8 +10,8 @@
 mod walls_machines;
 
 use sustain_bench::walls::{
-    Ask, Findings, Halt, Limit, Model, Probe, Reading, Setting, Step, Wall, WallKind, WallState,
-    find,
+    Ask, Findings, FoundWall, Halt, Model, Probe, SearchBasis, SearchStep, SubsetReading, SumLimit,
+    WallKind, WallState, find,
 };
 use walls_machines::oracle::visible;
 use walls_machines::score::{Score, diagnose, judge};
@@ -250,7 +250,7 @@ fn a_target_that_dies_is_left_out_and_the_rest_is_concluded() {
     let alone = findings
         .measurements
         .iter()
-        .filter(|one| one.step == Step::Alone);
+        .filter(|one| one.step == SearchStep::Alone);
     assert_eq!(alone.count(), 16);
 }
 
@@ -353,7 +353,8 @@ impl Drifted {
             self.complete += 1;
             assert!(findings.together.is_some(), "{instant}: {findings:?}");
             assert!(!loses_more_than_is_seen(&findings), "{instant}");
-            let is_shown = |wall: &Wall| shown.iter().any(|one| one.wall.members == wall.members);
+            let is_shown =
+                |wall: &FoundWall| shown.iter().any(|one| one.wall.members == wall.members);
             self.wrong += usize::from(!findings.walls.iter().all(is_shown));
         }
     }
@@ -402,7 +403,7 @@ fn told_of_disturbed_machines() -> Vec<(f64, bool)> {
         bench.dummy = machine.rates.iter().sum::<f64>() / 5.0;
         let findings = diagnose(&mut bench, seed % 4 > 0, noise);
         let shown = visible(&machine);
-        let is_right = |wall: &Wall| {
+        let is_right = |wall: &FoundWall| {
             shown.iter().any(|one| {
                 let off = wall.limit_bytes_per_s / one.wall.limit_bytes_per_s - 1.0;
                 one.wall.members == wall.members && off.abs() < 4.0 * noise + 0.02
@@ -529,9 +530,9 @@ fn with_no_wall_the_largest_loss_that_could_hide_is_named() {
 struct Flat(f64);
 
 impl Probe for Flat {
-    fn measure(&mut self, ask: &Ask<'_>) -> Result<Reading, Halt> {
+    fn measure(&mut self, ask: &Ask<'_>) -> Result<SubsetReading, Halt> {
         assert!(ask.members.is_sorted() && ask.remaining >= 1);
-        Ok(Reading {
+        Ok(SubsetReading {
             rates_bytes_per_s: vec![self.0; ask.members.len()],
             noise: vec![0.0; ask.members.len()],
             failed: Vec::new(),
@@ -543,7 +544,7 @@ impl Probe for Flat {
 fn few_targets_and_rates_of_zero_do_no_harm() {
     for targets in 0..4 {
         for rate in [0.0, 1e8] {
-            let setting = Setting {
+            let setting = SearchBasis {
                 targets,
                 order: None,
                 noise: 0.0,
@@ -561,11 +562,11 @@ fn a_model_predicts_sums_and_shares() {
     let model = Model {
         alone_bytes_per_s: vec![100.0, 100.0, 40.0, 100.0],
         walls: vec![
-            Limit {
+            SumLimit {
                 members: vec![0, 1],
                 limit_bytes_per_s: 120.0,
             },
-            Limit {
+            SumLimit {
                 members: vec![0, 1, 2],
                 limit_bytes_per_s: 130.0,
             },

@@ -10,7 +10,7 @@
 
 mod walls_machines;
 
-use sustain_bench::walls::{Findings, Limit, Wall, WallKind};
+use sustain_bench::walls::{Findings, FoundWall, SumLimit, WallKind};
 use walls_machines::oracle::{Truth, visible};
 use walls_machines::score::{diagnose, required};
 use walls_machines::{Behaviour, Bench, Chance, Machine, SHAPES, Shape, Sharing};
@@ -78,7 +78,7 @@ fn any_limits(chance: &mut Chance, least: usize, most: usize) -> Machine {
         let members: Vec<usize> = (0..count).filter(|_| chance.unit() < 0.6).collect();
         if members.len() > 1 {
             let can: f64 = members.iter().map(|&one| machine.rates[one]).sum();
-            machine.walls.push(Limit {
+            machine.walls.push(SumLimit {
                 members,
                 limit_bytes_per_s: can * chance.between(0.5, 1.1),
             });
@@ -121,7 +121,7 @@ impl Kind {
     }
 }
 
-fn is_true(kind: Kind, machine: &Machine, wall: &Wall, noise: f64) -> bool {
+fn is_true(kind: Kind, machine: &Machine, wall: &FoundWall, noise: f64) -> bool {
     if kind.falls() {
         let real = &machine.walls[0];
         return real.members == wall.members && wall.kind == WallKind::Collapse;
@@ -144,7 +144,7 @@ fn is_no_answer(machine: &Machine, findings: &Findings, noise: f64) -> bool {
     found.walls = findings
         .walls
         .iter()
-        .map(|wall| Limit {
+        .map(|wall| SumLimit {
             members: wall.members.clone(),
             limit_bytes_per_s: wall
                 .at_full_load_bytes_per_s
@@ -190,14 +190,14 @@ fn search(kind: Kind, seed: u64, said: &mut Said) {
     }
     said.misled += usize::from(is_misled);
     if kind.falls() {
-        let found = |wall: &Wall| wall.members == machine.walls[0].members;
+        let found = |wall: &FoundWall| wall.members == machine.walls[0].members;
         said.required += 1;
         said.missed += usize::from(!findings.walls.iter().any(found));
         return;
     }
     let shown = visible(&machine);
     for one in shown.iter().filter(|one| one.headroom > required(noise)) {
-        let found = |wall: &Wall| wall.members == one.wall.members;
+        let found = |wall: &FoundWall| wall.members == one.wall.members;
         said.required += 1;
         said.missed += usize::from(!findings.walls.iter().any(found));
     }

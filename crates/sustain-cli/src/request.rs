@@ -12,7 +12,7 @@ use sustain::disk::units::{parse_duration, parse_size};
 use sustain::document::profile::ProfileResult;
 use sustain::document::reader;
 use sustain::measure::KnownProfile;
-use sustain::measure::Plan;
+use sustain::measure::MeasurePlan;
 
 use crate::flags::measure::{DataFlag, LogFlag, MeasureFlags, SettingFlags};
 use crate::flags::{EngineFlag, LayoutFlag, PathFlag};
@@ -89,9 +89,9 @@ pub(crate) fn data(flag: DataFlag) -> DataKind {
 }
 
 /// The plan that the flags ask for.
-pub(crate) fn plan(flags: &MeasureFlags) -> Result<Plan, UsageError> {
-    let default = Plan::new(flags.targets.clone());
-    Ok(Plan {
+pub(crate) fn plan(flags: &MeasureFlags) -> Result<MeasurePlan, UsageError> {
+    let default = MeasurePlan::new(flags.targets.clone());
+    Ok(MeasurePlan {
         direction: flags.direction.direction(&flags.safety)?,
         record_bytes: flags.setting.request.record_size,
         depth: flags.setting.request.depth,
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
     use crate::flags::{Arguments, Command};
 
-    fn plan_of(arguments: &[&str]) -> Result<Plan, UsageError> {
+    fn plan_of(arguments: &[&str]) -> Result<MeasurePlan, UsageError> {
         let all = ["sustain", "measure", "."].iter().chain(arguments);
         match Arguments::try_parse_from(all).unwrap().command {
             Command::Measure(flags) => plan(&flags),

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::clock::{Clock, Timestamp};
 use crate::engine::{Completion, Engine, Operation, Request, Until};
 use crate::error::{Errno, Error};
-use crate::meter::{Interval, IntervalRule, Meter};
+use crate::meter::{IntervalRule, Meter, MeterInterval};
 
 /// The answer of a feed for a queue that has space.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub struct QueueSetup {
 
 /// A request that failed: when, and the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct FailedRequest {
     /// Time from the start.
     pub at_ns: u64,
     /// Index of the target.
@@ -77,7 +77,7 @@ pub struct Failure {
 
 /// The report that a driver sends about ten times a second.
 #[derive(Debug, Clone, Default)]
-pub struct Progress {
+pub struct DriverProgress {
     /// Time from the start.
     pub at_ns: u64,
     /// One entry per target of this driver.
@@ -86,7 +86,7 @@ pub struct Progress {
     /// has none.
     pub arrivals: Vec<(u64, u64)>,
     /// Requests that failed since the last report.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<FailedRequest>,
 }
 
 /// One target in a [`Progress`].
@@ -99,7 +99,7 @@ pub struct TargetProgress {
     /// Requests in flight now.
     pub in_flight: u32,
     /// Intervals closed since the last report.
-    pub intervals: Vec<Interval>,
+    pub intervals: Vec<MeterInterval>,
     /// Why it ended, if it has.
     pub ending: Option<Ending>,
 }
@@ -151,7 +151,7 @@ pub struct Driver {
     ready: VecDeque<usize>,
     first_to_wake: usize,
     arrivals: Vec<(u64, u64)>,
-    failures: Vec<Failure>,
+    failures: Vec<FailedRequest>,
     report_at: Timestamp,
 }
 
@@ -212,7 +212,7 @@ impl Driver {
     pub fn run(
         &mut self,
         feed: &mut impl Feed,
-        report: &mut dyn FnMut(Progress),
+        report: &mut dyn FnMut(DriverProgress),
     ) -> Result<(), Error> {
         let mut completions = Vec::new();
         loop {
@@ -344,7 +344,7 @@ impl Driver {
     /// A failed request ends its queue; the others go on.
     fn fail(&mut self, completion: &Completion, errno: Errno) {
         let request = &completion.request;
-        self.failures.push(Failure {
+        self.failures.push(FailedRequest {
             at_ns: completion.completed_at.since_ns(self.setup.start),
             target: request.target,
             operation: request.operation,
@@ -395,7 +395,7 @@ impl Driver {
             .all(|queue| matches!(queue.state, QueueState::Closed(_)))
     }
 
-    fn progress(&mut self) -> Progress {
+    fn progress(&mut self) -> DriverProgress {
         let now = self.clock.now();
         self.report_at = now + self.setup.report_every_ns;
         let queues = &self.queues;
@@ -421,7 +421,7 @@ impl Driver {
                 }
             })
             .collect();
-        Progress {
+        DriverProgress {
             at_ns: now.since_ns(self.setup.start),
             targets,
             arrivals: std::mem::take(&mut self.arrivals),

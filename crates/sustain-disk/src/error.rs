@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::engine::Operation;
-use crate::nvme::status::Status;
+use crate::nvme::status::NvmeStatus;
 
 /// The error number of a failed system call; numbers above all of these are statuses of NVMe
 /// drives.
@@ -20,8 +20,8 @@ impl Errno {
         Errno(NVME | i32::from(status))
     }
 
-    fn nvme_status(self) -> Option<Status> {
-        (self.0 >= NVME).then_some(Status(self.0 as u16))
+    fn nvme_status(self) -> Option<NvmeStatus> {
+        (self.0 >= NVME).then_some(NvmeStatus(self.0 as u16))
     }
 
     /// The number, if it is one of the kernel.

@@ -16,7 +16,7 @@ pub enum Layout {
 
 /// A contiguous part of a record on one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
+pub struct RecordPiece {
     /// Index among the members of the queue.
     pub member: usize,
     /// Offset on that member.
@@ -64,7 +64,7 @@ impl Placement {
     ///
     /// # Panics
     /// Panics if the range reaches past the end of the stream.
-    pub fn pieces(&self, position_bytes: u64, length_bytes: u64, pieces: &mut Vec<Piece>) {
+    pub fn pieces(&self, position_bytes: u64, length_bytes: u64, pieces: &mut Vec<RecordPiece>) {
         let end = position_bytes
             .checked_add(length_bytes)
             .expect("a range of a stream");
@@ -84,14 +84,14 @@ impl Placement {
     }
 }
 
-fn span(sizes: &[u64], mut position: u64, mut length: u64, pieces: &mut Vec<Piece>) {
+fn span(sizes: &[u64], mut position: u64, mut length: u64, pieces: &mut Vec<RecordPiece>) {
     for (member, size) in sizes.iter().enumerate() {
         if position >= *size {
             position -= size;
             continue;
         }
         let here = length.min(size - position);
-        pieces.push(Piece {
+        pieces.push(RecordPiece {
             member,
             offset_bytes: position,
             length_bytes: here,
@@ -104,7 +104,7 @@ fn span(sizes: &[u64], mut position: u64, mut length: u64, pieces: &mut Vec<Piec
     }
 }
 
-fn stripe(chunk: u64, members: usize, position: u64, length: u64, pieces: &mut Vec<Piece>) {
+fn stripe(chunk: u64, members: usize, position: u64, length: u64, pieces: &mut Vec<RecordPiece>) {
     let first = pieces.len();
     let mut done = 0;
     while done < length {
@@ -118,7 +118,7 @@ fn stripe(chunk: u64, members: usize, position: u64, length: u64, pieces: &mut V
         });
         match earlier {
             Some(piece) => piece.length_bytes += here,
-            None => pieces.push(Piece {
+            None => pieces.push(RecordPiece {
                 member,
                 offset_bytes,
                 length_bytes: here,

@@ -27,7 +27,7 @@ const FORCE_UNIT_ACCESS: u32 = 1 << 30;
 /// `struct nvme_uring_cmd`, and `struct nvme_passthru_cmd`, which ends in a result instead.
 #[repr(C)]
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Command {
+pub(crate) struct NvmeCommand {
     opcode: u8,
     flags: u8,
     reserved: u16,
@@ -44,17 +44,22 @@ pub(crate) struct Command {
 
 /// The memory of a command.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Memory {
+pub(crate) struct CommandMemory {
     /// The address of the bytes, or of a list of `iovec`.
     pub(crate) address: u64,
     /// Bytes, or entries of the list.
     pub(crate) length: u32,
 }
 
-impl Command {
+impl NvmeCommand {
     /// Reads `blocks` blocks, at least 1 and at most [`BLOCKS_MAX`].
-    pub(crate) fn read(namespace: u32, first_block: u64, blocks: u64, memory: Memory) -> Command {
-        Command::transfer(OPCODE_READ, namespace, first_block, blocks, memory)
+    pub(crate) fn read(
+        namespace: u32,
+        first_block: u64,
+        blocks: u64,
+        memory: CommandMemory,
+    ) -> NvmeCommand {
+        NvmeCommand::transfer(OPCODE_READ, namespace, first_block, blocks, memory)
     }
 
     /// Writes `blocks` blocks, at least 1 and at most [`BLOCKS_MAX`].
@@ -63,9 +68,10 @@ impl Command {
         first_block: u64,
         blocks: u64,
         durable: bool,
-        memory: Memory,
-    ) -> Command {
-        let mut command = Command::transfer(OPCODE_WRITE, namespace, first_block, blocks, memory);
+        memory: CommandMemory,
+    ) -> NvmeCommand {
+        let mut command =
+            NvmeCommand::transfer(OPCODE_WRITE, namespace, first_block, blocks, memory);
         if durable {
             command.words_10_15[2] |= FORCE_UNIT_ACCESS;
         }
@@ -77,13 +83,13 @@ impl Command {
         namespace: u32,
         first_block: u64,
         blocks: u64,
-        memory: Memory,
-    ) -> Command {
+        memory: CommandMemory,
+    ) -> NvmeCommand {
         assert!(
             (1..=BLOCKS_MAX).contains(&blocks),
             "a command names from 1 to 65536 blocks"
         );
-        Command {
+        NvmeCommand {
             opcode,
             namespace,
             address: memory.address,
@@ -97,27 +103,27 @@ impl Command {
                 0,
                 0,
             ],
-            ..Command::default()
+            ..NvmeCommand::default()
         }
     }
 
     /// Makes what was written before durable.
-    pub(crate) fn flush(namespace: u32) -> Command {
-        Command {
+    pub(crate) fn flush(namespace: u32) -> NvmeCommand {
+        NvmeCommand {
             opcode: OPCODE_FLUSH,
             namespace,
-            ..Command::default()
+            ..NvmeCommand::default()
         }
     }
 
     /// Asks the controller for the namespace's own description, [`IDENTIFY_BYTES`] at `address`.
-    pub(crate) fn identify(namespace: u32, address: u64) -> Command {
-        Command {
+    pub(crate) fn identify(namespace: u32, address: u64) -> NvmeCommand {
+        NvmeCommand {
             opcode: OPCODE_IDENTIFY,
             namespace,
             address,
             data_bytes: IDENTIFY_BYTES as u32,
-            ..Command::default()
+            ..NvmeCommand::default()
         }
     }
 
@@ -189,12 +195,12 @@ mod tests {
 
     #[test]
     fn a_command_has_the_kernels_size_and_fields_at_their_places() {
-        assert_eq!(size_of::<Command>(), 72);
-        let memory = Memory {
+        assert_eq!(size_of::<NvmeCommand>(), 72);
+        let memory = CommandMemory {
             address: 0x1122_3344_5566_7788,
             length: 0x9000,
         };
-        let bytes = Command::write(7, 0x1_2345_6789, 8, true, memory).bytes();
+        let bytes = NvmeCommand::write(7, 0x1_2345_6789, 8, true, memory).bytes();
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
         assert_eq!((bytes[0], word(4)), (OPCODE_WRITE, 7));
         assert_eq!((word(24), word(28)), (0x5566_7788, 0x1122_3344));

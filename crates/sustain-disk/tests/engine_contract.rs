@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use sustain_disk::buffer::{AlignedBytes, Buffer, BufferPool, SharedPool, StableBytes};
 use sustain_disk::clock::{Clock, Timestamp};
-use sustain_disk::driver::{Driver, DriverSetup, Ending, Feed, Next, Progress, QueueSetup};
+use sustain_disk::driver::{Driver, DriverProgress, DriverSetup, Ending, Feed, Next, QueueSetup};
 use sustain_disk::engine::{
     Completion, Engine, EngineChoice, Limits, Operation, Request, Until, Vector, Vectors, open,
 };
@@ -571,7 +571,7 @@ fn every_target_keeps_its_stated_depth_under_a_driver() {
         };
         let mut driver = Driver::new(engine, clock, &queues, setup);
         let mut endings = vec![None; 2];
-        let mut report = |progress: Progress| {
+        let mut report = |progress: DriverProgress| {
             progress
                 .targets
                 .iter()

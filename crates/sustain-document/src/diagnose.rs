@@ -98,21 +98,21 @@ pub struct Order {
     /// The targets in that order.
     pub names: Vec<String>,
     /// The topology path of each target from the disk up, in the order of `names`.
-    pub ways: Vec<Way>,
+    pub ways: Vec<TopologyPath>,
 }
 
 /// What the data of one target passes on its way to memory, nearest to the disk first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Way {
+pub struct TopologyPath {
     /// The target.
     pub target: String,
     /// The hops that it passes.
-    pub hops: Vec<WayHop>,
+    pub hops: Vec<TopologyHop>,
 }
 
 /// One hop of a topology path that several targets may share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WayHop {
+pub struct TopologyHop {
     /// The same for all targets that pass it.
     pub id: String,
     /// In plain words.
@@ -159,7 +159,7 @@ pub struct Wall {
     /// Why nothing explains it, if so.
     pub not_explained: Option<String>,
     /// The hop of that explanation.
-    pub hop: Option<WayHop>,
+    pub hop: Option<TopologyHop>,
     /// `limit_bytes_per_s` over what the hop can carry.
     pub share_of_hop: Option<f64>,
     /// From 0 to 1.

@@ -14,7 +14,7 @@ pub struct EffectResult {
     /// How long the probe workloads were watched before and after each load.
     pub idle_s: f64,
     /// Where the probe workload wrote; null if there was no place for it.
-    pub writes_on: Option<VictimPlace>,
+    pub writes_on: Option<ProbePlace>,
     /// How fast this machine copies memory; null if that was not measured.
     pub memory_copy: Option<MemoryCopy>,
     /// One entry per I/O path of the load: the one asked for, then the other if asked for.
@@ -25,7 +25,7 @@ pub struct EffectResult {
 
 /// The place of the probe workload that writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct VictimPlace {
+pub struct ProbePlace {
     /// Its directory.
     pub directory: PathBuf,
     /// Kind of the file system, if known: `ext4`.
@@ -80,9 +80,9 @@ pub struct PathEffect {
     /// The part of the memory's rate that the load needed.
     pub memory_share: Option<MemoryShare>,
     /// The writes over time.
-    pub writes_over_time: Vec<VictimInterval>,
+    pub writes_over_time: Vec<ProbeInterval>,
     /// The timer over time.
-    pub timer_over_time: Vec<VictimInterval>,
+    pub timer_over_time: Vec<ProbeInterval>,
     /// Memory over time.
     pub memory_over_time: Vec<MemoryMoment>,
     /// The effect in one sentence.
@@ -212,7 +212,7 @@ pub struct MemoryShare {
 
 /// A step of a probe workload's series over time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct VictimInterval {
+pub struct ProbeInterval {
     /// Start, from that of the load.
     pub start_s: f64,
     /// End.

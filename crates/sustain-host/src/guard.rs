@@ -46,7 +46,7 @@ pub enum CandidateKind {
 
 /// One thing under one of its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Identity {
+pub enum InspectedIdentity {
     /// A device, by its number.
     Device {
         /// Major device number.
@@ -71,7 +71,7 @@ pub struct Inspection {
     /// Its kind.
     pub kind: CandidateKind,
     /// The same for every name of the same thing.
-    pub identity: Identity,
+    pub identity: InspectedIdentity,
     /// Every reason not to write it; empty when it may be written.
     pub refusals: Vec<Refusal>,
     /// The dormant content that would be lost.
@@ -86,7 +86,7 @@ impl Inspection {
     /// Whether both share bytes: the same thing under two names, or a disk and its partition.
     #[must_use]
     pub fn overlaps(&self, other: &Inspection) -> bool {
-        let contains = |inspection: &Inspection, identity: Identity| {
+        let contains = |inspection: &Inspection, identity: InspectedIdentity| {
             let mut relatives = inspection.relatives.iter();
             inspection.identity == identity
                 || relatives.any(|(_, node)| identity == identity_of(node))
@@ -108,8 +108,8 @@ impl Inspection {
     }
 }
 
-fn identity_of(node: &Node) -> Identity {
-    Identity::Device {
+fn identity_of(node: &Node) -> InspectedIdentity {
+    InspectedIdentity::Device {
         major: node.major,
         minor: node.minor,
     }
@@ -187,8 +187,8 @@ pub fn inspect_stat(roots: &Roots, path: &Path, stat: &Stat) -> Result<Inspectio
         _ => wrong(CandidateKind::Other, "neither a device nor a file"),
     };
     let identity = match kind {
-        CandidateKind::BlockDevice(_) => Identity::Device { major, minor },
-        _ => Identity::File {
+        CandidateKind::BlockDevice(_) => InspectedIdentity::Device { major, minor },
+        _ => InspectedIdentity::File {
             device: stat.st_dev,
             inode: stat.st_ino,
         },

@@ -20,7 +20,7 @@ const LEVEL_WARNING: u8 = 4;
 
 /// One line of the kernel log.
 #[derive(Clone, Debug, PartialEq)]
-pub struct KernelMessage {
+pub struct KernelLogLine {
     /// The time by the kernel log's own clock. It starts at boot, is not corrected by NTP, and may
     /// drift from the monotonic clock by some ten parts per million.
     pub time_s_since_boot: f64,
@@ -40,7 +40,7 @@ pub struct KernelLog {
 /// A record of /dev/kmsg.
 #[derive(Debug, PartialEq)]
 struct Record {
-    message: KernelMessage,
+    message: KernelLogLine,
     /// The lines of `KEY=value` that say which device the message is about.
     dictionary: String,
 }
@@ -65,7 +65,7 @@ impl KernelLog {
 
     /// The lines since the last poll that mention one of these names as a whole word. Give a device
     /// all its names: `log_names`.
-    pub fn poll(&mut self, names: &[String]) -> Vec<KernelMessage> {
+    pub fn poll(&mut self, names: &[String]) -> Vec<KernelLogLine> {
         let descriptor = &self.descriptor;
         drain(
             |buffer| rustix::io::read(descriptor, buffer),
@@ -79,8 +79,8 @@ fn drain(
     mut read: impl FnMut(&mut [u8]) -> Result<usize, Errno>,
     buffer: &mut [u8],
     names: &[String],
-) -> Vec<KernelMessage> {
-    let mut messages: Vec<KernelMessage> = Vec::new();
+) -> Vec<KernelLogLine> {
+    let mut messages: Vec<KernelLogLine> = Vec::new();
     let mut lost = false;
     let mut time_s_last = 0.0;
     for _ in 0..RECORDS_PER_POLL_MAX {
@@ -113,9 +113,9 @@ fn drain(
     messages
 }
 
-fn lines_lost(time_s_since_boot: f64) -> KernelMessage {
+fn lines_lost(time_s_since_boot: f64) -> KernelLogLine {
     let text = "kernel log lines before this one were lost: they came faster than they were read";
-    KernelMessage {
+    KernelLogLine {
         time_s_since_boot,
         level: LEVEL_WARNING,
         text: text.to_owned(),
@@ -138,7 +138,7 @@ fn parse_record(record: &[u8]) -> Option<Record> {
     let facility_and_level: u32 = fields.next()?.parse().ok()?;
     let time_us: u64 = fields.nth(1)?.parse().ok()?;
     let level = u8::try_from(facility_and_level & 7).ok()?;
-    let message = KernelMessage {
+    let message = KernelLogLine {
         time_s_since_boot: time_us as f64 / 1e6,
         level,
         text: unescaped(text),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     /// Polls a log that gives these answers and then has nothing more.
-    fn poll(answers: &[Result<&str, Errno>], watched: &[&str]) -> Vec<KernelMessage> {
+    fn poll(answers: &[Result<&str, Errno>], watched: &[&str]) -> Vec<KernelLogLine> {
         let mut answers = answers.iter();
         let read = |buffer: &mut [u8]| match answers.next() {
             Some(Ok(record)) => {

@@ -33,9 +33,9 @@ pub use file_system::{
     devices_directly_under, disks_under_device, disks_under_file_system, file_system_of,
     free_bytes, layers_under_device,
 };
-pub use guard::{CandidateKind, Identity, Inspection, inspect, inspect_stat};
+pub use guard::{CandidateKind, InspectedIdentity, Inspection, inspect, inspect_stat};
 pub use kernel_counters::read_kernel_counters;
-pub use kernel_log::{KernelLog, KernelMessage};
+pub use kernel_log::{KernelLog, KernelLogLine};
 pub use neighbours::neighbour_caution;
 pub use nvme_generic::{NoNvmeGeneric, NvmeGeneric};
 pub use processor_cache::last_level_cache_bytes;

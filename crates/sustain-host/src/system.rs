@@ -24,14 +24,14 @@ const TEMPERATURE_PERIOD_S: f64 = 10.0;
 #[derive(Debug)]
 pub struct Sampler {
     roots: Roots,
-    devices: Vec<Watched>,
+    devices: Vec<WatchedSystem>,
     with_threads: bool,
     temperature_time_s: Option<f64>,
     last: Counters,
 }
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedSystem {
     name: String,
     temperature_path: Option<PathBuf>,
 }
@@ -70,7 +70,7 @@ impl Sampler {
         let mut devices = Vec::new();
         for name in device_names {
             let temperature_path = temperature_path(&roots, name);
-            devices.push(Watched {
+            devices.push(WatchedSystem {
                 name: name.clone(),
                 temperature_path,
             });
@@ -148,7 +148,11 @@ impl Sampler {
 }
 
 impl Counters {
-    fn read(roots: &Roots, watched: &[Watched], with_threads: bool) -> Result<Counters, HostError> {
+    fn read(
+        roots: &Roots,
+        watched: &[WatchedSystem],
+        with_threads: bool,
+    ) -> Result<Counters, HostError> {
         let system = ExplicitSystemInfo {
             boot_time_secs: 0,
             ticks_per_second: rustix::param::clock_ticks_per_second(),

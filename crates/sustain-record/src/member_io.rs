@@ -20,7 +20,7 @@ use crate::format::BLOCK_BYTES;
 
 mod steps;
 
-pub(crate) use steps::{Step, StepsEnd, StepsPatience};
+pub(crate) use steps::{MemberStep, StepsEnd, StepsPatience};
 
 /// Most reads here are of one block. For larger buffers the kernel would use huge pages, which take
 /// milliseconds to find where the host of a virtual machine has to find them as well.
@@ -93,7 +93,7 @@ pub struct WriteOrder<'a> {
 type PartEnd<'a> = dyn FnMut(usize, Result<&[u8], Errno>) + 'a;
 
 /// A part of an order that takes one request.
-struct Part {
+struct OrderPart {
     operation: Operation,
     order: usize,
     member: usize,
@@ -202,7 +202,7 @@ impl MemberIo {
             let before = (order.offset_bytes % BLOCK_BYTES as u64) as usize;
             let length = (before + order.length_bytes).next_multiple_of(BLOCK_BYTES);
             answers.push(Ok(vec![0; length]));
-            let whole = Part {
+            let whole = OrderPart {
                 operation: Operation::Read,
                 order: index,
                 member: order.member,
@@ -264,7 +264,7 @@ impl MemberIo {
             let is_whole = order.offset_bytes.is_multiple_of(BLOCK_BYTES as u64)
                 && order.bytes.len().is_multiple_of(BLOCK_BYTES);
             assert!(is_whole, "members are written in whole blocks");
-            let whole = Part {
+            let whole = OrderPart {
                 operation: Operation::Write,
                 order: index,
                 member: order.member,
@@ -297,7 +297,7 @@ impl MemberIo {
     pub(crate) fn write_zeros(&mut self, ranges: &[(usize, Range<u64>)]) -> Vec<Result<(), Errno>> {
         let mut parts = Vec::new();
         for (index, (member, range)) in ranges.iter().enumerate() {
-            let whole = Part {
+            let whole = OrderPart {
                 operation: Operation::Write,
                 order: index,
                 member: *member,
@@ -335,7 +335,7 @@ impl MemberIo {
     /// Flushes several members at once.
     pub fn flush_all(&mut self, members: &[usize]) -> Vec<Result<(), Errno>> {
         let mut answers = vec![Ok(()); members.len()];
-        let part = |(order, member): (usize, &usize)| Part {
+        let part = |(order, member): (usize, &usize)| OrderPart {
             operation: Operation::Flush,
             order,
             member: *member,
@@ -343,7 +343,7 @@ impl MemberIo {
             start: 0,
             length: 0,
         };
-        let parts: Vec<Part> = members.iter().enumerate().map(part).collect();
+        let parts: Vec<OrderPart> = members.iter().enumerate().map(part).collect();
         self.run(
             &parts,
             |part, _| Request::flush(part.member),
@@ -369,9 +369,9 @@ impl MemberIo {
     /// Carries out all parts, as many at a time as possible, and hands over the outcome of each.
     fn run(
         &mut self,
-        parts: &[Part],
-        mut begin: impl FnMut(&Part, &mut BufferPool) -> Request,
-        mut end: impl FnMut(&Part, Result<&[u8], Errno>),
+        parts: &[OrderPart],
+        mut begin: impl FnMut(&OrderPart, &mut BufferPool) -> Request,
+        mut end: impl FnMut(&OrderPart, Result<&[u8], Errno>),
     ) {
         let mut is_complete = vec![false; parts.len()];
         if !self.is_broken {
@@ -391,8 +391,8 @@ impl MemberIo {
 
     fn drive(
         &mut self,
-        parts: &[Part],
-        begin: &mut dyn FnMut(&Part, &mut BufferPool) -> Request,
+        parts: &[OrderPart],
+        begin: &mut dyn FnMut(&OrderPart, &mut BufferPool) -> Request,
         end: &mut PartEnd<'_>,
     ) -> Result<(), RecordError> {
         let mut under_way: BTreeMap<usize, Timestamp> = BTreeMap::new();
@@ -451,7 +451,7 @@ impl MemberIo {
     /// Stops waiting for what is in flight. Its memory and its files stay with the kernel.
     fn give_up(
         &mut self,
-        parts: &[Part],
+        parts: &[OrderPart],
         under_way: &BTreeMap<usize, Timestamp>,
         now: Timestamp,
     ) -> RecordError {
@@ -467,8 +467,8 @@ impl MemberIo {
         RecordError::Silent(words)
     }
 
-    fn patience_for(&self, parts: &[Part]) -> Option<u64> {
-        let is_read = |part: &Part| part.operation == Operation::Read;
+    fn patience_for(&self, parts: &[OrderPart]) -> Option<u64> {
+        let is_read = |part: &OrderPart| part.operation == Operation::Read;
         let times = if parts.iter().all(is_read) {
             READS_ARE_GIVEN
         } else {
@@ -478,7 +478,7 @@ impl MemberIo {
     }
 
     /// Says what is waited for, and until when.
-    fn tell(&self, parts: &[Part], under_way: &BTreeMap<usize, Timestamp>, now: Timestamp) {
+    fn tell(&self, parts: &[OrderPart], under_way: &BTreeMap<usize, Timestamp>, now: Timestamp) {
         let Some(listener) = LISTENER.get() else {
             return;
         };
@@ -498,7 +498,10 @@ impl MemberIo {
     }
 }
 
-fn oldest<'a>(parts: &'a [Part], under_way: &BTreeMap<usize, Timestamp>) -> (&'a Part, Timestamp) {
+fn oldest<'a>(
+    parts: &'a [OrderPart],
+    under_way: &BTreeMap<usize, Timestamp>,
+) -> (&'a OrderPart, Timestamp) {
     let oldest = under_way.iter().min_by_key(|(_, begun_at)| **begun_at);
     let (index, begun_at) = oldest.expect("nothing is waited for but requests");
     (&parts[*index], *begun_at)
@@ -531,11 +534,11 @@ pub(crate) fn words_of_silent(what: &str, name: &str, seconds: f64) -> String {
     )
 }
 
-impl Part {
+impl OrderPart {
     /// Cuts a part of any length into requests that fit the buffers.
-    fn cut(&self, parts: &mut Vec<Part>) {
+    fn cut(&self, parts: &mut Vec<OrderPart>) {
         for start in (0..self.length).step_by(BUFFER_BYTES) {
-            parts.push(Part {
+            parts.push(OrderPart {
                 offset_bytes: self.offset_bytes + start as u64,
                 start,
                 length: BUFFER_BYTES.min(self.length - start),

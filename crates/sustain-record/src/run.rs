@@ -15,11 +15,12 @@ use sustain_disk::error::Errno;
 use sustain_disk::target::{Direction, Target};
 use sustain_document::record::{RecordResult, SampleResult};
 use sustain_host::Roots;
-use sustain_session::{Alongside, Stop, check_memory, counted, devices_under, neighbour_cautions};
+use sustain_session::{Monitor, Stop, check_memory, counted, devices_under, neighbour_cautions};
 
 use crate::error::RecordError;
 use crate::recorder::{
-    Board, Durability, OnFull, RecordOptions, Recorder, Standing, StreamSetup, Taken,
+    Durability, OnFull, RecordOptions, Recorder, RecordingBoard, RecordingProgress, StreamSetup,
+    Taken,
 };
 use crate::source::SourceSpec;
 use crate::source::framing::Framing;
@@ -79,7 +80,7 @@ pub enum RecordEvent {
     /// A store is being created: bytes written so far, and bytes in all.
     Preparing(u64, u64),
     /// The state of the recording, after each flush and a few times a second.
-    Standing(Box<Standing>),
+    Standing(Box<RecordingProgress>),
 }
 
 /// The function that receives the events.
@@ -132,27 +133,27 @@ pub fn record(
     let devices = devices_under(targets(), roots);
     let once = counted(targets(), roots);
     let host = host::host(&store, &devices, roots);
-    let mut alongside = Alongside::start(roots, &clock, &devices, once);
-    if let Some(why) = alongside.unreadable() {
+    let mut monitor = Monitor::start(roots, &clock, &devices, once);
+    if let Some(why) = monitor.unreadable() {
         notes.push(format!("cannot read the kernel log: {why}"));
     }
     // A source that cannot wait may lose what it sends before it is read, and its pipe is soon
     // full.
-    let is_urgent = || sources.iter().any(sources::Source::is_sending);
+    let is_urgent = || sources.iter().any(sources::ReadySource::is_sending);
     let idle_ns = if plan.watches_idle { IDLE_NS } else { 0 };
-    alongside.idle_while(idle_ns, &mut |_| stop.reason().is_none() && !is_urgent());
+    monitor.idle_while(idle_ns, &mut |_| stop.reason().is_none() && !is_urgent());
     let streams: Vec<StreamSetup> = plan.sources.iter().map(stream_of).collect();
     let (recorder, writers) = Recorder::start(store, streams, plan.options.clone())?;
     let start = clock.now();
     let intakes = sources::start(plan, sources, writers, start, stop)?;
     let board = recorder.board();
     let mut samples = Samples::default();
-    let watched = Watched {
+    let watched = MonitorInput {
         board: &board,
         clock: &clock,
         start,
     };
-    watched.follow(&intakes, &mut alongside, &mut samples, observer);
+    watched.follow(&intakes, &mut monitor, &mut samples, observer);
     let ended: Vec<_> = intakes.into_iter().map(sources::Running::end).collect();
     let recorded = recorder.finish()?;
     // A panic of an intake is passed on, once everything that came before it is safe.
@@ -162,11 +163,11 @@ pub fn record(
         .collect();
     observer(RecordEvent::Standing(Box::new(board.read())));
     samples.take(&board.read(), true);
-    alongside.idle(idle_ns, stop, &mut |_| ());
-    let seen = conclude::Seen {
+    monitor.idle(idle_ns, stop, &mut |_| ());
+    let seen = conclude::RunObservations {
         samples: samples.kept,
         host,
-        system: alongside.finish(start),
+        system: monitor.finish(start),
         notes,
         cpu_ns: process_cpu_ns() - cpu_before_ns,
     };
@@ -280,18 +281,18 @@ fn make_stores(
 }
 
 /// The parts that the following thread looks at.
-struct Watched<'a> {
-    board: &'a Arc<Board>,
+struct MonitorInput<'a> {
+    board: &'a Arc<RecordingBoard>,
     clock: &'a Clock,
     start: Timestamp,
 }
 
-impl Watched<'_> {
+impl MonitorInput<'_> {
     /// Reports the state until all sources and the recorder have ended.
     fn follow(
         &self,
         intakes: &[sources::Running],
-        alongside: &mut Alongside,
+        monitor: &mut Monitor,
         samples: &mut Samples,
         observer: &mut RecordObserver<'_>,
     ) {
@@ -302,11 +303,11 @@ impl Watched<'_> {
                 .board
                 .wait_for(|standing| standing.flushes > flushes, STATUS_EVERY);
             flushes = standing.flushes;
-            tell_written(alongside, &standing, &mut told);
-            alongside.tick(self.clock.now());
-            let standing = Standing {
+            tell_written(monitor, &standing, &mut told);
+            monitor.tick(self.clock.now());
+            let standing = RecordingProgress {
                 time_s: self.clock.now().since_s(self.start),
-                others_bytes_per_s: alongside.others_bytes_per_s(),
+                others_bytes_per_s: monitor.others_bytes_per_s(),
                 ..standing
             };
             samples.take(&standing, false);
@@ -326,12 +327,12 @@ impl Watched<'_> {
 
 /// Tells the monitor what was written to the members since the last time, so that it does not count
 /// this as foreign I/O.
-fn tell_written(alongside: &mut Alongside, standing: &Standing, told: &mut Vec<u64>) {
+fn tell_written(monitor: &mut Monitor, standing: &RecordingProgress, told: &mut Vec<u64>) {
     told.resize(standing.members.len(), 0);
     for (member, told) in standing.members.iter().zip(told) {
         let before = std::mem::replace(told, member.bytes);
         let more = member.bytes.saturating_sub(before);
-        alongside.drove(&member.name, Direction::Write, more);
+        monitor.drove(&member.name, Direction::Write, more);
     }
 }
 
@@ -358,7 +359,7 @@ impl Default for Samples {
 }
 
 impl Samples {
-    fn take(&mut self, standing: &Standing, is_last: bool) {
+    fn take(&mut self, standing: &RecordingProgress, is_last: bool) {
         self.fill_max = self.fill_max.max(standing.buffer_fill);
         if standing.time_s < self.next_s && !is_last {
             return;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use uuid::Uuid;
 
 use crate::format::{
-    BLOCK_BYTES, Descriptor, DescriptorError, Geometry, Place, Skip, Superblock, is_sealed,
+    AppendPlace, BLOCK_BYTES, Descriptor, DescriptorError, Geometry, Skip, Superblock, is_sealed,
 };
 
 #[cfg(test)]
@@ -17,7 +17,7 @@ mod tests;
 
 /// The identity of a member, which every descriptor on it must carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Identity {
+pub struct AppendIdentity {
     /// The store.
     pub store: Uuid,
     /// The member.
@@ -28,7 +28,7 @@ pub struct Identity {
 
 /// An append that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundAppend {
     /// Its descriptor.
     pub descriptor: Descriptor,
     /// The checksum that the descriptor carries.
@@ -43,15 +43,15 @@ pub struct Found {
 /// block by block behind it. Appends of an unknown kind are passed over.
 #[derive(Debug, Clone)]
 pub struct Walk<'a> {
-    identity: &'a Identity,
+    identity: &'a AppendIdentity,
     bytes: &'a [u8],
     cursor: Cursor,
 }
 
-impl Identity {
+impl AppendIdentity {
     /// The identity of the member with this superblock.
-    pub fn of(superblock: &Superblock) -> Identity {
-        Identity {
+    pub fn of(superblock: &Superblock) -> AppendIdentity {
+        AppendIdentity {
             store: superblock.store,
             member: superblock.member,
             geometry: superblock.geometry,
@@ -59,7 +59,7 @@ impl Identity {
     }
 
     /// The append that begins at `place`, given the bytes from there on.
-    pub(crate) fn head_at(&self, place: Place, bytes: &[u8]) -> Option<Head> {
+    pub(crate) fn head_at(&self, place: AppendPlace, bytes: &[u8]) -> Option<Head> {
         self.head(bytes).filter(|head| head.place() == place)
     }
 
@@ -81,10 +81,10 @@ impl Identity {
 /// The descriptor that begins the slot with this serial, given the slot's first block.
 pub fn first_descriptor(
     block: &[u8],
-    identity: &Identity,
+    identity: &AppendIdentity,
     slot_serial: u64,
 ) -> Option<(Descriptor, u32)> {
-    let place = Place {
+    let place = AppendPlace {
         slot_serial,
         slot_offset_bytes: 0,
     };
@@ -96,7 +96,7 @@ pub fn first_descriptor(
 
 impl<'a> Walk<'a> {
     /// Walks through the slot with this serial, or through a prefix of it.
-    pub fn new(identity: &'a Identity, slot_serial: u64, bytes: &'a [u8]) -> Walk<'a> {
+    pub fn new(identity: &'a AppendIdentity, slot_serial: u64, bytes: &'a [u8]) -> Walk<'a> {
         let slot_bytes = identity.geometry.slot_bytes as usize;
         Walk {
             identity,
@@ -112,9 +112,9 @@ impl<'a> Walk<'a> {
 }
 
 impl Iterator for Walk<'_> {
-    type Item = Found;
+    type Item = FoundAppend;
 
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<FoundAppend> {
         loop {
             let start = self.cursor.position_bytes() as usize;
             let block = self.bytes.get(start..start + BLOCK_BYTES)?;
@@ -125,7 +125,7 @@ impl Iterator for Walk<'_> {
             };
             let end = start + descriptor.append_bytes as usize;
             let last_block = self.bytes.get(end - BLOCK_BYTES..end);
-            return Some(Found {
+            return Some(FoundAppend {
                 sealed: last_block.is_some_and(|last| is_sealed(&descriptor, descriptor_crc, last)),
                 descriptor: *descriptor,
                 descriptor_crc,
@@ -145,7 +145,7 @@ pub(crate) enum Head {
 }
 
 impl Head {
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> AppendPlace {
         match self {
             Head::Append(descriptor, _) => descriptor.place,
             Head::Skip(skip) => skip.place,
@@ -177,7 +177,7 @@ impl Head {
 /// The position of a walk through a slot. Whoever has the bytes shows it one block after another.
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor {
-    place: Place,
+    place: AppendPlace,
     last_sequence: Option<u64>,
     /// Whether the last block that was shown began no append. Then anything may lie here, payload
     /// too.
@@ -187,7 +187,7 @@ pub(crate) struct Cursor {
 impl Cursor {
     pub(crate) fn new(slot_serial: u64) -> Cursor {
         Cursor {
-            place: Place {
+            place: AppendPlace {
                 slot_serial,
                 slot_offset_bytes: 0,
             },
@@ -211,7 +211,7 @@ impl Cursor {
 
     /// Looks at the block at the position, and moves on: behind the append that begins there, or
     /// else behind the block.
-    pub(crate) fn look(&mut self, identity: &Identity, block: &[u8]) -> Option<Head> {
+    pub(crate) fn look(&mut self, identity: &AppendIdentity, block: &[u8]) -> Option<Head> {
         let Some(head) = identity.head_at(self.place, block) else {
             self.pass_block();
             return None;

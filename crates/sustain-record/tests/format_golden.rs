@@ -15,8 +15,8 @@ mod samples;
 use std::path::{Path, PathBuf};
 
 use sustain_record::format::{
-    BLOCK_BYTES, Descriptor, EndNote, Mark, Marks, Seal, StartNote, Superblock, is_sealed,
-    marks_are_whole,
+    BLOCK_BYTES, Descriptor, EndNote, MarkReader, PayloadMark, Seal, StartNote, Superblock,
+    is_sealed, marks_are_whole,
 };
 
 fn golden_directory() -> PathBuf {
@@ -74,7 +74,7 @@ fn appends_of_version_1_are_read_and_written_the_same() {
 
     let marks = golden("marks.bin", samples::marks().bytes());
     assert!(marks_are_whole(&descriptor, &marks));
-    let read: Vec<Mark> = Marks::of(&descriptor, &marks)
+    let read: Vec<PayloadMark> = MarkReader::of(&descriptor, &marks)
         .collect::<Result<_, _>>()
         .unwrap();
     assert_eq!(read, samples::mark_list());

@@ -17,10 +17,10 @@ use sustain_disk::clock::Clock;
 use sustain_disk::engine::{SharedMachine, SimulatedTarget};
 use sustain_disk::simulated::{DiskDescription, FaultDescription, FaultKind, Machine, MachineFile};
 use sustain_disk::target::{Target, TargetKind};
-use sustain_record::format::{Gap, GapReason, Kind, Mark, MarkKind, PIECE_BYTES};
-use sustain_record::reading::file::{Lost, LostRange, StreamFile};
+use sustain_record::format::{Gap, GapReason, Kind, MarkKind, PIECE_BYTES, PayloadMark};
+use sustain_record::reading::file::{LossHandling, LostRange, StreamFile};
 use sustain_record::reading::frames::{Frame, FrameReader, Framed};
-use sustain_record::reading::part::{HoleReason, Part};
+use sustain_record::reading::part::{HoleReason, StreamPart};
 use sustain_record::reading::readable::readable as readable_now;
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range, StreamReader};
@@ -50,7 +50,7 @@ fn scattered(has_end: bool) -> Image {
             (300, MarkKind::EndAndBegin),
             (900, MarkKind::End),
         ]
-        .map(|(offset_bytes, kind)| Mark {
+        .map(|(offset_bytes, kind)| PayloadMark {
             offset_bytes,
             kind,
             time_ns: kind
@@ -65,22 +65,22 @@ fn scattered(has_end: bool) -> Image {
     image
 }
 
-fn parts(scope: &Scope, stream: u16, range: &Range) -> Vec<Part> {
+fn parts(scope: &Scope, stream: u16, range: &Range) -> Vec<StreamPart> {
     let reader = StreamReader::open(scope, stream, range).unwrap();
     reader.collect::<Result<_, _>>().unwrap()
 }
 
 /// The bytes of parts, which must follow each other; the lost ranges; and where they end.
-fn joined(parts: &[Part]) -> (Vec<u8>, Vec<std::ops::Range<u64>>) {
+fn joined(parts: &[StreamPart]) -> (Vec<u8>, Vec<std::ops::Range<u64>>) {
     let mut bytes = Vec::new();
     let mut lost: Vec<std::ops::Range<u64>> = Vec::new();
-    let mut at = parts.first().map_or(0, Part::offset_bytes);
+    let mut at = parts.first().map_or(0, StreamPart::offset_bytes);
     for part in parts {
         assert_eq!(part.offset_bytes(), at, "parts follow each other");
         at = part.end_bytes();
         match part {
-            Part::Data { bytes: more, .. } => bytes.extend_from_slice(more),
-            Part::OpenEnd { .. } => {}
+            StreamPart::Data { bytes: more, .. } => bytes.extend_from_slice(more),
+            StreamPart::OpenEnd { .. } => {}
             _ => {
                 bytes.resize(bytes.len() + part.length_bytes() as usize, 0);
                 match lost.last_mut() {
@@ -178,7 +178,7 @@ fn an_open_end_is_said_to_be_one() {
     let parts = parts(&opened.scope(), 0, &Range::All);
     let (bytes, lost) = joined(&parts);
     assert!(bytes == image.offered[0] && lost.is_empty());
-    assert!(matches!(parts.last(), Some(Part::OpenEnd { .. })));
+    assert!(matches!(parts.last(), Some(StreamPart::OpenEnd { .. })));
     let result = check(&opened);
     assert!(result.ok, "{:?}", result.bad);
     assert!(result.recordings[0].open_end);
@@ -453,7 +453,7 @@ fn a_stream_is_a_file_that_tells_of_what_it_lacks() {
     image.end();
     let opened = image.open();
     let mut filled = Vec::new();
-    let mut file = StreamFile::new(&opened.scope(), 0, Lost::FillZeros);
+    let mut file = StreamFile::new(&opened.scope(), 0, LossHandling::FillZeros);
     file.read_to_end(&mut filled).unwrap();
     assert!(filled == image.offered[0]);
     assert_eq!(file.seek(SeekFrom::End(-10)).unwrap(), 2490);
@@ -461,7 +461,7 @@ fn a_stream_is_a_file_that_tells_of_what_it_lacks() {
     file.read_exact(&mut tail).unwrap();
     assert_eq!(tail, image.offered[0][2490..]);
 
-    let mut file = StreamFile::new(&opened.scope(), 0, Lost::IsError);
+    let mut file = StreamFile::new(&opened.scope(), 0, LossHandling::IsError);
     let mut bytes = Vec::new();
     let error = file.read_to_end(&mut bytes).unwrap_err();
     assert_eq!((error.kind(), bytes.len()), (ErrorKind::InvalidData, 1000));
@@ -479,8 +479,8 @@ fn a_stream_is_a_file_that_tells_of_what_it_lacks() {
     assert!(file.seek(SeekFrom::Current(-9999)).is_err());
 }
 
-fn mark(offset_bytes: u64, kind: MarkKind, time_ns: i64) -> Mark {
-    Mark {
+fn mark(offset_bytes: u64, kind: MarkKind, time_ns: i64) -> PayloadMark {
+    PayloadMark {
         offset_bytes,
         kind,
         time_ns: kind.is_begin().then_some(time_ns),
@@ -614,7 +614,7 @@ fn a_ring_gives_what_is_left_and_says_what_is_not() {
     let found = parts(&scope, 0, &Range::All);
     assert!(matches!(
         found[0],
-        Part::Overwritten { offset_bytes: 0, length_bytes } if length_bytes == readable
+        StreamPart::Overwritten { offset_bytes: 0, length_bytes } if length_bytes == readable
     ));
     let (bytes, lost) = joined(&found);
     assert_eq!(lost, vec![0..readable; 1]);
@@ -692,8 +692,8 @@ fn what_a_member_that_is_there_has_lost_is_no_work_of_the_ring_on_another() {
         let bytes_of = |reason: HoleReason| -> u64 {
             let holes = found
                 .iter()
-                .filter(|part| matches!(part, Part::Hole { why, .. } if *why == reason));
-            holes.map(Part::length_bytes).sum()
+                .filter(|part| matches!(part, StreamPart::Hole { why, .. } if *why == reason));
+            holes.map(StreamPart::length_bytes).sum()
         };
         let told = (
             bytes_of(HoleReason::Missing),
@@ -775,7 +775,7 @@ fn what_comes_while_it_is_read_is_no_damage() {
                 // Readers get what the check has found, and no hole.
                 let scope = opened.scope();
                 let found = parts(&scope, 0, &Range::All);
-                let is_hole = |part: &&Part| matches!(part, Part::Hole { .. });
+                let is_hole = |part: &&StreamPart| matches!(part, StreamPart::Hole { .. });
                 let readable = image.open().scope().readable_from_bytes[0];
                 let hole = found
                     .iter()
@@ -856,7 +856,7 @@ fn what_a_cut_has_left_half_overwritten_in_a_ring_is_no_damage_and_all_else_is()
             let recordings = readable_now(store).unwrap();
             let scope = Scope::of(&recordings[0], &opened.members, &[], &Clock::Real);
             let found = parts(&scope, 0, &Range::All);
-            let is_hole = |part: &Part| matches!(part, Part::Hole { .. });
+            let is_hole = |part: &StreamPart| matches!(part, StreamPart::Hole { .. });
             assert_eq!(found.iter().any(is_hole), !result.ok, "{why}");
         }
     }
@@ -943,7 +943,7 @@ fn a_sector_that_cannot_be_read_costs_its_piece_and_is_named() {
     let block = (bad_byte - bad_byte % 4096) as u64;
     assert!(found.iter().any(|part| matches!(
         part,
-        Part::Hole { why: HoleReason::Unreadable { member, offset_bytes, errno: Some(_) }, .. }
+        StreamPart::Hole { why: HoleReason::Unreadable { member, offset_bytes, errno: Some(_) }, .. }
             if *member == put.member && *offset_bytes == block
     )));
     let store = Checkable {
@@ -1095,8 +1095,12 @@ fn a_range_of_frames_tells_of_those_that_are_lost_at_its_edges() {
         let (gone, there): (Vec<u64>, Vec<u64>) = (from..to.min(80)).partition(is_lost);
         assert_eq!((whole, lost), (there, gone), "{from}..{to}");
         let parts = parts(&scope, 0, &Range::Frames(from..to));
-        let is_data = |part: &&Part| matches!(part, Part::Data { .. });
-        let bytes: u64 = parts.iter().filter(is_data).map(Part::length_bytes).sum();
+        let is_data = |part: &&StreamPart| matches!(part, StreamPart::Data { .. });
+        let bytes: u64 = parts
+            .iter()
+            .filter(is_data)
+            .map(StreamPart::length_bytes)
+            .sum();
         assert_eq!(
             bytes,
             500 * (from..to.min(80)).filter(|at| !is_lost(at)).count() as u64
@@ -1148,7 +1152,7 @@ fn a_range_of_time_goes_by_the_clock_of_the_source() {
                 );
                 let mut bytes = Vec::new();
                 for part in parts(&scope, 0, &range) {
-                    let Part::Data { bytes: more, .. } = part else {
+                    let StreamPart::Data { bytes: more, .. } = part else {
                         panic!("{what}: {part:?}");
                     };
                     bytes.extend_from_slice(&more);

@@ -14,9 +14,9 @@ use sustain_disk::buffer::AlignedBytes;
 use sustain_disk::driver::Ending;
 use sustain_host::Roots;
 use sustain_record::error::RecordError;
-use sustain_record::format::{Descriptor, GapReason, Kind, Mark, MarkKind};
+use sustain_record::format::{Descriptor, GapReason, Kind, MarkKind, PayloadMark};
 use sustain_record::opening::StreamSummary;
-use sustain_record::reading::part::Part;
+use sustain_record::reading::part::StreamPart;
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range, StreamReader};
 use sustain_record::reading::verify::{Checkable, verify};
@@ -75,7 +75,7 @@ impl Place {
     }
 
     /// All of the newest recording's stream, as parts.
-    fn read(&self, stream: &str) -> Vec<Part> {
+    fn read(&self, stream: &str) -> Vec<StreamPart> {
         let mut store = self.open(Mode::Read);
         let recordings = store.recordings().unwrap();
         let newest = &recordings[0];
@@ -101,15 +101,15 @@ fn fill(writer: &mut StreamWriter, bytes: u64) {
 }
 
 /// Asserts that the parts are the stream's own bytes and the gaps given, in order and complete.
-fn assert_parts(name: &str, parts: &[Part], bytes: u64, gaps: &[(u64, u64)]) {
+fn assert_parts(name: &str, parts: &[StreamPart], bytes: u64, gaps: &[(u64, u64)]) {
     let content = Content::new(seed_of(name));
     let (mut position, mut found) = (0, Vec::<(u64, u64)>::new());
     for part in parts {
         assert_eq!(part.offset_bytes(), position, "nothing is closed up");
         match part {
-            Part::Data { bytes, .. } => assert_eq!(content.check(position, bytes), None),
+            StreamPart::Data { bytes, .. } => assert_eq!(content.check(position, bytes), None),
             // One loss may be accounted for in several gaps.
-            Part::Gap { length_bytes, .. } => match found.last_mut() {
+            StreamPart::Gap { length_bytes, .. } => match found.last_mut() {
                 Some((start, length)) if *start + *length == position => *length += length_bytes,
                 _ => found.push((position, *length_bytes)),
             },
@@ -226,7 +226,7 @@ fn memory_with_marks_that_nobody_could_read_comes_back_with_the_reason() {
     let place = Place::new(&[20 << 20]);
     let (recorder, mut writers) = place.record(&["camera"]);
     let mut camera = writers.pop().unwrap();
-    let mark = |offset_bytes, kind, time_ns| Mark {
+    let mark = |offset_bytes, kind, time_ns| PayloadMark {
         offset_bytes,
         kind,
         time_ns,
@@ -335,7 +335,7 @@ fn a_ring_of_two_slots_takes_appends_of_half_a_slot() {
     let content = Content::new(seed_of("main"));
     let mut whole_bytes = 0;
     for part in place.read("main") {
-        if let Part::Data { bytes, .. } = &part {
+        if let StreamPart::Data { bytes, .. } = &part {
             assert_eq!(content.check(part.offset_bytes(), bytes), None);
             whole_bytes += bytes.len();
         }

@@ -15,11 +15,13 @@ use sustain_host::Roots;
 use sustain_record::error::RecordError;
 use sustain_record::format::{Descriptor, Kind};
 use sustain_record::opening::Recording;
-use sustain_record::reading::part::Part;
+use sustain_record::reading::part::StreamPart;
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range, StreamReader};
 use sustain_record::reading::verify::{Checkable, VerifyResult, verify};
-use sustain_record::recorder::{RecordOptions, Recorder, Standing, StreamSetup, StreamWriter};
+use sustain_record::recorder::{
+    RecordOptions, Recorder, RecordingProgress, StreamSetup, StreamWriter,
+};
 use sustain_record::store::{CreatePlan, Mode, Recovered, Store, create};
 use sustain_session::Stop;
 
@@ -109,7 +111,7 @@ impl Place {
         for content in parts {
             write(&mut writer, content);
             all += content.len() as u64;
-            let durable = |standing: &Standing| standing.streams[0].settled_bytes >= all;
+            let durable = |standing: &RecordingProgress| standing.streams[0].settled_bytes >= all;
             let standing = recorder.board().wait_for(durable, AT_MOST);
             assert!(durable(&standing), "{standing:?}");
         }
@@ -136,7 +138,7 @@ impl Place {
         let (mut bytes, mut lost) = (Vec::new(), 0);
         for part in StreamReader::open(&scope, 0, &Range::All).unwrap() {
             match part.unwrap() {
-                Part::Data { bytes: data, .. } => bytes.extend_from_slice(&data),
+                StreamPart::Data { bytes: data, .. } => bytes.extend_from_slice(&data),
                 other => lost += other.length_bytes(),
             }
         }

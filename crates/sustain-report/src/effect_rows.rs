@@ -10,7 +10,7 @@ use crate::format::{latency, memory, percent, rate};
 const NOT_MEASURED: &str = "–";
 
 /// One figure in three periods.
-pub(crate) struct Row {
+pub(crate) struct EffectRow {
     pub(crate) name: &'static str,
     pub(crate) before: String,
     pub(crate) during: String,
@@ -21,12 +21,12 @@ fn row<T>(
     name: &'static str,
     stretches: &Stretches<T>,
     words: impl Fn(&T) -> Option<String>,
-) -> Row {
+) -> EffectRow {
     let of = |value: &Option<T>| {
         let said = value.as_ref().and_then(&words);
         said.unwrap_or_else(|| NOT_MEASURED.to_owned())
     };
-    Row {
+    EffectRow {
         name,
         before: of(&stretches.before),
         during: of(&stretches.during),
@@ -34,10 +34,10 @@ fn row<T>(
     }
 }
 
-impl Row {
-    fn empty(name: &'static str) -> Row {
+impl EffectRow {
+    fn empty(name: &'static str) -> EffectRow {
         let [before, during, after] = [NOT_MEASURED; 3].map(str::to_owned);
-        Row {
+        EffectRow {
             name,
             before,
             during,
@@ -64,14 +64,14 @@ impl Row {
 
 /// The rows of all I/O paths, a list for each, with the same names in the same order.
 pub(crate) struct Rows {
-    pub(crate) of_paths: Vec<Vec<Row>>,
+    pub(crate) of_paths: Vec<Vec<EffectRow>>,
     /// The counters that counted nothing at all.
     pub(crate) quiet: Vec<&'static str>,
 }
 
 /// Every row for which some I/O path has figures.
 pub(crate) fn rows(paths: &[PathEffect]) -> Rows {
-    let mut of_paths: Vec<Vec<Row>> = paths.iter().map(path_rows).collect();
+    let mut of_paths: Vec<Vec<EffectRow>> = paths.iter().map(path_rows).collect();
     let mut names: Vec<&'static str> = Vec::new();
     for row in of_paths.iter().flatten().filter(|row| !row.is_empty()) {
         if !names.contains(&row.name) {
@@ -80,7 +80,7 @@ pub(crate) fn rows(paths: &[PathEffect]) -> Rows {
     }
     let all_quiet = |name: &&'static str| {
         let mut same = of_paths.iter().flatten().filter(|row| row.name == *name);
-        same.all(Row::is_quiet)
+        same.all(EffectRow::is_quiet)
     };
     let (quiet, shown): (Vec<_>, Vec<_>) = names.into_iter().partition(all_quiet);
     for rows in &mut of_paths {
@@ -89,7 +89,7 @@ pub(crate) fn rows(paths: &[PathEffect]) -> Rows {
             .iter()
             .map(|name| {
                 let found = own.iter().position(|row| row.name == *name);
-                found.map_or_else(|| Row::empty(name), |at| own.remove(at))
+                found.map_or_else(|| EffectRow::empty(name), |at| own.remove(at))
             })
             .collect();
     }
@@ -97,7 +97,7 @@ pub(crate) fn rows(paths: &[PathEffect]) -> Rows {
 }
 
 /// All rows of an I/O path.
-fn path_rows(path: &PathEffect) -> Vec<Row> {
+fn path_rows(path: &PathEffect) -> Vec<EffectRow> {
     let mut rows = Vec::new();
     if let Some(writes) = &path.writes {
         rows.push(row("write + fsync, median", writes, |all| {
@@ -140,7 +140,7 @@ fn path_rows(path: &PathEffect) -> Vec<Row> {
     rows
 }
 
-fn kernel_rows(path: &PathEffect) -> Vec<Row> {
+fn kernel_rows(path: &PathEffect) -> Vec<EffectRow> {
     let counted = |name, counter: fn(&KernelCounters) -> Option<u64>| {
         row(name, &path.kernel, |all| Some(counter(all)?.to_string()))
     };
@@ -153,7 +153,7 @@ fn kernel_rows(path: &PathEffect) -> Vec<Row> {
         };
         let (kernel, stretches) = (&path.kernel, &path.stretches);
         let or_dash = |words: Option<String>| words.unwrap_or_else(|| NOT_MEASURED.to_owned());
-        Row {
+        EffectRow {
             name,
             before: or_dash(share(&kernel.before, &stretches.before)),
             during: or_dash(share(&kernel.during, &stretches.during)),

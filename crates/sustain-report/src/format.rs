@@ -2,7 +2,7 @@
 //! call this module, so that a figure reads the same in both. It must not be used for text that a
 //! program reads.
 
-use sustain_disk::units::{Duration, Position, Rate, Size};
+use sustain_disk::units::{DisplayPosition, Duration, Rate, Size};
 
 /// A rate: `3.80 GB/s`.
 pub(crate) fn rate(bytes_per_s: f64) -> String {
@@ -17,7 +17,7 @@ pub(crate) fn size(bytes: u64) -> String {
 /// A place on a target, or an amount that stands in one table with others: always in powers of 10,
 /// `8.00 GB`.
 pub(crate) fn position(byte: u64) -> String {
-    Position(byte).to_string()
+    DisplayPosition(byte).to_string()
 }
 
 /// A latency or a stall: `41.2 ms`.

@@ -17,7 +17,7 @@ pub(crate) const LOSS: &str = "loss";
 
 /// A period in which one thing limited the recording.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Limit<'a> {
+pub(crate) struct LimitPeriod<'a> {
     /// `source`, `members`, a member's name, or [`LOSS`].
     pub(crate) by: &'a str,
     pub(crate) from_s: f64,
@@ -30,8 +30,8 @@ pub(crate) fn recorded_bytes(result: &RecordResult) -> u64 {
 }
 
 /// The periods in order of time. A sample describes the time since the one before.
-pub(crate) fn limits(samples: &[SampleResult]) -> Vec<Limit<'_>> {
-    let mut limits: Vec<Limit<'_>> = Vec::new();
+pub(crate) fn limits(samples: &[SampleResult]) -> Vec<LimitPeriod<'_>> {
+    let mut limits: Vec<LimitPeriod<'_>> = Vec::new();
     let (mut from_s, mut lost) = (0.0, 0);
     for sample in samples.iter().filter(|sample| sample.time_s > 0.0) {
         let to_s = sample.time_s;
@@ -42,7 +42,7 @@ pub(crate) fn limits(samples: &[SampleResult]) -> Vec<Limit<'_>> {
         };
         match limits.last_mut() {
             Some(last) if last.by == by => last.to_s = to_s,
-            _ => limits.push(Limit { by, from_s, to_s }),
+            _ => limits.push(LimitPeriod { by, from_s, to_s }),
         }
         from_s = to_s;
     }
@@ -50,7 +50,7 @@ pub(crate) fn limits(samples: &[SampleResult]) -> Vec<Limit<'_>> {
 }
 
 /// Everything that limited the recording, with the seconds for which it did, longest first.
-pub(crate) fn seconds_by<'a>(limits: &[Limit<'a>]) -> Vec<(&'a str, f64)> {
+pub(crate) fn seconds_by<'a>(limits: &[LimitPeriod<'a>]) -> Vec<(&'a str, f64)> {
     let mut all: Vec<(&str, f64)> = Vec::new();
     for limit in limits {
         let seconds = limit.to_s - limit.from_s;
@@ -105,7 +105,7 @@ mod tests {
             (5.0, "source"),
         ]);
         let limits = limits(&samples);
-        let limit = |by, from_s, to_s| Limit { by, from_s, to_s };
+        let limit = |by, from_s, to_s| LimitPeriod { by, from_s, to_s };
         let expected = [
             limit("source", 0.0, 1.0),
             limit("members", 1.0, 4.5),

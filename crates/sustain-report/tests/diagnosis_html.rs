@@ -9,7 +9,7 @@
 mod sample;
 
 use sample::diagnosis::{collapse, interrupted, three_walls, unexplained, without_wall};
-use sustain_document::diagnose::{DiagnoseResult, Dropped, Fall, SearchEnd, WayHop};
+use sustain_document::diagnose::{DiagnoseResult, Dropped, Fall, SearchEnd, TopologyHop};
 use sustain_report::ReportError;
 use sustain_report::html::diagnose_html;
 use sustain_report::terminal::{diagnosis_answer, diagnosis_text};
@@ -46,7 +46,7 @@ fn hostile() -> DiagnoseResult {
         "</script><script>window.stolen=1</script><img src=x onerror=window.stolen=1>\"'";
     let text = || ATTACK.to_owned();
     let mut result = three_walls();
-    let hop = |hop: &mut WayHop| {
+    let hop = |hop: &mut TopologyHop| {
         (hop.id, hop.name) = (text(), text());
         hop.formula = Some(text());
     };

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use sustain_disk::target::{Candidate, Direction, being_written, is_being_written};
+use sustain_disk::target::{Direction, WriteCandidate, being_written, is_being_written};
 use sustain_host::{CandidateKind, Inspection, Refusal, Roots};
 
 use crate::error::SessionError;
@@ -33,7 +33,7 @@ pub enum Permission<'a> {
 /// # Errors
 /// Why it must not be written, in words that follow its name, with what to do next.
 pub fn inspect(
-    candidate: &Candidate<'_>,
+    candidate: &WriteCandidate<'_>,
     permission: Permission<'_>,
     roots: &Roots,
     notes: &mut Vec<String>,

@@ -4,34 +4,34 @@
 
 #![forbid(unsafe_code)]
 
-mod alongside;
 mod beneath;
+mod capacity;
 mod counted_once;
 mod devices;
 mod error;
 mod guard;
 mod machines;
+mod monitor;
 mod name;
 mod open;
 mod others;
 mod passthrough;
-mod room;
 #[cfg(test)]
 mod sample;
 mod stop;
 mod writers;
 
-pub use alongside::{Alongside, Idle};
+pub use capacity::{Fitted, Growing, check_memory, fit_free_space, has_all_blocks};
 pub use counted_once::{Counted, CountedTarget, counted};
 pub use devices::{SharedDisk, devices_under, neighbour_cautions, shared_disks};
 pub use error::SessionError;
 pub use guard::{Permission, check_destroy, check_distinct, folder_of, inspect};
 pub use machines::{Machines, SimulatedDisk};
+pub use monitor::{Idle, Monitor};
 pub use name::{TargetName, shell_argument};
 pub use open::{
     CreatedFiles, is_new, open_under_guard, refuse_missing_device, rehearse_under_guard,
 };
 pub use others::{others_bytes_per_s, others_deeds, others_words};
 pub use passthrough::{block_device_of_generic, open_passthrough};
-pub use room::{Fitted, Growing, check_memory, fit_free_space, has_all_blocks};
 pub use stop::{Hold, Stop};

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use sustain_disk::error::Error;
-use sustain_disk::target::{Candidate, Direction, OpenRequest, Target, TargetKind, open_path};
+use sustain_disk::target::{Direction, OpenRequest, Target, TargetKind, WriteCandidate, open_path};
 use sustain_host::Roots;
 
 use crate::guard::{Permission, folder_of, inspect};
@@ -29,7 +29,7 @@ pub fn open_under_guard(
     notes: &mut Vec<String>,
 ) -> Result<Target, Error> {
     refuse_missing_device(name, path)?;
-    let mut guard = |candidate: &Candidate<'_>| inspect(candidate, permission, roots, notes);
+    let mut guard = |candidate: &WriteCandidate<'_>| inspect(candidate, permission, roots, notes);
     let target = open_path(name, path, request, &mut guard)?;
     let waited_ns = target.lock.as_ref().map_or(0, |lock| lock.waited_ns());
     if waited_ns >= WAIT_TOLD_NS {

@@ -13,7 +13,7 @@ mod device;
 mod moved;
 
 use device::DeviceWatch;
-use moved::Moved;
+use moved::MovedBytes;
 
 /// Looks for foreign I/O on the devices whose counters see each driven byte exactly once.
 #[derive(Debug)]
@@ -23,14 +23,14 @@ pub(crate) struct OthersWatch {
     /// The devices beneath them.
     beneath: Vec<(Beneath, DeviceWatch)>,
     /// The bytes that the kernel counted for this process, on any device.
-    own: Moved,
+    own: MovedBytes,
     /// The largest part of these so far that no target had been given: probe workloads, sources on
     /// disks, metadata. It may have gone to any device.
-    elsewhere: Moved,
+    elsewhere: MovedBytes,
     /// The bytes that were passed down to the devices beneath, and those of this process that
     /// neither were passed down nor driven.
-    passed: Moved,
-    elsewhere_beneath: Moved,
+    passed: MovedBytes,
+    elsewhere_beneath: MovedBytes,
 }
 
 impl OthersWatch {
@@ -50,10 +50,10 @@ impl OthersWatch {
             targets,
             devices,
             beneath: beneath.into_iter().map(watched).collect(),
-            own: Moved::default(),
-            elsewhere: Moved::default(),
-            passed: Moved::default(),
-            elsewhere_beneath: Moved::default(),
+            own: MovedBytes::default(),
+            elsewhere: MovedBytes::default(),
+            passed: MovedBytes::default(),
+            elsewhere_beneath: MovedBytes::default(),
         }
     }
 
@@ -64,7 +64,7 @@ impl OthersWatch {
         };
         let mut devices = self.devices.iter_mut();
         if let Some(device) = devices.find(|known| known.device == of_target.device) {
-            let moved = Moved::in_direction(direction, bytes);
+            let moved = MovedBytes::in_direction(direction, bytes);
             device.driven = device.driven.plus(moved);
         }
     }
@@ -75,13 +75,13 @@ impl OthersWatch {
         let Some((read_bytes, written_bytes)) = own else {
             return;
         };
-        let own = Moved {
+        let own = MovedBytes {
             read_bytes,
             written_bytes,
         };
         let seen = |device: &str| {
             let found = sample.devices.iter().find(|known| known.name == device);
-            found.map_or_else(Moved::default, |found| Moved {
+            found.map_or_else(MovedBytes::default, |found| MovedBytes {
                 read_bytes: found.read_bytes,
                 written_bytes: found.written_bytes,
             })
@@ -92,19 +92,19 @@ impl OthersWatch {
     fn step(
         &mut self,
         (from, to): (Timestamp, Timestamp),
-        own: Moved,
-        seen: impl Fn(&str) -> Moved,
+        own: MovedBytes,
+        seen: impl Fn(&str) -> MovedBytes,
     ) {
         self.own = self.own.plus(own);
         let driven = self.devices.iter().map(|device| device.driven);
-        let driven = driven.fold(Moved::default(), Moved::plus);
+        let driven = driven.fold(MovedBytes::default(), MovedBytes::plus);
         // A driver reports a little later than the kernel counts, so the largest value so far
         // counts.
         let elsewhere = self.elsewhere.most(self.own.less(driven));
         let more = elsewhere.less(self.elsewhere);
         self.elsewhere = elsewhere;
         let is_only = self.devices.len() == 1;
-        let mut passed_by: Vec<(String, Moved)> = Vec::new();
+        let mut passed_by: Vec<(String, MovedBytes)> = Vec::new();
         for device in &mut self.devices {
             let driven = device.driven.less(device.driven_before);
             device.driven_before = device.driven;
@@ -123,31 +123,35 @@ impl OthersWatch {
     fn step_beneath(
         &mut self,
         between: (Timestamp, Timestamp),
-        passed_by: &[(String, Moved)],
-        seen: impl Fn(&str) -> Moved,
+        passed_by: &[(String, MovedBytes)],
+        seen: impl Fn(&str) -> MovedBytes,
     ) {
         let passed = |name: &String| {
             let known = passed_by.iter().find(|(device, _)| device == name);
             known.map_or_else(|| seen(name), |(_, passed)| *passed)
         };
-        let passed_all =
-            |names: &[String]| names.iter().map(passed).fold(Moved::default(), Moved::plus);
-        let ours: Vec<Moved> = self
+        let passed_all = |names: &[String]| {
+            names
+                .iter()
+                .map(passed)
+                .fold(MovedBytes::default(), MovedBytes::plus)
+        };
+        let ours: Vec<MovedBytes> = self
             .beneath
             .iter()
             .map(|one| passed_all(&one.0.own_on))
             .collect();
         // The kernel counts the bytes that an array or a volume passes down once more for this
         // process.
-        self.passed = ours.iter().copied().fold(self.passed, Moved::plus);
+        self.passed = ours.iter().copied().fold(self.passed, MovedBytes::plus);
         let driven = self.devices.iter().map(|device| device.driven);
-        let known = driven.fold(self.passed, Moved::plus);
+        let known = driven.fold(self.passed, MovedBytes::plus);
         let elsewhere = self.elsewhere_beneath.most(self.own.less(known));
         let more = elsewhere.less(self.elsewhere_beneath);
         self.elsewhere_beneath = elsewhere;
         for ((compared, watch), ours) in self.beneath.iter_mut().zip(ours) {
             let each = compared.seen_on.iter().map(|name| seen(name));
-            let seen = each.fold(Moved::default(), Moved::plus);
+            let seen = each.fold(MovedBytes::default(), MovedBytes::plus);
             watch.step(between, seen, ours.plus(more));
         }
     }

@@ -12,7 +12,7 @@ use std::any::Any;
 use sustain::disk::buffer::AlignedBytes;
 use sustain::host::Roots;
 use sustain::measure::Stop;
-use sustain::record::format::{Mark, MarkKind};
+use sustain::record::format::{MarkKind, PayloadMark};
 use sustain::record::reading::frames::{FrameReader, Framed};
 use sustain::record::reading::scope::Scope;
 use sustain::record::reading::stream::{Range, StreamReader};
@@ -79,12 +79,12 @@ fn free_picture(camera: &StreamWriter) -> Result<AlignedBytes, Box<dyn std::erro
 fn give(camera: &mut StreamWriter, picture: AlignedBytes) -> Result<(), String> {
     let now_ns = camera.now_ns();
     let marks = [
-        Mark {
+        PayloadMark {
             offset_bytes: 0,
             kind: MarkKind::Begin,
             time_ns: Some(now_ns),
         },
-        Mark {
+        PayloadMark {
             offset_bytes: PICTURE_BYTES as u64,
             kind: MarkKind::End,
             time_ns: None,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use sustain::host::Roots;
 use sustain::measure::Stop;
-use sustain::record::reading::part::Part;
+use sustain::record::reading::part::StreamPart;
 use sustain::record::reading::scope::Scope;
 use sustain::record::reading::stream::{Range, StreamReader};
 use sustain::record::store::{CreatePlan, Mode, Store, create};
@@ -74,7 +74,7 @@ fn read_back(members: &[String]) -> Result<(), Box<dyn std::error::Error>> {
     let mut read_bytes = 0;
     for part in StreamReader::open(&scope, 0, &Range::All)? {
         match part? {
-            Part::Data {
+            StreamPart::Data {
                 offset_bytes,
                 bytes,
                 ..

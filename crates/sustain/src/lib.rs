@@ -18,7 +18,7 @@ pub mod measure {
     pub use sustain_bench::error::MeasureError;
     pub use sustain_bench::event::{Event, Live, LiveTarget, Observer, Phase};
     pub use sustain_bench::plan::{
-        At, EffectPlan, KnownProfile, Plan, SIZE_BYTES_DEFAULT, parse_at,
+        At, EffectPlan, KnownProfile, MeasurePlan, SIZE_BYTES_DEFAULT, parse_at,
     };
     pub use sustain_bench::run::{measure, rehearse};
     pub use sustain_bench::{Stop, judge, profile, sweep, walls};

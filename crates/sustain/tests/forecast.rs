@@ -21,8 +21,8 @@ use sustain_document::profile::ProfileResult;
 use sustain_host::Roots;
 use sustain_record::forecast::{Forecast, ForecastMember, SpaceUse};
 use sustain_record::recorder::{
-    Durability, Filling, Inlet, LimitedBy, MemberSetup, Memory, Patience, Polled, RecordFeed,
-    RecordSetup, Standing, StreamSetup, Window,
+    Durability, Filling, Inlet, LimitedBy, MemberSetup, Patience, PayloadMemory, Polled,
+    RecordFeed, RecordSetup, RecordingProgress, ScatterWindow, StreamSetup,
 };
 use sustain_record::store::{Mode, Store, create_simulated};
 use sustain_session::SimulatedDisk;
@@ -98,8 +98,8 @@ impl Inlet for Endless {
         }
     }
 
-    fn give_back(&mut self, _stream: u16, memory: Memory) {
-        if let Memory::Lent(buffer) = memory {
+    fn give_back(&mut self, _stream: u16, memory: PayloadMemory) {
+        if let PayloadMemory::Lent(buffer) = memory {
             self.pool.give(buffer);
         }
     }
@@ -114,7 +114,7 @@ impl Inlet for Endless {
 }
 
 /// How a recording stood on a store on a disk with so many zones, until it was full.
-fn recorded(zones: u32, rate_bytes_per_s: Option<f64>) -> Vec<Standing> {
+fn recorded(zones: u32, rate_bytes_per_s: Option<f64>) -> Vec<RecordingProgress> {
     let clock = Clock::simulated();
     let file = MachineFile::parse(&disk(zones), Path::new("machine.toml")).unwrap();
     let capacity_bytes = file.disks[0].capacity_bytes;
@@ -148,7 +148,7 @@ fn recorded(zones: u32, rate_bytes_per_s: Option<f64>) -> Vec<Standing> {
         ring: false,
         earlier: Vec::new(),
         durability: Durability::default(),
-        window: Window {
+        window: ScatterWindow {
             depth: DEPTH,
             time_ns: 100_000_000,
         },
@@ -188,14 +188,14 @@ fn recorded(zones: u32, rate_bytes_per_s: Option<f64>) -> Vec<Standing> {
 }
 
 /// Holds what is forecast on the way against the end, while there is anything to speak of left.
-fn assert_forecast(profile: &ProfileResult, standings: &[Standing]) {
+fn assert_forecast(profile: &ProfileResult, standings: &[RecordingProgress]) {
     let member = ForecastMember {
         name: "hda",
         capacity_bytes: None,
     };
     let forecast = Forecast::new(profile, &[member], &|_, _| false).unwrap();
     let end_s = standings.last().unwrap().time_s;
-    let offered = |standing: &Standing| standing.streams[0].offered_bytes as f64;
+    let offered = |standing: &RecordingProgress| standing.streams[0].offered_bytes as f64;
     let mut looks = 0;
     let mut space = SpaceUse::default();
     for (index, now) in standings.iter().enumerate() {

@@ -5,6 +5,7 @@
     reason = "a test that cannot go on should stop where it is"
 )]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -173,4 +174,36 @@ fn the_glossary_names_what_the_code_has() {
         .filter(|name| !is_there(name))
         .collect();
     assert!(missing.is_empty(), "not in the code: {missing:?}");
+}
+
+/// The type that a line of source defines, if it defines one.
+fn defined_type(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let line = match line.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => rest.split_once(") ")?.1,
+        Some(rest) => rest.strip_prefix(' ')?,
+        None => line,
+    };
+    let kinds = ["struct ", "enum ", "trait ", "union "];
+    let name = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
+    let end = name.find(|character: char| !character.is_alphanumeric() && character != '_');
+    Some(&name[..end.unwrap_or(name.len())])
+}
+
+#[test]
+fn no_type_name_has_two_meanings() {
+    let sources = sources();
+    let mut defined: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for source in &sources {
+        for name in source.text.lines().filter_map(defined_type) {
+            defined.entry(name).or_default().push(&source.path);
+        }
+    }
+    assert!(
+        defined.len() > 500,
+        "only {} types were found",
+        defined.len()
+    );
+    defined.retain(|_, places| places.len() > 1);
+    assert!(defined.is_empty(), "defined more than once: {defined:#?}");
 }

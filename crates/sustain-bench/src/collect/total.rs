@@ -2,7 +2,7 @@
 //! backlog of a paced source, and the longest stall.
 
 use sustain_disk::layout::Layout;
-use sustain_disk::meter::{Beginning, BufferCurve, Interval, RateGrid};
+use sustain_disk::meter::{BufferCurve, MeterInterval, RateBeginning, RateGrid};
 
 use crate::series::Series;
 use crate::setup::PhaseSetup;
@@ -11,9 +11,9 @@ use crate::setup::PhaseSetup;
 pub(super) const BIN_NS: u64 = 100_000_000;
 
 /// The merged stream of completions.
-pub(super) struct Total {
+pub(super) struct MergedCompletions {
     pub(super) curve: BufferCurve,
-    pub(super) beginning: Beginning,
+    pub(super) beginning: RateBeginning,
     pub(super) rate_bytes_per_s: Option<f64>,
     record_bytes: f64,
     /// When the source ends, if it does: later completions were only in flight at that time.
@@ -29,28 +29,32 @@ pub(super) struct Total {
     last_ns: u64,
     pub(super) worst_stall_ns: u64,
     pub(super) worst_stall_at_ns: u64,
-    bin: Interval,
+    bin: MeterInterval,
     pub(super) bins: Series,
 }
 
-impl Total {
-    pub(super) fn new(setup: &PhaseSetup) -> Total {
+impl MergedCompletions {
+    pub(super) fn new(setup: &PhaseSetup) -> MergedCompletions {
         let active_until_ns = match (setup.layout, setup.time_ns) {
             // After its last record a stripe waits for its slowest member.
             (Layout::Stripe { .. }, Some(time_ns)) => time_ns,
             _ => u64::MAX,
         };
-        Total {
+        MergedCompletions {
             source_until_ns: setup.time_ns.unwrap_or(u64::MAX),
-            ..Total::of(setup.rate_bytes_per_s, setup.record_bytes, active_until_ns)
+            ..MergedCompletions::of(setup.rate_bytes_per_s, setup.record_bytes, active_until_ns)
         }
     }
 
     /// The empty total of a source without an end.
-    fn of(rate_bytes_per_s: Option<f64>, record_bytes: u64, active_until_ns: u64) -> Total {
-        Total {
+    fn of(
+        rate_bytes_per_s: Option<f64>,
+        record_bytes: u64,
+        active_until_ns: u64,
+    ) -> MergedCompletions {
+        MergedCompletions {
             curve: BufferCurve::new(grid_of(rate_bytes_per_s)),
-            beginning: Beginning::default(),
+            beginning: RateBeginning::default(),
             rate_bytes_per_s,
             record_bytes: record_bytes as f64,
             source_until_ns: u64::MAX,
@@ -62,7 +66,7 @@ impl Total {
             last_ns: 0,
             worst_stall_ns: 0,
             worst_stall_at_ns: 0,
-            bin: Interval::default(),
+            bin: MeterInterval::default(),
             bins: Series::default(),
         }
     }
@@ -123,10 +127,10 @@ impl Total {
     }
 
     fn close_bin(&mut self, end_ns: u64) {
-        self.bins.push(Interval { end_ns, ..self.bin });
-        self.bin = Interval {
+        self.bins.push(MeterInterval { end_ns, ..self.bin });
+        self.bin = MeterInterval {
             start_ns: end_ns,
-            ..Interval::default()
+            ..MeterInterval::default()
         };
     }
 
@@ -157,23 +161,23 @@ fn grid_of(rate_bytes_per_s: Option<f64>) -> RateGrid {
 
 #[cfg(test)]
 mod tests {
-    use sustain_disk::meter::BufferPoint;
+    use sustain_disk::meter::BufferNeed;
 
     use super::*;
 
     const MS: u64 = 1_000_000;
 
     /// A megabyte each 10 ms: 100 MB/s.
-    fn flat(total: &mut Total, from_ms: u64, to_ms: u64) {
+    fn flat(total: &mut MergedCompletions, from_ms: u64, to_ms: u64) {
         for at_ms in (from_ms..to_ms).step_by(10) {
             total.complete((at_ms + 10) * MS, 1_000_000);
         }
     }
 
     /// Seconds of a stream that the curve wants room for, at the point nearest to a rate.
-    fn seconds_held(total: &Total, rate_bytes_per_s: f64) -> f64 {
+    fn seconds_held(total: &MergedCompletions, rate_bytes_per_s: f64) -> f64 {
         let points = total.curve.points();
-        let far = |point: &&BufferPoint| (point.rate_bytes_per_s - rate_bytes_per_s).abs();
+        let far = |point: &&BufferNeed| (point.rate_bytes_per_s - rate_bytes_per_s).abs();
         let nearest = points
             .iter()
             .min_by(|one, other| far(one).total_cmp(&far(other)));
@@ -182,12 +186,12 @@ mod tests {
 
     #[test]
     fn time_after_the_last_completion_counts_until_the_end_of_the_run() {
-        let mut total = Total::of(None, 1_000_000, u64::MAX);
+        let mut total = MergedCompletions::of(None, 1_000_000, u64::MAX);
         flat(&mut total, 0, 4000);
         total.finish(9000 * MS);
         assert!((seconds_held(&total, 80e6) - 5.0).abs() < 0.02);
         // This does not hold after one of several targets has completed.
-        let mut total = Total::of(None, 1_000_000, 4500 * MS);
+        let mut total = MergedCompletions::of(None, 1_000_000, 4500 * MS);
         flat(&mut total, 0, 4000);
         total.finish(9000 * MS);
         assert!((seconds_held(&total, 80e6) - 0.5).abs() < 0.02);
@@ -195,7 +199,7 @@ mod tests {
 
     #[test]
     fn what_fails_after_the_last_completion_was_waited_for() {
-        let mut total = Total::of(None, 1_000_000, u64::MAX);
+        let mut total = MergedCompletions::of(None, 1_000_000, u64::MAX);
         flat(&mut total, 0, 4000);
         total.end_stall(42_000 * MS, false);
         assert_eq!(total.worst_stall_ns, 38_000 * MS);
@@ -204,7 +208,7 @@ mod tests {
 
     #[test]
     fn what_was_before_a_failure_is_not_in_the_curve_of_those_left() {
-        let mut total = Total::of(None, 1_000_000, u64::MAX);
+        let mut total = MergedCompletions::of(None, 1_000_000, u64::MAX);
         // A pause of 2 s at full strength, then half of it.
         flat(&mut total, 0, 4000);
         flat(&mut total, 6000, 10_000);

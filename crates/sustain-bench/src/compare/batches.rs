@@ -13,7 +13,7 @@
 
 use super::effect::Effect;
 use crate::judge::batch_means::{BATCHES, BatchMeans};
-use crate::judge::curve::Curve;
+use crate::judge::curve::CumulativeBytes;
 
 /// The mean of a run is never believed to be known better than to this part of itself.
 const STANDARD_ERROR_MIN: f64 = 5e-4;
@@ -27,18 +27,18 @@ const DEGREES: f64 = (BATCHES - 1) as f64;
 
 /// A mean and the variance of that mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Mean {
+struct BatchMean {
     value: f64,
     variance: f64,
 }
 
-impl Mean {
-    fn of(batches: &[f64; BATCHES], bias_times: f64) -> Mean {
+impl BatchMean {
+    fn of(batches: &[f64; BATCHES], bias_times: f64) -> BatchMean {
         let means = BatchMeans::of(batches);
         let bias = (1.0 + 3.0 * means.lag_1.max(0.0)) / BATCHES as f64;
         let correlation = (means.lag_1 + bias_times * bias).clamp(0.0, CORRELATION_MAX);
         let factor = (1.0 + correlation) / (1.0 - correlation);
-        Mean {
+        BatchMean {
             value: means.mean,
             variance: factor * means.standard_error.powi(2),
         }
@@ -51,10 +51,13 @@ impl Mean {
 }
 
 /// B's mean rate over A's, each in its own window; `None` if one of them moved no bytes.
-pub(super) fn ratio_of_rates(a: (&Curve, f64), b: (&Curve, f64)) -> Option<(Effect, [f64; 2])> {
-    let rates = |(curve, from_s): (&Curve, f64)| -> Option<Mean> {
+pub(super) fn ratio_of_rates(
+    a: (&CumulativeBytes, f64),
+    b: (&CumulativeBytes, f64),
+) -> Option<(Effect, [f64; 2])> {
+    let rates = |(curve, from_s): (&CumulativeBytes, f64)| -> Option<BatchMean> {
         let has_batches = curve.knots_between(from_s, curve.end_s()) + 1 >= BATCHES;
-        let mean = Mean::of(&curve.batch_rates(from_s, curve.end_s()), BIAS_OF_ONE);
+        let mean = BatchMean::of(&curve.batch_rates(from_s, curve.end_s()), BIAS_OF_ONE);
         (has_batches && mean.value > 0.0).then_some(mean)
     };
     let (a, b) = (rates(a)?, rates(b)?);
@@ -70,7 +73,7 @@ pub(super) fn ratio_of_rates(a: (&Curve, f64), b: (&Curve, f64)) -> Option<(Effe
 /// B's typical value over A's, where a value may be ten times another: ratios of geometric means.
 /// None with too few values.
 pub(super) fn ratio_of_typical(a: &[f64], b: &[f64]) -> Option<(Effect, [f64; 2])> {
-    let typical = |values: &[f64]| -> Option<Mean> {
+    let typical = |values: &[f64]| -> Option<BatchMean> {
         if values.len() < BATCHES || values.iter().any(|value| *value <= 0.0) {
             return None;
         }
@@ -79,7 +82,7 @@ pub(super) fn ratio_of_typical(a: &[f64], b: &[f64]) -> Option<(Effect, [f64; 2]
             let own = &values[edge(batch)..edge(batch + 1)];
             own.iter().map(|value| value.ln()).sum::<f64>() / own.len() as f64
         });
-        Some(Mean::of(&batches, BIAS_OF_ONE))
+        Some(BatchMean::of(&batches, BIAS_OF_ONE))
     };
     let (a, b) = (typical(a)?, typical(b)?);
     let floor = STANDARD_ERROR_MIN.powi(2);
@@ -100,16 +103,19 @@ fn welch(of_a: f64, of_b: f64) -> f64 {
 /// B's rate over A's for the bytes that both transferred, piece by piece: changes that both go
 /// through alike, such as the zones of a disk or a cache that fills, do not count as noise. `None`
 /// with too few intervals.
-pub(super) fn ratio_over_same_bytes(a: &Curve, b: &Curve) -> Option<(Effect, [f64; 2])> {
+pub(super) fn ratio_over_same_bytes(
+    a: &CumulativeBytes,
+    b: &CumulativeBytes,
+) -> Option<(Effect, [f64; 2])> {
     let bytes = a.total_bytes().min(b.total_bytes());
-    let has_batches = |curve: &Curve| {
+    let has_batches = |curve: &CumulativeBytes| {
         let until_s = curve.time_at(bytes);
         curve.knots_between(curve.start_s(), until_s) + 1 >= BATCHES
     };
     if bytes <= 0.0 || !has_batches(a) || !has_batches(b) {
         return None;
     }
-    let seconds = |curve: &Curve| -> [f64; BATCHES] {
+    let seconds = |curve: &CumulativeBytes| -> [f64; BATCHES] {
         let edge = |index: usize| curve.time_at(bytes * index as f64 / BATCHES as f64);
         std::array::from_fn(|index| edge(index + 1) - edge(index))
     };
@@ -118,7 +124,7 @@ pub(super) fn ratio_over_same_bytes(a: &Curve, b: &Curve) -> Option<(Effect, [f6
     let (mean_a, mean_b) = (mean(&of_a), mean(&of_b));
     // The first-order term of the ratio of sums; the mean of these terms is zero.
     let differences = std::array::from_fn(|index| of_a[index] / mean_a - of_b[index] / mean_b);
-    let found = Mean::of(&differences, BIAS_OF_PAIRS);
+    let found = BatchMean::of(&differences, BIAS_OF_PAIRS);
     let effect = Effect {
         log: (mean_a / mean_b).ln(),
         variance: found.variance.max(2.0 * STANDARD_ERROR_MIN.powi(2)),

@@ -9,8 +9,8 @@ use sustain_document::vocabulary::Ending;
 use sustain_document::vocabulary::{DataPath, Direction};
 
 use super::effect::OUTSIDE;
-use super::limit::{self, Watched};
-use super::rows::{Quantity, Seen, cpu, latencies, rates};
+use super::limit::{self, LimitedFigures};
+use super::rows::{ComparedQuantity, RunFigures, cpu, latencies, rates};
 use super::work::{remarks, same_work};
 use crate::error::MeasureError;
 
@@ -37,7 +37,7 @@ pub fn compare(
     let pairing = same_work(a, b)?;
     let mut groups = Vec::new();
     if pairing.pairs.len() > 1 {
-        groups.push(Group {
+        groups.push(ComparedGroup {
             target: None,
             quantities: rates(&together(a), &together(b)),
         });
@@ -47,7 +47,7 @@ pub fn compare(
         let (of_a, of_b) = (seen(a, one), seen(b, other));
         let mut quantities = rates(&of_a, &of_b);
         quantities.extend(latencies(&of_a, &of_b));
-        groups.push(Group {
+        groups.push(ComparedGroup {
             target: Some(one.name.clone()),
             quantities,
         });
@@ -102,12 +102,12 @@ fn failure_of(a: &TargetResult, b: &TargetResult) -> Option<String> {
 }
 
 /// The quantities compared for a target, or for all together; the rate that answers comes first.
-struct Group {
+struct ComparedGroup {
     target: Option<String>,
-    quantities: Vec<Quantity>,
+    quantities: Vec<ComparedQuantity>,
 }
 
-impl Group {
+impl ComparedGroup {
     fn name(&self) -> &str {
         self.target.as_deref().unwrap_or("together")
     }
@@ -117,10 +117,10 @@ fn is_through_memory(result: &MeasureResult) -> bool {
     result.plan.path == DataPath::Buffered && result.plan.direction == Direction::Write
 }
 
-fn together(result: &MeasureResult) -> Seen<'_> {
+fn together(result: &MeasureResult) -> RunFigures<'_> {
     let total = &result.total;
     let rate = total.all_active_bytes_per_s;
-    Seen {
+    RunFigures {
         sustained: &total.sustained,
         intervals: &total.intervals,
         rate_bytes_per_s: rate.unwrap_or(total.wall_clock_bytes_per_s),
@@ -129,8 +129,8 @@ fn together(result: &MeasureResult) -> Seen<'_> {
     }
 }
 
-fn seen<'a>(result: &MeasureResult, target: &'a TargetResult) -> Seen<'a> {
-    Seen {
+fn seen<'a>(result: &MeasureResult, target: &'a TargetResult) -> RunFigures<'a> {
+    RunFigures {
         sustained: &target.sustained,
         intervals: &target.intervals,
         rate_bytes_per_s: target.rate_bytes_per_s,
@@ -140,7 +140,7 @@ fn seen<'a>(result: &MeasureResult, target: &'a TargetResult) -> Seen<'a> {
 }
 
 /// With several targets, some would differ by chance, so their verdicts need stronger evidence.
-fn outside_of(groups: &[Group], group: &Group) -> f64 {
+fn outside_of(groups: &[ComparedGroup], group: &ComparedGroup) -> f64 {
     let targets = groups.iter().filter(|group| group.target.is_some()).count();
     match group.target {
         None => OUTSIDE,
@@ -148,8 +148,8 @@ fn outside_of(groups: &[Group], group: &Group) -> f64 {
     }
 }
 
-fn rows(groups: &[Group]) -> Vec<ComparedRow> {
-    let of_group = |group: &Group| -> Vec<ComparedRow> {
+fn rows(groups: &[ComparedGroup]) -> Vec<ComparedRow> {
+    let of_group = |group: &ComparedGroup| -> Vec<ComparedRow> {
         let outside = outside_of(groups, group);
         let quantities = group.quantities.iter();
         quantities
@@ -160,7 +160,7 @@ fn rows(groups: &[Group]) -> Vec<ComparedRow> {
 }
 
 /// The answer rests on the first row; for targets, on the first row of each.
-fn answer(groups: &[Group], rows: &[ComparedRow]) -> CompareAnswer {
+fn answer(groups: &[ComparedGroup], rows: &[ComparedRow]) -> CompareAnswer {
     let with = |verdict: RowVerdict| -> Vec<String> {
         let leading = groups.iter().filter_map(|group| {
             let target = group.target.as_deref()?;
@@ -180,13 +180,13 @@ fn answer(groups: &[Group], rows: &[ComparedRow]) -> CompareAnswer {
     }
 }
 
-fn watched(groups: &[Group]) -> Vec<Watched<'_>> {
+fn watched(groups: &[ComparedGroup]) -> Vec<LimitedFigures<'_>> {
     let leading = groups
         .iter()
         .filter_map(|group| Some((group, group.quantities.first()?)));
     let outside = OUTSIDE / groups.len() as f64;
     leading
-        .map(|(group, quantity)| Watched {
+        .map(|(group, quantity)| LimitedFigures {
             name: group.name(),
             interval: quantity.effect.map(|effect| effect.interval(outside)),
             how: &quantity.how,

@@ -12,7 +12,7 @@ use sustain_document::compare::CompareLimit;
 use sustain_document::compare::LimitOutcome;
 
 /// One rate that the limit applies to.
-pub(super) struct Watched<'a> {
+pub(super) struct LimitedFigures<'a> {
     /// The target, or all together.
     pub(super) name: &'a str,
     /// The interval of the ratio, at the level that [`super::effect::OUTSIDE`] leaves to each rate
@@ -26,7 +26,7 @@ pub(super) struct Watched<'a> {
 /// A: no rate makes up for them.
 pub(super) fn judge(
     slower_by_max: f64,
-    watched: &[Watched<'_>],
+    watched: &[LimitedFigures<'_>],
     failures: Vec<String>,
 ) -> CompareLimit {
     let least = 1.0 - slower_by_max;
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn failed_requests_are_an_alarm_whatever_the_rate() {
-        let held = Watched {
+        let held = LimitedFigures {
             name: "disk",
             interval: Some([0.99, 1.01]),
             how: "",
@@ -91,9 +91,9 @@ mod tests {
     }
 
     fn outcome(effects: &[Option<(f64, f64)>]) -> CompareLimit {
-        let watched: Vec<Watched<'_>> = effects
+        let watched: Vec<LimitedFigures<'_>> = effects
             .iter()
-            .map(|effect| Watched {
+            .map(|effect| LimitedFigures {
                 name: "disk",
                 interval: effect.map(|(ratio, error): (f64, f64)| {
                     let effect = Effect {

@@ -9,7 +9,7 @@ use sustain_document::measure::{Interval, Latency, Sustained};
 use super::batches::{ratio_of_rates, ratio_of_typical, ratio_over_same_bytes};
 use super::effect::{Effect, OUTSIDE};
 use crate::judge::Step;
-use crate::judge::curve::Curve;
+use crate::judge::curve::CumulativeBytes;
 
 /// Intervals whose lengths differ by more than this factor have different maxima for that reason
 /// alone.
@@ -49,16 +49,16 @@ pub(super) const fn latency_metric(name: Metric) -> Comparand {
 }
 
 /// The figures of a row before it is judged.
-pub(super) struct Quantity {
+pub(super) struct ComparedQuantity {
     pub(super) metric: Comparand,
     pub(super) values: [f64; 2],
     pub(super) effect: Option<Effect>,
     pub(super) how: String,
 }
 
-impl Quantity {
-    fn plain(metric: Comparand, values: [f64; 2], how: &str) -> Quantity {
-        Quantity {
+impl ComparedQuantity {
+    fn plain(metric: Comparand, values: [f64; 2], how: &str) -> ComparedQuantity {
+        ComparedQuantity {
             metric,
             values,
             effect: None,
@@ -92,7 +92,7 @@ impl Quantity {
 }
 
 /// The figures of one of the two runs for a target, or for all together.
-pub(super) struct Seen<'a> {
+pub(super) struct RunFigures<'a> {
     pub(super) sustained: &'a Sustained,
     pub(super) intervals: &'a [Interval],
     pub(super) rate_bytes_per_s: f64,
@@ -102,8 +102,8 @@ pub(super) struct Seen<'a> {
     pub(super) latency: Option<&'a Latency>,
 }
 
-impl Seen<'_> {
-    fn curve(&self) -> Option<Curve> {
+impl RunFigures<'_> {
+    fn curve(&self) -> Option<CumulativeBytes> {
         let steps: Vec<Step> = self
             .intervals
             .iter()
@@ -113,7 +113,7 @@ impl Seen<'_> {
                 bytes: interval.bytes,
             })
             .collect();
-        Curve::new(&steps)
+        CumulativeBytes::new(&steps)
     }
 
     /// Mean length of an interval in seconds and in bytes.
@@ -126,19 +126,19 @@ impl Seen<'_> {
 }
 
 /// The rates, with the one that answers first.
-pub(super) fn rates(a: &Seen<'_>, b: &Seen<'_>) -> Vec<Quantity> {
+pub(super) fn rates(a: &RunFigures<'_>, b: &RunFigures<'_>) -> Vec<ComparedQuantity> {
     let whole = [a.rate_bytes_per_s, b.rate_bytes_per_s];
     if a.is_through_memory || b.is_through_memory {
         let how = "through the page cache a completed request is only in memory: the rate with the \
                    closing flush is one figure for the whole run, without a confidence interval";
-        return vec![Quantity::plain(RATE, whole, how)];
+        return vec![ComparedQuantity::plain(RATE, whole, how)];
     }
     let (of_a, of_b) = (a.curve(), b.curve());
     let curves = of_a.as_ref().zip(of_b.as_ref());
     let over_bytes = curves.and_then(|(one, other)| {
         let (effect, values) = ratio_over_same_bytes(one, other)?;
         let bytes = one.total_bytes().min(other.total_bytes());
-        Some(Quantity {
+        Some(ComparedQuantity {
             metric: RATE,
             values,
             effect: Some(effect),
@@ -151,7 +151,7 @@ pub(super) fn rates(a: &Seen<'_>, b: &Seen<'_>) -> Vec<Quantity> {
     let over_bytes = over_bytes.unwrap_or_else(|| {
         let how = "fewer than ten intervals in common, so there is no confidence interval (measure \
                    longer, or with a shorter --interval)";
-        Quantity::plain(RATE, whole, how)
+        ComparedQuantity::plain(RATE, whole, how)
     });
     let sustained = sustained(a, b, curves);
     if sustained.effect.is_some() {
@@ -161,14 +161,18 @@ pub(super) fn rates(a: &Seen<'_>, b: &Seen<'_>) -> Vec<Quantity> {
     }
 }
 
-fn sustained(a: &Seen<'_>, b: &Seen<'_>, curves: Option<(&Curve, &Curve)>) -> Quantity {
+fn sustained(
+    a: &RunFigures<'_>,
+    b: &RunFigures<'_>,
+    curves: Option<(&CumulativeBytes, &CumulativeBytes)>,
+) -> ComparedQuantity {
     let values = [a, b].map(|seen| seen.sustained.rate_bytes_per_s);
     let missing = [("A", a), ("B", b)]
         .into_iter()
         .find(|(_, seen)| !seen.sustained.reached);
     if let Some((side, seen)) = missing {
         let how = format!("not steady in {side}: {}", seen.sustained.why);
-        return Quantity::plain(SUSTAINED_RATE, values, &how);
+        return ComparedQuantity::plain(SUSTAINED_RATE, values, &how);
     }
     let windows = curves.and_then(|(one, other)| {
         ratio_of_rates((one, a.sustained.from_s), (other, b.sustained.from_s))
@@ -176,9 +180,9 @@ fn sustained(a: &Seen<'_>, b: &Seen<'_>, curves: Option<(&Curve, &Curve)>) -> Qu
     let Some((effect, _)) = windows.filter(|_| values.iter().all(|rate| *rate > 0.0)) else {
         let how = "fewer than ten intervals in the steady window, so there is no confidence \
                    interval";
-        return Quantity::plain(SUSTAINED_RATE, values, how);
+        return ComparedQuantity::plain(SUSTAINED_RATE, values, how);
     };
-    Quantity {
+    ComparedQuantity {
         metric: SUSTAINED_RATE,
         values,
         effect: Some(Effect {
@@ -195,13 +199,13 @@ fn sustained(a: &Seen<'_>, b: &Seen<'_>, curves: Option<(&Curve, &Curve)>) -> Qu
 }
 
 /// The latencies of a target.
-pub(super) fn latencies(a: &Seen<'_>, b: &Seen<'_>) -> Vec<Quantity> {
+pub(super) fn latencies(a: &RunFigures<'_>, b: &RunFigures<'_>) -> Vec<ComparedQuantity> {
     let (Some(of_a), Some(of_b)) = (a.latency, b.latency) else {
         return Vec::new();
     };
     let how = "one figure for the whole run, without a confidence interval";
     let plain = |name: Metric, one: u64, other: u64| {
-        Quantity::plain(latency_metric(name), [one as f64, other as f64], how)
+        ComparedQuantity::plain(latency_metric(name), [one as f64, other as f64], how)
     };
     let mut found = vec![typical_max(a, b)];
     found.extend([
@@ -215,9 +219,9 @@ pub(super) fn latencies(a: &Seen<'_>, b: &Seen<'_>) -> Vec<Quantity> {
 
 /// The longest request of a typical interval: it is the only latency of which the document has a
 /// series.
-fn typical_max(a: &Seen<'_>, b: &Seen<'_>) -> Quantity {
+fn typical_max(a: &RunFigures<'_>, b: &RunFigures<'_>) -> ComparedQuantity {
     let metric = latency_metric(Metric::LatencyTypicalMax);
-    let longest = |seen: &Seen<'_>| -> Vec<f64> {
+    let longest = |seen: &RunFigures<'_>| -> Vec<f64> {
         let longest = seen.intervals.iter().map(|one| one.latency_max_ns as f64);
         longest.filter(|latency_ns| *latency_ns > 0.0).collect()
     };
@@ -234,15 +238,15 @@ fn typical_max(a: &Seen<'_>, b: &Seen<'_>) -> Quantity {
     let is_alike = |(one, other): (f64, f64)| one.max(other) <= LENGTHS_ALIKE * one.min(other);
     if !lengths.into_iter().any(is_alike) {
         let how = "no confidence interval: the intervals of A and B differ in length";
-        return Quantity::plain(metric, values, how);
+        return ComparedQuantity::plain(metric, values, how);
     }
     match ratio_of_typical(&of_a, &of_b) {
-        None => Quantity::plain(
+        None => ComparedQuantity::plain(
             metric,
             values,
             "fewer than ten intervals, so there is no confidence interval",
         ),
-        Some((effect, _)) => Quantity {
+        Some((effect, _)) => ComparedQuantity {
             metric,
             values,
             effect: Some(effect),
@@ -255,7 +259,7 @@ fn typical_max(a: &Seen<'_>, b: &Seen<'_>) -> Quantity {
 }
 
 /// CPU of the whole process.
-pub(super) fn cpu(a: Option<f64>, b: Option<f64>) -> Option<Quantity> {
+pub(super) fn cpu(a: Option<f64>, b: Option<f64>) -> Option<ComparedQuantity> {
     let how = "one figure for the whole run, without a confidence interval";
-    Some(Quantity::plain(CPU, [a?, b?], how))
+    Some(ComparedQuantity::plain(CPU, [a?, b?], how))
 }

@@ -9,11 +9,11 @@ use sustain_document::vocabulary::{
     DataKind, DataPath, Direction, Ending, EngineChoice, LayoutKind, TargetKind,
 };
 
-use crate::judge::series::Noise;
+use crate::judge::series::SeriesNoise;
 use crate::judge::{Revisits, Step, steady};
 
 /// A minute and more of a rate with a first-order autoregression on it, of 2 %.
-pub(super) fn noisy(noise: &mut Noise, seconds: u32, rate: f64, memory: f64) -> Vec<Step> {
+pub(super) fn noisy(noise: &mut SeriesNoise, seconds: u32, rate: f64, memory: f64) -> Vec<Step> {
     let own = (1.0 - memory * memory).sqrt();
     let mut state = noise.normal();
     (0..seconds)

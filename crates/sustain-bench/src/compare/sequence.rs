@@ -26,7 +26,7 @@ const POWER: f64 = 0.841_6;
 
 /// What the pairs so far say about the logarithm of B over A.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Standing {
+pub(super) struct SequentialEstimate {
     pub(super) mean: f64,
     /// Half the width of the interval that holds at all looks; `None` while there are too few
     /// pairs.
@@ -34,9 +34,9 @@ pub(super) struct Standing {
     standard_error: f64,
 }
 
-impl Standing {
+impl SequentialEstimate {
     /// `None` without a pair.
-    pub(super) fn of(differences: &[f64]) -> Option<Standing> {
+    pub(super) fn of(differences: &[f64]) -> Option<SequentialEstimate> {
         if differences.is_empty() {
             return None;
         }
@@ -47,7 +47,7 @@ impl Standing {
         // Each difference has two runs in it.
         let variance = (squares.sum::<f64>() / degrees.max(1.0)).max(2.0 * NOISE_MIN * NOISE_MIN);
         let standard_error = (variance / count).sqrt();
-        Some(Standing {
+        Some(SequentialEstimate {
             mean,
             half_width: statistic_max(count).map(|t| t * standard_error),
             standard_error,
@@ -90,7 +90,7 @@ fn statistic_max(count: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::series::Noise;
+    use crate::judge::series::SeriesNoise;
     use crate::judge::student::t_two_sided;
 
     /// The pair after which a trial of at most `pairs` ends with a difference, if it does.
@@ -98,7 +98,7 @@ mod tests {
         let mut differences = Vec::new();
         (1..=pairs).find(|_| {
             differences.push(next());
-            Standing::of(&differences).unwrap().is_shown()
+            SequentialEstimate::of(&differences).unwrap().is_shown()
         })
     }
 
@@ -107,7 +107,7 @@ mod tests {
         let mut differences = vec![next(), next(), next()];
         (3..pairs).any(|_| {
             differences.push(next());
-            let standing = Standing::of(&differences).unwrap();
+            let standing = SequentialEstimate::of(&differences).unwrap();
             let t = t_two_sided(OUTSIDE, differences.len() as u32 - 1);
             standing.mean.abs() > t * standing.standard_error
         })
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn looking_after_each_pair_is_wrong_in_one_trial_of_twenty_at_most() {
-        let mut noise = Noise::new(21);
+        let mut noise = SeriesNoise::new(21);
         let (mut wrong, mut peeked) = (0, 0);
         for _ in 0..1000 {
             wrong += u32::from(shown_after(100, || 0.02 * noise.normal()).is_some());
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn noise_that_drifts_or_has_outliers_is_no_difference_either() {
-        let mut noise = Noise::new(22);
+        let mut noise = SeriesNoise::new(22);
         let (mut drifting, mut rough) = (0, 0);
         for _ in 0..500 {
             // Runs that slow down by 0.1 % each, in the order ABBA BAAB.
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_large_difference_is_shown_soon_and_a_small_one_later() {
-        let mut noise = Noise::new(23);
+        let mut noise = SeriesNoise::new(23);
         let mut median = |difference: f64| {
             let mut pairs: Vec<usize> = (0..200)
                 .map(|_| shown_after(200, || difference + 0.014 * noise.normal()).unwrap_or(999))
@@ -174,18 +174,23 @@ mod tests {
     #[test]
     fn the_interval_is_where_the_ratio_reaches_its_bound() {
         let differences = [0.01, 0.03, 0.02, 0.015, 0.03];
-        let standing = Standing::of(&differences).unwrap();
+        let standing = SequentialEstimate::of(&differences).unwrap();
         let (n, g): (f64, f64) = (5.0, EFFECTS);
         let x = (standing.half_width.unwrap() / standing.standard_error).powi(2) / (n - 1.0);
         let ratio = ((1.0 + x) / (1.0 + x / (1.0 + n * g))).powf(n / 2.0) / (1.0 + n * g).sqrt();
         assert!((ratio - 20.0).abs() < 1e-9, "{ratio}");
-        assert_eq!(Standing::of(&[]), None);
-        assert_eq!(Standing::of(&differences[..2]).unwrap().half_width, None);
+        assert_eq!(SequentialEstimate::of(&[]), None);
+        assert_eq!(
+            SequentialEstimate::of(&differences[..2])
+                .unwrap()
+                .half_width,
+            None
+        );
     }
 
     #[test]
     fn equal_runs_without_noise_are_alike_and_not_different() {
-        let standing = Standing::of(&[0.0; 4]).unwrap();
+        let standing = SequentialEstimate::of(&[0.0; 4]).unwrap();
         assert!(
             !standing.is_shown() && standing.is_within(0.01),
             "{standing:?}"

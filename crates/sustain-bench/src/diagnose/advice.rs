@@ -5,12 +5,12 @@
 use sustain_disk::units::Rate;
 
 use super::elsewhere::elsewhere;
-use super::fall::Fall;
+use super::fall::SeenFall;
 use crate::walls::Unexplained;
 
 /// The facts about the targets on which advice rests.
 #[derive(Debug, Clone)]
-pub(super) struct Facts {
+pub(super) struct AdviceBasis {
     pub(super) names: Vec<String>,
     /// The rates of the targets alone.
     pub(super) alone: Vec<f64>,
@@ -24,7 +24,7 @@ pub(super) struct Facts {
     /// The fastest subset that was measured, and its sum.
     pub(super) fastest: (Vec<usize>, f64),
     /// The readings that show that a sum falls, if a wall is a collapse.
-    pub(super) fall: Option<Fall>,
+    pub(super) fall: Option<SeenFall>,
     pub(super) record_bytes: u64,
 }
 
@@ -176,7 +176,7 @@ fn weighed(suggestion: &Suggestion, rate: f64) -> f64 {
 }
 
 /// All advice, the highest expected rate first; advice that needs other cables comes last.
-pub(super) fn advise(facts: &Facts, foretell: &Foretell<'_>) -> Vec<Suggestion> {
+pub(super) fn advise(facts: &AdviceBasis, foretell: &Foretell<'_>) -> Vec<Suggestion> {
     let independent = independent(facts, foretell);
     let stripe = stripe(facts, &independent);
     let span = span(facts, &independent);
@@ -188,7 +188,7 @@ pub(super) fn advise(facts: &Facts, foretell: &Foretell<'_>) -> Vec<Suggestion> 
     suggestions
 }
 
-fn independent(facts: &Facts, foretell: &Foretell<'_>) -> Suggestion {
+fn independent(facts: &AdviceBasis, foretell: &Foretell<'_>) -> Suggestion {
     let all = &facts.hang;
     let suggestion = |order: Vec<usize>, leave_out: Vec<usize>, expected_bytes_per_s, why| {
         let layout = SuggestedLayout::Independent;
@@ -249,7 +249,7 @@ fn independent(facts: &Facts, foretell: &Foretell<'_>) -> Suggestion {
 }
 
 /// All targets except those that add nothing: leaving out each is tried, the slowest first.
-fn without_idlers(facts: &Facts, foretell: &Foretell<'_>, sum: f64) -> Vec<usize> {
+fn without_idlers(facts: &AdviceBasis, foretell: &Foretell<'_>, sum: f64) -> Vec<usize> {
     let mut kept = facts.hang.clone();
     let mut by_rate = kept.clone();
     by_rate.sort_by(|one, other| facts.alone[*one].total_cmp(&facts.alone[*other]));
@@ -268,7 +268,7 @@ fn without_idlers(facts: &Facts, foretell: &Foretell<'_>, sum: f64) -> Vec<usize
 }
 
 /// In lockstep all targets run at one rate: that of the slowest, together with the others.
-fn stripe(facts: &Facts, independent: &Suggestion) -> Suggestion {
+fn stripe(facts: &AdviceBasis, independent: &Suggestion) -> Suggestion {
     let all = interleaved(facts);
     let (mut rate, mut held_by) = (f64::INFINITY, String::new());
     for target in &all {
@@ -318,7 +318,7 @@ fn stripe(facts: &Facts, independent: &Suggestion) -> Suggestion {
 }
 
 /// Uses one target after the other, each alone.
-fn span(facts: &Facts, independent: &Suggestion) -> Suggestion {
+fn span(facts: &AdviceBasis, independent: &Suggestion) -> Suggestion {
     let mut order = facts.hang.clone();
     order.sort_by(|one, other| facts.alone[*other].total_cmp(&facts.alone[*one]));
     // If sizes are not known, each target counts alike.
@@ -354,7 +354,7 @@ fn span(facts: &Facts, independent: &Suggestion) -> Suggestion {
 }
 
 /// The targets in an order in which neighbours in a stripe share no wall, where that is possible.
-fn interleaved(facts: &Facts) -> Vec<usize> {
+fn interleaved(facts: &AdviceBasis) -> Vec<usize> {
     let innermost = |target: usize| {
         let walls = facts.walls.iter().enumerate();
         let own = walls.filter(|(_, wall)| wall.members.contains(&target));
@@ -383,7 +383,7 @@ fn split(all: &[usize], keep: impl Fn(usize) -> bool) -> (Vec<usize>, Vec<usize>
     all.iter().copied().partition(|target| keep(*target))
 }
 
-impl Facts {
+impl AdviceBasis {
     /// The place where a wall sits, or the name of whose wall it is.
     pub(super) fn place_of(&self, wall: &KnownWall) -> String {
         let of_members = || format!("the wall of {}", self.list(&wall.members));
@@ -450,9 +450,9 @@ mod tests {
         }
     }
 
-    fn facts(alone_mb_per_s: &[f64], walls: Vec<KnownWall>) -> Facts {
+    fn facts(alone_mb_per_s: &[f64], walls: Vec<KnownWall>) -> AdviceBasis {
         let count = alone_mb_per_s.len();
-        Facts {
+        AdviceBasis {
             names: (0..count).map(|target| format!("d{target}")).collect(),
             alone: alone_mb_per_s.iter().map(|rate| rate * 1e6).collect(),
             capacity_bytes: vec![Some(1_000_000_000_000); count],
@@ -465,7 +465,7 @@ mod tests {
         }
     }
 
-    fn advice(facts: &Facts) -> Vec<Suggestion> {
+    fn advice(facts: &AdviceBasis) -> Vec<Suggestion> {
         advise(facts, &foretell(&facts.alone))
     }
 
@@ -548,7 +548,7 @@ mod tests {
         collapsing.collapses_to_bytes_per_s = Some(58.6e6);
         let mut facts = facts(&[35.0; 4], vec![collapsing]);
         facts.fastest = (vec![0, 1, 2, 3], 58.6e6);
-        facts.fall = Some(Fall {
+        facts.fall = Some(SeenFall {
             members: vec![0, 1],
             sum: 33.1e6,
             fewer: vec![0],

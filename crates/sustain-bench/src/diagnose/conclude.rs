@@ -5,22 +5,22 @@ use sustain_document::devices::HopKind;
 use sustain_document::diagnose::SearchEnd;
 use sustain_document::diagnose::{
     Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Dropped, Fall,
-    LimitLeft, Measurement, NoWall, Order, Prediction, Share, Together, UnexplainedLoss, Wall,
-    WayHop, Weakest,
+    LimitLeft, Measurement, NoWall, Order, Prediction, Share, Together, TopologyHop,
+    UnexplainedLoss, Wall, Weakest,
 };
 use sustain_document::host::Host;
 use sustain_document::system::System;
 use sustain_document::vocabulary::LayoutKind;
 
-use super::advice::{Facts, KnownWall, SuggestedLayout, Suggestion, advise};
+use super::advice::{AdviceBasis, KnownWall, SuggestedLayout, Suggestion, advise};
 use super::explain::{Explanation, explain};
 use super::fall;
 use super::plan::DiagnosePlan;
 use super::remarks;
-use super::ways::{Ways, is_place, links};
+use super::topology_paths::{TopologyPaths, is_place, links};
 use crate::conclude::time_of_day;
 use crate::session::{OpenTarget, Session};
-use crate::walls::{self, Findings, Limit, Model, WallKind, WallState};
+use crate::walls::{self, Findings, Model, SumLimit, WallKind, WallState};
 
 /// A share below this part of the fair one counts as clearly below it.
 const BELOW_FAIR: f64 = 0.9;
@@ -31,7 +31,7 @@ pub(super) struct Diagnosed<'a> {
     pub(super) session: &'a Session,
     /// The number of targets, without the dummy.
     pub(super) targets: usize,
-    pub(super) ways: Ways,
+    pub(super) ways: TopologyPaths,
     pub(super) findings: Findings,
     pub(super) advice: Vec<(Suggestion, Option<f64>)>,
     pub(super) failures: Vec<(usize, String)>,
@@ -50,7 +50,7 @@ pub(super) struct Diagnosed<'a> {
 pub(super) fn advised(
     findings: &Findings,
     targets: &[OpenTarget],
-    ways: &Ways,
+    ways: &TopologyPaths,
     plan: &DiagnosePlan,
 ) -> Vec<Suggestion> {
     let alive = |target: &usize| !findings.dropped.contains(target);
@@ -65,7 +65,7 @@ pub(super) fn advised(
     }
     let mut alive_targets = hang.clone();
     alive_targets.sort_unstable();
-    let facts = Facts {
+    let facts = AdviceBasis {
         names: targets
             .iter()
             .map(|target| target.target.name.clone())
@@ -92,7 +92,7 @@ pub(super) fn advised(
     };
     let alone = facts.alone.clone();
     let foretell = |walls: &[KnownWall], members: &[usize]| {
-        let limits = walls.iter().map(|wall| Limit {
+        let limits = walls.iter().map(|wall| SumLimit {
             members: wall.members.clone(),
             limit_bytes_per_s: wall.limit_bytes_per_s,
         });
@@ -107,7 +107,8 @@ pub(super) fn advised(
 
 /// The subset that brought the most of all that were measured, and its sum.
 pub(super) fn fastest(findings: &Findings) -> Option<(Vec<usize>, f64)> {
-    let counts = |measurement: &&walls::Measurement| !measurement.failed && !measurement.with_dummy;
+    let counts =
+        |measurement: &&walls::MeasuredSubset| !measurement.failed && !measurement.with_dummy;
     let measurements = findings.measurements.iter().filter(counts);
     let fastest =
         measurements.max_by(|one, other| one.sum_bytes_per_s.total_cmp(&other.sum_bytes_per_s))?;
@@ -119,12 +120,17 @@ fn rates_alone(findings: &Findings) -> Vec<f64> {
     rates.map(|rate| rate.unwrap_or(0.0)).collect()
 }
 
-fn known_wall(wall: &walls::Wall, dropped: &[usize], ways: &Ways, targets: usize) -> KnownWall {
+fn known_wall(
+    wall: &walls::FoundWall,
+    dropped: &[usize],
+    ways: &TopologyPaths,
+    targets: usize,
+) -> KnownWall {
     let hop = match explained(wall, dropped, ways) {
         Explanation::Hop { hop, .. } => Some(hop),
         Explanation::None { .. } => None,
     };
-    let is_of_places = |hop: &WayHop| {
+    let is_of_places = |hop: &TopologyHop| {
         if hop.kind == HopKind::SimulatedLimit {
             // The name says nothing about what a simulated limit stands for; one that all targets
             // pass through is perhaps the memory.
@@ -249,7 +255,7 @@ impl Diagnosed<'_> {
 
     /// All limits at once, for rates that are shared evenly.
     fn model(&self) -> Model {
-        let limits = self.findings.walls.iter().map(|wall| Limit {
+        let limits = self.findings.walls.iter().map(|wall| SumLimit {
             members: wall.members.clone(),
             limit_bytes_per_s: wall
                 .at_full_load_bytes_per_s
@@ -261,7 +267,7 @@ impl Diagnosed<'_> {
         }
     }
 
-    fn wall(&self, wall: &walls::Wall) -> Wall {
+    fn wall(&self, wall: &walls::FoundWall) -> Wall {
         let (mut explained_by, mut not_explained) = (None, None);
         let (mut hop, mut share_of_hop) = (None, None);
         if wall.kind == WallKind::Tool {
@@ -332,7 +338,7 @@ impl Diagnosed<'_> {
         }
     }
 
-    fn fall(&self, wall: &walls::Wall) -> Option<Fall> {
+    fn fall(&self, wall: &walls::FoundWall) -> Option<Fall> {
         let is_collapse = wall.kind == WallKind::Collapse;
         let found = fall::largest(&wall.members, &self.findings.measurements);
         found.filter(|_| is_collapse).map(|fall| Fall {
@@ -343,14 +349,14 @@ impl Diagnosed<'_> {
         })
     }
 
-    fn shares(&self, wall: &walls::Wall) -> Vec<Share> {
+    fn shares(&self, wall: &walls::FoundWall) -> Vec<Share> {
         let fair = self.model().predict_rates(&wall.members);
         let fair_of = |target: usize| {
             let position = wall.members.iter().position(|member| *member == target);
             position.map_or(0.0, |position| fair[position])
         };
         let shares = wall.shares.iter();
-        let share = |share: &walls::Share| {
+        let share = |share: &walls::MemberShare| {
             let fair_bytes_per_s = fair_of(share.member);
             Share {
                 target: self.name(share.member),
@@ -384,7 +390,7 @@ impl Diagnosed<'_> {
             .collect()
     }
 
-    fn measurement(&self, measurement: &walls::Measurement) -> Measurement {
+    fn measurement(&self, measurement: &walls::MeasuredSubset) -> Measurement {
         let members = measurement.members.len();
         let (rates, dummy) = measurement.rates_bytes_per_s.split_at(members);
         Measurement {
@@ -454,14 +460,14 @@ impl Diagnosed<'_> {
 const CONFIDENCE_IN_DOUBT: f64 = 0.5;
 
 /// Whether the prediction differs from the measurement.
-fn failed(prediction: &walls::Prediction) -> bool {
+fn failed(prediction: &walls::PredictedSubset) -> bool {
     let off = prediction.measured_bytes_per_s - prediction.predicted_bytes_per_s;
     let noise = 4.0 * prediction.deviation_bytes_per_s;
     off.abs() > noise.max(remarks::UNEXPLAINED * prediction.predicted_bytes_per_s)
 }
 
 /// Where a wall sits; a target that failed is neither a member nor an outsider.
-fn explained(wall: &walls::Wall, dropped: &[usize], ways: &Ways) -> Explanation {
+fn explained(wall: &walls::FoundWall, dropped: &[usize], ways: &TopologyPaths) -> Explanation {
     let mut alive = ways.ways.clone();
     for target in dropped {
         alive[*target].hops.clear();

@@ -6,7 +6,9 @@ use std::cmp::Reverse;
 
 use sustain_disk::units::Rate;
 
-use super::advice::{Facts, Foretell, KnownWall, Link, SuggestedLayout, Suggestion, WORTH_MOVING};
+use super::advice::{
+    AdviceBasis, Foretell, KnownWall, Link, SuggestedLayout, Suggestion, WORTH_MOVING,
+};
 
 /// A set that fills a link to this part is limited by it.
 const FULL: f64 = 0.98;
@@ -14,7 +16,7 @@ const FULL: f64 = 0.98;
 const BELIEVED: f64 = 1.02;
 
 /// The same machine with some targets connected elsewhere.
-struct Moved {
+struct MovedTargets {
     targets: Vec<usize>,
     /// Walls and links, both as limits.
     limits: Vec<KnownWall>,
@@ -22,10 +24,14 @@ struct Moved {
 }
 
 /// Moves members of the most costly wall out of it, one by one, as long as that pays.
-pub(super) fn elsewhere(facts: &Facts, foretell: &Foretell<'_>, now: f64) -> Option<Suggestion> {
+pub(super) fn elsewhere(
+    facts: &AdviceBasis,
+    foretell: &Foretell<'_>,
+    now: f64,
+) -> Option<Suggestion> {
     let walls = facts.walls.iter().filter(|wall| wall.is_of_places);
     let moves = walls.filter_map(|wall| Some((wall, out_of(wall, facts, foretell, now)?)));
-    let most = |one: &(&KnownWall, Moved), other: &(&KnownWall, Moved)| {
+    let most = |one: &(&KnownWall, MovedTargets), other: &(&KnownWall, MovedTargets)| {
         one.1.sum_bytes_per_s.total_cmp(&other.1.sum_bytes_per_s)
     };
     let (wall, moved) = moves.max_by(most)?;
@@ -55,7 +61,7 @@ pub(super) fn elsewhere(facts: &Facts, foretell: &Foretell<'_>, now: f64) -> Opt
 }
 
 /// Says from where to where: away from the wall, to a place such as the targets outside it have.
-fn where_to(wall: &KnownWall, moved: &[usize], facts: &Facts) -> String {
+fn where_to(wall: &KnownWall, moved: &[usize], facts: &AdviceBasis) -> String {
     let outside = facts.hang.iter().copied();
     let outside: Vec<usize> = outside.filter(|one| !wall.members.contains(one)).collect();
     let such_as = if outside.is_empty() {
@@ -77,7 +83,7 @@ fn where_to(wall: &KnownWall, moved: &[usize], facts: &Facts) -> String {
 }
 
 /// Says which limits hold all of them after the move.
-fn what_is_left(then: &[KnownWall], moved: &[usize], facts: &Facts) -> String {
+fn what_is_left(then: &[KnownWall], moved: &[usize], facts: &AdviceBasis) -> String {
     let holds = |limit: &KnownWall| {
         let (place, members) = (facts.place_of(limit), facts.list(&limit.members));
         format!(
@@ -93,7 +99,7 @@ fn what_is_left(then: &[KnownWall], moved: &[usize], facts: &Facts) -> String {
 
 /// The limits that are full after the targets have moved; of those inside another full one, the
 /// outer one decides.
-fn then_limited_by(moved: &Moved, foretell: &Foretell<'_>) -> Vec<KnownWall> {
+fn then_limited_by(moved: &MovedTargets, foretell: &Foretell<'_>) -> Vec<KnownWall> {
     let mut limits = moved.limits.clone();
     limits.sort_by_key(|limit| Reverse(limit.members.len()));
     let mut full: Vec<KnownWall> = Vec::new();
@@ -111,7 +117,12 @@ fn then_limited_by(moved: &Moved, foretell: &Foretell<'_>) -> Vec<KnownWall> {
     full
 }
 
-fn out_of(wall: &KnownWall, facts: &Facts, foretell: &Foretell<'_>, now: f64) -> Option<Moved> {
+fn out_of(
+    wall: &KnownWall,
+    facts: &AdviceBasis,
+    foretell: &Foretell<'_>,
+    now: f64,
+) -> Option<MovedTargets> {
     let mut limits = facts.walls.clone();
     limits.extend(
         facts
@@ -119,7 +130,7 @@ fn out_of(wall: &KnownWall, facts: &Facts, foretell: &Foretell<'_>, now: f64) ->
             .iter()
             .filter_map(|link| as_limit(link, facts, foretell)),
     );
-    let mut moved = Moved {
+    let mut moved = MovedTargets {
         targets: Vec::new(),
         limits,
         sum_bytes_per_s: now,
@@ -144,7 +155,7 @@ fn out_of(wall: &KnownWall, facts: &Facts, foretell: &Foretell<'_>, now: f64) ->
 }
 
 /// A link of known rate as a limit, unless more was seen to pass through it.
-fn as_limit(link: &Link, facts: &Facts, foretell: &Foretell<'_>) -> Option<KnownWall> {
+fn as_limit(link: &Link, facts: &AdviceBasis, foretell: &Foretell<'_>) -> Option<KnownWall> {
     let rate = link.rate_bytes_per_s?;
     let passed = foretell(&facts.walls, &link.members);
     (passed <= rate * BELIEVED).then(|| KnownWall {
@@ -168,8 +179,8 @@ fn leave(walls: &mut [KnownWall], outer: &[usize], target: usize) {
 /// Whether the sum is only an upper bound, and words on why.
 fn caution(
     wall: &KnownWall,
-    moved: &Moved,
-    facts: &Facts,
+    moved: &MovedTargets,
+    facts: &AdviceBasis,
     foretell: &Foretell<'_>,
 ) -> (bool, String) {
     // The links that the moved targets share with others wherever they are connected.
@@ -211,9 +222,9 @@ mod tests {
     use super::*;
 
     /// Four disks of 100 MB/s behind a wall of 200, two more beside it, all behind `host`.
-    fn facts(host: Option<f64>, is_exact: bool) -> Facts {
+    fn facts(host: Option<f64>, is_exact: bool) -> AdviceBasis {
         let names: Vec<String> = (0..6).map(|disk| format!("d{disk}")).collect();
-        Facts {
+        AdviceBasis {
             names,
             alone: vec![100e6; 6],
             capacity_bytes: vec![None; 6],

@@ -2,7 +2,7 @@
 //! terminal draw these.
 
 use crate::event::Live;
-use crate::faces::Told;
+use crate::observer::RunObserver;
 
 /// Which subset is being measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +43,7 @@ pub enum DiagnoseEvent {
     Measured(Measured),
 }
 
-impl Told for DiagnoseEvent {
+impl RunObserver for DiagnoseEvent {
     fn is_passing(&self) -> bool {
         matches!(self, DiagnoseEvent::Live(..) | DiagnoseEvent::Preparing(_))
     }

@@ -3,7 +3,7 @@
 
 use sustain_disk::units::Rate;
 use sustain_document::devices::HopKind;
-use sustain_document::diagnose::{Way, WayHop};
+use sustain_document::diagnose::{TopologyHop, TopologyPath};
 
 /// A hop does not explain a wall that is higher than its rate by more than the noise of readings.
 const ABOVE_HOP_MAX: f64 = 1.05;
@@ -15,7 +15,7 @@ const SHARE_OF_HOP_MIN: f64 = 0.5;
 pub(super) enum Explanation {
     /// At this hop.
     Hop {
-        hop: WayHop,
+        hop: TopologyHop,
         /// The wall as a part of what the hop carries, if that is known.
         share_of_hop: Option<f64>,
         text: String,
@@ -26,8 +26,12 @@ pub(super) enum Explanation {
 
 /// Explains a wall of `limit_bytes_per_s` that these targets share and no others; `ways` has the
 /// topology path of every target of the diagnosis.
-pub(super) fn explain(members: &[usize], limit_bytes_per_s: f64, ways: &[Way]) -> Explanation {
-    let common: Vec<&WayHop> = ways[members[0]]
+pub(super) fn explain(
+    members: &[usize],
+    limit_bytes_per_s: f64,
+    ways: &[TopologyPath],
+) -> Explanation {
+    let common: Vec<&TopologyHop> = ways[members[0]]
         .hops
         .iter()
         .filter(|hop| members.iter().all(|member| passes(&ways[*member], hop)))
@@ -36,11 +40,11 @@ pub(super) fn explain(members: &[usize], limit_bytes_per_s: f64, ways: &[Way]) -
         let why = "nothing is known that the data of all of them passes through".to_owned();
         return Explanation::None { why };
     }
-    let outsiders: Vec<&Way> = (0..ways.len())
+    let outsiders: Vec<&TopologyPath> = (0..ways.len())
         .filter(|target| !members.contains(target))
         .map(|target| &ways[target])
         .collect();
-    let own: Vec<&WayHop> = common
+    let own: Vec<&TopologyHop> = common
         .iter()
         .copied()
         .filter(|hop| !outsiders.iter().any(|way| passes(way, hop)))
@@ -55,12 +59,12 @@ pub(super) fn explain(members: &[usize], limit_bytes_per_s: f64, ways: &[Way]) -
             share_of_hop: None,
         };
     }
-    let carries = |hop: &&&WayHop| {
+    let carries = |hop: &&&TopologyHop| {
         hop.rate_bytes_per_s
             .is_some_and(|rate| limit_bytes_per_s <= rate * ABOVE_HOP_MAX)
     };
-    let by_rate = |one: &&&WayHop, other: &&&WayHop| {
-        let rate = |hop: &WayHop| hop.rate_bytes_per_s.unwrap_or(f64::INFINITY);
+    let by_rate = |one: &&&TopologyHop, other: &&&TopologyHop| {
+        let rate = |hop: &TopologyHop| hop.rate_bytes_per_s.unwrap_or(f64::INFINITY);
         rate(one).total_cmp(&rate(other))
     };
     match own.iter().filter(carries).min_by(by_rate) {
@@ -80,11 +84,11 @@ pub(super) fn explain(members: &[usize], limit_bytes_per_s: f64, ways: &[Way]) -
     }
 }
 
-fn passes(way: &Way, hop: &WayHop) -> bool {
+fn passes(way: &TopologyPath, hop: &TopologyHop) -> bool {
     way.hops.iter().any(|own| own.id == hop.id)
 }
 
-fn at_known_rate(hop: &WayHop, limit_bytes_per_s: f64) -> Explanation {
+fn at_known_rate(hop: &TopologyHop, limit_bytes_per_s: f64) -> Explanation {
     let rate = hop.rate_bytes_per_s.unwrap_or(f64::INFINITY);
     let share = limit_bytes_per_s / rate;
     let text = format!(
@@ -108,7 +112,7 @@ fn at_known_rate(hop: &WayHop, limit_bytes_per_s: f64) -> Explanation {
     }
 }
 
-fn shared_with_outsiders(nearest: &WayHop, outsiders: &[&Way]) -> Explanation {
+fn shared_with_outsiders(nearest: &TopologyHop, outsiders: &[&TopologyPath]) -> Explanation {
     let others: Vec<&str> = outsiders
         .iter()
         .filter(|way| passes(way, nearest))
@@ -129,22 +133,22 @@ mod tests {
     use super::*;
 
     /// Hops as (name, rate in MB/s; 0 for unknown).
-    fn way(target: &str, hops: &[(&str, f64)]) -> Way {
-        let hop = |(name, rate): &(&str, f64)| WayHop {
+    fn way(target: &str, hops: &[(&str, f64)]) -> TopologyPath {
+        let hop = |(name, rate): &(&str, f64)| TopologyHop {
             id: (*name).to_owned(),
             name: (*name).to_owned(),
             kind: HopKind::Port,
             rate_bytes_per_s: (*rate > 0.0).then_some(*rate * 1e6),
             formula: None,
         };
-        Way {
+        TopologyPath {
             target: target.to_owned(),
             hops: hops.iter().map(hop).collect(),
         }
     }
 
     /// Two ports with two disks each, on one controller behind one link.
-    fn board() -> Vec<Way> {
+    fn board() -> Vec<TopologyPath> {
         ["port0", "port0", "port1", "port1"]
             .iter()
             .zip(["sda", "sdb", "sdc", "sdd"])
@@ -155,7 +159,7 @@ mod tests {
             .collect()
     }
 
-    fn words(members: &[usize], limit: f64, ways: &[Way]) -> String {
+    fn words(members: &[usize], limit: f64, ways: &[TopologyPath]) -> String {
         match explain(members, limit * 1e6, ways) {
             Explanation::Hop { text, .. } => text,
             Explanation::None { why } => format!("none: {why}"),

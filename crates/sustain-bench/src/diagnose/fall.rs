@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::walls::Measurement;
+use crate::walls::MeasuredSubset;
 
 /// Targets, by number, that reached less than some of them did.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Fall {
+pub(super) struct SeenFall {
     pub(super) members: Vec<usize>,
     pub(super) sum: f64,
     pub(super) fewer: Vec<usize>,
@@ -16,7 +16,7 @@ pub(super) struct Fall {
 
 /// The largest fall among subsets of these targets, as a part of the larger sum; sums are means of
 /// all readings of a subset.
-pub(super) fn largest(members: &[usize], measurements: &[Measurement]) -> Option<Fall> {
+pub(super) fn largest(members: &[usize], measurements: &[MeasuredSubset]) -> Option<SeenFall> {
     let mut readings: BTreeMap<&[usize], Vec<f64>> = BTreeMap::new();
     for one in measurements {
         let is_inside = one.members.iter().all(|target| members.contains(target));
@@ -35,27 +35,27 @@ pub(super) fn largest(members: &[usize], measurements: &[Measurement]) -> Option
         };
         let parts = means.iter().filter(move |(part, _)| is_part(part));
         let more = parts.filter(move |(_, of_part)| of_part > sum);
-        more.map(move |(fewer, fewer_sum)| Fall {
+        more.map(move |(fewer, fewer_sum)| SeenFall {
             members: set.to_vec(),
             sum: *sum,
             fewer: fewer.to_vec(),
             fewer_sum: *fewer_sum,
         })
     });
-    let left = |fall: &Fall| fall.sum / fall.fewer_sum;
+    let left = |fall: &SeenFall| fall.sum / fall.fewer_sum;
     falls.min_by(|one, other| left(one).total_cmp(&left(other)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::walls::Step;
+    use crate::walls::SearchStep;
 
-    fn measured(members: &[usize], sum: f64) -> Measurement {
-        Measurement {
+    fn measured(members: &[usize], sum: f64) -> MeasuredSubset {
+        MeasuredSubset {
             members: members.to_vec(),
             with_dummy: false,
-            step: Step::Ladder,
+            step: SearchStep::Ladder,
             sum_bytes_per_s: sum,
             rates_bytes_per_s: vec![sum / members.len() as f64; members.len()],
             predicted_bytes_per_s: None,

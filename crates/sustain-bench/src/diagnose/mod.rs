@@ -14,7 +14,7 @@ mod remarks;
 mod repeats;
 mod run;
 mod segments;
-mod ways;
+mod topology_paths;
 
 pub use event::{DiagnoseEvent, DiagnoseObserver, Measured, Measuring};
 pub use plan::DiagnosePlan;

@@ -6,7 +6,7 @@ use sustain_disk::meter::IntervalRule;
 use sustain_disk::target::{DataPath, Direction};
 
 use crate::error::MeasureError;
-use crate::plan::{Plan, mixes_simulated_and_real};
+use crate::plan::{MeasurePlan, mixes_simulated_and_real};
 
 /// Shorter runs say nothing about a disk.
 const TIME_PER_RUN_NS_MIN: u64 = 100_000_000;
@@ -45,7 +45,7 @@ pub struct DiagnosePlan {
 impl DiagnosePlan {
     /// A plan for `targets` with three seconds a subset and the defaults of the command line.
     pub fn new(targets: Vec<String>) -> DiagnosePlan {
-        let measuring = Plan::new(targets);
+        let measuring = MeasurePlan::new(targets);
         DiagnosePlan {
             targets: measuring.targets,
             direction: None,
@@ -89,8 +89,8 @@ impl DiagnosePlan {
     }
 
     /// The plan by which each subset of the targets is measured.
-    pub(super) fn measuring(&self) -> Plan {
-        Plan {
+    pub(super) fn measuring(&self) -> MeasurePlan {
+        MeasurePlan {
             direction: self.direction,
             record_bytes: self.record_bytes,
             depth: self.depth,
@@ -108,7 +108,7 @@ impl DiagnosePlan {
             new_file: self.new_file,
             seed: self.seed,
             arguments: self.arguments.clone(),
-            ..Plan::new(self.targets.clone())
+            ..MeasurePlan::new(self.targets.clone())
         }
     }
 }

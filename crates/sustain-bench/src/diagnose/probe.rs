@@ -5,19 +5,19 @@ use std::collections::HashMap;
 
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
-use sustain_disk::meter::Interval;
+use sustain_disk::meter::MeterInterval;
 use sustain_session::Stop;
 
 use super::event::{DiagnoseEvent, DiagnoseObserver, Measured, Measuring};
 use super::repeats::Repeats;
 use super::segments::{reading, segments};
 use crate::event::Phase;
-use crate::faces::of_phase;
 use crate::figures::request_error;
+use crate::observer::of_phase;
 use crate::phase::PhaseOutcome;
 use crate::setup::{Dummy, PhaseSetup};
-use crate::stage::Stage;
-use crate::walls::{Ask, Halt, Probe, Reading, Step};
+use crate::stage::PreparedTargets;
+use crate::walls::{Ask, Halt, Probe, SearchStep, SubsetReading};
 
 /// The dummy's pace, as a part of the last rate of all targets together.
 const DUMMY_SHARE: f64 = 0.25;
@@ -32,7 +32,7 @@ const REPEATS: usize = 2;
 
 /// Measures subsets of the targets of a stage.
 pub(super) struct SubsetProbe<'a, 'b> {
-    pub(super) stage: &'a mut Stage<'b>,
+    pub(super) stage: &'a mut PreparedTargets<'b>,
     pub(super) stop: Stop,
     pub(super) observer: &'a mut DiagnoseObserver<'b>,
     pub(super) threads: u32,
@@ -47,7 +47,7 @@ pub(super) struct SubsetProbe<'a, 'b> {
     /// Readings of single targets, which show how much readings differ.
     pub(super) repeats: Repeats,
     /// Readings of single targets that were made in advance, the first last.
-    pub(super) in_advance: HashMap<usize, Vec<Reading>>,
+    pub(super) in_advance: HashMap<usize, Vec<SubsetReading>>,
     /// Which targets failed, and why.
     pub(super) failures: Vec<(usize, String)>,
     /// The error that ended the work, if it was not the user.
@@ -118,9 +118,9 @@ impl SubsetProbe<'_, '_> {
     }
 
     /// Rates of a phase's targets, in its order.
-    pub(super) fn reading(&mut self, setup: &PhaseSetup, outcome: &PhaseOutcome) -> Reading {
+    pub(super) fn reading(&mut self, setup: &PhaseSetup, outcome: &PhaseOutcome) -> SubsetReading {
         let series = &outcome.collected.targets;
-        let completions = |index: usize| -> &[Interval] { series[index].intervals.as_slice() };
+        let completions = |index: usize| -> &[MeterInterval] { series[index].intervals.as_slice() };
         let duration_ns = setup.time_ns.unwrap_or(self.time_per_run_ns);
         let of_target = |index| segments(completions(index), duration_ns);
         let mut reading = reading(&(0..setup.targets.len()).map(of_target).collect::<Vec<_>>());
@@ -138,7 +138,7 @@ impl SubsetProbe<'_, '_> {
 }
 
 impl SubsetProbe<'_, '_> {
-    fn tell(&mut self, measuring: Measuring, setup: &PhaseSetup, reading: &Reading) {
+    fn tell(&mut self, measuring: Measuring, setup: &PhaseSetup, reading: &SubsetReading) {
         let names = setup.targets.iter();
         let names = names.map(|target| self.stage.session.targets[*target].target.name.clone());
         (self.observer)(DiagnoseEvent::Measured(Measured {
@@ -217,7 +217,7 @@ impl SubsetProbe<'_, '_> {
         Ok(())
     }
 
-    fn measure_now(&mut self, setup: &PhaseSetup, what: Measuring) -> Result<Reading, Halt> {
+    fn measure_now(&mut self, setup: &PhaseSetup, what: Measuring) -> Result<SubsetReading, Halt> {
         if self.stop.reason().is_some() || self.error.is_some() {
             return Err(Halt);
         }
@@ -233,7 +233,7 @@ impl SubsetProbe<'_, '_> {
 }
 
 impl Probe for SubsetProbe<'_, '_> {
-    fn measure(&mut self, ask: &Ask<'_>) -> Result<Reading, Halt> {
+    fn measure(&mut self, ask: &Ask<'_>) -> Result<SubsetReading, Halt> {
         let in_advance = match ask.members {
             [target] if !ask.with_dummy => self.in_advance.get_mut(target).and_then(Vec::pop),
             _ => None,
@@ -250,7 +250,7 @@ impl Probe for SubsetProbe<'_, '_> {
                 self.measure_now(&self.setup(ask), what)?
             }
         };
-        if ask.step == Step::All {
+        if ask.step == SearchStep::All {
             self.together_bytes_per_s = reading.rates_bytes_per_s.iter().sum();
         }
         for noise in &mut reading.noise {

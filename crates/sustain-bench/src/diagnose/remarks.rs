@@ -104,7 +104,7 @@ fn not_looked_for(findings: &Findings) -> Option<String> {
 }
 
 /// Whether two members of a wall were measured to bring less than one of them, which no limits do.
-fn falls_below_one(wall: &walls::Wall, findings: &Findings) -> bool {
+fn falls_below_one(wall: &walls::FoundWall, findings: &Findings) -> bool {
     let alone = |target: &usize| findings.alone[*target].unwrap_or(0.0);
     let mut pairs = findings.measurements.iter().filter(|one| {
         let is_inside = one
@@ -177,7 +177,7 @@ pub(super) fn notes(diagnosed: &Diagnosed<'_>) -> Vec<String> {
     }
     notes.extend(unexplained(diagnosed));
     notes.extend(not_looked_for(findings));
-    let crossing = |wall: &&walls::Wall| wall.state == WallState::Crossing;
+    let crossing = |wall: &&walls::FoundWall| wall.state == WallState::Crossing;
     for wall in findings.walls.iter().filter(crossing) {
         notes.push(format!(
             "the wall of {} at {} crosses another one: what is seen depends on how the two share, \

@@ -16,15 +16,15 @@ use super::event::{DiagnoseEvent, DiagnoseObserver};
 use super::plan::DiagnosePlan;
 use super::probe::SubsetProbe;
 use super::repeats::Repeats;
-use super::ways::{Ways, shared_words, ways};
+use super::topology_paths::{TopologyPaths, shared_words, ways};
 use crate::error::MeasureError;
-use crate::faces::of_phase;
-use crate::plan::Plan;
+use crate::observer::of_phase;
+use crate::plan::MeasurePlan;
 use crate::run::rehearse;
 use crate::session::{OpenTarget, Session};
 use crate::setup::PhaseSetup;
-use crate::stage::{Begun, Stage, on_stage};
-use crate::walls::{Findings, Setting, expected_readings, find};
+use crate::stage::{PreparedTargets, StageStart, on_stage};
+use crate::walls::{Findings, SearchBasis, expected_readings, find};
 
 /// So many targets are measured twice at first, which is enough to know how much readings differ.
 const REPEATED: usize = 8;
@@ -40,7 +40,7 @@ pub fn rehearse_diagnosis(plan: &DiagnosePlan, roots: &Roots) -> Result<Vec<Stri
     check(plan, roots)?;
     let measuring = plan.measuring();
     let mut statements = rehearse(&measuring, roots)?;
-    let rehearsed = Plan {
+    let rehearsed = MeasurePlan {
         dry_run: true,
         ..measuring
     };
@@ -160,7 +160,7 @@ fn repeated(targets: usize) -> usize {
 
 struct Diagnosis<'a> {
     plan: &'a DiagnosePlan,
-    measuring: &'a Plan,
+    measuring: &'a MeasurePlan,
     /// The number of targets, without the dummy.
     targets: usize,
     dummy: Option<usize>,
@@ -170,7 +170,7 @@ struct Diagnosis<'a> {
 impl Diagnosis<'_> {
     fn run(
         &self,
-        begun: Begun<'_>,
+        begun: StageStart<'_>,
         stop: &Stop,
         observer: &mut DiagnoseObserver<'_>,
     ) -> Result<DiagnoseResult, MeasureError> {
@@ -183,11 +183,11 @@ impl Diagnosis<'_> {
         let ways = ways(session, self.targets, self.roots);
         let started_unix_s = unix_seconds();
         let start = session.clock.now();
-        let mut stage = Stage {
+        let mut stage = PreparedTargets {
             plan: self.measuring,
             session,
             stop,
-            alongside: begun.alongside,
+            monitor: begun.monitor,
         };
         let threads = self.prepare(&mut stage, observer)?;
         let mut probe = SubsetProbe {
@@ -239,7 +239,7 @@ impl Diagnosis<'_> {
             threads,
             driver_cpu_share_max,
             host: begun.host,
-            system: stage.alongside.finish(start),
+            system: stage.monitor.finish(start),
             started_unix_s,
             is_interrupted: stop.reason().is_some(),
         }))
@@ -277,8 +277,8 @@ impl Diagnosis<'_> {
         })
     }
 
-    fn setting(&self, ways: &Ways) -> Setting {
-        Setting {
+    fn setting(&self, ways: &TopologyPaths) -> SearchBasis {
+        SearchBasis {
             targets: self.targets,
             order: ways.order.clone(),
             // The readings themselves show the noise.
@@ -291,7 +291,7 @@ impl Diagnosis<'_> {
     /// disks wake up, and the run shows how many drivers the work needs.
     fn prepare(
         &self,
-        stage: &mut Stage<'_>,
+        stage: &mut PreparedTargets<'_>,
         observer: &mut DiagnoseObserver<'_>,
     ) -> Result<u32, MeasureError> {
         let mut tell = of_phase(observer, DiagnoseEvent::Preparing);
@@ -312,7 +312,7 @@ impl Diagnosis<'_> {
     fn advise(
         &self,
         findings: &Findings,
-        ways: &Ways,
+        ways: &TopologyPaths,
         probe: &mut SubsetProbe<'_, '_>,
     ) -> Vec<(Suggestion, Option<f64>)> {
         let session = probe.stage.session;

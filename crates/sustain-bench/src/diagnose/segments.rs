@@ -2,10 +2,10 @@
 //! taken over those that belong together, so that a pause or a burst in one segment decides
 //! nothing. Pure; the probe calls it with the completions of a run.
 
-use sustain_disk::meter::Interval;
+use sustain_disk::meter::MeterInterval;
 
 use crate::series::bytes_until;
-use crate::walls::Reading;
+use crate::walls::SubsetReading;
 
 /// Number of segments of a run that count.
 const SEGMENTS: usize = 7;
@@ -23,7 +23,7 @@ const SUM_TOLERANCE: f64 = 0.01;
 /// The segments of a target that completed its records at the ends of `completions` and was kept
 /// busy from 0 to `duration_ns`. A record that completes later counts up to where the duration cuts
 /// it.
-pub(super) fn segments(completions: &[Interval], duration_ns: u64) -> Vec<f64> {
+pub(super) fn segments(completions: &[MeterInterval], duration_ns: u64) -> Vec<f64> {
     let segment_ns = duration_ns as f64 / SEGMENTS_ALL as f64;
     let moved = |segment: usize| bytes_until(completions, segment as f64 * segment_ns);
     (1..SEGMENTS_ALL)
@@ -35,7 +35,7 @@ pub(super) fn segments(completions: &[Interval], duration_ns: u64) -> Vec<f64> {
 ///
 /// Shares of a limit may swing against each other while their sum stands still. Then the medians of
 /// the shares do not add up to the median of the sum, and the sum is believed.
-pub(super) fn reading(targets: &[Vec<f64>]) -> Reading {
+pub(super) fn reading(targets: &[Vec<f64>]) -> SubsetReading {
     let mut reading = by_core(targets);
     let total = (0..SEGMENTS).map(|segment| targets.iter().map(|target| target[segment]).sum());
     let together = by_core(&[total.collect()]);
@@ -69,8 +69,8 @@ pub(super) fn reading(targets: &[Vec<f64>]) -> Reading {
 /// Data that comes in bursts, as through a throttle that lets a fixed amount through each tenth of
 /// a second, puts every segment at one of a few rates. Then the core is spread widely, all segments
 /// count, and their mean is the rate, where the median would be one of the few.
-fn by_core(targets: &[Vec<f64>]) -> Reading {
-    let mut reading = Reading::of_segments(targets);
+fn by_core(targets: &[Vec<f64>]) -> SubsetReading {
+    let mut reading = SubsetReading::of_segments(targets);
     for (target, segments) in targets.iter().enumerate() {
         let median = reading.rates_bytes_per_s[target];
         let mut nearest = segments.clone();
@@ -104,11 +104,11 @@ mod tests {
     use super::*;
 
     /// Records of 1000 bytes that take these times one after the other.
-    fn completions(times_ns: &[u64]) -> Vec<Interval> {
+    fn completions(times_ns: &[u64]) -> Vec<MeterInterval> {
         let mut start_ns = 0;
         let mut completions = Vec::new();
         for time_ns in times_ns {
-            completions.push(Interval {
+            completions.push(MeterInterval {
                 start_ns,
                 end_ns: start_ns + time_ns,
                 bytes: 1000,
@@ -119,7 +119,7 @@ mod tests {
         completions
     }
 
-    fn reading_of(times_ns: &[u64], duration_ns: u64) -> Reading {
+    fn reading_of(times_ns: &[u64], duration_ns: u64) -> SubsetReading {
         reading(&[segments(&completions(times_ns), duration_ns)])
     }
 

@@ -11,11 +11,11 @@ use sustain_disk::clock::{Timestamp, thread_cpu_ns};
 /// A stretch of a run: before, during or after a load. The first value stands for no stretch, in
 /// which nothing is counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Stretch(u32);
+pub(super) struct ObservedPhase(u32);
 
-impl Stretch {
+impl ObservedPhase {
     /// The time between stretches.
-    pub(super) const NONE: Stretch = Stretch(0);
+    pub(super) const NONE: ObservedPhase = ObservedPhase(0);
 
     /// Odd numbers are loads.
     fn is_load(self) -> bool {
@@ -24,7 +24,7 @@ impl Stretch {
 
     /// The stretch to which an event belongs that began in one and ended in another. An event that
     /// met the load belongs to the load, and any other belongs to the stretch in which it began.
-    pub(super) fn of(begun: Stretch, ended: Stretch) -> Stretch {
+    pub(super) fn of(begun: ObservedPhase, ended: ObservedPhase) -> ObservedPhase {
         if ended.is_load() { ended } else { begun }
     }
 
@@ -32,39 +32,41 @@ impl Stretch {
         self.0
     }
 
-    pub(super) fn from_number(number: u32) -> Stretch {
-        Stretch(number)
+    pub(super) fn from_number(number: u32) -> ObservedPhase {
+        ObservedPhase(number)
     }
 }
 
 /// The board. All clones are the same board.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Board(Arc<Shown>);
+pub(super) struct ProbeBoard(Arc<ShownPhase>);
 
 #[derive(Debug, Default)]
-struct Shown {
+struct ShownPhase {
     stretch: AtomicU32,
     turned: AtomicU32,
     is_over: AtomicBool,
 }
 
-impl Board {
+impl ProbeBoard {
     /// Begins a new stretch.
-    pub(super) fn begin(&self, is_load: bool) -> Stretch {
+    pub(super) fn begin(&self, is_load: bool) -> ObservedPhase {
         let turn = self.0.turned.fetch_add(1, Ordering::Relaxed) + 1;
-        let stretch = Stretch(turn * 2 + u32::from(is_load));
+        let stretch = ObservedPhase(turn * 2 + u32::from(is_load));
         self.0.stretch.store(stretch.0, Ordering::Release);
         stretch
     }
 
     /// Ends the current stretch.
     pub(super) fn pause(&self) {
-        self.0.stretch.store(Stretch::NONE.0, Ordering::Release);
+        self.0
+            .stretch
+            .store(ObservedPhase::NONE.0, Ordering::Release);
     }
 
     /// The current stretch.
-    pub(super) fn stretch(&self) -> Stretch {
-        Stretch(self.0.stretch.load(Ordering::Acquire))
+    pub(super) fn stretch(&self) -> ObservedPhase {
+        ObservedPhase(self.0.stretch.load(Ordering::Acquire))
     }
 
     /// Tells the probe workloads to end.
@@ -79,7 +81,7 @@ impl Board {
 
 /// What one probe workload saw in one stretch.
 #[derive(Debug, Default)]
-pub(super) struct Page<T> {
+pub(super) struct BoardPage<T> {
     pub(super) seen: T,
     /// CPU time of its thread.
     pub(super) cpu_ns: u64,
@@ -88,26 +90,26 @@ pub(super) struct Page<T> {
 /// What one probe workload saw, by stretch. Only its own thread writes; the run reads when that
 /// thread has ended, or is no longer waited for.
 #[derive(Debug)]
-pub(super) struct Log<T>(Arc<Mutex<Entries<T>>>);
+pub(super) struct ProbeLog<T>(Arc<Mutex<Entries<T>>>);
 
-impl<T> Clone for Log<T> {
+impl<T> Clone for ProbeLog<T> {
     fn clone(&self) -> Self {
-        Log(Arc::clone(&self.0))
+        ProbeLog(Arc::clone(&self.0))
     }
 }
 
 #[derive(Debug)]
 pub(super) struct Entries<T> {
-    pub(super) pages: BTreeMap<Stretch, Page<T>>,
+    pub(super) pages: BTreeMap<ObservedPhase, BoardPage<T>>,
     /// An operation that has begun and not ended.
-    pub(super) under_way: Option<(Timestamp, Stretch)>,
+    pub(super) under_way: Option<(Timestamp, ObservedPhase)>,
     /// Why the probe workload ended before its time.
     pub(super) failed: Option<String>,
 }
 
-impl<T: Default> Log<T> {
-    pub(super) fn new() -> Log<T> {
-        Log(Arc::new(Mutex::new(Entries::empty())))
+impl<T: Default> ProbeLog<T> {
+    pub(super) fn new() -> ProbeLog<T> {
+        ProbeLog(Arc::new(Mutex::new(Entries::empty())))
     }
 
     /// Takes all entries out.
@@ -133,24 +135,24 @@ impl<T> Entries<T> {
 
 /// Writes the log of one probe workload, in its thread.
 pub(super) struct Pen<T: Default> {
-    log: Log<T>,
-    board: Board,
-    on: Stretch,
+    log: ProbeLog<T>,
+    board: ProbeBoard,
+    on: ObservedPhase,
     cpu_ns: u64,
 }
 
 impl<T: Default> Pen<T> {
-    pub(super) fn new(log: Log<T>, board: Board) -> Pen<T> {
+    pub(super) fn new(log: ProbeLog<T>, board: ProbeBoard) -> Pen<T> {
         Pen {
             log,
             board,
-            on: Stretch::NONE,
+            on: ObservedPhase::NONE,
             cpu_ns: thread_cpu_ns(),
         }
     }
 
     /// The current stretch. CPU time up to a change is counted for the stretch before it.
-    pub(super) fn look(&mut self) -> Stretch {
+    pub(super) fn look(&mut self) -> ObservedPhase {
         let stretch = self.board.stretch();
         if stretch != self.on {
             self.book();
@@ -160,15 +162,15 @@ impl<T: Default> Pen<T> {
     }
 
     /// Notes that an operation begins that may take long.
-    pub(super) fn begin(&self, at: Timestamp, stretch: Stretch) {
+    pub(super) fn begin(&self, at: Timestamp, stretch: ObservedPhase) {
         self.log.lock().under_way = Some((at, stretch));
     }
 
     /// Enters what was seen, which ends the operation that had begun.
-    pub(super) fn enter(&self, stretch: Stretch, enter: impl FnOnce(&mut T)) {
+    pub(super) fn enter(&self, stretch: ObservedPhase, enter: impl FnOnce(&mut T)) {
         let mut entries = self.log.lock();
         entries.under_way = None;
-        if stretch != Stretch::NONE {
+        if stretch != ObservedPhase::NONE {
             enter(&mut entries.pages.entry(stretch).or_default().seen);
         }
     }
@@ -184,7 +186,7 @@ impl<T: Default> Pen<T> {
         let now_ns = thread_cpu_ns();
         let used_ns = now_ns.saturating_sub(self.cpu_ns);
         self.cpu_ns = now_ns;
-        if self.on != Stretch::NONE {
+        if self.on != ObservedPhase::NONE {
             let mut entries = self.log.lock();
             entries.pages.entry(self.on).or_default().cpu_ns += used_ns;
         }
@@ -203,25 +205,28 @@ mod tests {
 
     #[test]
     fn whatever_met_the_load_is_the_loads() {
-        let board = Board::default();
-        assert_eq!(board.stretch(), Stretch::NONE);
+        let board = ProbeBoard::default();
+        assert_eq!(board.stretch(), ObservedPhase::NONE);
         let before = board.begin(false);
         let load = board.begin(true);
         let after = board.begin(false);
         assert_eq!(board.stretch(), after);
-        assert_eq!(Stretch::of(before, before), before);
-        assert_eq!(Stretch::of(before, load), load);
-        assert_eq!(Stretch::of(load, load), load);
-        assert_eq!(Stretch::of(load, after), load);
-        assert_eq!(Stretch::of(Stretch::NONE, load), load);
-        assert_eq!(Stretch::of(Stretch::NONE, after), Stretch::NONE);
-        assert_eq!(Stretch::of(after, Stretch::NONE), after);
-        assert_eq!(Stretch::from_number(load.number()), load);
+        assert_eq!(ObservedPhase::of(before, before), before);
+        assert_eq!(ObservedPhase::of(before, load), load);
+        assert_eq!(ObservedPhase::of(load, load), load);
+        assert_eq!(ObservedPhase::of(load, after), load);
+        assert_eq!(ObservedPhase::of(ObservedPhase::NONE, load), load);
+        assert_eq!(
+            ObservedPhase::of(ObservedPhase::NONE, after),
+            ObservedPhase::NONE
+        );
+        assert_eq!(ObservedPhase::of(after, ObservedPhase::NONE), after);
+        assert_eq!(ObservedPhase::from_number(load.number()), load);
     }
 
     #[test]
     fn a_log_keeps_stretches_apart_and_forgets_what_lies_between() {
-        let (board, log) = (Board::default(), Log::<u64>::new());
+        let (board, log) = (ProbeBoard::default(), ProbeLog::<u64>::new());
         let mut pen = Pen::new(log.clone(), board.clone());
         pen.enter(pen.on, |seen| *seen += 1);
         let before = board.begin(false);
@@ -234,7 +239,7 @@ mod tests {
         pen.begin(Timestamp(5), load);
         drop(pen);
         let entries = log.take();
-        let seen: Vec<(Stretch, u64)> = entries
+        let seen: Vec<(ObservedPhase, u64)> = entries
             .pages
             .iter()
             .map(|(stretch, page)| (*stretch, page.seen))

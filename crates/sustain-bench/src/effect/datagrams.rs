@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use sustain_disk::clock::Clock;
 
-use super::board::{Board, Log, Pen, Stretch};
-use super::pace::Pace;
+use super::board::{ObservedPhase, Pen, ProbeBoard, ProbeLog};
+use super::pace::ProbePace;
 
 /// Bytes of a datagram.
 pub(super) const DATAGRAM_BYTES: usize = 1024;
@@ -48,10 +48,10 @@ pub(super) fn sockets() -> Result<(UdpSocket, UdpSocket), Error> {
 }
 
 /// Sends until the board is closed.
-pub(super) fn send(socket: &UdpSocket, clock: &Clock, board: &Board, log: Log<Sent>) {
+pub(super) fn send(socket: &UdpSocket, clock: &Clock, board: &ProbeBoard, log: ProbeLog<Sent>) {
     let mut pen = Pen::new(log, board.clone());
     let mut datagram = [0; DATAGRAM_BYTES];
-    let mut pace = Pace::from(clock.now(), PERIOD_NS);
+    let mut pace = ProbePace::from(clock.now(), PERIOD_NS);
     while !board.is_over() {
         clock.wait_until(pace.due());
         let stretch = pen.look();
@@ -72,7 +72,7 @@ pub(super) fn send(socket: &UdpSocket, clock: &Clock, board: &Board, log: Log<Se
 }
 
 /// Receives until the board is closed and nothing more comes.
-pub(super) fn receive(socket: &UdpSocket, board: &Board, log: Log<Received>) {
+pub(super) fn receive(socket: &UdpSocket, board: &ProbeBoard, log: ProbeLog<Received>) {
     let mut pen = Pen::new(log, board.clone());
     let mut datagram = [0; DATAGRAM_BYTES];
     loop {
@@ -80,7 +80,7 @@ pub(super) fn receive(socket: &UdpSocket, board: &Board, log: Log<Received>) {
         match socket.recv(&mut datagram) {
             Ok(length) if length >= 4 => {
                 let [a, b, c, d, ..] = datagram;
-                let stretch = Stretch::from_number(u32::from_le_bytes([a, b, c, d]));
+                let stretch = ObservedPhase::from_number(u32::from_le_bytes([a, b, c, d]));
                 pen.enter(stretch, |seen| seen.0 += 1);
             }
             Ok(_) => {}
@@ -101,14 +101,14 @@ mod tests {
         let Ok((receiver, sender)) = sockets() else {
             return;
         };
-        let board = Board::default();
+        let board = ProbeBoard::default();
         let (first, second) = (board.begin(false), board.begin(true));
         for (stretch, count) in [(first, 3u64), (second, 4)] {
             let mut datagram = [0; DATAGRAM_BYTES];
             datagram[..4].copy_from_slice(&stretch.number().to_le_bytes());
             (0..count).for_each(|_| assert!(sender.send(&datagram).is_ok()));
         }
-        let log = Log::new();
+        let log = ProbeLog::new();
         // All were sent before the end, and are received after it.
         board.close();
         receive(&receiver, &board, log.clone());

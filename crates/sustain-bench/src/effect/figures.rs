@@ -3,19 +3,19 @@
 use sustain_disk::clock::Timestamp;
 use sustain_disk::target::DataPath;
 use sustain_document::effect::{
-    Datagrams, Load, MemoryCopy, MemoryMoment, PathEffect, Ratios, Stretch, Stretches, Timer,
-    VictimInterval, VictimPlace, Writes,
+    Datagrams, Load, MemoryCopy, MemoryMoment, PathEffect, ProbeInterval, ProbePlace, Ratios,
+    Stretch, Stretches, Timer, Writes,
 };
 use sustain_document::system::{KernelCounters, Sample};
 
-use super::board::{Entries, Stretch as Number};
+use super::board::{Entries, ObservedPhase as Number};
 use super::latencies::Latencies;
-use super::victims::Seen;
+use super::probes::ProbeObservations;
 use super::{copy, verdict};
 
 /// A stretch that is over.
 #[derive(Debug)]
-pub(super) struct Marked {
+pub(super) struct EndedStretch {
     pub(super) number: Number,
     pub(super) start: Timestamp,
     pub(super) end: Timestamp,
@@ -23,7 +23,7 @@ pub(super) struct Marked {
     pub(super) kernel: KernelCounters,
 }
 
-impl Marked {
+impl EndedStretch {
     fn seconds(&self) -> f64 {
         self.end.since_s(self.start)
     }
@@ -37,7 +37,7 @@ impl Marked {
 }
 
 /// One load that was watched.
-pub(super) struct Run {
+pub(super) struct WatchedLoad {
     pub(super) path: DataPath,
     /// The start of the load itself, after its drivers were set up.
     pub(super) start: Timestamp,
@@ -47,11 +47,11 @@ pub(super) struct Run {
     /// CPU time of the whole process, from the start to the end.
     pub(super) cpu_ns: u64,
     pub(super) wall_ns: u64,
-    pub(super) marked: Stretches<Marked>,
-    pub(super) seen: Seen,
+    pub(super) marked: Stretches<EndedStretch>,
+    pub(super) seen: ProbeObservations,
 }
 
-impl Run {
+impl WatchedLoad {
     /// CPU time of the process without that of the probe workloads.
     pub(super) fn own_cpu_ns(&self) -> u64 {
         let Some(during) = &self.marked.during else {
@@ -64,7 +64,7 @@ impl Run {
         self.cpu_ns.saturating_sub(victims_ns as u64)
     }
 
-    fn victims_cpu_ns(&self, marked: &Marked) -> u64 {
+    fn victims_cpu_ns(&self, marked: &EndedStretch) -> u64 {
         let seen = &self.seen;
         cpu_ns(seen.writes.as_ref(), marked)
             + cpu_ns(seen.timer.as_ref(), marked)
@@ -87,15 +87,18 @@ impl Run {
     }
 }
 
-fn cpu_ns<T>(entries: Option<&Entries<T>>, marked: &Marked) -> u64 {
+fn cpu_ns<T>(entries: Option<&Entries<T>>, marked: &EndedStretch) -> u64 {
     entries
         .and_then(|entries| entries.pages.get(&marked.number))
         .map_or(0, |page| page.cpu_ns)
 }
 
 /// Makes a value from each stretch that took place.
-fn each<T>(marked: &Stretches<Marked>, make: impl Fn(&Marked) -> Option<T>) -> Stretches<T> {
-    let of = |marked: &Option<Marked>| marked.as_ref().and_then(&make);
+fn each<T>(
+    marked: &Stretches<EndedStretch>,
+    make: impl Fn(&EndedStretch) -> Option<T>,
+) -> Stretches<T> {
+    let of = |marked: &Option<EndedStretch>| marked.as_ref().and_then(&make);
     Stretches {
         before: of(&marked.before),
         during: of(&marked.during),
@@ -105,9 +108,9 @@ fn each<T>(marked: &Stretches<Marked>, make: impl Fn(&Marked) -> Option<T>) -> S
 
 /// The document's entry. `samples` are the machine's, with times from `start`.
 pub(super) fn path_effect(
-    run: &Run,
+    run: &WatchedLoad,
     start: Timestamp,
-    place: Option<&VictimPlace>,
+    place: Option<&ProbePlace>,
     memory_copy: Option<&MemoryCopy>,
     samples: &[Sample],
 ) -> PathEffect {
@@ -153,7 +156,7 @@ pub(super) fn path_effect(
     effect
 }
 
-fn load(run: &Run) -> Load {
+fn load(run: &WatchedLoad) -> Load {
     let seconds = run.last_ns as f64 / 1e9;
     let gigabytes = run.bytes as f64 / 1e9;
     Load {
@@ -169,7 +172,7 @@ fn load(run: &Run) -> Load {
     }
 }
 
-fn writes(entries: &Entries<Latencies>, marked: &Marked) -> Writes {
+fn writes(entries: &Entries<Latencies>, marked: &EndedStretch) -> Writes {
     let seen = entries.pages.get(&marked.number).map(|page| &page.seen);
     let count = seen.map_or(0, Latencies::count);
     Writes {
@@ -181,7 +184,7 @@ fn writes(entries: &Entries<Latencies>, marked: &Marked) -> Writes {
     }
 }
 
-fn timer(entries: &Entries<Latencies>, marked: &Marked) -> Timer {
+fn timer(entries: &Entries<Latencies>, marked: &EndedStretch) -> Timer {
     let seen = entries.pages.get(&marked.number).map(|page| &page.seen);
     let wakeups = seen.map_or(0, Latencies::count);
     Timer {
@@ -193,7 +196,7 @@ fn timer(entries: &Entries<Latencies>, marked: &Marked) -> Timer {
     }
 }
 
-fn datagrams(run: &Run) -> Option<Stretches<Datagrams>> {
+fn datagrams(run: &WatchedLoad) -> Option<Stretches<Datagrams>> {
     let (sent, received) = (run.seen.sent.as_ref()?, run.seen.received.as_ref()?);
     Some(each(&run.marked, |marked| {
         let out = sent.pages.get(&marked.number).map(|page| page.seen);
@@ -234,7 +237,7 @@ fn ratio(during: f64, before: f64) -> Option<f64> {
 }
 
 /// The machine's samples while this load was watched, with times from the start of the load.
-fn memory_moments(run: &Run, start: Timestamp, samples: &[Sample]) -> Vec<MemoryMoment> {
+fn memory_moments(run: &WatchedLoad, start: Timestamp, samples: &[Sample]) -> Vec<MemoryMoment> {
     let watched = run.watched_s(start);
     let begun_s = run.start.since_s(start);
     samples
@@ -257,7 +260,7 @@ fn dirty_max_bytes(moments: &[MemoryMoment], stretch: Stretch) -> Option<u64> {
 }
 
 /// What a probe workload saw over time, in all stretches.
-fn over_time(entries: Option<&Entries<Latencies>>, run: &Run) -> Vec<VictimInterval> {
+fn over_time(entries: Option<&Entries<Latencies>>, run: &WatchedLoad) -> Vec<ProbeInterval> {
     let marked = [&run.marked.before, &run.marked.during, &run.marked.after];
     let pages = marked.into_iter().flatten().filter_map(|marked| {
         let page = entries?.pages.get(&marked.number)?;
@@ -273,11 +276,11 @@ fn over_time(entries: Option<&Entries<Latencies>>, run: &Run) -> Vec<VictimInter
 
 /// The part of a step that is within its stretch. An operation that ended only after the stretch
 /// stays where it ended.
-fn clipped(step: VictimInterval, stretch: Stretch) -> VictimInterval {
+fn clipped(step: ProbeInterval, stretch: Stretch) -> ProbeInterval {
     if step.start_s >= stretch.end_s {
         return step;
     }
-    VictimInterval {
+    ProbeInterval {
         start_s: step.start_s.max(stretch.start_s),
         end_s: step.end_s.min(stretch.end_s),
         ..step
@@ -286,17 +289,17 @@ fn clipped(step: VictimInterval, stretch: Stretch) -> VictimInterval {
 
 #[cfg(test)]
 mod tests {
-    use super::super::board::{Board, Log, Page};
+    use super::super::board::{BoardPage, ProbeBoard, ProbeLog};
     use super::super::datagrams::{Received, Sent};
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
 
     fn log<T: Default>(pages: Vec<(Number, T)>) -> Entries<T> {
-        let mut entries = Log::new().take();
+        let mut entries = ProbeLog::new().take();
         for (number, seen) in pages {
             let cpu_ns = SECOND / 10;
-            entries.pages.insert(number, Page { seen, cpu_ns });
+            entries.pages.insert(number, BoardPage { seen, cpu_ns });
         }
         entries
     }
@@ -309,8 +312,8 @@ mod tests {
         latencies
     }
 
-    fn marked(number: Number, start_s: u64, end_s: u64) -> Marked {
-        Marked {
+    fn marked(number: Number, start_s: u64, end_s: u64) -> EndedStretch {
+        EndedStretch {
             number,
             start: Timestamp(start_s * SECOND),
             end: Timestamp(end_s * SECOND),
@@ -319,11 +322,11 @@ mod tests {
     }
 
     /// A second before, two during from moment 11 s on, no after.
-    fn run() -> Run {
-        let board = Board::default();
+    fn run() -> WatchedLoad {
+        let board = ProbeBoard::default();
         let (before, during) = (board.begin(false), board.begin(true));
         let sent = |sent| Sent { sent, refused: 0 };
-        Run {
+        WatchedLoad {
             path: DataPath::Buffered,
             start: Timestamp(11 * SECOND),
             bytes: 4_000_000_000,
@@ -336,7 +339,7 @@ mod tests {
                 during: Some(marked(during, 11, 13)),
                 after: None,
             },
-            seen: Seen {
+            seen: ProbeObservations {
                 writes: Some(log(vec![
                     (before, latencies(1_000_000, 100, Timestamp(10 * SECOND))),
                     (during, latencies(3_000_000, 50, Timestamp(11 * SECOND))),
@@ -420,7 +423,7 @@ mod tests {
             start_s: -0.1,
             end_s: 2.0,
         };
-        let step = |start_s, end_s| VictimInterval {
+        let step = |start_s, end_s| ProbeInterval {
             start_s,
             end_s,
             count: 1,

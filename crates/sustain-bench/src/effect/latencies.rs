@@ -2,8 +2,8 @@
 //! bounded length. The threads of the probe workloads call this.
 
 use sustain_disk::clock::Timestamp;
-use sustain_disk::meter::{Interval, Latency};
-use sustain_document::effect::VictimInterval;
+use sustain_disk::meter::{LatencyMeter, MeterInterval};
+use sustain_document::effect::ProbeInterval;
 
 use crate::series::Series;
 
@@ -15,17 +15,17 @@ const STEPS_MAX: usize = 2000;
 /// Latencies of one stretch.
 #[derive(Debug)]
 pub(super) struct Latencies {
-    all: Latency,
+    all: LatencyMeter,
     count: u64,
     steps: Series,
     /// Its `bytes` count the operations that ended in it.
-    step: Option<Interval>,
+    step: Option<MeterInterval>,
 }
 
 impl Default for Latencies {
     fn default() -> Latencies {
         Latencies {
-            all: Latency::new(),
+            all: LatencyMeter::new(),
             count: 0,
             steps: Series::bounded(STEPS_MAX),
             step: None,
@@ -43,7 +43,7 @@ impl Latencies {
             self.steps.push(step);
             self.step = None;
         }
-        let step = self.step.get_or_insert(Interval {
+        let step = self.step.get_or_insert(MeterInterval {
             start_ns,
             end_ns: start_ns + STEP_NS,
             bytes: 0,
@@ -67,10 +67,10 @@ impl Latencies {
     }
 
     /// The series over time, with times from `origin`.
-    pub(super) fn intervals(&self, origin: Timestamp) -> Vec<VictimInterval> {
+    pub(super) fn intervals(&self, origin: Timestamp) -> Vec<ProbeInterval> {
         let steps = self.steps.as_slice().iter().chain(&self.step);
         steps
-            .map(|step| VictimInterval {
+            .map(|step| ProbeInterval {
                 start_s: Timestamp(step.start_ns).since_s(origin),
                 end_s: Timestamp(step.end_ns).since_s(origin),
                 count: step.bytes,

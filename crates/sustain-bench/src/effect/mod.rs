@@ -10,16 +10,16 @@ mod figures;
 mod latencies;
 mod pace;
 mod place;
+mod probes;
 mod timer;
 mod verdict;
-mod victims;
 mod watch;
 mod writes;
 
 use sustain_disk::target::DataPath;
 use sustain_disk::units::Duration;
 
-use crate::plan::{EffectPlan, Plan};
+use crate::plan::{EffectPlan, MeasurePlan};
 pub(crate) use watch::{Watch, rehearse};
 
 /// How long the probe workloads are watched before and after a load; for a shorter load it is the
@@ -27,7 +27,7 @@ pub(crate) use watch::{Watch, rehearse};
 const IDLE_NS: u64 = 5_000_000_000;
 
 /// How long the probe workloads are watched before and after the load of this plan.
-pub(crate) fn idle_ns(plan: &Plan) -> u64 {
+pub(crate) fn idle_ns(plan: &MeasurePlan) -> u64 {
     plan.time_ns.unwrap_or(IDLE_NS).min(IDLE_NS)
 }
 
@@ -40,7 +40,11 @@ fn other(path: DataPath) -> DataPath {
 }
 
 /// Says what is done besides the load; `place` is where the probe workload writes.
-fn statements(plan: &Plan, effect: &EffectPlan, place: Option<&place::Place>) -> Vec<String> {
+fn statements(
+    plan: &MeasurePlan,
+    effect: &EffectPlan,
+    place: Option<&place::ProbeFile>,
+) -> Vec<String> {
     let idle = Duration(idle_ns(plan));
     let writes = place.map_or_else(String::new, |place| {
         format!(

@@ -5,15 +5,15 @@ use sustain_disk::clock::Timestamp;
 
 /// Points in time, equally far apart.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
+pub(super) struct ProbePace {
     due: Timestamp,
     period_ns: u64,
 }
 
-impl Pace {
+impl ProbePace {
     /// A pace whose first point is a period after `now`.
-    pub(super) fn from(now: Timestamp, period_ns: u64) -> Pace {
-        Pace {
+    pub(super) fn from(now: Timestamp, period_ns: u64) -> ProbePace {
+        ProbePace {
             due: now + period_ns,
             period_ns,
         }
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn points_that_passed_are_left_out_and_the_grid_stays() {
-        let mut pace = Pace::from(Timestamp(7), 10);
+        let mut pace = ProbePace::from(Timestamp(7), 10);
         assert_eq!(pace.due(), Timestamp(17));
         // Early or just in time: the next one.
         pace.go_on(Timestamp(17));

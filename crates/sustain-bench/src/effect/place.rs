@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use sustain_disk::target::{DataPath, Direction, OpenRequest, Target, TargetKind, open_path};
-use sustain_document::effect::VictimPlace;
+use sustain_document::effect::ProbePlace;
 use sustain_host::{Roots, disks_under_file_system, file_system_of};
 use sustain_session::devices_under;
 
@@ -19,12 +19,12 @@ const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
 
 /// A place, and the open file there.
 #[derive(Debug)]
-pub(super) struct Place {
-    pub(super) facts: VictimPlace,
+pub(super) struct ProbeFile {
+    pub(super) facts: ProbePlace,
     pub(super) file: Target,
 }
 
-impl Place {
+impl ProbeFile {
     /// Describes the place, for a note.
     pub(super) fn describe(&self) -> String {
         let facts = &self.facts;
@@ -56,7 +56,7 @@ pub(super) fn choose(
     asked: Option<&Path>,
     session: &Session,
     roots: &Roots,
-) -> Result<Option<Place>, MeasureError> {
+) -> Result<Option<ProbeFile>, MeasureError> {
     let Some(directory) = asked else {
         return Ok(best(&usual_places(), session, roots));
     };
@@ -70,7 +70,7 @@ pub(super) fn choose(
 }
 
 /// The first place that the load is not on, else the first on a disk, else none.
-fn best(directories: &[PathBuf], session: &Session, roots: &Roots) -> Option<Place> {
+fn best(directories: &[PathBuf], session: &Session, roots: &Roots) -> Option<ProbeFile> {
     let usable = directories
         .iter()
         .filter_map(|directory| open(directory, session, roots).ok())
@@ -85,7 +85,7 @@ fn best(directories: &[PathBuf], session: &Session, roots: &Roots) -> Option<Pla
     first
 }
 
-fn open(directory: &Path, session: &Session, roots: &Roots) -> Result<Place, String> {
+fn open(directory: &Path, session: &Session, roots: &Roots) -> Result<ProbeFile, String> {
     let is_directory =
         directory
             .metadata()
@@ -114,13 +114,13 @@ fn open(directory: &Path, session: &Session, roots: &Roots) -> Result<Place, Str
         Err("it is no longer a directory".to_owned())
     })
     .map_err(|error| error.to_string())?;
-    Ok(Place {
+    Ok(ProbeFile {
         facts: facts(directory, &file, session, roots),
         file,
     })
 }
 
-fn facts(directory: &Path, file: &Target, session: &Session, roots: &Roots) -> VictimPlace {
+fn facts(directory: &Path, file: &Target, session: &Session, roots: &Roots) -> ProbePlace {
     let file_system = file_system_of(roots, directory).ok();
     let targets = session.targets.iter();
     let is_file_system_of_target = targets
@@ -143,7 +143,7 @@ fn facts(directory: &Path, file: &Target, session: &Session, roots: &Roots) -> V
         .iter()
         .any(|disk| own.iter().any(|own| own == disk.name()));
     let kind = file_system.map(|found| found.kind);
-    VictimPlace {
+    ProbePlace {
         directory: directory.to_owned(),
         is_in_memory: kind
             .as_deref()
@@ -157,13 +157,13 @@ fn facts(directory: &Path, file: &Target, session: &Session, roots: &Roots) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Plan;
+    use crate::plan::MeasurePlan;
 
     fn session_on(directory: &Path) -> Session {
-        let plan = Plan {
+        let plan = MeasurePlan {
             size_bytes: Some(1 << 20),
             path: DataPath::Buffered,
-            ..Plan::new(vec![directory.display().to_string()])
+            ..MeasurePlan::new(vec![directory.display().to_string()])
         };
         Session::open(&plan, &Roots::default()).unwrap()
     }

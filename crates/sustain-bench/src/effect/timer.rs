@@ -4,22 +4,22 @@
 
 use sustain_disk::clock::Clock;
 
-use super::board::{Board, Log, Pen, Stretch};
+use super::board::{ObservedPhase, Pen, ProbeBoard, ProbeLog};
 use super::latencies::Latencies;
-use super::pace::Pace;
+use super::pace::ProbePace;
 
 /// Time between two wake-ups.
 pub(super) const PERIOD_NS: u64 = 1_000_000;
 
 /// Wakes up until the board is closed.
-pub(super) fn run(clock: &Clock, board: &Board, log: Log<Latencies>) {
+pub(super) fn run(clock: &Clock, board: &ProbeBoard, log: ProbeLog<Latencies>) {
     let mut pen = Pen::new(log, board.clone());
-    let mut pace = Pace::from(clock.now(), PERIOD_NS);
+    let mut pace = ProbePace::from(clock.now(), PERIOD_NS);
     while !board.is_over() {
         let begun = pen.look();
         clock.wait_until(pace.due());
         let now = clock.now();
-        let stretch = Stretch::of(begun, board.stretch());
+        let stretch = ObservedPhase::of(begun, board.stretch());
         pen.enter(stretch, |seen| seen.record(now.since_ns(pace.due()), now));
         pace.go_on(now);
     }

@@ -3,14 +3,14 @@
 
 use sustain_disk::units::Duration;
 use sustain_document::effect::{
-    Datagrams, MemoryShare, PathEffect, Stretches, Timer, VictimPlace, Writes,
+    Datagrams, MemoryShare, PathEffect, ProbePlace, Stretches, Timer, Writes,
 };
 
 /// The number of writes is mentioned only if it is below this part of that before the load.
 const FEWER_WRITES: f64 = 0.8;
 
 /// The sentence.
-pub(super) fn verdict(effect: &PathEffect, place: Option<&VictimPlace>) -> String {
+pub(super) fn verdict(effect: &PathEffect, place: Option<&ProbePlace>) -> String {
     if effect.stretches.during.is_none() {
         return "the load did not run, so its effect is not known".to_owned();
     }
@@ -34,7 +34,7 @@ pub(super) fn verdict(effect: &PathEffect, place: Option<&VictimPlace>) -> Strin
     said.join("; ")
 }
 
-fn of_writes(place: &VictimPlace, writes: &Stretches<Writes>) -> Option<String> {
+fn of_writes(place: &ProbePlace, writes: &Stretches<Writes>) -> Option<String> {
     let during = writes.during.as_ref()?;
     let directory = place.directory.display();
     let which = match (place.is_in_memory, place.is_file_system_of_target) {
@@ -135,8 +135,8 @@ mod tests {
 
     use super::*;
 
-    fn place(is_same: bool) -> VictimPlace {
-        VictimPlace {
+    fn place(is_same: bool) -> ProbePlace {
+        ProbePlace {
             directory: "/home".into(),
             file_system: Some("ext4".to_owned()),
             is_file_system_of_target: is_same,

@@ -11,19 +11,19 @@ use sustain_document::system::{KernelCounters, System};
 use sustain_host::{Roots, read_kernel_counters};
 use sustain_session::Stop;
 
-use super::board::Stretch;
+use super::board::ObservedPhase;
 use super::copy;
-use super::figures::{self, Marked, Run};
-use super::place::{Place, choose};
-use super::victims::Victims;
+use super::figures::{self, EndedStretch, WatchedLoad};
+use super::place::{ProbeFile, choose};
+use super::probes::Probes;
 use super::{NO_PLACE, idle_ns, other, statements};
 use crate::error::MeasureError;
 use crate::event::{Event, Observer, Phase};
 use crate::phase::PhaseOutcome;
-use crate::plan::Plan;
+use crate::plan::MeasurePlan;
 use crate::session::Session;
 use crate::setup::PhaseSetup;
-use crate::stage::{Stage, forget_cached};
+use crate::stage::{PreparedTargets, forget_cached};
 
 /// The outcome of a run, its number of drivers, and its start.
 type Ran = (PhaseOutcome, u32, Timestamp);
@@ -33,7 +33,7 @@ type Ran = (PhaseOutcome, u32, Timestamp);
 /// # Errors
 /// [`MeasureError::Usage`] if the directory of the probe workload cannot be used.
 pub(crate) fn rehearse(
-    plan: &Plan,
+    plan: &MeasurePlan,
     session: &Session,
     roots: &Roots,
 ) -> Result<Vec<String>, MeasureError> {
@@ -46,11 +46,11 @@ pub(crate) fn rehearse(
 
 /// Watches what the loads of a run do to other programs.
 pub(crate) struct Watch<'a> {
-    plan: &'a Plan,
+    plan: &'a MeasurePlan,
     roots: &'a Roots,
-    place: Option<Place>,
+    place: Option<ProbeFile>,
     copy: Option<MemoryCopy>,
-    runs: Vec<Run>,
+    runs: Vec<WatchedLoad>,
     unmeasured: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Watch<'a> {
     /// # Errors
     /// [`MeasureError::Usage`] if the directory of the probe workload cannot be used.
     pub(crate) fn prepare(
-        plan: &'a Plan,
+        plan: &'a MeasurePlan,
         session: &Session,
         roots: &'a Roots,
         observer: &mut Observer<'_>,
@@ -98,7 +98,7 @@ impl<'a> Watch<'a> {
     /// Runs the load of the plan and watches its effect.
     pub(crate) fn run(
         &mut self,
-        stage: &mut Stage<'_>,
+        stage: &mut PreparedTargets<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<Ran, MeasureError> {
         self.around(stage, self.plan.path, observer, |stage, begin, observer| {
@@ -116,7 +116,7 @@ impl<'a> Watch<'a> {
     /// Runs the same load with the other I/O path and watches it, if the plan asks for it.
     pub(crate) fn run_by_other_path(
         &mut self,
-        stage: &mut Stage<'_>,
+        stage: &mut PreparedTargets<'_>,
         threads: u32,
         observer: &mut Observer<'_>,
     ) -> Result<(), MeasureError> {
@@ -159,24 +159,28 @@ impl<'a> Watch<'a> {
     /// begins.
     fn around(
         &mut self,
-        stage: &mut Stage<'_>,
+        stage: &mut PreparedTargets<'_>,
         path: DataPath,
         observer: &mut Observer<'_>,
-        run: impl FnOnce(&mut Stage<'_>, &dyn Fn(), &mut Observer<'_>) -> Result<Ran, MeasureError>,
+        run: impl FnOnce(
+            &mut PreparedTargets<'_>,
+            &dyn Fn(),
+            &mut Observer<'_>,
+        ) -> Result<Ran, MeasureError>,
     ) -> Result<Ran, MeasureError> {
         let (clock, roots) = (stage.session.clock.clone(), self.roots);
         let file = self
             .place
             .as_ref()
             .and_then(|place| place.file.file.clone());
-        let victims = Victims::start(&clock, file);
+        let victims = Probes::start(&clock, file);
         let open = |is_load: bool| {
             let kernel = read_kernel_counters(roots);
             (victims.begin(is_load), clock.now(), kernel)
         };
-        let close = |(number, start, kernel): (Stretch, Timestamp, KernelCounters)| {
+        let close = |(number, start, kernel): (ObservedPhase, Timestamp, KernelCounters)| {
             victims.pause();
-            Marked {
+            EndedStretch {
                 number,
                 start,
                 end: clock.now(),
@@ -196,7 +200,7 @@ impl<'a> Watch<'a> {
             close(after)
         });
         let bytes = outcome.meters.iter().map(Meter::bytes).sum();
-        let run = Run {
+        let run = WatchedLoad {
             path,
             start,
             bytes,

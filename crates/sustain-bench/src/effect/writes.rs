@@ -9,9 +9,9 @@ use rustix::io::{Errno, pwrite};
 use sustain_disk::clock::Clock;
 use sustain_disk::data::FreshData;
 
-use super::board::{Board, Log, Pen, Stretch};
+use super::board::{ObservedPhase, Pen, ProbeBoard, ProbeLog};
 use super::latencies::Latencies;
-use super::pace::Pace;
+use super::pace::ProbePace;
 
 /// Bytes of a write.
 const WRITE_BYTES: usize = 4096;
@@ -23,7 +23,12 @@ const PERIOD_NS: u64 = 10_000_000;
 pub(super) const OFFERED_PER_S: f64 = 1e9 / PERIOD_NS as f64;
 
 /// Writes until the board is closed, or a write fails.
-pub(super) fn run(file: &Arc<OwnedFd>, clock: &Clock, board: &Board, log: Log<Latencies>) {
+pub(super) fn run(
+    file: &Arc<OwnedFd>,
+    clock: &Clock,
+    board: &ProbeBoard,
+    log: ProbeLog<Latencies>,
+) {
     let mut pen = Pen::new(log, board.clone());
     let (mut data, mut block) = (FreshData::new(0), vec![0; WRITE_BYTES]);
     data.fill(&mut block);
@@ -34,7 +39,7 @@ pub(super) fn run(file: &Arc<OwnedFd>, clock: &Clock, board: &Board, log: Log<La
     let mut failed = (0..FILE_WRITES)
         .try_for_each(|number| write_all(file, &block, number * WRITE_BYTES as u64))
         .and_then(|()| fsync(file));
-    let mut pace = Pace::from(clock.now(), PERIOD_NS);
+    let mut pace = ProbePace::from(clock.now(), PERIOD_NS);
     let mut number = 0;
     while failed.is_ok() && !board.is_over() {
         clock.wait_until(pace.due());
@@ -44,7 +49,7 @@ pub(super) fn run(file: &Arc<OwnedFd>, clock: &Clock, board: &Board, log: Log<La
         failed = write(number, &block);
         let end = clock.now();
         if failed.is_ok() {
-            let stretch = Stretch::of(begun, board.stretch());
+            let stretch = ObservedPhase::of(begun, board.stretch());
             pen.enter(stretch, |seen| seen.record(end.since_ns(start), end));
         }
         number += 1;

@@ -78,7 +78,7 @@ impl BatchMeans {
 
 #[cfg(test)]
 mod tests {
-    use super::super::series::Noise;
+    use super::super::series::SeriesNoise;
     use super::*;
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn covers_the_true_mean_as_often_as_it_says() {
         for (memory, least, most) in [(0.0, 0.94, 0.985), (0.8, 0.93, 0.985)] {
-            let mut noise = Noise::new(7);
+            let mut noise = SeriesNoise::new(7);
             let mut covered = 0;
             for _ in 0..2000 {
                 let mut state = 0.0;

@@ -25,7 +25,7 @@
 //! requests or three.
 
 use super::Step;
-use super::curve::{Curve, Segment};
+use super::curve::{CumulativeBytes, Segment};
 
 const FASTER_THAN_MEAN: f64 = 1.2;
 const FASTER_THAN_PERCENTILE_95: f64 = 1.1;
@@ -39,7 +39,7 @@ const STEPS_JOINED: usize = 10;
 
 /// The faster beginning before the sustained rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Burst {
+pub struct MeasuredBurst {
     /// Bytes that were transferred at the faster rate.
     pub bytes: u64,
     /// The faster rate: the mean from the start on. If the burst was shorter than a step, it is the
@@ -53,14 +53,14 @@ pub struct Burst {
 
 /// The burst at the beginning of a run, if there is one.
 #[must_use]
-pub fn find(steps: &[Step]) -> Option<Burst> {
+pub fn find(steps: &[Step]) -> Option<MeasuredBurst> {
     find_with_rate_after(steps).map(|(burst, _)| burst)
 }
 
 /// The same, with the mean rate of what followed, in bytes per second.
 #[must_use]
-pub fn find_with_rate_after(steps: &[Step]) -> Option<(Burst, f64)> {
-    let segments = Curve::new(steps)?.segments();
+pub fn find_with_rate_after(steps: &[Step]) -> Option<(MeasuredBurst, f64)> {
+    let segments = CumulativeBytes::new(steps)?.segments();
     find_in(&segments).or_else(|| find_in(&joined(&segments)))
 }
 
@@ -77,7 +77,7 @@ fn joined(segments: &[Segment]) -> Vec<Segment> {
     segments.chunks(STEPS_JOINED).map(join).collect()
 }
 
-fn find_in(segments: &[Segment]) -> Option<(Burst, f64)> {
+fn find_in(segments: &[Segment]) -> Option<(MeasuredBurst, f64)> {
     let (mut full, mut end) = (0, 0);
     for _ in 0..LEVELS_MAX {
         let Some(change) = change(&segments[end..]) else {
@@ -95,7 +95,7 @@ fn find_in(segments: &[Segment]) -> Option<(Burst, f64)> {
     let rate_after = bytes(after) / seconds(after);
     let absorbed = (bytes(fast) - rate_after * fast_s).max(0.0);
     let at_rate = (absorbed * rate / (rate - rate_after)).min(bytes(fast));
-    let burst = Burst {
+    let burst = MeasuredBurst {
         bytes: at_rate.round() as u64,
         rate_bytes_per_s: rate,
         absorbed_bytes: absorbed.round() as u64,
@@ -252,7 +252,7 @@ fn quantile(weighted: &mut [(f64, f64)], share: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::series::{self, Noise};
+    use super::super::series::{self, SeriesNoise};
     use super::*;
 
     /// A cache of `cache` MB filled at `fast` and drained at `slow` MB/s meanwhile.
@@ -400,7 +400,7 @@ mod tests {
     #[test]
     fn no_burst_in_noise() {
         for seed in 0..300 {
-            let mut noise = Noise::new(seed);
+            let mut noise = SeriesNoise::new(seed);
             let mut state = 0.0;
             let mut steps = series::linear(60, 100.0, 100.0, 0.0);
             for step in &mut steps {
@@ -414,7 +414,7 @@ mod tests {
     #[test]
     fn no_burst_in_noise_of_many_short_steps() {
         for seed in 0..100 {
-            let mut noise = Noise::new(seed);
+            let mut noise = SeriesNoise::new(seed);
             let mut steps = series::linear(600, 100.0, 100.0, 0.0);
             for step in &mut steps {
                 step.bytes = (1e8 * (1.0 + 0.3 * noise.normal()).max(0.0)) as u64;

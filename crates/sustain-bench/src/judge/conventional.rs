@@ -9,7 +9,7 @@
 //!   does it).
 
 use super::Step;
-use super::curve::Curve;
+use super::curve::CumulativeBytes;
 
 const SNIA_ROUNDS: usize = 5;
 const SNIA_ROUNDS_MAX: usize = 25;
@@ -48,7 +48,7 @@ pub struct Attained {
 /// Rates of whole stretches of `length_s` seconds; an incomplete last one is left out.
 #[must_use]
 pub fn samples(steps: &[Step], length_s: f64) -> Vec<f64> {
-    let Some(curve) = Curve::new(steps) else {
+    let Some(curve) = CumulativeBytes::new(steps) else {
         return Vec::new();
     };
     // Truncation is intended; the added small part makes up for rounding of the times.

@@ -7,7 +7,7 @@ use super::Step;
 /// Knots of C(t). Both columns have the same length of at least one; times rise strictly, and bytes
 /// never fall.
 #[derive(Clone, Debug)]
-pub(crate) struct Curve {
+pub(crate) struct CumulativeBytes {
     time_s: Vec<f64>,
     bytes: Vec<f64>,
 }
@@ -20,7 +20,7 @@ pub(super) struct Segment {
     pub(super) rate_bytes_per_s: f64,
 }
 
-impl Curve {
+impl CumulativeBytes {
     /// `None` if there is no step.
     pub(crate) fn new(steps: &[Step]) -> Option<Self> {
         let first = steps.first()?;
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn cuts_steps_of_unequal_length_by_time() {
-        let curve = Curve::new(&[
+        let curve = CumulativeBytes::new(&[
             step(0.0, 1.0, 100),
             step(1.0, 3.0, 100),
             step(3.0, 4.0, 100),
@@ -164,14 +164,16 @@ mod tests {
 
     #[test]
     fn time_between_steps_is_time_without_bytes() {
-        let curve = Curve::new(&[step(0.0, 1.0, 100), step(2.0, 3.0, 100)]).expect("has steps");
+        let curve =
+            CumulativeBytes::new(&[step(0.0, 1.0, 100), step(2.0, 3.0, 100)]).expect("has steps");
         assert_eq!(curve.batch_rates::<3>(0.0, 3.0), [100.0, 0.0, 100.0]);
         assert_eq!(curve.time_at(100.0), 1.0, "the earliest time counts");
     }
 
     #[test]
     fn a_step_of_no_length_keeps_its_bytes() {
-        let curve = Curve::new(&[step(0.0, 1.0, 100), step(1.0, 1.0, 50)]).expect("has steps");
+        let curve =
+            CumulativeBytes::new(&[step(0.0, 1.0, 100), step(1.0, 1.0, 50)]).expect("has steps");
         assert_eq!(curve.total_bytes(), 150.0);
         assert_eq!(curve.segments().len(), 1);
     }

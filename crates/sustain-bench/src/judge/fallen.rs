@@ -6,7 +6,7 @@
 //! length. A disk that swings, or pauses now and then, was as slow before.
 
 use super::Step;
-use super::curve::Curve;
+use super::curve::CumulativeBytes;
 use super::worst::worst;
 
 /// The end has fallen if its rate is below this part of the slowest stretch before it.
@@ -17,14 +17,14 @@ const LENGTH_S_MIN: f64 = 1.0;
 const STEPS_MIN: usize = 4;
 /// Each length tried is this much longer than the one before.
 const LENGTH_STEP: f64 = 1.25;
-/// A level is even: its slowest quarter has at least this part of its rate. A pause has not, nor has
-/// an end of which only the last part is slow.
+/// A level is even: its slowest quarter has at least this part of its rate. A pause has not, nor
+/// has an end of which only the last part is slow.
 const EVEN_MIN: f64 = 0.5;
 
 /// The rate to which a run fell before its end, in bytes per second; `None` if it did not.
 #[must_use]
 pub fn fallen_to(steps: &[Step]) -> Option<f64> {
-    let curve = Curve::new(steps)?;
+    let curve = CumulativeBytes::new(steps)?;
     let (start_s, end_s) = (curve.start_s(), curve.end_s());
     let mut length_s = LENGTH_S_MIN;
     let mut lowest: Option<f64> = None;

@@ -8,7 +8,7 @@
 //! is exact: the rate there is C(t) / t. It cannot be too high, because nothing completed before it
 //! was transferred.
 
-use super::burst::Burst;
+use super::burst::MeasuredBurst;
 
 /// The part of the absorbed bytes that must have been taken by the knee, except for one more
 /// completion. Caches in several levels have an earlier knee, which is not where the burst ended.
@@ -19,7 +19,11 @@ pub type Point = (f64, f64);
 
 /// The burst with the rate and the bytes that the completions show, if these reach beyond it.
 #[must_use]
-pub fn refined(burst: Burst, rate_after_bytes_per_s: f64, points: &[Point]) -> Burst {
+pub fn refined(
+    burst: MeasuredBurst,
+    rate_after_bytes_per_s: f64,
+    points: &[Point],
+) -> MeasuredBurst {
     let reaches_beyond = points.last().is_some_and(|last| last.0 > burst.until_s);
     let slope = (burst.rate_bytes_per_s + rate_after_bytes_per_s) / 2.0;
     let above = |point: &Point| point.1 - slope * point.0;
@@ -38,7 +42,7 @@ pub fn refined(burst: Burst, rate_after_bytes_per_s: f64, points: &[Point]) -> B
         return burst;
     }
     let at_rate = absorbed * rate / (rate - rate_after_bytes_per_s);
-    Burst {
+    MeasuredBurst {
         rate_bytes_per_s: rate,
         bytes: at_rate.round() as u64,
         ..burst
@@ -126,7 +130,7 @@ mod tests {
             .map(|record| f64::from(record) * 10e6)
             .map(|bytes| (at(bytes), bytes))
             .collect();
-        let burst = Burst {
+        let burst = MeasuredBurst {
             bytes: 200_000_000,
             rate_bytes_per_s: 57e6,
             absorbed_bytes: 165_000_000,

@@ -8,11 +8,11 @@
 //! then gone, and any other fall stays as it is.
 
 use super::Step;
-use super::curve::Curve;
+use super::curve::CumulativeBytes;
 
 /// How slow the positions of a target are, and where a run on it began.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Places {
+pub struct PlaceRates {
     /// The first byte after each zone, ascending.
     edges: Vec<f64>,
     /// Seconds per byte of each zone.
@@ -25,13 +25,13 @@ pub struct Places {
     blurred: Vec<(f64, f64)>,
 }
 
-impl Places {
+impl PlaceRates {
     /// Takes zones as (byte after the last, rate above zero) in order of position, for a run that
     /// begins at `start_bytes` and goes on at 0 from `lap_bytes`. Bytes after the last zone are as
     /// fast as that zone.
     #[must_use]
-    pub fn new(zones: &[(u64, f64)], start_bytes: u64, lap_bytes: u64) -> Places {
-        Places {
+    pub fn new(zones: &[(u64, f64)], start_bytes: u64, lap_bytes: u64) -> PlaceRates {
+        PlaceRates {
             edges: zones.iter().map(|(to_byte, _)| *to_byte as f64).collect(),
             slowness: zones.iter().map(|(_, rate)| 1.0 / rate).collect(),
             start_bytes: start_bytes as f64,
@@ -44,10 +44,10 @@ impl Places {
     /// apart from each other) only the overall rate is known, because the ends of a bad spot are
     /// known only to the distance of the samples. A run is spread evenly over each stretch.
     #[must_use]
-    pub fn blurred(self, stretches: &[(u64, u64)]) -> Places {
+    pub fn blurred(self, stretches: &[(u64, u64)]) -> PlaceRates {
         let stretches = stretches.iter();
         let blurred = stretches.map(|(from, to)| (*from as f64, *to as f64));
-        Places {
+        PlaceRates {
             blurred: blurred.collect(),
             ..self
         }
@@ -109,8 +109,8 @@ impl Places {
     }
 
     /// The running total as if all positions were alike.
-    fn even(&self, steps: &[Step]) -> Option<Curve> {
-        let curve = Curve::new(&self.joined(steps))?;
+    fn even(&self, steps: &[Step]) -> Option<CumulativeBytes> {
+        let curve = CumulativeBytes::new(&self.joined(steps))?;
         let expected_s = self.expected_s(curve.total_bytes());
         if expected_s <= 0.0 {
             return Some(curve);
@@ -123,8 +123,8 @@ impl Places {
 /// The sum of these targets' runs in these times, as if all positions that each run covered were
 /// alike.
 #[must_use]
-pub fn even_steps(targets: &[(Vec<Step>, &Places)], times: &[Step]) -> Vec<Step> {
-    let curves: Vec<Curve> = targets
+pub fn even_steps(targets: &[(Vec<Step>, &PlaceRates)], times: &[Step]) -> Vec<Step> {
+    let curves: Vec<CumulativeBytes> = targets
         .iter()
         .filter_map(|(steps, places)| places.even(steps))
         .collect();
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn a_fall_that_the_places_explain_is_gone_and_no_byte_is() {
         let steps = run(&ZONES, 2_000, 40);
-        let places = Places::new(&ZONES, 2_000, 40_000);
+        let places = PlaceRates::new(&ZONES, 2_000, 40_000);
         let even = even_steps(&[(steps.clone(), &places)], &steps);
         let all = |steps: &[Step]| steps.iter().map(|step| step.bytes).sum::<u64>();
         assert!(all(&even).abs_diff(all(&steps)) <= 1);
@@ -185,7 +185,7 @@ mod tests {
             })
             .collect();
         // All of it in the first zone.
-        let places = Places::new(&ZONES, 0, 40_000);
+        let places = PlaceRates::new(&ZONES, 0, 40_000);
         assert_eq!(even_steps(&[(steps.clone(), &places)], &steps), steps);
     }
 
@@ -195,21 +195,21 @@ mod tests {
         let known = [(10_500, 1000.0), (12_500, 100.0), (40_000, 1000.0)];
         let steps = run(&truth, 0, 40);
         let mean = steps.iter().map(|step| step.bytes).sum::<u64>() as f64 / 40.0;
-        let worst = |places: &Places| {
+        let worst = |places: &PlaceRates| {
             let even = even_steps(&[(steps.clone(), places)], &steps);
             let far = even
                 .iter()
                 .map(|step| (step.bytes as f64 / mean - 1.0).abs());
             far.fold(0.0, f64::max)
         };
-        let sharp = Places::new(&known, 0, 40_000);
+        let sharp = PlaceRates::new(&known, 0, 40_000);
         assert!(worst(&sharp) > 0.5);
         assert!(worst(&sharp.blurred(&[(9_000, 13_000)])) < 0.02);
     }
 
     #[test]
     fn a_run_that_wraps_begins_again_at_the_first_zone() {
-        let places = Places::new(&ZONES, 35_000, 40_000);
+        let places = PlaceRates::new(&ZONES, 35_000, 40_000);
         // 5,000 to the end, then the first 10,000.
         let expected = 5_000.0 / 500.0 + 10_000.0 / 1000.0;
         assert!((places.expected_s(15_000.0) - expected).abs() < 1e-9);

@@ -10,7 +10,7 @@
 //! stall in one lap stays in the series. (P. K. Sen, "Estimates of the regression coefficient based
 //! on Kendall's tau", JASA 63, 1968.)
 
-use super::curve::Curve;
+use super::curve::CumulativeBytes;
 
 const BINS_MAX: usize = 32;
 /// With fewer steps in a lap no shape is visible.
@@ -35,7 +35,7 @@ pub(super) struct PositionEffect {
 impl PositionEffect {
     /// Estimates from what came after `from_s`; `None` if that is less than two laps, or has too
     /// few steps.
-    pub(super) fn estimate(curve: &Curve, lap_bytes: u64, from_s: f64) -> Option<Self> {
+    pub(super) fn estimate(curve: &CumulativeBytes, lap_bytes: u64, from_s: f64) -> Option<Self> {
         let lap = lap_bytes as f64;
         let total = curve.total_bytes();
         if lap < 1.0 {
@@ -63,7 +63,7 @@ impl PositionEffect {
     }
 
     /// The curve as it would be if every position were as fast as the mean of the lap.
-    pub(super) fn remove(&self, curve: &Curve) -> Curve {
+    pub(super) fn remove(&self, curve: &CumulativeBytes) -> CumulativeBytes {
         let bins = (self.cumulated.len() - 1) as f64;
         // Only differences count, so the new curve may begin below zero.
         curve.with_bytes(|bytes| {
@@ -78,7 +78,13 @@ impl PositionEffect {
 }
 
 /// Seconds per lap and bin.
-fn lap_times(curve: &Curve, origin: f64, lap: f64, laps: usize, bins: usize) -> Vec<Vec<f64>> {
+fn lap_times(
+    curve: &CumulativeBytes,
+    origin: f64,
+    lap: f64,
+    laps: usize,
+    bins: usize,
+) -> Vec<Vec<f64>> {
     let edge_s = |index: usize| curve.time_at(origin + lap * (index as f64) / bins as f64);
     let bin_s = |index: usize| edge_s(index + 1) - edge_s(index);
     (0..laps)
@@ -142,7 +148,7 @@ mod tests {
     use super::*;
 
     /// Steps of one second; the rate follows from the position in a lap and from the time.
-    fn run(seconds: usize, lap: u64, rate: impl Fn(f64, f64) -> f64) -> Curve {
+    fn run(seconds: usize, lap: u64, rate: impl Fn(f64, f64) -> f64) -> CumulativeBytes {
         let mut bytes = 0.0;
         let mut steps = Vec::new();
         for second in 0..seconds {
@@ -159,7 +165,7 @@ mod tests {
                 bytes,
             });
         }
-        Curve::new(&steps).expect("has steps")
+        CumulativeBytes::new(&steps).expect("has steps")
     }
 
     fn spread(rates: &[f64]) -> f64 {

@@ -18,7 +18,7 @@ pub struct CurvePoint {
 
 /// A rate that may be recorded.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Recommendation {
+pub struct RecommendedRate {
     /// The rate.
     pub rate_bytes_per_s: f64,
     /// The buffer needed at it; not above the bound given.
@@ -33,7 +33,7 @@ pub fn recommend(
     points: &[CurvePoint],
     rate_bytes_per_s_max: f64,
     buffer_bytes_max: f64,
-) -> Option<Recommendation> {
+) -> Option<RecommendedRate> {
     let mut best = CurvePoint {
         rate_bytes_per_s: 0.0,
         buffer_bytes: 0.0,
@@ -49,7 +49,7 @@ pub fn recommend(
         rate_bytes_per_s,
         buffer_bytes,
     } = best;
-    (rate_bytes_per_s > 0.0).then_some(Recommendation {
+    (rate_bytes_per_s > 0.0).then_some(RecommendedRate {
         rate_bytes_per_s,
         buffer_bytes,
     })
@@ -61,7 +61,7 @@ pub fn recommend_by_all(
     curves: &[Vec<CurvePoint>],
     rate_bytes_per_s_max: f64,
     buffer_bytes_max: f64,
-) -> Option<Recommendation> {
+) -> Option<RecommendedRate> {
     let mut rate_bytes_per_s = rate_bytes_per_s_max;
     for curve in curves {
         rate_bytes_per_s = recommend(curve, rate_bytes_per_s, buffer_bytes_max)?.rate_bytes_per_s;
@@ -69,7 +69,7 @@ pub fn recommend_by_all(
     let needed = curves.iter().filter_map(|curve| {
         recommend(curve, rate_bytes_per_s, buffer_bytes_max).map(|found| found.buffer_bytes)
     });
-    Some(Recommendation {
+    Some(RecommendedRate {
         rate_bytes_per_s,
         buffer_bytes: needed.fold(0.0, f64::max),
     })

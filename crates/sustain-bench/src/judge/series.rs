@@ -9,9 +9,9 @@ const PARTS_PER_SECOND: u32 = 100;
 
 /// SplitMix64 and the sum of twelve uniforms, which is enough for noise, and the same on every
 /// machine.
-pub(crate) struct Noise(u64);
+pub(crate) struct SeriesNoise(u64);
 
-impl Noise {
+impl SeriesNoise {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -32,7 +32,7 @@ impl Noise {
 
 /// `rate` is a function of the second and of the position in MB, which is counted along.
 fn run(seconds: u32, noise_share: f64, rate: impl Fn(f64, f64) -> f64) -> Vec<Step> {
-    let mut noise = Noise::new(42);
+    let mut noise = SeriesNoise::new(42);
     let mut position = 0.0;
     let mut steps = Vec::new();
     for second in 0..seconds {

@@ -11,9 +11,9 @@
 //! the same positions, the position effect is removed first (`position`).
 
 use super::batch_means::{BATCHES, BatchMeans};
-use super::burst::{self, Burst};
+use super::burst::{self, MeasuredBurst};
 use super::conventional::slope;
-use super::curve::Curve;
+use super::curve::CumulativeBytes;
 use super::position::PositionEffect;
 use super::{Revisits, Step};
 
@@ -26,7 +26,7 @@ const CANDIDATES: u32 = 25;
 
 /// The verdict.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sustained {
+pub struct SteadyVerdict {
     /// Whether the window passed both conditions.
     pub reached: bool,
     /// Mean of the window; if not reached, the best estimate: the mean of the last half of the run,
@@ -42,13 +42,13 @@ pub struct Sustained {
 
 /// Judges a run, or the part of it so far.
 #[must_use]
-pub fn judge(steps: &[Step], revisits: Revisits) -> Sustained {
+pub fn judge(steps: &[Step], revisits: Revisits) -> SteadyVerdict {
     judge_as(steps, revisits, None)
 }
 
 /// Judges a run whose steps have been made even by a profile (`places`).
 #[must_use]
-pub fn judge_even(steps: &[Step]) -> Sustained {
+pub fn judge_even(steps: &[Step]) -> SteadyVerdict {
     let removed = ", with the position effect removed by the profile".to_owned();
     let words = PositionWords {
         steady: removed.clone(),
@@ -57,8 +57,8 @@ pub fn judge_even(steps: &[Step]) -> Sustained {
     judge_as(steps, Revisits::default(), Some(words))
 }
 
-fn judge_as(steps: &[Step], revisits: Revisits, words: Option<PositionWords>) -> Sustained {
-    let Some(curve) = Curve::new(steps).filter(|curve| curve.total_bytes() > 0.0) else {
+fn judge_as(steps: &[Step], revisits: Revisits, words: Option<PositionWords>) -> SteadyVerdict {
+    let Some(curve) = CumulativeBytes::new(steps).filter(|curve| curve.total_bytes() > 0.0) else {
         return nothing();
     };
     let burst = burst::find(steps);
@@ -69,7 +69,7 @@ fn judge_as(steps: &[Step], revisits: Revisits, words: Option<PositionWords>) ->
     let even = effect
         .as_ref()
         .map_or_else(|| curve.clone(), |effect| effect.remove(&curve));
-    let run = Run {
+    let run = SteadyBasis {
         curve: &even,
         burst,
         position: words.unwrap_or_else(|| position_words(&curve, revisits, &effect)),
@@ -83,13 +83,13 @@ fn judge_as(steps: &[Step], revisits: Revisits, words: Option<PositionWords>) ->
     }
     (0..=CANDIDATES)
         .map(|index| begin_s + (latest_s - begin_s) * f64::from(index) / f64::from(CANDIDATES))
-        .map(|from_s| Window::of(&even, from_s))
-        .find(Window::passes)
+        .map(|from_s| TailWindow::of(&even, from_s))
+        .find(TailWindow::passes)
         .map_or_else(|| run.not_reached(false), |window| run.reached(&window))
 }
 
-fn nothing() -> Sustained {
-    Sustained {
+fn nothing() -> SteadyVerdict {
+    SteadyVerdict {
         reached: false,
         rate_bytes_per_s: 0.0,
         ci95_bytes_per_s: [0.0, 0.0],
@@ -99,7 +99,7 @@ fn nothing() -> Sustained {
 }
 
 /// A tail of the run in ten batches.
-struct Window {
+struct TailWindow {
     from_s: f64,
     length_s: f64,
     batches: [f64; BATCHES],
@@ -109,8 +109,8 @@ struct Window {
     rise_percent: f64,
 }
 
-impl Window {
-    fn of(curve: &Curve, from_s: f64) -> Self {
+impl TailWindow {
+    fn of(curve: &CumulativeBytes, from_s: f64) -> Self {
         let batches: [f64; BATCHES] = curve.batch_rates(from_s, curve.end_s());
         let means = BatchMeans::of(&batches);
         let most = batches.iter().copied().fold(f64::MIN, f64::max);
@@ -138,8 +138,8 @@ impl Window {
             && self.rise_percent.abs() <= RISE_PERCENT_MAX
     }
 
-    fn verdict(&self, reached: bool, why: String) -> Sustained {
-        Sustained {
+    fn verdict(&self, reached: bool, why: String) -> SteadyVerdict {
+        SteadyVerdict {
             reached,
             rate_bytes_per_s: self.means.mean,
             ci95_bytes_per_s: self.means.interval(),
@@ -150,9 +150,9 @@ impl Window {
 }
 
 /// Values that all verdicts of one run use.
-struct Run<'a> {
-    curve: &'a Curve,
-    burst: Option<Burst>,
+struct SteadyBasis<'a> {
+    curve: &'a CumulativeBytes,
+    burst: Option<MeasuredBurst>,
     position: PositionWords,
 }
 
@@ -165,7 +165,7 @@ struct PositionWords {
 }
 
 fn position_words(
-    curve: &Curve,
+    curve: &CumulativeBytes,
     revisits: Revisits,
     effect: &Option<PositionEffect>,
 ) -> PositionWords {
@@ -192,8 +192,8 @@ fn position_words(
     }
 }
 
-impl Run<'_> {
-    fn reached(&self, window: &Window) -> Sustained {
+impl SteadyBasis<'_> {
+    fn reached(&self, window: &TailWindow) -> SteadyVerdict {
         let mut why = format!(
             "range {} % of the mean ({RANGE_PERCENT_MAX} % allowed), {} ({RISE_PERCENT_MAX} % \
              allowed), over the last {:.0} s{}",
@@ -212,10 +212,10 @@ impl Run<'_> {
     }
 
     /// Gives the best estimate: the mean of the last half of the run, or of the last 10 s.
-    fn not_reached(&self, too_few_steps: bool) -> Sustained {
+    fn not_reached(&self, too_few_steps: bool) -> SteadyVerdict {
         let duration_s = self.curve.duration_s();
         let length_s = (WINDOW_SHARE_MIN * duration_s).max(WINDOW_S_MIN.min(duration_s));
-        let window = Window::of(self.curve, self.curve.end_s() - length_s);
+        let window = TailWindow::of(self.curve, self.curve.end_s() - length_s);
         let late = self.burst.filter(|burst| burst.until_s > window.from_s);
         let why = if duration_s < WINDOW_S_MIN {
             format!("the run lasted {duration_s:.1} s, but at least {WINDOW_S_MIN} s are needed")
@@ -238,12 +238,12 @@ impl Run<'_> {
         window.verdict(false, why)
     }
 
-    fn rate_after(&self, burst: Burst) -> f64 {
+    fn rate_after(&self, burst: MeasuredBurst) -> f64 {
         let after = self.curve.total_bytes() - self.curve.bytes_at(burst.until_s);
         after / (self.curve.end_s() - burst.until_s)
     }
 
-    fn failures(&self, window: &Window) -> String {
+    fn failures(&self, window: &TailWindow) -> String {
         let batch_s = window.length_s / BATCHES as f64;
         let length_s = window.length_s;
         let mut failures = Vec::new();
@@ -296,7 +296,7 @@ mod tests {
 
     const ONE_PASS: Revisits = Revisits { lap_bytes: None };
 
-    fn mb(verdict: &Sustained) -> f64 {
+    fn mb(verdict: &SteadyVerdict) -> f64 {
         verdict.rate_bytes_per_s / 1e6
     }
 

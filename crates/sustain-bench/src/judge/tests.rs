@@ -2,7 +2,7 @@
 
 use super::conventional::{fio, samples, snia};
 use super::series::{Case, cases};
-use super::steady::{Sustained, judge};
+use super::steady::{SteadyVerdict, judge};
 use super::table::{FIO_DEVIATION, FIO_SLOPE, markdown};
 use super::{Revisits, burst};
 
@@ -13,7 +13,7 @@ fn case(beginning: &str) -> Case {
         .expect("a case of this name")
 }
 
-fn verdict(case: &Case) -> Sustained {
+fn verdict(case: &Case) -> SteadyVerdict {
     judge(
         &case.steps,
         Revisits {

@@ -2,7 +2,7 @@
 //! recommendation, where a mean says too little about a disk that swings.
 
 use super::Step;
-use super::curve::Curve;
+use super::curve::CumulativeBytes;
 
 /// The length of the stretch that is reported.
 pub const WORST_S: f64 = 10.0;
@@ -10,7 +10,7 @@ pub const WORST_S: f64 = 10.0;
 /// The lowest rate over `length_s` seconds in a row, wherever they begin; `None` for a shorter run.
 #[must_use]
 pub fn worst(steps: &[Step], length_s: f64) -> Option<f64> {
-    let curve = Curve::new(steps)?;
+    let curve = CumulativeBytes::new(steps)?;
     let latest_s = curve.end_s() - length_s;
     // The lengths of the steps add up to the whole only nearly.
     if latest_s < curve.start_s() - 1e-6 {

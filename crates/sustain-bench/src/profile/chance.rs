@@ -21,14 +21,14 @@ const JEFFREYS: f64 = 0.5;
 
 /// Counts of the visits of one position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct PlaceObservation {
     pub(super) visits: usize,
     /// Slow visits among all of them, and among the first two.
     pub(super) slow: usize,
     pub(super) slow_of_two: usize,
 }
 
-impl Seen {
+impl PlaceObservation {
     pub(super) fn is_always_slow(&self) -> bool {
         self.visits > 0 && self.slow == self.visits
     }
@@ -36,15 +36,15 @@ impl Seen {
 
 /// Neighbouring positions that were slow in every visit.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Suspect {
+pub(super) struct SuspectPlace {
     pub(super) places: Range<usize>,
     /// Whether that is more than chance explains.
     pub(super) is_bad: bool,
 }
 
-impl Suspect {
+impl SuspectPlace {
     /// The position in it that is to be visited again, if another visit can still decide.
-    pub(super) fn next(&self, seen: &[Seen]) -> Option<usize> {
+    pub(super) fn next(&self, seen: &[PlaceObservation]) -> Option<usize> {
         let visits = |place: &usize| seen[*place].visits;
         let most = self.places.clone().map(|place| visits(&place)).max()?;
         let least = self.places.clone().map(|place| visits(&place)).min()?;
@@ -58,7 +58,7 @@ impl Suspect {
 
 /// The share of visits that were disturbed, by the positions that were not always slow. Third
 /// visits are made where something was slow, so only the first two count.
-pub(super) fn disturbed_share(seen: &[Seen]) -> f64 {
+pub(super) fn disturbed_share(seen: &[PlaceObservation]) -> f64 {
     let twice = seen
         .iter()
         .filter(|one| one.visits >= 2 && !one.is_always_slow());
@@ -91,7 +91,7 @@ pub(super) fn longest_run(places: usize, share: f64) -> usize {
 
 /// Judges these runs of positions that were always slow. A run is bad by itself if chance makes
 /// none like it; the remaining ones are bad if there are more of them than chance makes.
-pub(super) fn suspects(runs: Vec<Range<usize>>, seen: &[Seen]) -> Vec<Suspect> {
+pub(super) fn suspects(runs: Vec<Range<usize>>, seen: &[PlaceObservation]) -> Vec<SuspectPlace> {
     let share = disturbed_share(seen);
     let count = seen.iter().filter(|one| one.visits > 0).count();
     let by_chance = |run: &Range<usize>| {
@@ -106,7 +106,7 @@ pub(super) fn suspects(runs: Vec<Range<usize>>, seen: &[Seen]) -> Vec<Suspect> {
     let is_more = poisson_tail(left().count(), mean) < RARE;
     let judged = runs.into_iter().zip(chances);
     judged
-        .map(|(places, chance)| Suspect {
+        .map(|(places, chance)| SuspectPlace {
             places,
             is_bad: chance.is_some_and(|chance| chance < RARE || is_more),
         })
@@ -128,8 +128,8 @@ pub(crate) fn poisson_tail(count: usize, mean: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn seen(visits: usize, slow: usize) -> Seen {
-        Seen {
+    fn seen(visits: usize, slow: usize) -> PlaceObservation {
+        PlaceObservation {
             visits,
             slow,
             slow_of_two: slow.min(2),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     /// A hundred places, so many of them slow in one of two visits.
-    fn disturbed(count: usize) -> Vec<Seen> {
+    fn disturbed(count: usize) -> Vec<PlaceObservation> {
         let slow = |index| usize::from(index < count);
         (0..100).map(|index| seen(2, slow(index))).collect()
     }
@@ -190,8 +190,8 @@ mod tests {
     fn in_doubt_the_least_visited_place_is_visited_again() {
         let mut all = disturbed(0);
         all[50..53].fill(seen(2, 2));
-        let next = |is_bad, all: &[Seen]| {
-            Suspect {
+        let next = |is_bad, all: &[PlaceObservation]| {
+            SuspectPlace {
                 places: 50..53,
                 is_bad,
             }

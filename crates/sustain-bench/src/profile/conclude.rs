@@ -12,15 +12,15 @@ use sustain_document::vocabulary::ExperimentEnd;
 use sustain_document::vocabulary::TargetKind;
 use sustain_session::others_words;
 
-use super::failure::Failure;
+use super::failure::FailedPlace;
 use super::fit::{Fit, Flag, fit};
 use super::held::Lowering;
 use super::noise::{drift, median};
-use super::outliers::{Shown, outliers};
-use super::profiled::{Position, Profiled};
-use super::sample::{Curve, in_place_bytes};
+use super::outliers::{ShownPlace, outliers};
+use super::profiled::{Profiled, ProfiledPosition};
+use super::sample::{SampledCurve, in_place_bytes};
 use super::together::{Shared, Spot, least_loss, shared};
-use super::unseen::{Sampled, closer, longest_unseen};
+use super::unseen::{SampledPlaces, closer, longest_unseen};
 use super::words;
 use crate::conclude::time_of_day;
 use crate::remarks::others_untold;
@@ -111,7 +111,7 @@ impl Profiled<'_> {
     fn unseen_bytes(&self, number: usize) -> Option<u64> {
         let curve = &self.curves[number];
         let size_bytes = self.facts[curve.members[0]].size_bytes;
-        let visited = |one: &&Position| !one.readings[number].is_empty();
+        let visited = |one: &&ProfiledPosition| !one.readings[number].is_empty();
         self.positions.iter().find(visited)?;
         let seen = self.positions.iter().filter(visited).map(|one| {
             let start = curve.offset_bytes(0, one.position, size_bytes);
@@ -121,9 +121,9 @@ impl Profiled<'_> {
     }
 
     /// How the samples of a target lie, for the advice on how to look closer.
-    fn sampled(&self, number: usize, unseen_bytes: u64) -> Sampled {
+    fn sampled(&self, number: usize, unseen_bytes: u64) -> SampledPlaces {
         let curve = &self.curves[number];
-        Sampled {
+        SampledPlaces {
             size_bytes: self.facts[curve.members[0]].size_bytes,
             sample_bytes: curve.sample_bytes[0],
             visit_ns: self.visit_ns,
@@ -149,7 +149,7 @@ impl Profiled<'_> {
         let failures = self.failures.iter();
         let errors = failures
             .filter(|one| one.target == curve.members[0] && one.direction == curve.direction)
-            .map(Failure::words);
+            .map(FailedPlace::words);
         let mut target = ProfileTarget {
             name: facts.name.clone(),
             kind: facts.kind,
@@ -176,7 +176,7 @@ impl Profiled<'_> {
     }
 
     /// Everything that was visited, including what failed.
-    fn points(&self, number: usize, fit: &Fit) -> Vec<Shown> {
+    fn points(&self, number: usize, fit: &Fit) -> Vec<ShownPlace> {
         let curve = &self.curves[number];
         let size_bytes = self.facts[curve.members[0]].size_bytes;
         let mut places = 0..fit.flags.len();
@@ -201,7 +201,7 @@ impl Profiled<'_> {
                 rate_bytes_per_s: place.and_then(|place| fit.values[place]),
                 flag,
             };
-            points.push(Shown { point, place });
+            points.push(ShownPlace { point, place });
         }
         points
     }
@@ -213,7 +213,7 @@ impl Profiled<'_> {
             .members
             .iter()
             .filter_map(|target| {
-                let is_of = |other: &Curve| {
+                let is_of = |other: &SampledCurve| {
                     other.members == [*target] && other.direction == curve.direction
                 };
                 self.curves.iter().position(is_of)
@@ -312,7 +312,8 @@ impl Profiled<'_> {
 
     fn notes(&self, is_interrupted: bool) -> Vec<String> {
         let mut notes = Vec::new();
-        let visits_twice = |one: &Position| one.readings.iter().any(|visits| visits.len() >= 2);
+        let visits_twice =
+            |one: &ProfiledPosition| one.readings.iter().any(|visits| visits.len() >= 2);
         let twice = self
             .positions
             .iter()

@@ -4,9 +4,9 @@
 //! slower than both its neighbours is not a zone but a spot: it is taken out, and the rest is cut
 //! again. The same is done with a sample that lies across the edge between two zones.
 
-use super::fit::Zone;
+use super::fit::FittedZone;
 use super::partition::partition;
-use super::visits::{Place, is_far};
+use super::visits::{VisitedPlace, is_far};
 
 /// A spot takes no more than this part of the target; a longer stretch is a zone.
 const SPOT_SPAN_MAX: f64 = 0.03;
@@ -19,8 +19,8 @@ const EDGE_SAMPLES: f64 = 2.5;
 const ROUNDS: usize = 3;
 
 /// Cuts places into zones and spots.
-pub(super) struct Cut<'a> {
-    pub(super) places: &'a [Place],
+pub(super) struct ZoneCutter<'a> {
+    pub(super) places: &'a [VisitedPlace],
     pub(super) values: &'a [Option<f64>],
     /// The standard deviation of a position's value, as a part of it.
     pub(super) noise: f64,
@@ -28,9 +28,9 @@ pub(super) struct Cut<'a> {
     pub(super) chance_run: usize,
 }
 
-pub(super) type Stretch = std::ops::Range<usize>;
+pub(super) type PlaceRange = std::ops::Range<usize>;
 
-impl Cut<'_> {
+impl ZoneCutter<'_> {
     pub(super) fn log(&self, place: usize) -> f64 {
         self.values[place].map_or(0.0, f64::ln)
     }
@@ -40,7 +40,7 @@ impl Cut<'_> {
     }
 
     /// The positions that are in zones, and the zones as ranges of them.
-    pub(super) fn without_spots(&self, known: Vec<usize>) -> (Vec<usize>, Vec<Stretch>) {
+    pub(super) fn without_spots(&self, known: Vec<usize>) -> (Vec<usize>, Vec<PlaceRange>) {
         let mut regular = known;
         for _ in 0..ROUNDS {
             let stretches = self.stretches(&regular);
@@ -62,38 +62,38 @@ impl Cut<'_> {
         (regular, stretches)
     }
 
-    fn stretches(&self, regular: &[usize]) -> Vec<Stretch> {
+    fn stretches(&self, regular: &[usize]) -> Vec<PlaceRange> {
         let logs: Vec<f64> = regular.iter().map(|place| self.log(*place)).collect();
         partition(&logs, self.noise)
     }
 
-    fn level(&self, regular: &[usize], stretch: &Stretch) -> f64 {
+    fn level(&self, regular: &[usize], stretch: &PlaceRange) -> f64 {
         let places = &regular[stretch.clone()];
         let sum: f64 = places.iter().map(|place| self.log(*place)).sum();
         (sum / places.len() as f64).exp()
     }
 
-    fn span(&self, regular: &[usize], stretch: &Stretch) -> f64 {
+    fn span(&self, regular: &[usize], stretch: &PlaceRange) -> f64 {
         self.middle(regular[stretch.end - 1]) - self.middle(regular[stretch.start])
     }
 
-    fn is_spot(&self, regular: &[usize], stretches: &[Stretch], index: usize) -> bool {
+    fn is_spot(&self, regular: &[usize], stretches: &[PlaceRange], index: usize) -> bool {
         let stretch = &stretches[index];
-        let may_be_chance = |stretch: &Stretch| stretch.len() <= self.chance_run;
+        let may_be_chance = |stretch: &PlaceRange| stretch.len() <= self.chance_run;
         let is_short = self.span(regular, stretch) <= SPOT_SPAN_MAX;
         if !is_short && !may_be_chance(stretch) {
             return false;
         }
         // Another stretch of the same spot may be beside it: the comparison is with what is around
         // the spot.
-        let is_around = |other: &&Stretch| {
+        let is_around = |other: &&PlaceRange| {
             let is_long = other.len() > 1 && self.span(regular, other) > SPOT_SPAN_MAX;
             is_long && !may_be_chance(other)
         };
         let before = stretches[..index].iter().rev().find(is_around);
         let after = stretches[index + 1..].iter().find(is_around);
         let level = self.level(regular, stretch);
-        let is_below = |other: &Stretch| {
+        let is_below = |other: &PlaceRange| {
             let around = self.level(regular, other);
             is_far(self.noise, level, around) || may_be_chance(stretch) && level < around
         };
@@ -108,7 +108,7 @@ impl Cut<'_> {
     }
 
     /// Whether a stretch consists only of samples across the edge between two zones.
-    fn is_edge(&self, regular: &[usize], stretches: &[Stretch], index: usize) -> bool {
+    fn is_edge(&self, regular: &[usize], stretches: &[PlaceRange], index: usize) -> bool {
         let (Some(before), Some(after)) = (
             index
                 .checked_sub(1)
@@ -131,7 +131,7 @@ impl Cut<'_> {
     pub(super) fn zones_around(
         &self,
         regular: &[usize],
-        stretches: &[Stretch],
+        stretches: &[PlaceRange],
     ) -> Vec<(usize, usize)> {
         let zone_of = |rank: usize| stretches.partition_point(|stretch| stretch.end <= rank);
         let last = regular.len().saturating_sub(1);
@@ -145,7 +145,7 @@ impl Cut<'_> {
     }
 
     /// Zones meet half way between the last sample of the one and the first sample of the next.
-    pub(super) fn zones(&self, regular: &[usize], stretches: &[Stretch]) -> Vec<Zone> {
+    pub(super) fn zones(&self, regular: &[usize], stretches: &[PlaceRange]) -> Vec<FittedZone> {
         let mut from = 0.0;
         let mut zones = Vec::new();
         for (index, stretch) in stretches.iter().enumerate() {
@@ -154,7 +154,7 @@ impl Cut<'_> {
                 Some(next) => f64::midpoint(last.to, self.places[regular[next.start]].from),
                 None => 1.0,
             };
-            zones.push(Zone {
+            zones.push(FittedZone {
                 from,
                 to,
                 rate: self.level(regular, stretch),

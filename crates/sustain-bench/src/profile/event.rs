@@ -2,7 +2,7 @@
 //! terminal draw these.
 
 use crate::event::Live;
-use crate::faces::Told;
+use crate::observer::RunObserver;
 
 /// The sample that is being taken.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +42,7 @@ pub enum ProfileEvent {
     Sampled(Sampled),
 }
 
-impl Told for ProfileEvent {
+impl RunObserver for ProfileEvent {
     fn is_passing(&self) -> bool {
         matches!(self, ProfileEvent::Live(..) | ProfileEvent::Preparing(_))
     }

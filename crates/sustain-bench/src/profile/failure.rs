@@ -5,7 +5,7 @@ use sustain_disk::target::Direction;
 
 /// Requests that failed at one place of one target.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct FailedPlace {
     pub(super) target: usize,
     pub(super) direction: Direction,
     position: f64,
@@ -14,9 +14,14 @@ pub(super) struct Failure {
     visits: usize,
 }
 
-impl Failure {
-    pub(super) fn new(target: usize, direction: Direction, position: f64, why: String) -> Failure {
-        Failure {
+impl FailedPlace {
+    pub(super) fn new(
+        target: usize,
+        direction: Direction,
+        position: f64,
+        why: String,
+    ) -> FailedPlace {
+        FailedPlace {
             target,
             direction,
             position,
@@ -25,13 +30,13 @@ impl Failure {
         }
     }
 
-    fn is_at_the_place_of(&self, other: &Failure) -> bool {
+    fn is_at_the_place_of(&self, other: &FailedPlace) -> bool {
         (self.target, self.direction) == (other.target, other.direction)
             && self.position.total_cmp(&other.position).is_eq()
     }
 
     /// Adds it to the failures that are known.
-    pub(super) fn join(self, known: &mut Vec<Failure>) {
+    pub(super) fn join(self, known: &mut Vec<FailedPlace>) {
         let mut before = known.iter_mut();
         match before.find(|one| one.is_at_the_place_of(&self)) {
             Some(before) => before.visits += self.visits,
@@ -55,11 +60,11 @@ mod tests {
     fn each_place_is_told_once_with_how_often_it_failed() {
         let mut known = Vec::new();
         for (position, why) in [(0.5, "at 40"), (0.7, "at 56"), (0.5, "at 41")] {
-            Failure::new(0, Direction::Read, position, why.to_owned()).join(&mut known);
+            FailedPlace::new(0, Direction::Read, position, why.to_owned()).join(&mut known);
         }
-        let words: Vec<String> = known.iter().map(Failure::words).collect();
+        let words: Vec<String> = known.iter().map(FailedPlace::words).collect();
         assert_eq!(words, ["at 40 (at 2 visits of this position)", "at 56"]);
-        Failure::new(1, Direction::Read, 0.5, "at 40".to_owned()).join(&mut known);
+        FailedPlace::new(1, Direction::Read, 0.5, "at 40".to_owned()).join(&mut known);
         assert_eq!(known.len(), 3, "another target is another place");
     }
 }

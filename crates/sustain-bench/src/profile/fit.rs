@@ -7,13 +7,15 @@
 
 use sustain_document::profile::{CurveShape, OutlierKind};
 
-use super::chance::{Seen, Suspect, can_be_told, disturbed_share, longest_run, suspects};
-use super::cut::Cut;
+use super::chance::{
+    PlaceObservation, SuspectPlace, can_be_told, disturbed_share, longest_run, suspects,
+};
+use super::cut::ZoneCutter;
 use super::noise::noise;
 use super::repeats::repeats;
 use super::shape::shape;
 use super::spots::{BadSpot, bad_spot, runs, time_over};
-use super::visits::{Place, is_far, scatter};
+use super::visits::{VisitedPlace, is_far, scatter};
 
 /// A rate that is this near to a half, a third or a fourth counts as whole missed revolutions.
 const REVOLUTION_TOLERANCE: f64 = 0.06;
@@ -44,7 +46,7 @@ impl Flag {
 
 /// A stretch of one rate, as parts of the target.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Zone {
+pub(super) struct FittedZone {
     pub(super) from: f64,
     pub(super) to: f64,
     pub(super) rate: f64,
@@ -54,7 +56,7 @@ pub(super) struct Zone {
 /// The findings about a curve.
 #[derive(Debug, Clone)]
 pub(super) struct Fit {
-    pub(super) zones: Vec<Zone>,
+    pub(super) zones: Vec<FittedZone>,
     /// One flag per position.
     pub(super) flags: Vec<Option<Flag>>,
     /// The value of each position that was visited.
@@ -72,23 +74,27 @@ pub(super) struct Fit {
     /// The positions that were slow at every visit, neighbours joined.
     pub(super) bad_spots: Vec<BadSpot>,
     /// The counts of the visits of each position,
-    pub(super) seen: Vec<Seen>,
+    pub(super) seen: Vec<PlaceObservation>,
     /// and the runs of positions that were slow at every visit, whether bad or by chance.
-    pub(super) suspects: Vec<Suspect>,
+    pub(super) suspects: Vec<SuspectPlace>,
     /// Whether disturbances are so rare that bad spots can be told from them.
     pub(super) can_tell_spots: bool,
 }
 
 impl Fit {
     /// The zone at a place.
-    pub(super) fn zone_at(&self, position: f64) -> Option<&Zone> {
+    pub(super) fn zone_at(&self, position: f64) -> Option<&FittedZone> {
         let mut zones = self.zones.iter();
         zones.find(|zone| position < zone.to).or(self.zones.last())
     }
 
     /// Decides which spots are bad and which ones chance explains.
     fn judge_spots(&mut self) {
-        let always: Vec<bool> = self.seen.iter().map(Seen::is_always_slow).collect();
+        let always: Vec<bool> = self
+            .seen
+            .iter()
+            .map(PlaceObservation::is_always_slow)
+            .collect();
         self.suspects = suspects(runs(&always), &self.seen);
         let visited = self.values.iter().flatten().count();
         self.can_tell_spots = can_be_told(visited, disturbed_share(&self.seen));
@@ -99,7 +105,7 @@ impl Fit {
 
     /// The rate of the slowest zone that a position may be in. A sample across the edge between two
     /// zones has a rate between theirs, and edges are known only to about a sample.
-    fn slowest_around(&self, place: &Place, around: (usize, usize)) -> Option<f64> {
+    fn slowest_around(&self, place: &VisitedPlace, around: (usize, usize)) -> Option<f64> {
         let width = place.to - place.from;
         let reach = self.zones.iter().enumerate().filter(|(index, zone)| {
             (around.0..=around.1).contains(index)
@@ -109,7 +115,7 @@ impl Fit {
     }
 
     /// Gathers the positions that were slow at every visit.
-    fn with_bad_spots(mut self, places: &[Place]) -> Fit {
+    fn with_bad_spots(mut self, places: &[VisitedPlace]) -> Fit {
         let bad = self.suspects.iter().filter(|suspect| suspect.is_bad);
         self.bad_spots = bad
             .filter_map(|suspect| {
@@ -130,7 +136,7 @@ impl Fit {
         self.zones.first().map(|zone| zone.rate)
     }
 
-    pub(super) fn slowest_zone(&self) -> Option<&Zone> {
+    pub(super) fn slowest_zone(&self) -> Option<&FittedZone> {
         let zones = self.zones.iter();
         zones.min_by(|one, other| one.rate.total_cmp(&other.rate))
     }
@@ -160,7 +166,7 @@ impl Fit {
 }
 
 /// Fits the samples of one curve, in the order of position.
-pub(super) fn fit(places: &[Place]) -> Fit {
+pub(super) fn fit(places: &[VisitedPlace]) -> Fit {
     let visits: Vec<Vec<f64>> = places.iter().map(|place| place.visits.clone()).collect();
     let noise = noise(&visits);
     let values: Vec<Option<f64>> = places.iter().map(|place| place.value(noise)).collect();
@@ -169,7 +175,7 @@ pub(super) fn fit(places: &[Place]) -> Fit {
         .collect();
     let scatter = scatter(&visits, noise);
     let value_noise = scatter.noise;
-    let cut = Cut {
+    let cut = ZoneCutter {
         places,
         values: &values,
         noise: value_noise,
@@ -225,7 +231,7 @@ pub(super) fn fit(places: &[Place]) -> Fit {
 }
 
 /// How far the fastest zone is above the slowest, as a part of the slowest.
-fn spread_of(zones: &[Zone]) -> f64 {
+fn spread_of(zones: &[FittedZone]) -> f64 {
     let rates = || zones.iter().map(|zone| zone.rate);
     let (least, most) = (rates().reduce(f64::min), rates().reduce(f64::max));
     least
@@ -234,11 +240,11 @@ fn spread_of(zones: &[Zone]) -> f64 {
 }
 
 /// Joins all zones into one, which takes as long to go over as they do.
-fn merged(zones: &[Zone]) -> Vec<Zone> {
+fn merged(zones: &[FittedZone]) -> Vec<FittedZone> {
     let (Some(first), Some(last)) = (zones.first(), zones.last()) else {
         return Vec::new();
     };
-    let whole = Zone {
+    let whole = FittedZone {
         from: first.from,
         to: last.to,
         rate: (last.to - first.from) / time_over(zones, &[]),
@@ -248,9 +254,9 @@ fn merged(zones: &[Zone]) -> Vec<Zone> {
 }
 
 /// `zone_rate` is that of the slowest zone that the position may be in.
-fn seen(place: &Place, zone_rate: Option<f64>, noise: f64) -> Seen {
+fn seen(place: &VisitedPlace, zone_rate: Option<f64>, noise: f64) -> PlaceObservation {
     let is_slow = |rate: &&f64| zone_rate.is_some_and(|zone| is_far(noise, **rate, zone));
-    Seen {
+    PlaceObservation {
         visits: place.visits.len(),
         slow: place.visits.iter().filter(is_slow).count(),
         slow_of_two: place.visits.iter().take(2).filter(is_slow).count(),
@@ -259,7 +265,7 @@ fn seen(place: &Place, zone_rate: Option<f64>, noise: f64) -> Seen {
 
 /// A position that was once as fast as its zone is no bad spot: the position is not the cause, or
 /// not alone.
-fn flag(place: &Place, zone_rate: f64, seen: Seen, noise: f64) -> Option<Flag> {
+fn flag(place: &VisitedPlace, zone_rate: f64, seen: PlaceObservation, noise: f64) -> Option<Flag> {
     if !seen.is_always_slow() {
         let is_mostly = seen.visits > 2 && 2 * seen.slow > seen.visits;
         return match seen.slow {
@@ -282,12 +288,12 @@ fn flag(place: &Place, zone_rate: f64, seen: Seen, noise: f64) -> Option<Flag> {
 mod tests {
     use super::*;
 
-    fn places(count: usize, rate: impl Fn(f64) -> Vec<f64>) -> Vec<Place> {
+    fn places(count: usize, rate: impl Fn(f64) -> Vec<f64>) -> Vec<VisitedPlace> {
         let width = 0.2 / count as f64;
         (0..count)
             .map(|index| {
                 let from = index as f64 / count as f64;
-                Place {
+                VisitedPlace {
                     from,
                     to: from + width,
                     visits: rate(from),

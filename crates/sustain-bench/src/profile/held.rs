@@ -5,7 +5,7 @@
 //! What passes at the beginning of a sample is then no rate that lasts. A run without a break has
 //! that only once, at its beginning, which does not count.
 
-use super::fit::{Fit, Zone};
+use super::fit::{Fit, FittedZone};
 
 /// A run that falls short by less than this part holds the rate,
 const SHORT_MIN: f64 = 0.05;
@@ -19,7 +19,7 @@ const ALIKE: f64 = 0.05;
 
 /// A run without a break.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Held {
+pub(super) struct HeldRate {
     /// The number of its curve.
     pub(super) curve: usize,
     /// The part of the target at which it began,
@@ -32,7 +32,7 @@ pub(super) struct Held {
     pub(super) held: f64,
 }
 
-impl Held {
+impl HeldRate {
     /// Whether it falls short of what the samples promise, by more than noise explains.
     pub(super) fn is_short(&self, noise: f64) -> bool {
         let explained = (DEVIATIONS * noise).clamp(SHORT_MIN, SHORT_MAX);
@@ -41,7 +41,7 @@ impl Held {
 }
 
 /// The zones in which the promise is tried: the slowest, and the fastest if that is another.
-pub(super) fn zones_to_try(fit: &Fit) -> Vec<Zone> {
+pub(super) fn zones_to_try(fit: &Fit) -> Vec<FittedZone> {
     let fastest = fit.zones.iter();
     let fastest = fastest.max_by(|one, other| one.rate.total_cmp(&other.rate));
     let (Some(slowest), Some(fastest)) = (fit.slowest_zone(), fastest) else {
@@ -91,8 +91,8 @@ pub(super) struct Lowering {
 
 impl Lowering {
     /// What the runs of one curve say.
-    pub(super) fn of<'a>(runs: impl Iterator<Item = &'a Held>, noise: f64) -> Lowering {
-        let part = |run: &Held| {
+    pub(super) fn of<'a>(runs: impl Iterator<Item = &'a HeldRate>, noise: f64) -> Lowering {
+        let part = |run: &HeldRate| {
             if run.is_short(noise) {
                 run.held / run.promised
             } else {
@@ -147,12 +147,12 @@ impl Lowering {
 #[cfg(test)]
 mod tests {
     use super::super::fit::fit;
-    use super::super::visits::Place;
+    use super::super::visits::VisitedPlace;
     use super::*;
 
     /// Forty samples of a target whose second half is slower.
     fn of_two_zones() -> Fit {
-        let place = |index: usize| Place {
+        let place = |index: usize| VisitedPlace {
             from: index as f64 / 40.0,
             to: (index as f64 + 0.5) / 40.0,
             visits: vec![if index < 20 { 60e6 } else { 30e6 }; 2],
@@ -160,8 +160,8 @@ mod tests {
         fit(&(0..40).map(place).collect::<Vec<_>>())
     }
 
-    fn run(promised: f64, held: f64) -> Held {
-        Held {
+    fn run(promised: f64, held: f64) -> HeldRate {
+        HeldRate {
             curve: 0,
             from: 0.0,
             elapsed_s: 1.0,

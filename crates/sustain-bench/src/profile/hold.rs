@@ -5,12 +5,12 @@ use sustain_disk::target::Direction;
 
 use super::event::{ProfileEvent, Sampling};
 use super::fit::fit;
-use super::held::{Held, promised_rate, zones_to_try};
+use super::held::{HeldRate, promised_rate, zones_to_try};
 use super::run::Profile;
-use super::sample::{Curve, outcome_of, setup_of};
+use super::sample::{SampledCurve, outcome_of, setup_of};
 use crate::collect::rate;
 use crate::error::MeasureError;
-use crate::faces::of_phase;
+use crate::observer::of_phase;
 use crate::phase::PhaseOutcome;
 use crate::series::bytes_until;
 use crate::setup::PhaseSetup;
@@ -25,7 +25,7 @@ const SAMPLES_MIN: u64 = 6;
 const STEADY_FROM: f64 = 0.5;
 
 /// A run to be made: its curve, and where it begins and how long it may take.
-struct Trial {
+struct HeldTrial {
     curve: usize,
     from: f64,
     time_ns: u64,
@@ -55,7 +55,7 @@ impl Profile<'_, '_> {
         Ok(())
     }
 
-    fn trials(&self) -> Vec<Trial> {
+    fn trials(&self) -> Vec<HeldTrial> {
         let mut trials = Vec::new();
         for curve in 0..self.profiled.curves.len() {
             if self.profiled.is_given_up(&self.profiled.curves[curve]) {
@@ -66,7 +66,7 @@ impl Profile<'_, '_> {
         }
         let share_ns = (self.profiled.plan.budget_ns as f64 * SHARE_MAX) as u64;
         let time_ns = self.left_ns().min(share_ns) / trials.len().max(1) as u64;
-        let trial = |(curve, zone): (usize, super::fit::Zone)| Trial {
+        let trial = |(curve, zone): (usize, super::fit::FittedZone)| HeldTrial {
             curve,
             // In the middle of its zone, or as near to it as the end of the target allows.
             from: {
@@ -89,13 +89,13 @@ impl Profile<'_, '_> {
 
     fn hold_at(
         &mut self,
-        trial: &Trial,
+        trial: &HeldTrial,
         time_ns: u64,
         sampling: &Sampling,
     ) -> Result<(), MeasureError> {
         let session = self.stage.session;
         session.machines.begin_run();
-        let curve = Curve {
+        let curve = SampledCurve {
             time_ns,
             ..self.profiled.curves[trial.curve].clone()
         };
@@ -129,7 +129,12 @@ impl Profile<'_, '_> {
         Ok(())
     }
 
-    fn held(&self, trial: &Trial, curve: &Curve, phase: &PhaseOutcome) -> Option<Held> {
+    fn held(
+        &self,
+        trial: &HeldTrial,
+        curve: &SampledCurve,
+        phase: &PhaseOutcome,
+    ) -> Option<HeldRate> {
         let fit = fit(&self.profiled.places(trial.curve).1);
         let size_bytes = self.profiled.facts[curve.members[0]].size_bytes as f64;
         let steady = steady(phase)?;
@@ -148,7 +153,7 @@ impl Profile<'_, '_> {
             let promised_of_whole = promised_rate(&fit, trial.from, length)?;
             held = held.min(promised * whole / promised_of_whole);
         }
-        Some(Held {
+        Some(HeldRate {
             curve: trial.curve,
             from: trial.from,
             elapsed_s: steady.end_ns / 1e9,

@@ -6,9 +6,9 @@ use sustain_disk::units::{Duration, Size};
 use sustain_host::Roots;
 
 use super::plan::ProfilePlan;
-use super::sample::Curve;
+use super::sample::SampledCurve;
 use crate::error::MeasureError;
-use crate::plan::Plan;
+use crate::plan::MeasurePlan;
 use crate::session::Session;
 
 /// A target is large enough for a curve if this many samples fit beside each other.
@@ -20,7 +20,7 @@ pub(super) const POSITIONS_MIN: u64 = 8;
 /// As for [`super::profile`], as far as errors show before the work begins.
 pub fn rehearse_profile(plan: &ProfilePlan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
     plan.check()?;
-    let measuring = Plan {
+    let measuring = MeasurePlan {
         dry_run: true,
         ..plan.measuring()
     };
@@ -58,7 +58,7 @@ pub fn rehearse_profile(plan: &ProfilePlan, roots: &Roots) -> Result<Vec<String>
 /// Opens the targets and checks that they are large enough.
 pub(super) fn open(
     plan: &ProfilePlan,
-    measuring: &Plan,
+    measuring: &MeasurePlan,
     roots: &Roots,
 ) -> Result<Session, MeasureError> {
     let mut session = Session::open(measuring, roots)?;
@@ -84,7 +84,7 @@ pub(super) fn open(
 }
 
 /// The curves: each target alone, then all at once; once per direction.
-pub(super) fn curves(plan: &ProfilePlan, session: &Session) -> Vec<Curve> {
+pub(super) fn curves(plan: &ProfilePlan, session: &Session) -> Vec<SampledCurve> {
     let directions = if plan.directions.is_empty() {
         vec![session.direction]
     } else {
@@ -93,7 +93,7 @@ pub(super) fn curves(plan: &ProfilePlan, session: &Session) -> Vec<Curve> {
     let all: Vec<usize> = (0..session.targets.len()).collect();
     let mut curves = Vec::new();
     for direction in directions {
-        let curve = |members: Vec<usize>| Curve {
+        let curve = |members: Vec<usize>| SampledCurve {
             direction,
             sample_bytes: vec![plan.sample_bytes_min(); members.len()],
             members,

@@ -3,12 +3,12 @@
 
 use sustain_document::profile::{OutlierKind, ProfileOutlier, ProfilePoint};
 
-use super::chance::Seen;
+use super::chance::PlaceObservation;
 use super::fit::Fit;
 use super::words;
 
 /// A position as it is shown.
-pub(super) struct Shown {
+pub(super) struct ShownPlace {
     pub(super) point: ProfilePoint,
     /// Its number in the fit, if a visit completed.
     pub(super) place: Option<usize>,
@@ -18,24 +18,24 @@ pub(super) struct Shown {
 /// slowest of them.
 /// `fit` is that of the samples; `lasting` has the rates that last, which means are made of.
 pub(super) fn outliers(
-    shown: &[Shown],
+    shown: &[ShownPlace],
     fit: &Fit,
     lasting: &Fit,
     size_bytes: u64,
 ) -> Vec<ProfileOutlier> {
     let mut outliers: Vec<ProfileOutlier> = Vec::new();
-    let mut groups: Vec<(Group, Seen)> = Vec::new();
+    let mut groups: Vec<(NeighbourRule, PlaceObservation)> = Vec::new();
     let mut is_beside = false;
     for one in shown {
         let Some(outlier) = outlier(one, fit, lasting, size_bytes) else {
             is_beside = false;
             continue;
         };
-        let group = Group::of(one, fit, outlier.kind);
+        let group = NeighbourRule::of(one, fit, outlier.kind);
         // A failure within a bad spot does not divide it.
         let same = groups.iter().rposition(|(other, _)| *other == group);
         let is_last = same.is_some_and(|same| same + 1 == outliers.len());
-        match same.filter(|_| matches!(group, Group::Spot(_)) || is_beside && is_last) {
+        match same.filter(|_| matches!(group, NeighbourRule::Spot(_)) || is_beside && is_last) {
             Some(same) => {
                 let is_slower = outlier.rate_bytes_per_s < outliers[same].rate_bytes_per_s;
                 join(&mut outliers[same], outlier, is_slower);
@@ -58,7 +58,7 @@ pub(super) fn outliers(
 
 /// The property that neighbours must share to be joined.
 #[derive(Clone, Copy, PartialEq)]
-enum Group {
+enum NeighbourRule {
     /// The number of a bad spot.
     Spot(usize),
     Disturbed,
@@ -66,25 +66,30 @@ enum Group {
     Failed,
 }
 
-impl Group {
-    fn of(shown: &Shown, fit: &Fit, kind: OutlierKind) -> Group {
+impl NeighbourRule {
+    fn of(shown: &ShownPlace, fit: &Fit, kind: OutlierKind) -> NeighbourRule {
         match spot_of(shown, fit) {
-            _ if kind == OutlierKind::Error => Group::Failed,
-            Some(number) => Group::Spot(number),
-            None if kind == OutlierKind::Uncertain => Group::Uncertain,
-            None => Group::Disturbed,
+            _ if kind == OutlierKind::Error => NeighbourRule::Failed,
+            Some(number) => NeighbourRule::Spot(number),
+            None if kind == OutlierKind::Uncertain => NeighbourRule::Uncertain,
+            None => NeighbourRule::Disturbed,
         }
     }
 }
 
 /// The number of the bad spot that a position belongs to.
-fn spot_of(shown: &Shown, fit: &Fit) -> Option<usize> {
+fn spot_of(shown: &ShownPlace, fit: &Fit) -> Option<usize> {
     let place = shown.place?;
     let mut spots = fit.bad_spots.iter();
     spots.position(|spot| spot.places.contains(&place))
 }
 
-fn outlier(shown: &Shown, fit: &Fit, lasting: &Fit, size_bytes: u64) -> Option<ProfileOutlier> {
+fn outlier(
+    shown: &ShownPlace,
+    fit: &Fit,
+    lasting: &Fit,
+    size_bytes: u64,
+) -> Option<ProfileOutlier> {
     let point = &shown.point;
     let kind = point.flag?;
     let bytes = |part: f64| (part * size_bytes as f64).round() as u64;
@@ -112,8 +117,8 @@ fn outlier(shown: &Shown, fit: &Fit, lasting: &Fit, size_bytes: u64) -> Option<P
 }
 
 /// The counts of a position's visits; zeros if no visit completed.
-fn seen_of(shown: &Shown, fit: &Fit) -> Seen {
-    let unseen = Seen {
+fn seen_of(shown: &ShownPlace, fit: &Fit) -> PlaceObservation {
+    let unseen = PlaceObservation {
         visits: 0,
         slow: 0,
         slow_of_two: 0,

@@ -19,7 +19,7 @@ pub(super) const PRICE: f64 = 3.0;
 pub(super) fn partition(values: &[f64], noise: f64) -> Vec<Range<usize>> {
     let count = values.len();
     let price = PRICE * (count.max(2) as f64).ln() * noise * noise;
-    let sums = Sums::of(values);
+    let sums = SquaredDistances::of(values);
     // Each entry has the least cost of the first `end` values, and where the last stretch begins.
     let mut best = vec![(0.0, 0)];
     for end in 1..=count {
@@ -40,16 +40,16 @@ pub(super) fn partition(values: &[f64], noise: f64) -> Vec<Range<usize>> {
 }
 
 /// The squared distances of a stretch's values from their mean, in constant time.
-struct Sums {
+struct SquaredDistances {
     of_values: Vec<f64>,
     of_squares: Vec<f64>,
 }
 
-impl Sums {
-    fn of(values: &[f64]) -> Sums {
+impl SquaredDistances {
+    fn of(values: &[f64]) -> SquaredDistances {
         // Around the mean the squares stay small, and so do rounding errors.
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-        let mut sums = Sums {
+        let mut sums = SquaredDistances {
             of_values: vec![0.0],
             of_squares: vec![0.0],
         };

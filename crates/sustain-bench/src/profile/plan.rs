@@ -6,7 +6,7 @@ use sustain_disk::meter::IntervalRule;
 use sustain_disk::target::{DataPath, Direction};
 
 use crate::error::MeasureError;
-use crate::plan::{Plan, direction_to_open, mixes_simulated_and_real};
+use crate::plan::{MeasurePlan, direction_to_open, mixes_simulated_and_real};
 
 /// A shorter sample says nothing about a disk,
 const SAMPLE_NS_MIN: u64 = 100_000_000;
@@ -114,8 +114,8 @@ impl ProfilePlan {
     }
 
     /// The plan with which the targets are opened for all directions at once.
-    pub(super) fn measuring(&self) -> Plan {
-        Plan {
+    pub(super) fn measuring(&self) -> MeasurePlan {
+        MeasurePlan {
             direction: direction_to_open(&self.directions),
             record_bytes: self.record_bytes,
             depth: self.depth,
@@ -131,7 +131,7 @@ impl ProfilePlan {
             new_file: self.new_file,
             seed: self.seed,
             arguments: self.arguments.clone(),
-            ..Plan::new(self.targets.clone())
+            ..MeasurePlan::new(self.targets.clone())
         }
     }
 }

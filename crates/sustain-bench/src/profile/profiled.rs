@@ -4,12 +4,12 @@
 use sustain_document::host::Host;
 use sustain_document::vocabulary::TargetKind;
 
-use super::failure::Failure;
+use super::failure::FailedPlace;
 use super::fit::fit;
-use super::held::Held;
+use super::held::HeldRate;
 use super::plan::ProfilePlan;
-use super::sample::{Curve, Outcome};
-use super::visits::Place;
+use super::sample::{SampleOutcome, SampledCurve};
+use super::visits::VisitedPlace;
 use crate::phase::PhaseOutcome;
 use crate::session::Session;
 
@@ -18,7 +18,7 @@ const FAILURES_MAX: usize = 5;
 
 /// One position, for all curves.
 #[derive(Debug, Clone)]
-pub(super) struct Position {
+pub(super) struct ProfiledPosition {
     /// The position as a part of each target, less its sample.
     pub(super) position: f64,
     /// For each curve and visit, the rates of its members.
@@ -28,7 +28,7 @@ pub(super) struct Position {
 }
 
 /// What is known about a target besides its rates.
-pub(super) struct Facts {
+pub(super) struct TargetExtent {
     pub(super) name: String,
     pub(super) kind: TargetKind,
     pub(super) size_bytes: u64,
@@ -37,19 +37,19 @@ pub(super) struct Facts {
 /// Everything that a profile has measured so far.
 pub(super) struct Profiled<'a> {
     pub(super) plan: &'a ProfilePlan,
-    pub(super) curves: Vec<Curve>,
+    pub(super) curves: Vec<SampledCurve>,
     /// The positions, in order.
-    pub(super) positions: Vec<Position>,
+    pub(super) positions: Vec<ProfiledPosition>,
     pub(super) sample_ns: u64,
     pub(super) threads: u32,
     pub(super) elapsed_s: f64,
     pub(super) started_unix_s: i64,
     /// Whether the time was over before everything was visited twice.
     pub(super) is_cut_short: bool,
-    pub(super) facts: Vec<Facts>,
-    pub(super) failures: Vec<Failure>,
+    pub(super) facts: Vec<TargetExtent>,
+    pub(super) failures: Vec<FailedPlace>,
     /// The runs without a break, in the order of time.
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<HeldRate>,
     /// The curves of those that were not made: once for each.
     pub(super) untried: Vec<usize>,
     /// How long a visit of one position took, on all curves.
@@ -63,12 +63,12 @@ impl<'a> Profiled<'a> {
     pub(super) fn new(
         plan: &'a ProfilePlan,
         session: &Session,
-        curves: Vec<Curve>,
+        curves: Vec<SampledCurve>,
         sample_ns: u64,
         host: Host,
     ) -> Profiled<'a> {
         let targets = session.targets.iter();
-        let facts = targets.map(|target| Facts {
+        let facts = targets.map(|target| TargetExtent {
             name: target.target.name.clone(),
             kind: target.target.kind,
             size_bytes: target.size_bytes,
@@ -104,7 +104,7 @@ impl<'a> Profiled<'a> {
     pub(super) fn reserve(&mut self, positions: &[f64]) {
         let curves = self.curves.len();
         self.positions
-            .extend(positions.iter().map(|position| Position {
+            .extend(positions.iter().map(|position| ProfiledPosition {
                 position: *position,
                 readings: vec![Vec::new(); curves],
                 failed: vec![false; curves],
@@ -114,9 +114,10 @@ impl<'a> Profiled<'a> {
     }
 
     /// Whether so many positions of one of its targets failed that it is visited no more.
-    pub(super) fn is_given_up(&self, curve: &Curve) -> bool {
+    pub(super) fn is_given_up(&self, curve: &SampledCurve) -> bool {
         curve.members.iter().any(|target| {
-            let is_of = |one: &&Failure| (one.target, one.direction) == (*target, curve.direction);
+            let is_of =
+                |one: &&FailedPlace| (one.target, one.direction) == (*target, curve.direction);
             self.failures.iter().filter(is_of).count() >= FAILURES_MAX
         })
     }
@@ -127,7 +128,7 @@ impl<'a> Profiled<'a> {
         curves.map(Vec::len).sum()
     }
 
-    pub(super) fn take(&mut self, curve: usize, position: f64, outcome: Outcome) {
+    pub(super) fn take(&mut self, curve: usize, position: f64, outcome: SampleOutcome) {
         let found = self
             .positions
             .iter_mut()
@@ -135,11 +136,11 @@ impl<'a> Profiled<'a> {
         let place = found.expect("a position is reserved before it is visited");
         match outcome {
             // A target that transferred nothing has no rate.
-            Outcome::Rates(rates) if rates.iter().all(|rate| *rate > 0.0) => {
+            SampleOutcome::Rates(rates) if rates.iter().all(|rate| *rate > 0.0) => {
                 place.readings[curve].push(rates);
             }
-            Outcome::Rates(_) => place.failed[curve] = true,
-            Outcome::Failed { .. } => {
+            SampleOutcome::Rates(_) => place.failed[curve] = true,
+            SampleOutcome::Failed { .. } => {
                 place.failed[curve] = true;
                 self.note_failure(curve, position, outcome);
             }
@@ -147,23 +148,23 @@ impl<'a> Profiled<'a> {
     }
 
     /// Keeps why requests failed, if they did.
-    pub(super) fn note_failure(&mut self, curve: usize, position: f64, outcome: Outcome) {
-        if let Outcome::Failed { target, why } = outcome {
+    pub(super) fn note_failure(&mut self, curve: usize, position: f64, outcome: SampleOutcome) {
+        if let SampleOutcome::Failed { target, why } = outcome {
             let direction = self.curves[curve].direction;
-            let failure = Failure::new(target, direction, position, why);
+            let failure = FailedPlace::new(target, direction, position, why);
             failure.join(&mut self.failures);
         }
     }
 
     /// The positions of a curve that were visited, with their numbers.
-    pub(super) fn places(&self, curve: usize) -> (Vec<usize>, Vec<Place>) {
+    pub(super) fn places(&self, curve: usize) -> (Vec<usize>, Vec<VisitedPlace>) {
         let positions = self.positions.iter().enumerate();
         let visited = positions.filter(|(_, one)| !one.readings[curve].is_empty());
         visited
             .map(|(index, one)| {
                 let (from, to) = self.part(curve, one.position);
                 let visits = one.readings[curve].iter();
-                let place = Place {
+                let place = VisitedPlace {
                     from,
                     to,
                     visits: visits.map(|rates| rates.iter().sum()).collect(),
@@ -212,7 +213,7 @@ mod tests {
 
     /// Two disks alone, with a hundred positions that were visited twice.
     fn visited_twice(plan: &ProfilePlan) -> Profiled<'_> {
-        let curve = |target| Curve {
+        let curve = |target| SampledCurve {
             direction: Direction::Read,
             members: vec![target],
             record_bytes: 1,
@@ -220,7 +221,7 @@ mod tests {
             time_ns: 1,
             expected_ns: 1,
         };
-        let facts = |name: &str| Facts {
+        let facts = |name: &str| TargetExtent {
             name: name.to_owned(),
             kind: TargetKind::Simulated,
             size_bytes: 1_000_000_000,
@@ -251,7 +252,7 @@ mod tests {
         profiled.reserve(&positions);
         for curve in [0, 0, 1, 1] {
             for position in &positions {
-                profiled.take(curve, *position, Outcome::Rates(vec![1e8]));
+                profiled.take(curve, *position, SampleOutcome::Rates(vec![1e8]));
             }
         }
         profiled
@@ -260,7 +261,7 @@ mod tests {
     fn fails(profiled: &mut Profiled<'_>, place: usize) {
         let why = "no answer".to_owned();
         let position = profiled.positions[place].position;
-        profiled.take(0, position, Outcome::Failed { target: 0, why });
+        profiled.take(0, position, SampleOutcome::Failed { target: 0, why });
     }
 
     #[test]

@@ -70,16 +70,16 @@ mod tests {
     use sustain_document::profile::CurveShape;
 
     use super::super::fit::{Fit, fit};
-    use super::super::schedule::{Known, coarse, splits, spread};
-    use super::super::visits::Place;
-    use crate::judge::series::Noise;
+    use super::super::schedule::{CurveSoFar, coarse, splits, spread};
+    use super::super::visits::VisitedPlace;
+    use crate::judge::series::SeriesNoise;
 
     const POSITIONS: usize = 40;
 
-    fn places(positions: &[f64], visits: &[Vec<f64>]) -> Vec<Place> {
+    fn places(positions: &[f64], visits: &[Vec<f64>]) -> Vec<VisitedPlace> {
         let mut order: Vec<usize> = (0..positions.len()).collect();
         order.sort_by(|one, other| positions[*one].total_cmp(&positions[*other]));
-        let place = |index: &usize| Place {
+        let place = |index: &usize| VisitedPlace {
             from: positions[*index] * 0.99,
             to: positions[*index] * 0.99 + 0.01,
             visits: visits[*index].clone(),
@@ -90,7 +90,7 @@ mod tests {
     /// What a profile finds on a disk whose rate is that of the position times one that wanders
     /// from visit to visit, in the order in which a profile visits positions.
     fn profiled(seed: u64, rate: impl Fn(f64) -> f64, mut pause: impl FnMut(usize) -> f64) -> Fit {
-        let mut noise = Noise::new(seed);
+        let mut noise = SeriesNoise::new(seed);
         let (mut wander, mut visit) = (0.0, 0);
         let mut sample = |position: f64| {
             wander = 0.95 * wander + 0.08 * noise.normal();
@@ -104,7 +104,7 @@ mod tests {
             let mut sorted = order.clone();
             sorted.sort_by(f64::total_cmp);
             let found = fit(&places(&order, &visits));
-            let known = Known {
+            let known = CurveSoFar {
                 rates: found.values,
                 noise: found.noise,
             };

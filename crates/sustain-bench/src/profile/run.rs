@@ -14,12 +14,12 @@ use super::hold::SHARE as HOLD_SHARE;
 use super::open::{POSITIONS_MIN, curves, open};
 use super::plan::ProfilePlan;
 use super::profiled::Profiled;
-use super::sample::{Curve, Outcome, bytes_of, outcome_of, setup_of};
-use super::schedule::{Known, coarse, splits, spread};
+use super::sample::{SampleOutcome, SampledCurve, bytes_of, outcome_of, setup_of};
+use super::schedule::{CurveSoFar, coarse, splits, spread};
 use crate::error::MeasureError;
-use crate::faces::of_phase;
+use crate::observer::of_phase;
 use crate::setup::PhaseSetup;
-use crate::stage::{Stage, on_stage};
+use crate::stage::{PreparedTargets, on_stage};
 
 /// The first pass may take this part of the time,
 pub(super) const COARSE_SHARE: f64 = 0.28;
@@ -62,11 +62,11 @@ pub fn profile(
     let sample_ns = plan.sample_ns(curves.len())?;
     on_stage(&mut session, roots, observer, |begun, observer| {
         let session = &*begun.session;
-        let stage = Stage {
+        let stage = PreparedTargets {
             plan: &measuring,
             session,
             stop,
-            alongside: begun.alongside,
+            monitor: begun.monitor,
         };
         let profiled = Profiled::new(plan, session, curves, sample_ns, begun.host);
         Profile {
@@ -84,7 +84,7 @@ pub fn profile(
 
 /// A profile in progress.
 pub(super) struct Profile<'a, 'b> {
-    pub(super) stage: Stage<'a>,
+    pub(super) stage: PreparedTargets<'a>,
     pub(super) observer: &'a mut ProfileObserver<'b>,
     pub(super) threads: u32,
     pub(super) profiled: Profiled<'a>,
@@ -113,7 +113,7 @@ impl Profile<'_, '_> {
         }
         self.profiled.threads = self.threads;
         self.profiled.elapsed_s = self.elapsed_ns() as f64 / 1e9;
-        let system = self.stage.alongside.finish(self.start);
+        let system = self.stage.monitor.finish(self.start);
         Ok(self.profiled.result(is_interrupted, system))
     }
 
@@ -205,9 +205,11 @@ impl Profile<'_, '_> {
             }
             self.profiled.remember(&phase);
             match outcome_of(&curve, session, &phase) {
-                Outcome::Rates(rates) if bytes_of(&phase) > 0 => return Ok(rates.first().copied()),
-                Outcome::Rates(_) => {}
-                Outcome::Failed { .. } => {
+                SampleOutcome::Rates(rates) if bytes_of(&phase) > 0 => {
+                    return Ok(rates.first().copied());
+                }
+                SampleOutcome::Rates(_) => {}
+                SampleOutcome::Failed { .. } => {
                     let failures = phase.collected.targets.iter().flat_map(|one| &one.failures);
                     let name = &session.targets[curve.members[0]].target.name;
                     let mut errors =
@@ -231,7 +233,7 @@ impl Profile<'_, '_> {
         let sample_ns = self.profiled.sample_ns;
         let mut curve = self.profiled.curves[number].clone();
         let alone = self.profiled.curves.iter();
-        let alone: Vec<&Curve> = alone
+        let alone: Vec<&SampledCurve> = alone
             .filter(|other| other.is_alone() && other.direction == curve.direction)
             .collect();
         curve.sample_bytes = alone.iter().map(|other| other.sample_bytes[0]).collect();
@@ -255,11 +257,11 @@ impl Profile<'_, '_> {
         self.profiled.remember(&phase);
         let least = self.profiled.plan.sample_bytes_min() as f64;
         let needed = match outcome_of(&curve, session, &phase) {
-            Outcome::Rates(rates) => {
+            SampleOutcome::Rates(rates) => {
                 let times = rates.iter().map(|rate| least / rate.max(1.0) * 1e9);
                 times.fold(0.0, f64::max) as u64
             }
-            Outcome::Failed { .. } => alone_ns,
+            SampleOutcome::Failed { .. } => alone_ns,
         };
         curve.expected_ns = needed.clamp(alone_ns, alone_ns * TOGETHER_TIMES);
         curve.time_ns = curve.expected_ns;
@@ -333,7 +335,7 @@ impl Profile<'_, '_> {
     }
 
     fn splits(&self, least_gap: f64, most: usize) -> Vec<f64> {
-        let known: Vec<Known> = (0..self.profiled.curves.len())
+        let known: Vec<CurveSoFar> = (0..self.profiled.curves.len())
             .map(|curve| {
                 let (indices, places) = self.profiled.places(curve);
                 let found = fit(&places);
@@ -341,7 +343,7 @@ impl Profile<'_, '_> {
                 for (index, value) in indices.into_iter().zip(found.values) {
                     rates[index] = value;
                 }
-                Known {
+                CurveSoFar {
                     rates,
                     noise: found.noise,
                 }
@@ -402,8 +404,8 @@ impl Profile<'_, '_> {
                 return Ok(None);
             };
             rates.push(match &outcome {
-                Outcome::Rates(rates) => Some(rates.iter().sum()),
-                Outcome::Failed { target, .. } => {
+                SampleOutcome::Rates(rates) => Some(rates.iter().sum()),
+                SampleOutcome::Failed { target, .. } => {
                     failed.push((curve.direction, *target));
                     None
                 }
@@ -415,9 +417,9 @@ impl Profile<'_, '_> {
 
     fn sample(
         &mut self,
-        curve: &Curve,
+        curve: &SampledCurve,
         sampling: &Sampling,
-    ) -> Result<Option<Outcome>, MeasureError> {
+    ) -> Result<Option<SampleOutcome>, MeasureError> {
         let session = self.stage.session;
         session.machines.begin_run();
         let like = self.stage.setup(self.threads);

@@ -3,7 +3,7 @@
 //! rate.
 
 use sustain_disk::engine::Operation;
-use sustain_disk::meter::{Interval, IntervalRule, Meter};
+use sustain_disk::meter::{IntervalRule, Meter, MeterInterval};
 use sustain_disk::target::Direction;
 
 use crate::collect::rate;
@@ -20,7 +20,7 @@ const SKIPPED: usize = 8;
 
 /// A curve that is sampled: one target alone, or several at once, in one direction.
 #[derive(Debug, Clone)]
-pub(super) struct Curve {
+pub(super) struct SampledCurve {
     pub(super) direction: Direction,
     /// Numbers of the session's targets.
     pub(super) members: Vec<usize>,
@@ -34,7 +34,7 @@ pub(super) struct Curve {
     pub(super) expected_ns: u64,
 }
 
-impl Curve {
+impl SampledCurve {
     pub(super) fn is_alone(&self) -> bool {
         self.members.len() == 1
     }
@@ -49,7 +49,7 @@ impl Curve {
 
 /// The outcome of a sample.
 #[derive(Debug, Clone)]
-pub(super) enum Outcome {
+pub(super) enum SampleOutcome {
     /// Each member's rate.
     Rates(Vec<f64>),
     /// A request of this target failed: what happened and what to do.
@@ -58,7 +58,7 @@ pub(super) enum Outcome {
 
 /// The setup of a sample for the stage.
 pub(super) fn setup_of(
-    curve: &Curve,
+    curve: &SampledCurve,
     position: f64,
     session: &Session,
     like: &PhaseSetup,
@@ -91,13 +91,17 @@ pub(super) fn setup_of(
 }
 
 /// The outcome of a sample's phase.
-pub(super) fn outcome_of(curve: &Curve, session: &Session, phase: &PhaseOutcome) -> Outcome {
+pub(super) fn outcome_of(
+    curve: &SampledCurve,
+    session: &Session,
+    phase: &PhaseOutcome,
+) -> SampleOutcome {
     let series = phase.collected.targets.iter().zip(&curve.members);
     for (series, target) in series {
         if let Some(failure) = series.failures.first() {
             let name = &session.targets[*target].target.name;
             let why = request_error(failure, name).to_string();
-            return Outcome::Failed {
+            return SampleOutcome::Failed {
                 target: *target,
                 why,
             };
@@ -110,29 +114,30 @@ pub(super) fn outcome_of(curve: &Curve, session: &Session, phase: &PhaseOutcome)
             .map(|meter| rate(meter.bytes(), meter.last_ns()))
     };
     if curve.direction == Direction::Write {
-        return Outcome::Rates(whole().collect());
+        return SampleOutcome::Rates(whole().collect());
     }
     let series = phase.collected.targets.iter();
-    let completions: Vec<&[Interval]> = series.map(|series| series.intervals.as_slice()).collect();
-    Outcome::Rates(busy_rates(&completions).unwrap_or_else(|| whole().collect()))
+    let completions: Vec<&[MeterInterval]> =
+        series.map(|series| series.intervals.as_slice()).collect();
+    SampleOutcome::Rates(busy_rates(&completions).unwrap_or_else(|| whole().collect()))
 }
 
 /// The rates while all members are busy and their heads are in place.
-fn busy_rates(members: &[&[Interval]]) -> Option<Vec<f64>> {
-    let in_place = |completions: &&[Interval]| {
+fn busy_rates(members: &[&[MeterInterval]]) -> Option<Vec<f64>> {
+    let in_place = |completions: &&[MeterInterval]| {
         let skipped = (completions.len() / SKIPPED).max(1);
         completions
             .get(skipped - 1)
             .map(|first| first.end_ns as f64)
     };
-    let end = |completions: &&[Interval]| completions.last().map(|last| last.end_ns as f64);
+    let end = |completions: &&[MeterInterval]| completions.last().map(|last| last.end_ns as f64);
     let mut from_ns = 0.0_f64;
     let mut to_ns = f64::INFINITY;
     for completions in members {
         from_ns = from_ns.max(in_place(completions)?);
         to_ns = to_ns.min(end(completions)?);
     }
-    let rate = |completions: &&[Interval]| {
+    let rate = |completions: &&[MeterInterval]| {
         let moved = bytes_until(completions, to_ns) - bytes_until(completions, from_ns);
         moved / (to_ns - from_ns) * 1e9
     };
@@ -140,7 +145,7 @@ fn busy_rates(members: &[&[Interval]]) -> Option<Vec<f64>> {
 }
 
 /// The bytes at the beginning of a sample that do not count.
-pub(super) fn in_place_bytes(curve: &Curve, member: usize) -> u64 {
+pub(super) fn in_place_bytes(curve: &SampledCurve, member: usize) -> u64 {
     match curve.direction {
         Direction::Write => 0,
         Direction::Read => (curve.sample_bytes[member] / SKIPPED as u64).max(curve.record_bytes),
@@ -156,9 +161,9 @@ pub(super) fn bytes_of(phase: &PhaseOutcome) -> u64 {
 mod tests {
     use super::*;
 
-    fn requests(first_ns: u64, each_ns: u64, count: u64) -> Vec<Interval> {
+    fn requests(first_ns: u64, each_ns: u64, count: u64) -> Vec<MeterInterval> {
         (0..count)
-            .map(|index| Interval {
+            .map(|index| MeterInterval {
                 start_ns: if index == 0 {
                     0
                 } else {

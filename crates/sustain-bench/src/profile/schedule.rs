@@ -23,7 +23,7 @@ pub(super) fn spread(count: usize) -> Vec<usize> {
 }
 
 /// The rates of one curve that are known so far, in order of position.
-pub(super) struct Known {
+pub(super) struct CurveSoFar {
     pub(super) rates: Vec<Option<f64>>,
     /// Standard deviation of a rate, as a part of it.
     pub(super) noise: f64,
@@ -36,7 +36,12 @@ const DIFFERENCE_MIN: f64 = 0.015;
 
 /// Positions between neighbours whose rates differ on some curve, the most uncertain first.
 /// `positions` ascend; neighbours closer than `least_gap` are not split.
-pub(super) fn splits(positions: &[f64], curves: &[Known], least_gap: f64, most: usize) -> Vec<f64> {
+pub(super) fn splits(
+    positions: &[f64],
+    curves: &[CurveSoFar],
+    least_gap: f64,
+    most: usize,
+) -> Vec<f64> {
     let mut found: Vec<(f64, f64)> = Vec::new();
     for (index, pair) in positions.windows(2).enumerate() {
         let gap = pair[1] - pair[0];
@@ -76,8 +81,8 @@ mod tests {
         assert_eq!(coarse(5), [0.0, 0.25, 0.5, 0.75, 1.0]);
     }
 
-    fn known(rates: &[f64], noise: f64) -> Known {
-        Known {
+    fn known(rates: &[f64], noise: f64) -> CurveSoFar {
+        CurveSoFar {
             rates: rates.iter().copied().map(Some).collect(),
             noise,
         }

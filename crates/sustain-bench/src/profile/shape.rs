@@ -33,7 +33,7 @@ pub(super) fn shape(
     if count < PLACES_MIN {
         return (CurveShape::Unknown, 1.0);
     }
-    let line = Line::through(positions, logs);
+    let line = FittedLine::through(positions, logs);
     let error = noise * line.error_per_noise;
     let resolution = (line.rise.abs() + ERRORS_95 * error).max(RESOLUTION_MIN);
     let least_seen = (ERRORS * error).max(RESOLUTION_MIN);
@@ -71,15 +71,15 @@ fn squares(values: &[f64]) -> f64 {
 }
 
 /// A straight line by least squares.
-pub(super) struct Line {
+pub(super) struct FittedLine {
     /// The rise from the first position to the last.
     pub(super) rise: f64,
     /// The standard error of the rise over that of a value.
     pub(super) error_per_noise: f64,
 }
 
-impl Line {
-    pub(super) fn through(positions: &[f64], values: &[f64]) -> Line {
+impl FittedLine {
+    pub(super) fn through(positions: &[f64], values: &[f64]) -> FittedLine {
         let (center, level) = (mean(positions), mean(values));
         let spread: f64 = positions.iter().map(|at| (at - center).powi(2)).sum();
         let pairs = positions.iter().zip(values);
@@ -88,12 +88,12 @@ impl Line {
             .sum();
         let span = positions.last().copied().unwrap_or(0.0) - positions.first().unwrap_or(&0.0);
         if spread <= 0.0 {
-            return Line {
+            return FittedLine {
                 rise: 0.0,
                 error_per_noise: 0.0,
             };
         }
-        Line {
+        FittedLine {
             rise: product / spread * span,
             error_per_noise: span / spread.sqrt(),
         }

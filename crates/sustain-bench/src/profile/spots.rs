@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use super::fit::Zone;
-use super::visits::Place;
+use super::fit::FittedZone;
+use super::visits::VisitedPlace;
 
 /// A sample at the end of a spot is across the edge of the spot if it loses less than this part of
 /// what its neighbour inside loses.
@@ -38,7 +38,7 @@ pub(super) fn runs(is_bad: &[bool]) -> Vec<Range<usize>> {
 /// sample at its end if that is across its edge. Each position counts with its value up to half way
 /// to the next. `zone_rate` is the rate around it.
 pub(super) fn bad_spot(
-    places: &[Place],
+    places: &[VisitedPlace],
     values: &[Option<f64>],
     run: Range<usize>,
     zone_rate: f64,
@@ -88,7 +88,7 @@ pub(super) fn bad_spot(
 }
 
 /// The time of going over the zones, with these bad spots at their own rates.
-pub(super) fn time_over(zones: &[Zone], spots: &[BadSpot]) -> f64 {
+pub(super) fn time_over(zones: &[FittedZone], spots: &[BadSpot]) -> f64 {
     let within = |from: f64, to: f64| -> f64 {
         let zones = zones.iter();
         let parts = zones.map(|zone| (to.min(zone.to) - from.max(zone.from)).max(0.0) / zone.rate);
@@ -105,10 +105,10 @@ pub(super) fn time_over(zones: &[Zone], spots: &[BadSpot]) -> f64 {
 mod tests {
     use super::*;
 
-    fn places(count: usize) -> Vec<Place> {
+    fn places(count: usize) -> Vec<VisitedPlace> {
         let from = |index: usize| index as f64 / count as f64;
         (0..count)
-            .map(|index| Place {
+            .map(|index| VisitedPlace {
                 from: from(index),
                 to: from(index) + 0.5 / count as f64,
                 visits: Vec::new(),
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn spots_take_their_own_time_instead_of_their_zone_s() {
-        let zone = |from, to, rate| Zone {
+        let zone = |from, to, rate| FittedZone {
             from,
             to,
             rate,

@@ -11,7 +11,7 @@
 use sustain_document::profile::SharedLimitKind;
 
 use super::noise::{NOISE_MIN, median, noise};
-use super::shape::Line;
+use super::shape::FittedLine;
 
 /// Fewer positions say nothing.
 const POSITIONS_MIN: usize = 4;
@@ -108,9 +108,9 @@ pub(super) fn shared(spots: &[Spot], alone_noise: f64) -> Option<Option<Shared>>
     let scatter = noise(&visits).max(noise(&neighbours));
     let is_erratic = scatter > ERRATIC_MIN.max(ERRATIC_TIMES * alone_noise);
     let positions: Vec<f64> = within.iter().map(|spot| spot.position).collect();
-    let line = Line::through(&positions, within_logs);
+    let line = FittedLine::through(&positions, within_logs);
     let alone_logs: Vec<f64> = within.iter().map(|spot| spot.alone.ln()).collect();
-    let alone_line = Line::through(&positions, &alone_logs);
+    let alone_line = FittedLine::through(&positions, &alone_logs);
     let least_rise = RISE_MIN.max(RISE_ERRORS * scatter * line.error_per_noise);
     let is_rising = line.rise > least_rise && alone_line.rise < line.rise / 2.0;
     let level = median(within_logs.to_vec()).exp();
@@ -119,7 +119,7 @@ pub(super) fn shared(spots: &[Spot], alone_noise: f64) -> Option<Option<Shared>>
         .map(|free| (spots[end - 1].alone * free.alone).sqrt());
     let behind = logs.get(end).map(|log| log.exp());
     let leaps = behind.is_some_and(|sum| sum > level * (1.0 + LEAP_MIN));
-    let loss_line = Line::through(&positions, &losses[..end]);
+    let loss_line = FittedLine::through(&positions, &losses[..end]);
     let part = whole_part(median(losses[..end].to_vec()).exp())
         .filter(|_| -alone_line.rise > PART_FALL_MIN && loss_line.rise.abs() < PART_TOLERANCE);
     let is_collapse = is_erratic || is_rising || leaps || part.is_some();

@@ -26,7 +26,7 @@ pub(super) fn longest_unseen(seen: impl Iterator<Item = Range<u64>>, size_bytes:
 
 /// What the samples of one target took.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sampled {
+pub(super) struct SampledPlaces {
     pub(super) size_bytes: u64,
     pub(super) sample_bytes: u64,
     /// The time of a visit of one position on all curves,
@@ -39,7 +39,7 @@ pub(super) struct Sampled {
 
 /// The shortest budget that would bring the samples much closer together, and how close; `None` if
 /// no sensible one would.
-pub(super) fn closer(plan: &ProfilePlan, sampled: &Sampled) -> Option<ProfileCloser> {
+pub(super) fn closer(plan: &ProfilePlan, sampled: &SampledPlaces) -> Option<ProfileCloser> {
     let now_ns = plan.sample_ns(sampled.curves).ok()?;
     let mut budgets = TIMES
         .iter()
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_budget_is_advised_that_brings_samples_closer() {
         let plan = ProfilePlan::new(Vec::new());
-        let of = |size_bytes: u64| Sampled {
+        let of = |size_bytes: u64| SampledPlaces {
             size_bytes,
             sample_bytes: 50_000_000,
             visit_ns: 500_000_000,

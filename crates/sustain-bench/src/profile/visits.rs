@@ -17,7 +17,7 @@ const RARE_MAX: usize = 2;
 
 /// One position, and the rate of each visit.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct VisitedPlace {
     /// The ends of its sample, as parts of the target.
     pub(super) from: f64,
     pub(super) to: f64,
@@ -25,7 +25,7 @@ pub(super) struct Place {
     pub(super) visits: Vec<f64>,
 }
 
-impl Place {
+impl VisitedPlace {
     /// Its value: the mean of the visits that are like the fastest. `noise` is the standard
     /// deviation of one visit.
     pub(super) fn value(&self, noise: f64) -> Option<f64> {
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     fn value(visits: &[f64]) -> f64 {
-        let place = Place {
+        let place = VisitedPlace {
             from: 0.0,
             to: 0.1,
             visits: visits.to_vec(),

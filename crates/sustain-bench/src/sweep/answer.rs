@@ -6,7 +6,7 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
 
-use super::axes::{Grid, Point};
+use super::axes::{Grid, PossiblePoint};
 use super::judge::{Difference, Judgement};
 use super::setting::Axis;
 use crate::sweep::setting::AXES;
@@ -163,7 +163,7 @@ fn simplest_tie(grid: &Grid, judgement: &Judgement, known: &[usize], fastest: us
 /// over them, the given order before another, the usual engine and path, fewer requests in flight,
 /// and records and chunks near the usual size.
 fn complexity(grid: &Grid, point: usize) -> impl Ord + use<> {
-    let Point { setting, group, .. } = &grid.points[point];
+    let PossiblePoint { setting, group, .. } = &grid.points[point];
     let layout = match setting.layout {
         Layout::Independent => 0,
         Layout::Stripe { .. } if setting.is_array => 3,
@@ -221,7 +221,7 @@ fn values_of(grid: &Grid, points: &[usize], axis: Axis) -> Vec<Vec<usize>> {
     values
 }
 
-fn has(point: &Point, axis: Axis) -> bool {
+fn has(point: &PossiblePoint, axis: Axis) -> bool {
     match axis {
         Axis::Chunk => matches!(point.setting.layout, Layout::Stripe { .. }),
         Axis::Order => point.setting.layout != Layout::Independent,
@@ -229,7 +229,7 @@ fn has(point: &Point, axis: Axis) -> bool {
     }
 }
 
-fn is_same_on(one: &Point, other: &Point, axis: Axis) -> bool {
+fn is_same_on(one: &PossiblePoint, other: &PossiblePoint, axis: Axis) -> bool {
     let (a, b) = (&one.setting, &other.setting);
     match axis {
         Axis::Direction => a.direction == b.direction,

@@ -30,7 +30,7 @@ const FREE_PAUSE_NS: u64 = 20_000_000;
 const STOP_ATTEMPTS: u32 = 5;
 
 /// The identity of a member when the guard passed it.
-struct Member {
+struct ArrayMember {
     name: String,
     path: PathBuf,
     device: Option<(u32, u32)>,
@@ -50,13 +50,13 @@ pub(super) struct Arrays<'a> {
     destroy: &'a [String],
     request: OpenRequest,
     roots: &'a Roots,
-    members: Vec<Member>,
-    standing: Option<Standing<'a>>,
+    members: Vec<ArrayMember>,
+    standing: Option<AssembledArray<'a>>,
     cost: ArrayCost,
 }
 
 /// An array that is open.
-struct Standing<'a> {
+struct AssembledArray<'a> {
     /// The session is closed first, because an array that is in use cannot be stopped.
     session: Session,
     array: Array<'a>,
@@ -123,7 +123,7 @@ impl<'a> Arrays<'a> {
         session: &Session,
         roots: &'a Roots,
     ) -> Arrays<'a> {
-        let member = |target: &OpenTarget| Member {
+        let member = |target: &OpenTarget| ArrayMember {
             name: target.target.name.clone(),
             path: target.path.clone().unwrap_or_default(),
             device: target.target.device,
@@ -197,12 +197,12 @@ impl<'a> Arrays<'a> {
         shape: ArrayShape<'_>,
         session: &mut Session,
         stop: &Stop,
-    ) -> Result<Result<Standing<'a>, String>, MeasureError> {
+    ) -> Result<Result<AssembledArray<'a>, String>, MeasureError> {
         let began = session.clock.now();
         self.release(session)?;
         let opened = match self.build(shape, stop) {
             Ok(array) => self.open(&array, shape, session).map(|on_array| {
-                Ok(Standing {
+                Ok(AssembledArray {
                     session: on_array,
                     array,
                     chunk_bytes: shape.chunk_bytes,
@@ -360,7 +360,7 @@ impl<'a> Arrays<'a> {
     }
 }
 
-impl Member {
+impl ArrayMember {
     fn check_identity(&self, device: Option<(u32, u32)>) -> Result<(), MeasureError> {
         if device == self.device {
             return Ok(());
@@ -376,7 +376,7 @@ impl Member {
     }
 }
 
-impl Standing<'_> {
+impl AssembledArray<'_> {
     fn shape(&self) -> ArrayShape<'_> {
         ArrayShape {
             chunk_bytes: self.chunk_bytes,

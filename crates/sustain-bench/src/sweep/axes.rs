@@ -12,7 +12,7 @@ use crate::plan::can_pass_through;
 
 /// The values to try on each axis. Axes with an order ascend.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Axes {
+pub struct SweepAxes {
     /// The directions.
     pub directions: Vec<Direction>,
     /// How requests are issued.
@@ -37,7 +37,7 @@ pub(super) const ORDER_FOLDED: &str =
 
 /// The facts that decide whether a setting is possible.
 #[derive(Debug, Clone)]
-pub struct Facts {
+pub struct SettingConstraints {
     /// Direct requests need multiples of this.
     pub alignment_bytes: u64,
     /// The part of each target that is used, for the target with the least.
@@ -53,18 +53,18 @@ pub struct Facts {
 }
 
 /// The numbers of a point's values on the axes that have an order: record size, depth, chunk.
-pub(super) type Place = [usize; 3];
+pub(super) type GridPosition = [usize; 3];
 pub(super) const ORDERED: usize = 3;
 
 /// A setting that is possible, and its place in the grid.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Point {
+pub struct PossiblePoint {
     /// The setting.
     pub setting: Setting,
     /// The same number for points that differ only on axes that have an order.
     pub(super) group: usize,
     /// Its place on these axes.
-    pub(super) place: Place,
+    pub(super) place: GridPosition,
 }
 
 /// Settings that are not measured for one reason.
@@ -82,14 +82,14 @@ pub struct LeftOut {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grid {
     /// The settings that can be measured.
-    pub points: Vec<Point>,
+    pub points: Vec<PossiblePoint>,
     /// The settings that cannot.
     pub left_out: Vec<LeftOut>,
     /// The number of values on each axis with an order.
-    pub(super) lengths: Place,
+    pub(super) lengths: GridPosition,
 }
 
-impl Axes {
+impl SweepAxes {
     /// The number of settings of the whole cross product; one setting by several names is counted
     /// once.
     pub fn count(&self) -> usize {
@@ -132,7 +132,7 @@ impl Axes {
 
     /// All settings, separated into those that can be measured on these targets and those that
     /// cannot.
-    pub fn grid(&self, facts: &Facts) -> Grid {
+    pub fn grid(&self, facts: &SettingConstraints) -> Grid {
         let mut grid = Grid {
             lengths: [
                 self.record_sizes_bytes.len(),
@@ -189,7 +189,7 @@ impl Axes {
     fn add_group(
         &self,
         grid: &mut Grid,
-        facts: &Facts,
+        facts: &SettingConstraints,
         group: usize,
         layout: LayoutKind,
         like: &Setting,
@@ -210,7 +210,7 @@ impl Axes {
                     if setting.engine == EngineChoice::Sync {
                         setting.depth = 1;
                     }
-                    grid.points.push(Point {
+                    grid.points.push(PossiblePoint {
                         setting,
                         group,
                         place: [record, depth_index, chunk],
@@ -221,8 +221,8 @@ impl Axes {
     }
 
     /// The reason why a setting cannot be measured, or would only repeat another one.
-    fn impossible(&self, setting: &Setting, facts: &Facts) -> Option<String> {
-        let Facts {
+    fn impossible(&self, setting: &Setting, facts: &SettingConstraints) -> Option<String> {
+        let SettingConstraints {
             alignment_bytes, ..
         } = *facts;
         if setting.direction == Direction::Read && facts.has_null {
@@ -285,7 +285,7 @@ fn impossible_layout(setting: &Setting) -> Option<String> {
     None
 }
 
-fn too_large(setting: &Setting, facts: &Facts) -> Option<String> {
+fn too_large(setting: &Setting, facts: &SettingConstraints) -> Option<String> {
     let least = facts.least_size_bytes;
     let targets = setting.order.len() as u64;
     let room_bytes = match setting.layout {
@@ -309,7 +309,7 @@ pub(super) fn direction_of_round(direction: Direction) -> usize {
 impl Grid {
     /// The kind of each point: points of one direction and one I/O path have similar noise.
     pub fn kinds(&self) -> Vec<usize> {
-        let kind = |point: &Point| {
+        let kind = |point: &PossiblePoint| {
             let path = match point.setting.path {
                 DataPath::Direct => 0,
                 DataPath::Buffered => 1,

@@ -16,9 +16,9 @@ use sustain_session::others_words;
 use super::answer::{Answer, Cost, answers};
 use super::array::ArrayCost;
 use super::axes::{Grid, LeftOut, direction_of_round};
-use super::judge::{Difference, Judgement, Reading};
+use super::judge::{Difference, Judgement, PointReading};
 use super::plan::SweepPlan;
-use super::point::{Outcome, Tail};
+use super::point::{LatencyTail, PointOutcome};
 use super::setting::{Axis, Setting, layout_kind};
 use crate::conclude::time_of_day;
 use crate::remarks::others_untold;
@@ -28,9 +28,9 @@ const DRIFT_SAID: f64 = 0.03;
 
 /// What is known of a point besides its rate.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Seen {
+pub(super) struct PointObservation {
     cpu_seconds_per_gb: Vec<f64>,
-    tail: Tail,
+    tail: LatencyTail,
     is_tool_limited: bool,
     is_from_memory: bool,
     engine: Option<&'static str>,
@@ -38,8 +38,8 @@ pub(super) struct Seen {
     pub(super) failed: Option<String>,
 }
 
-impl Seen {
-    pub(super) fn add(&mut self, setting: &Setting, outcome: &Outcome) {
+impl PointObservation {
+    pub(super) fn add(&mut self, setting: &Setting, outcome: &PointOutcome) {
         self.cpu_seconds_per_gb.extend(outcome.cpu_seconds_per_gb);
         self.tail.join(&outcome.tail);
         self.is_tool_limited |= outcome.is_tool_limited;
@@ -65,10 +65,10 @@ pub(super) struct Swept<'a> {
     pub(super) names: Vec<String>,
     pub(super) grid: &'a Grid,
     pub(super) varying: &'a [Axis],
-    pub(super) readings: Vec<Reading>,
+    pub(super) readings: Vec<PointReading>,
     pub(super) measurements: Vec<SweepMeasurement>,
     /// One entry per point.
-    pub(super) seen: Vec<Seen>,
+    pub(super) seen: Vec<PointObservation>,
     /// The settings that were refused during the sweep.
     pub(super) refused: Vec<LeftOut>,
     pub(super) threads: u32,
@@ -85,7 +85,7 @@ impl Swept<'_> {
     }
 
     pub(super) fn answers(&self, judgement: &Judgement) -> Vec<Answer> {
-        let costs: Vec<Cost> = self.seen.iter().map(Seen::cost).collect();
+        let costs: Vec<Cost> = self.seen.iter().map(PointObservation::cost).collect();
         answers(self.grid, judgement, &costs)
     }
 
@@ -258,7 +258,7 @@ impl Swept<'_> {
     fn notes(&self, drift: &[SweepDrift], is_interrupted: bool) -> Vec<String> {
         let mut notes = Vec::new();
         let all = self.grid.points.len();
-        let count = |is_so: &dyn Fn(usize, &Seen) -> bool| {
+        let count = |is_so: &dyn Fn(usize, &PointObservation) -> bool| {
             let seen = self.seen.iter().enumerate();
             seen.filter(|(number, seen)| is_so(*number, seen)).count()
         };

@@ -2,7 +2,7 @@
 //! terminal draw these.
 
 use crate::event::Live;
-use crate::faces::Told;
+use crate::observer::RunObserver;
 
 /// The point that is being measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +41,7 @@ pub enum SweepEvent {
     Measured(MeasuredPoint),
 }
 
-impl Told for SweepEvent {
+impl RunObserver for SweepEvent {
     fn is_passing(&self) -> bool {
         matches!(self, SweepEvent::Live(..) | SweepEvent::Preparing(_))
     }

@@ -8,7 +8,7 @@
 //! wide prior, so that rounds which no points connect stay where they are. The variance of a
 //! point with few readings is drawn towards that of its kind.
 
-use super::noise::Noise;
+use super::noise::NoiseEstimate;
 use crate::judge::student::t_two_sided;
 
 /// The standard deviation that the effect of a round is expected to have.
@@ -30,7 +30,7 @@ const SAYS_NOTHING: f64 = 0.5;
 
 /// One measurement of one point.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reading {
+pub struct PointReading {
     /// The point.
     pub point: usize,
     /// Readings of one round are made under the same conditions.
@@ -75,7 +75,7 @@ impl Difference {
 
 /// The changes from round to round that all points share.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Drift {
+pub struct RoundDrift {
     /// The fastest round over the slowest, less one.
     pub share: f64,
     /// Whether the noise explains it.
@@ -88,15 +88,15 @@ struct Level {
     readings: Vec<usize>,
     log_rate: f64,
     /// The noise of one reading, from the point's own readings.
-    own_noise: Option<Noise>,
+    own_noise: Option<NoiseEstimate>,
     /// The noise with that of its kind taken into account.
-    noise: Option<Noise>,
+    noise: Option<NoiseEstimate>,
 }
 
 /// The model that all readings together lead to.
 #[derive(Debug, Clone)]
 pub struct Judgement {
-    readings: Vec<Reading>,
+    readings: Vec<PointReading>,
     levels: Vec<Level>,
     /// The effect of each round that all points share, as a logarithm.
     rounds: Vec<f64>,
@@ -112,7 +112,7 @@ impl Judgement {
     ///
     /// # Panics
     /// Panics if a reading is of a point that has no kind.
-    pub fn of(kinds: &[usize], readings: &[Reading]) -> Judgement {
+    pub fn of(kinds: &[usize], readings: &[PointReading]) -> Judgement {
         let rounds = readings.iter().map(|one| one.round + 1).max().unwrap_or(0);
         let mut judgement = Judgement {
             readings: readings.to_vec(),
@@ -208,27 +208,30 @@ impl Judgement {
                 degrees += (1.0 - once) * (1.0 - taken);
             }
             let level = &mut self.levels[point];
-            level.own_noise = Noise::of_squares(squares, degrees);
+            level.own_noise = NoiseEstimate::of_squares(squares, degrees);
         }
         let kinds_max = kinds.iter().max().map_or(0, |most| most + 1);
-        let of_kinds: Vec<Option<Noise>> = (0..kinds_max)
+        let of_kinds: Vec<Option<NoiseEstimate>> = (0..kinds_max)
             .map(|kind| {
                 let levels = self.levels.iter().zip(kinds);
                 let of_kind = levels.filter(|(_, of_kind)| **of_kind == kind);
-                let known: Vec<Noise> = of_kind.filter_map(|(level, _)| level.own_noise).collect();
-                Noise::of_kind(&known)
+                let known: Vec<NoiseEstimate> =
+                    of_kind.filter_map(|(level, _)| level.own_noise).collect();
+                NoiseEstimate::of_kind(&known)
             })
             .collect();
         // A point that was measured once, and whose kind is not known yet, is taken to be as noisy
         // as the noisiest kind; a point that is slower even so is slower.
-        let by_variance = |one: &Noise, other: &Noise| one.variance.total_cmp(&other.variance);
+        let by_variance =
+            |one: &NoiseEstimate, other: &NoiseEstimate| one.variance.total_cmp(&other.variance);
         let noisiest = of_kinds.iter().flatten().copied().max_by(by_variance);
         for (level, kind) in self.levels.iter_mut().zip(kinds) {
             let of_others = of_kinds[*kind].or(noisiest.filter(|_| level.own_noise.is_none()));
-            level.noise = Noise::joined(level.own_noise, of_others).map(|noise| Noise {
-                variance: noise.variance.max(NOISE_MIN * NOISE_MIN),
-                ..noise
-            });
+            level.noise =
+                NoiseEstimate::joined(level.own_noise, of_others).map(|noise| NoiseEstimate {
+                    variance: noise.variance.max(NOISE_MIN * NOISE_MIN),
+                    ..noise
+                });
         }
     }
 
@@ -276,7 +279,8 @@ impl Judgement {
                 is_noise: true,
             });
         };
-        let of_mean = |noise: Noise, level: &Level| noise.variance / level.readings.len() as f64;
+        let of_mean =
+            |noise: NoiseEstimate, level: &Level| noise.variance / level.readings.len() as f64;
         let (of_one, of_two) = (of_mean(first, one), of_mean(second, two));
         let deviation = (of_one + of_two + self.rounds_apart(one, two)).sqrt();
         // The degrees of freedom by Welch and Satterthwaite.
@@ -314,7 +318,7 @@ impl Judgement {
     }
 
     /// The fastest round over the slowest, among those that count; `None` if fewer than two do.
-    pub fn drift(&self, is_counted: impl Fn(usize) -> bool) -> Option<Drift> {
+    pub fn drift(&self, is_counted: impl Fn(usize) -> bool) -> Option<RoundDrift> {
         let rounds: Vec<usize> = (0..self.rounds.len())
             .filter(|round| self.points_in_round[*round] >= 2 && is_counted(*round))
             .collect();
@@ -327,7 +331,7 @@ impl Judgement {
         let apart = self.rounds[most] - self.rounds[least];
         let variance = |one: usize, other: usize| self.covariance[one][other];
         let of_both = variance(least, least) + variance(most, most) - 2.0 * variance(least, most);
-        (least != most).then(|| Drift {
+        (least != most).then(|| RoundDrift {
             share: apart.exp_m1(),
             is_noise: apart <= DRIFT_DEVIATIONS * of_both.max(0.0).sqrt(),
         })

@@ -24,6 +24,6 @@ pub use axes::LayoutKind;
 pub use event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
 pub use mdadm::Mdadm;
 pub use open::rehearse_sweep;
-pub use plan::{Orders, SweepPlan};
+pub use plan::{MemberOrders, SweepPlan};
 pub use range::{Values, parse_counts, parse_sizes};
 pub use run::sweep;

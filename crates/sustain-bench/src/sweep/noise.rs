@@ -15,28 +15,28 @@ const VARIANCE_MIN: f64 = 1e-14;
 
 /// A variance, and the degrees of freedom that it counts for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Noise {
+pub(super) struct NoiseEstimate {
     pub(super) variance: f64,
     pub(super) degrees: f64,
 }
 
-impl Noise {
+impl NoiseEstimate {
     /// The noise for squares that were left with these degrees of freedom, if these are enough.
-    pub(super) fn of_squares(squares: f64, degrees: f64) -> Option<Noise> {
-        (degrees > OWN_DEGREES_MIN).then(|| Noise {
+    pub(super) fn of_squares(squares: f64, degrees: f64) -> Option<NoiseEstimate> {
+        (degrees > OWN_DEGREES_MIN).then(|| NoiseEstimate {
             variance: squares / degrees,
             degrees,
         })
     }
 
     /// The noise that the points of a kind have in common; `None` if they are too few.
-    pub(super) fn of_kind(points: &[Noise]) -> Option<Noise> {
+    pub(super) fn of_kind(points: &[NoiseEstimate]) -> Option<NoiseEstimate> {
         if points.len() < POINTS_MIN {
             return None;
         }
         let count = points.len() as f64;
         let degrees = points.iter().map(|one| one.degrees).sum::<f64>() / count;
-        let log = |one: &Noise| one.variance.max(VARIANCE_MIN).ln();
+        let log = |one: &NoiseEstimate| one.variance.max(VARIANCE_MIN).ln();
         let mean = points.iter().map(log).sum::<f64>() / count;
         let squares = points.iter().map(|one| (log(one) - mean).powi(2));
         let scatter = squares.sum::<f64>() / (count - 1.0);
@@ -49,20 +49,23 @@ impl Noise {
         variances.sort_by(f64::total_cmp);
         // The median of chi-square over its degrees, by Wilson and Hilferty; it is poor below one.
         let below_mean = (1.0 - 2.0 / (9.0 * degrees.max(1.0))).powi(3);
-        Some(Noise {
+        Some(NoiseEstimate {
             variance: variances[points.len() / 2] / below_mean,
             degrees: degrees_that_scatter(beyond, most),
         })
     }
 
     /// Both together; `None` if there is neither.
-    pub(super) fn joined(own: Option<Noise>, kind: Option<Noise>) -> Option<Noise> {
+    pub(super) fn joined(
+        own: Option<NoiseEstimate>,
+        kind: Option<NoiseEstimate>,
+    ) -> Option<NoiseEstimate> {
         let (Some(own), Some(kind)) = (own, kind) else {
             return own.or(kind);
         };
         let degrees = own.degrees + kind.degrees;
         let sum = own.variance * own.degrees + kind.variance * kind.degrees;
-        Some(Noise {
+        Some(NoiseEstimate {
             variance: sum / degrees,
             degrees,
         })
@@ -112,15 +115,16 @@ mod tests {
 
     #[test]
     fn points_alike_are_worth_more_than_points_that_differ() {
-        let noise = |variance| Noise {
+        let noise = |variance| NoiseEstimate {
             variance,
             degrees: 3.0,
         };
-        let alike = Noise::of_kind(&[noise(1.0); 30]).unwrap();
+        let alike = NoiseEstimate::of_kind(&[noise(1.0); 30]).unwrap();
         assert!(alike.degrees > 39.0, "{alike:?}");
-        let apart: Vec<Noise> = (0..30).map(|power| noise(10_f64.powi(power % 5))).collect();
-        let apart = Noise::of_kind(&apart).unwrap();
+        let apart: Vec<NoiseEstimate> =
+            (0..30).map(|power| noise(10_f64.powi(power % 5))).collect();
+        let apart = NoiseEstimate::of_kind(&apart).unwrap();
         assert!(apart.degrees < 2.1, "{apart:?}");
-        assert_eq!(Noise::of_kind(&[noise(1.0); 2]), None);
+        assert_eq!(NoiseEstimate::of_kind(&[noise(1.0); 2]), None);
     }
 }

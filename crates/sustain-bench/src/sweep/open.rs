@@ -7,13 +7,13 @@ use sustain_disk::units::{Duration, Size};
 use sustain_host::{Roots, describe_host};
 
 use super::array::check_members;
-use super::axes::{Axes, Facts, Grid, LeftOut};
+use super::axes::{Grid, LeftOut, SettingConstraints, SweepAxes};
 use super::mdadm;
 use super::plan::SweepPlan;
 use super::schedule::Schedule;
 use super::setting::Setting;
 use crate::error::MeasureError;
-use crate::plan::Plan;
+use crate::plan::MeasurePlan;
 use crate::session::{OpenTarget, Session};
 
 /// Says what `sweep` would do, write and destroy, and does nothing.
@@ -22,7 +22,7 @@ use crate::session::{OpenTarget, Session};
 /// As for [`super::sweep`], as far as errors show before the work begins.
 pub fn rehearse_sweep(plan: &SweepPlan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
     plan.check()?;
-    let measuring = Plan {
+    let measuring = MeasurePlan {
         dry_run: true,
         ..plan.measuring()
     };
@@ -69,7 +69,7 @@ pub fn rehearse_sweep(plan: &SweepPlan, roots: &Roots) -> Result<Vec<String>, Me
 /// Opens the targets and finds the settings that are possible on them.
 pub(super) fn open(
     plan: &SweepPlan,
-    measuring: &Plan,
+    measuring: &MeasurePlan,
     roots: &Roots,
 ) -> Result<(Session, Grid), MeasureError> {
     if plan.builds_arrays() {
@@ -108,14 +108,18 @@ pub(crate) fn write_what_is_read(session: &mut Session) {
 
 /// The facts that decide which settings are possible on these targets, which are opened for these
 /// I/O paths.
-pub(crate) fn facts(session: &mut Session, paths: &[DataPath], roots: &Roots) -> Facts {
+pub(crate) fn facts(
+    session: &mut Session,
+    paths: &[DataPath],
+    roots: &Roots,
+) -> SettingConstraints {
     let is_passed_through = paths.contains(&DataPath::Passthrough);
     let no_passthrough = is_passed_through
         .then(|| session.pass_through(roots).err())
         .flatten();
     let sizes = session.targets.iter().map(|target| target.size_bytes);
     let alignments = session.targets.iter().map(alignment_bytes);
-    Facts {
+    SettingConstraints {
         alignment_bytes: alignments.max().unwrap_or(1),
         least_size_bytes: sizes.min().unwrap_or(0),
         // If the machine does not report its memory, the kernel will refuse what is too much.
@@ -136,7 +140,7 @@ fn alignment_bytes(target: &OpenTarget) -> u64 {
 }
 
 /// Refuses a chunk that fits no record, because it is a mistake.
-fn check_chunks(axes: &Axes, grid: &Grid) -> Result<(), MeasureError> {
+fn check_chunks(axes: &SweepAxes, grid: &Grid) -> Result<(), MeasureError> {
     let is_of =
         |setting: &Setting, chunk: u64| setting.layout == Layout::Stripe { chunk_bytes: chunk };
     for &chunk in &axes.chunks_bytes {

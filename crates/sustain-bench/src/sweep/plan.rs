@@ -6,10 +6,12 @@ use sustain_disk::meter::IntervalRule;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Duration;
 
-use super::axes::{Axes, LayoutKind};
+use super::axes::{LayoutKind, SweepAxes};
 use super::mdadm::{self, Mdadm};
 use crate::error::MeasureError;
-use crate::plan::{NO_ENGINES, Plan, direction_to_open, is_simulated, mixes_simulated_and_real};
+use crate::plan::{
+    MeasurePlan, NO_ENGINES, direction_to_open, is_simulated, mixes_simulated_and_real,
+};
 
 /// Shorter points say nothing about a disk.
 const TIME_PER_POINT_NS_MIN: u64 = 100_000_000;
@@ -23,7 +25,7 @@ const BLOCK_BYTES: u64 = 4096;
 
 /// The orders in which the targets are to be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Orders {
+pub enum MemberOrders {
     /// The order in which they are given.
     AsGiven,
     /// Every order.
@@ -52,7 +54,7 @@ pub struct SweepPlan {
     /// Chunks of a stripe or an array, ascending.
     pub chunks_bytes: Vec<u64>,
     /// The orders of the targets.
-    pub orders: Orders,
+    pub orders: MemberOrders,
     /// How long a setting is measured each time.
     pub time_per_point_ns: u64,
     /// How often it is measured.
@@ -88,7 +90,7 @@ impl SweepPlan {
             depths: (0..=5).map(|power| 1 << power).collect(),
             layouts: vec![LayoutKind::Independent],
             chunks_bytes: vec![1 << 20],
-            orders: Orders::AsGiven,
+            orders: MemberOrders::AsGiven,
             time_per_point_ns: 1_000_000_000,
             rounds: 4,
             budget_ns: None,
@@ -172,13 +174,13 @@ impl SweepPlan {
     }
 
     /// The plan with which the targets are opened for all settings at once.
-    pub(super) fn measuring(&self) -> Plan {
+    pub(super) fn measuring(&self) -> MeasurePlan {
         // Files opened for buffered I/O can be switched to direct and back; passthrough uses
         // neither.
         let is_direct =
             self.paths.contains(&DataPath::Direct) || !self.paths.contains(&DataPath::Buffered);
         let least = self.record_sizes_bytes.iter().copied().min().unwrap_or(1);
-        Plan {
+        MeasurePlan {
             direction: if self.builds_arrays() {
                 // A superblock is written even if the array is only read.
                 Some(Direction::Write)
@@ -207,7 +209,7 @@ impl SweepPlan {
             new_file: self.new_file,
             seed: self.seed,
             arguments: self.arguments.clone(),
-            ..Plan::new(self.targets.clone())
+            ..MeasurePlan::new(self.targets.clone())
         }
     }
 
@@ -220,8 +222,8 @@ impl SweepPlan {
         &self,
         names: &[String],
         direction: Direction,
-    ) -> Result<Axes, MeasureError> {
-        let axes = Axes {
+    ) -> Result<SweepAxes, MeasureError> {
+        let axes = SweepAxes {
             directions: if !self.directions.is_empty() {
                 self.directions.clone()
             } else if self.builds_arrays() {
@@ -251,8 +253,8 @@ impl SweepPlan {
     fn resolve_orders(&self, names: &[String]) -> Result<Vec<Vec<usize>>, MeasureError> {
         let given: Vec<usize> = (0..names.len()).collect();
         match &self.orders {
-            Orders::AsGiven => Ok(vec![given]),
-            Orders::All if names.len() > ALL_ORDERS_TARGETS_MAX => {
+            MemberOrders::AsGiven => Ok(vec![given]),
+            MemberOrders::All if names.len() > ALL_ORDERS_TARGETS_MAX => {
                 Err(MeasureError::Usage(format!(
                     "--order all is for up to {ALL_ORDERS_TARGETS_MAX} targets, and there are {}: \
                      list the orders to try, --order {}",
@@ -260,8 +262,8 @@ impl SweepPlan {
                     names.join(",")
                 )))
             }
-            Orders::All => Ok(permutations(&given)),
-            Orders::Listed(listed) => {
+            MemberOrders::All => Ok(permutations(&given)),
+            MemberOrders::Listed(listed) => {
                 let mut orders = Vec::new();
                 for typed in listed {
                     let order = order_of(typed, names).map_err(MeasureError::Usage)?;
@@ -324,7 +326,7 @@ fn permutations(targets: &[usize]) -> Vec<Vec<usize>> {
 mod tests {
     use super::*;
 
-    fn orders(typed: Orders, names: &[&str]) -> Result<Vec<Vec<usize>>, String> {
+    fn orders(typed: MemberOrders, names: &[&str]) -> Result<Vec<Vec<usize>>, String> {
         let plan = SweepPlan {
             orders: typed,
             ..SweepPlan::new(Vec::new())
@@ -336,18 +338,22 @@ mod tests {
 
     fn listed(typed: &[&str], names: &[&str]) -> Result<Vec<Vec<usize>>, String> {
         let typed = typed.iter().map(|order| (*order).to_owned()).collect();
-        orders(Orders::Listed(typed), names)
+        orders(MemberOrders::Listed(typed), names)
     }
 
     #[test]
     fn all_orders_are_all_and_the_given_one_comes_first() {
-        let all = orders(Orders::All, &["a", "b", "c"]).unwrap();
+        let all = orders(MemberOrders::All, &["a", "b", "c"]).unwrap();
         assert_eq!(all.len(), 6);
         assert_eq!(all[0], [0, 1, 2]);
         let each: std::collections::BTreeSet<_> = all.iter().collect();
         assert_eq!(each.len(), 6);
         let many = ["a", "b", "c", "d", "e", "f"];
-        assert!(orders(Orders::All, &many).unwrap_err().contains("up to 5"));
+        assert!(
+            orders(MemberOrders::All, &many)
+                .unwrap_err()
+                .contains("up to 5")
+        );
     }
 
     #[test]

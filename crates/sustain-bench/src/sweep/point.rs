@@ -24,12 +24,12 @@ const LOCKSTEP: f64 = 0.9;
 
 /// The outcome of a point.
 #[derive(Debug, Clone)]
-pub(crate) struct Outcome {
+pub(crate) struct PointOutcome {
     pub(crate) rate_bytes_per_s: f64,
     pub(crate) bytes: u64,
     /// `None` if time is simulated.
     pub(crate) cpu_seconds_per_gb: Option<f64>,
-    pub(crate) tail: Tail,
+    pub(crate) tail: LatencyTail,
     /// Whether a driver had no CPU time left.
     pub(crate) is_tool_limited: bool,
     /// Whether some target was gone over more than once.
@@ -40,14 +40,14 @@ pub(crate) struct Outcome {
     pub(crate) engine: &'static str,
 }
 
-impl Outcome {
+impl PointOutcome {
     /// The outcome of a point that could not even begin.
-    pub(super) fn without_run(why: String) -> Outcome {
-        Outcome {
+    pub(super) fn without_run(why: String) -> PointOutcome {
+        PointOutcome {
             rate_bytes_per_s: 0.0,
             bytes: 0,
             cpu_seconds_per_gb: None,
-            tail: Tail::default(),
+            tail: LatencyTail::default(),
             is_tool_limited: false,
             is_wrapped: false,
             failed: Some(why),
@@ -58,13 +58,13 @@ impl Outcome {
 
 /// Latencies of all targets and all repeats, for the few longest of them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tail {
+pub(crate) struct LatencyTail {
     /// The number of requests by the upper end of their bin.
     bins: BTreeMap<u64, u64>,
     max_ns: u64,
 }
 
-impl Tail {
+impl LatencyTail {
     fn add(&mut self, meter: &Meter) {
         for (_, to_ns, count) in meter.latency().bins() {
             *self.bins.entry(to_ns).or_default() += count;
@@ -72,7 +72,7 @@ impl Tail {
         self.max_ns = self.max_ns.max(meter.latency().max().latency_ns);
     }
 
-    pub(crate) fn join(&mut self, other: &Tail) {
+    pub(crate) fn join(&mut self, other: &LatencyTail) {
         for (to_ns, count) in &other.bins {
             *self.bins.entry(*to_ns).or_default() += count;
         }
@@ -148,9 +148,9 @@ pub(crate) fn outcome_of(
     setup: &PhaseSetup,
     session: &Session,
     outcome: &PhaseOutcome,
-) -> Outcome {
+) -> PointOutcome {
     let bytes: u64 = outcome.meters.iter().map(Meter::bytes).sum();
-    let mut tail = Tail::default();
+    let mut tail = LatencyTail::default();
     outcome.meters.iter().for_each(|meter| tail.add(meter));
     let series = outcome.collected.targets.iter().zip(&setup.targets);
     let failed = series.clone().find_map(|(series, target)| {
@@ -162,7 +162,7 @@ pub(crate) fn outcome_of(
     let is_wrapped =
         parts.any(|(meter, target)| meter.bytes() > session.targets[*target].size_bytes);
     let is_virtual = session.clock.is_virtual();
-    Outcome {
+    PointOutcome {
         rate_bytes_per_s: rate_of(setting, setup, outcome, bytes),
         bytes,
         cpu_seconds_per_gb: (!is_virtual && bytes > 0)
@@ -217,17 +217,17 @@ mod tests {
 
     #[test]
     fn the_tail_is_of_all_repeats() {
-        let one = Tail {
+        let one = LatencyTail {
             bins: BTreeMap::from([(100, 999), (200, 1)]),
             max_ns: 190,
         };
         assert_eq!(one.p99_9_ns(), 100);
         let mut both = one.clone();
-        both.join(&Tail {
+        both.join(&LatencyTail {
             bins: BTreeMap::from([(200, 10)]),
             max_ns: 195,
         });
         assert_eq!((both.p99_9_ns(), both.max_ns()), (195, 195));
-        assert_eq!(Tail::default().p99_9_ns(), 0);
+        assert_eq!(LatencyTail::default().p99_9_ns(), 0);
     }
 }

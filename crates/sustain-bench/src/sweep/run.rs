@@ -13,24 +13,24 @@ use sustain_document::host::Host;
 use sustain_document::sweep::{SweepMeasurement, SweepResult};
 use sustain_document::system::System;
 use sustain_host::Roots;
-use sustain_session::{Alongside, Stop};
+use sustain_session::{Monitor, Stop};
 
 use super::array::{ArrayCost, Arrays};
 use super::axes::{Grid, LeftOut};
-use super::conclude::{Seen, Swept};
+use super::conclude::{PointObservation, Swept};
 use super::event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
-use super::judge::Reading;
+use super::judge::PointReading;
 use super::open::{announcement, left_out_words, names, open, runs_max};
 use super::plan::SweepPlan;
-use super::point::{Outcome, outcome_of, setup_of};
-use super::schedule::{Known, Schedule};
+use super::point::{PointOutcome, outcome_of, setup_of};
+use super::schedule::{RoundsSoFar, Schedule};
 use super::setting::{Axis, Setting};
 use crate::error::MeasureError;
-use crate::faces::of_phase;
 use crate::figures::request_error;
-use crate::plan::Plan;
+use crate::observer::of_phase;
+use crate::plan::MeasurePlan;
 use crate::session::Session;
-use crate::stage::{Stage, forget_cached, on_stage};
+use crate::stage::{PreparedTargets, forget_cached, on_stage};
 use crate::sweep::setting::AXES;
 
 /// The first run uses the setting that is nearest to this.
@@ -67,7 +67,7 @@ pub fn sweep(
             arrays: Arrays::new(plan, measuring.path, begun.session, roots),
             session: begun.session,
             stop,
-            alongside: begun.alongside,
+            monitor: begun.monitor,
             observer,
             keep,
             threads: 1,
@@ -90,10 +90,10 @@ fn varying(grid: &Grid, names: &[String]) -> Vec<Axis> {
 /// A sweep in progress.
 struct Sweep<'a, 'b> {
     plan: &'a SweepPlan,
-    measuring: &'a Plan,
+    measuring: &'a MeasurePlan,
     session: &'a mut Session,
     stop: &'a Stop,
-    alongside: &'a mut Alongside,
+    monitor: &'a mut Monitor,
     arrays: Arrays<'a>,
     observer: &'a mut SweepObserver<'b>,
     keep: &'a mut dyn FnMut(&SweepResult),
@@ -126,7 +126,7 @@ impl Sweep<'_, '_> {
             varying: &varying,
             readings: Vec::new(),
             measurements: Vec::new(),
-            seen: vec![Seen::default(); grid.points.len()],
+            seen: vec![PointObservation::default(); grid.points.len()],
             refused: Vec::new(),
             threads: self.threads,
             arrays: ArrayCost::default(),
@@ -144,7 +144,7 @@ impl Sweep<'_, '_> {
             Ended::Done => false,
             Ended::Interrupted => true,
         };
-        let system = self.alongside.finish(start);
+        let system = self.monitor.finish(start);
         Ok(swept.result(is_interrupted, system))
     }
 
@@ -154,11 +154,11 @@ impl Sweep<'_, '_> {
 
     fn prewrite(&mut self) -> Result<(), MeasureError> {
         let mut tell = of_phase(self.observer, SweepEvent::Preparing);
-        let mut stage = Stage {
+        let mut stage = PreparedTargets {
             plan: self.measuring,
             session: self.session,
             stop: self.stop,
-            alongside: self.alongside,
+            monitor: self.monitor,
         };
         stage.prewrite(&mut tell)
     }
@@ -196,11 +196,11 @@ impl Sweep<'_, '_> {
         let mut tell = of_phase(self.observer, SweepEvent::Preparing);
         session.machines.begin_run();
         let change = |like| setup_of(&setting, session, time_ns, bytes, &like);
-        let mut stage = Stage {
+        let mut stage = PreparedTargets {
             plan: self.measuring,
             session,
             stop: self.stop,
-            alongside: self.alongside,
+            monitor: self.monitor,
         };
         let (phase, threads, _) = stage.run_with_threads(change, &mut tell)?;
         self.threads = threads;
@@ -281,7 +281,7 @@ impl Sweep<'_, '_> {
             }
             let judgement = swept.judgement();
             let answers = swept.answers(&judgement);
-            let known = Known {
+            let known = RoundsSoFar {
                 judgement: &judgement,
                 answers: &answers,
                 out: &out,
@@ -343,7 +343,7 @@ impl Sweep<'_, '_> {
         setting: &Setting,
         measuring: &MeasuringPoint,
         first_rate: f64,
-    ) -> Result<Option<Outcome>, MeasureError> {
+    ) -> Result<Option<PointOutcome>, MeasureError> {
         if setting.array_shape().is_none() {
             self.arrays.end(self.session)?;
             self.take_path(setting.path)?;
@@ -361,24 +361,25 @@ impl Sweep<'_, '_> {
         });
         let moment = |live| SweepEvent::Live(measuring.clone(), live);
         let mut tell = of_phase(self.observer, moment);
-        let mut run = |setting: &Setting, session: &Session| -> Result<Outcome, MeasureError> {
-            let mut stage = Stage {
-                plan: self.measuring,
-                session,
-                stop: self.stop,
-                alongside: self.alongside,
+        let mut run =
+            |setting: &Setting, session: &Session| -> Result<PointOutcome, MeasureError> {
+                let mut stage = PreparedTargets {
+                    plan: self.measuring,
+                    session,
+                    stop: self.stop,
+                    monitor: self.monitor,
+                };
+                let like = stage.setup(self.threads);
+                let setup = setup_of(setting, session, time_ns, bytes, &like);
+                let (phase, _) = stage.run_phase(&setup, &mut tell)?;
+                Ok(outcome_of(setting, &setup, session, &phase))
             };
-            let like = stage.setup(self.threads);
-            let setup = setup_of(setting, session, time_ns, bytes, &like);
-            let (phase, _) = stage.run_phase(&setup, &mut tell)?;
-            Ok(outcome_of(setting, &setup, session, &phase))
-        };
         let outcome = match setting.array_shape() {
             None => run(setting, self.session)?,
             Some(_) if self.session.clock.is_virtual() => run(&setting.by_chunks(), self.session)?,
             Some(shape) => match self.arrays.session_on(shape, self.session, self.stop)? {
                 Ok(array) => run(&setting.on_array(), array)?,
-                Err(why) => Outcome::without_run(why),
+                Err(why) => PointOutcome::without_run(why),
             },
         };
         Ok(self.stop.reason().is_none().then_some(outcome))
@@ -423,7 +424,7 @@ impl Sweep<'_, '_> {
         swept: &mut Swept<'_>,
         out: &mut BTreeSet<usize>,
         (point, round, at_s): (usize, usize, f64),
-        outcome: &Outcome,
+        outcome: &PointOutcome,
     ) {
         let seen = &mut swept.seen[point];
         let rate_bytes_per_s = outcome.rate_bytes_per_s;
@@ -446,14 +447,14 @@ impl Sweep<'_, '_> {
             return;
         }
         seen.add(&swept.grid.points[point].setting, outcome);
-        swept.readings.push(Reading {
+        swept.readings.push(PointReading {
             point,
             round: swept.grid.round_of(point, round),
             rate_bytes_per_s,
         });
     }
 
-    fn tell(&mut self, measuring: MeasuringPoint, outcome: &Outcome) {
+    fn tell(&mut self, measuring: MeasuringPoint, outcome: &PointOutcome) {
         (self.observer)(SweepEvent::Measured(MeasuredPoint {
             measuring,
             rate_bytes_per_s: outcome.rate_bytes_per_s,

@@ -11,7 +11,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::answer::Answer;
-use super::axes::{Grid, ORDERED, Place};
+use super::axes::{Grid, GridPosition, ORDERED};
 use super::judge::Judgement;
 use super::setting::ArrayShape;
 
@@ -23,14 +23,14 @@ const COARSE_ROUNDS: usize = 2;
 const CONTENDERS_MAX: usize = 8;
 
 /// What is known when a round is chosen.
-pub(super) struct Known<'a> {
+pub(super) struct RoundsSoFar<'a> {
     pub(super) judgement: &'a Judgement,
     pub(super) answers: &'a [Answer],
     /// Points that are no longer measured.
     pub(super) out: &'a BTreeSet<usize>,
 }
 
-enum Stage {
+enum ScheduleStage {
     /// All points are measured in every round.
     All { rounds_left: u32 },
     /// The points of the coarse grid, which is still to come.
@@ -43,7 +43,7 @@ enum Stage {
 pub(super) struct Schedule<'a> {
     grid: &'a Grid,
     rounds: u32,
-    stage: Stage,
+    stage: ScheduleStage,
     /// The last round, backwards.
     backwards: Option<Vec<usize>>,
     /// The state of the generator of random orders.
@@ -61,8 +61,8 @@ impl<'a> Schedule<'a> {
     ) -> Schedule<'a> {
         let all = grid.points.len().saturating_mul(rounds as usize);
         let stage = match runs_max {
-            Some(runs) if all > runs => Stage::Coarse(coarse(grid, runs)),
-            _ => Stage::All {
+            Some(runs) if all > runs => ScheduleStage::Coarse(coarse(grid, runs)),
+            _ => ScheduleStage::All {
                 rounds_left: rounds,
             },
         };
@@ -78,16 +78,18 @@ impl<'a> Schedule<'a> {
     /// The number of measurements of all rounds, if it is known beforehand.
     pub(super) fn runs(&self) -> Option<usize> {
         match self.stage {
-            Stage::All { rounds_left } => Some(self.grid.points.len() * rounds_left as usize),
-            Stage::Coarse(_) | Stage::Refine => None,
+            ScheduleStage::All { rounds_left } => {
+                Some(self.grid.points.len() * rounds_left as usize)
+            }
+            ScheduleStage::Coarse(_) | ScheduleStage::Refine => None,
         }
     }
 
     /// The number of points of the coarse grid, while that is still to come.
     pub(super) fn coarse_points(&self) -> Option<usize> {
         match &self.stage {
-            Stage::Coarse(points) => Some(points.len()),
-            Stage::All { .. } | Stage::Refine => None,
+            ScheduleStage::Coarse(points) => Some(points.len()),
+            ScheduleStage::All { .. } | ScheduleStage::Refine => None,
         }
     }
 
@@ -95,7 +97,7 @@ impl<'a> Schedule<'a> {
     /// is the number of measurements that still fit into the budget, if there is one.
     pub(super) fn next_round(
         &mut self,
-        known: &Known<'_>,
+        known: &RoundsSoFar<'_>,
         runs_left: Option<usize>,
     ) -> Option<Vec<usize>> {
         let is_in = |point: &usize| !known.out.contains(point);
@@ -106,11 +108,11 @@ impl<'a> Schedule<'a> {
             }
         }
         let mut is_last = false;
-        let mut round = match std::mem::replace(&mut self.stage, Stage::Refine) {
-            Stage::All { rounds_left } => {
+        let mut round = match std::mem::replace(&mut self.stage, ScheduleStage::Refine) {
+            ScheduleStage::All { rounds_left } => {
                 let taken = rounds_left.min(2);
                 is_last = taken < 2;
-                self.stage = Stage::All {
+                self.stage = ScheduleStage::All {
                     rounds_left: rounds_left - taken,
                 };
                 if taken == 0 {
@@ -118,8 +120,8 @@ impl<'a> Schedule<'a> {
                 }
                 (0..self.grid.points.len()).collect()
             }
-            Stage::Coarse(points) => points,
-            Stage::Refine => self.around(known, runs_left.unwrap_or(usize::MAX)),
+            ScheduleStage::Coarse(points) => points,
+            ScheduleStage::Refine => self.around(known, runs_left.unwrap_or(usize::MAX)),
         };
         round.retain(is_in);
         if round.is_empty() {
@@ -135,7 +137,7 @@ impl<'a> Schedule<'a> {
 
     /// The points to measure next, the best and the cheapest first, because all others are compared
     /// with these.
-    fn around(&self, known: &Known<'_>, runs_left: usize) -> Vec<usize> {
+    fn around(&self, known: &RoundsSoFar<'_>, runs_left: usize) -> Vec<usize> {
         let mut anchors = Vec::new();
         let mut wanted = Vec::new();
         for answer in known.answers {
@@ -166,7 +168,7 @@ impl<'a> Schedule<'a> {
 
     /// On each axis with an order and to both sides: the middle of the values that were not
     /// measured yet.
-    fn neighbours(&self, known: &Known<'_>, leader: usize, wanted: &mut Vec<usize>) {
+    fn neighbours(&self, known: &RoundsSoFar<'_>, leader: usize, wanted: &mut Vec<usize>) {
         let at = &self.grid.points[leader];
         for axis in 0..ORDERED {
             let line: Vec<usize> = (0..self.grid.points.len())
@@ -193,7 +195,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// The place of the best point in every group whose own best cannot be told from it.
-    fn other_groups(&self, known: &Known<'_>, answer: &Answer, wanted: &mut Vec<usize>) {
+    fn other_groups(&self, known: &RoundsSoFar<'_>, answer: &Answer, wanted: &mut Vec<usize>) {
         let best = &self.grid.points[answer.best];
         for (point, candidate) in self.grid.points.iter().enumerate() {
             let of_group = |other: &&usize| self.grid.points[**other].group == candidate.group;
@@ -208,7 +210,7 @@ impl<'a> Schedule<'a> {
 
     /// The points that cannot be told from the best and that were not measured as often as allowed,
     /// the fastest first.
-    fn contenders(&self, known: &Known<'_>, answer: &Answer) -> Vec<usize> {
+    fn contenders(&self, known: &RoundsSoFar<'_>, answer: &Answer) -> Vec<usize> {
         let rate = |point: usize| {
             let estimate = known.judgement.estimate(point);
             estimate.map_or(0.0, |estimate| estimate.rate_bytes_per_s)
@@ -251,7 +253,7 @@ impl<'a> Schedule<'a> {
     }
 }
 
-fn repeats(known: &Known<'_>, point: usize) -> usize {
+fn repeats(known: &RoundsSoFar<'_>, point: usize) -> usize {
     let estimate = known.judgement.estimate(point);
     estimate.map_or(0, |estimate| estimate.repeats)
 }
@@ -260,7 +262,7 @@ fn repeats(known: &Known<'_>, point: usize) -> usize {
 /// part of the budget allows.
 fn coarse(grid: &Grid, runs: usize) -> Vec<usize> {
     let points_max = (runs as f64 * COARSE_SHARE) as usize / COARSE_ROUNDS;
-    let mut steps: Place = [1; ORDERED];
+    let mut steps: GridPosition = [1; ORDERED];
     loop {
         let kept = |axis: usize, value: usize| {
             value.is_multiple_of(steps[axis]) || value + 1 == grid.lengths[axis]

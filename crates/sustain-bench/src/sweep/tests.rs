@@ -10,16 +10,16 @@ use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
 
 use super::answer::{Answer, Cost, answers};
-use super::axes::{Axes, Facts, Grid, LayoutKind, ORDER_FOLDED, Point};
-use super::judge::{Judgement, Reading};
-use super::schedule::{Known, Schedule};
+use super::axes::{Grid, LayoutKind, ORDER_FOLDED, PossiblePoint, SettingConstraints, SweepAxes};
+use super::judge::{Judgement, PointReading};
+use super::schedule::{RoundsSoFar, Schedule};
 use super::setting::{Axis, Setting};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-fn axes(records: &[u64], depths: &[u32]) -> Axes {
-    Axes {
+fn axes(records: &[u64], depths: &[u32]) -> SweepAxes {
+    SweepAxes {
         directions: vec![Direction::Write],
         engines: vec![EngineChoice::Auto],
         paths: vec![DataPath::Direct],
@@ -31,7 +31,7 @@ fn axes(records: &[u64], depths: &[u32]) -> Axes {
     }
 }
 
-const FACTS: Facts = Facts {
+const FACTS: SettingConstraints = SettingConstraints {
     alignment_bytes: 4096,
     least_size_bytes: 1 << 30,
     memory_bytes: 1 << 30,
@@ -91,7 +91,7 @@ fn sweep(
     target: &mut Synthetic<'_>,
 ) -> Swept {
     let kinds = grid.kinds();
-    let cost = |point: &Point| Cost {
+    let cost = |point: &PossiblePoint| Cost {
         cpu_seconds_per_gb: Some(1e4 / point.setting.record_bytes as f64),
     };
     let costs: Vec<Cost> = grid.points.iter().map(cost).collect();
@@ -102,7 +102,7 @@ fn sweep(
         let judgement = Judgement::of(&kinds, &readings);
         let answers = answers(&grid, &judgement, &costs);
         let out = BTreeSet::new();
-        let known = Known {
+        let known = RoundsSoFar {
             judgement: &judgement,
             answers: &answers,
             out: &out,
@@ -123,7 +123,7 @@ fn sweep(
         round.truncate(left.unwrap_or(usize::MAX));
         for point in &round {
             runs += 1;
-            readings.push(Reading {
+            readings.push(PointReading {
                 point: *point,
                 round: grid.round_of(*point, done.len()),
                 rate_bytes_per_s: target.measure(&grid.points[*point].setting),
@@ -193,14 +193,14 @@ fn the_best_and_the_cheapest_are_found_under_noise_and_drift() {
 }
 
 /// The only answer to these readings.
-fn answer_to(grid: &Grid, readings: &[Reading]) -> Answer {
+fn answer_to(grid: &Grid, readings: &[PointReading]) -> Answer {
     let judgement = Judgement::of(&grid.kinds(), readings);
     let costs = vec![Cost::default(); grid.points.len()];
     answers(grid, &judgement, &costs).remove(0)
 }
 
-fn reading(point: usize, round: usize, rate_bytes_per_s: f64) -> Reading {
-    Reading {
+fn reading(point: usize, round: usize, rate_bytes_per_s: f64) -> PointReading {
+    PointReading {
         point,
         round: 2 * round,
         rate_bytes_per_s,
@@ -212,7 +212,7 @@ fn what_was_measured_once_is_not_said_to_be_noise() {
     let grid = axes(&[MIB], &DEPTHS).grid(&FACTS);
     let rates = [34.8e6, 5.8e9, 5.7e9];
     let rates = rates.into_iter().enumerate();
-    let once: Vec<Reading> = rates.map(|(point, rate)| reading(point, 0, rate)).collect();
+    let once: Vec<PointReading> = rates.map(|(point, rate)| reading(point, 0, rate)).collect();
     let answer = answer_to(&grid, &once);
     assert_eq!(answer.best, 1, "nothing says that a slower one is a tie");
     assert_eq!(answer.alike, [0; 0]);
@@ -235,7 +235,7 @@ fn readings_far_apart_tell_nothing_and_have_no_interval() {
 
 #[test]
 fn what_is_slower_by_any_noise_seen_is_slower_even_when_measured_once() {
-    let both_paths = Axes {
+    let both_paths = SweepAxes {
         paths: vec![DataPath::Direct, DataPath::Buffered],
         ..axes(&[MIB], &DEPTHS[..4])
     };
@@ -257,7 +257,7 @@ fn what_is_slower_by_any_noise_seen_is_slower_even_when_measured_once() {
 #[test]
 fn of_ties_the_simplest_setting_is_the_best() {
     let given = vec![1, 0, 2];
-    let all = Axes {
+    let all = SweepAxes {
         engines: vec![EngineChoice::Threads, EngineChoice::Auto],
         layouts: vec![
             LayoutKind::Span,
@@ -325,14 +325,15 @@ fn noise_of_one_kind_does_not_hide_or_make_differences_of_another() {
     let mut told = 0;
     let mut claims = 0;
     for seed in 0..100 {
-        let both = Axes {
+        let both = SweepAxes {
             paths: vec![DataPath::Direct, DataPath::Buffered],
             ..axes(&RECORDS[..3], &DEPTHS[..2])
         };
         let mut target = synthetic(&truth, &noise, 0.0, seed);
         let swept = sweep(both.grid(&FACTS), 6, None, seed, &mut target);
         let find = |path: DataPath, depth: u32| {
-            let is_it = |point: &Point| point.setting.path == path && point.setting.depth == depth;
+            let is_it =
+                |point: &PossiblePoint| point.setting.path == path && point.setting.depth == depth;
             swept.grid.points.iter().position(is_it).unwrap()
         };
         let (slow, fast) = (find(DataPath::Direct, 1), find(DataPath::Direct, 2));
@@ -401,7 +402,7 @@ fn each_pair_of_rounds_gives_every_point_the_same_mean_place_in_time() {
 
 #[test]
 fn points_of_one_array_follow_each_other_and_drift_still_touches_all_alike() {
-    let axes = Axes {
+    let axes = SweepAxes {
         layouts: vec![LayoutKind::Stripe, LayoutKind::MdRaid0],
         chunks_bytes: vec![MIB, 2 * MIB],
         orders: vec![vec![0, 1], vec![1, 0]],
@@ -500,7 +501,7 @@ fn each_direction_has_an_answer_of_its_own() {
         Direction::Write => 1e8 / f64::from(setting.depth),
         Direction::Read => 2e8 * f64::from(setting.depth),
     };
-    let both = Axes {
+    let both = SweepAxes {
         directions: vec![Direction::Write, Direction::Read],
         ..axes(&RECORDS[..2], &DEPTHS[..3])
     };
@@ -516,7 +517,7 @@ fn each_direction_has_an_answer_of_its_own() {
 
 #[test]
 fn passthrough_is_left_out_where_it_cannot_be_had() {
-    let many = Axes {
+    let many = SweepAxes {
         engines: vec![EngineChoice::Auto, EngineChoice::Libaio],
         paths: vec![DataPath::Passthrough, DataPath::Buffered, DataPath::Direct],
         ..axes(&[64 * KIB], &[1])
@@ -535,7 +536,7 @@ fn passthrough_is_left_out_where_it_cannot_be_had() {
     assert_eq!(kinds.len(), 3, "each path has noise of its own");
 
     let why = "passthrough needs an NVMe namespace; /dev/vda is virtio";
-    let virtio = Facts {
+    let virtio = SettingConstraints {
         no_passthrough: Some(why.to_owned()),
         ..FACTS
     };
@@ -544,11 +545,11 @@ fn passthrough_is_left_out_where_it_cannot_be_had() {
     assert_eq!(grid.left_out[0].why, why);
     assert_eq!(grid.left_out[0].count, 2);
 
-    let simulated = Facts {
+    let simulated = SettingConstraints {
         is_simulated: true,
         ..virtio
     };
-    let of_auto = Axes {
+    let of_auto = SweepAxes {
         engines: vec![EngineChoice::Auto],
         ..many
     };
@@ -569,7 +570,7 @@ fn no_reading_has_no_answer() {
 
 #[test]
 fn what_cannot_be_measured_is_left_out_with_the_reason() {
-    let many = Axes {
+    let many = SweepAxes {
         engines: vec![EngineChoice::Sync, EngineChoice::IoUring],
         paths: vec![DataPath::Direct, DataPath::Buffered],
         layouts: vec![LayoutKind::Independent, LayoutKind::Stripe],
@@ -608,7 +609,7 @@ fn what_cannot_be_measured_is_left_out_with_the_reason() {
             };
         assert!(!is_odd || setting.record_bytes == 512, "{setting:?}");
     }
-    let simulated = Facts {
+    let simulated = SettingConstraints {
         is_simulated: true,
         ..FACTS
     };
@@ -618,17 +619,17 @@ fn what_cannot_be_measured_is_left_out_with_the_reason() {
             .iter()
             .all(|point| point.setting.path == DataPath::Direct)
     );
-    let no_memory = Facts {
+    let no_memory = SettingConstraints {
         memory_bytes: MIB,
         ..FACTS
     };
     let whys = axes(&[64 * KIB], &[1, 32]).grid(&no_memory).left_out;
     assert!(whys[0].why.contains("memory"));
-    let null = Facts {
+    let null = SettingConstraints {
         has_null: true,
         ..FACTS
     };
-    let reading = Axes {
+    let reading = SweepAxes {
         directions: vec![Direction::Read],
         ..axes(&[64 * KIB], &[1])
     };

@@ -4,11 +4,11 @@
 //! that stays after the repeats is real, as with targets whose sum falls when more of them are
 //! active.
 
-use super::evidence::{Evidence, Mean, Run, Stop};
+use super::evidence::{Evidence, PlacedReading, ReadingMean, SearchStop};
 use super::members::Growth;
-use super::model::{Limit, common};
-use super::search::Search;
-use super::types::Step;
+use super::model::{SumLimit, common};
+use super::search::WallSearch;
+use super::types::SearchStep;
 
 /// Sums contradict each other beyond this part of them,
 const OFF: f64 = 0.02;
@@ -22,7 +22,7 @@ const STAYED_MAX: usize = 2;
 
 impl Evidence<'_> {
     /// Measures a set (sorted positions) once more; readings that contradict this one are repeated.
-    pub(super) fn measure(&mut self, set: &[usize], step: Step) -> Result<(), Stop> {
+    pub(super) fn measure(&mut self, set: &[usize], step: SearchStep) -> Result<(), SearchStop> {
         self.read(set, step)?;
         if set.len() < 2 || self.contradictions >= STAYED_MAX {
             return Ok(());
@@ -42,17 +42,17 @@ impl Evidence<'_> {
     }
 
     /// Reads a set until two of its readings agree, as long as that is useful.
-    pub(super) fn read_until_they_agree(&mut self, set: &[usize]) -> Result<(), Stop> {
+    pub(super) fn read_until_they_agree(&mut self, set: &[usize]) -> Result<(), SearchStop> {
         while self.readings(set) < 2
             || (self.readings(set) < READINGS && self.is_split(&self.readings_of(set)))
         {
-            self.read(set, Step::Confirm)?;
+            self.read(set, SearchStep::Confirm)?;
         }
         Ok(())
     }
 
     /// Whether fewer than two readings agree with the median.
-    pub(super) fn is_split(&self, runs: &[&Run]) -> bool {
+    pub(super) fn is_split(&self, runs: &[&PlacedReading]) -> bool {
         let noise = self.noise();
         let sums: Vec<f64> = runs.iter().map(|run| run.sum()).collect();
         let near = |one: f64, other: f64| (one - other).abs() <= (OFF_SCORE * noise).max(OFF) * one;
@@ -61,7 +61,7 @@ impl Evidence<'_> {
     }
 
     /// Whether a run is not one of the disturbed ones of its set.
-    pub(super) fn counts(&self, run: &Run) -> bool {
+    pub(super) fn counts(&self, run: &PlacedReading) -> bool {
         let runs = agreeing(&self.readings_of(&run.set), self.noise());
         runs.iter().any(|one| std::ptr::eq(*one, run))
     }
@@ -101,19 +101,24 @@ impl Evidence<'_> {
     }
 
     /// Standard deviation of a set's mean sum.
-    fn sum_deviation(&self, mean: &Mean) -> f64 {
+    fn sum_deviation(&self, mean: &ReadingMean) -> f64 {
         let squares: f64 = mean.rates.iter().map(|rate| rate.powi(2)).sum();
         self.noise() * (squares / mean.readings.max(1) as f64).sqrt()
     }
 }
 
-impl Search<'_> {
+impl WallSearch<'_> {
     /// Whether a wall's limit, as its core showed it, is what its members reach together. If it is
     /// not, one of the readings was disturbed: both are repeated, and the wall is searched for
     /// again.
-    pub(super) fn is_supported(&mut self, core: &[usize], wall: &Limit) -> Result<bool, Stop> {
+    pub(super) fn is_supported(
+        &mut self,
+        core: &[usize],
+        wall: &SumLimit,
+    ) -> Result<bool, SearchStop> {
         let limit = wall.limit_bytes_per_s;
-        self.evidence.at_least(&wall.members, 1, Step::Confirm)?;
+        self.evidence
+            .at_least(&wall.members, 1, SearchStep::Confirm)?;
         let is_alone = core == wall.members;
         // The channels of one machine are mostly alike, so a limit seen before is no accident.
         let is_like_another = self.known.model.walls.iter().any(|other| {
@@ -138,7 +143,7 @@ impl Search<'_> {
     }
 }
 
-impl Search<'_> {
+impl WallSearch<'_> {
     /// A core with one target more reaches either as much as without it, or as much as both reach
     /// by themselves. If it reaches something else, one of the readings was disturbed, and both are
     /// repeated. Returns whether they were.
@@ -147,7 +152,7 @@ impl Search<'_> {
         growth: &mut Growth,
         set: &[usize],
         out: f64,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, SearchStop> {
         let Some(mean) = self.evidence.mean(set) else {
             return Ok(false);
         };
@@ -170,7 +175,7 @@ impl Search<'_> {
 }
 
 /// The readings that agree with the median; of two readings, both.
-pub(super) fn agreeing<'a>(runs: &[&'a Run], noise: f64) -> Vec<&'a Run> {
+pub(super) fn agreeing<'a>(runs: &[&'a PlacedReading], noise: f64) -> Vec<&'a PlacedReading> {
     if runs.len() < 3 {
         return runs.to_vec();
     }
@@ -178,6 +183,6 @@ pub(super) fn agreeing<'a>(runs: &[&'a Run], noise: f64) -> Vec<&'a Run> {
     sums.sort_by(f64::total_cmp);
     let middle = sums[(sums.len() - 1) / 2];
     let near = (OFF_SCORE * noise).max(OFF) * middle;
-    let agree = |run: &&&Run| (run.sum() - middle).abs() <= near;
+    let agree = |run: &&&PlacedReading| (run.sum() - middle).abs() <= near;
     runs.iter().filter(agree).copied().collect()
 }

@@ -3,9 +3,9 @@
 //! changed, they are scaled or measured again. Earlier readings no longer count then, and walls
 //! found since the anchor last held are searched for again.
 
-use super::evidence::Stop;
-use super::search::Search;
-use super::types::{Drift, Step};
+use super::evidence::SearchStop;
+use super::search::WallSearch;
+use super::types::{SearchStep, SubsetDrift};
 
 /// The least number of runs from one anchor to the next.
 const RUNS_BETWEEN: usize = 12;
@@ -38,13 +38,13 @@ pub(super) struct Anchor {
     started_over: bool,
     /// How often the readings so far have become invalid.
     pub(super) changes: usize,
-    pub(super) drift: Drift,
+    pub(super) drift: SubsetDrift,
 }
 
-impl Search<'_> {
+impl WallSearch<'_> {
     /// Chooses the anchor: targets far apart that do not slow each other down. Called when each
     /// target has been measured alone; a change that is seen already then is followed.
-    pub(super) fn begin_anchor(&mut self) -> Result<(), Stop> {
+    pub(super) fn begin_anchor(&mut self) -> Result<(), SearchStop> {
         match self.set_anchor()? {
             Some(change) => self.follow(change),
             None => Ok(()),
@@ -52,13 +52,13 @@ impl Search<'_> {
     }
 
     /// The change since the rates alone were measured, if there is one.
-    fn set_anchor(&mut self) -> Result<Option<f64>, Stop> {
+    fn set_anchor(&mut self) -> Result<Option<f64>, SearchStop> {
         let count = self.evidence.count();
         let size = (count / 8).clamp(1, 4);
         let mut set: Vec<usize> = (0..size).map(|index| index * count / size).collect();
         let mut reference: f64 = set.iter().map(|&one| self.evidence.alone(one)).sum();
         if size > 1 {
-            self.evidence.at_least(&set, 1, Step::Anchor)?;
+            self.evidence.at_least(&set, 1, SearchStep::Anchor)?;
             let sum = self.evidence.mean(&set).map_or(0.0, |mean| mean.sum());
             if self.is_change(sum / reference - 1.0, 1, size) {
                 // Either they slow each other down, or something has changed: one of them by itself
@@ -89,7 +89,7 @@ impl Search<'_> {
 
     /// Measures the anchor if it is time. `anchor.changes` shows whether a change made the readings
     /// so far invalid.
-    pub(super) fn check_drift(&mut self) -> Result<bool, Stop> {
+    pub(super) fn check_drift(&mut self) -> Result<bool, SearchStop> {
         let between = RUNS_BETWEEN.max(self.evidence.count() / TARGETS_PER_RUN);
         if self.evidence.runs_done() < self.anchor.last_run + between {
             return Ok(false);
@@ -98,12 +98,12 @@ impl Search<'_> {
     }
 
     /// Measures the anchor at the end, if anything was measured since it last held.
-    pub(super) fn check_drift_at_end(&mut self) -> Result<bool, Stop> {
+    pub(super) fn check_drift_at_end(&mut self) -> Result<bool, SearchStop> {
         let is_fresh = self.evidence.runs_done() == self.anchor.last_run && self.anchor.has_held;
         Ok(!is_fresh && self.look_at_anchor()?)
     }
 
-    fn look_at_anchor(&mut self) -> Result<bool, Stop> {
+    fn look_at_anchor(&mut self) -> Result<bool, SearchStop> {
         let set = self.anchor.set.clone();
         let change = self.change_of(&set, self.anchor.reference)?;
         let Some(change) = change else {
@@ -117,10 +117,10 @@ impl Search<'_> {
 
     /// How far a set is from the sum that it reached once, if that is a change. A single deviating
     /// reading may be disturbed, so the next ones decide, until two deviate or two do not.
-    fn change_of(&mut self, set: &[usize], reference: f64) -> Result<Option<f64>, Stop> {
+    fn change_of(&mut self, set: &[usize], reference: f64) -> Result<Option<f64>, SearchStop> {
         let (mut off, mut within) = (Vec::new(), 0);
         while off.len() < 2 {
-            let change = self.evidence.once(set, Step::Anchor)? / reference - 1.0;
+            let change = self.evidence.once(set, SearchStep::Anchor)? / reference - 1.0;
             self.anchor.drift.anchors += 1;
             if self.is_change(change, 1, set.len()) {
                 off.push(change);
@@ -133,7 +133,7 @@ impl Search<'_> {
         Ok(Some(f64::midpoint(off[0], off[1])))
     }
 
-    fn follow(&mut self, change: f64) -> Result<(), Stop> {
+    fn follow(&mut self, change: f64) -> Result<(), SearchStop> {
         let mut change = Some(change);
         self.take_back_since(self.anchor.last_run);
         while let Some(now) = change.take() {
@@ -154,7 +154,7 @@ impl Search<'_> {
     }
 
     /// Measures the rates alone and the anchor anew, and returns a change that happens during that.
-    fn begin_anew(&mut self) -> Result<Option<f64>, Stop> {
+    fn begin_anew(&mut self) -> Result<Option<f64>, SearchStop> {
         self.anchor.repeats += 1;
         self.evidence.forget();
         self.measure_alone()?;
@@ -163,13 +163,13 @@ impl Search<'_> {
 
     /// Measures members of a wall alone once more; of many members, a few that are far apart.
     /// Returns whether they have changed: then the readings so far no longer count.
-    pub(super) fn measure_some_alone(&mut self, members: &[usize]) -> Result<bool, Stop> {
+    pub(super) fn measure_some_alone(&mut self, members: &[usize]) -> Result<bool, SearchStop> {
         let count = members.len().min(MEMBERS_AGAIN);
         let (mut before, mut now) = (0.0, 0.0);
         for index in 0..count {
             let member = members[index * (members.len() - 1) / (count - 1).max(1)];
             before += self.evidence.alone(member);
-            self.evidence.measure(&[member], Step::Confirm)?;
+            self.evidence.measure(&[member], SearchStep::Confirm)?;
             now += self
                 .evidence
                 .readings_of(&[member])
@@ -194,7 +194,7 @@ impl Search<'_> {
 
     /// Readings that no wall explains contradict each other, perhaps because the rates alone are
     /// from before a change that the anchor does not show. They are measured again, once.
-    pub(super) fn start_over(&mut self) -> Result<bool, Stop> {
+    pub(super) fn start_over(&mut self) -> Result<bool, SearchStop> {
         if self.anchor.started_over {
             return Ok(false);
         }
@@ -218,10 +218,10 @@ impl Search<'_> {
     }
 
     /// Measures each target alone as often as each set is measured.
-    pub(super) fn measure_alone(&mut self) -> Result<(), Stop> {
+    pub(super) fn measure_alone(&mut self) -> Result<(), SearchStop> {
         for position in 0..self.evidence.count() {
             self.evidence
-                .at_least(&[position], self.readings, Step::Alone)?;
+                .at_least(&[position], self.readings, SearchStep::Alone)?;
         }
         Ok(())
     }

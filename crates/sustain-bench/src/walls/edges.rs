@@ -2,11 +2,11 @@
 //! Two neighbours are tried at once if that can settle both, and first at the place where a wall
 //! like one already found would end.
 
-use super::evidence::Stop;
+use super::evidence::SearchStop;
 use super::members::{GAIN_MIN, Growth, SETTLED, Verdict};
-use super::model::Limit;
-use super::search::Search;
-use super::types::Step;
+use super::model::SumLimit;
+use super::search::WallSearch;
+use super::types::SearchStep;
 
 /// The bounds of a search in a row of neighbours: the first `inside` are members, and the one at
 /// `outside` is not.
@@ -16,13 +16,13 @@ struct Bounds {
     outside: usize,
 }
 
-impl Search<'_> {
+impl WallSearch<'_> {
     /// Adds the neighbours of the core that are members.
     pub(super) fn extend(
         &mut self,
         growth: &mut Growth,
         members: &mut Vec<usize>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), SearchStop> {
         let (low, high) = (growth.core[0], growth.core[growth.core.len() - 1]);
         let left: Vec<usize> = (0..low).rev().collect();
         let right: Vec<usize> = (high + 1..self.evidence.count()).collect();
@@ -40,7 +40,7 @@ impl Search<'_> {
         &mut self,
         growth: &mut Growth,
         sides: &[Vec<usize>; 2],
-    ) -> Result<[Bounds; 2], Stop> {
+    ) -> Result<[Bounds; 2], SearchStop> {
         let open = sides.each_ref().map(|side| Bounds {
             inside: 0,
             outside: side.len() + 1,
@@ -80,11 +80,11 @@ impl Search<'_> {
         growth: &mut Growth,
         more: &[usize],
         group: &[usize],
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, SearchStop> {
         let mut core = [&growth.core[..], more].concat();
         core.sort_unstable();
         let limit = growth.limit;
-        let model = self.known.with(Limit {
+        let model = self.known.with(SumLimit {
             members: core.clone(),
             limit_bytes_per_s: limit,
         });
@@ -103,7 +103,8 @@ impl Search<'_> {
         let set = together(group);
         let least = model.predict(&set) - 0.5 * gain_min;
         for readings in 1..=2 {
-            self.evidence.at_least(&set, readings, Step::Members)?;
+            self.evidence
+                .at_least(&set, readings, SearchStep::Members)?;
             let Some(mean) = self.evidence.mean(&set) else {
                 return Ok(false);
             };
@@ -128,7 +129,7 @@ impl Search<'_> {
         growth: &mut Growth,
         side: &[usize],
         bounds: Bounds,
-    ) -> Result<usize, Stop> {
+    ) -> Result<usize, SearchStop> {
         let Bounds {
             mut inside,
             mut outside,

@@ -5,14 +5,14 @@ use std::collections::{HashMap, VecDeque};
 
 use super::contradict::agreeing;
 use super::find::expected_readings;
-use super::model::{Limit, Model, common};
-use super::reading::Reading;
-use super::types::{Ask, Findings, Halt, Measurement, Probe, Step, Wall};
+use super::model::{Model, SumLimit, common};
+use super::reading::SubsetReading;
+use super::types::{Ask, Findings, FoundWall, Halt, MeasuredSubset, Probe, SearchStep};
 
 /// Sets the limits of collapses to what this set meets: the sum at full load with all members, the
 /// best sum with one. Returns false if the set is in between, because it cannot be predicted how
 /// far the sum falls there.
-fn fit_collapses(model: &mut Model, walls: &[Wall], set: &[usize]) -> bool {
+fn fit_collapses(model: &mut Model, walls: &[FoundWall], set: &[usize]) -> bool {
     for (limit, wall) in model.walls.iter_mut().zip(walls) {
         let Some(least) = wall.at_full_load_bytes_per_s else {
             continue;
@@ -34,7 +34,7 @@ fn fit_collapses(model: &mut Model, walls: &[Wall], set: &[usize]) -> bool {
 
 /// The reasons why the search ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum SearchStop {
     /// The user stopped it, or the time is up.
     Halt,
     /// Targets failed: the search starts again without them.
@@ -45,13 +45,13 @@ pub(super) enum Stop {
 
 /// All subsets, kept across restarts.
 #[derive(Default)]
-pub(super) struct Log {
-    pub(super) measurements: Vec<Measurement>,
+pub(super) struct SubsetLog {
+    pub(super) measurements: Vec<MeasuredSubset>,
     noise: Vec<Vec<f64>>,
     pub(super) dropped: Vec<usize>,
 }
 
-impl Log {
+impl SubsetLog {
     /// Hands all subsets over to the findings, with the sums that the walls found allow.
     pub(super) fn hand_over(self, findings: &mut Findings) {
         let mut model = Model {
@@ -63,7 +63,7 @@ impl Log {
             walls: findings
                 .walls
                 .iter()
-                .map(|wall| Limit {
+                .map(|wall| SumLimit {
                     members: wall.members.clone(),
                     limit_bytes_per_s: wall.limit_bytes_per_s,
                 })
@@ -83,24 +83,24 @@ impl Log {
 }
 
 /// One reading, by position.
-pub(super) struct Run {
+pub(super) struct PlacedReading {
     pub(super) set: Vec<usize>,
     pub(super) rates: Vec<f64>,
 }
 
-impl Run {
+impl PlacedReading {
     pub(super) fn sum(&self) -> f64 {
         self.rates.iter().sum()
     }
 }
 
 /// Mean of the readings of one set.
-pub(super) struct Mean {
+pub(super) struct ReadingMean {
     pub(super) rates: Vec<f64>,
     pub(super) readings: usize,
 }
 
-impl Mean {
+impl ReadingMean {
     pub(super) fn sum(&self) -> f64 {
         self.rates.iter().sum()
     }
@@ -109,12 +109,12 @@ impl Mean {
 /// The readings that concern the living targets.
 pub(super) struct Evidence<'a> {
     probe: &'a mut dyn Probe,
-    log: &'a mut Log,
+    log: &'a mut SubsetLog,
     /// Readings from before a restart that have not been asked for again.
     unread: HashMap<(Vec<usize>, bool), VecDeque<usize>>,
     /// The target at each position.
     places: Vec<usize>,
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<PlacedReading>,
     by_set: HashMap<Vec<usize>, Vec<usize>>,
     alone: Vec<f64>,
     alone_count: Vec<usize>,
@@ -136,7 +136,7 @@ const RUNS_MAX_FACTOR: f64 = 40.0;
 impl<'a> Evidence<'a> {
     pub(super) fn new(
         probe: &'a mut dyn Probe,
-        log: &'a mut Log,
+        log: &'a mut SubsetLog,
         places: Vec<usize>,
         prior: f64,
     ) -> Self {
@@ -193,7 +193,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Measures a set (sorted positions) once more, whatever its result.
-    pub(super) fn read(&mut self, set: &[usize], step: Step) -> Result<(), Stop> {
+    pub(super) fn read(&mut self, set: &[usize], step: SearchStep) -> Result<(), SearchStop> {
         debug_assert!(!set.is_empty() && set.is_sorted());
         let rates = self.ask(set, false, step)?;
         self.count += 1;
@@ -202,7 +202,7 @@ impl<'a> Evidence<'a> {
             self.alone_count[*position] += 1;
         }
         self.by_set.entry(set.to_vec()).or_default().push(index);
-        self.runs.push(Run {
+        self.runs.push(PlacedReading {
             set: set.to_vec(),
             rates,
         });
@@ -213,7 +213,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Measures a set in passing, for its sum only.
-    pub(super) fn once(&mut self, set: &[usize], step: Step) -> Result<f64, Stop> {
+    pub(super) fn once(&mut self, set: &[usize], step: SearchStep) -> Result<f64, SearchStop> {
         self.count += 1;
         Ok(self.ask(set, false, step)?.iter().sum())
     }
@@ -243,15 +243,20 @@ impl<'a> Evidence<'a> {
     }
 
     /// Measures a set together with the dummy: sum of the set, and the dummy's rate.
-    pub(super) fn measure_with_dummy(&mut self, set: &[usize]) -> Result<(f64, f64), Stop> {
-        let rates = self.ask(set, true, Step::Tool)?;
+    pub(super) fn measure_with_dummy(&mut self, set: &[usize]) -> Result<(f64, f64), SearchStop> {
+        let rates = self.ask(set, true, SearchStep::Tool)?;
         self.count += 1;
         let dummy = rates.last().copied().unwrap_or_default();
         Ok((rates[..set.len()].iter().sum(), dummy))
     }
 
     /// Rates by position, in the order of the set, with the dummy's rate last.
-    fn ask(&mut self, set: &[usize], with_dummy: bool, step: Step) -> Result<Vec<f64>, Stop> {
+    fn ask(
+        &mut self,
+        set: &[usize],
+        with_dummy: bool,
+        step: SearchStep,
+    ) -> Result<Vec<f64>, SearchStop> {
         let members = self.targets(set);
         let key = (members, with_dummy);
         let index = match self.unread.get_mut(&key).and_then(VecDeque::pop_front) {
@@ -279,10 +284,15 @@ impl<'a> Evidence<'a> {
     }
 
     /// Asks the probe and logs the result; returns its index in the log.
-    fn probe_once(&mut self, members: &[usize], dummy: bool, step: Step) -> Result<usize, Stop> {
+    fn probe_once(
+        &mut self,
+        members: &[usize],
+        dummy: bool,
+        step: SearchStep,
+    ) -> Result<usize, SearchStop> {
         let done = self.log.measurements.len();
         if self.count >= self.runs_max {
-            return Err(Stop::Exhausted);
+            return Err(SearchStop::Exhausted);
         }
         let ask = Ask {
             members,
@@ -290,16 +300,16 @@ impl<'a> Evidence<'a> {
             step,
             remaining: self.expected.saturating_sub(self.count).max(1),
         };
-        let Reading {
+        let SubsetReading {
             rates_bytes_per_s: mut rates,
             noise,
             failed,
-        } = self.probe.measure(&ask).map_err(|Halt| Stop::Halt)?;
+        } = self.probe.measure(&ask).map_err(|Halt| SearchStop::Halt)?;
         let died = !failed.is_empty();
         rates.resize(members.len() + usize::from(dummy), 0.0);
         self.log.dropped.extend(failed);
         self.log.noise.push(noise);
-        self.log.measurements.push(Measurement {
+        self.log.measurements.push(MeasuredSubset {
             members: members.to_vec(),
             with_dummy: dummy,
             step,
@@ -308,7 +318,11 @@ impl<'a> Evidence<'a> {
             predicted_bytes_per_s: None,
             failed: died,
         });
-        if died { Err(Stop::Died) } else { Ok(done) }
+        if died {
+            Err(SearchStop::Died)
+        } else {
+            Ok(done)
+        }
     }
 
     /// Allows so many more runs, and gives the most that were allowed before.
@@ -327,7 +341,7 @@ impl<'a> Evidence<'a> {
 
     /// Mean of those readings of this set that agree: of three or more, the disturbed ones do not
     /// count.
-    pub(super) fn mean(&self, set: &[usize]) -> Option<Mean> {
+    pub(super) fn mean(&self, set: &[usize]) -> Option<ReadingMean> {
         let runs = agreeing(&self.readings_of(set), self.noise());
         if runs.is_empty() {
             return None;
@@ -338,14 +352,14 @@ impl<'a> Evidence<'a> {
                 *sum += rate / runs.len() as f64;
             }
         }
-        Some(Mean {
+        Some(ReadingMean {
             rates,
             readings: runs.len(),
         })
     }
 
     /// The sums of this set, one per reading.
-    pub(super) fn readings_of(&self, set: &[usize]) -> Vec<&Run> {
+    pub(super) fn readings_of(&self, set: &[usize]) -> Vec<&PlacedReading> {
         let runs = self.by_set.get(set).map_or(&[][..], Vec::as_slice);
         runs.iter().map(|&run| &self.runs[run]).collect()
     }
@@ -365,8 +379,8 @@ impl<'a> Evidence<'a> {
         &mut self,
         set: &[usize],
         readings: usize,
-        step: Step,
-    ) -> Result<(), Stop> {
+        step: SearchStep,
+    ) -> Result<(), SearchStop> {
         while self.readings(set) < readings {
             self.measure(set, step)?;
         }

@@ -2,12 +2,12 @@
 //! decides which subset is measured next; the neighbouring modules decide what the readings mean.
 
 use super::drift::Anchor;
-use super::evidence::{Evidence, Log, Run, Stop};
-use super::members::Found;
-use super::model::{Limit, common};
-use super::scan::{Known, Loss};
-use super::search::{FLAG, Search};
-use super::types::{Findings, Probe, Setting, Step};
+use super::evidence::{Evidence, PlacedReading, SearchStop, SubsetLog};
+use super::members::FoundMembers;
+use super::model::{SumLimit, common};
+use super::scan::{KnownWalls, Loss};
+use super::search::{FLAG, WallSearch};
+use super::types::{Findings, Probe, SearchBasis, SearchStep};
 use super::windows::{Covered, FILL};
 
 /// With more noise than this, a limit cannot be told from chance.
@@ -50,7 +50,7 @@ pub fn expected_readings(targets: usize) -> (usize, usize) {
 ///
 /// # Panics
 /// Panics if the order does not name each target once.
-pub fn find(setting: &Setting, probe: &mut dyn Probe) -> Findings {
+pub fn find(setting: &SearchBasis, probe: &mut dyn Probe) -> Findings {
     let order = setting
         .order
         .clone()
@@ -61,7 +61,7 @@ pub fn find(setting: &Setting, probe: &mut dyn Probe) -> Findings {
         sorted.into_iter().eq(0..setting.targets),
         "the order must name each target once"
     );
-    let mut log = Log::default();
+    let mut log = SubsetLog::default();
     loop {
         let places: Vec<usize> = order
             .iter()
@@ -69,8 +69,8 @@ pub fn find(setting: &Setting, probe: &mut dyn Probe) -> Findings {
             .filter(|target| !log.dropped.contains(target))
             .collect();
         let evidence = Evidence::new(probe, &mut log, places, setting.noise);
-        let known = Known::new(&evidence);
-        let mut search = Search {
+        let known = KnownWalls::new(&evidence);
+        let mut search = WallSearch {
             evidence,
             known,
             order_known: setting.order.is_some(),
@@ -87,7 +87,7 @@ pub fn find(setting: &Setting, probe: &mut dyn Probe) -> Findings {
             with_dummy: Vec::new(),
         };
         let end = search.run(setting);
-        if end == Err(Stop::Died) {
+        if end == Err(SearchStop::Died) {
             continue;
         }
         let mut findings = search.findings(setting, end);
@@ -96,8 +96,8 @@ pub fn find(setting: &Setting, probe: &mut dyn Probe) -> Findings {
     }
 }
 
-impl Search<'_> {
-    fn run(&mut self, setting: &Setting) -> Result<(), Stop> {
+impl WallSearch<'_> {
+    fn run(&mut self, setting: &SearchBasis) -> Result<(), SearchStop> {
         let count = self.evidence.count();
         if count == 0 {
             return Ok(());
@@ -108,14 +108,15 @@ impl Search<'_> {
             self.known.refresh(&self.evidence);
             return Ok(());
         }
-        self.evidence.measure(&all, Step::All)?;
+        self.evidence.measure(&all, SearchStep::All)?;
         self.known.refresh(&self.evidence);
         if self.evidence.noise() > NOISE_MAX {
             return Ok(());
         }
         self.choose_readings(count);
         self.measure_alone()?;
-        self.evidence.at_least(&all, self.readings, Step::All)?;
+        self.evidence
+            .at_least(&all, self.readings, SearchStep::All)?;
         self.known.refresh(&self.evidence);
         self.begin_anchor()?;
         self.explain()?;
@@ -139,7 +140,7 @@ impl Search<'_> {
     }
 
     /// Finds walls until each measured set is explained and no window is left.
-    pub(super) fn explain(&mut self) -> Result<(), Stop> {
+    pub(super) fn explain(&mut self) -> Result<(), SearchStop> {
         let all: Vec<usize> = (0..self.evidence.count()).collect();
         let mut suspects = vec![all.clone()];
         let mut covered = Covered::default();
@@ -152,7 +153,8 @@ impl Search<'_> {
                 failures.clear();
                 self.dropped.clear();
                 self.recheck_walls()?;
-                self.evidence.at_least(&all, self.readings, Step::All)?;
+                self.evidence
+                    .at_least(&all, self.readings, SearchStep::All)?;
                 suspects = vec![all.clone()];
             }
             self.evidence.expected = self.evidence.runs_done() + self.open_runs(&suspects);
@@ -174,7 +176,7 @@ impl Search<'_> {
             }
             if let Some(window) = self.next_window(&mut covered) {
                 self.evidence
-                    .at_least(&window, self.readings, Step::Window)?;
+                    .at_least(&window, self.readings, SearchStep::Window)?;
                 suspects.push(window);
                 continue;
             }
@@ -187,7 +189,7 @@ impl Search<'_> {
 
     /// Repeats the readings behind a loss that may be due to chance or to a wall, until it is
     /// clearly one of the two. A loss that is clear at first sight is read once.
-    fn look_again(&mut self, set: &[usize]) -> Result<(), Stop> {
+    fn look_again(&mut self, set: &[usize]) -> Result<(), SearchStop> {
         while let Some(loss) = self.known.scan(set, &self.evidence, 0.0)
             && set.len() > 1
             && (IN_DOUBT..FLAG).contains(&loss.score)
@@ -201,7 +203,7 @@ impl Search<'_> {
             }
             behind.retain(|part| self.evidence.readings(part) == fewest);
             for part in behind {
-                self.evidence.measure(&part, Step::Confirm)?;
+                self.evidence.measure(&part, SearchStep::Confirm)?;
             }
             self.known.refresh(&self.evidence);
         }
@@ -222,7 +224,7 @@ impl Search<'_> {
     }
 
     /// Finds the wall behind one loss; false if there is none.
-    fn explain_one(&mut self, set: &[usize], loss: &Loss) -> Result<bool, Stop> {
+    fn explain_one(&mut self, set: &[usize], loss: &Loss) -> Result<bool, SearchStop> {
         let core = match self.sibling_core(loss)? {
             Some(core) => Some(core),
             None => self.core(set, loss)?,
@@ -253,7 +255,7 @@ impl Search<'_> {
         if found.falls {
             // The shares show whether revolutions are missed, so one reading is too few.
             self.evidence
-                .at_least(&found.core, 2 * self.readings, Step::Confirm)?;
+                .at_least(&found.core, 2 * self.readings, SearchStep::Confirm)?;
             let full = self.evidence.mean(&wall.members);
             wall.limit_bytes_per_s = full.map_or(wall.limit_bytes_per_s, |mean| mean.sum());
         }
@@ -311,7 +313,7 @@ impl Search<'_> {
     }
 
     /// Adds a wall; of walls with equal members the one with the lowest limit is kept.
-    fn add(&mut self, wall: Limit, mut found: Found) {
+    fn add(&mut self, wall: SumLimit, mut found: FoundMembers) {
         found.found_at = self.evidence.runs_done();
         let deviation = self
             .evidence
@@ -335,7 +337,7 @@ impl Search<'_> {
 
     /// A wall that was full made its members look like members of the walls around it. Now that it
     /// is known, they are tried in sets that do not fill it.
-    fn review(&mut self, inner: &[usize]) -> Result<(), Stop> {
+    fn review(&mut self, inner: &[usize]) -> Result<(), SearchStop> {
         for index in 0..self.known.model.walls.len() {
             let wall = &self.known.model.walls[index];
             let mut members = wall.members.clone();
@@ -380,7 +382,7 @@ impl Search<'_> {
 
     /// The sum that passed a wall in a run that fills it, with its standard deviation. Only runs of
     /// members count, because with other targets a wall not yet known may hold all of them back.
-    fn full_reading(&self, index: usize, run: &Run) -> Option<(f64, f64)> {
+    fn full_reading(&self, index: usize, run: &PlacedReading) -> Option<(f64, f64)> {
         let walls = &self.known.model.walls;
         let wall = &walls[index];
         if common(&run.set, &wall.members) < run.set.len() {

@@ -1,12 +1,12 @@
 //! Makes the findings from what was measured and decided. Called by `find`, once.
 
-use super::evidence::Stop;
+use super::evidence::SearchStop;
 use super::find::NOISE_MAX;
 use super::model::common;
-use super::search::{FLAG, LOSS_MIN, Search};
+use super::search::{FLAG, LOSS_MIN, WallSearch};
 use super::types::{
-    Findings, Setting, Share, Together, TooNoisy, Unexplained, Wall, WallKind, WallState,
-    WeakestEvidence,
+    AllTogether, Findings, FoundWall, MemberShare, SearchBasis, TooNoisy, Unexplained, WallKind,
+    WallState, WeakestEvidence,
 };
 
 /// The highest confidence in a wall beside which something is left that no wall explains. On
@@ -15,7 +15,7 @@ use super::types::{
 const BESIDE_UNEXPLAINED: f64 = 0.5;
 
 /// Lowers the confidence in a wall if what nothing explains has to do with its members.
-fn doubt(wall: &mut Wall, unexplained: &Unexplained) {
+fn doubt(wall: &mut FoundWall, unexplained: &Unexplained) {
     if common(&wall.members, &unexplained.members) > 0 {
         wall.confidence = wall.confidence.min(BESIDE_UNEXPLAINED);
         if wall.state == WallState::Confirmed {
@@ -24,8 +24,8 @@ fn doubt(wall: &mut Wall, unexplained: &Unexplained) {
     }
 }
 
-impl Search<'_> {
-    pub(super) fn findings(self, setting: &Setting, end: Result<(), Stop>) -> Findings {
+impl WallSearch<'_> {
+    pub(super) fn findings(self, setting: &SearchBasis, end: Result<(), SearchStop>) -> Findings {
         let noise = self.evidence.noise();
         let too_noisy = (noise > NOISE_MAX).then_some(TooNoisy {
             noise,
@@ -38,7 +38,7 @@ impl Search<'_> {
             }
         }
         let together = self.together(setting.targets);
-        let mut walls: Vec<Wall> = (0..self.known.model.walls.len())
+        let mut walls: Vec<FoundWall> = (0..self.known.model.walls.len())
             .map(|index| self.wall(index))
             .collect();
         walls.sort_by_key(|wall| (std::cmp::Reverse(wall.members.len()), wall.members[0]));
@@ -67,14 +67,14 @@ impl Search<'_> {
         }
     }
 
-    fn together(&self, targets: usize) -> Option<Together> {
+    fn together(&self, targets: usize) -> Option<AllTogether> {
         let all: Vec<usize> = (0..self.evidence.count()).collect();
         let mean = self.evidence.mean(&all)?;
         let mut rates = vec![0.0; targets];
         for (&position, &rate) in all.iter().zip(&mean.rates) {
             rates[self.evidence.target(position)] = rate;
         }
-        Some(Together {
+        Some(AllTogether {
             sum_bytes_per_s: mean.sum(),
             sum_alone_bytes_per_s: all.iter().map(|&one| self.evidence.alone(one)).sum(),
             rates_bytes_per_s: rates,
@@ -90,7 +90,7 @@ impl Search<'_> {
         total.map_or(1.0, |(_, deviation)| (FLAG * deviation / sum).max(LOSS_MIN))
     }
 
-    fn wall(&self, index: usize) -> Wall {
+    fn wall(&self, index: usize) -> FoundWall {
         let known = &self.known.model.walls[index];
         let found = &self.found[index];
         let limit = known.limit_bytes_per_s;
@@ -112,7 +112,7 @@ impl Search<'_> {
         } else {
             WallState::Confirmed
         };
-        Wall {
+        FoundWall {
             members: self.evidence.targets(&known.members),
             limit_bytes_per_s: found.peak.unwrap_or(limit),
             deviation_bytes_per_s: self.known.deviations[index],
@@ -154,18 +154,18 @@ impl Search<'_> {
     }
 
     /// The rate of each member in the runs of all members.
-    fn shares(&self, members: &[usize]) -> Vec<Share> {
+    fn shares(&self, members: &[usize]) -> Vec<MemberShare> {
         let runs = self.evidence.readings_of(members);
         let Some(mean) = self.evidence.mean(members) else {
             return Vec::new();
         };
         let noise = self.evidence.noise();
-        let mut shares: Vec<Share> = Vec::new();
+        let mut shares: Vec<MemberShare> = Vec::new();
         for (place, &member) in members.iter().enumerate() {
             let rate = mean.rates[place];
             let near = |other: f64| (other - rate).abs() <= (3.5 * noise * rate).max(0.02 * rate);
             let repeats = (runs.len() > 1).then(|| runs.iter().all(|run| near(run.rates[place])));
-            shares.push(Share {
+            shares.push(MemberShare {
                 member: self.evidence.target(member),
                 rate_bytes_per_s: rate,
                 repeats,

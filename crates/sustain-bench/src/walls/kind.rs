@@ -1,11 +1,11 @@
 //! Decides the kind of a wall: limit, collapse or tool, and whether revolutions are missed. Called
 //! by `find` at the end.
 
-use super::evidence::Stop;
-use super::model::{Limit, common};
+use super::evidence::SearchStop;
+use super::model::{SumLimit, common};
 use super::reading::median;
-use super::search::Search;
-use super::types::{Setting, Step};
+use super::search::WallSearch;
+use super::types::{SearchBasis, SearchStep};
 
 /// A ratio counts as whole if it is this near to a whole number, relative to itself,
 const FRACTION: f64 = 0.06;
@@ -27,11 +27,11 @@ const PASSED: f64 = 0.85;
 /// Half the dummy's rate must be this many standard deviations of the sum of several walls.
 const BESIDE_SCORE: f64 = 4.5;
 
-impl Search<'_> {
+impl WallSearch<'_> {
     /// Runs the dummy together with the members of each wall. The members of several walls run at
     /// once as long as the dummy's loss would stand out: if it loses nothing there, it loses
     /// nothing in any of them.
-    pub(super) fn tell_kinds(&mut self, setting: &Setting) -> Result<(), Stop> {
+    pub(super) fn tell_kinds(&mut self, setting: &SearchBasis) -> Result<(), SearchStop> {
         if !setting.dummy || self.known.model.walls.is_empty() {
             return Ok(());
         }
@@ -49,7 +49,7 @@ impl Search<'_> {
                 }
             }
             for wall in walls {
-                let Limit {
+                let SumLimit {
                     members,
                     limit_bytes_per_s,
                 } = self.known.model.walls[wall].clone();
@@ -76,7 +76,7 @@ impl Search<'_> {
     /// The sum of a wall's members and the dummy; if that is not clearly more than the sum of the
     /// members, the median of three readings, because one disturbed reading must not blame the
     /// tool.
-    fn sum_with_dummy(&mut self, members: &[usize], clear: f64) -> Result<f64, Stop> {
+    fn sum_with_dummy(&mut self, members: &[usize], clear: f64) -> Result<f64, SearchStop> {
         let mut sums = Vec::new();
         while sums.len() < 3 && sums.first().is_none_or(|&first| first <= clear) {
             let with = self.evidence.measure_with_dummy(members)?;
@@ -131,7 +131,7 @@ impl Search<'_> {
 
     /// The best sum seen, if parts of a wall's members reached clearly more than all of them. Both
     /// are measured again before it counts.
-    pub(super) fn peak(&mut self, members: &[usize]) -> Result<Option<f64>, Stop> {
+    pub(super) fn peak(&mut self, members: &[usize]) -> Result<Option<f64>, SearchStop> {
         if self.only_limits {
             return Ok(None);
         }
@@ -150,8 +150,10 @@ impl Search<'_> {
         };
         for again in [false, true] {
             let readings = (2 * self.readings).max(READINGS) * usize::from(again);
-            self.evidence.at_least(&part, readings, Step::Ladder)?;
-            self.evidence.at_least(members, readings, Step::Ladder)?;
+            self.evidence
+                .at_least(&part, readings, SearchStep::Ladder)?;
+            self.evidence
+                .at_least(members, readings, SearchStep::Ladder)?;
             let (Some(most), Some(all)) = (self.evidence.mean(&part), self.evidence.mean(members))
             else {
                 return Ok(None);

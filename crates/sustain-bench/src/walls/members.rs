@@ -2,11 +2,11 @@
 //! to the overloaded core adds nothing to the sum, which is true for every sharing that wastes
 //! nothing.
 
-use super::evidence::Stop;
+use super::evidence::SearchStop;
 use super::kind::{COLLAPSE, COLLAPSE_SCORE};
-use super::model::{Limit, Model};
-use super::search::{Core, Search};
-use super::types::Step;
+use super::model::{Model, SumLimit};
+use super::search::{Core, WallSearch};
+use super::types::SearchStep;
 
 /// Standard deviations at which a membership is settled.
 pub(super) const SETTLED: f64 = 3.0;
@@ -21,7 +21,7 @@ pub(super) const GAIN_MIN: f64 = 0.005;
 
 /// Facts that are kept about how a wall was found.
 #[derive(Clone)]
-pub(super) struct Found {
+pub(super) struct FoundMembers {
     pub(super) core: Vec<usize>,
     pub(super) core_score: f64,
     /// The smallest margin, with its target and its subset.
@@ -36,7 +36,7 @@ pub(super) struct Found {
     pub(super) found_at: usize,
 }
 
-impl Found {
+impl FoundMembers {
     /// The number of members from which the sum is sure to have fallen.
     pub(super) fn falls_from(&self) -> Option<usize> {
         self.falls.then_some(self.core.len())
@@ -49,7 +49,7 @@ pub(super) struct Growth {
     pub(super) limit: f64,
     /// The known walls, with the core as another wall.
     pub(super) model: Model,
-    pub(super) found: Found,
+    pub(super) found: FoundMembers,
     /// Targets that add nothing to the core by the walls known already.
     undecided: Vec<usize>,
 }
@@ -65,16 +65,16 @@ impl Growth {
     }
 }
 
-impl Search<'_> {
+impl WallSearch<'_> {
     /// All members of the wall that holds this core.
-    pub(super) fn wall_of(&mut self, core: Core) -> Result<(Limit, Found), Stop> {
+    pub(super) fn wall_of(&mut self, core: Core) -> Result<(SumLimit, FoundMembers), SearchStop> {
         let whole = core.members.clone();
         let mut growth = Growth {
-            model: self.known.with(Limit {
+            model: self.known.with(SumLimit {
                 members: core.members.clone(),
                 limit_bytes_per_s: core.limit,
             }),
-            found: Found {
+            found: FoundMembers {
                 core: core.members.clone(),
                 core_score: core.score,
                 margin: f64::INFINITY,
@@ -111,7 +111,7 @@ impl Search<'_> {
             self.let_go(&mut members, growth.limit, deviation, &doubtful);
         }
         self.load(&mut growth, &mut members)?;
-        let wall = Limit {
+        let wall = SumLimit {
             members,
             limit_bytes_per_s: growth.limit,
         };
@@ -125,7 +125,7 @@ impl Search<'_> {
         members: &mut Vec<usize>,
         limit: f64,
         doubtful: &[usize],
-    ) -> Result<(), Stop> {
+    ) -> Result<(), SearchStop> {
         let mut ends: Vec<Vec<usize>> = vec![members.clone()];
         ends.push(ends[0].iter().rev().copied().collect());
         for end in ends {
@@ -184,18 +184,23 @@ impl Search<'_> {
     }
 
     /// Whether a member adds nothing to others of its wall; true if that cannot be tried.
-    fn belongs(&mut self, member: usize, members: &[usize], limit: f64) -> Result<bool, Stop> {
+    fn belongs(
+        &mut self,
+        member: usize,
+        members: &[usize],
+        limit: f64,
+    ) -> Result<bool, SearchStop> {
         let rest: Vec<usize> = members
             .iter()
             .copied()
             .filter(|&one| one != member)
             .collect();
         let set = self.with_room(member, &rest);
-        let inside = self.known.with(Limit {
+        let inside = self.known.with(SumLimit {
             members: members.to_vec(),
             limit_bytes_per_s: limit,
         });
-        let outside = self.known.with(Limit {
+        let outside = self.known.with(SumLimit {
             members: rest,
             limit_bytes_per_s: limit,
         });
@@ -204,14 +209,14 @@ impl Search<'_> {
         if gain < 4.0 * GAIN_MIN * limit {
             return Ok(true);
         }
-        self.evidence.at_least(&set, 1, Step::Members)?;
+        self.evidence.at_least(&set, 1, SearchStep::Members)?;
         while let Some(mean) = self.evidence.mean(&set) {
             let deviation = self.deviation(&mean.rates, mean.readings);
             let beyond = mean.sum() - (with + 0.5 * gain);
             if beyond.abs() >= SETTLED * deviation || self.evidence.readings(&set) >= REPEATS_MAX {
                 return Ok(beyond <= 0.0);
             }
-            self.evidence.measure(&set, Step::Members)?;
+            self.evidence.measure(&set, SearchStep::Members)?;
         }
         Ok(true)
     }
@@ -242,7 +247,11 @@ impl Search<'_> {
     /// Whether all of a row are members, if the members are the first ones. If more load lowers the
     /// sum, other targets may hold each other back together with the core, so the last one is tried
     /// by itself.
-    pub(super) fn all_in(&mut self, growth: &mut Growth, row: &[usize]) -> Result<bool, Stop> {
+    pub(super) fn all_in(
+        &mut self,
+        growth: &mut Growth,
+        row: &[usize],
+    ) -> Result<bool, SearchStop> {
         let first = if growth.found.falls { row.len() - 1 } else { 0 };
         Ok(self.test(growth, &row[first..])? == Verdict::In)
     }
@@ -253,7 +262,7 @@ impl Search<'_> {
         growth: &mut Growth,
         group: &[usize],
         members: &mut Vec<usize>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), SearchStop> {
         if group.is_empty() {
             return Ok(());
         }
@@ -276,7 +285,11 @@ impl Search<'_> {
     }
 
     /// Adds a group to the core and compares the sum with "all in" and "all out".
-    pub(super) fn test(&mut self, growth: &mut Growth, group: &[usize]) -> Result<Verdict, Stop> {
+    pub(super) fn test(
+        &mut self,
+        growth: &mut Growth,
+        group: &[usize],
+    ) -> Result<Verdict, SearchStop> {
         let mut set = [&growth.core[..], group].concat();
         set.sort_unstable();
         let limit = growth.limit;
@@ -293,7 +306,7 @@ impl Search<'_> {
             }
         }
         let out = growth.model.predict(&set);
-        self.evidence.at_least(&set, 1, Step::Members)?;
+        self.evidence.at_least(&set, 1, SearchStep::Members)?;
         if group.len() == 1 && self.repeat_if_between(growth, &set, out)? {
             return self.test(growth, group);
         }
@@ -310,7 +323,7 @@ impl Search<'_> {
             let sum = mean.sum();
             let margin = (limit + gap - sum).abs() / deviation;
             if margin < SETTLED && self.evidence.readings(&set) < REPEATS_MAX {
-                self.evidence.measure(&set, Step::Members)?;
+                self.evidence.measure(&set, SearchStep::Members)?;
                 continue;
             }
             let held = growth.found.falls && self.all_throttled(&set, group);
@@ -344,9 +357,9 @@ impl Search<'_> {
 
     /// Runs all members; if the sum falls, the group tests said too much, and each member is tried
     /// by itself.
-    fn load(&mut self, growth: &mut Growth, members: &mut Vec<usize>) -> Result<(), Stop> {
+    fn load(&mut self, growth: &mut Growth, members: &mut Vec<usize>) -> Result<(), SearchStop> {
         self.evidence
-            .at_least(members, self.readings, Step::Ladder)?;
+            .at_least(members, self.readings, SearchStep::Ladder)?;
         let Some(mean) = self.evidence.mean(members) else {
             return Ok(());
         };

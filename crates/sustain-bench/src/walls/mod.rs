@@ -25,10 +25,11 @@ mod types;
 mod windows;
 
 pub use find::{expected_readings, find};
-pub use model::{Limit, Model};
-pub use reading::Reading;
+pub use model::{Model, SumLimit};
+pub use reading::SubsetReading;
 pub(crate) use reconsider::{FALLING_TARGETS_MAX, PAIRS_OF_MAX, TARGETS_MAX};
 pub use types::{
-    Ask, Drift, Findings, Halt, Measurement, Prediction, Probe, Setting, Share, Step, Together,
-    TooNoisy, Unexplained, Wall, WallKind, WallState, WeakestEvidence,
+    AllTogether, Ask, Findings, FoundWall, Halt, MeasuredSubset, MemberShare, PredictedSubset,
+    Probe, SearchBasis, SearchStep, SubsetDrift, TooNoisy, Unexplained, WallKind, WallState,
+    WeakestEvidence,
 };

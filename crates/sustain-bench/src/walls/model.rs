@@ -3,7 +3,7 @@
 
 /// A limit on the sum of its members.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Limit {
+pub struct SumLimit {
     /// The targets, sorted.
     pub members: Vec<usize>,
     /// The sum it lets through.
@@ -16,7 +16,7 @@ pub struct Model {
     /// Each target's rate alone.
     pub alone_bytes_per_s: Vec<f64>,
     /// The limits.
-    pub walls: Vec<Limit>,
+    pub walls: Vec<SumLimit>,
 }
 
 /// Rounding error in sums of up to some hundred rates.
@@ -113,7 +113,7 @@ impl Model {
     /// The lowest sum that a sharing without waste can leave if limits cross: a member of several
     /// full limits takes all it can first.
     pub(super) fn predict_lowest(&self, members: &[usize]) -> f64 {
-        let inside = |wall: &&Limit, member: usize| wall.members.binary_search(&member).is_ok();
+        let inside = |wall: &&SumLimit, member: usize| wall.members.binary_search(&member).is_ok();
         let mut turn = members.to_vec();
         turn.sort_by_key(|&member| {
             let count = self

@@ -1,9 +1,9 @@
 //! Tests the findings: a subset from which nothing was inferred is predicted, then measured. Called
 //! by `find` at the end.
 
-use super::evidence::Stop;
-use super::search::Search;
-use super::types::{Prediction, Step};
+use super::evidence::SearchStop;
+use super::search::WallSearch;
+use super::types::{PredictedSubset, SearchStep};
 
 /// A subset tests a wall if it could reach this many times the limit.
 const FULL: f64 = 1.05;
@@ -17,7 +17,7 @@ const OFF_SCORE: f64 = 4.0;
 const IDLE_MAX: usize = 4;
 
 /// A subset by position that was predicted, then measured.
-pub(super) struct Tried {
+pub(super) struct PredictionTrial {
     pub(super) set: Vec<usize>,
     /// The members of the wall that it was made for.
     of: Vec<usize>,
@@ -27,7 +27,7 @@ pub(super) struct Tried {
     deviation: f64,
 }
 
-impl Tried {
+impl PredictionTrial {
     /// Of all that the walls allow, what is nearest to what came.
     pub(super) fn nearest(&self) -> f64 {
         self.measured.clamp(self.least, self.most)
@@ -43,9 +43,9 @@ impl Tried {
     }
 }
 
-impl Search<'_> {
+impl WallSearch<'_> {
     /// Measures as few subsets as possible so that each wall is tested by one.
-    pub(super) fn try_predictions(&mut self) -> Result<(), Stop> {
+    pub(super) fn try_predictions(&mut self) -> Result<(), SearchStop> {
         for wall in 0..self.known.model.walls.len() {
             for set in self.without_idle(wall) {
                 self.try_prediction(set, wall)?;
@@ -63,9 +63,9 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn try_prediction(&mut self, set: Vec<usize>, wall: usize) -> Result<(), Stop> {
+    fn try_prediction(&mut self, set: Vec<usize>, wall: usize) -> Result<(), SearchStop> {
         let of = self.known.model.walls[wall].members.clone();
-        self.evidence.measure(&set, Step::Predict)?;
+        self.evidence.measure(&set, SearchStep::Predict)?;
         let mut tried = self.compared(set, of.clone());
         if tried.is_missed() {
             // One disturbed reading refutes nothing.
@@ -77,7 +77,7 @@ impl Search<'_> {
     }
 
     /// What a set brought beside what the walls foretell.
-    fn compared(&self, set: Vec<usize>, of: Vec<usize>) -> Tried {
+    fn compared(&self, set: Vec<usize>, of: Vec<usize>) -> PredictionTrial {
         let (one, other) = (self.known.predict(&set), self.known.model.least(&set));
         let (measured, deviation) = self.known.total(&set, &self.evidence).map_or(
             (one, f64::INFINITY),
@@ -86,7 +86,7 @@ impl Search<'_> {
                 (mean.map_or(0.0, |mean| mean.sum()), deviation)
             },
         );
-        Tried {
+        PredictionTrial {
             set,
             of,
             least: one.min(other),
@@ -189,9 +189,9 @@ impl Search<'_> {
     }
 
     /// What tries this wall; of several one that missed.
-    fn tried(&self, wall: usize) -> Option<&Tried> {
+    fn tried(&self, wall: usize) -> Option<&PredictionTrial> {
         let members = &self.known.model.walls[wall].members;
-        let tries = |tried: &&Tried| self.tries(&tried.set, wall) || tried.of == *members;
+        let tries = |tried: &&PredictionTrial| self.tries(&tried.set, wall) || tried.of == *members;
         let tried = || self.predictions.iter().filter(tries);
         tried()
             .find(|tried| tried.is_missed())
@@ -204,8 +204,8 @@ impl Search<'_> {
     }
 
     /// The prediction for a wall, with its measurement.
-    pub(super) fn prediction(&self, wall: usize) -> Option<Prediction> {
-        self.tried(wall).map(|tried| Prediction {
+    pub(super) fn prediction(&self, wall: usize) -> Option<PredictedSubset> {
+        self.tried(wall).map(|tried| PredictedSubset {
             members: self.evidence.targets(&tried.set),
             predicted_bytes_per_s: tried.most,
             measured_bytes_per_s: tried.measured,
@@ -215,6 +215,6 @@ impl Search<'_> {
 
     /// Whether a prediction for a wall failed.
     pub(super) fn failed(&self, wall: usize) -> bool {
-        self.tried(wall).is_some_and(Tried::is_missed)
+        self.tried(wall).is_some_and(PredictionTrial::is_missed)
     }
 }

@@ -3,7 +3,7 @@
 
 /// The reading of one subset.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reading {
+pub struct SubsetReading {
     /// Rates in the order of the members asked for, each the median of five segments or more; the
     /// dummy's rate is last, if there is one.
     pub rates_bytes_per_s: Vec<f64>,
@@ -18,7 +18,7 @@ const DEVIATION_PER_MAD: f64 = 1.4826;
 /// Standard deviation of the median of many normal values over that of their mean.
 const MEDIAN_LOSS: f64 = 1.2533;
 
-impl Reading {
+impl SubsetReading {
     /// Makes a reading from the rates of each target in segments of equal time. Medians are used so
     /// that a stall or a burst in one segment does not count. The noise is that of the median of
     /// independent segments, from their median absolute deviation; a target without segments has a

@@ -1,11 +1,11 @@
 //! Checks whether the findings still hold: after a change that the anchor shows, and at the end,
 //! when all targets must reach what the walls found let through. Called by `find` and `drift`.
 
-use super::evidence::Stop;
-use super::search::{CORE, FLAG, LOSS_MIN, Search};
-use super::types::{Step, Unexplained};
+use super::evidence::SearchStop;
+use super::search::{CORE, FLAG, LOSS_MIN, WallSearch};
+use super::types::{SearchStep, Unexplained};
 
-impl Search<'_> {
+impl WallSearch<'_> {
     /// Takes back the walls that were found since a run, because their readings may be from before
     /// and after a change.
     pub(super) fn take_back_since(&mut self, run: usize) {
@@ -21,12 +21,12 @@ impl Search<'_> {
 
     /// Measures the members of each wall again after a change. Members that still lose keep their
     /// wall, at the sum that they reach now.
-    pub(super) fn recheck_walls(&mut self) -> Result<(), Stop> {
+    pub(super) fn recheck_walls(&mut self) -> Result<(), SearchStop> {
         let mut index = 0;
         while index < self.found.len() {
             let members = self.known.model.walls[index].members.clone();
             self.evidence
-                .at_least(&members, self.readings, Step::Confirm)?;
+                .at_least(&members, self.readings, SearchStep::Confirm)?;
             let limit = std::mem::replace(
                 &mut self.known.model.walls[index].limit_bytes_per_s,
                 f64::INFINITY,

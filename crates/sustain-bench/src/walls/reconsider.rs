@@ -4,10 +4,10 @@
 //! `find` at the end. Limits that cross let a sum fall as well, so a collapse is claimed only where
 //! such limits do not explain the readings.
 
-use super::evidence::Stop;
-use super::model::Limit;
-use super::search::Search;
-use super::types::{Setting, Step, Unexplained};
+use super::evidence::SearchStop;
+use super::model::SumLimit;
+use super::search::WallSearch;
+use super::types::{SearchBasis, SearchStep, Unexplained};
 
 /// Readings that the second explanation may cost, at least, and of each target.
 const READINGS_MIN: usize = 20;
@@ -27,21 +27,21 @@ pub(crate) const PAIRS_OF_MAX: usize = 6;
 const MORE_WALLS: usize = 1;
 
 /// What the first explanation comes to.
-struct Explanation {
-    walls: Vec<Limit>,
+struct WallHypothesis {
+    walls: Vec<SumLimit>,
     deviations: Vec<f64>,
     falls_from: Vec<Option<usize>>,
-    found: Vec<super::members::Found>,
-    predictions: Vec<super::predict::Tried>,
+    found: Vec<super::members::FoundMembers>,
+    predictions: Vec<super::predict::PredictionTrial>,
     with_dummy: Vec<(Vec<usize>, f64)>,
     dropped: Vec<Vec<usize>>,
     order_known: bool,
 }
 
-impl Search<'_> {
+impl WallSearch<'_> {
     /// Looks for limits that stay, from all that was measured, if the walls found do not hold. They
     /// are taken only if they explain every sum.
-    pub(super) fn reconsider(&mut self, setting: &Setting) -> Result<(), Stop> {
+    pub(super) fn reconsider(&mut self, setting: &SearchBasis) -> Result<(), SearchStop> {
         if self.evidence.count() > TARGETS_MAX {
             return Ok(());
         }
@@ -72,7 +72,7 @@ impl Search<'_> {
                 // Enough limits explain anything.
                 self.found.len() <= first.walls.len() + MORE_WALLS && self.explains_all()
             }
-            Err(Stop::Exhausted) => false,
+            Err(SearchStop::Exhausted) => false,
             Err(stop) => {
                 self.put_back(first);
                 return Err(stop);
@@ -87,7 +87,7 @@ impl Search<'_> {
 
     /// Measures each two members of walls whose sum falls, of few: they show which of them share a
     /// limit that stays, or that two bring less than one.
-    fn measure_pairs(&mut self) -> Result<(), Stop> {
+    fn measure_pairs(&mut self) -> Result<(), SearchStop> {
         for wall in 0..self.found.len() {
             let members = self.known.model.walls[wall].members.clone();
             if !self.may_be_crossing_limits(wall) {
@@ -95,14 +95,15 @@ impl Search<'_> {
             }
             for (place, &one) in members.iter().enumerate() {
                 for &other in &members[place + 1..] {
-                    self.evidence.at_least(&[one, other], 1, Step::Ladder)?;
+                    self.evidence
+                        .at_least(&[one, other], 1, SearchStep::Ladder)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn explain_all_anew(&mut self, setting: &Setting) -> Result<(), Stop> {
+    fn explain_all_anew(&mut self, setting: &SearchBasis) -> Result<(), SearchStop> {
         self.explain()?;
         self.tell_kinds(setting)?;
         self.try_predictions()
@@ -158,7 +159,7 @@ impl Search<'_> {
 
     /// The run of those that try a prediction that is furthest from it, if one missed it.
     pub(super) fn refuted(&self) -> Option<Unexplained> {
-        let off = |one: &super::predict::Tried| one.off();
+        let off = |one: &super::predict::PredictionTrial| one.off();
         let missed = self.predictions.iter().filter(|tried| tried.is_missed());
         let worst = missed.max_by(|one, next| off(one).total_cmp(&off(next)))?;
         Some(Unexplained {
@@ -168,9 +169,9 @@ impl Search<'_> {
         })
     }
 
-    fn take_explanation(&mut self) -> Explanation {
+    fn take_explanation(&mut self) -> WallHypothesis {
         self.taken_back = true;
-        Explanation {
+        WallHypothesis {
             walls: std::mem::take(&mut self.known.model.walls),
             deviations: std::mem::take(&mut self.known.deviations),
             falls_from: std::mem::take(&mut self.known.falls_from),
@@ -182,7 +183,7 @@ impl Search<'_> {
         }
     }
 
-    fn put_back(&mut self, first: Explanation) {
+    fn put_back(&mut self, first: WallHypothesis) {
         self.known.model.walls = first.walls;
         self.known.deviations = first.deviations;
         self.known.falls_from = first.falls_from;

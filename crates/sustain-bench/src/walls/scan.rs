@@ -2,11 +2,11 @@
 //! (in the order of the targets) whose loss stands out most. Called by the search. It works on sums
 //! over stretches, so that a small loss is not diluted by the targets around it.
 
-use super::evidence::{Evidence, Mean};
-use super::model::{Limit, Model, common};
+use super::evidence::{Evidence, ReadingMean};
+use super::model::{Model, SumLimit, common};
 
 /// The walls found so far, by position.
-pub(super) struct Known {
+pub(super) struct KnownWalls {
     pub(super) model: Model,
     /// Standard deviation of each wall's limit.
     pub(super) deviations: Vec<f64>,
@@ -34,7 +34,7 @@ pub(super) struct Loss {
     pub(super) score: f64,
 }
 
-impl Known {
+impl KnownWalls {
     pub(super) fn new(evidence: &Evidence<'_>) -> Self {
         let mut known = Self {
             model: Model::default(),
@@ -65,7 +65,7 @@ impl Known {
     }
 
     /// The model with one more wall.
-    pub(super) fn with(&self, wall: Limit) -> Model {
+    pub(super) fn with(&self, wall: SumLimit) -> Model {
         let mut model = self.model.clone();
         model.walls.push(wall);
         model
@@ -92,7 +92,7 @@ impl Known {
         let mut groups: Vec<Unit> = Vec::new();
         let mut group_of = vec![usize::MAX; self.model.alone_bytes_per_s.len()];
         for wall in self.full(set, 1.0).into_iter().rev() {
-            let Limit {
+            let SumLimit {
                 members,
                 limit_bytes_per_s,
             } = &self.model.walls[wall];
@@ -164,7 +164,7 @@ impl Known {
     ) -> Option<Loss> {
         let mean = evidence.mean(set)?;
         let units = self.units(set, evidence);
-        let sums = Sums::of(set, &units, &mean, evidence.noise());
+        let sums = UnitSums::of(set, &units, &mean, evidence.noise());
         let mut best: Option<(f64, usize, usize)> = None;
         for first in 0..units.len() {
             for end in first + 1..=units.len() {
@@ -199,7 +199,7 @@ impl Known {
             return false;
         };
         let units = self.units(set, evidence);
-        let sums = Sums::of(set, &units, &mean, evidence.noise());
+        let sums = UnitSums::of(set, &units, &mean, evidence.noise());
         let last = units.len() - 1;
         sums.score(0, 1, 0.0) > score && sums.score(last, last + 1, 0.0) > score
     }
@@ -208,7 +208,7 @@ impl Known {
     pub(super) fn total(&self, set: &[usize], evidence: &Evidence<'_>) -> Option<(f64, f64)> {
         let mean = evidence.mean(set)?;
         let units = self.units(set, evidence);
-        let sums = Sums::of(set, &units, &mean, evidence.noise());
+        let sums = UnitSums::of(set, &units, &mean, evidence.noise());
         Some((sums.loss[units.len()], sums.variance[units.len()].sqrt()))
     }
 }
@@ -217,14 +217,14 @@ impl Known {
 const ROUNDING: f64 = 2e-4;
 
 /// Running sums over units.
-struct Sums {
+struct UnitSums {
     loss: Vec<f64>,
     expected: Vec<f64>,
     variance: Vec<f64>,
 }
 
-impl Sums {
-    fn of(set: &[usize], units: &[Unit], mean: &Mean, noise: f64) -> Self {
+impl UnitSums {
+    fn of(set: &[usize], units: &[Unit], mean: &ReadingMean, noise: f64) -> Self {
         let mut sums = Self {
             loss: vec![0.0],
             expected: vec![0.0],

@@ -2,11 +2,11 @@
 //! be left out. Called by `find`. Every decision is repeated until its sum is far from the
 //! threshold, or the repeats are used up.
 
-use super::evidence::{Evidence, Stop};
+use super::evidence::{Evidence, SearchStop};
 use super::model::common;
 use super::reading::median;
-use super::scan::{Known, Loss};
-use super::types::Step;
+use super::scan::{KnownWalls, Loss};
+use super::types::SearchStep;
 
 /// A loss below this part of the expected sum is no wall.
 pub(super) const LOSS_MIN: f64 = 0.015;
@@ -38,9 +38,9 @@ const THROTTLED: f64 = 4.5;
 const REPEATS_MAX: usize = 6;
 
 /// The state of the search for walls.
-pub(super) struct Search<'a> {
+pub(super) struct WallSearch<'a> {
     pub(super) evidence: Evidence<'a>,
-    pub(super) known: Known,
+    pub(super) known: KnownWalls,
     /// Whether positions follow the order in which the targets are connected.
     pub(super) order_known: bool,
     /// No sum is taken to fall: limits alone are to explain what is measured.
@@ -49,7 +49,7 @@ pub(super) struct Search<'a> {
     pub(super) readings: usize,
     /// The most readings of a set whose loss may be due to chance.
     pub(super) readings_in_doubt: usize,
-    pub(super) found: Vec<super::members::Found>,
+    pub(super) found: Vec<super::members::FoundMembers>,
     pub(super) anchor: super::drift::Anchor,
     /// Number of runs whose losses were examined.
     pub(super) scanned: usize,
@@ -62,7 +62,7 @@ pub(super) struct Search<'a> {
     /// Sets and their sums with the dummy's rate.
     pub(super) with_dummy: Vec<(Vec<usize>, f64)>,
     /// Sets that were predicted, then measured.
-    pub(super) predictions: Vec<super::predict::Tried>,
+    pub(super) predictions: Vec<super::predict::PredictionTrial>,
 }
 
 /// A set that overloads one wall and contains only members of it.
@@ -73,9 +73,9 @@ pub(super) struct Core {
     pub(super) score: f64,
 }
 
-impl Search<'_> {
+impl WallSearch<'_> {
     /// The core behind a loss that was seen in `set`; `None` if the loss does not hold.
-    pub(super) fn core(&mut self, set: &[usize], seen: &Loss) -> Result<Option<Core>, Stop> {
+    pub(super) fn core(&mut self, set: &[usize], seen: &Loss) -> Result<Option<Core>, SearchStop> {
         let Some((start, loss)) = self.narrow(set, seen)? else {
             return Ok(None);
         };
@@ -104,13 +104,13 @@ impl Search<'_> {
 
     /// These members as a core, measured again if their loss is not clear; `None` if it does not
     /// hold.
-    pub(super) fn confirmed(&mut self, members: Vec<usize>) -> Result<Option<Core>, Stop> {
+    pub(super) fn confirmed(&mut self, members: Vec<usize>) -> Result<Option<Core>, SearchStop> {
         let Some((mut loss, mut deviation)) = self.known.total(&members, &self.evidence) else {
             return Ok(None);
         };
         if loss < CLEAR * deviation {
             self.evidence
-                .at_least(&members, 2 * self.readings, Step::Confirm)?;
+                .at_least(&members, 2 * self.readings, SearchStep::Confirm)?;
             (loss, deviation) = self
                 .known
                 .total(&members, &self.evidence)
@@ -124,7 +124,11 @@ impl Search<'_> {
     }
 
     /// The smallest surrounding set that shows the loss by itself.
-    fn narrow(&mut self, set: &[usize], seen: &Loss) -> Result<Option<(Vec<usize>, Loss)>, Stop> {
+    fn narrow(
+        &mut self,
+        set: &[usize],
+        seen: &Loss,
+    ) -> Result<Option<(Vec<usize>, Loss)>, SearchStop> {
         let (Some(&low), Some(&high)) = (seen.members.first(), seen.members.last()) else {
             return Ok(None);
         };
@@ -135,9 +139,10 @@ impl Search<'_> {
         loop {
             let part = &set[first..end];
             if part.len() > 1 {
-                self.evidence.at_least(part, self.readings, Step::Search)?;
+                self.evidence
+                    .at_least(part, self.readings, SearchStep::Search)?;
                 if part.len() == set.len() && self.evidence.readings(part) < 2 * self.readings {
-                    self.evidence.measure(part, Step::Confirm)?;
+                    self.evidence.measure(part, SearchStep::Confirm)?;
                 }
                 if let Some(loss) = self.known.scan(part, &self.evidence, 0.0)
                     && loss.score > FLAG
@@ -205,11 +210,16 @@ impl Search<'_> {
     }
 
     /// Whether the set loses more than the threshold somewhere.
-    fn loses(&mut self, set: &[usize], threshold: f64, readings_max: usize) -> Result<bool, Stop> {
+    fn loses(
+        &mut self,
+        set: &[usize],
+        threshold: f64,
+        readings_max: usize,
+    ) -> Result<bool, SearchStop> {
         if set.len() < 2 {
             return Ok(false);
         }
-        self.evidence.at_least(set, 1, Step::Search)?;
+        self.evidence.at_least(set, 1, SearchStep::Search)?;
         loop {
             let score_at = |threshold: f64| {
                 let loss = self.known.scan(set, &self.evidence, threshold);
@@ -221,12 +231,17 @@ impl Search<'_> {
             if is_settled || self.evidence.readings(set) >= readings_max {
                 return Ok(score > 0.0);
             }
-            self.evidence.measure(set, Step::Search)?;
+            self.evidence.measure(set, SearchStep::Search)?;
         }
     }
 
     /// The shortest beginning (or end) of a set that still loses.
-    fn shortest(&mut self, set: &[usize], threshold: f64, back: bool) -> Result<Vec<usize>, Stop> {
+    fn shortest(
+        &mut self,
+        set: &[usize],
+        threshold: f64,
+        back: bool,
+    ) -> Result<Vec<usize>, SearchStop> {
         let part = |length: usize| {
             if back {
                 &set[set.len() - length..]
@@ -247,7 +262,7 @@ impl Search<'_> {
     }
 
     /// Leaves out targets between the members that do not matter to the loss.
-    fn drop_idle(&mut self, window: Vec<usize>, threshold: f64) -> Result<Vec<usize>, Stop> {
+    fn drop_idle(&mut self, window: Vec<usize>, threshold: f64) -> Result<Vec<usize>, SearchStop> {
         let mut core = window;
         let units = self.known.units(&core, &self.evidence);
         for unit in &units {
@@ -286,14 +301,18 @@ impl Search<'_> {
     }
 
     /// Measures the members again, and says whether their loss is beyond doubt.
-    pub(super) fn is_beyond_doubt(&mut self, members: &[usize], limit: f64) -> Result<bool, Stop> {
+    pub(super) fn is_beyond_doubt(
+        &mut self,
+        members: &[usize],
+        limit: f64,
+    ) -> Result<bool, SearchStop> {
         self.evidence
-            .at_least(members, self.readings, Step::Confirm)?;
+            .at_least(members, self.readings, SearchStep::Confirm)?;
         if let Some((loss, deviation)) = self.known.total(members, &self.evidence)
             && loss < CLEAR * deviation
         {
             self.evidence
-                .at_least(members, 2 * self.readings, Step::Confirm)?;
+                .at_least(members, 2 * self.readings, SearchStep::Confirm)?;
         }
         let mut again = true;
         loop {
@@ -308,7 +327,7 @@ impl Search<'_> {
                     return Ok(false);
                 }
                 if score < UNCLEAR {
-                    self.evidence.measure(members, Step::Confirm)?;
+                    self.evidence.measure(members, SearchStep::Confirm)?;
                 }
                 self.known.refresh(&self.evidence);
                 continue;

@@ -2,12 +2,12 @@
 //! side by side, so where one ends the next one probably begins. Called by `find` and `edges`, in a
 //! known order only. A right guess saves readings; every guess is measured before it counts.
 
-use super::evidence::Stop;
+use super::evidence::SearchStop;
 use super::members::Growth;
-use super::model::{Limit, common};
+use super::model::{SumLimit, common};
 use super::scan::Loss;
-use super::search::{Core, FLAG, Search};
-use super::types::Step;
+use super::search::{Core, FLAG, WallSearch};
+use super::types::SearchStep;
 
 /// Walls whose limits differ by less than this part count as alike,
 const ALIKE: f64 = 0.05;
@@ -18,10 +18,10 @@ const SAME: f64 = 0.005;
 /// latter.
 const CLEAR: f64 = 3.0;
 
-impl Search<'_> {
+impl WallSearch<'_> {
     /// The core of a wall beside one that is known and just like it, if the loss is in such a
     /// place.
-    pub(super) fn sibling_core(&mut self, seen: &Loss) -> Result<Option<Core>, Stop> {
+    pub(super) fn sibling_core(&mut self, seen: &Loss) -> Result<Option<Core>, SearchStop> {
         if !self.order_known {
             return Ok(None);
         }
@@ -29,7 +29,7 @@ impl Search<'_> {
             return Ok(None);
         };
         self.evidence
-            .at_least(&window, self.readings, Step::Search)?;
+            .at_least(&window, self.readings, SearchStep::Search)?;
         let loss = self.known.scan(&window, &self.evidence, 0.0);
         if loss.is_none_or(|loss| loss.score < FLAG) || !self.is_whole(&window, limit) {
             return Ok(None);
@@ -74,7 +74,7 @@ impl Search<'_> {
         is_same
             && self.known.lose_at_both_ends(window, &self.evidence, FLAG)
             && ends.iter().all(|rest| {
-                let without = self.known.with(Limit {
+                let without = self.known.with(SumLimit {
                     members: rest.to_vec(),
                     limit_bytes_per_s: limit,
                 });
@@ -102,7 +102,7 @@ impl Search<'_> {
 }
 
 /// The number of neighbours in a wall, if it contains no others.
-fn width(wall: &Limit) -> Option<usize> {
+fn width(wall: &SumLimit) -> Option<usize> {
     let (first, last) = (wall.members.first()?, wall.members.last()?);
     (last - first + 1 == wall.members.len()).then_some(wall.members.len())
 }

@@ -3,11 +3,11 @@
 
 use std::fmt;
 
-use super::reading::Reading;
+use super::reading::SubsetReading;
 
 /// The reason why a subset is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum SearchStep {
     /// Each target by itself.
     Alone,
     /// All targets at once.
@@ -30,7 +30,7 @@ pub enum Step {
     Predict,
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for SearchStep {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Alone => "each target alone",
@@ -55,7 +55,7 @@ pub struct Ask<'a> {
     /// Whether a dummy target of the same driver runs as well, paced at a fixed rate.
     pub with_dummy: bool,
     /// The reason.
-    pub step: Step,
+    pub step: SearchStep,
     /// The number of subsets that are still to come, this one included, as far as known.
     pub remaining: usize,
 }
@@ -70,12 +70,12 @@ pub trait Probe {
     ///
     /// # Errors
     /// [`Halt`] if nothing more may be measured.
-    fn measure(&mut self, ask: &Ask<'_>) -> Result<Reading, Halt>;
+    fn measure(&mut self, ask: &Ask<'_>) -> Result<SubsetReading, Halt>;
 }
 
 /// The facts that are known before the first measurement.
 #[derive(Clone, Debug)]
-pub struct Setting {
+pub struct SearchBasis {
     /// The number of targets.
     pub targets: usize,
     /// All targets in the order in which they are connected (port, address, slot). `None`: unknown.
@@ -89,7 +89,7 @@ pub struct Setting {
 
 /// All targets at once.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Together {
+pub struct AllTogether {
     /// Each target's rate, the mean of the readings; 0 for a target that failed.
     pub rates_bytes_per_s: Vec<f64>,
     /// Their sum.
@@ -102,13 +102,13 @@ pub struct Together {
 
 /// One subset as measured, in the order of time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measurement {
+pub struct MeasuredSubset {
     /// The targets, sorted.
     pub members: Vec<usize>,
     /// Whether a dummy ran as well.
     pub with_dummy: bool,
     /// The reason.
-    pub step: Step,
+    pub step: SearchStep,
     /// Rates of the members in their order, the dummy's last.
     pub rates_bytes_per_s: Vec<f64>,
     /// Sum over the members, without the dummy.
@@ -134,7 +134,7 @@ pub struct Unexplained {
 
 /// Changes during the measurements, by subsets measured more than once.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Drift {
+pub struct SubsetDrift {
     /// How often a known subset was measured again to check for drift.
     pub anchors: usize,
     /// Largest relative change of a subset against its first reading (-0.05: 5 % slower).
@@ -169,7 +169,7 @@ pub struct WeakestEvidence {
 
 /// A subset that was predicted, then measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Prediction {
+pub struct PredictedSubset {
     /// The targets, sorted.
     pub members: Vec<usize>,
     /// The sum by the walls found.
@@ -182,7 +182,7 @@ pub struct Prediction {
 
 /// The share of one member while its wall is overloaded.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Share {
+pub struct MemberShare {
     /// The target.
     pub member: usize,
     /// Its mean rate in the runs of all members.
@@ -193,7 +193,7 @@ pub struct Share {
 
 /// A limit that targets share.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wall {
+pub struct FoundWall {
     /// The targets, sorted; two or more.
     pub members: Vec<usize>,
     /// The sum that it lets through.
@@ -215,9 +215,9 @@ pub struct Wall {
     /// Whether members run at whole fractions of their own rate, because they miss revolutions.
     pub missed_revolutions: bool,
     /// A subset that it was not inferred from, predicted and measured.
-    pub prediction: Option<Prediction>,
+    pub prediction: Option<PredictedSubset>,
     /// The share of each member when all of them run.
-    pub shares: Vec<Share>,
+    pub shares: Vec<MemberShare>,
 }
 
 /// Everything that was found.
@@ -226,15 +226,15 @@ pub struct Findings {
     /// Each target's rate alone; `None` if it failed or was not reached.
     pub alone: Vec<Option<f64>>,
     /// All targets at once, if measured.
-    pub together: Option<Together>,
+    pub together: Option<AllTogether>,
     /// The limits, the one with the most members first.
-    pub walls: Vec<Wall>,
+    pub walls: Vec<FoundWall>,
     /// Every subset, in the order of time.
-    pub measurements: Vec<Measurement>,
+    pub measurements: Vec<MeasuredSubset>,
     /// Targets that failed; nothing is said about them.
     pub dropped: Vec<usize>,
     /// Changes during the search.
-    pub drift: Drift,
+    pub drift: SubsetDrift,
     /// Largest part of the sum of all targets that could be lost without being seen.
     pub resolution: f64,
     /// Relative standard deviation of a reading, as found.

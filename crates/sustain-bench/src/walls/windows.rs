@@ -6,8 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
 
-use super::model::{Limit, common};
-use super::search::Search;
+use super::model::{SumLimit, common};
+use super::search::WallSearch;
 
 /// A window fills a wall up to this part of its limit.
 pub(super) const FILL: f64 = 0.985;
@@ -18,14 +18,14 @@ pub(super) struct Covered {
     windows: HashSet<Vec<usize>>,
     runs: usize,
     /// The walls for which the rest was computed.
-    walls: Vec<Limit>,
+    walls: Vec<SumLimit>,
     /// Windows still open, by wall, the largest first.
     open: Vec<VecDeque<Vec<usize>>>,
     loose: Vec<Vec<usize>>,
     runs_seen: usize,
 }
 
-impl Search<'_> {
+impl WallSearch<'_> {
     /// The next set to try; `None` if all are covered.
     pub(super) fn next_window(&self, covered: &mut Covered) -> Option<Vec<usize>> {
         self.bring_up_to_date(covered);

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rows::{Kind, Row, Section, Setup, Shows};
 use sustain_bench::Stop;
-use sustain_bench::plan::Plan;
+use sustain_bench::plan::MeasurePlan;
 use sustain_bench::run::measure;
 use sustain_disk::meter::IntervalRule;
 use sustain_document::measure::MeasureResult;
@@ -42,7 +42,7 @@ fn sections() -> Vec<Section> {
 fn simulated(machine: &str, setup: &Setup) -> f64 {
     let file = repository().join("machines").join(machine);
     let target = |disk: &&str| format!("sim:{}:{disk}", file.display());
-    let plan = Plan {
+    let plan = MeasurePlan {
         direction: Some(setup.direction),
         record_bytes: setup.record_bytes,
         layout: setup.layout,
@@ -50,7 +50,7 @@ fn simulated(machine: &str, setup: &Setup) -> f64 {
         interval: IntervalRule::Bytes(20 << 20),
         confirm: false,
         prewrite: false,
-        ..Plan::new(setup.disks.iter().map(target).collect())
+        ..MeasurePlan::new(setup.disks.iter().map(target).collect())
     };
     let result = measure(&plan, &Roots::default(), &Stop::default(), &mut |_| {}).unwrap();
     figure(&result, setup.shows)

@@ -10,7 +10,7 @@ pub mod table;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
-use sustain_bench::walls::{Ask, Halt, Limit, Probe, Reading};
+use sustain_bench::walls::{Ask, Halt, Probe, SubsetReading, SumLimit};
 
 /// Segments of each reading.
 const SEGMENTS: usize = 7;
@@ -67,7 +67,7 @@ pub enum Behaviour {
 #[derive(Clone, Debug)]
 pub struct Machine {
     pub rates: Vec<f64>,
-    pub walls: Vec<Limit>,
+    pub walls: Vec<SumLimit>,
     pub order: Vec<usize>,
     pub sharing: Sharing,
     /// Weight of each disk under [`Sharing::Depth`]; rank under [`Sharing::Priority`].
@@ -130,7 +130,7 @@ impl Machine {
         let mut members = self.order[start..end].to_vec();
         members.sort_unstable();
         let limit_bytes_per_s = disks * self.rates[members[0]];
-        self.walls.push(Limit {
+        self.walls.push(SumLimit {
             members,
             limit_bytes_per_s,
         });
@@ -209,7 +209,7 @@ impl Machine {
             .fold(0.0, f64::max);
         let headroom = chance.log_between(0.03, 3.0);
         let limit = (can / (1.0 + headroom)).max(fastest.min(can) * chance.between(0.9, 1.1));
-        self.walls.push(Limit {
+        self.walls.push(SumLimit {
             members,
             limit_bytes_per_s: limit,
         });
@@ -418,7 +418,7 @@ impl<'a> Bench<'a> {
 }
 
 impl Probe for Bench<'_> {
-    fn measure(&mut self, ask: &Ask<'_>) -> Result<Reading, Halt> {
+    fn measure(&mut self, ask: &Ask<'_>) -> Result<SubsetReading, Halt> {
         if self.readings >= self.readings_max {
             return Err(Halt);
         }
@@ -455,7 +455,7 @@ impl Probe for Bench<'_> {
         let rates = machine.allocate(&set);
         let segment = |&rate: &f64| self.segments(rate * factor);
         let segments: Vec<Vec<f64>> = rates.iter().map(segment).collect();
-        let mut reading = Reading::of_segments(&segments);
+        let mut reading = SubsetReading::of_segments(&segments);
         if let Some((disk, at)) = self.death
             && self.readings >= at
             && ask.members.contains(&disk)

@@ -2,12 +2,12 @@
 //! they are from not showing.
 
 use super::Machine;
-use sustain_bench::walls::{Limit, Model};
+use sustain_bench::walls::{Model, SumLimit};
 
 /// A wall that shows in some subset.
 #[derive(Clone, Debug)]
 pub struct Visible {
-    pub wall: Limit,
+    pub wall: SumLimit,
     /// What would pass without it over what it lets through, minus one.
     pub headroom: f64,
     /// It shares some members with another.
@@ -30,7 +30,7 @@ impl Truth {
     }
 }
 
-fn crosses(one: &Limit, other: &Limit) -> bool {
+fn crosses(one: &SumLimit, other: &SumLimit) -> bool {
     let shared = one
         .members
         .iter()
@@ -77,7 +77,7 @@ pub fn visible(machine: &Machine) -> Vec<Visible> {
     seen
 }
 
-fn tightest_of_equal(walls: &mut Vec<Limit>) {
+fn tightest_of_equal(walls: &mut Vec<SumLimit>) {
     walls.sort_by(|one, other| {
         let by_limit = one.limit_bytes_per_s.total_cmp(&other.limit_bytes_per_s);
         one.members.cmp(&other.members).then(by_limit)

@@ -2,7 +2,7 @@
 
 use super::oracle::{self, Visible};
 use super::{Bench, Machine};
-use sustain_bench::walls::{Findings, Setting, find};
+use sustain_bench::walls::{Findings, SearchBasis, find};
 
 /// Least headroom of a wall that must be found.
 pub fn required(noise: f64) -> f64 {
@@ -66,7 +66,7 @@ impl Score {
 
 /// Diagnoses one machine.
 pub fn diagnose(bench: &mut Bench<'_>, order_known: bool, prior: f64) -> Findings {
-    let setting = Setting {
+    let setting = SearchBasis {
         targets: bench.machine.rates.len(),
         order: order_known.then(|| bench.machine.order.clone()),
         noise: prior,

@@ -3,7 +3,7 @@
 
 use super::score::{Score, diagnose, judge};
 use super::{Behaviour, Bench, Chance, Machine, SHAPES, SHARINGS, Shape, Sharing};
-use sustain_bench::walls::{Findings, Limit, Wall, WallKind};
+use sustain_bench::walls::{Findings, FoundWall, SumLimit, WallKind};
 
 /// Which machines, and how they are looked at.
 #[derive(Clone, Copy)]
@@ -122,8 +122,9 @@ pub fn late(noise: f64, late: Late, seed: u64) -> (bool, f64) {
     }
     machine.behaviour = Behaviour::Late(chance.between(0.15, 0.4));
     let findings = diagnose(&mut Bench::new(&machine, noise, seed), true, noise);
-    let told = |wall: &Limit| {
-        let as_it_is = |one: &Wall| one.members == wall.members && one.kind == WallKind::Collapse;
+    let told = |wall: &SumLimit| {
+        let as_it_is =
+            |one: &FoundWall| one.members == wall.members && one.kind == WallKind::Collapse;
         findings.walls.iter().any(as_it_is)
     };
     let exact = findings.walls.len() == parts && machine.walls.iter().all(told);

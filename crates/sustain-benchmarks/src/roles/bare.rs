@@ -16,7 +16,7 @@ use sustain::disk::clock::{Clock, Timestamp};
 use sustain::disk::engine::{
     Completion, Engine, EngineChoice, Limits, Operation, Request, Until, Vector, Vectors, open,
 };
-use sustain::disk::target::{Candidate, DataPath, Direction, OpenRequest, Target, open_path};
+use sustain::disk::target::{DataPath, Direction, OpenRequest, Target, WriteCandidate, open_path};
 
 const BUFFERS: usize = 16;
 const BUFFER_BYTES: usize = 1 << 20;
@@ -86,7 +86,7 @@ fn open_file(path: &Path) -> anyhow::Result<Target> {
         create: false,
     };
     let name = path.display().to_string();
-    let mut guard = |candidate: &Candidate<'_>| refuse_devices(candidate.stat.st_mode);
+    let mut guard = |candidate: &WriteCandidate<'_>| refuse_devices(candidate.stat.st_mode);
     Ok(open_path(&name, path, request, &mut guard)?)
 }
 

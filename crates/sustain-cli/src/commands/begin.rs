@@ -10,7 +10,7 @@ use super::standard_streams::{self, Given};
 use crate::{Exit, interrupt};
 
 /// What is ready when the work begins.
-pub(crate) struct Begun {
+pub(crate) struct CommandSetup {
     /// The user's request to stop.
     pub(crate) stop: Stop,
     /// How the progress of the work is shown.
@@ -24,13 +24,13 @@ pub(crate) fn rehearsed(statements: &[String]) -> Exit {
 }
 
 /// Checks the outputs and watches for Ctrl-C.
-pub(crate) fn begin(targets: &[String], outputs: Outputs<'_>) -> anyhow::Result<Begun> {
+pub(crate) fn begin(targets: &[String], outputs: Outputs<'_>) -> anyhow::Result<CommandSetup> {
     standard_streams::check(Given::Targets(targets))?;
     outputs.check(targets)?;
     let stop = Stop::default();
     interrupt::watch(&stop)?;
     let simulated = targets.iter().all(|target| target.starts_with("sim:"));
-    Ok(Begun {
+    Ok(CommandSetup {
         stop,
         live: LiveKind::for_stderr(simulated),
     })

@@ -14,7 +14,7 @@ use sustain::measure::compare::{
 use sustain::report::html;
 use sustain::report::terminal::{SweepView, compare_answer, compare_text};
 
-use super::begin::{Begun, begin, rehearsed};
+use super::begin::{CommandSetup, begin, rehearsed};
 use super::output::{self, Outputs};
 use crate::Exit;
 use crate::flags::compare::{CompareFlags, TypedSetting};
@@ -97,7 +97,7 @@ fn run_trial(flags: &CompareFlags, typed: [&String; 2]) -> anyhow::Result<Exit> 
         return Ok(rehearsed(&rehearse_trial(&plan, &roots)?));
     }
     let outputs = Outputs::from(&flags.output);
-    let Begun { stop, live } = begin(&flags.inputs, outputs)?;
+    let CommandSetup { stop, live } = begin(&flags.inputs, outputs)?;
     let mut view = SweepView::new(live, Box::new(std::io::stderr()));
     let result = trial(&plan, &roots, &stop, &mut |event| view.take(&event));
     view.finish();

@@ -8,7 +8,7 @@ use sustain::record::format::{SLOT_BYTES_MAX, SLOT_BYTES_MIN};
 use sustain::record::store::{CreateEvent, CreatePlan, create};
 use sustain::report::terminal::create_text;
 
-use super::progress::Progress;
+use super::progress::ProgressLine;
 use super::{output, stores};
 use crate::flags::create::CreateFlags;
 use crate::request::UsageError;
@@ -19,7 +19,7 @@ pub(crate) fn run(flags: &CreateFlags) -> anyhow::Result<Exit> {
     stores::check_json(flags.json.as_deref(), &flags.members)?;
     let stop = Stop::default();
     interrupt::watch(&stop)?;
-    let mut progress = Progress::new("writing files once beforehand");
+    let mut progress = ProgressLine::new("writing files once beforehand");
     let mut notes = Vec::new();
     let created = create(&plan, &Roots::default(), &stop, &mut |event| match event {
         CreateEvent::Note(note) => {

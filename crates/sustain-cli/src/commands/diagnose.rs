@@ -8,7 +8,7 @@ use sustain::measure::diagnose::{DiagnosePlan, diagnose, rehearse_diagnosis};
 use sustain::report::html;
 use sustain::report::terminal::{DiagnoseView, diagnosis_answer, diagnosis_text};
 
-use super::begin::{Begun, begin, rehearsed};
+use super::begin::{CommandSetup, begin, rehearsed};
 use super::output::{self, Outputs};
 use crate::Exit;
 use crate::flags::diagnose::DiagnoseFlags;
@@ -21,7 +21,7 @@ pub(crate) fn run(flags: &DiagnoseFlags) -> anyhow::Result<Exit> {
         return Ok(rehearsed(&rehearse_diagnosis(&plan, &roots)?));
     }
     let outputs = Outputs::from(&flags.output);
-    let Begun { stop, live } = begin(&flags.targets, outputs)?;
+    let CommandSetup { stop, live } = begin(&flags.targets, outputs)?;
     let mut view = DiagnoseView::new(live, Box::new(std::io::stderr()));
     let result = diagnose(&plan, &roots, &stop, &mut |event| view.take(&event));
     view.finish();

@@ -23,14 +23,14 @@ use self::destination::Destination;
 use self::losses::Losses;
 use self::selection::Selection;
 use super::output;
-use super::progress::Progress;
+use super::progress::ProgressLine;
 use super::{say, stores};
 use crate::flags::extract::{ExtractFlags, HolesFlag};
 use crate::request::UsageError;
 use crate::{Exit, interrupt};
 
 /// The outcome of reading a stream back.
-struct Given {
+struct ExtractedStream {
     from_byte: Option<u64>,
     to_byte: Option<u64>,
     /// Whether neither a loss nor the user ended it early.
@@ -53,7 +53,7 @@ struct FrameCounts {
 /// What ends the work early, and what shows its progress.
 struct Work<'a> {
     stop: &'a Stop,
-    progress: &'a mut Progress,
+    progress: &'a mut ProgressLine,
     holes: Option<HolesFlag>,
 }
 
@@ -136,7 +136,7 @@ fn check_outputs(flags: &ExtractFlags, destination: &Destination) -> Result<(), 
     stores::check_no_member(path, &flags.members)
 }
 
-fn progress(destination: &Destination) -> Progress {
+fn progress(destination: &Destination) -> ProgressLine {
     let on_same_terminal =
         matches!(destination, Destination::StandardOutput) && std::io::stdout().is_terminal();
     let kind = if on_same_terminal {
@@ -144,7 +144,7 @@ fn progress(destination: &Destination) -> Progress {
     } else {
         LiveKind::for_stderr(false)
     };
-    Progress::of_kind("extracting", kind)
+    ProgressLine::of_kind("extracting", kind)
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
@@ -156,7 +156,7 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
         .any(|cause| cause.kind() == ErrorKind::BrokenPipe)
 }
 
-fn document(store: &Store, selection: &Selection<'_>, given: &Given) -> ExtractDocument {
+fn document(store: &Store, selection: &Selection<'_>, given: &ExtractedStream) -> ExtractDocument {
     ExtractDocument {
         schema: EXTRACT_SCHEMA.to_owned(),
         store: store.id.to_string(),
@@ -180,7 +180,7 @@ fn document(store: &Store, selection: &Selection<'_>, given: &Given) -> ExtractD
 fn say_outcome(
     destination: &Destination,
     selection: &Selection<'_>,
-    given: &Given,
+    given: &ExtractedStream,
     holes: Option<HolesFlag>,
 ) {
     let name = &selection.stream.name;
@@ -216,7 +216,7 @@ fn say_outcome(
     }
 }
 
-fn exit(given: &Given, stop: &Stop, holes: Option<HolesFlag>) -> Exit {
+fn exit(given: &ExtractedStream, stop: &Stop, holes: Option<HolesFlag>) -> Exit {
     let lost_frames = given.frames.map_or(0, |frames| frames.lost);
     if stop.reason().is_some() && !given.complete {
         Exit::Interrupted

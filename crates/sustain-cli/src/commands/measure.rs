@@ -10,7 +10,7 @@ use sustain::measure::{Event, Stop, measure, rehearse};
 use sustain::report::html;
 use sustain::report::terminal::{LiveKind, LiveView, dskwtst_line, sentence, summary};
 
-use super::begin::{Begun, begin, rehearsed};
+use super::begin::{CommandSetup, begin, rehearsed};
 use super::output::{self, Outputs};
 use super::say;
 use crate::Exit;
@@ -24,7 +24,7 @@ pub(crate) fn run(flags: &MeasureFlags) -> anyhow::Result<Exit> {
         return Ok(rehearsed(&rehearse(&plan, &roots)?));
     }
     let outputs = Outputs::from(&flags.output);
-    let Begun { stop, live } = begin(&flags.targets, outputs)?;
+    let CommandSetup { stop, live } = begin(&flags.targets, outputs)?;
     let mut face = Face::new(flags, live);
     let result = measure(&plan, &roots, &stop, &mut |event| face.take(event));
     face.finish();
@@ -142,7 +142,7 @@ impl Face {
 #[cfg(test)]
 mod tests {
     use sustain::document::vocabulary::Ending;
-    use sustain::measure::Plan;
+    use sustain::measure::MeasurePlan;
 
     use super::*;
 
@@ -152,7 +152,7 @@ mod tests {
         let machine = place.path().join("machine.toml");
         let disk = "[[disk]]\nname = \"a\"\ncapacity = \"1TB\"\nwrite = \"100MB/s\"\n";
         std::fs::write(&machine, disk).unwrap();
-        let plan = Plan::new(vec![format!("sim:{}", machine.display())]);
+        let plan = MeasurePlan::new(vec![format!("sim:{}", machine.display())]);
         let stop = Stop::default();
         let result = measure(&plan, &Roots::default(), &stop, &mut |_| ()).unwrap();
         assert_eq!(result.targets[0].ended, Ending::Time);

@@ -158,7 +158,7 @@ pub(super) fn fitted(text: &str, is_terminal: bool) -> String {
 }
 
 /// What is at a path to which a document may be written.
-enum Place {
+enum OutputDestination {
     /// There is nothing yet.
     New,
     File(Metadata),
@@ -168,7 +168,7 @@ enum Place {
 
 /// The identity of a file, however its path is spelled.
 #[derive(PartialEq, Eq)]
-enum Identity {
+enum OutputIdentity {
     Existing {
         device: u64,
         inode: u64,
@@ -191,15 +191,15 @@ pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     identity(one).is_some_and(|one| identity(other) == Some(one))
 }
 
-fn identity(path: &Path) -> Option<Identity> {
+fn identity(path: &Path) -> Option<OutputIdentity> {
     match path.metadata() {
-        Ok(found) => Some(Identity::Existing {
+        Ok(found) => Some(OutputIdentity::Existing {
             device: found.dev(),
             inode: found.ino(),
         }),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let directory = directory_of(path).metadata().ok()?;
-            Some(Identity::New {
+            Some(OutputIdentity::New {
                 directory: (directory.dev(), directory.ino()),
                 name: path.file_name()?.to_owned(),
             })
@@ -220,9 +220,9 @@ pub(crate) fn check(path: &Path, kind: OutputKind) -> Result<(), UsageError> {
         return Ok(());
     }
     let checked = find(path).and_then(|place| match place {
-        Place::New => check_new(path),
-        Place::File(_) => check_existing(path, kind),
-        Place::Stream => Ok(()),
+        OutputDestination::New => check_new(path),
+        OutputDestination::File(_) => check_existing(path, kind),
+        OutputDestination::Stream => Ok(()),
     });
     checked.map_err(|why| {
         let path = path.display();
@@ -230,10 +230,10 @@ pub(crate) fn check(path: &Path, kind: OutputKind) -> Result<(), UsageError> {
     })
 }
 
-fn find(path: &Path) -> Result<Place, String> {
+fn find(path: &Path) -> Result<OutputDestination, String> {
     let entry = match path.symlink_metadata() {
         Ok(entry) => entry,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Place::New),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(OutputDestination::New),
         Err(error) => return Err(error.to_string()),
     };
     let found = path.metadata().map_err(|error| {
@@ -245,9 +245,9 @@ fn find(path: &Path) -> Result<Place, String> {
     })?;
     let kind = found.file_type();
     if kind.is_file() {
-        Ok(Place::File(found))
+        Ok(OutputDestination::File(found))
     } else if kind.is_fifo() || is_terminal_or_null(&found) {
-        Ok(Place::Stream)
+        Ok(OutputDestination::Stream)
     } else if kind.is_dir() {
         Err("it is a directory".to_owned())
     } else if kind.is_block_device() {
@@ -351,9 +351,9 @@ pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 fn write_found(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     // The path is looked up again, because a run may have taken hours.
     let replaced = match find(path).map_err(anyhow::Error::msg)? {
-        Place::Stream => write_stream(path, bytes),
-        Place::New => replace(path, None, bytes),
-        Place::File(found) => {
+        OutputDestination::Stream => write_stream(path, bytes),
+        OutputDestination::New => replace(path, None, bytes),
+        OutputDestination::File(found) => {
             // A link stays a link: the file to which it leads is replaced.
             let replaced = replace(&path.canonicalize()?, Some(found.permissions()), bytes);
             match replaced {
@@ -408,8 +408,8 @@ fn open_stream(path: &Path, words: &str) -> std::io::Result<File> {
 pub(crate) fn create_lines(path: &Path, words: &str) -> Result<File, UsageError> {
     check(path, OutputKind::Json)?;
     let opened = match find(path) {
-        Ok(Place::Stream) => open_stream(path, words),
-        Ok(Place::New | Place::File(_)) | Err(_) => File::create(path),
+        Ok(OutputDestination::Stream) => open_stream(path, words),
+        Ok(OutputDestination::New | OutputDestination::File(_)) | Err(_) => File::create(path),
     };
     opened.map_err(|error| UsageError(format!("cannot write {}: {error}", path.display())))
 }

@@ -9,7 +9,7 @@ use sustain::measure::profile::{ProfilePlan, profile, rehearse_profile};
 use sustain::report::html;
 use sustain::report::terminal::{ProfileView, profile_answer, profile_text};
 
-use super::begin::{Begun, begin, rehearsed};
+use super::begin::{CommandSetup, begin, rehearsed};
 use super::output::{self, Outputs};
 use crate::Exit;
 use crate::flags::profile::ProfileFlags;
@@ -22,7 +22,7 @@ pub(crate) fn run(flags: &ProfileFlags) -> anyhow::Result<Exit> {
         return Ok(rehearsed(&rehearse_profile(&plan, &roots)?));
     }
     let outputs = Outputs::from(&flags.output);
-    let Begun { stop, live } = begin(&flags.targets, outputs)?;
+    let CommandSetup { stop, live } = begin(&flags.targets, outputs)?;
     let mut view = ProfileView::new(live, Box::new(std::io::stderr()));
     let result = profile(&plan, &roots, &stop, &mut |event| view.take(&event));
     view.finish();

@@ -4,23 +4,23 @@ use sustain::disk::clock::{Clock, Timestamp};
 use sustain::report::terminal::{LiveKind, ProgressView};
 
 /// A line on standard error that says how far the work has come.
-pub(crate) struct Progress {
+pub(crate) struct ProgressLine {
     view: ProgressView,
     clock: Clock,
     /// The time of the first report, when the work began.
     start: Option<Timestamp>,
 }
 
-impl Progress {
+impl ProgressLine {
     /// Shows the progress of work with the name `what`.
-    pub(crate) fn new(what: &str) -> Progress {
-        Progress::of_kind(what, LiveKind::for_stderr(false))
+    pub(crate) fn new(what: &str) -> ProgressLine {
+        ProgressLine::of_kind(what, LiveKind::for_stderr(false))
     }
 
     /// Shows the progress in this way. The output may go to the same terminal, where a redrawn line
     /// would tear it.
-    pub(crate) fn of_kind(what: &str, kind: LiveKind) -> Progress {
-        Progress {
+    pub(crate) fn of_kind(what: &str, kind: LiveKind) -> ProgressLine {
+        ProgressLine {
             view: ProgressView::new(what, kind, Box::new(std::io::stderr())),
             clock: Clock::Real,
             start: None,

@@ -14,7 +14,8 @@ use sustain::record::source::SourceSpec;
 use sustain::record::source::framing::Framing;
 use sustain::record::store::{Mode, Store};
 use sustain::record::{
-    Durability, OnFull, RecordEvent, RecordOptions, RecordPlan, SourcePlan, Standing, record,
+    Durability, OnFull, RecordEvent, RecordOptions, RecordPlan, RecordingProgress, SourcePlan,
+    record,
 };
 use sustain::report::html;
 use sustain::report::terminal::{LiveKind, RecordView, record_summary};
@@ -37,7 +38,7 @@ pub(crate) fn run(flags: &RecordFlags) -> anyhow::Result<Exit> {
     let stop = Stop::default();
     // A dry run leaves the status of an earlier recording as it is.
     let status_path = flags.status.as_deref().filter(|_| !flags.dry_run);
-    let mut status = Status::open(status_path)?;
+    let mut status = StatusWriter::open(status_path)?;
     interrupt::watch(&stop)?;
     let view = RecordView::new(LiveKind::for_stderr(false), Box::new(std::io::stderr()));
     let mut view = view.with_forecast(forecast);
@@ -225,7 +226,7 @@ fn sources(flags: &RecordFlags) -> Result<Vec<SourcePlan>, UsageError> {
 }
 
 /// The machine-readable status while a recording runs.
-struct Status {
+struct StatusWriter {
     writer: Option<Box<dyn Write>>,
     name: String,
     written_at_s: f64,
@@ -234,8 +235,8 @@ struct Status {
     failure: Option<String>,
 }
 
-impl Status {
-    fn open(path: Option<&Path>) -> Result<Status, UsageError> {
+impl StatusWriter {
+    fn open(path: Option<&Path>) -> Result<StatusWriter, UsageError> {
         let writer: Option<Box<dyn Write>> = match path {
             None => None,
             Some(path) if path == Path::new("-") => Some(Box::new(std::io::stderr())),
@@ -244,7 +245,7 @@ impl Status {
                 Some(Box::new(output::create_lines(path, words)?))
             }
         };
-        Ok(Status {
+        Ok(StatusWriter {
             writer,
             name: path.map_or_else(String::new, |path| path.display().to_string()),
             written_at_s: f64::NEG_INFINITY,
@@ -255,7 +256,7 @@ impl Status {
 
     /// Writes a line if one is due. If that fails, the recording matters more: no more lines are
     /// written, so that half a line stays the last one, and the reason is reported once.
-    fn write(&mut self, standing: &Standing) -> Option<String> {
+    fn write(&mut self, standing: &RecordingProgress) -> Option<String> {
         let is_due = standing.time_s >= self.written_at_s + STATUS_EVERY_S;
         if !is_due && standing.flushes == self.flushes && !standing.is_over {
             return None;

@@ -6,11 +6,11 @@ use sustain::document::reader;
 use sustain::document::sweep::SweepResult;
 use sustain::document::vocabulary::ExperimentEnd;
 use sustain::host::Roots;
-use sustain::measure::sweep::{LayoutKind, Orders, SweepPlan, Values, rehearse_sweep, sweep};
+use sustain::measure::sweep::{LayoutKind, MemberOrders, SweepPlan, Values, rehearse_sweep, sweep};
 use sustain::report::html;
 use sustain::report::terminal::{SweepView, sweep_answer, sweep_text};
 
-use super::begin::{Begun, begin, rehearsed};
+use super::begin::{CommandSetup, begin, rehearsed};
 use super::output::{self, Outputs};
 use super::say;
 use crate::Exit;
@@ -27,7 +27,7 @@ pub(crate) fn run(flags: &SweepFlags) -> anyhow::Result<Exit> {
         return Ok(rehearsed(&rehearse_sweep(&plan, &roots)?));
     }
     let outputs = Outputs::from(&flags.output);
-    let Begun { stop, live } = begin(&flags.targets, outputs)?;
+    let CommandSetup { stop, live } = begin(&flags.targets, outputs)?;
     let mut view = SweepView::new(live, Box::new(std::io::stderr()));
     let mut not_kept = None;
     let mut keep = |result: &SweepResult| {
@@ -81,9 +81,9 @@ fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
         return usage("--order all includes every order: leave out the others");
     }
     let orders = match flags.order.as_slice() {
-        [] => Orders::AsGiven,
-        [only] if is_all(only) => Orders::All,
-        listed => Orders::Listed(listed.to_vec()),
+        [] => MemberOrders::AsGiven,
+        [only] if is_all(only) => MemberOrders::All,
+        listed => MemberOrders::Listed(listed.to_vec()),
     };
     let directions = [
         (flags.write, Direction::Write),

@@ -6,7 +6,7 @@ use sustain::record::reading::verify::{Checkable, verify};
 use sustain::record::store::Mode;
 use sustain::report::terminal::verify_text;
 
-use super::progress::Progress;
+use super::progress::ProgressLine;
 use super::{output, stores};
 use crate::flags::verify::VerifyFlags;
 use crate::{Exit, interrupt};
@@ -23,7 +23,7 @@ pub(crate) fn run(flags: &VerifyFlags) -> anyhow::Result<Exit> {
         machines: store.machines(),
         clock: store.clock(),
     };
-    let mut progress = Progress::new("checking");
+    let mut progress = ProgressLine::new("checking");
     let result = verify(
         checkable,
         &mut |now| progress.update(now.checked_bytes, Some(now.total_bytes)),

@@ -1,7 +1,8 @@
 //! Scratch files: within the free space, where direct I/O is refused, and gone whatever happens.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::Child;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -249,9 +250,9 @@ fn space_that_runs_out_on_the_way_is_said_and_nothing_else_is_touched() {
     let Some((disk, mount)) = mounted_disk(16 * MIB) else {
         return;
     };
-    // A file of holes promises more than there is.
+    // The file of holes fits, until another file takes the space that it lacks.
     let file = std::fs::File::create(mount.point.join("holes")).unwrap();
-    file.set_len(64 * MIB).unwrap();
+    file.set_len(8 * MIB).unwrap();
     let name = mount.path("holes");
     let flags = [
         "measure",
@@ -261,10 +262,20 @@ fn space_that_runs_out_on_the_way_is_said_and_nothing_else_is_touched() {
         &name,
         "--no-prewrite",
     ];
-    let bounds = ["--size", "64MiB", "--time", "20s", "--no-confirm"];
-    let ran = disk.place.run(&[&flags[..], &bounds].concat()).expect(1);
+    let bounds = ["--size", "8MiB", "--record-size", "64KiB", "--time", "1m"];
+    let paced = ["--rate", "1MB/s", "--no-confirm"];
+    let mut command = disk.place.command(&[&flags[..], &bounds, &paced].concat());
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    assert!(becomes(|| file.metadata().unwrap().blocks() > 0));
+    let filler = std::fs::File::create(mount.point.join("filler")).unwrap();
+    let mut filled = 0;
+    while filler.write_at(&[0; 4096], filled).is_ok() {
+        filled += 4096;
+    }
+    let ran = ran(child.wait_with_output().unwrap()).expect(1);
     assert!(ran.stdout.contains("No space is left there"), "{ran:#?}");
-    assert_eq!(names_in(&mount), ["holes"]);
+    assert_eq!(names_in(&mount).len(), 2);
 }
 
 #[test]

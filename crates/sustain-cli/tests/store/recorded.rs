@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sustain::host::Roots;
-use sustain::record::format::{GapReason, Mark, MarkKind};
+use sustain::record::format::{GapReason, MarkKind, PayloadMark};
 use sustain::record::source::framing::{Framer, Framing};
 use sustain::record::store::{Mode, Store};
-use sustain::record::{RecordOptions, Recorder, Standing, StreamSetup, StreamWriter};
+use sustain::record::{RecordOptions, Recorder, RecordingProgress, StreamSetup, StreamWriter};
 
 use crate::support::{Place, json_of};
 
@@ -101,7 +101,7 @@ pub fn record(place: &Place, members: &[&str], streams: &[Stream<'_>], end: End)
         return;
     }
     let offered: Vec<u64> = writers.iter().map(StreamWriter::offered_bytes).collect();
-    let durable = |standing: &Standing| {
+    let durable = |standing: &RecordingProgress| {
         let mut streams = standing.streams.iter().zip(&offered);
         streams.all(|(stream, offered)| stream.settled_bytes >= *offered)
     };
@@ -138,9 +138,9 @@ fn offer(writer: &mut StreamWriter, stream: &Stream<'_>) {
             Offered::Bytes(bytes) => {
                 let mut found = Vec::new();
                 framer.push(bytes, &mut found).unwrap();
-                let marks: Vec<Mark> = found
+                let marks: Vec<PayloadMark> = found
                     .iter()
-                    .map(|mark| Mark {
+                    .map(|mark| PayloadMark {
                         offset_bytes: mark.offset as u64,
                         kind: mark.kind,
                         time_ns: (mark.kind != MarkKind::End).then(|| {
@@ -155,7 +155,7 @@ fn offer(writer: &mut StreamWriter, stream: &Stream<'_>) {
     }
 }
 
-fn put(writer: &mut StreamWriter, bytes: &[u8], marks: &[Mark]) {
+fn put(writer: &mut StreamWriter, bytes: &[u8], marks: &[PayloadMark]) {
     let (mut at, mut entered, mut time_ns) = (0, 0, ARRIVAL_NS);
     while at < bytes.len() {
         let mut filling = writer.lend().expect("there is room for it");
@@ -163,10 +163,10 @@ fn put(writer: &mut StreamWriter, bytes: &[u8], marks: &[Mark]) {
         let room = filling.spare_mut().len() - 4096;
         let count = room.min(bytes.len() - at);
         filling.spare_mut()[..count].copy_from_slice(&bytes[at..at + count]);
-        let here: Vec<Mark> = marks[entered..]
+        let here: Vec<PayloadMark> = marks[entered..]
             .iter()
             .take_while(|mark| mark.offset_bytes <= (at + count) as u64)
-            .map(|mark| Mark {
+            .map(|mark| PayloadMark {
                 offset_bytes: mark.offset_bytes - at as u64,
                 ..*mark
             })

@@ -8,7 +8,7 @@ use sustain::disk::target::Direction;
 use sustain::document::sweep::SweepResult;
 use sustain::document::vocabulary::ExperimentEnd;
 use sustain::host::Roots;
-use sustain::measure::sweep::{LayoutKind, Mdadm, Orders, SweepEvent, SweepPlan, sweep};
+use sustain::measure::sweep::{LayoutKind, Mdadm, MemberOrders, SweepEvent, SweepPlan, sweep};
 use sustain::measure::{MeasureError, Stop};
 
 use crate::devices::{Disk, Loop, is_root, skip};
@@ -190,7 +190,7 @@ fn is_array(point: &sustain::document::sweep::SweepPoint) -> bool {
 #[test]
 fn an_array_is_built_once_a_round_for_all_its_points_then_stopped_and_wiped() {
     let Some(fake) = Fake::new() else { return };
-    let orders = Orders::Listed(vec![
+    let orders = MemberOrders::Listed(vec![
         format!("{},{}", fake.text("first"), fake.members[1].name()),
         format!("{},{}", fake.members[1].name(), fake.text("first")),
     ]);

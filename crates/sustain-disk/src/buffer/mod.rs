@@ -27,7 +27,7 @@ pub struct Buffer {
     pointer: NonNull<u8>,
     length: usize,
     /// Shared with the views: while there is one, nobody may write these bytes.
-    memory: Arc<Memory>,
+    memory: Arc<BufferMemory>,
 }
 
 /// The bytes of a buffer, to be read while a request has it: a write in flight only reads them,
@@ -38,10 +38,10 @@ pub struct BufferView {
     /// First byte, in memory that `_memory` keeps.
     pointer: NonNull<u8>,
     length: usize,
-    _memory: Arc<Memory>,
+    _memory: Arc<BufferMemory>,
 }
 
-enum Memory {
+enum BufferMemory {
     /// A part of a region, this buffer's alone.
     Own { region: Arc<Region>, index: u16 },
     /// Memory that was lent: others may read it at the same time, so it is never written.
@@ -51,7 +51,7 @@ enum Memory {
 // SAFETY: through a shared Memory nobody reaches the foreign owner in it, which need not be Sync:
 // others only see that there is one, or read which region it is. Only whoever has the last Arc of
 // it takes the owner out, or drops it, which any thread may do with what is Send.
-unsafe impl Sync for Memory {}
+unsafe impl Sync for BufferMemory {}
 // SAFETY: `pointer` is an address in memory that `memory` keeps, and `memory` may be sent.
 unsafe impl Send for Buffer {}
 // SAFETY: through a shared Buffer the bytes can only be read, and nobody writes them meanwhile: an
@@ -100,7 +100,7 @@ impl Buffer {
         Ok(Buffer {
             pointer,
             length,
-            memory: Arc::new(Memory::Foreign(owner)),
+            memory: Arc::new(BufferMemory::Foreign(owner)),
         })
     }
 
@@ -115,7 +115,7 @@ impl Buffer {
             memory,
         } = self;
         let memory = match Arc::try_unwrap(memory) {
-            Ok(Memory::Foreign(owner)) => return Ok(owner),
+            Ok(BufferMemory::Foreign(owner)) => return Ok(owner),
             Ok(own) => Arc::new(own),
             Err(viewed) => viewed,
         };
@@ -142,7 +142,7 @@ impl Buffer {
 
     /// Whether this is the caller's own memory, which may not be written.
     pub fn is_foreign(&self) -> bool {
-        matches!(*self.memory, Memory::Foreign(_))
+        matches!(*self.memory, BufferMemory::Foreign(_))
     }
 
     fn own(region: &Arc<Region>, index: u16, start: usize, length: usize) -> Buffer {
@@ -154,7 +154,7 @@ impl Buffer {
         Buffer {
             pointer: region.at(start),
             length,
-            memory: Arc::new(Memory::Own {
+            memory: Arc::new(BufferMemory::Own {
                 region: Arc::clone(region),
                 index,
             }),
@@ -206,8 +206,8 @@ impl Buffer {
     /// Foreign memory is in none.
     pub(crate) fn region(&self) -> Option<(&Arc<Region>, u16)> {
         match &*self.memory {
-            Memory::Own { region, index } => Some((region, *index)),
-            Memory::Foreign(_) => None,
+            BufferMemory::Own { region, index } => Some((region, *index)),
+            BufferMemory::Foreign(_) => None,
         }
     }
 }

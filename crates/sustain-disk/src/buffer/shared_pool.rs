@@ -37,12 +37,12 @@ struct Pool {
     count: usize,
     /// Bytes from the first one on, in the order of lending, whose memory has been asked for.
     found_bytes: AtomicUsize,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     given: Condvar,
 }
 
 #[derive(Debug)]
-struct State {
+struct PoolState {
     /// One stack for each region; the lower regions are lent first.
     free: Vec<Vec<Buffer>>,
     /// Number of threads inside [`SharedPool::take`]: if it is zero, giving back needs no system
@@ -79,7 +79,7 @@ impl SharedPool {
             regions,
             count,
             found_bytes: AtomicUsize::new(0),
-            state: Mutex::new(State {
+            state: Mutex::new(PoolState {
                 free,
                 waiting: 0,
                 closed: false,
@@ -172,7 +172,7 @@ impl SharedPool {
             return Some(buffer);
         }
         state.waiting += 1;
-        let is_wanting = |state: &mut State| !state.closed && !state.has_free();
+        let is_wanting = |state: &mut PoolState| !state.closed && !state.has_free();
         let waited = self.0.given.wait_timeout_while(state, at_most, is_wanting);
         let (mut state, _) = waited.expect(UNBROKEN);
         state.waiting -= 1;
@@ -207,14 +207,14 @@ impl SharedPool {
         self.0.given.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.0.state.lock().expect(UNBROKEN)
     }
 }
 
 const UNBROKEN: &str = "no panic leaves a pool in disorder";
 
-impl State {
+impl PoolState {
     fn has_free(&self) -> bool {
         self.free.iter().any(|stack| !stack.is_empty())
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-use super::transfer::{Step, Transfer};
+use super::transfer::{EngineTransfer, TransferStep};
 use super::waker;
 use super::{Completion, Engine, Limits, Operation, Request, TargetFiles, Until, Waker};
 use crate::clock::{Clock, Timestamp};
@@ -43,7 +43,7 @@ struct ControlBlock {
 /// `struct io_event` of linux/aio_abi.h.
 #[repr(C)]
 #[derive(Debug, Default, Clone, Copy)]
-struct Event {
+struct IoEvent {
     data: u64,
     control_block: u64,
     result: i64,
@@ -56,12 +56,12 @@ pub struct LibaioEngine {
     context: u64,
     files: TargetFiles,
     clock: Clock,
-    slots: Vec<Option<Transfer>>,
+    slots: Vec<Option<EngineTransfer>>,
     free_slots: Vec<usize>,
     in_flight: usize,
     /// Control blocks that are not handed over yet.
     staged: VecDeque<ControlBlock>,
-    events: Vec<Event>,
+    events: Vec<IoEvent>,
     blocked_ns: u64,
     waker_counter: Arc<OwnedFd>,
     waker_armed: bool,
@@ -96,7 +96,7 @@ impl LibaioEngine {
             free_slots: (0..count).rev().collect(),
             in_flight: 0,
             staged: VecDeque::with_capacity(count + 1),
-            events: vec![Event::default(); count + 1],
+            events: vec![IoEvent::default(); count + 1],
             blocked_ns: 0,
             waker_counter,
             waker_armed: false,
@@ -261,7 +261,7 @@ impl LibaioEngine {
         Ok(())
     }
 
-    fn take_event(&mut self, event: Event, now: Timestamp, completions: &mut Vec<Completion>) {
+    fn take_event(&mut self, event: IoEvent, now: Timestamp, completions: &mut Vec<Completion>) {
         if event.data == WAKER_TOKEN {
             waker::reset(&self.waker_counter);
             self.waker_armed = false;
@@ -272,12 +272,12 @@ impl LibaioEngine {
             .as_mut()
             .expect("the kernel names slots in use");
         match transfer.advance(event.result) {
-            Step::Again => {
+            TransferStep::Again => {
                 let block = self.control_block(slot);
                 self.staged.push_back(block);
             }
-            Step::Done => self.finish(slot, now, None, completions),
-            Step::Failed(errno) => self.finish(slot, now, Some(errno), completions),
+            TransferStep::Done => self.finish(slot, now, None, completions),
+            TransferStep::Failed(errno) => self.finish(slot, now, Some(errno), completions),
         }
     }
 }
@@ -329,7 +329,7 @@ impl Engine for LibaioEngine {
             .free_slots
             .pop()
             .expect("no more in flight than the engine's limit");
-        self.slots[slot] = Some(Transfer::new(request, self.clock.now()));
+        self.slots[slot] = Some(EngineTransfer::new(request, self.clock.now()));
         self.in_flight += 1;
         let block = self.control_block(slot);
         self.staged.push_back(block);
@@ -382,6 +382,6 @@ mod tests {
     #[test]
     fn the_kernels_structures_have_their_sizes() {
         assert_eq!(size_of::<ControlBlock>(), 64);
-        assert_eq!(size_of::<Event>(), 32);
+        assert_eq!(size_of::<IoEvent>(), 32);
     }
 }

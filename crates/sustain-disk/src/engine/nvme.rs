@@ -15,11 +15,11 @@ use std::sync::Arc;
 use io_uring::types::Fd;
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
-use self::parts::{Flight, Part, build_command, first_failed, part_bytes, stretch};
+use self::parts::{CommandPart, PartsInFlight, build_command, first_failed, part_bytes, stretch};
 use self::refusal::{check_kernel, explain, refused};
 use self::slots::Slots;
 use super::ring::{self, ENTRIES_MAX, Outbox, WakerPoll};
-use super::transfer::Transfer;
+use super::transfer::EngineTransfer;
 use super::{Completion, Engine, Limits, Operation, Request, Until, Vector, Vectors, Waker};
 use crate::buffer::BufferPool;
 use crate::clock::{Clock, Timestamp};
@@ -31,16 +31,16 @@ const PAGE_BYTES: u64 = 4096;
 /// How long a drive may take for the first block, before anything else.
 const FIRST_BLOCK_NS: u64 = 60_000_000_000;
 
-type Ring = IoUring<squeue::Entry128, cqueue::Entry32>;
+type CommandRing = IoUring<squeue::Entry128, cqueue::Entry32>;
 
 /// One io_uring with entries that are large enough for a command.
 pub struct NvmeEngine {
-    ring: Ring,
+    ring: CommandRing,
     outbox: Outbox<squeue::Entry128>,
     namespaces: Vec<Arc<Passthrough>>,
     clock: Clock,
-    requests: Slots<Flight>,
-    commands: Slots<Part>,
+    requests: Slots<PartsInFlight>,
+    commands: Slots<CommandPart>,
     /// Requests that were refused here and wait to be given back.
     refused: Vec<Completion>,
     /// When the batch that is being submitted began.
@@ -118,14 +118,14 @@ impl NvmeEngine {
     }
 
     /// Cuts a request into commands of even lengths.
-    fn start(&mut self, transfer: Transfer) -> Result<(), Error> {
+    fn start(&mut self, transfer: EngineTransfer) -> Result<(), Error> {
         let target = transfer.request.target;
         let length = transfer.left_bytes();
         let most = self.namespaces[target].command_bytes_max();
         let step = part_bytes(length, most, self.namespaces[target].block_bytes());
         let is_flush = transfer.request.operation == Operation::Flush;
         let count = if is_flush { 1 } else { length.div_ceil(step) };
-        let request = self.requests.add(Flight {
+        let request = self.requests.add(PartsInFlight {
             transfer,
             commands_left: count as u32,
             failed: None,
@@ -136,7 +136,7 @@ impl NvmeEngine {
         for part in 0..count {
             let start = part * step;
             let vectors = &self.requests.get(request).transfer.request.vectors;
-            let part = Part {
+            let part = CommandPart {
                 request,
                 start,
                 length: step.min(length - start),
@@ -235,7 +235,7 @@ impl Engine for NvmeEngine {
         // enough.
         let now = *self.batch_at.get_or_insert_with(|| self.clock.now());
         let unfit = self.unfit(&request);
-        let transfer = Transfer::new(request, now);
+        let transfer = EngineTransfer::new(request, now);
         if let Some(errno) = unfit {
             self.refused.push(transfer.complete(now, Some(errno)));
         } else if let Err(error) = self.start(transfer) {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::transfer::{Step, Transfer};
+use super::transfer::{EngineTransfer, TransferStep};
 use super::waker;
 use super::{Completion, Engine, Limits, Operation, TargetFiles, Until, Waker};
 use crate::clock::{Clock, Timestamp};
@@ -30,7 +30,7 @@ const LOOK_NS: u64 = 5_000_000;
 pub struct PosixAioEngine {
     files: TargetFiles,
     clock: Clock,
-    slots: Vec<Option<Flight>>,
+    slots: Vec<Option<PosixRequest>>,
     free_slots: Vec<usize>,
     /// Requests that are not handed over yet.
     staged: VecDeque<usize>,
@@ -40,18 +40,18 @@ pub struct PosixAioEngine {
 }
 
 /// A request in progress.
-struct Flight {
-    transfer: Transfer,
+struct PosixRequest {
+    transfer: EngineTransfer,
     /// The control block that the C library uses until the call is complete: it must stay where it
     /// is.
     block: Box<libc::aiocb>,
-    part: Part,
+    part: PosixOperation,
 }
 
 /// The last operation that the C library was asked for. It moves one stretch of memory at a time,
 /// and has no durable write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum PosixOperation {
     /// Moving this many bytes.
     Move(usize),
     /// Making moved data durable; or a flush of its own.
@@ -112,12 +112,12 @@ impl PosixAioEngine {
             };
             // One reading of the clock serves all requests that were found complete together.
             match flight.advance(result) {
-                Step::Again => self.staged.push_back(slot),
-                Step::Done => {
+                TransferStep::Again => self.staged.push_back(slot),
+                TransferStep::Done => {
                     let now = *now.get_or_insert_with(|| self.clock.now());
                     self.finish(slot, now, None, completions);
                 }
-                Step::Failed(errno) => {
+                TransferStep::Failed(errno) => {
                     let now = *now.get_or_insert_with(|| self.clock.now());
                     self.finish(slot, now, Some(errno), completions);
                 }
@@ -180,7 +180,7 @@ impl PosixAioEngine {
     }
 }
 
-impl Flight {
+impl PosixRequest {
     /// Asks for the rest of the request, or for what makes it durable.
     fn hand_over(&mut self, descriptor: i32) -> Result<(), i32> {
         let transfer = &mut self.transfer;
@@ -192,7 +192,7 @@ impl Flight {
         block.aio_sigevent.sigev_notify = libc::SIGEV_NONE;
         if operation == Operation::Flush || transfer.left_bytes() == 0 {
             *self.block = block;
-            self.part = Part::Sync;
+            self.part = PosixOperation::Sync;
             // SAFETY: the block stays where it is until the request is complete: `Flight` keeps it
             // in its box, and `slots` keep the flight.
             return outcome(unsafe { libc::aio_fsync(libc::O_DSYNC, &raw mut *self.block) });
@@ -203,7 +203,7 @@ impl Flight {
         block.aio_nbytes = first.iov_len;
         block.aio_offset = transfer.offset_bytes() as libc::off_t;
         *self.block = block;
-        self.part = Part::Move(first.iov_len);
+        self.part = PosixOperation::Move(first.iov_len);
         let block = &raw mut *self.block;
         outcome(if operation == Operation::Read {
             // SAFETY: as above; the memory is the request's own, which lives in the same flight,
@@ -231,19 +231,23 @@ impl Flight {
         }
     }
 
-    fn advance(&mut self, result: i64) -> Step {
-        let Part::Move(asked) = self.part else {
+    fn advance(&mut self, result: i64) -> TransferStep {
+        let PosixOperation::Move(asked) = self.part else {
             return match result {
-                0 => Step::Done,
-                _ if -result == i64::from(libc::EINTR) => Step::Again,
-                _ => Step::Failed(Errno(-result as i32)),
+                0 => TransferStep::Done,
+                _ if -result == i64::from(libc::EINTR) => TransferStep::Again,
+                _ => TransferStep::Failed(Errno(-result as i32)),
             };
         };
         let step = self.transfer.advance(result);
         let is_whole = result == asked as i64;
-        if step == Step::Done && is_whole {
+        if step == TransferStep::Done && is_whole {
             let more = self.transfer.left_bytes() > 0 || self.transfer.request.durable;
-            return if more { Step::Again } else { Step::Done };
+            return if more {
+                TransferStep::Again
+            } else {
+                TransferStep::Done
+            };
         }
         step
     }
@@ -285,16 +289,16 @@ impl Engine for PosixAioEngine {
     }
 
     fn submit(&mut self, request: super::Request) {
-        let transfer = Transfer::new(request, self.clock.now());
+        let transfer = EngineTransfer::new(request, self.clock.now());
         let slot = self
             .free_slots
             .pop()
             .expect("no more in flight than the engine's limit");
-        self.slots[slot] = Some(Flight {
+        self.slots[slot] = Some(PosixRequest {
             transfer,
             // SAFETY: zeros are values of all its fields, which are numbers and pointers.
             block: Box::new(unsafe { std::mem::zeroed() }),
-            part: Part::Sync,
+            part: PosixOperation::Sync,
         });
         self.staged.push_back(slot);
     }
@@ -345,7 +349,7 @@ mod tests {
     use crate::buffer::BufferPool;
     use crate::engine::{Request, Vector, Vectors};
 
-    fn flight(operation: Operation, lengths: &[usize], durable: bool) -> Flight {
+    fn flight(operation: Operation, lengths: &[usize], durable: bool) -> PosixRequest {
         let mut pool = BufferPool::new(lengths.len(), 4096).unwrap();
         let vectors = lengths
             .iter()
@@ -357,32 +361,36 @@ mod tests {
             durable,
             ..Request::flush(0)
         };
-        Flight {
-            transfer: Transfer::new(request, Timestamp(0)),
+        PosixRequest {
+            transfer: EngineTransfer::new(request, Timestamp(0)),
             // SAFETY: zeros are values of all its fields.
             block: Box::new(unsafe { std::mem::zeroed() }),
-            part: Part::Move(lengths[0]),
+            part: PosixOperation::Move(lengths[0]),
         }
     }
 
     #[test]
     fn a_part_that_ends_between_blocks_is_not_the_end_of_the_file() {
         let mut read = flight(Operation::Read, &[100, 1000], false);
-        assert_eq!(read.advance(100), Step::Again);
-        read.part = Part::Move(1000);
-        assert_eq!(read.advance(700), Step::Done, "the file's ragged end");
+        assert_eq!(read.advance(100), TransferStep::Again);
+        read.part = PosixOperation::Move(1000);
+        assert_eq!(
+            read.advance(700),
+            TransferStep::Done,
+            "the file's ragged end"
+        );
         assert_eq!(read.transfer.left_bytes(), 300);
     }
 
     #[test]
     fn a_durable_write_is_complete_only_when_it_is_synchronised() {
         let mut write = flight(Operation::Write, &[512], true);
-        assert_eq!(write.advance(512), Step::Again);
-        write.part = Part::Sync;
-        assert_eq!(write.advance(0), Step::Done);
+        assert_eq!(write.advance(512), TransferStep::Again);
+        write.part = PosixOperation::Sync;
+        assert_eq!(write.advance(0), TransferStep::Done);
         assert_eq!(
             write.advance(-i64::from(libc::EIO)),
-            Step::Failed(Errno(libc::EIO))
+            TransferStep::Failed(Errno(libc::EIO))
         );
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::transfer::Transfer;
+use super::transfer::EngineTransfer;
 use super::{Completion, Engine, Request, TargetFiles, Until, Waker};
 use crate::clock::{Clock, Timestamp};
 use crate::error::Error;
@@ -45,7 +45,7 @@ impl Engine for SyncEngine {
 
     fn submit(&mut self, request: Request) {
         let file = Arc::clone(&self.files[request.target]);
-        let mut transfer = Transfer::new(request, self.clock.now());
+        let mut transfer = EngineTransfer::new(request, self.clock.now());
         let error = transfer.run_blocking(file.as_fd());
         self.complete
             .push(transfer.complete(self.clock.now(), error));

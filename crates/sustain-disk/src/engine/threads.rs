@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
-use super::transfer::Transfer;
+use super::transfer::EngineTransfer;
 use super::{Completion, Engine, Limits, Request, TargetFiles, Until, Waker};
 use crate::clock::Clock;
 use crate::error::Error;
@@ -18,14 +18,14 @@ pub struct ThreadsEngine {
     clock: Clock,
     depth: u32,
     /// One sender per target; they are dropped first when the engine ends, which ends the threads.
-    work: Vec<Sender<Transfer>>,
-    events: Receiver<Event>,
-    events_sender: Sender<Event>,
+    work: Vec<Sender<EngineTransfer>>,
+    events: Receiver<ThreadEvent>,
+    events_sender: Sender<ThreadEvent>,
     threads: Vec<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-enum Event {
+enum ThreadEvent {
     Complete(Completion),
     Woken,
 }
@@ -60,14 +60,14 @@ impl ThreadsEngine {
     fn start_thread(
         &self,
         file: Arc<OwnedFd>,
-        work: Receiver<Transfer>,
+        work: Receiver<EngineTransfer>,
     ) -> Result<JoinHandle<()>, Error> {
         let (clock, events) = (self.clock.clone(), self.events_sender.clone());
         let body = move || {
             for mut transfer in work {
                 let error = transfer.run_blocking(file.as_fd());
                 let completion = transfer.complete(clock.now(), error);
-                if events.send(Event::Complete(completion)).is_err() {
+                if events.send(ThreadEvent::Complete(completion)).is_err() {
                     return;
                 }
             }
@@ -97,7 +97,7 @@ impl Engine for ThreadsEngine {
 
     fn submit(&mut self, request: Request) {
         let target = request.target;
-        let transfer = Transfer::new(request, self.clock.now());
+        let transfer = EngineTransfer::new(request, self.clock.now());
         self.work[target]
             .send(transfer)
             .expect("the threads live as long as the engine");
@@ -110,15 +110,15 @@ impl Engine for ThreadsEngine {
                 .events
                 .recv_timeout(std::time::Duration::from_nanos(left_ns))
             {
-                Ok(Event::Complete(completion)) => completions.push(completion),
-                Ok(Event::Woken) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(ThreadEvent::Complete(completion)) => completions.push(completion),
+                Ok(ThreadEvent::Woken) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     unreachable!("the engine keeps a sender itself")
                 }
             }
         }
         for event in self.events.try_iter() {
-            if let Event::Complete(completion) = event {
+            if let ThreadEvent::Complete(completion) = event {
                 completions.push(completion);
             }
         }
@@ -129,7 +129,7 @@ impl Engine for ThreadsEngine {
         let events = self.events_sender.clone();
         Waker::new(move || {
             // A closed channel means that the engine is gone and nobody waits.
-            let _ = events.send(Event::Woken);
+            let _ = events.send(ThreadEvent::Woken);
         })
     }
 }

@@ -8,7 +8,7 @@ use crate::error::Errno;
 
 /// A request that the engine owns.
 #[derive(Debug)]
-pub(super) struct Transfer {
+pub(super) struct EngineTransfer {
     pub(super) request: Request,
     pub(super) submitted_at: Timestamp,
     /// Bytes moved so far.
@@ -21,7 +21,7 @@ pub(super) struct Transfer {
 }
 
 // SAFETY: the addresses in `iovecs` point into buffers that `request` owns and that move with it.
-unsafe impl Send for Transfer {}
+unsafe impl Send for EngineTransfer {}
 
 /// A kernel that had no space for a request this often will not have it soon: the caller may be
 /// waiting, and would otherwise never be told.
@@ -29,7 +29,7 @@ const REFUSALS_MAX: u32 = 100;
 
 /// The next step after a result of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum TransferStep {
     /// The request is done, in full or to the end of the device.
     Done,
     /// The rest must be asked for again.
@@ -38,11 +38,11 @@ pub(super) enum Step {
     Failed(Errno),
 }
 
-impl Transfer {
-    pub(super) fn new(request: Request, submitted_at: Timestamp) -> Transfer {
+impl EngineTransfer {
+    pub(super) fn new(request: Request, submitted_at: Timestamp) -> EngineTransfer {
         request.assert_memory_fits();
         let length_bytes = request.vectors.len_bytes();
-        Transfer {
+        EngineTransfer {
             request,
             submitted_at,
             done_bytes: 0,
@@ -63,19 +63,19 @@ impl Transfer {
     }
 
     /// Takes the kernel's result: bytes moved, or a negative error number.
-    pub(super) fn advance(&mut self, result: i64) -> Step {
+    pub(super) fn advance(&mut self, result: i64) -> TransferStep {
         if result < 0 {
             return match -result as i32 {
-                libc::EINTR => Step::Again,
+                libc::EINTR => TransferStep::Again,
                 libc::EAGAIN if self.refusals < REFUSALS_MAX => {
                     self.refusals += 1;
-                    Step::Again
+                    TransferStep::Again
                 }
-                errno => Step::Failed(Errno(errno)),
+                errno => TransferStep::Failed(Errno(errno)),
             };
         }
         if self.request.operation == Operation::Flush {
-            return Step::Done;
+            return TransferStep::Done;
         }
         self.done_bytes += result as u64;
         self.refusals = 0;
@@ -84,13 +84,15 @@ impl Transfer {
             "the kernel moved no more than asked"
         );
         if self.left_bytes() == 0 {
-            return Step::Done;
+            return TransferStep::Done;
         }
         match self.request.operation {
             // Nothing more to read, or a file's ragged end, where direct I/O could not go on.
-            Operation::Read if result == 0 || !self.done_bytes.is_multiple_of(512) => Step::Done,
-            Operation::Write if result == 0 => Step::Failed(Errno(libc::ENOSPC)),
-            _ => Step::Again,
+            Operation::Read if result == 0 || !self.done_bytes.is_multiple_of(512) => {
+                TransferStep::Done
+            }
+            Operation::Write if result == 0 => TransferStep::Failed(Errno(libc::ENOSPC)),
+            _ => TransferStep::Again,
         }
     }
 
@@ -139,9 +141,9 @@ impl Transfer {
         loop {
             let result = self.call(file);
             match self.advance(result) {
-                Step::Done => return None,
-                Step::Failed(errno) => return Some(errno),
-                Step::Again => {}
+                TransferStep::Done => return None,
+                TransferStep::Failed(errno) => return Some(errno),
+                TransferStep::Again => {}
             }
         }
     }
@@ -187,7 +189,7 @@ mod tests {
     use crate::buffer::BufferPool;
     use crate::engine::Vector;
 
-    fn transfer(operation: Operation, lengths: &[usize]) -> Transfer {
+    fn transfer(operation: Operation, lengths: &[usize]) -> EngineTransfer {
         let mut pool = BufferPool::new(lengths.len(), 4096).unwrap();
         let vectors = lengths
             .iter()
@@ -199,37 +201,37 @@ mod tests {
             vectors,
             ..Request::flush(0)
         };
-        Transfer::new(request, Timestamp(0))
+        EngineTransfer::new(request, Timestamp(0))
     }
 
     #[test]
     fn a_short_write_goes_on_where_it_stopped() {
         let mut write = transfer(Operation::Write, &[1024, 2048]);
-        assert_eq!(write.advance(1536), Step::Again);
+        assert_eq!(write.advance(1536), TransferStep::Again);
         assert_eq!((write.offset_bytes(), write.left_bytes()), (1536, 1536));
         write.prepare_iovecs();
         assert_eq!(write.iovecs.len(), 1, "the first vector is through");
         assert_eq!(write.iovecs[0].iov_len, 1536);
-        assert_eq!(write.advance(1536), Step::Done);
+        assert_eq!(write.advance(1536), TransferStep::Done);
     }
 
     #[test]
     fn the_end_of_a_device_ends_a_read_and_fails_a_write() {
         let mut read = transfer(Operation::Read, &[2048]);
-        assert_eq!(read.advance(1024), Step::Again);
-        assert_eq!(read.advance(0), Step::Done);
+        assert_eq!(read.advance(1024), TransferStep::Again);
+        assert_eq!(read.advance(0), TransferStep::Done);
         assert_eq!(read.done_bytes, 1024);
         let mut write = transfer(Operation::Write, &[2048]);
-        assert_eq!(write.advance(0), Step::Failed(Errno(libc::ENOSPC)));
+        assert_eq!(write.advance(0), TransferStep::Failed(Errno(libc::ENOSPC)));
     }
 
     #[test]
     fn interruptions_are_tried_again_and_errors_are_not() {
         let mut read = transfer(Operation::Read, &[2048]);
-        assert_eq!(read.advance(-i64::from(libc::EINTR)), Step::Again);
+        assert_eq!(read.advance(-i64::from(libc::EINTR)), TransferStep::Again);
         assert_eq!(
             read.advance(-i64::from(libc::EIO)),
-            Step::Failed(Errno(libc::EIO))
+            TransferStep::Failed(Errno(libc::EIO))
         );
     }
 
@@ -238,10 +240,13 @@ mod tests {
         let mut write = transfer(Operation::Write, &[2048]);
         let refused = -i64::from(libc::EAGAIN);
         let mut asked = 0;
-        while write.advance(refused) == Step::Again {
+        while write.advance(refused) == TransferStep::Again {
             asked += 1;
         }
         assert_eq!(asked, REFUSALS_MAX);
-        assert_eq!(write.advance(refused), Step::Failed(Errno(libc::EAGAIN)));
+        assert_eq!(
+            write.advance(refused),
+            TransferStep::Failed(Errno(libc::EAGAIN))
+        );
     }
 }

@@ -8,7 +8,7 @@ use io_uring::types::{Fd, FsyncFlags};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use super::ring::{self, ENTRIES_MAX, Outbox, WakerPoll};
-use super::transfer::{Step, Transfer};
+use super::transfer::{EngineTransfer, TransferStep};
 use super::{Completion, Engine, Limits, Operation, Request, TargetFiles, Until, Waker};
 use crate::buffer::Region;
 use crate::clock::{Clock, Timestamp};
@@ -21,7 +21,7 @@ pub struct UringEngine {
     files: TargetFiles,
     clock: Clock,
     /// Requests in flight, by the number that the kernel returns with the completion.
-    slots: Vec<Option<Transfer>>,
+    slots: Vec<Option<EngineTransfer>>,
     free_slots: Vec<usize>,
     in_flight: usize,
     /// When the batch that is being submitted began.
@@ -119,7 +119,7 @@ impl UringEngine {
     }
 
     /// Index of the registration that covers this request's memory, if there is one.
-    fn registration(&self, transfer: &Transfer) -> Option<u16> {
+    fn registration(&self, transfer: &EngineTransfer) -> Option<u16> {
         let [vector] = transfer.request.vectors.as_slice() else {
             return None;
         };
@@ -167,12 +167,12 @@ impl UringEngine {
                 .as_mut()
                 .expect("the kernel names slots in use");
             let error = match transfer.advance(i64::from(event.result())) {
-                Step::Again => {
+                TransferStep::Again => {
                     self.push(slot)?;
                     continue;
                 }
-                Step::Done => None,
-                Step::Failed(errno) => Some(errno),
+                TransferStep::Done => None,
+                TransferStep::Failed(errno) => Some(errno),
             };
             // One reading of the clock serves all requests that were found complete together.
             let now = *now.get_or_insert_with(|| self.clock.now());
@@ -190,7 +190,7 @@ impl UringEngine {
 }
 
 /// The ring entry for the rest of a transfer.
-fn build_entry(transfer: &Transfer, file: Fd, registration: Option<u16>) -> squeue::Entry {
+fn build_entry(transfer: &EngineTransfer, file: Fd, registration: Option<u16>) -> squeue::Entry {
     let offset = transfer.offset_bytes();
     let flags = if transfer.request.durable {
         libc::RWF_DSYNC
@@ -250,7 +250,7 @@ impl Engine for UringEngine {
             .free_slots
             .pop()
             .expect("no more in flight than the engine's limit");
-        self.slots[slot] = Some(Transfer::new(request, now));
+        self.slots[slot] = Some(EngineTransfer::new(request, now));
         self.in_flight += 1;
         if let Err(error) = self.push(slot) {
             self.broken.get_or_insert(error);

@@ -10,7 +10,7 @@ const UNTIL_NS: u64 = 8_000_000_000;
 
 /// Bytes completed, at the completions of the first seconds.
 #[derive(Debug, Clone, Default)]
-pub struct Beginning {
+pub struct RateBeginning {
     bytes: u64,
     /// When the last point began.
     point_ns: u64,
@@ -18,7 +18,7 @@ pub struct Beginning {
     points: Vec<(u64, u64)>,
 }
 
-impl Beginning {
+impl RateBeginning {
     /// Bytes were completed at `at_ns` from the start of the run.
     #[inline]
     pub fn complete(&mut self, at_ns: u64, bytes: u64) {
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn each_point_is_a_completion_with_all_bytes_until_then() {
-        let mut beginning = Beginning::default();
+        let mut beginning = RateBeginning::default();
         let seen = [
             (1_000_000, 5),
             (1_001_000, 7),
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn it_is_bounded() {
-        let mut beginning = Beginning::default();
+        let mut beginning = RateBeginning::default();
         for at_ns in (0..20_000_000_000).step_by(500_000) {
             beginning.complete(at_ns, 1);
         }

@@ -58,7 +58,7 @@ pub enum RateGrid {
 
 /// A rate and the memory it needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct BufferPoint {
+pub struct BufferNeed {
     /// A stream's rate.
     pub rate_bytes_per_s: f64,
     /// Memory that rides out every pause seen at that rate.
@@ -135,7 +135,7 @@ impl BufferCurve {
     /// The curve so far, rates rising; empty until the first second is over or
     /// [`finish`](Self::finish) was called, and if nothing was completed.
     #[must_use]
-    pub fn points(&self) -> Vec<BufferPoint> {
+    pub fn points(&self) -> Vec<BufferNeed> {
         self.buckets
             .as_ref()
             .map_or_else(Vec::new, |buckets| buckets.points())
@@ -283,8 +283,8 @@ impl Buckets {
         left + share * (values[above] - left)
     }
 
-    fn points(&self) -> Vec<BufferPoint> {
-        let point = |index: usize| BufferPoint {
+    fn points(&self) -> Vec<BufferNeed> {
+        let point = |index: usize| BufferNeed {
             rate_bytes_per_s: self.rates_bytes_per_s[index],
             buffer_bytes: self.highest_bytes[index],
             exact: self.exact[index],
@@ -356,7 +356,7 @@ mod tests {
         most
     }
 
-    fn measured(grid: RateGrid, completions: &[(u64, u64)], end_ns: u64) -> Vec<BufferPoint> {
+    fn measured(grid: RateGrid, completions: &[(u64, u64)], end_ns: u64) -> Vec<BufferNeed> {
         let mut curve = BufferCurve::new(grid);
         for &(time_ns, bytes) in completions {
             curve.complete(time_ns, bytes);
@@ -451,7 +451,7 @@ mod tests {
             .chain(flat(1500, 4000, 1_000_000))
             .collect();
         let points = measured(RateGrid::Learned, &completions, 4000 * MS);
-        let near = |point: &&BufferPoint| (0.6e9..0.99e9).contains(&point.rate_bytes_per_s);
+        let near = |point: &&BufferNeed| (0.6e9..0.99e9).contains(&point.rate_bytes_per_s);
         assert!(
             points.iter().filter(near).count() >= 19,
             "dense where the run is now"
@@ -529,7 +529,7 @@ mod tests {
         curve.finish(end_ms * MS);
     }
 
-    fn needed(curve: &BufferCurve, rate: f64) -> Option<BufferPoint> {
+    fn needed(curve: &BufferCurve, rate: f64) -> Option<BufferNeed> {
         let points = curve.points();
         points
             .into_iter()

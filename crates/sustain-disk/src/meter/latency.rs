@@ -21,26 +21,26 @@ pub struct LatencyMax {
 
 /// Latencies of one target.
 #[derive(Debug)]
-pub struct Latency {
+pub struct LatencyMeter {
     histogram: Histogram<u64>,
     max: LatencyMax,
 }
 
-impl Default for Latency {
-    fn default() -> Latency {
-        Latency::new()
+impl Default for LatencyMeter {
+    fn default() -> LatencyMeter {
+        LatencyMeter::new()
     }
 }
 
-impl Latency {
+impl LatencyMeter {
     /// Before the first.
     ///
     /// # Panics
     /// Never: the bounds are constant ones that the histogram accepts.
-    pub fn new() -> Latency {
+    pub fn new() -> LatencyMeter {
         let histogram = Histogram::new_with_bounds(1, LONGEST_NS, SIGNIFICANT_DIGITS)
             .expect("constant bounds that the library accepts");
-        Latency {
+        LatencyMeter {
             histogram,
             max: LatencyMax::default(),
         }
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_near_and_the_maximum_is_exact() {
-        let mut latency = Latency::new();
+        let mut latency = LatencyMeter::new();
         for value in 1..=1000u64 {
             latency.record(value * 1000, value, value * 4096);
         }

@@ -6,9 +6,9 @@ mod buffer_curve;
 mod latency;
 mod stall;
 
-pub use beginning::Beginning;
+pub use beginning::RateBeginning;
 pub use buffer_curve::*;
-pub use latency::{Latency, LatencyMax};
+pub use latency::{LatencyMax, LatencyMeter};
 pub use stall::*;
 
 use crate::clock::Timestamp;
@@ -25,7 +25,7 @@ pub enum IntervalRule {
 
 /// Completions summed over a stretch; times from the start of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Interval {
+pub struct MeterInterval {
     /// Start.
     pub start_ns: u64,
     /// End.
@@ -41,10 +41,10 @@ pub struct Interval {
 pub struct Meter {
     start: Timestamp,
     rule: IntervalRule,
-    current: Interval,
-    closed: Vec<Interval>,
-    beginning: Beginning,
-    latency: Latency,
+    current: MeterInterval,
+    closed: Vec<MeterInterval>,
+    beginning: RateBeginning,
+    latency: LatencyMeter,
     stalls: StallLedger,
     bytes: u64,
     requests: u64,
@@ -60,10 +60,10 @@ impl Meter {
         Meter {
             start,
             rule,
-            current: Interval::default(),
+            current: MeterInterval::default(),
             closed: Vec::new(),
-            beginning: Beginning::default(),
-            latency: Latency::new(),
+            beginning: RateBeginning::default(),
+            latency: LatencyMeter::new(),
             stalls: StallLedger::new(target),
             bytes: 0,
             requests: 0,
@@ -152,18 +152,18 @@ impl Meter {
     }
 
     fn close(&mut self, end_ns: u64) {
-        self.closed.push(Interval {
+        self.closed.push(MeterInterval {
             end_ns,
             ..self.current
         });
-        self.current = Interval {
+        self.current = MeterInterval {
             start_ns: end_ns,
-            ..Interval::default()
+            ..MeterInterval::default()
         };
     }
 
     /// Takes the intervals closed since the last call.
-    pub fn take_intervals(&mut self) -> Vec<Interval> {
+    pub fn take_intervals(&mut self) -> Vec<MeterInterval> {
         std::mem::take(&mut self.closed)
     }
 
@@ -193,7 +193,7 @@ impl Meter {
     }
 
     /// The first seconds, completion by completion.
-    pub fn beginning(&self) -> &Beginning {
+    pub fn beginning(&self) -> &RateBeginning {
         &self.beginning
     }
 
@@ -203,7 +203,7 @@ impl Meter {
     }
 
     /// Latencies so far.
-    pub fn latency(&self) -> &Latency {
+    pub fn latency(&self) -> &LatencyMeter {
         &self.latency
     }
 

@@ -20,7 +20,7 @@ pub const STALL_MEAN_GAPS_MIN: u64 = 8;
 
 /// A stretch without a completion although requests were in flight.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stall {
+pub struct MeteredStall {
     /// Start, in nanoseconds from the start of the run.
     pub start_ns: u64,
     /// Length in nanoseconds.
@@ -33,7 +33,7 @@ pub struct Stall {
     pub shared_with: Vec<usize>,
 }
 
-impl Stall {
+impl MeteredStall {
     fn end_ns(&self) -> u64 {
         self.start_ns + self.duration_ns
     }
@@ -47,10 +47,10 @@ pub struct StallLedger {
     open_ns: Option<u64>,
     gaps: u64,
     gaps_ns: u64,
-    worst: Option<Stall>,
+    worst: Option<MeteredStall>,
     /// Length of the gap that was open when the run ended.
     unreturned_ns: u64,
-    kept: Vec<Stall>,
+    kept: Vec<MeteredStall>,
     /// A gap must be longer to be kept.
     keep_above_ns: u64,
 }
@@ -102,7 +102,7 @@ impl StallLedger {
         if duration_ns > worst_ns || duration_ns > self.keep_above_ns {
             let target = self.target;
             let shared_with = Vec::new();
-            let stall = Stall {
+            let stall = MeteredStall {
                 start_ns,
                 duration_ns,
                 target,
@@ -114,7 +114,7 @@ impl StallLedger {
     }
 
     #[cold]
-    fn enter(&mut self, stall: Stall, worst_ns: u64) {
+    fn enter(&mut self, stall: MeteredStall, worst_ns: u64) {
         if stall.duration_ns > worst_ns {
             self.worst = Some(stall.clone());
         }
@@ -144,7 +144,7 @@ impl StallLedger {
 
     /// The longest gap that ended, exact, whether it counts as a stall or not.
     #[must_use]
-    pub fn worst(&self) -> Option<&Stall> {
+    pub fn worst(&self) -> Option<&MeteredStall> {
         self.worst.as_ref()
     }
 
@@ -163,10 +163,10 @@ impl StallLedger {
 
     /// The stalls, at most [`STALLS_KEPT`], the longest first.
     #[must_use]
-    pub fn stalls(&self) -> Vec<Stall> {
+    pub fn stalls(&self) -> Vec<MeteredStall> {
         let mean_ns = self.gaps_ns / self.gaps.max(1);
         let above_ns = STALL_NS_MIN.max(STALL_MEAN_GAPS_MIN * mean_ns);
-        let mut stalls: Vec<Stall> = self
+        let mut stalls: Vec<MeteredStall> = self
             .kept
             .iter()
             .filter(|kept| kept.duration_ns > above_ns)
@@ -180,7 +180,7 @@ impl StallLedger {
 /// Fills `shared_with`: stalls of different targets that overlap by more than half of the shorter
 /// one have a cause in common, such as a channel, a controller or the host. The stalls may be in
 /// any order.
-pub fn mark_shared(stalls: &mut [Stall]) {
+pub fn mark_shared(stalls: &mut [MeteredStall]) {
     let mut by_start: Vec<usize> = (0..stalls.len()).collect();
     by_start.sort_by_key(|&index| stalls[index].start_ns);
     for (place, &early) in by_start.iter().enumerate() {
@@ -210,8 +210,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn stall(target: usize, start_ms: u64, duration_ms: u64) -> Stall {
-        Stall {
+    fn stall(target: usize, start_ms: u64, duration_ms: u64) -> MeteredStall {
+        MeteredStall {
             start_ns: start_ms * MS,
             duration_ns: duration_ms * MS,
             target,
@@ -229,7 +229,7 @@ mod tests {
         }
         ledger.complete(141 * MS, 777);
         ledger.complete(142 * MS, 778);
-        let expected = Stall {
+        let expected = MeteredStall {
             offset_bytes: 777,
             ..stall(3, 100, 41)
         };
@@ -273,7 +273,7 @@ mod tests {
         assert!(ledger.stalls().is_empty());
         assert_eq!(
             ledger.worst(),
-            Some(&Stall {
+            Some(&MeteredStall {
                 offset_bytes: 2,
                 ..stall(0, 5000, 2)
             })

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use super::fluid::{Amount, FlowRate, amount, flow_rate, moved, time_ns};
 use super::machine_file::CacheDescription;
-use super::zone::{Direction, Zones};
+use super::zone::{MediumDirection, Zones};
 
 /// It absorbs data at its own rate while there is space, and drains to the media at the same time;
 /// once it is full, it takes in only what it drains. The media is written in the order of arrival,
@@ -49,7 +49,9 @@ impl Cache {
     pub(super) fn set_noise(&mut self, description: &CacheDescription, factor: f64, zones: &Zones) {
         self.fill_rate = fill_rate(description, factor);
         if self.piece_left > 0 {
-            self.media_rate = zones.piece(Direction::Write, self.piece_offset_bytes, 1).1;
+            self.media_rate = zones
+                .piece(MediumDirection::Write, self.piece_offset_bytes, 1)
+                .1;
         }
     }
 
@@ -98,7 +100,7 @@ impl Cache {
             let Some((offset, length)) = self.extents.front_mut() else {
                 return;
             };
-            let (piece_bytes, rate) = zones.piece(Direction::Write, *offset, *length);
+            let (piece_bytes, rate) = zones.piece(MediumDirection::Write, *offset, *length);
             self.piece_offset_bytes = *offset;
             *offset += piece_bytes;
             *length -= piece_bytes;

@@ -16,17 +16,17 @@ use super::machine::{SimulatedCompletion, SimulatedOperation, SimulatedRequest};
 use super::machine_file::DiskDescription;
 use super::rotation::Rotation;
 use super::sharing::Flow;
-use super::stall::Stall;
-use super::transfer::Transfer;
-use super::zone::{Direction, Zones};
+use super::stall::StallSchedule;
+use super::transfer::SimulatedTransfer;
+use super::zone::{MediumDirection, Zones};
 
-pub(super) struct Disk {
+pub(super) struct DiskModel {
     capacity_bytes: u64,
     zones: Zones,
     rotation: Option<Rotation>,
     request_ns: u64,
     cache: Option<Cache>,
-    stall: Option<Stall>,
+    stall: Option<StallSchedule>,
     fault: Option<Fault>,
     flush_fault: Option<FaultKind>,
     /// All requests in flight; the front is the one being served.
@@ -60,13 +60,13 @@ enum Service {
     /// Its command is not done, or there is no request.
     Waiting,
     /// The next part of its transfer is not under the head before this time.
-    Turning(Transfer, u64),
-    Transferring(Transfer),
+    Turning(SimulatedTransfer, u64),
+    Transferring(SimulatedTransfer),
     /// Everything is transferred; it is durable when the cache is drained.
     Draining,
 }
 
-impl Disk {
+impl DiskModel {
     /// `index` is the disk's on its machine, `factor` the run's noise on every rate; `depth_counts`
     /// where a limit of the machine is shared by the requests in flight.
     pub(super) fn new(
@@ -84,7 +84,7 @@ impl Disk {
                 .cache
                 .as_ref()
                 .map(|cache| Cache::new(cache, factor)),
-            stall: description.stall.map(Stall::new),
+            stall: description.stall.map(StallSchedule::new),
             fault: description.fault.map(Fault::new),
             flush_fault: description.flush_fault,
             queue: VecDeque::new(),
@@ -288,14 +288,17 @@ impl Disk {
                 }
                 return true;
             }
-            SimulatedOperation::Read => Direction::Read,
-            SimulatedOperation::Write => Direction::Write,
+            SimulatedOperation::Read => MediumDirection::Read,
+            SimulatedOperation::Write => MediumDirection::Write,
         };
         let fault = self.fault.as_mut();
         let failure = fault.and_then(|fault| fault.strike(request.offset_bytes, length_bytes));
         if let Some(kind) = failure {
             self.complete(now_ns, Err(kind), completions);
-        } else if length_bytes == 0 && request.length_bytes > 0 && direction == Direction::Write {
+        } else if length_bytes == 0
+            && request.length_bytes > 0
+            && direction == MediumDirection::Write
+        {
             self.complete(now_ns, Err(FaultKind::NoSpace), completions);
         } else if length_bytes == 0 {
             self.complete(now_ns, Ok(0), completions);
@@ -310,7 +313,7 @@ impl Disk {
         now_ns: u64,
         request: SimulatedRequest,
         length_bytes: u64,
-        direction: Direction,
+        direction: MediumDirection,
     ) {
         if self
             .surplus
@@ -318,22 +321,23 @@ impl Disk {
         {
             self.drop_surplus();
         }
-        if direction == Direction::Write
+        if direction == MediumDirection::Write
             && let Some(cache) = &mut self.cache
         {
             cache.announce(request.offset_bytes, length_bytes, &self.zones);
-            let mut transfer = Transfer::into_cache(request.offset_bytes, length_bytes);
+            let mut transfer = SimulatedTransfer::into_cache(request.offset_bytes, length_bytes);
             transfer.piece_left -= self.surplus.take().map_or(0, |(_, surplus)| surplus);
             self.service = Service::Transferring(transfer);
             return;
         }
-        let mut transfer = Transfer::of_media(direction, request.offset_bytes, length_bytes);
+        let mut transfer =
+            SimulatedTransfer::of_media(direction, request.offset_bytes, length_bytes);
         transfer.piece_left = -self.surplus.take().map_or(0, |(_, surplus)| surplus);
         self.begin_piece(now_ns, transfer);
     }
 
     /// Begins the next piece of a transfer, or waits until it comes under the head.
-    fn begin_piece(&mut self, now_ns: u64, mut transfer: Transfer) {
+    fn begin_piece(&mut self, now_ns: u64, mut transfer: SimulatedTransfer) {
         let comes_ns = transfer.comes_ns(&self.zones, self.rotation.as_ref(), now_ns);
         self.service = if comes_ns > now_ns {
             transfer.piece_left = 0;

@@ -5,10 +5,10 @@
 #[cfg(test)]
 mod tests;
 
-use super::disk::Disk;
+use super::disk::DiskModel;
 use super::fault::FaultKind;
 use super::machine_file::{DiskDescription, MachineFile};
-use super::noise::Noise;
+use super::noise::DiskNoise;
 use super::sharing::{Flow, Sharing};
 use super::timetable::Timetable;
 
@@ -56,7 +56,7 @@ pub struct SimulatedCompletion {
 
 /// The fixed properties of a disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DiskFacts {
+pub struct SimulatedDiskFacts {
     /// Its name in the machine file.
     pub name: String,
     /// Its size.
@@ -76,11 +76,11 @@ struct Server {
 /// A machine with all its disks, from virtual time 0: one run, or several one after another. The
 /// same file, seed and calls give the same completions.
 pub struct Machine {
-    facts: Vec<DiskFacts>,
+    facts: Vec<SimulatedDiskFacts>,
     descriptions: Vec<DiskDescription>,
     /// The noise of the runs to come.
-    noise: Noise,
-    disks: Vec<Disk>,
+    noise: DiskNoise,
+    disks: Vec<DiskModel>,
     /// The servers for requests of several disks, which serve one at a time: one server for each
     /// limit.
     servers: Vec<Server>,
@@ -107,14 +107,14 @@ impl Machine {
     /// such a disk.
     #[must_use]
     pub fn new(file: &MachineFile, seed: u64) -> Self {
-        let mut noise = Noise::new(seed);
+        let mut noise = DiskNoise::new(seed);
         let sharing = Sharing::new(file);
         let disk = |(index, description): (usize, &DiskDescription)| {
             let factor = noise.factor(description.noise_fraction);
-            Disk::new(description, index, factor, sharing.is_by_depth())
+            DiskModel::new(description, index, factor, sharing.is_by_depth())
         };
-        let disks: Vec<Disk> = file.disks.iter().enumerate().map(disk).collect();
-        let facts = |disk: &DiskDescription| DiskFacts {
+        let disks: Vec<DiskModel> = file.disks.iter().enumerate().map(disk).collect();
+        let facts = |disk: &DiskDescription| SimulatedDiskFacts {
             name: disk.name.clone(),
             capacity_bytes: disk.capacity_bytes,
             volatile_cache: disk.cache.as_ref().is_some_and(|cache| cache.volatile),
@@ -145,7 +145,7 @@ impl Machine {
 
     /// The disks, in the order of the file.
     #[must_use]
-    pub fn disks(&self) -> &[DiskFacts] {
+    pub fn disks(&self) -> &[SimulatedDiskFacts] {
         &self.facts
     }
 

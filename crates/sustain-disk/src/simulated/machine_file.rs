@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::fault::FaultKind;
 use disk::disk_description;
-use section::{Document, Section};
+use section::{MachineDocument, Section};
 
 /// The fastest rate a machine file may state: the simulation's arithmetic ends above it.
 const RATE_BYTES_PER_S_MAX: f64 = 10e12;
@@ -165,7 +165,7 @@ pub struct LimitDescription {
     /// processor, a controller.
     pub request_ns: u64,
     /// How it is shared.
-    pub share: Share,
+    pub share: SharingRule,
 }
 
 /// The rates that a limit carries, in bytes per second.
@@ -184,7 +184,7 @@ pub enum LimitRates {
 
 /// How a limit is shared among the disks that use it at the same moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Share {
+pub enum SharingRule {
     /// Equal shares; what a slower disk does not use goes to the others.
     MaxMin,
     /// In proportion to the requests in flight on each disk; what one cannot use goes to the
@@ -215,7 +215,7 @@ impl MachineFile {
     /// # Errors
     /// Something in it is wrong: the error names the line and what was expected.
     pub fn parse(text: &str, path: &Path) -> Result<Self, MachineFileError> {
-        let document = Document::parse(text, path)?;
+        let document = MachineDocument::parse(text, path)?;
         let root = document.root();
         root.allow_only(&["disk", "limit"])?;
         let mut warnings = Vec::new();
@@ -356,11 +356,13 @@ fn limit_description(
         }
     };
     let choices = [
-        ("max-min", Share::MaxMin),
-        ("depth", Share::Depth),
-        ("priority", Share::Priority),
+        ("max-min", SharingRule::MaxMin),
+        ("depth", SharingRule::Depth),
+        ("priority", SharingRule::Priority),
     ];
-    let share = section.choice("share", &choices)?.unwrap_or(Share::MaxMin);
+    let share = section
+        .choice("share", &choices)?
+        .unwrap_or(SharingRule::MaxMin);
     Ok(LimitDescription {
         name: name.to_owned(),
         rates,

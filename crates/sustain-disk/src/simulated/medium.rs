@@ -23,7 +23,7 @@ pub struct Medium {
     durable: Pages,
     /// Writes completed and not durable, in order of completion; each with the count of completions
     /// before it.
-    unflushed: Vec<(u64, Extent)>,
+    unflushed: Vec<(u64, MediumExtent)>,
     /// Writes in flight, in order of submission.
     in_flight: Vec<InFlight>,
     /// Flushes in flight: id, and the count of completions when it was submitted.
@@ -36,12 +36,12 @@ pub struct Medium {
 struct InFlight {
     id: u64,
     durable: bool,
-    extent: Extent,
+    extent: MediumExtent,
 }
 
 /// A stretch of bytes with its place.
 #[derive(Clone)]
-struct Extent {
+struct MediumExtent {
     offset_bytes: u64,
     bytes: Vec<u8>,
 }
@@ -73,7 +73,7 @@ impl Medium {
         let mut bytes = Vec::with_capacity(length);
         parts.for_each(|part| bytes.extend_from_slice(part));
         bytes.truncate(usize::try_from(room_bytes).unwrap_or(usize::MAX));
-        let extent = Extent {
+        let extent = MediumExtent {
             offset_bytes,
             bytes,
         };
@@ -102,13 +102,13 @@ impl Medium {
         let Some(write) = self.take_in_flight(id) else {
             return;
         };
-        let Extent {
+        let MediumExtent {
             offset_bytes,
             bytes,
         } = write.extent;
         let mut generator = Xoshiro256PlusPlus::seed_from_u64(self.completions ^ offset_bytes);
         for range in survival::remains(&mut generator, offset_bytes, bytes.len()) {
-            let part = Extent {
+            let part = MediumExtent {
                 offset_bytes: offset_bytes + range.start as u64,
                 bytes: bytes[range].to_vec(),
             };
@@ -157,7 +157,7 @@ impl Medium {
         let unflushed = std::mem::take(&mut self.unflushed);
         let in_flight = std::mem::take(&mut self.in_flight);
         self.flushes.clear();
-        let extents: Vec<Extent> = unflushed
+        let extents: Vec<MediumExtent> = unflushed
             .into_iter()
             .map(|(_, extent)| extent)
             .chain(in_flight.into_iter().map(|write| write.extent))
@@ -191,7 +191,7 @@ impl Medium {
     }
 
     /// Makes a write readable, and durable if nothing volatile stands between.
-    fn settle(&mut self, extent: Extent, durable: bool) {
+    fn settle(&mut self, extent: MediumExtent, durable: bool) {
         if durable || !self.volatile_cache {
             self.write(extent.offset_bytes, &extent.bytes);
         } else {
@@ -232,7 +232,7 @@ impl fmt::Debug for Medium {
     }
 }
 
-impl Extent {
+impl MediumExtent {
     fn end(&self) -> u64 {
         self.offset_bytes + self.bytes.len() as u64
     }
@@ -254,13 +254,13 @@ impl Extent {
     }
 
     /// The parts of it outside a range: itself, or up to two parts.
-    fn without(mut self, start: u64, end: u64) -> Vec<Extent> {
+    fn without(mut self, start: u64, end: u64) -> Vec<MediumExtent> {
         if !self.overlaps(start, end) {
             return vec![self];
         }
         let mut parts = Vec::new();
         if end < self.end() {
-            parts.push(Extent {
+            parts.push(MediumExtent {
                 offset_bytes: end,
                 bytes: self.bytes.split_off((end - self.offset_bytes) as usize),
             });

@@ -20,9 +20,11 @@ mod transfer;
 mod zone;
 
 pub use fault::FaultKind;
-pub use machine::{DiskFacts, Machine, SimulatedCompletion, SimulatedOperation, SimulatedRequest};
+pub use machine::{
+    Machine, SimulatedCompletion, SimulatedDiskFacts, SimulatedOperation, SimulatedRequest,
+};
 pub use machine_file::{
     CacheDescription, DiskDescription, FaultDescription, LimitDescription, LimitRates, MachineFile,
-    MachineFileError, Share, SlowDescription, StallDescription, parse_target,
+    MachineFileError, SharingRule, SlowDescription, StallDescription, parse_target,
 };
 pub use medium::Medium;

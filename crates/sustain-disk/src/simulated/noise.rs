@@ -11,11 +11,11 @@ const FACTOR_MIN: f64 = 0.05;
 
 /// The factors of a machine's disks, in their order, run after run: a run of n disks draws n, so
 /// that seed and number of the run fix them.
-pub(super) struct Noise {
+pub(super) struct DiskNoise {
     generator: Xoshiro256PlusPlus,
 }
 
-impl Noise {
+impl DiskNoise {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             generator: Xoshiro256PlusPlus::seed_from_u64(seed),
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn normal_around_one() {
-        let mut noise = Noise::new(7);
+        let mut noise = DiskNoise::new(7);
         let factors: Vec<f64> = (0..20_000).map(|_| noise.factor(0.02)).collect();
         let mean = factors.iter().sum::<f64>() / factors.len() as f64;
         let variance = factors
@@ -57,8 +57,8 @@ mod tests {
 
     #[test]
     fn same_seed_same_factors_and_none_without_noise() {
-        let mut first = Noise::new(1);
-        let mut second = Noise::new(1);
+        let mut first = DiskNoise::new(1);
+        let mut second = DiskNoise::new(1);
         assert_eq!(first.factor(0.0).to_bits(), 1f64.to_bits());
         second.factor(0.05);
         assert_eq!(first.factor(0.01).to_bits(), second.factor(0.01).to_bits());
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn stays_positive() {
-        let mut noise = Noise::new(3);
+        let mut noise = DiskNoise::new(3);
         assert!((0..10_000).all(|_| noise.factor(0.3) >= FACTOR_MIN));
     }
 }

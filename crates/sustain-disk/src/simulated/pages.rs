@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 const PAGE_BYTES: usize = 4096;
 
-type Page = [u8; PAGE_BYTES];
+type MediumPage = [u8; PAGE_BYTES];
 
 /// Sparse bytes; what was never written is zero.
 #[derive(Clone, Default)]
-pub(super) struct Pages(HashMap<u64, Arc<Page>>);
+pub(super) struct Pages(HashMap<u64, Arc<MediumPage>>);
 
 impl Pages {
     pub(super) fn read(&self, offset_bytes: u64, bytes: &mut [u8]) {

@@ -3,8 +3,8 @@
 //! changes. It knows no time, and must leave no rate unused that a disk could take.
 
 use super::fluid::{FlowRate, flow_rate};
-use super::machine_file::{LimitRates, MachineFile, Share};
-use super::zone::Direction;
+use super::machine_file::{LimitRates, MachineFile, SharingRule};
+use super::zone::MediumDirection;
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,7 @@ mod tests;
 pub(super) struct Flow {
     /// The rate the disk itself allows; zero when it transfers nothing.
     pub(super) cap: FlowRate,
-    pub(super) direction: Direction,
+    pub(super) direction: MediumDirection,
     /// Requests in flight on the disk; counts where a limit is shared by depth.
     pub(super) depth: u64,
 }
@@ -22,7 +22,7 @@ pub(super) struct Flow {
 impl Flow {
     pub(super) const NONE: Self = Self {
         cap: 0,
-        direction: Direction::Read,
+        direction: MediumDirection::Read,
         depth: 0,
     };
 }
@@ -40,19 +40,19 @@ pub(super) struct Sharing {
     /// Working space of one allocation: the rest of each limit, and the flows whose rates are not
     /// settled yet, in the order of the disks.
     left: Vec<FlowRate>,
-    open: Vec<Open>,
+    open: Vec<OpenShare>,
     claims: Vec<Claims>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Limit {
     rate: FlowRate,
-    share: Share,
+    share: SharingRule,
 }
 
 /// A flow whose rate is not settled.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenShare {
     disk: usize,
     /// The lowest rate that a limit on its path offers it; `None` while an earlier disk is before
     /// it.
@@ -106,7 +106,7 @@ impl Sharing {
         Self {
             read_paths: paths(|indices| indices.0),
             write_paths: paths(|indices| indices.1),
-            by_depth: limits.iter().any(|limit| limit.share == Share::Depth),
+            by_depth: limits.iter().any(|limit| limit.share == SharingRule::Depth),
             rates: vec![0; file.disks.len()],
             left: vec![0; limits.len()],
             open: Vec::with_capacity(file.disks.len()),
@@ -143,7 +143,7 @@ impl Sharing {
         self.rates.fill(0);
         self.open.clear();
         let disks = wanted.iter().enumerate().filter(|(_, flow)| flow.cap > 0);
-        let open = |(disk, _)| Open { disk, offer: None };
+        let open = |(disk, _)| OpenShare { disk, offer: None };
         self.open.extend(disks.map(open));
         while !self.open.is_empty() {
             self.offer(wanted);
@@ -170,8 +170,9 @@ impl Sharing {
         for open in open.iter_mut() {
             let flow = wanted[open.disk];
             let path = path(read_paths, write_paths, open.disk, flow);
-            let is_taken =
-                |limit: &usize| limits[*limit].share == Share::Priority && claims[*limit].claimed;
+            let is_taken = |limit: &usize| {
+                limits[*limit].share == SharingRule::Priority && claims[*limit].claimed
+            };
             let waits = path.iter().any(is_taken);
             open.offer = (!waits).then_some(FlowRate::MAX);
             for &limit in path {
@@ -259,7 +260,7 @@ impl Sharing {
             write_paths,
             ..
         } = self;
-        open.retain(|&Open { disk, offer }| {
+        open.retain(|&OpenShare { disk, offer }| {
             let flow = wanted[disk];
             let path = path(read_paths, write_paths, disk, flow);
             let Some(rate) = offer.and_then(|offer| decide(flow, offer, path)) else {
@@ -279,8 +280,8 @@ impl Limit {
     /// The weight of a flow when several rise together.
     fn weight(self, flow: Flow) -> u64 {
         match self.share {
-            Share::Depth => flow.depth.max(1),
-            Share::MaxMin | Share::Priority => 1,
+            SharingRule::Depth => flow.depth.max(1),
+            SharingRule::MaxMin | SharingRule::Priority => 1,
         }
     }
 }
@@ -301,7 +302,7 @@ fn path<'a>(
     flow: Flow,
 ) -> &'a [usize] {
     match flow.direction {
-        Direction::Read => &read[disk],
-        Direction::Write => &write[disk],
+        MediumDirection::Read => &read[disk],
+        MediumDirection::Write => &write[disk],
     }
 }

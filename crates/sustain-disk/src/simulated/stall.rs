@@ -6,12 +6,12 @@ use super::machine_file::StallDescription;
 
 /// The disk is held in [k `every_ns`, k `every_ns` + `for_ns`) for k = 1, 2, ...
 #[derive(Clone, Copy)]
-pub(super) struct Stall {
+pub(super) struct StallSchedule {
     every_ns: u64,
     for_ns: u64,
 }
 
-impl Stall {
+impl StallSchedule {
     pub(super) fn new(description: StallDescription) -> Self {
         Self {
             every_ns: description.every_ns,
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn holds_at_each_multiple() {
-        let stall = Stall::new(StallDescription {
+        let stall = StallSchedule::new(StallDescription {
             every_ns: 100,
             for_ns: 10,
         });
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn work_rests_while_held() {
-        let stall = Stall::new(StallDescription {
+        let stall = StallSchedule::new(StallDescription {
             every_ns: 100,
             for_ns: 10,
         });

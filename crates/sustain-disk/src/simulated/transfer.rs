@@ -4,10 +4,10 @@
 
 use super::fluid::{Amount, FlowRate, amount, time_ns};
 use super::rotation::Rotation;
-use super::zone::{Direction, Zones};
+use super::zone::{MediumDirection, Zones};
 
-pub(super) struct Transfer {
-    pub(super) direction: Direction,
+pub(super) struct SimulatedTransfer {
+    pub(super) direction: MediumDirection,
     /// Whether it goes into the cache; otherwise it goes to or from the media.
     pub(super) cached: bool,
     /// The rest of the current piece; below zero for bytes that were moved beyond its end.
@@ -21,9 +21,13 @@ pub(super) struct Transfer {
     next_length_bytes: u64,
 }
 
-impl Transfer {
+impl SimulatedTransfer {
     /// A transfer of a range to or from the media, before its first piece.
-    pub(super) fn of_media(direction: Direction, offset_bytes: u64, length_bytes: u64) -> Self {
+    pub(super) fn of_media(
+        direction: MediumDirection,
+        offset_bytes: u64,
+        length_bytes: u64,
+    ) -> Self {
         Self {
             direction,
             cached: false,
@@ -41,7 +45,7 @@ impl Transfer {
             cached: true,
             piece_left: amount(length_bytes),
             next_offset_bytes: offset_bytes + length_bytes,
-            ..Self::of_media(Direction::Write, offset_bytes, 0)
+            ..Self::of_media(MediumDirection::Write, offset_bytes, 0)
         }
     }
 

@@ -6,7 +6,7 @@ use super::machine_file::DiskDescription;
 
 /// The direction of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(super) enum MediumDirection {
     Read,
     Write,
 }
@@ -57,7 +57,7 @@ impl Zones {
     /// begin within the capacity.
     pub(super) fn piece(
         &self,
-        direction: Direction,
+        direction: MediumDirection,
         offset_bytes: u64,
         length_bytes: u64,
     ) -> (u64, FlowRate) {
@@ -75,13 +75,13 @@ impl Zones {
 
     fn zone_piece(
         &self,
-        direction: Direction,
+        direction: MediumDirection,
         offset_bytes: u64,
         length_bytes: u64,
     ) -> (u64, FlowRate) {
         let rates = match direction {
-            Direction::Read => &self.read,
-            Direction::Write => &self.write,
+            MediumDirection::Read => &self.read,
+            MediumDirection::Write => &self.write,
         };
         if let [rate] = rates[..] {
             return (length_bytes, rate);
@@ -111,22 +111,25 @@ mod tests {
         disk.zones = 4;
         let zones = Zones::new(&disk, 1.0);
         assert_eq!(
-            zones.piece(Direction::Read, 0, 100),
+            zones.piece(MediumDirection::Read, 0, 100),
             (100, flow_rate(120.0))
         );
         assert_eq!(
-            zones.piece(Direction::Read, 200, 100),
+            zones.piece(MediumDirection::Read, 200, 100),
             (50, flow_rate(120.0))
         );
         assert_eq!(
-            zones.piece(Direction::Read, 250, 100),
+            zones.piece(MediumDirection::Read, 250, 100),
             (100, flow_rate(100.0))
         );
         assert_eq!(
-            zones.piece(Direction::Write, 500, 500),
+            zones.piece(MediumDirection::Write, 500, 500),
             (250, flow_rate(40.0))
         );
-        assert_eq!(zones.piece(Direction::Write, 999, 1), (1, flow_rate(30.0)));
+        assert_eq!(
+            zones.piece(MediumDirection::Write, 999, 1),
+            (1, flow_rate(30.0))
+        );
     }
 
     #[test]
@@ -138,7 +141,7 @@ mod tests {
             to_bytes_per_s: 20.0,
         }];
         let zones = Zones::new(&disk, 0.5);
-        let piece = |offset, length| zones.piece(Direction::Read, offset, length);
+        let piece = |offset, length| zones.piece(MediumDirection::Read, offset, length);
         assert_eq!(piece(0, 1000), (300, flow_rate(60.0)));
         assert_eq!(piece(300, 700), (100, flow_rate(10.0)));
         assert_eq!(piece(350, 10), (10, flow_rate(10.0)));
@@ -154,7 +157,7 @@ mod tests {
         let mut offset_bytes = 0;
         let mut pieces = Vec::new();
         while offset_bytes < 1009 {
-            let piece = zones.piece(Direction::Read, offset_bytes, 1009 - offset_bytes);
+            let piece = zones.piece(MediumDirection::Read, offset_bytes, 1009 - offset_bytes);
             offset_bytes += piece.0;
             pieces.push(piece);
         }

@@ -83,7 +83,7 @@ impl Target {
 /// A target as the guard sees it before it may be written: the descriptor that will be written
 /// through, if the guard agrees.
 #[derive(Debug)]
-pub struct Candidate<'a> {
+pub struct WriteCandidate<'a> {
     /// The target's name as typed.
     pub name: &'a str,
     /// Its path.
@@ -98,7 +98,7 @@ pub struct Candidate<'a> {
 
 /// A function that decides whether an existing file or device may be written. It returns the reason
 /// if not.
-pub type Guard<'a> = dyn FnMut(&Candidate<'_>) -> Result<(), String> + 'a;
+pub type Guard<'a> = dyn FnMut(&WriteCandidate<'_>) -> Result<(), String> + 'a;
 
 #[cfg(test)]
 mod tests {

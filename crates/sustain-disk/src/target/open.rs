@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::alignment::{self, Alignment};
 use super::kernel_files::kernel_file_system;
 use super::lock::{NoLock, PATIENCE_NS, WriteLock, is_being_written, patiently};
-use super::{Candidate, DataPath, Direction, Guard, Target, TargetKind};
+use super::{DataPath, Direction, Guard, Target, TargetKind, WriteCandidate};
 use crate::clock::Clock;
 use crate::error::Error;
 
@@ -360,7 +360,7 @@ fn ask(
     claimed_by_other: bool,
     guard: &mut Guard<'_>,
 ) -> Result<(), Error> {
-    let candidate = Candidate {
+    let candidate = WriteCandidate {
         name,
         path,
         descriptor: file.as_fd(),

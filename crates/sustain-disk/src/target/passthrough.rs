@@ -11,7 +11,9 @@ use rustix::io::Errno;
 
 use super::{Direction, Target, TargetKind};
 use crate::error::Error;
-use crate::nvme::{BLOCKS_MAX, Command, Format, IDENTIFY_BYTES, IOCTL_ADMIN, IOCTL_NAMESPACE_ID};
+use crate::nvme::{
+    BLOCKS_MAX, Format, IDENTIFY_BYTES, IOCTL_ADMIN, IOCTL_NAMESPACE_ID, NvmeCommand,
+};
 
 /// The host's facts about a namespace's character device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,7 +179,7 @@ fn namespace_id(file: BorrowedFd<'_>) -> Option<u32> {
 
 fn identify(file: BorrowedFd<'_>, namespace: u32) -> Result<Format, String> {
     let mut answer = Box::new([0u8; IDENTIFY_BYTES]);
-    let mut command = Command::identify(namespace, answer.as_mut_ptr() as u64);
+    let mut command = NvmeCommand::identify(namespace, answer.as_mut_ptr() as u64);
     // SAFETY: the command is the structure that this request takes, and both it and the memory that
     // it names, of the length that it states, live until the call returns.
     let result = unsafe { libc::ioctl(file.as_raw_fd(), IOCTL_ADMIN as _, &raw mut command) };
@@ -186,7 +188,7 @@ fn identify(file: BorrowedFd<'_>, namespace: u32) -> Result<Format, String> {
             "the drive describes its namespace in a way that cannot be right".to_owned()
         }),
         status if status > 0 => {
-            let status = crate::nvme::status::Status(status as u16);
+            let status = crate::nvme::status::NvmeStatus(status as u16);
             Err(format!(
                 "the drive does not describe its namespace: {status}"
             ))

@@ -16,7 +16,7 @@ pub struct Size(pub u64);
 /// A position on a target, in bytes from its start, always decimal with three digits (`8.00 GB`),
 /// so that positions can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position(pub u64);
+pub struct DisplayPosition(pub u64);
 
 /// A rate in bytes per second, decimal with three digits: `3.84 GB/s`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
@@ -42,7 +42,7 @@ impl fmt::Display for Size {
     }
 }
 
-impl fmt::Display for Position {
+impl fmt::Display for DisplayPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&three_digits(self.0 as f64, &DECIMAL))
     }
@@ -139,8 +139,8 @@ mod tests {
         assert_eq!(Size(8_589_934_593).to_string(), "8.59 GB");
         assert_eq!(Size(0).to_string(), "0 B");
         assert_eq!(Size(999_600).to_string(), "1.00 MB");
-        assert_eq!(Position(7629 << 20).to_string(), "8.00 GB");
-        assert_eq!(Position(0).to_string(), "0 B");
+        assert_eq!(DisplayPosition(7629 << 20).to_string(), "8.00 GB");
+        assert_eq!(DisplayPosition(0).to_string(), "0 B");
         assert_eq!(Rate(3.84e9).to_string(), "3.84 GB/s");
         assert_eq!(Rate(251.9e6).to_string(), "252 MB/s");
         assert_eq!(Rate(99.97e6).to_string(), "100 MB/s");

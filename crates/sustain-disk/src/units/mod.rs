@@ -5,7 +5,7 @@
 mod display;
 mod parse;
 
-pub use display::{Duration, Position, Rate, Size};
+pub use display::{DisplayPosition, Duration, Rate, Size};
 pub use parse::{UnitError, parse_duration, parse_percent, parse_rate, parse_size};
 
 const KIB: u64 = 1 << 10;

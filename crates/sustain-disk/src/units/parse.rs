@@ -91,28 +91,28 @@ pub enum UnitError {
 }
 
 /// The name and the examples of one kind of quantity, for its error messages.
-struct Kind {
+struct QuantityKind {
     what: &'static str,
     examples: &'static str,
     known: &'static str,
 }
 
-const SIZE: Kind = Kind {
+const SIZE: QuantityKind = QuantityKind {
     what: "size",
     examples: "for example 20MB, 4GiB or 512 (bytes)",
     known: "B, kB, MB, GB, TB, KiB, MiB, GiB, TiB",
 };
-const RATE: Kind = Kind {
+const RATE: QuantityKind = QuantityKind {
     what: "rate",
     examples: "for example 200MB/s or 1.5GiB/s",
     known: "B/s, kB/s, MB/s, GB/s, TB/s, KiB/s, MiB/s, GiB/s, TiB/s",
 };
-const DURATION: Kind = Kind {
+const DURATION: QuantityKind = QuantityKind {
     what: "duration",
     examples: "for example 30s, 120ms, 80us, 1.5m or 2h",
     known: "ns, us, ms, s, m, h",
 };
-const PERCENTAGE: Kind = Kind {
+const PERCENTAGE: QuantityKind = QuantityKind {
     what: "percentage",
     examples: "for example 2% or 0.5%",
     known: "%",
@@ -237,7 +237,7 @@ pub fn parse_percent(text: &str) -> Result<f64, UnitError> {
 }
 
 /// Splits a text into its number and its unit (which may be empty).
-fn split<'text>(text: &'text str, kind: &Kind) -> Result<(Decimal, &'text str), UnitError> {
+fn split<'text>(text: &'text str, kind: &QuantityKind) -> Result<(Decimal, &'text str), UnitError> {
     let malformed = || UnitError::Malformed {
         text: text.to_owned(),
         what: kind.what,
@@ -272,7 +272,7 @@ fn split<'text>(text: &'text str, kind: &Kind) -> Result<(Decimal, &'text str), 
 }
 
 /// The bytes of one byte unit; refuses those that may mean two things, naming both.
-fn byte_unit(text: &str, unit: &str, kind: &Kind) -> Result<u64, UnitError> {
+fn byte_unit(text: &str, unit: &str, kind: &QuantityKind) -> Result<u64, UnitError> {
     let bytes = match unit {
         "B" => 1,
         "kB" => KB,
@@ -305,7 +305,7 @@ fn byte_unit(text: &str, unit: &str, kind: &Kind) -> Result<u64, UnitError> {
     Ok(bytes)
 }
 
-fn unit_missing(text: &str, kind: &Kind) -> UnitError {
+fn unit_missing(text: &str, kind: &QuantityKind) -> UnitError {
     UnitError::UnitMissing {
         text: text.to_owned(),
         what: kind.what,
@@ -313,7 +313,7 @@ fn unit_missing(text: &str, kind: &Kind) -> UnitError {
     }
 }
 
-fn unit_unknown(text: &str, unit: &str, kind: &Kind) -> UnitError {
+fn unit_unknown(text: &str, unit: &str, kind: &QuantityKind) -> UnitError {
     UnitError::UnitUnknown {
         text: text.to_owned(),
         unit: unit.to_owned(),

@@ -8,14 +8,14 @@ use sustain_document::devices::{Hop, HopKind};
 
 use super::hop::without_rate;
 use super::order::{PciAddress, is_numbered};
-use super::walk::{Way, link_name, name_of};
+use super::walk::{SysfsPath, link_name, name_of};
 use crate::roots::attribute;
 
 /// PCI's vendor number of virtio devices.
 const VENDOR_VIRTIO: &str = "0x1af4";
 
 /// The controller that a PCI device is, named by its class and driver.
-pub(super) fn of_pci_device(way: &Way, directory: &Path) -> Hop {
+pub(super) fn of_pci_device(way: &SysfsPath, directory: &Path) -> Hop {
     let is_virtio = attribute(&directory.join("vendor")).as_deref() == Some(VENDOR_VIRTIO);
     let class = attribute(&directory.join("class")).unwrap_or_default();
     let what = if is_virtio {
@@ -58,7 +58,7 @@ fn class_words(class: &str) -> &'static str {
 
 /// The controller of a disk that is connected to no PCI device: on a board's own bus, in a
 /// hypervisor, on the network.
-pub(super) fn hops_without_pci(way: &Way) -> Option<Hop> {
+pub(super) fn hops_without_pci(way: &SysfsPath) -> Option<Hop> {
     let network = way
         .nearest(|name| is_numbered(name, "nvme"))
         .and_then(|nvme| Some((nvme, attribute(&nvme.join("transport"))?)))

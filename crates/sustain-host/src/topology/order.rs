@@ -4,11 +4,11 @@
 
 use std::path::Path;
 
-use super::walk::{Way, name_of};
+use super::walk::{SysfsPath, name_of};
 use crate::roots::names_in;
 
 /// Numbers that sort the disks as they are connected, from the host to the slot.
-pub(super) fn of(way: &Way) -> Vec<u64> {
+pub(super) fn of(way: &SysfsPath) -> Vec<u64> {
     // A disk without hardware of its own comes after those that have some.
     let is_virtual = way.nearest(|name| name == "virtual").is_some();
     let mut order = vec![u64::from(is_virtual)];

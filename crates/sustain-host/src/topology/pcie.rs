@@ -12,14 +12,14 @@ use super::controller;
 use super::hop::{marked_if_slow, with_rate, without_rate};
 use super::link_rate::{self, giga, parse_giga, pcie_generation};
 use super::order::PciAddress;
-use super::walk::{Way, name_of};
+use super::walk::{SysfsPath, name_of};
 use crate::roots::{attribute, number};
 
 /// The largest width that the standard knows; registers say 0 or 255 for "not known".
 const LANES_MAX: u32 = 32;
 
 /// The controller, then the hops above it, nearest first.
-pub(super) fn hops(way: &Way) -> Vec<Hop> {
+pub(super) fn hops(way: &SysfsPath) -> Vec<Hop> {
     let mut hops = Vec::new();
     for chain in chains(way) {
         let Some((lowest, above)) = chain.split_first() else {
@@ -53,7 +53,7 @@ pub(super) fn hops(way: &Way) -> Vec<Hop> {
 
 /// The PCI devices on the path, nearest first, one list for each root bus: behind a volume
 /// management device another domain begins.
-fn chains(way: &Way) -> Vec<Vec<PathBuf>> {
+fn chains(way: &SysfsPath) -> Vec<Vec<PathBuf>> {
     let mut chains: Vec<Vec<PathBuf>> = Vec::new();
     let mut is_open = false;
     for directory in &way.directories {
@@ -76,7 +76,7 @@ fn has_link(device: &Path) -> bool {
     device.join("current_link_speed").exists()
 }
 
-fn switch(way: &Way, upper_port: &Path) -> Hop {
+fn switch(way: &SysfsPath, upper_port: &Path) -> Hop {
     let name = format!("PCIe switch {}", name_of(upper_port));
     without_rate(way.id_of(upper_port), HopKind::PcieSwitch, name)
 }
@@ -108,7 +108,7 @@ impl Speed {
 
 /// The link from a bridge down to a device. Its id is the place of the bridge, because all
 /// functions of the device share it.
-fn link(way: &Way, bridge: &Path, device: &Path) -> Hop {
+fn link(way: &SysfsPath, bridge: &Path, device: &Path) -> Hop {
     let current = Speed::read(device, "current").or_else(|| Speed::read(bridge, "current"));
     let ends = Speed::read(device, "max").zip(Speed::read(bridge, "max"));
     let possible = ends.map(|(one, other)| Speed {
@@ -126,7 +126,7 @@ fn link(way: &Way, bridge: &Path, device: &Path) -> Hop {
     }
 }
 
-fn link_with_hidden_end(way: &Way, device: &Path) -> Option<Hop> {
+fn link_with_hidden_end(way: &SysfsPath, device: &Path) -> Option<Hop> {
     let current = Speed::read(device, "current")?;
     let id = format!("{}/link", way.id_of(device));
     Some(named_link(id, device, Some(current)))

@@ -9,11 +9,11 @@ use sustain_document::devices::{Hop, HopKind};
 
 use super::hop::{marked_if_slow, with_rate, without_rate};
 use super::link_rate::{self, LinkRate, giga, parse_giga};
-use super::walk::{Way, name_of};
+use super::walk::{SysfsPath, name_of};
 use crate::roots::{attribute, names_in};
 
 /// Ports and expanders, the disk's own port first.
-pub(super) fn hops(way: &Way) -> Vec<Hop> {
+pub(super) fn hops(way: &SysfsPath) -> Vec<Hop> {
     let mut hops = Vec::new();
     let mut below: Option<&Path> = None;
     for directory in &way.directories {
@@ -28,7 +28,7 @@ pub(super) fn hops(way: &Way) -> Vec<Hop> {
     hops
 }
 
-fn port(way: &Way, directory: &Path, below: Option<&Path>) -> Hop {
+fn port(way: &SysfsPath, directory: &Path, below: Option<&Path>) -> Hop {
     let address = name_of(directory).replace("port-", "");
     let phys = phys_in(directory);
     let speeds = speeds_of(directory, &phys, "negotiated_linkrate");
@@ -86,7 +86,7 @@ fn words(speeds: &[u32]) -> String {
     groups.join(" + ")
 }
 
-fn expander(way: &Way, directory: &Path) -> Hop {
+fn expander(way: &SysfsPath, directory: &Path) -> Hop {
     let name = name_of(directory);
     let class = directory.join("sas_expander").join(&name);
     let mut words = name.replace("expander-", "SAS expander ");

@@ -9,7 +9,7 @@ use sustain_document::devices::{Hop, HopKind};
 use super::hop::{marked_if_slow, with_rate, without_rate};
 use super::link_rate::{self, giga, parse_giga};
 use super::order::{is_numbered, numbers_in};
-use super::walk::{Way, name_of};
+use super::walk::{SysfsPath, name_of};
 use crate::roots::{attribute, number};
 
 /// The word in which a drive reports the SATA speeds that it can do: word 76 of IDENTIFY DEVICE,
@@ -21,7 +21,7 @@ const CAPABILITIES_WORD: usize = 76;
 const INTERFACE_SPEED_SHIFT: u32 = 20;
 
 /// The links between a drive and its port, the drive's own first.
-pub(super) fn hops(way: &Way) -> Vec<Hop> {
+pub(super) fn hops(way: &SysfsPath) -> Vec<Hop> {
     let Some(port) = way.nearest(|name| is_numbered(name, "ata")) else {
         return Vec::new();
     };
@@ -51,7 +51,7 @@ pub(super) fn hops(way: &Way) -> Vec<Hop> {
     ]
 }
 
-fn port_hop(way: &Way, port: &Path, link: &Path, unit: u64, adapter: Option<u32>) -> Hop {
+fn port_hop(way: &SysfsPath, port: &Path, link: &Path, unit: u64, adapter: Option<u32>) -> Hop {
     let hop = |what: &str| {
         let name = format!("{what} {}", name_of(port));
         without_rate(way.id_of(port), HopKind::Port, name)
@@ -87,7 +87,7 @@ fn with_speed(hop: Hop, link: &Path, adapter: Option<u32>, drive: Option<u32>) -
 }
 
 /// Channel and unit of the drive's SCSI address.
-fn channel_and_unit(way: &Way) -> (u64, u64) {
+fn channel_and_unit(way: &SysfsPath) -> (u64, u64) {
     let target = way.nearest(|name| name.starts_with("target"));
     let numbers = target.map(|target| numbers_in(&name_of(target)));
     match numbers.as_deref() {
@@ -122,7 +122,7 @@ fn drive_limit(link: &Path, unit: u64) -> Option<u32> {
 }
 
 /// The highest speed that the host adapter can do.
-fn adapter_limit(way: &Way) -> Option<u32> {
+fn adapter_limit(way: &SysfsPath) -> Option<u32> {
     let host = way.nearest(|name| is_numbered(name, "host"))?;
     let class = host.join("scsi_host").join(name_of(host));
     let capabilities = attribute(&class.join("ahci_host_caps"))?;

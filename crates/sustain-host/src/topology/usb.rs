@@ -9,7 +9,7 @@ use sustain_document::devices::{Hop, HopKind};
 
 use super::hop::{marked_if_slow, with_rate, without_rate};
 use super::link_rate::{self, LinkRate, giga};
-use super::walk::{Way, link_name, name_of};
+use super::walk::{SysfsPath, link_name, name_of};
 use crate::roots::{attribute, number};
 
 /// The speeds of the three generations in Mbit/s, as the kernel states them.
@@ -18,7 +18,7 @@ const SUPER_SPEED: u32 = 5000;
 const SUPER_SPEED_PLUS: u32 = 10_000;
 
 /// Ports and hubs, the disk's own port first.
-pub(super) fn hops(way: &Way) -> Vec<Hop> {
+pub(super) fn hops(way: &SysfsPath) -> Vec<Hop> {
     let mut hops = Vec::new();
     let devices = way
         .directories
@@ -48,7 +48,7 @@ fn is_device(name: &str) -> bool {
 }
 
 /// The driver of the disk: `uas` sends several commands at once, `usb-storage` one.
-fn driver(way: &Way) -> Option<String> {
+fn driver(way: &SysfsPath) -> Option<String> {
     let interface = way.nearest(|name| {
         name.split_once(':')
             .is_some_and(|(device, _)| is_device(device))
@@ -56,7 +56,7 @@ fn driver(way: &Way) -> Option<String> {
     link_name(&interface.join("driver"))
 }
 
-fn port(way: &Way, device: &Path, driver: Option<String>) -> Hop {
+fn port(way: &SysfsPath, device: &Path, driver: Option<String>) -> Hop {
     let driver = driver.map_or_else(String::new, |driver| format!(" ({driver})"));
     let name = format!("USB port {}{driver}", name_of(device));
     let id = format!("{}/port", way.id_of(device));

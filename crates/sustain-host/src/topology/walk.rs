@@ -15,13 +15,13 @@ use crate::error::HostError;
 use crate::roots::{Roots, attribute, names_in};
 
 /// The directories from a disk up to `devices`, nearest first.
-pub(super) struct Way {
+pub(super) struct SysfsPath {
     /// The path of sysfs, in the form that the directories have.
     sys: PathBuf,
     pub(super) directories: Vec<PathBuf>,
 }
 
-impl Way {
+impl SysfsPath {
     /// Names a hop by its place below sysfs, which is the same for all disks above which it lies.
     pub(super) fn id_of(&self, directory: &Path) -> String {
         let place = directory.strip_prefix(&self.sys).unwrap_or(directory);
@@ -67,7 +67,7 @@ pub(super) fn path_of_disk(roots: &Roots, device: &BlockDevice) -> Result<DiskPa
         .take_while(|directory| directory.starts_with(&top) && **directory != *top)
         .map(Path::to_owned)
         .collect();
-    let way = Way { sys, directories };
+    let way = SysfsPath { sys, directories };
     let name = match &multipath {
         Some((controller, _)) if ways > 1 => {
             format!(
@@ -92,7 +92,7 @@ pub(super) fn path_of_disk(roots: &Roots, device: &BlockDevice) -> Result<DiskPa
 }
 
 /// The end of every path: the memory of the node that the nearest device reports; -1 means none.
-fn memory(way: &Way) -> Hop {
+fn memory(way: &SysfsPath) -> Hop {
     let mut directories = way.directories.iter();
     let stated = directories.find_map(|directory| attribute(&directory.join("numa_node")));
     match stated.and_then(|node| node.parse::<u32>().ok()) {

@@ -3,10 +3,10 @@
 
 use sustain_document::status::{STATUS_SCHEMA, StatusLine, StatusMember, StatusStream};
 
-use crate::recorder::{MemberStanding, Standing, StreamStanding};
+use crate::recorder::{MemberStanding, RecordingProgress, StreamStanding};
 
 /// Makes the status line of a recording at one moment.
-pub fn status_line(standing: &Standing) -> StatusLine {
+pub fn status_line(standing: &RecordingProgress) -> StatusLine {
     StatusLine {
         schema: STATUS_SCHEMA.to_owned(),
         time_s: standing.time_s,

@@ -16,7 +16,7 @@ use sustain_document::vocabulary::Direction;
 
 use self::curve::Curve;
 pub use self::space::SpaceUse;
-use crate::recorder::{MemberStanding, MemberState, Standing};
+use crate::recorder::{MemberStanding, MemberState, RecordingProgress};
 
 /// The number of steps in which the free space is filled.
 const STEPS: u32 = 200;
@@ -138,7 +138,7 @@ impl Forecast {
     /// The members whose slots go on behind what was profiled. There the forecast assumes the rate
     /// of the last zone.
     #[must_use]
-    pub fn unprofiled(&self, standing: &Standing) -> Vec<Unprofiled> {
+    pub fn unprofiled(&self, standing: &RecordingProgress) -> Vec<Unprofiled> {
         let beyond = standing.members.iter().filter_map(|member| {
             let known = self.known(&member.name)?;
             let is_beyond = member.slots_end_bytes > known.size_bytes + self.record_bytes;
@@ -154,7 +154,12 @@ impl Forecast {
     /// The forecast if the sources offer this rate and each byte takes this much space; none where
     /// the members are a ring, or where their free space is not known.
     #[must_use]
-    pub fn coming(&self, standing: &Standing, in_rate: f64, space_per_byte: f64) -> Option<Coming> {
+    pub fn coming(
+        &self,
+        standing: &RecordingProgress,
+        in_rate: f64,
+        space_per_byte: f64,
+    ) -> Option<Coming> {
         let mut left = self.left(standing)?;
         let all_bytes: f64 = left.iter().map(|one| one.bytes).sum();
         if in_rate <= 0.0 || all_bytes <= 0.0 {
@@ -192,7 +197,7 @@ impl Forecast {
     }
 
     /// The free space of the members that still take data.
-    fn left(&self, standing: &Standing) -> Option<Vec<Left<'_>>> {
+    fn left(&self, standing: &RecordingProgress) -> Option<Vec<Left<'_>>> {
         let members = standing.members.iter();
         let active = members.filter(|member| member.state == MemberState::Active);
         active

@@ -4,7 +4,7 @@
 //! Space is not payload: an append takes whole blocks and one more for its descriptor, and the rest
 //! of a slot is lost when the next one is begun. A slow stream takes 16 KiB for each kB.
 
-use crate::recorder::Standing;
+use crate::recorder::RecordingProgress;
 
 /// After this time a reading counts for a third. It is long enough to even out single appends and
 /// slots, and short enough to follow a source that changes.
@@ -30,7 +30,7 @@ struct Look {
 
 impl SpaceUse {
     /// Takes this moment into account.
-    pub fn see(&mut self, standing: &Standing) {
+    pub fn see(&mut self, standing: &RecordingProgress) {
         // A ring is never full, and at its very beginning a recording does not report its free
         // space. A member that has failed keeps its free space, which so is not taken for used.
         let members = || standing.members.iter();
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::recorder::{LimitedBy, MemberStanding, MemberState};
 
-    fn standing(time_s: f64, members: &[(u64, Option<u64>)]) -> Standing {
+    fn standing(time_s: f64, members: &[(u64, Option<u64>)]) -> RecordingProgress {
         let member = |(bytes, free_bytes): &(u64, Option<u64>)| MemberStanding {
             name: "disk".to_owned(),
             bytes: *bytes,
@@ -95,7 +95,7 @@ mod tests {
             lost_bytes: 0,
             error: None,
         };
-        Standing {
+        RecordingProgress {
             time_s,
             streams: Vec::new(),
             members: members.iter().map(member).collect(),

@@ -107,8 +107,8 @@ fn member(name: &str, slots_end_bytes: u64, free_bytes: Option<u64>) -> MemberSt
     }
 }
 
-fn standing_of(members: Vec<MemberStanding>) -> Standing {
-    Standing {
+fn standing_of(members: Vec<MemberStanding>) -> RecordingProgress {
+    RecordingProgress {
         time_s: 1.0,
         streams: Vec::new(),
         members,
@@ -122,7 +122,7 @@ fn standing_of(members: Vec<MemberStanding>) -> Standing {
     }
 }
 
-fn standing(free_bytes: Option<u64>) -> Standing {
+fn standing(free_bytes: Option<u64>) -> RecordingProgress {
     standing_of(vec![member("/dev/sdb", 60 * GB, free_bytes)])
 }
 

@@ -84,7 +84,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::format::{Kind, PieceChecksums, Place, Position};
+    use crate::format::{AppendPlace, Kind, PieceChecksums, Position};
 
     const PIECE: u32 = PIECE_BYTES as u32;
 
@@ -97,7 +97,7 @@ mod tests {
             kind: Kind::Data,
             store: Uuid::nil(),
             member: Uuid::nil(),
-            place: Place {
+            place: AppendPlace {
                 slot_serial: 5,
                 slot_offset_bytes: 0,
             },

@@ -12,8 +12,8 @@ use zerocopy::little_endian::U32;
 
 use self::layout::{DriftFields, Fields, MAGIC, PositionFields};
 use super::checksum::crc32c_without_field;
-use super::drift::Drift;
-use super::geometry::{Geometry, Place};
+use super::drift::ClockDrift;
+use super::geometry::{AppendPlace, Geometry};
 use super::{
     BLOCK_BYTES, CONTROL_STREAM, PIECE_BYTES, SEAL_BYTES, SLOT_BYTES_MAX, STREAMS_MAX, VERSION,
 };
@@ -84,7 +84,7 @@ pub struct Descriptor {
     /// The member it lies on.
     pub member: Uuid,
     /// The place of the append on that member.
-    pub place: Place,
+    pub place: AppendPlace,
     /// The length of the whole append, with descriptor and seal; a multiple of a block.
     pub append_bytes: u32,
     /// Its number, counted over all members.
@@ -112,9 +112,9 @@ pub struct Descriptor {
     /// When this descriptor was made, in nanoseconds since 1970.
     pub made_time_ns: i64,
     /// The place of the append before this one on this member.
-    pub previous: Option<Place>,
+    pub previous: Option<AppendPlace>,
     /// The newest start on this member; for a start, its own place.
-    pub start: Option<Place>,
+    pub start: Option<AppendPlace>,
     /// Appends of this member up to this sequence were durable when this one was made.
     pub flushed_sequence: u64,
     /// The number of the first frame that begins here, or would begin here: the frames of its
@@ -126,7 +126,7 @@ pub struct Descriptor {
     pub checksums: Vec<u32>,
     /// One drift for each stream of the recording, over all its appends up to this one. Empty where
     /// the block cannot hold them.
-    pub drifts: Vec<Drift>,
+    pub drifts: Vec<ClockDrift>,
 }
 
 /// An append of a kind that only a later version knows, with what is needed to pass over it.
@@ -139,7 +139,7 @@ pub struct Skip {
     /// The member it lies on.
     pub member: Uuid,
     /// The place of the append on that member.
-    pub place: Place,
+    pub place: AppendPlace,
     /// The length of the whole append, with descriptor and seal; a multiple of a block.
     pub append_bytes: u32,
     /// Its number, counted over all members.
@@ -243,8 +243,8 @@ impl Descriptor {
 
     /// Whether this descriptor belongs where it was found: to this store, member and place, and
     /// whole within its slot.
-    pub fn fits(&self, geometry: &Geometry, member: Uuid, store: Uuid, place: Place) -> bool {
-        let is_in_slot = |place: Place| place.slot_offset_bytes < geometry.slot_bytes;
+    pub fn fits(&self, geometry: &Geometry, member: Uuid, store: Uuid, place: AppendPlace) -> bool {
+        let is_in_slot = |place: AppendPlace| place.slot_offset_bytes < geometry.slot_bytes;
         self.store == store
             && self.member == member
             && self.place == place
@@ -373,7 +373,7 @@ impl Descriptor {
 
 impl Skip {
     /// Whether this append belongs where it was found; see [`Descriptor::fits`].
-    pub fn fits(&self, geometry: &Geometry, member: Uuid, store: Uuid, place: Place) -> bool {
+    pub fn fits(&self, geometry: &Geometry, member: Uuid, store: Uuid, place: AppendPlace) -> bool {
         self.store == store
             && self.member == member
             && self.place == place
@@ -381,7 +381,7 @@ impl Skip {
     }
 }
 
-fn fits_slot(place: Place, append_bytes: u32, slot_bytes: u32) -> bool {
+fn fits_slot(place: AppendPlace, append_bytes: u32, slot_bytes: u32) -> bool {
     append_bytes > 0
         && append_bytes.is_multiple_of(BLOCK_BYTES as u32)
         && place

@@ -5,22 +5,22 @@
 /// The earliest and the latest of all times of a stream, each compared with the recorder's clock at
 /// the moment when its append was made: in nanoseconds, and negative where they lie before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Drift {
+pub struct ClockDrift {
     /// The least of the differences.
     pub earliest_ns: i64,
     /// The largest.
     pub latest_ns: i64,
 }
 
-impl Drift {
+impl ClockDrift {
     /// The drift of a stream without any time so far.
-    pub const NONE: Drift = Drift {
+    pub const NONE: ClockDrift = ClockDrift {
         earliest_ns: i64::MAX,
         latest_ns: i64::MIN,
     };
 
     /// The drift of times that may lie anywhere.
-    pub const UNKNOWN: Drift = Drift {
+    pub const UNKNOWN: ClockDrift = ClockDrift {
         earliest_ns: i64::MIN,
         latest_ns: i64::MAX,
     };
@@ -28,14 +28,14 @@ impl Drift {
     /// Adds a time of an append that was made at `made_time_ns`.
     pub fn add_time(&mut self, time_ns: i64, made_time_ns: i64) {
         let difference_ns = time_ns.saturating_sub(made_time_ns);
-        self.add(Drift {
+        self.add(ClockDrift {
             earliest_ns: difference_ns,
             latest_ns: difference_ns,
         });
     }
 
     /// Adds another drift of the same stream.
-    pub fn add(&mut self, other: Drift) {
+    pub fn add(&mut self, other: ClockDrift) {
         self.earliest_ns = self.earliest_ns.min(other.earliest_ns);
         self.latest_ns = self.latest_ns.max(other.latest_ns);
     }
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn an_append_with_a_time_was_made_within_the_bounds() {
-        let mut drift = Drift::NONE;
+        let mut drift = ClockDrift::NONE;
         drift.add_time(1_000, 1_005);
         drift.add_time(9_000, 1_010);
         assert_eq!((drift.earliest_ns, drift.latest_ns), (-5, 7_990));
@@ -78,9 +78,9 @@ mod tests {
 
     #[test]
     fn what_is_unknown_bounds_nothing() {
-        assert_eq!(Drift::UNKNOWN.earliest_made_ns(5), i64::MIN);
-        assert_eq!(Drift::UNKNOWN.latest_made_ns(5), i64::MAX);
-        let mut drift = Drift::NONE;
+        assert_eq!(ClockDrift::UNKNOWN.earliest_made_ns(5), i64::MIN);
+        assert_eq!(ClockDrift::UNKNOWN.latest_made_ns(5), i64::MAX);
+        let mut drift = ClockDrift::NONE;
         drift.add_time(i64::MAX, -1);
         assert_eq!(drift.earliest_made_ns(0), i64::MIN);
     }

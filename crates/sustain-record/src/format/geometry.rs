@@ -16,14 +16,14 @@ const SLOTS_MIN: u64 = 2;
 ///
 /// Places are ordered as they are written. The slot on the medium is `slot_serial % slot_count`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct AppendPlace {
     /// Counts the slots of a member through all laps, from 0. The largest value is not a serial.
     pub slot_serial: u64,
     /// Offset from the start of the slot; a multiple of a block.
     pub slot_offset_bytes: u32,
 }
 
-impl Place {
+impl AppendPlace {
     /// Whether an append can begin there, on some member.
     pub(super) fn is_valid(self) -> bool {
         self.slot_serial != u64::MAX
@@ -115,7 +115,7 @@ impl Geometry {
     ///
     /// # Panics
     /// If the geometry is not valid.
-    pub fn offset_of(&self, place: Place) -> u64 {
+    pub fn offset_of(&self, place: AppendPlace) -> u64 {
         self.first_slot_offset_bytes
             + place.slot_serial % self.slot_count * u64::from(self.slot_bytes)
             + u64::from(place.slot_offset_bytes)
@@ -186,7 +186,7 @@ mod tests {
             geometry.superblock_offsets(),
             [0, 64 << 10, 100 * MIB + 4096 - (128 << 10), 100 * MIB]
         );
-        let place = |slot_serial, slot_offset_bytes| Place {
+        let place = |slot_serial, slot_offset_bytes| AppendPlace {
             slot_serial,
             slot_offset_bytes,
         };
@@ -238,7 +238,7 @@ mod tests {
                 return Ok(());
             };
             prop_assert!(geometry.is_valid());
-            let start = geometry.offset_of(Place { slot_serial, slot_offset_bytes: 0 });
+            let start = geometry.offset_of(AppendPlace { slot_serial, slot_offset_bytes: 0 });
             let [_, second, third, fourth] = geometry.superblock_offsets();
             prop_assert!(start >= second + 4096);
             prop_assert!(start + u64::from(geometry.slot_bytes) <= third);
@@ -262,7 +262,7 @@ mod tests {
             let geometry =
                 Geometry { slot_bytes, first_slot_offset_bytes, slot_count, member_bytes };
             if geometry.is_valid() {
-                geometry.offset_of(Place { slot_serial, slot_offset_bytes });
+                geometry.offset_of(AppendPlace { slot_serial, slot_offset_bytes });
                 geometry.superblock_offsets();
             }
         }

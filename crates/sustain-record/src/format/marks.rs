@@ -40,7 +40,7 @@ impl MarkKind {
 
 /// A place in the payload where a frame begins or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
+pub struct PayloadMark {
     /// Offset from the first payload byte. It may be the end of the payload.
     pub offset_bytes: u64,
     /// What happens there.
@@ -85,7 +85,7 @@ pub enum MarksRefused {
 ///
 /// # Errors
 /// [`MarksRefused`] for the first mark that cannot.
-pub fn check_marks(marks: &[Mark], payload_bytes: u64) -> Result<(), MarksRefused> {
+pub fn check_marks(marks: &[PayloadMark], payload_bytes: u64) -> Result<(), MarksRefused> {
     let mut before_bytes = 0;
     for (index, mark) in marks.iter().enumerate() {
         if mark.offset_bytes < before_bytes {
@@ -124,7 +124,7 @@ impl MarksWriter {
     ///
     /// # Panics
     /// If the mark lies before the last one, or if it begins a frame without a time.
-    pub fn push(&mut self, mark: Mark, first_time_ns: i64) {
+    pub fn push(&mut self, mark: PayloadMark, first_time_ns: i64) {
         let distance = mark
             .offset_bytes
             .checked_sub(self.last_offset_bytes)
@@ -187,17 +187,17 @@ impl MarksWriter {
 /// Offsets never fall. Begins and ends do not have to alternate: a frame may have begun in an
 /// earlier append, or its end may be lost.
 #[derive(Debug, Clone)]
-pub struct Marks<'a> {
+pub struct MarkReader<'a> {
     rest: &'a [u8],
     offset_bytes: u64,
     time_ns: i64,
     end_bytes: u64,
 }
 
-impl<'a> Marks<'a> {
+impl<'a> MarkReader<'a> {
     /// Reads the marks in `bytes`, which belong to an append with this `first_time_ns`.
-    pub fn new(bytes: &'a [u8], first_time_ns: i64) -> Marks<'a> {
-        Marks {
+    pub fn new(bytes: &'a [u8], first_time_ns: i64) -> MarkReader<'a> {
+        MarkReader {
             rest: bytes,
             offset_bytes: 0,
             time_ns: first_time_ns,
@@ -207,14 +207,14 @@ impl<'a> Marks<'a> {
 
     /// Reads the marks in `bytes`, which belong to this append. None of them lies beyond its
     /// payload.
-    pub fn of(descriptor: &Descriptor, bytes: &'a [u8]) -> Marks<'a> {
-        Marks {
+    pub fn of(descriptor: &Descriptor, bytes: &'a [u8]) -> MarkReader<'a> {
+        MarkReader {
             end_bytes: u64::from(descriptor.payload_bytes),
-            ..Marks::new(bytes, descriptor.first_time_ns)
+            ..MarkReader::new(bytes, descriptor.first_time_ns)
         }
     }
 
-    fn read(&mut self) -> Result<Mark, MarksError> {
+    fn read(&mut self) -> Result<PayloadMark, MarksError> {
         let value = self.read_varint()?;
         let kind = match value & ((1 << KIND_BITS) - 1) {
             0 => MarkKind::Begin,
@@ -233,7 +233,7 @@ impl<'a> Marks<'a> {
         } else {
             None
         };
-        Ok(Mark {
+        Ok(PayloadMark {
             offset_bytes: self.offset_bytes,
             kind,
             time_ns,
@@ -259,8 +259,8 @@ impl<'a> Marks<'a> {
     }
 }
 
-impl Iterator for Marks<'_> {
-    type Item = Result<Mark, MarksError>;
+impl Iterator for MarkReader<'_> {
+    type Item = Result<PayloadMark, MarksError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
@@ -274,7 +274,7 @@ impl Iterator for Marks<'_> {
     }
 }
 
-impl std::iter::FusedIterator for Marks<'_> {}
+impl std::iter::FusedIterator for MarkReader<'_> {}
 
 /// Maps small differences of either sign to small numbers.
 fn zigzag(value: i64) -> u64 {
@@ -291,15 +291,15 @@ mod tests {
 
     use super::*;
 
-    fn mark(offset_bytes: u64, kind: MarkKind, time_ns: Option<i64>) -> Mark {
-        Mark {
+    fn mark(offset_bytes: u64, kind: MarkKind, time_ns: Option<i64>) -> PayloadMark {
+        PayloadMark {
             offset_bytes,
             kind,
             time_ns,
         }
     }
 
-    fn written(marks: &[Mark], first_time_ns: i64) -> MarksWriter {
+    fn written(marks: &[PayloadMark], first_time_ns: i64) -> MarksWriter {
         let mut writer = MarksWriter::new();
         for mark in marks {
             writer.push(*mark, first_time_ns);
@@ -307,8 +307,8 @@ mod tests {
         writer
     }
 
-    fn read(bytes: &[u8], first_time_ns: i64) -> Result<Vec<Mark>, MarksError> {
-        Marks::new(bytes, first_time_ns).collect()
+    fn read(bytes: &[u8], first_time_ns: i64) -> Result<Vec<PayloadMark>, MarksError> {
+        MarkReader::new(bytes, first_time_ns).collect()
     }
 
     #[test]
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn what_no_writer_writes_is_refused_and_ends_the_marks() {
-        let last = |bytes: &[u8]| Marks::new(bytes, 0).last().unwrap();
+        let last = |bytes: &[u8]| MarkReader::new(bytes, 0).last().unwrap();
         assert_eq!(last(&[3, 1]), Err(MarksError::UnknownKind));
         assert_eq!(last(&[0x80]), Err(MarksError::Truncated));
         assert_eq!(last(&[1, 0]), Err(MarksError::Truncated));
@@ -380,7 +380,7 @@ mod tests {
         );
     }
 
-    fn any_marks() -> impl Strategy<Value = Vec<Mark>> {
+    fn any_marks() -> impl Strategy<Value = Vec<PayloadMark>> {
         let distance = prop_oneof![0..3_u64, 0..70_000_u64, 0..1_u64 << 40];
         let kind = prop_oneof![
             Just(MarkKind::Begin),
@@ -428,9 +428,9 @@ mod tests {
             bytes in prop::collection::vec(any::<u8>(), 0..300),
             first_time_ns in any::<i64>(),
         ) {
-            let marks: Vec<_> = Marks::new(&bytes, first_time_ns).collect();
+            let marks: Vec<_> = MarkReader::new(&bytes, first_time_ns).collect();
             prop_assert!(marks.len() <= bytes.len());
-            let good: Vec<Mark> = marks.iter().copied().map_while(Result::ok).collect();
+            let good: Vec<PayloadMark> = marks.iter().copied().map_while(Result::ok).collect();
             prop_assert!(good.len() + 1 >= marks.len());
             prop_assert!(good.is_sorted_by_key(|mark| mark.offset_bytes));
             let again = written(&good, first_time_ns);

@@ -20,10 +20,11 @@ pub use append::{
 };
 pub use checksum::{PieceChecksums, crc32c};
 pub use descriptor::{Descriptor, DescriptorError, Gap, GapReason, Kind, Position, Skip};
-pub use drift::Drift;
-pub use geometry::{Geometry, GeometryError, Place};
+pub use drift::ClockDrift;
+pub use geometry::{AppendPlace, Geometry, GeometryError};
 pub use marks::{
-    MARK_BYTES_MAX, Mark, MarkKind, Marks, MarksError, MarksRefused, MarksWriter, check_marks,
+    MARK_BYTES_MAX, MarkKind, MarkReader, MarksError, MarksRefused, MarksWriter, PayloadMark,
+    check_marks,
 };
 pub use notes::{
     EarlierNote, EndNote, NoteError, PlaceNote, StartNote, StreamNote, StreamTotal, TornNote,

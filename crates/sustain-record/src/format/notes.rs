@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::geometry::Place;
+use super::geometry::AppendPlace;
 
 /// The note in the start of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -156,8 +156,8 @@ impl EndNote {
     }
 }
 
-impl From<Place> for PlaceNote {
-    fn from(place: Place) -> PlaceNote {
+impl From<AppendPlace> for PlaceNote {
+    fn from(place: AppendPlace) -> PlaceNote {
         PlaceNote {
             slot_serial: place.slot_serial,
             slot_offset_bytes: place.slot_offset_bytes,
@@ -165,9 +165,9 @@ impl From<Place> for PlaceNote {
     }
 }
 
-impl From<PlaceNote> for Place {
-    fn from(note: PlaceNote) -> Place {
-        Place {
+impl From<PlaceNote> for AppendPlace {
+    fn from(note: PlaceNote) -> AppendPlace {
+        AppendPlace {
             slot_serial: note.slot_serial,
             slot_offset_bytes: note.slot_offset_bytes,
         }
@@ -319,7 +319,7 @@ mod tests {
                     .map(|(name, framing, source)| StreamNote { name, framing, source })
                     .collect(),
                 previous_start: previous.map(|(slot_serial, slot_offset_bytes)| {
-                    Place { slot_serial, slot_offset_bytes }.into()
+                    AppendPlace { slot_serial, slot_offset_bytes }.into()
                 }),
                 earlier: Vec::new(),
             };

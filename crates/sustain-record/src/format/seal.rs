@@ -12,7 +12,7 @@ const MAGIC: [u8; 8] = *b"SUSTSEAL";
 
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-struct Layout {
+struct SealBytes {
     magic: [u8; 8],
     sequence: U64,
     slot_serial: U64,
@@ -22,7 +22,7 @@ struct Layout {
     crc: U32,
 }
 
-const _: () = assert!(size_of::<Layout>() == SEAL_BYTES);
+const _: () = assert!(size_of::<SealBytes>() == SEAL_BYTES);
 
 /// The fields of the descriptor that the seal repeats at the end of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Seal {
 
     /// Encodes the bytes that end the append.
     pub fn encode(&self) -> [u8; SEAL_BYTES] {
-        let mut layout = Layout {
+        let mut layout = SealBytes {
             magic: MAGIC,
             sequence: self.sequence.into(),
             slot_serial: self.slot_serial.into(),
@@ -65,7 +65,7 @@ impl Seal {
 
     /// Reads a seal from exactly 64 bytes. Magic and checksum must be right.
     pub fn decode(bytes: &[u8]) -> Option<Seal> {
-        let layout = Layout::ref_from_bytes(bytes).ok()?;
+        let layout = SealBytes::ref_from_bytes(bytes).ok()?;
         if layout.magic != MAGIC || layout.crc.get() != crc_of(layout) {
             return None;
         }
@@ -78,8 +78,8 @@ impl Seal {
     }
 }
 
-fn crc_of(layout: &Layout) -> u32 {
-    crc32c(&layout.as_bytes()[..std::mem::offset_of!(Layout, crc)])
+fn crc_of(layout: &SealBytes) -> u32 {
+    crc32c(&layout.as_bytes()[..std::mem::offset_of!(SealBytes, crc)])
 }
 
 #[cfg(test)]
@@ -99,13 +99,13 @@ mod tests {
 
     #[test]
     fn the_fields_lie_where_the_format_says() {
-        assert_eq!(offset_of!(Layout, magic), 0);
-        assert_eq!(offset_of!(Layout, sequence), 8);
-        assert_eq!(offset_of!(Layout, slot_serial), 16);
-        assert_eq!(offset_of!(Layout, descriptor_crc), 24);
-        assert_eq!(offset_of!(Layout, append_bytes), 28);
-        assert_eq!(offset_of!(Layout, reserved), 32);
-        assert_eq!(offset_of!(Layout, crc), 60);
+        assert_eq!(offset_of!(SealBytes, magic), 0);
+        assert_eq!(offset_of!(SealBytes, sequence), 8);
+        assert_eq!(offset_of!(SealBytes, slot_serial), 16);
+        assert_eq!(offset_of!(SealBytes, descriptor_crc), 24);
+        assert_eq!(offset_of!(SealBytes, append_bytes), 28);
+        assert_eq!(offset_of!(SealBytes, reserved), 32);
+        assert_eq!(offset_of!(SealBytes, crc), 60);
         let bytes = SEAL.encode();
         assert_eq!(&bytes[..8], b"SUSTSEAL");
         assert_eq!(bytes[8..16], [8, 7, 6, 5, 4, 3, 2, 1]);

@@ -19,7 +19,7 @@ const FLAG_PREWRITTEN: u32 = 1;
 
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-struct Layout {
+struct SuperblockBytes {
     magic: [u8; 16],
     version: U32,
     crc: U32,
@@ -42,7 +42,7 @@ struct Layout {
     rest: [u8; 1024],
 }
 
-const _: () = assert!(size_of::<Layout>() == BLOCK_BYTES);
+const _: () = assert!(size_of::<SuperblockBytes>() == BLOCK_BYTES);
 
 /// The description of a store and of one of its members.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Superblock {
         assert!(copy < COPIES, "a superblock has four copies");
         assert!(self.is_valid(), "a superblock is consistent: {self:?}");
         let mut block = vec![0; BLOCK_BYTES];
-        let layout = Layout::mut_from_bytes(&mut block).expect("it is one block");
+        let layout = SuperblockBytes::mut_from_bytes(&mut block).expect("it is one block");
         layout.magic = MAGIC;
         layout.version = VERSION.into();
         layout.copy = copy.into();
@@ -134,7 +134,8 @@ impl Superblock {
         if !bytes.starts_with(&MAGIC) {
             return Err(SuperblockError::Foreign);
         }
-        let (layout, _) = Layout::ref_from_prefix(bytes).map_err(|_| SuperblockError::Damaged)?;
+        let (layout, _) =
+            SuperblockBytes::ref_from_prefix(bytes).map_err(|_| SuperblockError::Damaged)?;
         let version = layout.version.get();
         if version > VERSION {
             return Err(SuperblockError::Newer { version });
@@ -215,8 +216,8 @@ fn are_distinct(members: &[Uuid]) -> bool {
     sorted.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-fn crc_of(layout: &Layout) -> u32 {
-    crc32c_without_field(layout.as_bytes(), offset_of!(Layout, crc))
+fn crc_of(layout: &SuperblockBytes) -> u32 {
+    crc32c_without_field(layout.as_bytes(), offset_of!(SuperblockBytes, crc))
 }
 
 #[cfg(test)]
@@ -255,25 +256,25 @@ mod tests {
     #[test]
     fn the_fields_lie_where_the_format_says() {
         let fields = [
-            (offset_of!(Layout, magic), 0),
-            (offset_of!(Layout, version), 16),
-            (offset_of!(Layout, crc), 20),
-            (offset_of!(Layout, copy), 24),
-            (offset_of!(Layout, slot_bytes), 28),
-            (offset_of!(Layout, store), 32),
-            (offset_of!(Layout, member), 48),
-            (offset_of!(Layout, generation), 64),
-            (offset_of!(Layout, created), 72),
-            (offset_of!(Layout, member_bytes), 80),
-            (offset_of!(Layout, first_slot), 88),
-            (offset_of!(Layout, slot_count), 96),
-            (offset_of!(Layout, member_index), 104),
-            (offset_of!(Layout, member_count), 106),
-            (offset_of!(Layout, flags), 108),
-            (offset_of!(Layout, slots_begun), 112),
-            (offset_of!(Layout, parity_count), 120),
-            (offset_of!(Layout, reserved), 122),
-            (offset_of!(Layout, members), 1024),
+            (offset_of!(SuperblockBytes, magic), 0),
+            (offset_of!(SuperblockBytes, version), 16),
+            (offset_of!(SuperblockBytes, crc), 20),
+            (offset_of!(SuperblockBytes, copy), 24),
+            (offset_of!(SuperblockBytes, slot_bytes), 28),
+            (offset_of!(SuperblockBytes, store), 32),
+            (offset_of!(SuperblockBytes, member), 48),
+            (offset_of!(SuperblockBytes, generation), 64),
+            (offset_of!(SuperblockBytes, created), 72),
+            (offset_of!(SuperblockBytes, member_bytes), 80),
+            (offset_of!(SuperblockBytes, first_slot), 88),
+            (offset_of!(SuperblockBytes, slot_count), 96),
+            (offset_of!(SuperblockBytes, member_index), 104),
+            (offset_of!(SuperblockBytes, member_count), 106),
+            (offset_of!(SuperblockBytes, flags), 108),
+            (offset_of!(SuperblockBytes, slots_begun), 112),
+            (offset_of!(SuperblockBytes, parity_count), 120),
+            (offset_of!(SuperblockBytes, reserved), 122),
+            (offset_of!(SuperblockBytes, members), 1024),
         ];
         for (number, (is, should_be)) in fields.into_iter().enumerate() {
             assert_eq!(is, should_be, "field {number}");

@@ -10,7 +10,7 @@ use super::{IO_ERROR, MemberIo};
 
 /// One step on a member. The next one begins when it is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum MemberStep {
     /// Writes whole blocks at an offset from the start of the member.
     Write {
         offset_bytes: u64,
@@ -19,12 +19,12 @@ pub(crate) enum Step {
     Flush,
 }
 
-impl Step {
+impl MemberStep {
     /// The operation and its offset, for messages.
     pub(crate) fn name(&self) -> (Operation, u64) {
         match self {
-            Step::Write { offset_bytes, .. } => (Operation::Write, *offset_bytes),
-            Step::Flush => (Operation::Flush, 0),
+            MemberStep::Write { offset_bytes, .. } => (Operation::Write, *offset_bytes),
+            MemberStep::Flush => (Operation::Flush, 0),
         }
     }
 }
@@ -65,7 +65,7 @@ impl MemberIo {
     /// [`Error::EngineFailed`], [`Error::Memory`]. Then anything may still be in flight.
     pub(crate) fn take_steps(
         mut self,
-        steps: &[Vec<Step>],
+        steps: &[Vec<MemberStep>],
         patience: StepsPatience,
     ) -> Result<Vec<StepsEnd>, Error> {
         let mut walkers = Vec::new();
@@ -91,7 +91,7 @@ impl MemberIo {
 
     fn walk(
         &mut self,
-        steps: &[Vec<Step>],
+        steps: &[Vec<MemberStep>],
         patience: StepsPatience,
         walkers: &mut Vec<Walker>,
     ) -> Result<(), Error> {
@@ -142,7 +142,7 @@ impl MemberIo {
     fn begin_step(
         &mut self,
         member: usize,
-        steps: &[Step],
+        steps: &[MemberStep],
         walker: &mut Walker,
     ) -> Result<(), Error> {
         let request = match steps.get(walker.step) {
@@ -150,8 +150,8 @@ impl MemberIo {
                 walker.end = Some(StepsEnd::Done);
                 return Ok(());
             }
-            Some(Step::Flush) => Request::flush(member),
-            Some(Step::Write {
+            Some(MemberStep::Flush) => Request::flush(member),
+            Some(MemberStep::Write {
                 offset_bytes,
                 bytes,
             }) => {

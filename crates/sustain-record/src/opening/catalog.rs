@@ -8,7 +8,8 @@ use uuid::Uuid;
 
 use super::Chapter;
 use crate::format::{
-    Descriptor, Drift, EarlierNote, EndNote, Kind, Place, Position, StartNote, StreamNote,
+    AppendPlace, ClockDrift, Descriptor, EarlierNote, EndNote, Kind, Position, StartNote,
+    StreamNote,
 };
 
 /// One recording, as far as the members that are there tell.
@@ -32,7 +33,7 @@ pub struct Recording {
     /// been written over in part. None if nothing has been.
     pub readable_from_sequence: Option<u64>,
     /// What each member of the store has of it, in the order of the table of members.
-    pub per_member: Vec<Option<Extent>>,
+    pub per_member: Vec<Option<StreamExtent>>,
     /// Whether it went on while it was found: then its streams are known as far as all was durable
     /// before, and what came later is left out.
     pub under_way: bool,
@@ -43,18 +44,18 @@ pub struct Recording {
 
 /// The part of a recording that is on one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Extent {
+pub struct StreamExtent {
     /// The oldest append that is still there.
-    pub first: Place,
+    pub first: AppendPlace,
     /// The newest append.
-    pub last: Place,
+    pub last: AppendPlace,
     /// Whether what came before the oldest append has been written over in a ring.
     pub is_overwritten: bool,
     /// The first slot from which on nothing has been written over, nor can have been hit by a crash
     /// in a ring.
     pub kept_from_slot: u64,
     /// The newest start there, as the newest append has it.
-    pub start: Option<Place>,
+    pub start: Option<AppendPlace>,
     /// Whether the newest append is an end mark.
     pub has_end: bool,
     /// Whether its end mark there may have been half written over in a ring when the power was cut.
@@ -101,7 +102,7 @@ pub struct StreamSummary {
     /// Frames that have begun below that.
     pub readable_from_frame: u64,
     /// How far the times of its source lie from the recorder's clock; none if that is not told.
-    pub drift: Option<Drift>,
+    pub drift: Option<ClockDrift>,
 }
 
 impl Recording {
@@ -204,15 +205,15 @@ fn earlier_notes(members: &[Option<Vec<Chapter>>]) -> HashMap<Uuid, &EarlierNote
 }
 
 /// How a recording was begun.
-struct Begun<'a> {
+struct RecordingStart<'a> {
     started_ns: i64,
     ring: bool,
     streams: &'a [StreamNote],
 }
 
-impl<'a> From<&'a StartNote> for Begun<'a> {
-    fn from(start: &'a StartNote) -> Begun<'a> {
-        Begun {
+impl<'a> From<&'a StartNote> for RecordingStart<'a> {
+    fn from(start: &'a StartNote) -> RecordingStart<'a> {
+        RecordingStart {
             started_ns: start.started_ns,
             ring: start.ring,
             streams: &start.streams,
@@ -220,9 +221,9 @@ impl<'a> From<&'a StartNote> for Begun<'a> {
     }
 }
 
-impl<'a> From<&'a EarlierNote> for Begun<'a> {
-    fn from(note: &'a EarlierNote) -> Begun<'a> {
-        Begun {
+impl<'a> From<&'a EarlierNote> for RecordingStart<'a> {
+    fn from(note: &'a EarlierNote) -> RecordingStart<'a> {
+        RecordingStart {
             started_ns: note.started_ns,
             ring: note.ring,
             streams: &note.streams,
@@ -240,8 +241,8 @@ fn recording(
     // A ring that came later may have written over all starts of it, and says what they said.
     let told_later = || earlier.get(&chapters[0].recording_id).copied();
     let start = own_start
-        .map(Begun::from)
-        .or_else(|| told_later().map(Begun::from));
+        .map(RecordingStart::from)
+        .or_else(|| told_later().map(RecordingStart::from));
     // What lies before the youngest of the oldest appends is on some members, but not on all.
     let readable = chapters
         .iter()
@@ -254,7 +255,7 @@ fn recording(
     let started_ns = start.as_ref().map(|start| start.started_ns);
     let mut per_member = vec![None; member_count];
     for (index, chapter) in parts {
-        per_member[*index] = Some(Extent {
+        per_member[*index] = Some(StreamExtent {
             first: chapter.first.place,
             last: chapter.last.place,
             is_overwritten: chapter.is_overwritten,
@@ -344,11 +345,11 @@ fn summary(
 }
 
 /// What the last append of each member tells, which have all before them in it.
-fn drift(chapters: &[&Chapter], stream: usize) -> Option<Drift> {
+fn drift(chapters: &[&Chapter], stream: usize) -> Option<ClockDrift> {
     let told = chapters
         .iter()
         .map(|chapter| chapter.last.drifts.get(stream));
-    let mut all = Drift::NONE;
+    let mut all = ClockDrift::NONE;
     for drift in told {
         all.add(*drift?);
     }

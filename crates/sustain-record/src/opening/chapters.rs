@@ -3,9 +3,9 @@
 
 use uuid::Uuid;
 
-use super::facts::{Facts, slot_start};
-use super::{Asked, PATIENCE_SLOTS, Tail};
-use crate::format::{Descriptor, EndNote, Kind, Place, StartNote};
+use super::facts::{MemberEvidence, slot_start};
+use super::{Asked, MemberTail, PATIENCE_SLOTS};
+use crate::format::{AppendPlace, Descriptor, EndNote, Kind, StartNote};
 use crate::store::Recovered;
 
 /// Appends at either end of a recording that are read for the times of its streams.
@@ -47,15 +47,15 @@ pub struct Chapter {
 }
 
 /// Where a chapter begins, and the last append of the one before.
-struct Beginning<'a> {
+struct ChapterBeginning<'a> {
     first: &'a Descriptor,
     before: Option<&'a Descriptor>,
 }
 
 /// Finds the recording of which `last` is the last append, given those that came later.
 pub(super) fn chapter(
-    facts: &Facts,
-    tail: &Tail,
+    facts: &MemberEvidence,
+    tail: &MemberTail,
     last: &Descriptor,
     newer: &[Chapter],
 ) -> Asked<Chapter> {
@@ -129,7 +129,7 @@ fn is_same(one: &Descriptor, other: &Descriptor) -> bool {
 
 /// Finds the newest start of the recording to which `last` belongs.
 fn start_of<'a>(
-    facts: &'a Facts,
+    facts: &'a MemberEvidence,
     last: &Descriptor,
     oldest_serial: u64,
 ) -> Asked<Option<&'a Descriptor>> {
@@ -140,9 +140,9 @@ fn start_of<'a>(
 }
 
 fn start_at<'a>(
-    facts: &'a Facts,
+    facts: &'a MemberEvidence,
     last: &Descriptor,
-    place: Place,
+    place: AppendPlace,
     oldest_serial: u64,
 ) -> Asked<Option<&'a Descriptor>> {
     if place.slot_serial < oldest_serial {
@@ -156,7 +156,11 @@ fn start_at<'a>(
 
 /// Reads the note in the newest start. A power cut may have left only a part of a start that is
 /// repeated in a ring. Then the one before it says the same, and is still there.
-fn start_note(facts: &Facts, last: &Descriptor, oldest_serial: u64) -> Asked<Option<StartNote>> {
+fn start_note(
+    facts: &MemberEvidence,
+    last: &Descriptor,
+    oldest_serial: u64,
+) -> Asked<Option<StartNote>> {
     let mut place = last.start;
     for _ in 0..STARTS_TRIED {
         let Some(tried) = place else { break };
@@ -173,11 +177,11 @@ fn start_note(facts: &Facts, last: &Descriptor, oldest_serial: u64) -> Asked<Opt
 
 /// Finds the start before the one at `place`, as the slots before that name it.
 fn start_before(
-    facts: &Facts,
+    facts: &MemberEvidence,
     last: &Descriptor,
-    place: Place,
+    place: AppendPlace,
     oldest_serial: u64,
-) -> Asked<Option<Place>> {
+) -> Asked<Option<AppendPlace>> {
     let earliest = place.slot_serial.saturating_sub(PATIENCE_SLOTS);
     for serial in (earliest.max(oldest_serial)..place.slot_serial).rev() {
         let found = facts.descriptor(slot_start(serial))?;
@@ -189,20 +193,20 @@ fn start_before(
 }
 
 fn beginning_of<'a>(
-    facts: &'a Facts,
+    facts: &'a MemberEvidence,
     last: &'a Descriptor,
     start: Option<&'a Descriptor>,
     oldest_serial: u64,
-) -> Asked<Beginning<'a>> {
+) -> Asked<ChapterBeginning<'a>> {
     if let Some(first) = start {
         let linked = before_start(facts, first, oldest_serial)?;
         if let Some(before) = linked {
-            return Ok(Beginning { first, before });
+            return Ok(ChapterBeginning { first, before });
         }
     }
     let found = first_by_slots(facts, last, oldest_serial)?;
     let first = found.first.unwrap_or(start.unwrap_or(last));
-    Ok(Beginning {
+    Ok(ChapterBeginning {
         first,
         before: found.before,
     })
@@ -211,7 +215,7 @@ fn beginning_of<'a>(
 /// Finds what lies before the first start of a recording: nothing, or the last append of the
 /// recording before. Returns `None` if the start is a repeated one, or the link is damaged.
 fn before_start<'a>(
-    facts: &'a Facts,
+    facts: &'a MemberEvidence,
     start: &Descriptor,
     oldest_serial: u64,
 ) -> Asked<Option<Option<&'a Descriptor>>> {
@@ -241,7 +245,7 @@ struct Boundary<'a> {
 /// the recordings at the starts of slots. These only grow, and a recording begins in a slot of its
 /// own.
 fn first_by_slots<'a>(
-    facts: &'a Facts,
+    facts: &'a MemberEvidence,
     last: &'a Descriptor,
     oldest_serial: u64,
 ) -> Asked<Boundary<'a>> {
@@ -280,7 +284,7 @@ fn first_by_slots<'a>(
 
 /// Searches the slots at a boundary that no link bridges.
 fn search_around<'a>(
-    facts: &'a Facts,
+    facts: &'a MemberEvidence,
     last: &'a Descriptor,
     oldest_serial: u64,
     low: u64,
@@ -307,7 +311,7 @@ fn search_around<'a>(
 }
 
 /// Finds the descriptor at the start of this slot, or of one of the next few up to `last_serial`.
-fn start_from(facts: &Facts, serial: u64, last_serial: u64) -> Asked<Option<&Descriptor>> {
+fn start_from(facts: &MemberEvidence, serial: u64, last_serial: u64) -> Asked<Option<&Descriptor>> {
     let found = facts.descriptor(slot_start(serial))?;
     if found.is_some() {
         return Ok(found);
@@ -324,7 +328,7 @@ fn start_from(facts: &Facts, serial: u64, last_serial: u64) -> Asked<Option<&Des
 }
 
 /// Finds the last append of each stream within a few steps back.
-fn look_back(facts: &Facts, last: &Descriptor) -> Asked<Vec<Descriptor>> {
+fn look_back(facts: &MemberEvidence, last: &Descriptor) -> Asked<Vec<Descriptor>> {
     let mut samples = Vec::new();
     let mut next = Some(last);
     for _ in 0..LOOK_APPENDS {
@@ -343,7 +347,11 @@ fn look_back(facts: &Facts, last: &Descriptor) -> Asked<Vec<Descriptor>> {
 }
 
 /// Finds the first append of each stream within a few steps ahead.
-fn look_ahead(facts: &Facts, first: &Descriptor, last: &Descriptor) -> Asked<Vec<Descriptor>> {
+fn look_ahead(
+    facts: &MemberEvidence,
+    first: &Descriptor,
+    last: &Descriptor,
+) -> Asked<Vec<Descriptor>> {
     let mut samples = Vec::new();
     let mut place = first.place;
     for _ in 0..LOOK_APPENDS {

@@ -6,9 +6,9 @@ use std::collections::{BTreeSet, HashMap};
 use sustain_disk::error::Errno;
 
 use super::Asked;
-use super::search::{NOTHING, Search, SlotContent};
-use crate::format::{BLOCK_BYTES, Descriptor, Place, verify_payload};
-use crate::walk::{Head, Identity};
+use super::search::{NOTHING, SlotContent, TailSearch};
+use crate::format::{AppendPlace, BLOCK_BYTES, Descriptor, verify_payload};
+use crate::walk::{AppendIdentity, Head};
 
 /// More than any start or end mark needs. Longer notes are not believed.
 const NOTE_BYTES_MAX: u32 = 4 << 20;
@@ -21,11 +21,11 @@ pub struct Need {
     pub offset_bytes: u64,
     /// Length in bytes.
     pub length_bytes: usize,
-    what: What,
+    what: EvidenceKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum What {
+enum EvidenceKind {
     /// The block with which an append may begin.
     Head,
     /// The next part of a slot that is searched.
@@ -35,23 +35,23 @@ enum What {
 }
 
 #[derive(Debug)]
-pub(super) struct Facts {
-    identity: Identity,
+pub(super) struct MemberEvidence {
+    identity: AppendIdentity,
     /// The append that begins at an offset of the member, if one does.
     heads: HashMap<u64, Option<Head>>,
-    searches: HashMap<u64, Search>,
+    searches: HashMap<u64, TailSearch>,
     /// Serials that are there in slots that were searched block by block, by the number of the
     /// slot. A search for another serial would read all of it again and find nothing.
     serials_of_slots: HashMap<u64, BTreeSet<u64>>,
     /// Payloads without damage.
-    payloads: HashMap<Place, Option<Vec<u8>>>,
+    payloads: HashMap<AppendPlace, Option<Vec<u8>>>,
     unreadable_blocks: u64,
     learned_bytes: u64,
 }
 
-impl Facts {
-    pub(super) fn new(identity: Identity) -> Facts {
-        Facts {
+impl MemberEvidence {
+    pub(super) fn new(identity: AppendIdentity) -> MemberEvidence {
+        MemberEvidence {
             identity,
             heads: HashMap::new(),
             searches: HashMap::new(),
@@ -84,7 +84,7 @@ impl Facts {
     }
 
     /// The append that begins at a place.
-    pub(super) fn head(&self, place: Place) -> Asked<Option<&Head>> {
+    pub(super) fn head(&self, place: AppendPlace) -> Asked<Option<&Head>> {
         if place.slot_serial == u64::MAX || place.slot_offset_bytes >= self.slot_bytes() {
             return Ok(None);
         }
@@ -93,7 +93,7 @@ impl Facts {
     }
 
     /// The descriptor at a place.
-    pub(super) fn descriptor(&self, place: Place) -> Asked<Option<&Descriptor>> {
+    pub(super) fn descriptor(&self, place: AppendPlace) -> Asked<Option<&Descriptor>> {
         Ok(self.head(place)?.and_then(Head::descriptor))
     }
 
@@ -129,13 +129,13 @@ impl Facts {
         if known.is_some_and(|serials| !serials.contains(&slot_serial)) {
             return Ok(&NOTHING);
         }
-        let fresh = Search::new(slot_serial);
+        let fresh = TailSearch::new(slot_serial);
         let (position_bytes, length_bytes) = found.unwrap_or(&fresh).next(self.slot_bytes());
         Err(vec![Need {
             offset_bytes: self.identity.geometry.offset_of(slot_start(slot_serial))
                 + u64::from(position_bytes),
             length_bytes: length_bytes as usize,
-            what: What::Slot {
+            what: EvidenceKind::Slot {
                 serial: slot_serial,
             },
         }])
@@ -152,7 +152,7 @@ impl Facts {
         Err(vec![Need {
             offset_bytes: self.identity.geometry.offset_of(descriptor.place) + BLOCK_BYTES as u64,
             length_bytes: descriptor.payload_bytes as usize,
-            what: What::Payload {
+            what: EvidenceKind::Payload {
                 descriptor: Box::new(descriptor.clone()),
             },
         }])
@@ -165,13 +165,13 @@ impl Facts {
 
     /// Bytes that were read to search slots.
     pub(super) fn searched_bytes(&self) -> u64 {
-        self.searches.values().map(Search::read_bytes).sum()
+        self.searches.values().map(TailSearch::read_bytes).sum()
     }
 
     pub(super) fn learn(&mut self, need: &Need, bytes: Result<&[u8], Errno>) {
         self.learned_bytes += need.length_bytes as u64;
         match &need.what {
-            What::Head => {
+            EvidenceKind::Head => {
                 self.unreadable_blocks += u64::from(bytes.is_err());
                 let head = bytes.ok().and_then(|bytes| self.identity.head(bytes));
                 let lies_here = |head: &Head| {
@@ -180,11 +180,11 @@ impl Facts {
                 let head = head.filter(lies_here);
                 self.heads.insert(need.offset_bytes, head);
             }
-            What::Slot { serial } => {
+            EvidenceKind::Slot { serial } => {
                 let search = self
                     .searches
                     .entry(*serial)
-                    .or_insert_with(|| Search::new(*serial));
+                    .or_insert_with(|| TailSearch::new(*serial));
                 self.unreadable_blocks += search.learn(&self.identity, need.length_bytes, bytes);
                 let geometry = &self.identity.geometry;
                 if let Some(serials) = search.all_serials(geometry.slot_bytes) {
@@ -192,7 +192,7 @@ impl Facts {
                     self.serials_of_slots.insert(slot, serials.clone());
                 }
             }
-            What::Payload { descriptor } => {
+            EvidenceKind::Payload { descriptor } => {
                 self.unreadable_blocks += u64::from(bytes.is_err());
                 let payload = bytes.ok().filter(|bytes| {
                     bytes.len() == descriptor.payload_bytes as usize
@@ -204,21 +204,21 @@ impl Facts {
         }
     }
 
-    fn head_at_offset(&self, place: Place) -> Asked<Option<&Head>> {
+    fn head_at_offset(&self, place: AppendPlace) -> Asked<Option<&Head>> {
         let offset_bytes = self.identity.geometry.offset_of(place);
         match self.heads.get(&offset_bytes) {
             Some(head) => Ok(head.as_ref()),
             None => Err(vec![Need {
                 offset_bytes,
                 length_bytes: BLOCK_BYTES,
-                what: What::Head,
+                what: EvidenceKind::Head,
             }]),
         }
     }
 }
 
-pub(super) fn slot_start(slot_serial: u64) -> Place {
-    Place {
+pub(super) fn slot_start(slot_serial: u64) -> AppendPlace {
+    AppendPlace {
         slot_serial,
         slot_offset_bytes: 0,
     }

@@ -13,17 +13,17 @@ mod tail;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use catalog::{Apart, Extent, Recording, StreamSummary, merge};
+pub use catalog::{Apart, Recording, StreamExtent, StreamSummary, merge};
 pub use chapters::Chapter;
 pub use facts::Need;
-pub use tail::Tail;
+pub use tail::MemberTail;
 
 use sustain_disk::error::Errno;
 use sustain_disk::units::Size;
 
 use crate::format::Superblock;
-use crate::walk::Identity;
-use facts::Facts;
+use crate::walk::AppendIdentity;
+use facts::MemberEvidence;
 
 /// Slots in a row that are looked at before none is believed to follow. A crash can have left
 /// something this far behind the newest slot.
@@ -41,10 +41,10 @@ pub type Asked<T> = Result<T, Vec<Need>>;
 /// One member that is being opened.
 #[derive(Debug)]
 pub struct Opening {
-    facts: Facts,
+    facts: MemberEvidence,
     /// The hint in the superblock.
     slots_begun: u64,
-    tail: Option<Tail>,
+    tail: Option<MemberTail>,
     /// The newest recordings, as far as they are known.
     chapters: Vec<Chapter>,
 }
@@ -53,7 +53,7 @@ impl Opening {
     /// Begins to open the member with this superblock.
     pub fn new(superblock: &Superblock) -> Opening {
         Opening {
-            facts: Facts::new(Identity::of(superblock)),
+            facts: MemberEvidence::new(AppendIdentity::of(superblock)),
             slots_begun: superblock.slots_begun,
             tail: None,
             chapters: Vec::new(),
@@ -64,7 +64,7 @@ impl Opening {
     ///
     /// # Errors
     /// What must be read first: give each to [`Opening::answer`], then ask again.
-    pub fn tail(&mut self) -> Asked<Tail> {
+    pub fn tail(&mut self) -> Asked<MemberTail> {
         if let Some(tail) = &self.tail {
             return Ok(tail.clone());
         }

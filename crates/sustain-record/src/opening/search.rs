@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use sustain_disk::error::Errno;
 
 use crate::format::{BLOCK_BYTES, Descriptor};
-use crate::walk::{Cursor, Head, Identity};
+use crate::walk::{AppendIdentity, Cursor, Head};
 
 /// Length of a read where an append is expected.
 const EXPECTING_BYTES: u32 = 64 << 10;
@@ -31,7 +31,7 @@ pub(super) static NOTHING: SlotContent = SlotContent {
 };
 
 #[derive(Debug)]
-pub(super) struct Search {
+pub(super) struct TailSearch {
     cursor: Cursor,
     content: SlotContent,
     /// Up to this byte each block is read by itself.
@@ -56,9 +56,9 @@ impl SlotContent {
     }
 }
 
-impl Search {
-    pub(super) fn new(slot_serial: u64) -> Search {
-        Search {
+impl TailSearch {
+    pub(super) fn new(slot_serial: u64) -> TailSearch {
+        TailSearch {
             cursor: Cursor::new(slot_serial),
             content: SlotContent::default(),
             by_blocks_until_bytes: 0,
@@ -99,7 +99,7 @@ impl Search {
     /// Takes what was asked for last. Returns how many more blocks are now known to be unreadable.
     pub(super) fn learn(
         &mut self,
-        identity: &Identity,
+        identity: &AppendIdentity,
         length: usize,
         bytes: Result<&[u8], Errno>,
     ) -> u64 {

@@ -1,16 +1,16 @@
 //! Finds where a member's content ends: the newest slot by doubling strides and halving, the last
 //! append in it, and what a crash left behind it.
 
-use super::facts::{Facts, slot_start};
+use super::facts::{MemberEvidence, slot_start};
 use super::{Asked, PATIENCE_SLOTS};
-use crate::format::{Descriptor, Kind, Place};
+use crate::format::{AppendPlace, Descriptor, Kind};
 
 /// Appends of the newest slot that are read one by one before all of the slot is read.
 const STEPS_MAX: usize = 32;
 
 /// Where a member's content ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tail {
+pub struct MemberTail {
     /// The newest slot that begins with an append; `None` if the member was never recorded to.
     pub newest_serial: Option<u64>,
     /// Where the next recording begins: behind everything that was found.
@@ -18,7 +18,7 @@ pub struct Tail {
     /// The last append.
     pub last: Option<Descriptor>,
     /// The newest start, as the last append names it.
-    pub start: Option<Place>,
+    pub start: Option<AppendPlace>,
     /// The largest sequence found; 0 if there is none.
     pub max_sequence: u64,
     /// The largest number of a recording; 0 if there is none.
@@ -32,9 +32,9 @@ pub struct Tail {
     pub unreadable_blocks: u64,
 }
 
-pub(super) fn tail(facts: &Facts, slots_begun: u64) -> Asked<Tail> {
+pub(super) fn tail(facts: &MemberEvidence, slots_begun: u64) -> Asked<MemberTail> {
     let newest_serial = newest_slot(facts, slots_begun)?;
-    let mut tail = Tail {
+    let mut tail = MemberTail {
         newest_serial,
         next_slot_serial: newest_serial.map_or(0, after).max(slots_begun),
         last: None,
@@ -69,7 +69,7 @@ pub(super) fn tail(facts: &Facts, slots_begun: u64) -> Asked<Tail> {
 }
 
 /// Finds the newest slot that begins with an append: it has begun, and none of the next slots has.
-pub(super) fn newest_slot(facts: &Facts, slots_begun: u64) -> Asked<Option<u64>> {
+pub(super) fn newest_slot(facts: &MemberEvidence, slots_begun: u64) -> Asked<Option<u64>> {
     let hinted = begun_from(facts, slots_begun.saturating_sub(1))?;
     let known = match hinted {
         Some(known) => Some(known),
@@ -105,7 +105,7 @@ pub(super) fn newest_slot(facts: &Facts, slots_begun: u64) -> Asked<Option<u64>>
 
 /// Returns the slot with this serial, or a later one, if it or one of the next few is known to have
 /// begun. In a ring a later lap in the same slot shows that, too.
-fn begun_from(facts: &Facts, serial: u64) -> Asked<Option<u64>> {
+fn begun_from(facts: &MemberEvidence, serial: u64) -> Asked<Option<u64>> {
     let begun = |probe: u64| -> Asked<Option<u64>> {
         let start = facts.slot_start(probe)?;
         let found = start.map(|head| head.place().slot_serial);
@@ -124,7 +124,7 @@ fn begun_from(facts: &Facts, serial: u64) -> Asked<Option<u64>> {
 }
 
 /// Finds a slot that has begun before this serial, if the hint has led into a damaged stretch.
-fn begun_before(facts: &Facts, slots_begun: u64) -> Asked<Option<u64>> {
+fn begun_before(facts: &MemberEvidence, slots_begun: u64) -> Asked<Option<u64>> {
     let mut serial = slots_begun.saturating_sub(1);
     let mut stride = PATIENCE_SLOTS;
     while serial > 0 {
@@ -138,7 +138,7 @@ fn begun_before(facts: &Facts, slots_begun: u64) -> Asked<Option<u64>> {
 }
 
 /// The last append of a slot, if it is an end mark.
-fn last_if_end(facts: &Facts, slot_serial: u64) -> Asked<Option<&Descriptor>> {
+fn last_if_end(facts: &MemberEvidence, slot_serial: u64) -> Asked<Option<&Descriptor>> {
     let mut place = slot_start(slot_serial);
     let mut last = None;
     let mut last_sequence = None;
@@ -161,7 +161,11 @@ fn is_end(descriptor: &&Descriptor) -> bool {
 }
 
 /// Looks block by block for what a crash left in the newest slot and behind it.
-fn search_for_leftovers(facts: &Facts, slots_begun: u64, tail: &mut Tail) -> Asked<()> {
+fn search_for_leftovers(
+    facts: &MemberEvidence,
+    slots_begun: u64,
+    tail: &mut MemberTail,
+) -> Asked<()> {
     let hinted = slots_begun.saturating_sub(1);
     // If no start of a slot is left, what follows one may be.
     let newest = tail
@@ -192,7 +196,7 @@ fn search_for_leftovers(facts: &Facts, slots_begun: u64, tail: &mut Tail) -> Ask
 }
 
 /// The last append of a known kind, searching backwards from a slot.
-fn last_before(facts: &Facts, slot_serial: u64) -> Asked<Option<&Descriptor>> {
+fn last_before(facts: &MemberEvidence, slot_serial: u64) -> Asked<Option<&Descriptor>> {
     for serial in (slot_serial.saturating_sub(PATIENCE_SLOTS)..=slot_serial).rev() {
         if let Some(last) = facts.search(serial)?.last() {
             return Ok(Some(last));

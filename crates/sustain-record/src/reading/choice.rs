@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::ops::Range as Span;
 
 use super::frames::marks_in;
-use super::part::{HoleReason, Part};
+use super::part::{HoleReason, StreamPart};
 use crate::format::{MarkKind, marks_range};
 
 /// Bytes of an unknown frame that are kept until the next frame begins. More than this counts as
@@ -27,20 +27,20 @@ pub(super) enum Choice {
 
 /// The position of a frame relative to the frames that are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum ChoiceSide {
     Before,
     Inside,
     Behind,
 }
 
-impl Side {
+impl ChoiceSide {
     /// The side that counts for the end, behind the last frame. Where the stream ends, wanted
     /// frames may have been lost, unless those before lie behind all that are wanted.
-    pub(super) fn at_end(self, is_end_of_stream: bool) -> Side {
-        if is_end_of_stream && self != Side::Behind {
-            Side::Inside
+    pub(super) fn at_end(self, is_end_of_stream: bool) -> ChoiceSide {
+        if is_end_of_stream && self != ChoiceSide::Behind {
+            ChoiceSide::Inside
         } else {
-            Side::Behind
+            ChoiceSide::Behind
         }
     }
 }
@@ -53,7 +53,7 @@ impl Choice {
         }
     }
 
-    pub(super) fn side(&self, number: u64, time_ns: i64) -> Side {
+    pub(super) fn side(&self, number: u64, time_ns: i64) -> ChoiceSide {
         match self {
             Choice::Frames(numbers) => side(number, numbers),
             Choice::Time(times) => side(time_ns, times),
@@ -66,31 +66,36 @@ impl Choice {
     }
 
     /// The side of an append without frames.
-    fn side_of_append(&self, first_ns: i64, last_ns: i64) -> Side {
+    fn side_of_append(&self, first_ns: i64, last_ns: i64) -> ChoiceSide {
         match self {
             Choice::Time(times) => {
                 let (earliest_ns, latest_ns) = (first_ns.min(last_ns), first_ns.max(last_ns));
                 if latest_ns < times.start {
-                    Side::Before
+                    ChoiceSide::Before
                 } else if earliest_ns < times.end {
-                    Side::Inside
+                    ChoiceSide::Inside
                 } else {
-                    Side::Behind
+                    ChoiceSide::Behind
                 }
             }
-            Choice::Frames(_) => Side::Behind,
+            Choice::Frames(_) => ChoiceSide::Behind,
         }
     }
 
     /// The wanted frames, certain or possible, of those whose beginnings are lost. `before` and
     /// `after` are the sides of the frames around them; behind the last frame there is none.
-    pub(super) fn of_lost(&self, numbers: Span<u64>, before: Side, after: Side) -> Span<u64> {
+    pub(super) fn of_lost(
+        &self,
+        numbers: Span<u64>,
+        before: ChoiceSide,
+        after: ChoiceSide,
+    ) -> Span<u64> {
         match self {
             Choice::Frames(wanted) => {
                 let start = numbers.start.max(wanted.start);
                 start..numbers.end.min(wanted.end).max(start)
             }
-            Choice::Time(_) if before == after && before != Side::Inside => {
+            Choice::Time(_) if before == after && before != ChoiceSide::Inside => {
                 numbers.start..numbers.start
             }
             Choice::Time(_) => numbers,
@@ -98,8 +103,8 @@ impl Choice {
     }
 
     /// Whether bytes behind the end of a frame, which belong to no frame, are returned with it.
-    pub(super) fn goes_with(&self, number: Option<u64>, side: Side) -> bool {
-        side == Side::Inside
+    pub(super) fn goes_with(&self, number: Option<u64>, side: ChoiceSide) -> bool {
+        side == ChoiceSide::Inside
             && match self {
                 // They lie between two frames that are wanted.
                 Choice::Frames(wanted) => number.is_none_or(|number| number + 1 < wanted.end),
@@ -108,13 +113,13 @@ impl Choice {
     }
 }
 
-fn side<T: PartialOrd + Copy>(at: T, wanted: &Span<T>) -> Side {
+fn side<T: PartialOrd + Copy>(at: T, wanted: &Span<T>) -> ChoiceSide {
     if at < wanted.start {
-        Side::Before
+        ChoiceSide::Before
     } else if at < wanted.end {
-        Side::Inside
+        ChoiceSide::Inside
     } else {
-        Side::Behind
+        ChoiceSide::Behind
     }
 }
 
@@ -124,26 +129,26 @@ pub(super) struct Chooser {
     choice: Choice,
     is_framed: bool,
     /// The side of the last frame whose beginning was met.
-    side: Side,
+    side: ChoiceSide,
     number: Option<u64>,
     /// The number of the next frame, if it is known.
     next_number: Option<u64>,
     /// Whether what comes now is wanted.
     is_wanted: bool,
     /// Bytes behind a loss, which belong to an unknown frame.
-    held: Option<Held>,
+    held: Option<HeldCopy>,
     /// Where the rest of the stream begins, if what a ring has overwritten before it may have been
     /// wanted.
     overwritten_before: Option<u64>,
     /// The part that describes the end, once that has come.
-    end: Option<Part>,
+    end: Option<StreamPart>,
     is_finished: bool,
-    ready: VecDeque<Part>,
+    ready: VecDeque<StreamPart>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
-    parts: Vec<Part>,
+struct HeldCopy {
+    parts: Vec<StreamPart>,
     bytes: u64,
 }
 
@@ -160,7 +165,7 @@ impl Chooser {
         Chooser {
             choice,
             is_framed,
-            side: Side::Before,
+            side: ChoiceSide::Before,
             number: None,
             next_number,
             is_wanted: false,
@@ -172,7 +177,7 @@ impl Chooser {
         }
     }
 
-    pub(super) fn pop(&mut self) -> Option<Part> {
+    pub(super) fn pop(&mut self) -> Option<StreamPart> {
         self.ready.pop_front()
     }
 
@@ -183,13 +188,13 @@ impl Chooser {
 
     /// Whether nothing wanted can follow.
     pub(super) fn is_past(&self) -> bool {
-        matches!(self.choice, Choice::Frames(_)) && self.side == Side::Behind
+        matches!(self.choice, Choice::Frames(_)) && self.side == ChoiceSide::Behind
     }
 
-    pub(super) fn take(&mut self, part: &Part) {
+    pub(super) fn take(&mut self, part: &StreamPart) {
         match part {
-            Part::OpenEnd { .. } => self.end = Some(part.clone()),
-            Part::Overwritten { .. } => {}
+            StreamPart::OpenEnd { .. } => self.end = Some(part.clone()),
+            StreamPart::Overwritten { .. } => {}
             _ if self.is_framed => self.take_framed(part),
             _ => self.take_append(part),
         }
@@ -209,7 +214,7 @@ impl Chooser {
         self.is_finished
     }
 
-    fn take_append(&mut self, part: &Part) {
+    fn take_append(&mut self, part: &StreamPart) {
         let Some((first_ns, last_ns)) = times_of(part) else {
             self.hold(part, part.offset_bytes()..part.end_bytes());
             return;
@@ -220,9 +225,9 @@ impl Chooser {
         }
     }
 
-    fn take_framed(&mut self, part: &Part) {
+    fn take_framed(&mut self, part: &StreamPart) {
         let (start, end) = (part.offset_bytes(), part.end_bytes());
-        let has_lost_frames = matches!(part, Part::Gap { frames, .. } if *frames > 0);
+        let has_lost_frames = matches!(part, StreamPart::Gap { frames, .. } if *frames > 0);
         let Some(marks) = marks_in(part).filter(|_| !has_lost_frames) else {
             self.hold(part, start..end);
             return;
@@ -252,23 +257,23 @@ impl Chooser {
         }
     }
 
-    fn give(&mut self, part: &Part, range: Span<u64>) {
+    fn give(&mut self, part: &StreamPart, range: Span<u64>) {
         if !range.is_empty() {
             self.ready.push_back(part.clone().within(&range));
         }
     }
 
     /// Keeps what lies behind a loss until the next frame is known.
-    fn hold_on(&mut self, part: &Part, range: Span<u64>) {
+    fn hold_on(&mut self, part: &StreamPart, range: Span<u64>) {
         if self.held.is_some() && !range.is_empty() {
             self.hold(part, range);
         }
     }
 
-    fn hold(&mut self, part: &Part, range: Span<u64>) {
+    fn hold(&mut self, part: &StreamPart, range: Span<u64>) {
         let piece = part.clone().within(&range);
         let held = self.held.get_or_insert_default();
-        if matches!(piece, Part::Data { .. }) {
+        if matches!(piece, StreamPart::Data { .. }) {
             held.bytes += piece.length_bytes();
         }
         held.parts.push(piece.detached());
@@ -278,21 +283,21 @@ impl Chooser {
         }
     }
 
-    fn begin(&mut self, number: Option<u64>, side: Side) {
+    fn begin(&mut self, number: Option<u64>, side: ChoiceSide) {
         self.tell_overwritten(side);
         self.settle(number, side);
         self.side = side;
         self.number = number;
         self.next_number = number.map(|number| number.saturating_add(1));
-        self.is_wanted = side == Side::Inside;
+        self.is_wanted = side == ChoiceSide::Inside;
     }
 
     /// Reports an overwritten range before the first frame. If the first frame that is left lies
     /// before those that are wanted, none of them was overwritten.
-    fn tell_overwritten(&mut self, side: Side) {
+    fn tell_overwritten(&mut self, side: ChoiceSide) {
         let overwritten = self.overwritten_before.take();
-        if let Some(offset_bytes) = overwritten.filter(|_| side != Side::Before) {
-            self.ready.push_back(Part::Overwritten {
+        if let Some(offset_bytes) = overwritten.filter(|_| side != ChoiceSide::Before) {
+            self.ready.push_back(StreamPart::Overwritten {
                 offset_bytes,
                 length_bytes: 0,
             });
@@ -300,8 +305,8 @@ impl Chooser {
     }
 
     /// Returns those held parts that may be wanted, now that it is known what comes behind them.
-    fn settle(&mut self, number: Option<u64>, after: Side) {
-        let Some(Held { parts, .. }) = self.held.take() else {
+    fn settle(&mut self, number: Option<u64>, after: ChoiceSide) {
+        let Some(HeldCopy { parts, .. }) = self.held.take() else {
             return;
         };
         let lost = self.next_number.zip(number);
@@ -311,7 +316,7 @@ impl Chooser {
                 let wanted = self.choice.of_lost(lost.clone(), self.side, after);
                 !wanted.is_empty()
             }
-            None => self.side != after || after == Side::Inside,
+            None => self.side != after || after == ChoiceSide::Inside,
         };
         if !self.is_wanted && !may_be_wanted {
             return;
@@ -324,7 +329,7 @@ impl Chooser {
             .map_or(0, |last| last + 1);
         let mut why = HoleReason::Missing;
         for (index, part) in parts.into_iter().enumerate() {
-            if let Part::Hole { why: told, .. } = &part {
+            if let StreamPart::Hole { why: told, .. } = &part {
                 why = *told;
             }
             let is_of_last = index >= behind_loss;
@@ -338,27 +343,27 @@ impl Chooser {
 
     /// Whether what is held belongs to wanted frames only. `last` is the last lost frame, if there
     /// is one. `is_of_last` says that everything held belongs to it.
-    fn is_surely_wanted(&self, last: Option<u64>, is_of_last: bool, after: Side) -> bool {
+    fn is_surely_wanted(&self, last: Option<u64>, is_of_last: bool, after: ChoiceSide) -> bool {
         let Some(last) = last else {
             return self.is_wanted || self.side == after;
         };
         match &self.choice {
             Choice::Frames(wanted) if is_of_last => wanted.contains(&last),
-            Choice::Frames(wanted) => self.side == Side::Inside && last < wanted.end,
-            Choice::Time(_) => self.side == Side::Inside && after == Side::Inside,
+            Choice::Frames(wanted) => self.side == ChoiceSide::Inside && last < wanted.end,
+            Choice::Time(_) => self.side == ChoiceSide::Inside && after == ChoiceSide::Inside,
         }
     }
 }
 
 /// Whether it is not known where frames begin in a part.
-fn is_unknown(part: &Part) -> bool {
-    !matches!(part, Part::Data { .. }) || marks_in(part).is_none()
+fn is_unknown(part: &StreamPart) -> bool {
+    !matches!(part, StreamPart::Data { .. }) || marks_in(part).is_none()
 }
 
 /// Turns whole bytes into a hole that may belong to unwanted frames, because the marks around them
 /// are lost. They are reported with that loss, and not returned.
-fn withheld(part: Part, why: HoleReason) -> Part {
-    let Part::Data {
+fn withheld(part: StreamPart, why: HoleReason) -> StreamPart {
+    let StreamPart::Data {
         offset_bytes,
         bytes,
         origin,
@@ -370,7 +375,7 @@ fn withheld(part: Part, why: HoleReason) -> Part {
         member: origin.member,
         offset_bytes: origin.offset_bytes + marks_range(&origin.descriptor).start as u64,
     };
-    Part::Hole {
+    StreamPart::Hole {
         offset_bytes,
         length_bytes: bytes.len() as u64,
         why: if origin.marks.is_none() {
@@ -383,21 +388,23 @@ fn withheld(part: Part, why: HoleReason) -> Part {
 }
 
 /// When the first and the last byte of a part's append or gap arrived.
-fn times_of(part: &Part) -> Option<(i64, i64)> {
+fn times_of(part: &StreamPart) -> Option<(i64, i64)> {
     match part {
-        Part::Data { origin, .. }
-        | Part::Hole {
+        StreamPart::Data { origin, .. }
+        | StreamPart::Hole {
             origin: Some(origin),
             ..
         } => Some((
             origin.descriptor.first_time_ns,
             origin.descriptor.last_time_ns,
         )),
-        Part::Gap {
+        StreamPart::Gap {
             first_time_ns,
             last_time_ns,
             ..
         } => Some((*first_time_ns, *last_time_ns)),
-        Part::Hole { origin: None, .. } | Part::Overwritten { .. } | Part::OpenEnd { .. } => None,
+        StreamPart::Hole { origin: None, .. }
+        | StreamPart::Overwritten { .. }
+        | StreamPart::OpenEnd { .. } => None,
     }
 }

@@ -6,13 +6,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::bytes::SharedBytes;
-use super::merge::Checked;
+use super::merge::CheckedPart;
 use super::part::{HoleReason, Origin};
 use crate::format::{
-    BLOCK_BYTES, Descriptor, DescriptorError, Kind, Place, SEAL_BYTES, Seal, marks_are_whole,
+    AppendPlace, BLOCK_BYTES, Descriptor, DescriptorError, Kind, SEAL_BYTES, Seal, marks_are_whole,
     marks_range, payload_range, verify_payload,
 };
-use crate::walk::{Found, Identity, Walk};
+use crate::walk::{AppendIdentity, FoundAppend, Walk};
 use sustain_disk::error::Errno;
 
 /// A stretch of a member that could not be read.
@@ -41,8 +41,8 @@ pub struct Slot<'a> {
 }
 
 /// The appends of a slot, in order.
-pub fn examine(identity: &Identity, slot: Slot<'_>) -> Vec<Checked> {
-    let place = Place {
+pub fn examine(identity: &AppendIdentity, slot: Slot<'_>) -> Vec<CheckedPart> {
+    let place = AppendPlace {
         slot_serial: slot.serial,
         slot_offset_bytes: 0,
     };
@@ -66,7 +66,7 @@ pub(super) struct Headless {
 /// Finds seals behind all appends of a slot that end none of them. A seal does not name its
 /// recording. But behind an end mark there is nothing of the recording, and a whole descriptor that
 /// does not belong here makes its append that of an earlier store.
-pub(super) fn headless_seals(identity: &Identity, slot: Slot<'_>) -> Vec<Headless> {
+pub(super) fn headless_seals(identity: &AppendIdentity, slot: Slot<'_>) -> Vec<Headless> {
     let mut walk = Walk::new(identity, slot.serial, slot.bytes);
     let Some(last) = walk.by_ref().last() else {
         return Vec::new();
@@ -84,7 +84,7 @@ pub(super) fn headless_seals(identity: &Identity, slot: Slot<'_>) -> Vec<Headles
         let start = seal_end.checked_sub(seal.append_bytes as usize)?;
         // A seal of an earlier lap, or in the data of another member, would have other numbers.
         let is_next = seal.slot_serial == slot.serial && seal.sequence > last_sequence;
-        let place = Place {
+        let place = AppendPlace {
             slot_serial: slot.serial,
             slot_offset_bytes: start as u32,
         };
@@ -102,7 +102,7 @@ pub(super) fn headless_seals(identity: &Identity, slot: Slot<'_>) -> Vec<Headles
     headless.collect()
 }
 
-fn check(found: Found, slot: Slot<'_>, slot_offset_bytes: u64) -> Checked {
+fn check(found: FoundAppend, slot: Slot<'_>, slot_offset_bytes: u64) -> CheckedPart {
     let descriptor = found.descriptor;
     let part = |range: Range<usize>| {
         let length = slot.bytes.len();
@@ -122,7 +122,7 @@ fn check(found: Found, slot: Slot<'_>, slot_offset_bytes: u64) -> Checked {
             (range, reason(slot, &on_member))
         })
         .collect();
-    Checked {
+    CheckedPart {
         origin: Arc::new(Origin {
             member: slot.member,
             offset_bytes: append_offset_bytes,

@@ -4,14 +4,14 @@
 use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom};
 use std::ops::Range as Span;
 
-use super::part::Part;
+use super::part::StreamPart;
 use super::scope::Scope;
 use super::stream::{Range, StreamReader};
 use crate::format::GapReason;
 
 /// What to return where bytes are lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lost {
+pub enum LossHandling {
     /// An error of kind `InvalidData` with a [`LostRange`] inside. To go on, seek behind it.
     IsError,
     /// Zeros.
@@ -33,17 +33,17 @@ pub struct LostRange {
 pub struct StreamFile {
     scope: Scope,
     stream: u16,
-    lost: Lost,
+    lost: LossHandling,
     position_bytes: u64,
     reader: Option<StreamReader>,
-    part: Option<Part>,
+    part: Option<StreamPart>,
     end_bytes: Option<u64>,
 }
 
 impl StreamFile {
     /// Opens a stream of a recording from its first byte on. Nothing is read before it is asked
     /// for.
-    pub fn new(scope: &Scope, stream: u16, lost: Lost) -> StreamFile {
+    pub fn new(scope: &Scope, stream: u16, lost: LossHandling) -> StreamFile {
         StreamFile {
             scope: scope.clone(),
             stream,
@@ -56,7 +56,7 @@ impl StreamFile {
     }
 
     /// The part at the position; `None` at the end.
-    fn part(&mut self) -> Result<Option<&Part>> {
+    fn part(&mut self) -> Result<Option<&StreamPart>> {
         let at = self.position_bytes;
         while self.part.as_ref().is_none_or(|part| part.end_bytes() <= at) {
             let reader = match &mut self.reader {
@@ -109,11 +109,11 @@ impl Read for StreamFile {
         let skip = at - part.offset_bytes();
         let count = (part.length_bytes() - skip).min(to.len() as u64) as usize;
         match part {
-            Part::Data { bytes, .. } => {
+            StreamPart::Data { bytes, .. } => {
                 let from = &bytes[skip as usize..skip as usize + count];
                 to[..count].copy_from_slice(from);
             }
-            _ if lost == Lost::FillZeros => to[..count].fill(0),
+            _ if lost == LossHandling::FillZeros => to[..count].fill(0),
             lost => {
                 let lost = LostRange {
                     range: at..lost.end_bytes(),
@@ -140,7 +140,8 @@ impl Seek for StreamFile {
                 "there is nothing before the start of a stream",
             )
         })?;
-        let is_within = |part: &Part| (part.offset_bytes()..part.end_bytes()).contains(&position);
+        let is_within =
+            |part: &StreamPart| (part.offset_bytes()..part.end_bytes()).contains(&position);
         if position != self.position_bytes && !self.part.as_ref().is_some_and(is_within) {
             // Just behind the part that is held, the reader can go on.
             if self
@@ -156,16 +157,18 @@ impl Seek for StreamFile {
     }
 }
 
-fn why(part: &Part) -> String {
+fn why(part: &StreamPart) -> String {
     match part {
-        Part::Gap { reason, .. } => match reason {
+        StreamPart::Gap { reason, .. } => match reason {
             GapReason::BufferFull => "they were never recorded, because the buffer was full",
             GapReason::NotWritten => "they were never recorded, because they could not be written",
             GapReason::Source => "the source had lost them already",
         }
         .to_owned(),
-        Part::Hole { why, .. } => why.to_string(),
-        Part::Overwritten { .. } => "the ring has overwritten them".to_owned(),
-        Part::Data { .. } | Part::OpenEnd { .. } => "nothing is known of them".to_owned(),
+        StreamPart::Hole { why, .. } => why.to_string(),
+        StreamPart::Overwritten { .. } => "the ring has overwritten them".to_owned(),
+        StreamPart::Data { .. } | StreamPart::OpenEnd { .. } => {
+            "nothing is known of them".to_owned()
+        }
     }
 }

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::ops::Range as Span;
 
 use super::bytes::SharedBytes;
-use super::choice::{Choice, Side};
-use super::locate::Mark;
-use super::part::Part;
+use super::choice::{Choice, ChoiceSide};
+use super::locate::LocatedByte;
+use super::part::StreamPart;
 use super::stream::StreamReader;
 use crate::error::RecordError;
 use crate::format::MarkKind;
@@ -65,12 +65,12 @@ pub struct FrameReader {
     joiner: Joiner,
     is_at_end: bool,
     /// The losses that were met, until the caller takes them.
-    lost: Vec<Part>,
+    lost: Vec<StreamPart>,
 }
 
 /// A mark with its offset in the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Marked {
+pub(super) struct PlacedMark {
     pub(super) offset_bytes: u64,
     pub(super) kind: MarkKind,
     /// The number and the time of the frame that begins there.
@@ -83,14 +83,14 @@ struct Joiner {
     framing: Framing,
     /// Which frames are wanted; `None` if all are.
     choice: Option<Choice>,
-    open: Option<Open>,
+    open: Option<OpenFrame>,
     /// The number of the next frame, once it is known.
     next_number: Option<u64>,
     /// The side of the last frame whose beginning was met.
-    side: Side,
+    side: ChoiceSide,
     /// Reported before the first frame, unless that shows that none of these was wanted.
     overwritten: Option<Framed>,
-    readable: Mark,
+    readable: LocatedByte,
     /// Whether bytes of no frame belong to what is wanted.
     counts_unframed: bool,
     ready: VecDeque<Framed>,
@@ -98,7 +98,7 @@ struct Joiner {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenFrame {
     is_wanted: bool,
     number: u64,
     time_ns: i64,
@@ -129,12 +129,12 @@ impl Frame {
 
 /// The marks that lie in a part, or at its end if its append ends there. `None` if it is not known
 /// where frames begin in it.
-pub(super) fn marks_in(part: &Part) -> Option<Vec<Marked>> {
+pub(super) fn marks_in(part: &StreamPart) -> Option<Vec<PlacedMark>> {
     let origin = match part {
-        Part::Data { origin, .. } => origin,
-        Part::Hole { origin, .. } => origin.as_ref()?,
-        Part::Gap { .. } | Part::OpenEnd { .. } => return Some(Vec::new()),
-        Part::Overwritten { .. } => return None,
+        StreamPart::Data { origin, .. } => origin,
+        StreamPart::Hole { origin, .. } => origin.as_ref()?,
+        StreamPart::Gap { .. } | StreamPart::OpenEnd { .. } => return Some(Vec::new()),
+        StreamPart::Overwritten { .. } => return None,
     };
     let descriptor = &origin.descriptor;
     origin.marks.as_ref()?;
@@ -148,7 +148,7 @@ pub(super) fn marks_in(part: &Part) -> Option<Vec<Marked>> {
         next_number += u64::from(number.is_some());
         let is_last = offset_bytes == end && end == origin.end_bytes();
         if (start..end).contains(&offset_bytes) || is_last {
-            marked.push(Marked {
+            marked.push(PlacedMark {
                 offset_bytes,
                 kind: mark.kind,
                 number,
@@ -159,8 +159,8 @@ pub(super) fn marks_in(part: &Part) -> Option<Vec<Marked>> {
 }
 
 /// Whether a frame ends at the end of a part that goes on beyond what is wanted.
-fn ends_frame_at(part: &Part, end_bytes: u64) -> bool {
-    let Part::Data { origin, .. } = part else {
+fn ends_frame_at(part: &StreamPart, end_bytes: u64) -> bool {
+    let StreamPart::Data { origin, .. } = part else {
         return false;
     };
     let base = origin.descriptor.stream_offset_bytes;
@@ -184,7 +184,7 @@ impl FrameReader {
 
     /// Returns the lost stretches of the stream that were met since the last call, in order,
     /// including those beside the frames that are wanted. Of more than 10,000 it returns the first.
-    pub fn lost(&mut self) -> Vec<Part> {
+    pub fn lost(&mut self) -> Vec<StreamPart> {
         std::mem::take(&mut self.lost)
     }
 
@@ -219,9 +219,9 @@ impl Iterator for FrameReader {
 }
 
 impl FrameReader {
-    fn take(&mut self, part: &Part) {
+    fn take(&mut self, part: &StreamPart) {
         self.joiner.take(part);
-        let is_there = matches!(part, Part::Data { .. } | Part::OpenEnd { .. });
+        let is_there = matches!(part, StreamPart::Data { .. } | StreamPart::OpenEnd { .. });
         if !is_there && part.length_bytes() > 0 && self.lost.len() < LOST_MAX {
             self.lost.push(part.clone());
         }
@@ -251,7 +251,7 @@ impl Joiner {
             choice: parts.choice().cloned(),
             open: None,
             next_number: parts.next_number(),
-            side: Side::Before,
+            side: ChoiceSide::Before,
             overwritten: None,
             readable,
             counts_unframed: parts.choice().is_none(),
@@ -290,13 +290,15 @@ impl Joiner {
 
     /// Whether no wanted frame can follow.
     fn is_past(&self) -> bool {
-        matches!(self.choice, Some(Choice::Frames(_))) && self.side == Side::Behind
+        matches!(self.choice, Some(Choice::Frames(_))) && self.side == ChoiceSide::Behind
     }
 
-    fn take(&mut self, part: &Part) {
+    fn take(&mut self, part: &StreamPart) {
         let is_all_before =
-            |part: &Part| part.offset_bytes() == 0 && part.end_bytes() == self.readable.bytes;
-        if matches!(part, Part::Overwritten { .. }) && is_all_before(part) && self.choice.is_none()
+            |part: &StreamPart| part.offset_bytes() == 0 && part.end_bytes() == self.readable.bytes;
+        if matches!(part, StreamPart::Overwritten { .. })
+            && is_all_before(part)
+            && self.choice.is_none()
         {
             self.overwrite();
         }
@@ -348,13 +350,13 @@ impl Joiner {
 
     fn begin(&mut self, number: u64, time_ns: i64, offset_bytes: u64) {
         let choice = self.choice.as_ref();
-        let side = choice.map_or(Side::Inside, |choice| choice.side(number, time_ns));
+        let side = choice.map_or(ChoiceSide::Inside, |choice| choice.side(number, time_ns));
         self.tell_overwritten(side);
         self.miss(number, side, offset_bytes);
         self.next_number = Some(number.saturating_add(1));
         self.side = side;
-        self.open = Some(Open {
-            is_wanted: side == Side::Inside,
+        self.open = Some(OpenFrame {
+            is_wanted: side == ChoiceSide::Inside,
             number,
             time_ns,
             offset_bytes,
@@ -365,14 +367,14 @@ impl Joiner {
 
     /// Reports overwritten frames before the first frame. If the first frame that is left lies
     /// before those that are wanted, none of them was overwritten.
-    fn tell_overwritten(&mut self, side: Side) {
+    fn tell_overwritten(&mut self, side: ChoiceSide) {
         let overwritten = self.overwritten.take();
         self.ready
-            .extend(overwritten.filter(|_| side != Side::Before));
+            .extend(overwritten.filter(|_| side != ChoiceSide::Before));
     }
 
     /// Notes that the next frame that is there has this number. Those before it are lost.
-    fn miss(&mut self, number: u64, after: Side, before_bytes: u64) {
+    fn miss(&mut self, number: u64, after: ChoiceSide, before_bytes: u64) {
         let Some(next) = self.next_number.filter(|next| *next < number) else {
             return;
         };
@@ -389,12 +391,12 @@ impl Joiner {
     }
 
     /// Continues the open frame with a range of a part, or damages it.
-    fn extend(&mut self, part: &Part, range: Span<u64>) {
+    fn extend(&mut self, part: &StreamPart, range: Span<u64>) {
         if range.is_empty() {
             return;
         }
         let Some(open) = &mut self.open else {
-            let counts = matches!(part, Part::Data { .. }) && self.counts_unframed;
+            let counts = matches!(part, StreamPart::Data { .. }) && self.counts_unframed;
             self.unframed_bytes += if counts { range.end - range.start } else { 0 };
             return;
         };
@@ -404,7 +406,7 @@ impl Joiner {
         let start = part.offset_bytes();
         let cut = (range.start - start) as usize..(range.end - start) as usize;
         match part {
-            Part::Data { bytes, .. } => open.whole = open.bytes.push(&bytes.slice(cut)),
+            StreamPart::Data { bytes, .. } => open.whole = open.bytes.push(&bytes.slice(cut)),
             _ => open.whole = false,
         }
     }

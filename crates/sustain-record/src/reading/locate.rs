@@ -3,7 +3,7 @@
 
 use super::scope::Scope;
 use crate::error::RecordError;
-use crate::format::{BLOCK_BYTES, Descriptor, Place};
+use crate::format::{AppendPlace, BLOCK_BYTES, Descriptor};
 use crate::member_io::MemberIo;
 use crate::walk::first_descriptor;
 
@@ -14,12 +14,12 @@ pub(super) struct Start {
     pub(super) first_slots: Vec<u64>,
     /// Nothing that is looked for lies below this byte of the stream, and all above it lies in
     /// these slots.
-    pub(super) from: Mark,
+    pub(super) from: LocatedByte,
 }
 
 /// A byte of a stream, and how many of its frames have begun before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Mark {
+pub(super) struct LocatedByte {
     pub(super) bytes: u64,
     pub(super) frames: u64,
 }
@@ -46,7 +46,7 @@ pub(super) fn locate(
     let mut io = scope.open_io()?;
     let mut start = Start {
         first_slots: Vec::new(),
-        from: Mark::default(),
+        from: LocatedByte::default(),
     };
     for member in 0..scope.members.len() {
         let divided = divide(scope, &mut io, member, is_before);
@@ -73,9 +73,9 @@ pub(super) fn locate_end(
     scope: &Scope,
     stream: u16,
     is_before: &dyn Fn(&Descriptor) -> bool,
-) -> Result<Option<Mark>, RecordError> {
+) -> Result<Option<LocatedByte>, RecordError> {
     let mut io = scope.open_io()?;
-    let mut end: Option<Mark> = None;
+    let mut end: Option<LocatedByte> = None;
     for member in 0..scope.members.len() {
         let divided = divide(scope, &mut io, member, is_before);
         let mark = divided.behind.and_then(|first| mark_in(&first, stream));
@@ -87,9 +87,9 @@ pub(super) fn locate_end(
     Ok(end)
 }
 
-fn mark_in(descriptor: &Descriptor, stream: u16) -> Option<Mark> {
+fn mark_in(descriptor: &Descriptor, stream: u16) -> Option<LocatedByte> {
     let position = descriptor.positions.get(usize::from(stream))?;
-    Some(Mark {
+    Some(LocatedByte {
         bytes: position.next_offset_bytes,
         frames: position.frames,
     })
@@ -130,7 +130,7 @@ fn divide(
 
 fn probe(scope: &Scope, io: &mut MemberIo, member: usize, serial: u64) -> Option<Descriptor> {
     let of_scope = &scope.members[member];
-    let place = Place {
+    let place = AppendPlace {
         slot_serial: serial,
         slot_offset_bytes: 0,
     };

@@ -20,7 +20,7 @@ pub use pending::Elsewhere;
 use pending::Pending;
 
 use super::bytes::SharedBytes;
-use super::part::{HoleReason, Origin, Part};
+use super::part::{HoleReason, Origin, StreamPart};
 use crate::format::{Kind, Position};
 
 /// The most contradictions that are kept. More of them say nothing new.
@@ -28,7 +28,7 @@ const CONTRADICTIONS_MAX: usize = 100;
 
 /// An append that was found, and which parts of it are whole.
 #[derive(Debug, Clone)]
-pub struct Checked {
+pub struct CheckedPart {
     /// Where it was found, and its descriptor and marks.
     pub origin: Arc<Origin>,
     /// The payload. Where it is damaged it may hold anything.
@@ -57,7 +57,7 @@ pub struct Wanted {
 #[derive(Debug, Clone)]
 pub enum Ready {
     /// The next part of a stream.
-    Part(u16, Part),
+    Part(u16, StreamPart),
     /// Bytes that had to be dropped from memory: they are the next part of their stream, once they
     /// have been read again and checked. See [`Elsewhere::check`].
     Elsewhere(u16, Elsewhere),
@@ -78,7 +78,7 @@ pub struct Merge {
 
 #[derive(Debug, Default)]
 struct Member {
-    queue: VecDeque<Checked>,
+    queue: VecDeque<CheckedPart>,
     is_at_end: bool,
 }
 
@@ -112,7 +112,7 @@ impl Merge {
             .map(|wanted| {
                 let start = wanted.from_bytes.max(wanted.readable_from_bytes);
                 if start > wanted.from_bytes {
-                    let overwritten = Part::Overwritten {
+                    let overwritten = StreamPart::Overwritten {
                         offset_bytes: wanted.from_bytes,
                         length_bytes: start - wanted.from_bytes,
                     };
@@ -139,7 +139,7 @@ impl Merge {
     }
 
     /// Takes the next append of a member, in slot order.
-    pub fn push(&mut self, member: usize, append: Checked) {
+    pub fn push(&mut self, member: usize, append: CheckedPart) {
         self.members[member].queue.push_back(append);
         self.advance();
     }
@@ -191,7 +191,7 @@ impl Merge {
     }
 
     /// Takes the append that is next in sequence.
-    fn take(&mut self, append: &Checked) {
+    fn take(&mut self, append: &CheckedPart) {
         let descriptor = &append.origin.descriptor;
         for index in 0..self.streams.len() {
             let stream = &mut self.streams[index];
@@ -243,7 +243,7 @@ impl Merge {
             let stream = &self.streams[index];
             if stream.offered_bytes.is_none() {
                 let offset_bytes = stream.pending.done_bytes();
-                let open = Part::OpenEnd { offset_bytes };
+                let open = StreamPart::OpenEnd { offset_bytes };
                 self.ready.push_back(Ready::Part(stream.number, open));
             }
         }

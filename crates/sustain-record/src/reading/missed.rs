@@ -9,21 +9,21 @@ use super::part::Origin;
 use super::readable::{is_crashed, was_durable};
 use super::scope::Scope;
 use crate::format::Position;
-use crate::opening::{Extent, Recording};
+use crate::opening::{Recording, StreamExtent};
 
 /// The stretches of the streams in which appends of some member are missed.
 #[derive(Debug)]
 pub(super) struct Missed {
     recording: Arc<Recording>,
     /// In the order of the scope.
-    members: Vec<OnMember>,
+    members: Vec<MissedOnMember>,
     /// By stream, ends by starts, apart from each other.
     stretches: BTreeMap<u16, BTreeMap<u64, u64>>,
 }
 
 #[derive(Debug)]
-struct OnMember {
-    extent: Option<Extent>,
+struct MissedOnMember {
+    extent: Option<StreamExtent>,
     /// The first slot in which a missing append shows.
     from_slot: u64,
     last: Option<Arc<Origin>>,
@@ -42,7 +42,7 @@ impl Missed {
                 let kept_from_slot = extent.map_or(0, |extent| extent.kept_from_slot);
                 // Where reading begins in the middle, what lies before is not looked at.
                 let is_middle = *first > member.slots.start;
-                OnMember {
+                MissedOnMember {
                     extent,
                     from_slot: kept_from_slot.max(if is_middle { *first } else { 0 }),
                     last: None,
@@ -78,7 +78,7 @@ impl Missed {
     }
 
     /// Notes what may have been in appends between two that follow each other on a member.
-    fn note(&mut self, extent: Extent, last: Option<&Origin>, next: &Origin) {
+    fn note(&mut self, extent: StreamExtent, last: Option<&Origin>, next: &Origin) {
         let sequence = last.map_or(0, |last| last.descriptor.sequence);
         let is_crashed = is_crashed(&self.recording);
         // What a member that failed had not flushed was written elsewhere, or is a gap.

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use sustain_disk::error::Errno;
 
 use super::bytes::SharedBytes;
-use crate::format::{Descriptor, GapReason, Marks, MarksError};
+use crate::format::{Descriptor, GapReason, MarkReader, MarksError};
 
 /// A stretch of a stream. The parts of a stream follow each other: each begins where the one before
 /// it ends, gaps and holes included.
 #[derive(Debug, Clone)]
-pub enum Part {
+pub enum StreamPart {
     /// Bytes as they were recorded: their checksums are right.
     Data {
         /// Offset of the first byte in its stream.
@@ -147,32 +147,32 @@ impl Origin {
     ///
     /// # Errors
     /// If they contradict themselves, although their checksum is right.
-    pub fn marks(&self) -> Result<Vec<crate::format::Mark>, MarksError> {
+    pub fn marks(&self) -> Result<Vec<crate::format::PayloadMark>, MarksError> {
         let bytes = self.marks.as_deref().unwrap_or_default();
-        Marks::of(&self.descriptor, bytes).collect()
+        MarkReader::of(&self.descriptor, bytes).collect()
     }
 }
 
-impl Part {
+impl StreamPart {
     /// Offset in the stream at which the part begins.
     pub fn offset_bytes(&self) -> u64 {
         match self {
-            Part::Data { offset_bytes, .. }
-            | Part::Gap { offset_bytes, .. }
-            | Part::Hole { offset_bytes, .. }
-            | Part::Overwritten { offset_bytes, .. }
-            | Part::OpenEnd { offset_bytes } => *offset_bytes,
+            StreamPart::Data { offset_bytes, .. }
+            | StreamPart::Gap { offset_bytes, .. }
+            | StreamPart::Hole { offset_bytes, .. }
+            | StreamPart::Overwritten { offset_bytes, .. }
+            | StreamPart::OpenEnd { offset_bytes } => *offset_bytes,
         }
     }
 
     /// The number of bytes of the stream that it stands for.
     pub fn length_bytes(&self) -> u64 {
         match self {
-            Part::Data { bytes, .. } => bytes.len() as u64,
-            Part::Gap { length_bytes, .. }
-            | Part::Hole { length_bytes, .. }
-            | Part::Overwritten { length_bytes, .. } => *length_bytes,
-            Part::OpenEnd { .. } => 0,
+            StreamPart::Data { bytes, .. } => bytes.len() as u64,
+            StreamPart::Gap { length_bytes, .. }
+            | StreamPart::Hole { length_bytes, .. }
+            | StreamPart::Overwritten { length_bytes, .. } => *length_bytes,
+            StreamPart::OpenEnd { .. } => 0,
         }
     }
 
@@ -182,9 +182,9 @@ impl Part {
     }
 
     /// The part as it is for readers of a stream that ends at `end_bytes`, where its open end lies.
-    pub(super) fn until(self, end_bytes: u64) -> Option<Part> {
+    pub(super) fn until(self, end_bytes: u64) -> Option<StreamPart> {
         match self {
-            Part::OpenEnd { offset_bytes } => Some(Part::OpenEnd {
+            StreamPart::OpenEnd { offset_bytes } => Some(StreamPart::OpenEnd {
                 offset_bytes: offset_bytes.min(end_bytes),
             }),
             other => other.before(end_bytes),
@@ -192,7 +192,7 @@ impl Part {
     }
 
     /// The part before `end_bytes`, if there is one.
-    pub(super) fn before(self, end_bytes: u64) -> Option<Part> {
+    pub(super) fn before(self, end_bytes: u64) -> Option<StreamPart> {
         let offset_bytes = self.offset_bytes();
         if offset_bytes >= end_bytes {
             return None;
@@ -202,11 +202,11 @@ impl Part {
     }
 
     /// The piece of the part that is this range of the stream, which must lie in it.
-    pub(super) fn within(mut self, range: &Range<u64>) -> Part {
+    pub(super) fn within(mut self, range: &Range<u64>) -> StreamPart {
         let skip = range.start - self.offset_bytes();
         let length = range.end - range.start;
         match &mut self {
-            Part::Data {
+            StreamPart::Data {
                 offset_bytes,
                 bytes,
                 ..
@@ -214,28 +214,28 @@ impl Part {
                 *offset_bytes = range.start;
                 *bytes = bytes.slice(skip as usize..(skip + length) as usize);
             }
-            Part::Gap {
+            StreamPart::Gap {
                 offset_bytes,
                 length_bytes,
                 ..
             }
-            | Part::Hole {
+            | StreamPart::Hole {
                 offset_bytes,
                 length_bytes,
                 ..
             }
-            | Part::Overwritten {
+            | StreamPart::Overwritten {
                 offset_bytes,
                 length_bytes,
             } => (*offset_bytes, *length_bytes) = (range.start, length),
-            Part::OpenEnd { .. } => {}
+            StreamPart::OpenEnd { .. } => {}
         }
         self
     }
 
     /// The part with memory of its own, so that it may be kept for long.
-    pub(super) fn detached(mut self) -> Part {
-        if let Part::Data { bytes, .. } = &mut self {
+    pub(super) fn detached(mut self) -> StreamPart {
+        if let StreamPart::Data { bytes, .. } = &mut self {
             *bytes = bytes.detached();
         }
         self

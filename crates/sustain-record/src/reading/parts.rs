@@ -8,10 +8,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use super::examine::{Headless, Slot, Unreadable, examine, headless_seals};
-use super::merge::{Checked, Contradiction, Elsewhere, Merge, Ready, Wanted};
+use super::merge::{CheckedPart, Contradiction, Elsewhere, Merge, Ready, Wanted};
 use super::missed::Missed;
-use super::part::{HoleReason, Origin, Part};
-use super::pump::{MemberReads, Pump, Window};
+use super::part::{HoleReason, Origin, StreamPart};
+use super::pump::{MemberReads, Pump, ReadWindow};
 use super::scope::Scope;
 use crate::error::RecordError;
 
@@ -24,7 +24,7 @@ const UNREADABLE_MAX: usize = 10_000;
 
 /// The request for some streams, and how to read them.
 #[derive(Debug, Clone)]
-pub struct Order {
+pub struct PartOrder {
     /// The streams to return.
     pub wanted: Vec<Wanted>,
     /// The first slot to read on each member of the scope.
@@ -41,8 +41,8 @@ pub struct Parts {
     pump: Pump,
     merge: Merge,
     /// Appends of each member that are checked and not asked for yet.
-    checked: Vec<VecDeque<Checked>>,
-    ready: VecDeque<(u16, Part)>,
+    checked: Vec<VecDeque<CheckedPart>>,
+    ready: VecDeque<(u16, StreamPart)>,
     /// What members show to have lost, if a ring may have written over what is missing.
     missed: Option<Missed>,
     unreadable: Vec<Unreadable>,
@@ -58,7 +58,7 @@ impl Parts {
     ///
     /// # Errors
     /// [`RecordError::Target`] and [`RecordError::Engine`] if they cannot be driven.
-    pub fn open(scope: &Scope, order: &Order) -> Result<Parts, RecordError> {
+    pub fn open(scope: &Scope, order: &PartOrder) -> Result<Parts, RecordError> {
         let members: Vec<MemberReads> = scope
             .members
             .iter()
@@ -70,7 +70,7 @@ impl Parts {
                 slots: *first..member.slots.end.max(*first),
             })
             .collect();
-        let window = Window::for_members(&members, order.reads_ahead)?;
+        let window = ReadWindow::for_members(&members, order.reads_ahead)?;
         let engine = scope.open_engine(window.limits(), window.regions())?;
         let count = members.len();
         Ok(Parts {
@@ -125,7 +125,7 @@ impl Parts {
         self.merge.contradictions()
     }
 
-    fn advance(&mut self) -> Result<Option<(u16, Part)>, RecordError> {
+    fn advance(&mut self) -> Result<Option<(u16, StreamPart)>, RecordError> {
         loop {
             if let Some((stream, part)) = self.ready.pop_front() {
                 let part = self.told_apart(stream, part);
@@ -150,8 +150,8 @@ impl Parts {
 
     /// Tells what a ring may have written over from what a member has lost. Where a part is of
     /// both, the first piece is returned, and the rest is next.
-    fn told_apart(&mut self, stream: u16, part: Part) -> Part {
-        let (Some(missed), Part::Hole { why, .. }) = (&self.missed, &part) else {
+    fn told_apart(&mut self, stream: u16, part: StreamPart) -> StreamPart {
+        let (Some(missed), StreamPart::Hole { why, .. }) = (&self.missed, &part) else {
             return part;
         };
         if *why != HoleReason::Missing || part.length_bytes() == 0 {
@@ -164,7 +164,7 @@ impl Parts {
             self.ready.push_front((stream, rest));
         }
         let mut part = part.within(&first);
-        if let (Part::Hole { why, .. }, false) = (&mut part, is_lost) {
+        if let (StreamPart::Hole { why, .. }, false) = (&mut part, is_lost) {
             *why = HoleReason::WrittenOver;
         }
         part
@@ -238,7 +238,7 @@ impl Parts {
 }
 
 impl Iterator for Parts {
-    type Item = Result<(u16, Part), RecordError>;
+    type Item = Result<(u16, StreamPart), RecordError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.advance().transpose()
@@ -248,7 +248,7 @@ impl Iterator for Parts {
 /// Parts that are read and checked in a thread of their own, while the consumer works on earlier
 /// ones. Dropping it ends the thread.
 pub struct Background {
-    parts: Option<Receiver<Result<(u16, Part), RecordError>>>,
+    parts: Option<Receiver<Result<(u16, StreamPart), RecordError>>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -257,7 +257,7 @@ impl Background {
     ///
     /// # Errors
     /// [`RecordError::Engine`] if no thread can be started. Other errors come as the first item.
-    pub fn start(scope: &Scope, order: &Order) -> Result<Background, RecordError> {
+    pub fn start(scope: &Scope, order: &PartOrder) -> Result<Background, RecordError> {
         let (sender, parts) = sync_channel(PARTS_AHEAD);
         let (scope, order) = (scope.clone(), order.clone());
         let thread = std::thread::Builder::new()
@@ -276,7 +276,11 @@ impl Background {
     }
 }
 
-fn run(scope: &Scope, order: &Order, sender: &SyncSender<Result<(u16, Part), RecordError>>) {
+fn run(
+    scope: &Scope,
+    order: &PartOrder,
+    sender: &SyncSender<Result<(u16, StreamPart), RecordError>>,
+) {
     match Parts::open(scope, order) {
         Ok(parts) => {
             for part in parts {
@@ -294,7 +298,7 @@ fn run(scope: &Scope, order: &Order, sender: &SyncSender<Result<(u16, Part), Rec
 }
 
 impl Iterator for Background {
-    type Item = Result<(u16, Part), RecordError>;
+    type Item = Result<(u16, StreamPart), RecordError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let part = self.parts.as_ref()?.recv().ok();

@@ -14,13 +14,13 @@ use sustain_disk::clock::Clock;
 use sustain_disk::engine::{Completion, Engine, Operation, Request, Until, Vector, Vectors};
 use sustain_disk::error::{Errno, Error};
 
-pub use self::memory::Window;
+pub use self::memory::ReadWindow;
 use self::memory::{MENDS_MAX, map_buffer, share_own, take_buffer};
-use self::mend::{Mending, PIECE_LARGE, PIECE_SMALL, Piece};
+use self::mend::{Mending, PIECE_LARGE, PIECE_SMALL, ReadPiece};
 use super::bytes::SharedBytes;
 use super::examine::Unreadable;
 use crate::error::RecordError;
-use crate::format::{BLOCK_BYTES, Geometry, Place};
+use crate::format::{AppendPlace, BLOCK_BYTES, Geometry};
 use crate::member_io::words_of_silence;
 
 /// Reads up to this length are tried block by block even if no piece of them could be read, because
@@ -47,7 +47,7 @@ pub struct MemberReads {
 
 /// Slots that follow each other on a member, as they were read.
 #[derive(Debug)]
-pub struct Run {
+pub struct SlotRun {
     /// Serial of the first slot.
     pub first_serial: u64,
     /// The slots' bytes.
@@ -62,8 +62,8 @@ pub struct Pump {
     /// memory, because closing it would wait for them.
     engine: Option<Box<dyn Engine>>,
     clock: Clock,
-    window: Window,
-    members: Vec<Member>,
+    window: ReadWindow,
+    members: Vec<PumpedMember>,
     /// How long it is waited for any answer; without end, if none.
     patience_ns: Option<u64>,
     /// Which member did not answer, in words, once that was too long.
@@ -75,7 +75,7 @@ pub struct Pump {
     fetched: Option<Completion>,
 }
 
-struct Member {
+struct PumpedMember {
     reads: MemberReads,
     /// The next slot to ask for.
     next: u64,
@@ -90,14 +90,14 @@ struct Read {
     first_serial: u64,
     offset_bytes: u64,
     length: usize,
-    state: State,
+    state: PumpState,
     unreadable: Vec<Unreadable>,
 }
 
-enum State {
+enum PumpState {
     InFlight,
     /// The read is tried again in pieces: how many are still to come, and those that failed.
-    Mending(Buffer, usize, Vec<Piece>),
+    Mending(Buffer, usize, Vec<ReadPiece>),
     Done(Buffer),
 }
 
@@ -110,13 +110,13 @@ impl Pump {
     pub fn new(
         engine: Box<dyn Engine>,
         clock: Clock,
-        window: Window,
+        window: ReadWindow,
         members: Vec<MemberReads>,
         patience_ns: Option<u64>,
     ) -> Result<Pump, Error> {
         let members = members
             .into_iter()
-            .map(|reads| Member {
+            .map(|reads| PumpedMember {
                 next: reads.slots.start,
                 reads,
                 order: VecDeque::new(),
@@ -143,13 +143,13 @@ impl Pump {
     ///
     /// # Errors
     /// [`RecordError::Engine`]; [`RecordError::Silent`] if no member answers for too long.
-    pub fn next(&mut self, member: usize) -> Result<Option<Run>, RecordError> {
+    pub fn next(&mut self, member: usize) -> Result<Option<SlotRun>, RecordError> {
         loop {
             self.refill()?;
             let Some(&first) = self.members[member].order.front() else {
                 return Ok(None);
             };
-            let is_done = |read: &Read| matches!(read.state, State::Done(_));
+            let is_done = |read: &Read| matches!(read.state, PumpState::Done(_));
             if self.reads[first].as_ref().is_some_and(is_done) {
                 self.members[member].order.pop_front();
                 let read = self.reads[first].take();
@@ -192,11 +192,11 @@ impl Pump {
             .map(|buffer| share_own(buffer, length).slice((range.start - start) as usize..wanted)))
     }
 
-    fn deliver(&mut self, read: Read) -> Option<Run> {
-        let State::Done(buffer) = read.state else {
+    fn deliver(&mut self, read: Read) -> Option<SlotRun> {
+        let PumpState::Done(buffer) = read.state else {
             return None;
         };
-        Some(Run {
+        Some(SlotRun {
             first_serial: read.first_serial,
             bytes: self.window.share(buffer, read.length),
             unreadable: read.unreadable,
@@ -220,7 +220,7 @@ impl Pump {
 
     fn begin(&mut self, index: usize, first_serial: u64, count: u64) -> Result<(), RecordError> {
         let geometry = self.members[index].reads.geometry;
-        let place = Place {
+        let place = AppendPlace {
             slot_serial: first_serial,
             slot_offset_bytes: 0,
         };
@@ -232,7 +232,7 @@ impl Pump {
             first_serial,
             offset_bytes,
             length,
-            state: State::InFlight,
+            state: PumpState::InFlight,
             unreadable: Vec::new(),
         });
         let free = self.reads.iter().position(Option::is_none);
@@ -284,7 +284,7 @@ impl Pump {
     /// Stops waiting for what is in flight. Its memory and its files stay with the kernel.
     fn give_up(&mut self, waited_ns: u64) -> RecordError {
         std::mem::forget(self.engine.take());
-        let is_awaited = |read: &&Read| !matches!(read.state, State::Done(_));
+        let is_awaited = |read: &&Read| !matches!(read.state, PumpState::Done(_));
         let awaited = self.reads.iter().flatten().find(is_awaited);
         let place = |read: &Read| (read.member, read.offset_bytes);
         let (member, offset_bytes) = awaited.map_or(self.fetching, place);
@@ -299,7 +299,7 @@ impl Pump {
         let Some(read) = self.reads.get_mut(index).and_then(Option::as_mut) else {
             return;
         };
-        if matches!(read.state, State::InFlight) {
+        if matches!(read.state, PumpState::InFlight) {
             self.complete_first(completion);
         } else {
             self.complete_piece(completion);
@@ -322,26 +322,26 @@ impl Pump {
                     let name = self.members[read.member].reads.member;
                     read.lose(name, bytes..length, None);
                 }
-                read.state = State::Done(buffer);
+                read.state = PumpState::Done(buffer);
                 self.note_end(index);
             }
             Some(errno) if is_gone(errno) => {
                 buffer.bytes_mut()[..length].fill(0);
                 let name = self.members[read.member].reads.member;
                 read.lose(name, 0..length, Some(errno));
-                read.state = State::Done(buffer);
+                read.state = PumpState::Done(buffer);
                 self.note_end(index);
             }
             Some(_) => {
                 buffer.bytes_mut()[..length].fill(0);
-                let pieces = Piece::cut(
+                let pieces = ReadPiece::cut(
                     index,
                     read.member,
                     read.offset_bytes,
                     0..length,
                     PIECE_LARGE,
                 );
-                read.state = State::Mending(buffer, pieces.len(), Vec::new());
+                read.state = PumpState::Mending(buffer, pieces.len(), Vec::new());
                 self.mending.push(pieces);
             }
         }
@@ -359,7 +359,7 @@ impl Pump {
         let read_bytes = completion.bytes as usize;
         let error = completion.error;
         let mut lost = None;
-        let State::Mending(buffer, outstanding, failed) = &mut read.state else {
+        let PumpState::Mending(buffer, outstanding, failed) = &mut read.state else {
             return;
         };
         *outstanding -= 1;
@@ -370,7 +370,7 @@ impl Pump {
                         .copy_from_slice(&small.bytes()[..read_bytes]);
                     lost = (read_bytes < length).then_some((start + read_bytes, None));
                 }
-                Some(errno) if length > PIECE_SMALL => failed.push(Piece {
+                Some(errno) if length > PIECE_SMALL => failed.push(ReadPiece {
                     read: index,
                     target: read.member,
                     base_bytes: read.offset_bytes,
@@ -395,7 +395,7 @@ impl Pump {
         };
         let name = self.members[read.member].reads.member;
         let (offset_bytes, length) = (read.offset_bytes, read.length);
-        let State::Mending(_, outstanding, failed) = &mut read.state else {
+        let PumpState::Mending(_, outstanding, failed) = &mut read.state else {
             return;
         };
         if *outstanding > 0 {
@@ -406,9 +406,11 @@ impl Pump {
         let is_worth_it = failed_bytes < length || length <= FINER_BYTES_MAX;
         if is_worth_it && failed_bytes > 0 {
             let target = read.member;
-            let pieces: Vec<Piece> = failed
+            let pieces: Vec<ReadPiece> = failed
                 .into_iter()
-                .flat_map(|piece| Piece::cut(index, target, offset_bytes, piece.range, PIECE_SMALL))
+                .flat_map(|piece| {
+                    ReadPiece::cut(index, target, offset_bytes, piece.range, PIECE_SMALL)
+                })
                 .collect();
             *outstanding = pieces.len();
             self.mending.push(pieces);
@@ -417,8 +419,8 @@ impl Pump {
         for piece in failed {
             read.lose(name, piece.range, piece.errno);
         }
-        read.state = match std::mem::replace(&mut read.state, State::InFlight) {
-            State::Mending(buffer, ..) => State::Done(buffer),
+        read.state = match std::mem::replace(&mut read.state, PumpState::InFlight) {
+            PumpState::Mending(buffer, ..) => PumpState::Done(buffer),
             other => other,
         };
         self.note_end(index);
@@ -449,7 +451,7 @@ impl Pump {
     }
 }
 
-impl Member {
+impl PumpedMember {
     /// Takes the next slots that lie one after the other on the member and fit one read. Returns
     /// the first serial and the number of slots.
     fn take_run(&mut self, read_bytes: usize) -> Option<(u64, u64)> {

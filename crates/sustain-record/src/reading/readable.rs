@@ -66,7 +66,7 @@ fn at_one_time(store: Checkable<'_>) -> Result<Vec<Recording>, RecordError> {
 
 fn is_same_end(before: &Recording, now: &Recording) -> bool {
     let mut members = before.per_member.iter().zip(&now.per_member);
-    let last = |extent: &Option<crate::opening::Extent>| extent.map(|extent| extent.last);
+    let last = |extent: &Option<crate::opening::StreamExtent>| extent.map(|extent| extent.last);
     members.all(|(before, now)| last(before) == last(now))
 }
 

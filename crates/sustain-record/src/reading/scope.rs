@@ -14,15 +14,15 @@ use sustain_disk::error::Error;
 use sustain_disk::target::Target;
 use uuid::Uuid;
 
-use super::locate::Mark;
+use super::locate::LocatedByte;
 use super::merge::Wanted;
-use super::parts::{HOLD_BYTES_MAX, Order};
-use crate::format::{Drift, Place};
+use super::parts::{HOLD_BYTES_MAX, PartOrder};
+use crate::format::{AppendPlace, ClockDrift};
 use crate::member_io::{MemberIo, READS_ARE_GIVEN};
 use crate::opening::Recording;
 use crate::source::framing::Framing;
 use crate::store::{OpenMember, Store};
-use crate::walk::Identity;
+use crate::walk::AppendIdentity;
 
 /// A recording, as far as it lies on the members that are there.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ pub struct Scope {
     pub known_frames: Vec<u64>,
     /// How far the times of each stream differ from the recorder's clock, by its number, if that is
     /// known.
-    pub drifts: Vec<Option<Drift>>,
+    pub drifts: Vec<Option<ClockDrift>>,
     /// The members that have a part of it.
     pub members: Vec<ScopeMember>,
     /// How long it is waited for members while none of them answers; without end, if none.
@@ -72,12 +72,12 @@ pub struct ScopeMember {
     /// The simulated disk, if the member is one.
     pub simulated: Option<SimulatedTarget>,
     /// The identity that every descriptor on it must carry.
-    pub identity: Identity,
+    pub identity: AppendIdentity,
     /// Serials of the slots that have anything of the recording.
     pub slots: Range<u64>,
     /// The newest append of it. What is found behind that has come since, and what came since on
     /// other members is not read either.
-    pub last: Place,
+    pub last: AppendPlace,
 }
 
 impl Scope {
@@ -166,9 +166,9 @@ impl Scope {
     }
 
     /// The order for some streams as a whole.
-    pub fn all(&self, streams: Range<u16>) -> Order {
+    pub fn all(&self, streams: Range<u16>) -> PartOrder {
         let wanted = streams.map(|stream| self.wanted(stream, 0)).collect();
-        Order {
+        PartOrder {
             wanted,
             first_slots: self
                 .members
@@ -186,9 +186,9 @@ impl Scope {
     }
 
     /// Where the readable part of a stream begins.
-    pub(super) fn readable(&self, stream: u16) -> Mark {
+    pub(super) fn readable(&self, stream: u16) -> LocatedByte {
         let index = usize::from(stream);
-        Mark {
+        LocatedByte {
             bytes: self.readable_from_bytes.get(index).copied().unwrap_or(0),
             frames: self.readable_from_frame.get(index).copied().unwrap_or(0),
         }
@@ -199,7 +199,7 @@ impl Scope {
         known.copied().unwrap_or(0)
     }
 
-    pub(super) fn drift(&self, stream: u16) -> Option<Drift> {
+    pub(super) fn drift(&self, stream: u16) -> Option<ClockDrift> {
         self.drifts.get(usize::from(stream)).copied().flatten()
     }
 

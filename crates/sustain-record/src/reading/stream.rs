@@ -4,12 +4,12 @@
 use std::ops::Range as Span;
 
 use super::choice::{Choice, Chooser};
-use super::locate::{Mark, Start};
+use super::locate::{LocatedByte, Start};
 use super::merge::Wanted;
-use super::part::Part;
-use super::parts::{Background, HOLD_BYTES_MAX, Order, Parts};
+use super::part::StreamPart;
+use super::parts::{Background, HOLD_BYTES_MAX, PartOrder, Parts};
 use super::scope::Scope;
-use super::window::Window;
+use super::window::WantedWindow;
 use crate::error::RecordError;
 use crate::source::framing::Framing;
 
@@ -34,35 +34,35 @@ pub enum Range {
 /// which some are lost, unwanted parts in between are left out. After an error the stream is at its
 /// end.
 pub struct StreamReader {
-    parts: Option<Source>,
+    parts: Option<PartSource>,
     end_bytes: u64,
     next_bytes: u64,
     framing: Framing,
     chooser: Option<Chooser>,
     choice: Option<Choice>,
     /// Where no wanted frame begins any more, if that is known.
-    window_end: Option<Mark>,
+    window_end: Option<LocatedByte>,
     /// Frames of the whole stream; `None` while it is recorded to.
     frames: Option<u64>,
     /// Where the rest of the stream begins, if a ring has overwritten what lies before.
-    readable: Mark,
+    readable: LocatedByte,
     /// Frames that have begun before the first part, if that is known.
     next_number: Option<u64>,
     is_overwritten: bool,
 }
 
-enum Source {
+enum PartSource {
     Here(Box<Parts>),
     Background(Background),
 }
 
-impl Iterator for Source {
-    type Item = Result<(u16, Part), RecordError>;
+impl Iterator for PartSource {
+    type Item = Result<(u16, StreamPart), RecordError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
-            Source::Here(parts) => parts.next(),
-            Source::Background(parts) => parts.next(),
+            PartSource::Here(parts) => parts.next(),
+            PartSource::Background(parts) => parts.next(),
         }
     }
 }
@@ -81,13 +81,13 @@ impl StreamReader {
                 scope.framings.len()
             )));
         };
-        let window = Window::of(scope, stream, range)?;
+        let window = WantedWindow::of(scope, stream, range)?;
         let wanted = scope.wanted(stream, window.start_bytes);
         let order = order(scope, wanted, window.located.clone());
         let parts = if scope.is_simulated() {
-            Source::Here(Box::new(Parts::open(scope, &order)?))
+            PartSource::Here(Box::new(Parts::open(scope, &order)?))
         } else {
-            Source::Background(Background::start(scope, &order)?)
+            PartSource::Background(Background::start(scope, &order)?)
         };
         let frames = scope.known_frames(stream);
         let is_framed = framing != Framing::None || frames > 0;
@@ -138,7 +138,7 @@ impl StreamReader {
     }
 
     /// Where the rest that a ring has left begins, and whether wanted frames may have lain before.
-    pub(super) fn readable(&self) -> (Mark, bool) {
+    pub(super) fn readable(&self) -> (LocatedByte, bool) {
         (self.readable, self.is_overwritten)
     }
 
@@ -159,7 +159,7 @@ impl StreamReader {
     }
 
     /// Returns the next part, wanted or not.
-    pub(super) fn next_in_window(&mut self) -> Option<Result<Part, RecordError>> {
+    pub(super) fn next_in_window(&mut self) -> Option<Result<StreamPart, RecordError>> {
         let part = match self.parts.as_mut()?.next() {
             Some(Ok((_, part))) => part.before(self.end_bytes),
             Some(Err(error)) => {
@@ -180,7 +180,7 @@ impl StreamReader {
 }
 
 impl Iterator for StreamReader {
-    type Item = Result<Part, RecordError>;
+    type Item = Result<StreamPart, RecordError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.choice.is_none() {
@@ -214,7 +214,7 @@ impl Iterator for StreamReader {
     }
 }
 
-fn order(scope: &Scope, wanted: Wanted, start: Option<Start>) -> Order {
+fn order(scope: &Scope, wanted: Wanted, start: Option<Start>) -> PartOrder {
     let from_start = || {
         scope
             .members
@@ -222,7 +222,7 @@ fn order(scope: &Scope, wanted: Wanted, start: Option<Start>) -> Order {
             .map(|member| member.slots.start)
             .collect()
     };
-    Order {
+    PartOrder {
         wanted: vec![wanted],
         first_slots: start.map_or_else(from_start, |start| start.first_slots),
         reads_ahead: None,

@@ -15,7 +15,7 @@ use sustain_disk::units::Size;
 use sustain_session::Stop;
 
 use self::account::{Account, Names};
-pub use self::meanwhile::{Left, left_by_now};
+pub use self::meanwhile::{RemainingFrom, left_by_now};
 pub(crate) use self::tail::torn_tail;
 use super::parts::Parts;
 use super::readable::readable;
@@ -183,7 +183,7 @@ pub fn verify(
         bad: 0,
     });
     check_superblocks(store, &mut result)?;
-    let given = Given {
+    let given = VerifyBasis {
         has_laps: has_laps(&store),
         is_all_there: is_all_there(&store),
     };
@@ -237,7 +237,7 @@ fn is_all_there(store: &Checkable<'_>) -> bool {
 
 /// Facts that all recordings of a store have in common.
 #[derive(Clone, Copy)]
-struct Given {
+struct VerifyBasis {
     has_laps: bool,
     is_all_there: bool,
 }
@@ -246,7 +246,7 @@ struct Given {
 fn check_recording(
     recording: &Recording,
     scope: &Scope,
-    given: Given,
+    given: VerifyBasis,
     result: &mut VerifyResult,
     report: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<bool, RecordError> {

@@ -2,20 +2,20 @@
 //! outside of it. It also says which frames in it are wanted.
 
 use super::choice::Choice;
-use super::locate::{Mark, Start, locate, locate_end};
+use super::locate::{LocatedByte, Start, locate, locate_end};
 use super::scope::Scope;
 use super::stream::Range;
 use crate::error::RecordError;
-use crate::format::Drift;
+use crate::format::ClockDrift;
 
 /// A part of a stream that has everything that is wanted of it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Window {
+pub(super) struct WantedWindow {
     pub(super) start_bytes: u64,
     /// Nothing behind this is returned.
     pub(super) end_bytes: u64,
     /// Where no wanted frame begins any more, if that is known.
-    pub(super) end: Option<Mark>,
+    pub(super) end: Option<LocatedByte>,
     /// Where to begin on the members; `None` for their beginning.
     pub(super) located: Option<Start>,
     /// Frames that have begun before it, if that is known.
@@ -26,11 +26,15 @@ pub(super) struct Window {
     pub(super) is_overwritten: bool,
 }
 
-impl Window {
-    pub(super) fn of(scope: &Scope, stream: u16, range: &Range) -> Result<Window, RecordError> {
+impl WantedWindow {
+    pub(super) fn of(
+        scope: &Scope,
+        stream: u16,
+        range: &Range,
+    ) -> Result<WantedWindow, RecordError> {
         match range {
-            Range::All => Window::of_bytes(scope, stream, 0, u64::MAX),
-            Range::Bytes(span) => Window::of_bytes(scope, stream, span.start, span.end),
+            Range::All => WantedWindow::of_bytes(scope, stream, 0, u64::MAX),
+            Range::Bytes(span) => WantedWindow::of_bytes(scope, stream, span.start, span.end),
             Range::Frames(span) => {
                 let index = usize::from(stream);
                 let frames = |at: &[crate::format::Position]| at.get(index).map(|at| at.frames);
@@ -44,7 +48,7 @@ impl Window {
                 })?;
                 let is_overwritten = span.start < scope.readable(stream).frames;
                 let choice = Choice::Frames(span.clone());
-                Ok(Window::of_choice(
+                Ok(WantedWindow::of_choice(
                     scope,
                     stream,
                     choice,
@@ -55,7 +59,7 @@ impl Window {
             }
             Range::Time(span) => {
                 // Without a drift, a frame of any time may be anywhere.
-                let drift = scope.drift(stream).unwrap_or(Drift::UNKNOWN);
+                let drift = scope.drift(stream).unwrap_or(ClockDrift::UNKNOWN);
                 let start = locate(scope, stream, &|first| {
                     first.made_time_ns < drift.earliest_made_ns(span.start)
                 })?;
@@ -65,7 +69,7 @@ impl Window {
                 let readable = scope.readable(stream);
                 let is_overwritten = readable.bytes > 0 && start.from.bytes <= readable.bytes;
                 let choice = Choice::Time(span.clone());
-                Ok(Window::of_choice(
+                Ok(WantedWindow::of_choice(
                     scope,
                     stream,
                     choice,
@@ -82,7 +86,7 @@ impl Window {
         stream: u16,
         start_bytes: u64,
         end_bytes: u64,
-    ) -> Result<Window, RecordError> {
+    ) -> Result<WantedWindow, RecordError> {
         let readable = scope.readable(stream);
         let first_bytes = start_bytes.max(readable.bytes);
         let index = usize::from(stream);
@@ -94,12 +98,12 @@ impl Window {
                 position.is_some_and(|position| position.next_offset_bytes <= first_bytes)
             })?)
         };
-        Ok(Window {
+        Ok(WantedWindow {
             start_bytes,
             end_bytes: end_bytes.max(start_bytes),
             located,
             next_number: (first_bytes == readable.bytes).then_some(readable.frames),
-            ..Window::default()
+            ..WantedWindow::default()
         })
     }
 
@@ -108,9 +112,9 @@ impl Window {
         stream: u16,
         choice: Choice,
         start: Start,
-        end: Option<Mark>,
+        end: Option<LocatedByte>,
         is_overwritten: bool,
-    ) -> Window {
+    ) -> WantedWindow {
         let readable = scope.readable(stream);
         let from = if readable.bytes > start.from.bytes {
             readable
@@ -122,7 +126,7 @@ impl Window {
         } else {
             u64::MAX
         };
-        Window {
+        WantedWindow {
             start_bytes: from.bytes,
             end_bytes,
             end,

@@ -53,7 +53,7 @@ pub use sustain_document::record::LimitedBy;
 
 /// The state of a recording at one moment.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Standing {
+pub struct RecordingProgress {
     /// Seconds from its start.
     pub time_s: f64,
     /// Its streams.
@@ -80,27 +80,31 @@ pub struct Standing {
 
 /// The place through which the state is shared.
 #[derive(Debug)]
-pub struct Board {
-    standing: Mutex<Standing>,
+pub struct RecordingBoard {
+    standing: Mutex<RecordingProgress>,
     changed: Condvar,
 }
 
-impl Board {
-    pub(super) fn new(standing: Standing) -> Board {
-        Board {
+impl RecordingBoard {
+    pub(super) fn new(standing: RecordingProgress) -> RecordingBoard {
+        RecordingBoard {
             standing: Mutex::new(standing),
             changed: Condvar::new(),
         }
     }
 
     /// Returns the state of the recording.
-    pub fn read(&self) -> Standing {
+    pub fn read(&self) -> RecordingProgress {
         self.lock().clone()
     }
 
     /// Waits until `is_met`, the recording is over, or the time has passed. Returns the state then.
-    pub fn wait_for(&self, is_met: impl Fn(&Standing) -> bool, at_most: Duration) -> Standing {
-        let waiting = |standing: &mut Standing| !standing.is_over && !is_met(standing);
+    pub fn wait_for(
+        &self,
+        is_met: impl Fn(&RecordingProgress) -> bool,
+        at_most: Duration,
+    ) -> RecordingProgress {
+        let waiting = |standing: &mut RecordingProgress| !standing.is_over && !is_met(standing);
         self.changed
             .wait_timeout_while(self.lock(), at_most, waiting)
             .map_or_else(
@@ -109,12 +113,12 @@ impl Board {
             )
     }
 
-    pub(super) fn write(&self, change: impl FnOnce(&mut Standing)) {
+    pub(super) fn write(&self, change: impl FnOnce(&mut RecordingProgress)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Standing> {
+    fn lock(&self) -> MutexGuard<'_, RecordingProgress> {
         // A panic elsewhere leaves a state that was true a moment ago.
         self.standing
             .lock()

@@ -10,7 +10,7 @@ use sustain_disk::clock::Timestamp;
 use sustain_disk::driver::Ending;
 use sustain_disk::engine::Waker;
 
-use super::filled::{Filled, Memory};
+use super::filled::{Filled, PayloadMemory};
 use super::inlet::{Inlet, Offered, Polled};
 
 /// A message from a source.
@@ -18,7 +18,7 @@ use super::inlet::{Inlet, Offered, Polled};
     clippy::large_enum_variant,
     reason = "moving a few hundred bytes is nothing beside an append"
 )]
-pub(super) enum Message {
+pub(super) enum RecorderMessage {
     Append(Filled),
     /// The source of one stream has ended.
     Ended(Ending),
@@ -26,12 +26,12 @@ pub(super) enum Message {
 
 /// What a source itself says that it has offered so far.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct OfferedSoFar {
     bytes: AtomicU64,
     lost_bytes: AtomicU64,
 }
 
-impl Told {
+impl OfferedSoFar {
     /// Notes that the source has come to `offset_bytes`.
     pub(super) fn set_offered(&self, offset_bytes: u64) {
         // Nothing is ordered by this value; it is only shown.
@@ -53,7 +53,7 @@ pub(super) struct Exchange {
     /// Held by the thread that takes edges.
     edges_turn: Mutex<()>,
     /// One per stream. It includes what waits in the channel, which the recorder has not seen yet.
-    pub(super) told: Vec<Told>,
+    pub(super) told: Vec<OfferedSoFar>,
     /// Whether the recorder takes nothing more.
     pub(super) is_closed: AtomicBool,
     /// Whether the recorder may be asleep.
@@ -67,7 +67,7 @@ impl Exchange {
             pool,
             edges,
             edges_turn: Mutex::new(()),
-            told: (0..streams).map(|_| Told::default()).collect(),
+            told: (0..streams).map(|_| OfferedSoFar::default()).collect(),
             is_closed: AtomicBool::new(false),
             is_idle: AtomicBool::new(false),
             waker: OnceLock::new(),
@@ -120,7 +120,7 @@ impl Exchange {
 
 /// The recorder's end of the channel.
 pub(super) struct ChannelInlet {
-    pub(super) messages: Receiver<Message>,
+    pub(super) messages: Receiver<RecorderMessage>,
     /// Returns memory of the caller, one channel per stream.
     pub(super) returned: Vec<Sender<Box<dyn StableBytes>>>,
     pub(super) exchange: Arc<Exchange>,
@@ -133,7 +133,7 @@ pub(super) struct ChannelInlet {
 }
 
 impl ChannelInlet {
-    fn receive(&mut self) -> Result<Message, TryRecvError> {
+    fn receive(&mut self) -> Result<RecorderMessage, TryRecvError> {
         if self.is_draining {
             return self.messages.recv().map_err(|_| TryRecvError::Disconnected);
         }
@@ -165,20 +165,20 @@ impl Inlet for ChannelInlet {
     fn poll(&mut self, _now: Timestamp) -> Polled {
         loop {
             match self.receive() {
-                Ok(Message::Append(filled)) => return Polled::Append(filled),
-                Ok(Message::Ended(ending)) => self.stream_ended(ending),
+                Ok(RecorderMessage::Append(filled)) => return Polled::Append(filled),
+                Ok(RecorderMessage::Ended(ending)) => self.stream_ended(ending),
                 Err(TryRecvError::Empty) if self.open_streams > 0 => return Polled::Nothing(None),
                 Err(_) => return Polled::Ended(self.ending.unwrap_or(Ending::Source)),
             }
         }
     }
 
-    fn give_back(&mut self, stream: u16, memory: Memory) {
+    fn give_back(&mut self, stream: u16, memory: PayloadMemory) {
         match memory {
-            Memory::Lent(buffer) => self.exchange.pool.give(buffer),
+            PayloadMemory::Lent(buffer) => self.exchange.pool.give(buffer),
             // The recorder keeps its own buffers, and a copy was made for one append alone.
-            Memory::Own(_) | Memory::Copied(_) => {}
-            Memory::Given { head, body, tail } => {
+            PayloadMemory::Own(_) | PayloadMemory::Copied(_) => {}
+            PayloadMemory::Given { head, body, tail } => {
                 self.exchange.give_edges([head, tail]);
                 if let Ok(owner) = body.into_foreign() {
                     // If the caller does not want its memory back, it has dropped the other end.

@@ -4,7 +4,7 @@
 use crate::error::RecordError;
 use crate::format::{EarlierNote, StartNote, StreamNote};
 use crate::opening::{Recording, StreamSummary};
-use crate::recorder::member::Member;
+use crate::recorder::member::MemberWriter;
 use crate::store::Store;
 
 /// The fraction of a slot that a start may use for earlier recordings.
@@ -51,7 +51,7 @@ impl Earlier {
         })
     }
 
-    fn is_left(&self, members: &[Member]) -> bool {
+    fn is_left(&self, members: &[MemberWriter]) -> bool {
         let mut lasts = members.iter().zip(&self.last_slots);
         lasts.any(|(member, last)| {
             let slot_count = member.setup.geometry.slot_count;
@@ -73,7 +73,7 @@ fn stream_note(stream: &StreamSummary) -> Option<StreamNote> {
 /// next.
 pub(super) fn tell_of(
     earlier: &[Earlier],
-    members: &[Member],
+    members: &[MemberWriter],
     start: &mut StartNote,
     note_bytes_max: usize,
 ) {
@@ -103,7 +103,7 @@ mod tests {
     const SLOT_BYTES: u32 = 64 << 10;
     const ROOM_BYTES: usize = 28 << 10;
 
-    fn member(next_slot_serial: u64) -> Member {
+    fn member(next_slot_serial: u64) -> MemberWriter {
         let setup = MemberSetup {
             name: "sda".to_owned(),
             uuid: Uuid::nil(),
@@ -114,7 +114,7 @@ mod tests {
             shares_errors: false,
             file: None,
         };
-        Member::new(setup, 1, true, 0)
+        MemberWriter::new(setup, 1, true, 0)
     }
 
     /// Recordings of one slot each, with the numbers of their slots.

@@ -13,16 +13,16 @@ use sustain_disk::clock::Timestamp;
 use sustain_disk::driver::{Ending, Feed, Next};
 use sustain_disk::engine::{Completion, Operation, Request};
 use sustain_disk::error::Error;
-use sustain_disk::meter::Latency;
+use sustain_disk::meter::LatencyMeter;
 
-use super::board::Board;
-use super::filled::{Filled, Memory};
+use super::board::RecordingBoard;
+use super::filled::{Filled, PayloadMemory};
 use super::inlet::{Inlet, Polled};
 use super::ledger::Ledger;
-use super::member::{Member, MemberState, Slowness, reserve_bytes};
+use super::member::{MemberState, MemberWriter, Slowness, reserve_bytes};
 use super::standing;
 use super::write::PayloadView;
-use crate::format::{Kind, Place};
+use crate::format::{AppendPlace, Kind};
 
 mod data;
 mod duty;
@@ -62,7 +62,7 @@ struct Flying {
     first_at: Timestamp,
     last_at: Timestamp,
     tries: u32,
-    flight: Flight,
+    flight: AppendInFlight,
 }
 
 /// What a request in flight is for.
@@ -70,10 +70,10 @@ struct Flying {
     clippy::large_enum_variant,
     reason = "moving a few hundred bytes is nothing beside an append"
 )]
-enum Flight {
+enum AppendInFlight {
     Data {
         filled: Filled,
-        place: Place,
+        place: AppendPlace,
         sequence: u64,
         /// Its bytes, for another member if this one does not answer.
         payload: PayloadView,
@@ -83,7 +83,7 @@ enum Flight {
     /// A start or an end.
     Mark {
         kind: Kind,
-        place: Place,
+        place: AppendPlace,
         bytes: u32,
         sequence: u64,
     },
@@ -100,7 +100,7 @@ enum Flight {
 /// Runs one recording.
 pub struct RecordFeed<I: Inlet> {
     setup: RecordSetup,
-    pub(super) members: Vec<Member>,
+    pub(super) members: Vec<MemberWriter>,
     pub(super) ledgers: Vec<Ledger>,
     /// Why members are not written any more, in words.
     pub(super) errors: Vec<Option<String>>,
@@ -128,16 +128,16 @@ pub struct RecordFeed<I: Inlet> {
     /// When the inlet may have something, if it said so.
     inlet_at: Option<Timestamp>,
     has_changed: bool,
-    board: Arc<Board>,
+    board: Arc<RecordingBoard>,
     board_at: Timestamp,
     flushes: u64,
     /// The longest time from an append's handing over to the return of its write, also of writes
     /// that failed, or for which another member answered by then.
     pub(super) longest_returned_ns: u64,
     /// From an append's handing over to its write's completion, per stream.
-    pub(super) written_latency: Vec<Latency>,
+    pub(super) written_latency: Vec<LatencyMeter>,
     /// From its first byte to its durability: how old what is not durable may be.
-    pub(super) durable_latency: Vec<Latency>,
+    pub(super) durable_latency: Vec<LatencyMeter>,
 }
 
 impl<I: Inlet> RecordFeed<I> {
@@ -147,25 +147,25 @@ impl<I: Inlet> RecordFeed<I> {
     /// [`Error::Memory`] without memory for marks.
     pub fn new(setup: RecordSetup, inlet: I) -> Result<RecordFeed<I>, Error> {
         let streams = setup.streams.len();
-        let members: Vec<Member> = setup
+        let members: Vec<MemberWriter> = setup
             .members
             .iter()
             .map(|member| {
                 let reserve = reserve_bytes(streams, &member.geometry);
-                Member::new(member.clone(), streams, setup.ring, reserve)
+                MemberWriter::new(member.clone(), streams, setup.ring, reserve)
             })
             .collect();
         let controls = members
             .iter()
             .map(|_| BufferPool::new(CONTROLS_PER_MEMBER, CONTROL_BYTES))
             .collect::<Result<_, Error>>()?;
-        let board = Arc::new(Board::new(standing::first(&setup)));
+        let board = Arc::new(RecordingBoard::new(standing::first(&setup)));
         Ok(RecordFeed {
             errors: members.iter().map(|_| None).collect(),
             longest_returned_ns: 0,
             ledgers: vec![Ledger::default(); streams],
-            written_latency: (0..streams).map(|_| Latency::new()).collect(),
-            durable_latency: (0..streams).map(|_| Latency::new()).collect(),
+            written_latency: (0..streams).map(|_| LatencyMeter::new()).collect(),
+            durable_latency: (0..streams).map(|_| LatencyMeter::new()).collect(),
             next_sequence: setup.first_sequence,
             board_at: setup.start,
             watch_at: setup.start,
@@ -191,7 +191,7 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// Where the recording's standing is shown.
-    pub fn board(&self) -> Arc<Board> {
+    pub fn board(&self) -> Arc<RecordingBoard> {
         Arc::clone(&self.board)
     }
 
@@ -252,9 +252,9 @@ impl<I: Inlet> RecordFeed<I> {
         self.has_changed = true;
     }
 
-    fn give_back(&mut self, queue: usize, stream: u16, memory: Memory) {
+    fn give_back(&mut self, queue: usize, stream: u16, memory: PayloadMemory) {
         match memory {
-            Memory::Own(buffer) => self.controls[queue].give(buffer),
+            PayloadMemory::Own(buffer) => self.controls[queue].give(buffer),
             memory => self.inlet.give_back(stream, memory),
         }
     }
@@ -332,7 +332,7 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// Enters a request that is about to be in flight, and marks it.
-    fn enter(&mut self, mut request: Request, flight: Flight, now: Timestamp) -> Request {
+    fn enter(&mut self, mut request: Request, flight: AppendInFlight, now: Timestamp) -> Request {
         request.token = self.next_token;
         self.next_token += 1;
         let flying = Flying {
@@ -365,7 +365,7 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// Below this every byte of the stream is on the medium for good, or its loss is.
     pub(super) fn watermark_bytes(&self, stream: usize) -> u64 {
-        if self.members.iter().any(Member::owes_start) {
+        if self.members.iter().any(MemberWriter::owes_start) {
             0
         } else {
             self.ledgers[stream].watermark_bytes()
@@ -412,8 +412,10 @@ impl<I: Inlet> RecordFeed<I> {
     pub(super) fn has_backlog(&self, now: Timestamp) -> bool {
         let is_as_old = |filled: &Filled, age_ns| now.since_ns(filled.accepted_at) >= age_ns;
         let hangs = |flying: &Flying| match &flying.flight {
-            Flight::Data { filled, .. } => is_as_old(filled, HANGS_NS),
-            Flight::Mark { .. } | Flight::Flush | Flight::Abandoned { .. } => false,
+            AppendInFlight::Data { filled, .. } => is_as_old(filled, HANGS_NS),
+            AppendInFlight::Mark { .. }
+            | AppendInFlight::Flush
+            | AppendInFlight::Abandoned { .. } => false,
         };
         let oldest = self.pending.front();
         oldest.is_some_and(|filled| is_as_old(filled, WAITS_NS))
@@ -442,7 +444,7 @@ impl<I: Inlet> RecordFeed<I> {
 impl<I: Inlet> RecordFeed<I> {
     /// Slots begun on each member, as superblocks say it.
     pub fn slots_begun(&self) -> Vec<u64> {
-        self.members.iter().map(Member::slots_begun).collect()
+        self.members.iter().map(MemberWriter::slots_begun).collect()
     }
 
     /// Whether some member had to be given up.
@@ -462,12 +464,12 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// From handing over to the write's completion, per stream; taken.
-    pub fn take_written_latency(&mut self) -> Vec<Latency> {
+    pub fn take_written_latency(&mut self) -> Vec<LatencyMeter> {
         std::mem::take(&mut self.written_latency)
     }
 
     /// From the first byte to durability, per stream; taken.
-    pub fn take_durable_latency(&mut self) -> Vec<Latency> {
+    pub fn take_durable_latency(&mut self) -> Vec<LatencyMeter> {
         std::mem::take(&mut self.durable_latency)
     }
 }

@@ -7,13 +7,13 @@ use sustain_disk::buffer::{AlignedBytes, Buffer};
 use sustain_disk::clock::{Clock, Timestamp};
 
 use crate::format::{
-    BLOCK_BYTES, Gap, MARK_BYTES_MAX, Mark, MarksWriter, PieceChecksums, SEAL_BYTES,
+    BLOCK_BYTES, Gap, MARK_BYTES_MAX, MarksWriter, PayloadMark, PieceChecksums, SEAL_BYTES,
     append_bytes_for, check_marks,
 };
 
 /// The memory that holds the bytes of an append.
 #[derive(Debug)]
-pub enum Memory {
+pub enum PayloadMemory {
     /// A buffer of the recorder's pool, large enough for the descriptor, the payload, marks and
     /// seal.
     Lent(Buffer),
@@ -42,7 +42,7 @@ pub struct Filled {
     /// Offset in the stream at which its payload begins.
     pub stream_offset_bytes: u64,
     /// The memory with its bytes. The account of a gap has none until it is written.
-    pub memory: Option<Memory>,
+    pub memory: Option<PayloadMemory>,
     /// Bytes of payload.
     pub payload_bytes: u32,
     /// One checksum for each 64 KiB of payload.
@@ -176,7 +176,7 @@ impl Filling {
     /// If there are more bytes than fit, or if marks are out of order, lie behind these bytes, or
     /// begin a
     /// frame without a time, because then no one could read them.
-    pub fn take(&mut self, count: usize, marks: &[Mark], time_ns: i64) -> (usize, usize) {
+    pub fn take(&mut self, count: usize, marks: &[PayloadMark], time_ns: i64) -> (usize, usize) {
         assert!(count <= self.room_bytes(), "no more bytes than spare room");
         if let Err(refused) = check_marks(marks, count as u64) {
             panic!("{refused}");
@@ -199,7 +199,7 @@ impl Filling {
 
     /// Enters the marks that fit beside the bytes before them. Returns how many bytes and marks
     /// these are.
-    fn push_marks(&mut self, count: usize, marks: &[Mark]) -> (usize, usize) {
+    fn push_marks(&mut self, count: usize, marks: &[PayloadMark]) -> (usize, usize) {
         let base = self.payload_bytes as u64;
         let mut needed = 0;
         for (index, mark) in marks.iter().enumerate() {
@@ -213,7 +213,7 @@ impl Filling {
             needed = with_mark;
             let offset_bytes = base + mark.offset_bytes;
             self.marks.push(
-                Mark {
+                PayloadMark {
                     offset_bytes,
                     ..*mark
                 },
@@ -242,7 +242,7 @@ impl Filling {
             first_frame: None,
             frame_times_ns: self.marks.times_ns(),
             marks: self.marks.bytes().to_vec(),
-            memory: Some(Memory::Lent(self.buffer)),
+            memory: Some(PayloadMemory::Lent(self.buffer)),
             gap,
             first_time_ns: self.first_time_ns,
             last_time_ns: self.last_time_ns,
@@ -260,16 +260,16 @@ mod tests {
     use sustain_disk::buffer::BufferPool;
 
     use super::*;
-    use crate::format::{MarkKind, Marks};
+    use crate::format::{MarkKind, MarkReader};
 
     fn filling(bytes: usize) -> Filling {
         let buffer = BufferPool::new(1, bytes).unwrap().take().unwrap();
         Filling::new(buffer, &Clock::Real)
     }
 
-    fn line_ends(count: usize) -> Vec<Mark> {
+    fn line_ends(count: usize) -> Vec<PayloadMark> {
         (0..count)
-            .map(|line| Mark {
+            .map(|line| PayloadMark {
                 offset_bytes: line as u64,
                 kind: MarkKind::EndAndBegin,
                 time_ns: Some(1_000),
@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(filling.behind(count - taken).len(), count - taken);
         let filled = filling.finish(0, 0, None, Timestamp(0));
         assert!(filled.append_bytes() as usize <= 5 * BLOCK_BYTES);
-        let found: Vec<Mark> = Marks::new(&filled.marks, 1_000)
+        let found: Vec<PayloadMark> = MarkReader::new(&filled.marks, 1_000)
             .collect::<Result<_, _>>()
             .unwrap();
         assert_eq!(found, marks[..entered]);

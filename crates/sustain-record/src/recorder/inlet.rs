@@ -4,7 +4,7 @@
 use sustain_disk::clock::Timestamp;
 use sustain_disk::driver::Ending;
 
-use super::filled::{Filled, Memory};
+use super::filled::{Filled, PayloadMemory};
 
 /// The answer of an inlet.
 #[allow(
@@ -36,7 +36,7 @@ pub trait Inlet {
     fn poll(&mut self, now: Timestamp) -> Polled;
 
     /// Takes back memory of a stream whose append is on its member, or lost.
-    fn give_back(&mut self, stream: u16, memory: Memory);
+    fn give_back(&mut self, stream: u16, memory: PayloadMemory);
 
     /// Takes nothing more. From now on polling returns only what was accepted before.
     fn close(&mut self);

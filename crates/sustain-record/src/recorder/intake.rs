@@ -87,7 +87,7 @@ pub struct Intake {
 
 /// Whether there is memory for the next read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Room {
+enum IntakeSpace {
     /// There is memory.
     Ready,
     /// There is none, and what comes is lost.
@@ -249,9 +249,9 @@ impl Intake {
         self.commit_if_narrow();
         let kept = self.undecided.len();
         match self.room_to_read() {
-            Room::Ready => {}
-            Room::Over => return Err(Errno::AGAIN),
-            Room::Lost => {
+            IntakeSpace::Ready => {}
+            IntakeSpace::Over => return Err(Errno::AGAIN),
+            IntakeSpace::Lost => {
                 let most = self.within_bound(at_most);
                 self.scratch.resize(kept + most, 0);
                 let count = read(source, &mut self.scratch[kept..])?;
@@ -285,19 +285,19 @@ impl Intake {
 
     /// Whether there is memory for the next read. A source that may wait is left waiting for it,
     /// but no longer than until its stream is to end.
-    fn room_to_read(&mut self) -> Room {
+    fn room_to_read(&mut self) -> IntakeSpace {
         while !self.has_filling_within(LOOK_NS) {
             if self.setup.on_full == OnFull::Drop || self.writer.is_closed() {
-                return Room::Lost;
+                return IntakeSpace::Lost;
             }
             if self.last_wait_until.is_none() && self.bound_reached().is_some() {
-                return Room::Over;
+                return IntakeSpace::Over;
             }
             if self.is_last_wait_over() {
-                return Room::Lost;
+                return IntakeSpace::Lost;
             }
         }
-        Room::Ready
+        IntakeSpace::Ready
     }
 
     /// Whether there is memory for what has been read. Waits for it if the source may wait.
@@ -344,10 +344,10 @@ impl Intake {
     /// Makes the next `count` bytes of a synthetic source.
     fn make(&mut self, synthetic: &Synthetic, position_bytes: u64, count: usize) {
         let room = self.room_to_read();
-        if room == Room::Over {
+        if room == IntakeSpace::Over {
             return;
         }
-        if room == Room::Lost {
+        if room == IntakeSpace::Lost {
             self.found.clear();
             if let Some(frames) = synthetic.frames() {
                 frames.marks(position_bytes, count, &mut self.found);

@@ -10,7 +10,7 @@ use sustain_disk::engine::{self, Engine, Limits, SimulatedEngine};
 use sustain_disk::meter::{BufferCurve, IntervalRule, RateGrid};
 use sustain_disk::target::WriteLock;
 
-use super::board::Board;
+use super::board::RecordingBoard;
 use super::channel::{ChannelInlet, Exchange};
 use super::feed::{Patience, RecordFeed, RecordSetup};
 use super::member::MemberState;
@@ -38,7 +38,7 @@ pub(super) struct SuperblockWriter {
 }
 
 /// Everything that the recorder's thread needs.
-pub(super) struct Job {
+pub(super) struct RecorderJob {
     pub(super) store: Store,
     pub(super) setup: RecordSetup,
     pub(super) inlet: ChannelInlet,
@@ -76,7 +76,7 @@ impl Drop for HeldLocks {
 /// who fill memory and those who wait for a watermark would otherwise wait for ever.
 struct Closing {
     exchange: Arc<Exchange>,
-    board: Arc<Board>,
+    board: Arc<RecordingBoard>,
 }
 
 impl Drop for Closing {
@@ -86,11 +86,11 @@ impl Drop for Closing {
     }
 }
 
-impl Job {
+impl RecorderJob {
     pub(super) fn run(
         mut self,
-        open_engine: impl FnOnce(&Job) -> Result<OpenedEngine, RecordError>,
-        ready: &Sender<Arc<Board>>,
+        open_engine: impl FnOnce(&RecorderJob) -> Result<OpenedEngine, RecordError>,
+        ready: &Sender<Arc<RecordingBoard>>,
     ) -> Result<Recorded, RecordError> {
         let append_bytes = append_bytes(&self.store, &self.options);
         let slots_begun = self.store.slots_begun_at_start(self.options.ring);

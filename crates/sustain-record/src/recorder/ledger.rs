@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::format::{Drift, Position};
+use crate::format::{ClockDrift, Position};
 
 /// The account of one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,12 +26,12 @@ pub struct Ledger {
     /// How much of what lies below the watermark is gap.
     settled_gap_bytes: u64,
     /// The drift of what was handed out.
-    drift: Drift,
+    drift: ClockDrift,
 }
 
 /// One append in a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch {
+pub struct LedgerEntry {
     /// The offset at which it begins, with its gap.
     pub start_bytes: u64,
     /// Where it ends.
@@ -52,7 +52,7 @@ impl Default for Ledger {
             undurable: BTreeMap::new(),
             durable_ahead: BTreeMap::new(),
             settled_gap_bytes: 0,
-            drift: Drift::NONE,
+            drift: ClockDrift::NONE,
         }
     }
 }
@@ -62,7 +62,7 @@ impl Ledger {
     ///
     /// # Panics
     /// If it does not follow what was handed out before.
-    pub fn hand_out(&mut self, stretch: Stretch) {
+    pub fn hand_out(&mut self, stretch: LedgerEntry) {
         assert_eq!(
             stretch.start_bytes, self.next_offset_bytes,
             "a stream is handed out in order"
@@ -146,7 +146,7 @@ impl Ledger {
     }
 
     /// The drift: how far the times in what was handed out differ from the recorder's clock.
-    pub fn drift(&self) -> Drift {
+    pub fn drift(&self) -> ClockDrift {
         self.drift
     }
 
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     fn hand_out(ledger: &mut Ledger, start_bytes: u64, end_bytes: u64, gap_bytes: u64) {
-        ledger.hand_out(Stretch {
+        ledger.hand_out(LedgerEntry {
             start_bytes,
             end_bytes,
             gap_bytes,

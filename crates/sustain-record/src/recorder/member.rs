@@ -8,8 +8,8 @@ use sustain_disk::units::Size;
 use uuid::Uuid;
 
 use super::member_file::MemberFile;
-use super::scatter::{Candidate, RateEstimate};
-use crate::format::{BLOCK_BYTES, Geometry, Kind, Place, append_bytes_for};
+use super::scatter::{RateEstimate, ScatterCandidate};
+use crate::format::{AppendPlace, BLOCK_BYTES, Geometry, Kind, append_bytes_for};
 use crate::store::Store;
 
 /// A slot is not begun before the one this many slots back is flushed. So after a crash, nothing
@@ -28,9 +28,9 @@ pub struct MemberSetup {
     /// The first slot that the recording may use.
     pub next_slot_serial: u64,
     /// The place of the last append on this member.
-    pub previous: Option<Place>,
+    pub previous: Option<AppendPlace>,
     /// The place of the start of the recording before, on this member.
-    pub previous_start: Option<Place>,
+    pub previous_start: Option<AppendPlace>,
     /// Whether one durable write may be told of the error of another, so that they have to wait for
     /// each other.
     pub shares_errors: bool,
@@ -75,7 +75,7 @@ pub(super) struct Unflushed {
     pub(super) last_time_ns: i64,
     pub(super) begun_at: Timestamp,
     pub(super) sequence: u64,
-    pub(super) place: Place,
+    pub(super) place: AppendPlace,
     /// Whether these bytes are lost if this write is.
     pub(super) is_sole: bool,
 }
@@ -91,7 +91,7 @@ pub struct Slowness {
 
 /// A member while it is recorded on.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct MemberWriter {
     pub(super) setup: MemberSetup,
     pub(super) state: MemberState,
     /// Whether a request has been in flight for so long that other members take its share.
@@ -108,8 +108,8 @@ pub(super) struct Member {
     end_bytes: u32,
     slot_serial: u64,
     slot_offset_bytes: u32,
-    pub(super) previous: Option<Place>,
-    pub(super) start: Option<Place>,
+    pub(super) previous: Option<AppendPlace>,
+    pub(super) start: Option<AppendPlace>,
     /// The start or end mark that is being written.
     pub(super) marking: Option<Kind>,
     pub(super) in_flight: u32,
@@ -148,9 +148,14 @@ pub(super) struct Member {
     headless_slots: BTreeSet<u64>,
 }
 
-impl Member {
-    pub(super) fn new(setup: MemberSetup, streams: usize, ring: bool, reserve: u32) -> Member {
-        Member {
+impl MemberWriter {
+    pub(super) fn new(
+        setup: MemberSetup,
+        streams: usize,
+        ring: bool,
+        reserve: u32,
+    ) -> MemberWriter {
+        MemberWriter {
             state: MemberState::Active,
             is_slow: false,
             slowness: Slowness::default(),
@@ -188,14 +193,14 @@ impl Member {
     }
 
     /// The place for an append of `bytes`.
-    fn place_for(&self, bytes: u32) -> Place {
+    fn place_for(&self, bytes: u32) -> AppendPlace {
         if bytes > self.setup.geometry.slot_bytes - self.slot_offset_bytes {
-            Place {
+            AppendPlace {
                 slot_serial: self.slot_serial + 1,
                 slot_offset_bytes: 0,
             }
         } else {
-            Place {
+            AppendPlace {
                 slot_serial: self.slot_serial,
                 slot_offset_bytes: self.slot_offset_bytes,
             }
@@ -279,7 +284,7 @@ impl Member {
     }
 
     /// Takes the place for an append with this sequence.
-    pub(super) fn take_place(&mut self, bytes: u32, sequence: u64) -> Place {
+    pub(super) fn take_place(&mut self, bytes: u32, sequence: u64) -> AppendPlace {
         self.undurable.insert(sequence);
         let place = self.place_for(bytes);
         self.slot_serial = place.slot_serial;
@@ -291,7 +296,7 @@ impl Member {
     }
 
     /// Notes that an append is no longer in flight.
-    pub(super) fn landed(&mut self, place: Place, bytes: u32) {
+    pub(super) fn landed(&mut self, place: AppendPlace, bytes: u32) {
         self.in_flight -= 1;
         self.in_flight_bytes -= u64::from(bytes);
         if let Some(count) = self.in_flight_slots.get_mut(&place.slot_serial) {
@@ -305,7 +310,7 @@ impl Member {
     /// Notes that the kernel never took the append of this place. Returns whether the member can
     /// take no more because of that: so many slots in a row have no first append that opening would
     /// find nothing behind them.
-    pub(super) fn left_out(&mut self, place: Place) -> bool {
+    pub(super) fn left_out(&mut self, place: AppendPlace) -> bool {
         if place.slot_offset_bytes == 0 {
             self.headless_slots.insert(place.slot_serial);
         }
@@ -399,8 +404,8 @@ impl Member {
     }
 
     /// The facts on which the choice of a member for `bytes` depends.
-    pub(super) fn candidate(&self, bytes: u32, takes_slow: bool) -> Candidate {
-        Candidate {
+    pub(super) fn candidate(&self, bytes: u32, takes_slow: bool) -> ScatterCandidate {
+        ScatterCandidate {
             in_flight_bytes: self.in_flight_bytes,
             in_flight: self.in_flight,
             rate_bytes_per_s: self.rate.bytes_per_s(),
@@ -470,7 +475,7 @@ impl Member {
     }
 
     /// Notes that the append with this sequence, at this place, is durable.
-    pub(super) fn made_durable(&mut self, sequence: u64, place: Place) {
+    pub(super) fn made_durable(&mut self, sequence: u64, place: AppendPlace) {
         if place.slot_offset_bytes == 0 {
             self.headless_slots = self.headless_slots.split_off(&place.slot_serial);
         }

@@ -33,21 +33,21 @@ use sustain_disk::buffer::SharedPool;
 use sustain_disk::clock::WallClock;
 use sustain_disk::driver::Ending;
 use sustain_disk::engine::EngineChoice;
-use sustain_disk::meter::{BufferCurve, Latency, Meter};
+use sustain_disk::meter::{BufferCurve, LatencyMeter, Meter};
 use sustain_disk::units::Size;
 use sustain_document::record::RecordingEnd;
 use uuid::Uuid;
 
-use super::board::{Board, Standing};
+use super::board::{RecordingBoard, RecordingProgress};
 use super::channel::{ChannelInlet, Exchange};
 use super::earlier::Earlier;
 use super::feed::{
     Durability, Patience, RecordSetup, StreamSetup, start_bytes_max, start_room_bytes,
 };
-use super::job::{Job, OpenedEngine, SuperblockWriter};
+use super::job::{OpenedEngine, RecorderJob, SuperblockWriter};
 use super::member::{MemberSetup, Slowness};
 use super::member_file::MemberFile;
-use super::scatter::Window;
+use super::scatter::ScatterWindow;
 use super::stream_writer::{EDGE_BYTES, StreamWriter};
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, SEAL_BYTES, STREAMS_MAX};
@@ -120,15 +120,15 @@ pub struct Recorded {
     /// Why it ended.
     pub ended: Ending,
     /// The state of streams and members at the end.
-    pub standing: Standing,
+    pub standing: RecordingProgress,
     /// The meter of each member's queue.
     pub meters: Vec<Meter>,
     /// How often each member did not answer for long.
     pub slowness: Vec<Slowness>,
     /// Time from handing over an append until it was written, per stream.
-    pub written_latency: Vec<Latency>,
+    pub written_latency: Vec<LatencyMeter>,
     /// Time from the first byte of an append until it was durable, per stream.
-    pub durable_latency: Vec<Latency>,
+    pub durable_latency: Vec<LatencyMeter>,
     /// The memory that rides out the pauses of the run, by rate.
     pub buffer_curve: BufferCurve,
     /// Bytes per append of a stream that has enough of them, as the store's slots allow.
@@ -147,7 +147,7 @@ pub struct Recorded {
 /// returns its outcome. A process that exits before that leaves a recording with an open end,
 /// without what was not durable yet.
 pub struct Recorder {
-    board: Arc<Board>,
+    board: Arc<RecordingBoard>,
     thread: JoinHandle<Result<Recorded, RecordError>>,
 }
 
@@ -166,18 +166,21 @@ impl Recorder {
             open_io: Box::new(Store::io),
             patience: options.patience,
         };
-        Recorder::start_on(store, streams, options, Job::engine, superblocks)
+        Recorder::start_on(store, streams, options, RecorderJob::engine, superblocks)
     }
 
     /// Begins a recording on engines that are opened in the recorder's thread: one for the
     /// recording, one for superblocks.
-    pub(super) fn start_on(
+    pub(super) fn start_on<O>(
         mut store: Store,
         streams: Vec<StreamSetup>,
         options: RecordOptions,
-        open_engine: impl FnOnce(&Job) -> Result<OpenedEngine, RecordError> + Send + 'static,
+        open_engine: O,
         superblocks: SuperblockWriter,
-    ) -> Result<(Recorder, Vec<StreamWriter>), RecordError> {
+    ) -> Result<(Recorder, Vec<StreamWriter>), RecordError>
+    where
+        O: FnOnce(&RecorderJob) -> Result<OpenedEngine, RecordError> + Send + 'static,
+    {
         check(&store, &streams, &options)?;
         let clock = store.clock().clone();
         let wall = WallClock::read(&clock);
@@ -229,7 +232,7 @@ impl Recorder {
         let setup = setup(&mut store, streams, &options, wall)?;
         check_start(&setup, store.slot_bytes)?;
         check_files(&setup)?;
-        let job = Job {
+        let job = RecorderJob {
             setup,
             store,
             inlet,
@@ -246,7 +249,7 @@ impl Recorder {
 
     /// The board, which shows watermarks and gaps while the recording runs. Callers may wait for
     /// them there.
-    pub fn board(&self) -> Arc<Board> {
+    pub fn board(&self) -> Arc<RecordingBoard> {
         Arc::clone(&self.board)
     }
 
@@ -265,7 +268,7 @@ impl Recorder {
 
 /// Waits until the recorder's thread has opened its engine.
 fn await_ready(
-    is_ready: &Receiver<Arc<Board>>,
+    is_ready: &Receiver<Arc<RecordingBoard>>,
     thread: JoinHandle<Result<Recorded, RecordError>>,
 ) -> Result<Recorder, RecordError> {
     match is_ready.recv() {
@@ -394,7 +397,7 @@ fn setup(
         ring: options.ring,
         earlier,
         durability: options.durability,
-        window: Window {
+        window: ScatterWindow {
             depth: options.depth,
             time_ns: options.window_ns,
         },

@@ -7,7 +7,7 @@
 
 /// The facts about a member on which the choice depends.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Candidate {
+pub struct ScatterCandidate {
     /// Bytes in flight.
     pub in_flight_bytes: u64,
     /// Requests in flight.
@@ -22,7 +22,7 @@ pub struct Candidate {
 
 /// The bounds on what is in flight.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Window {
+pub struct ScatterWindow {
     /// Most appends in flight on one member.
     pub depth: u32,
     /// The bytes in flight on one member are bounded to what it writes in this time, so that a slow
@@ -35,9 +35,9 @@ const EVEN_FILLED: f64 = 0.005;
 
 /// Returns the member for an append of `bytes`, if any has room in its window.
 pub fn choose(
-    candidates: impl Iterator<Item = Candidate> + Clone,
+    candidates: impl Iterator<Item = ScatterCandidate> + Clone,
     bytes: u64,
-    window: Window,
+    window: ScatterWindow,
 ) -> Option<usize> {
     let open = candidates
         .enumerate()
@@ -51,13 +51,13 @@ pub fn choose(
         .map(|(index, _)| index)
 }
 
-impl Candidate {
+impl ScatterCandidate {
     fn finish_ns(&self, bytes: u64) -> f64 {
         (self.in_flight_bytes + bytes) as f64 * 1e9 / self.rate_bytes_per_s.max(1.0)
     }
 
     /// One append may always be in flight, however slow the member is.
-    fn has_room(&self, bytes: u64, window: Window) -> bool {
+    fn has_room(&self, bytes: u64, window: ScatterWindow) -> bool {
         let in_time = self.in_flight == 0 || self.finish_ns(bytes) <= window.time_ns as f64;
         self.is_open && self.in_flight < window.depth && in_time
     }
@@ -122,13 +122,13 @@ mod tests {
     use super::*;
 
     const MIB: u64 = 1 << 20;
-    const WINDOW: Window = Window {
+    const WINDOW: ScatterWindow = ScatterWindow {
         depth: 8,
         time_ns: 100_000_000,
     };
 
-    fn member(rate_mb_per_s: f64, in_flight: u32) -> Candidate {
-        Candidate {
+    fn member(rate_mb_per_s: f64, in_flight: u32) -> ScatterCandidate {
+        ScatterCandidate {
             in_flight_bytes: u64::from(in_flight) * MIB,
             in_flight,
             rate_bytes_per_s: rate_mb_per_s * 1e6,
@@ -137,7 +137,7 @@ mod tests {
         }
     }
 
-    fn chosen(members: &[Candidate]) -> Option<usize> {
+    fn chosen(members: &[ScatterCandidate]) -> Option<usize> {
         choose(members.iter().copied(), MIB, WINDOW)
     }
 
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn full_and_failed_members_are_left_out() {
-        let closed = Candidate {
+        let closed = ScatterCandidate {
             is_open: false,
             ..member(900.0, 0)
         };
@@ -171,12 +171,12 @@ mod tests {
 
     #[test]
     fn the_emptier_member_goes_first_when_they_differ() {
-        let emptier = Candidate {
+        let emptier = ScatterCandidate {
             filled: 0.05,
             ..member(100.0, 2)
         };
         assert_eq!(chosen(&[member(900.0, 0), emptier]), Some(1));
-        let busy = Candidate {
+        let busy = ScatterCandidate {
             in_flight: 8,
             ..emptier
         };

@@ -2,14 +2,14 @@
 
 use sustain_disk::clock::Timestamp;
 
-use super::board::{LimitedBy, MemberStanding, Standing, StreamStanding};
+use super::board::{LimitedBy, MemberStanding, RecordingProgress, StreamStanding};
 use super::feed::{RecordFeed, RecordSetup};
 use super::inlet::Inlet;
-use super::member::{Member, MemberState};
+use super::member::{MemberState, MemberWriter};
 
 /// The state before the first byte.
-pub(super) fn first(setup: &RecordSetup) -> Standing {
-    Standing {
+pub(super) fn first(setup: &RecordSetup) -> RecordingProgress {
+    RecordingProgress {
         time_s: 0.0,
         streams: setup
             .streams
@@ -44,11 +44,11 @@ pub(super) fn first(setup: &RecordSetup) -> Standing {
 }
 
 /// The state now.
-pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> Standing {
+pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> RecordingProgress {
     let streams = feed.setup().streams.iter().enumerate();
     let members = feed.members.iter().zip(&feed.errors);
     let under_way_ns = feed.oldest_write_ns(now).unwrap_or(0);
-    Standing {
+    RecordingProgress {
         time_s: now.since_s(feed.setup().start),
         streams: streams
             .map(|(index, stream)| StreamStanding {
@@ -91,7 +91,7 @@ fn durable_bytes<I: Inlet>(feed: &RecordFeed<I>, stream: usize) -> u64 {
 }
 
 /// A member is full when not even a small append fits any more, and slow while it does not answer.
-fn shown_state(member: &Member) -> MemberState {
+fn shown_state(member: &MemberWriter) -> MemberState {
     let smallest = crate::format::append_bytes_for(1, 0);
     if member.state == MemberState::Active && !member.has_room_for_data(smallest) {
         MemberState::Full
@@ -107,7 +107,7 @@ const MUCH_SLOWER: f64 = 4.0;
 
 /// The pace of a member that works, as far as it is known.
 #[derive(Debug, Clone, Copy)]
-struct Pace<'a> {
+struct MemberPace<'a> {
     name: &'a str,
     /// Whether it has had requests for long and completed none.
     stands_still: bool,
@@ -121,14 +121,14 @@ fn limited_by<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> LimitedBy {
     }
     let members = feed.members.iter().enumerate();
     let working = members.filter(|(_, member)| member.works());
-    let paces = working.map(|(queue, member)| Pace {
+    let paces = working.map(|(queue, member)| MemberPace {
         name: &member.setup.name,
         stands_still: member.is_slow || feed.stands_still(queue, now),
         rate_bytes_per_s: Some(member)
             .filter(|member| member.state == MemberState::Active)
             .and_then(|member| member.rate.known_bytes_per_s()),
     });
-    let paces: Vec<Pace<'_>> = paces.collect();
+    let paces: Vec<MemberPace<'_>> = paces.collect();
     behind(&paces).map_or(LimitedBy::Members, |name| {
         LimitedBy::Member(name.to_owned())
     })
@@ -137,7 +137,7 @@ fn limited_by<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> LimitedBy {
 /// The one member that is far behind the others, if there are others. Where one stands still, rates
 /// say nothing: its own is that of the time before, and those of the others change with what they
 /// are given.
-fn behind<'a>(paces: &[Pace<'a>]) -> Option<&'a str> {
+fn behind<'a>(paces: &[MemberPace<'a>]) -> Option<&'a str> {
     if paces.len() < 2 {
         return None;
     }
@@ -161,16 +161,16 @@ fn behind<'a>(paces: &[Pace<'a>]) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    fn pace(name: &str, rate_mb_per_s: impl Into<Option<f64>>) -> Pace<'_> {
-        Pace {
+    fn pace(name: &str, rate_mb_per_s: impl Into<Option<f64>>) -> MemberPace<'_> {
+        MemberPace {
             name,
             stands_still: false,
             rate_bytes_per_s: rate_mb_per_s.into().map(|rate| rate * 1e6),
         }
     }
 
-    fn still(pace: Pace<'_>) -> Pace<'_> {
-        Pace {
+    fn still(pace: MemberPace<'_>) -> MemberPace<'_> {
+        MemberPace {
             stands_still: true,
             ..pace
         }

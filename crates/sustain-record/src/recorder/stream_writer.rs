@@ -11,11 +11,11 @@ use sustain_disk::buffer::{Buffer, StableBytes};
 use sustain_disk::clock::{Clock, WallClock};
 use sustain_disk::driver::Ending;
 
-use super::channel::{Exchange, Message, Told};
-use super::filled::{Filled, Filling, Memory};
+use super::channel::{Exchange, OfferedSoFar, RecorderMessage};
+use super::filled::{Filled, Filling, PayloadMemory};
 use crate::format::{
-    BLOCK_BYTES, Gap, GapReason, MARK_BYTES_MAX, Mark, MarksWriter, PieceChecksums, SEAL_BYTES,
-    check_marks, payload_room,
+    BLOCK_BYTES, Gap, GapReason, MARK_BYTES_MAX, MarksWriter, PayloadMark, PieceChecksums,
+    SEAL_BYTES, check_marks, payload_room,
 };
 
 /// Memory of the caller that was not taken, and why.
@@ -42,7 +42,7 @@ pub struct StreamWriter {
     pub(super) gap: Option<Gap>,
     pub(super) clock: Clock,
     pub(super) wall: WallClock,
-    pub(super) messages: Sender<Message>,
+    pub(super) messages: Sender<RecorderMessage>,
     pub(super) returned: Receiver<Box<dyn StableBytes>>,
     pub(super) exchange: Arc<Exchange>,
     pub(super) append_bytes: usize,
@@ -170,7 +170,7 @@ impl StreamWriter {
     pub fn give(
         &mut self,
         owner: Box<dyn StableBytes>,
-        marks: &[Mark],
+        marks: &[PayloadMark],
         time_ns: i64,
     ) -> Result<(), NotTaken> {
         let refused = |owner, why: String| Err(NotTaken { owner, why });
@@ -216,7 +216,7 @@ impl StreamWriter {
         let filled = Filled {
             stream: self.stream,
             stream_offset_bytes: offset_bytes,
-            memory: Some(Memory::Given { head, body, tail }),
+            memory: Some(PayloadMemory::Given { head, body, tail }),
             payload_bytes: length as u32,
             checksums: checksums.take(),
             frames_begun: encoded.frames_begun(),
@@ -243,14 +243,14 @@ impl StreamWriter {
         self.ending = ending;
     }
 
-    fn told(&self) -> &Told {
+    fn told(&self) -> &OfferedSoFar {
         &self.exchange.told[usize::from(self.stream)]
     }
 
     fn send(&self, filled: Filled) {
         self.told().set_offered(self.next_offset_bytes);
         // The recorder outlives its streams. If it is gone, its own end has said why.
-        let _ = self.messages.send(Message::Append(filled));
+        let _ = self.messages.send(RecorderMessage::Append(filled));
         self.exchange.wake();
     }
 
@@ -289,7 +289,7 @@ impl Drop for StreamWriter {
         } else {
             self.ending
         };
-        let _ = self.messages.send(Message::Ended(ending));
+        let _ = self.messages.send(RecorderMessage::Ended(ending));
         self.exchange.wake();
     }
 }

@@ -8,13 +8,13 @@ use sustain_disk::buffer::{AlignedBytes, Buffer, BufferView};
 use sustain_disk::engine::{Vector, Vectors};
 use sustain_disk::error::Error;
 
-use super::filled::Memory;
+use super::filled::PayloadMemory;
 use crate::format::{BLOCK_BYTES, Descriptor, SEAL_BYTES, Seal};
 
 /// Composes the memory of a write.
-pub(super) fn compose(memory: Memory, descriptor: &Descriptor, marks: &[u8]) -> Vectors {
+pub(super) fn compose(memory: PayloadMemory, descriptor: &Descriptor, marks: &[u8]) -> Vectors {
     match memory {
-        Memory::Lent(mut buffer) | Memory::Own(mut buffer) => {
+        PayloadMemory::Lent(mut buffer) | PayloadMemory::Own(mut buffer) => {
             let length = descriptor.append_bytes as usize;
             let payload_bytes = descriptor.payload_bytes as usize;
             let crc = descriptor.encode_into(&mut buffer.bytes_mut()[..BLOCK_BYTES]);
@@ -22,7 +22,7 @@ pub(super) fn compose(memory: Memory, descriptor: &Descriptor, marks: &[u8]) -> 
             finish(tail, descriptor, crc, marks);
             Vectors::One(Vector::new(buffer, 0, length))
         }
-        Memory::Copied(mut bytes) => {
+        PayloadMemory::Copied(mut bytes) => {
             let length = descriptor.append_bytes as usize;
             let payload_bytes = descriptor.payload_bytes as usize;
             let crc = descriptor.encode_into(&mut bytes[..BLOCK_BYTES]);
@@ -30,7 +30,7 @@ pub(super) fn compose(memory: Memory, descriptor: &Descriptor, marks: &[u8]) -> 
             finish(tail, descriptor, crc, marks);
             Vectors::One(Vector::new(lent_out(bytes), 0, length))
         }
-        Memory::Given {
+        PayloadMemory::Given {
             mut head,
             body,
             mut tail,
@@ -61,21 +61,26 @@ fn finish(tail: &mut [u8], descriptor: &Descriptor, crc: u32, marks: &[u8]) {
 
 /// Returns the memory of a write that is over. `is_own` says that the buffer is the recorder's own,
 /// and not lent.
-pub(super) fn take_apart(vectors: Vectors, is_own: bool) -> Option<Memory> {
+pub(super) fn take_apart(vectors: Vectors, is_own: bool) -> Option<PayloadMemory> {
     match vectors {
         Vectors::None => None,
         Vectors::One(vector) => match vector.into_buffer().into_foreign() {
             Ok(owner) => {
                 let owner: Box<dyn Any> = owner;
-                owner.downcast().ok().map(|bytes| Memory::Copied(*bytes))
+                owner
+                    .downcast()
+                    .ok()
+                    .map(|bytes| PayloadMemory::Copied(*bytes))
             }
-            Err(buffer) if is_own => Some(Memory::Own(buffer)),
-            Err(buffer) => Some(Memory::Lent(buffer)),
+            Err(buffer) if is_own => Some(PayloadMemory::Own(buffer)),
+            Err(buffer) => Some(PayloadMemory::Lent(buffer)),
         },
         Vectors::Many(vectors) => {
             let mut buffers = vectors.into_iter().map(Vector::into_buffer);
             match (buffers.next(), buffers.next(), buffers.next()) {
-                (Some(head), Some(body), Some(tail)) => Some(Memory::Given { head, body, tail }),
+                (Some(head), Some(body), Some(tail)) => {
+                    Some(PayloadMemory::Given { head, body, tail })
+                }
                 _ => None,
             }
         }
@@ -83,9 +88,9 @@ pub(super) fn take_apart(vectors: Vectors, is_own: bool) -> Option<Memory> {
 }
 
 /// Fills a buffer of the recorder's own with `payload`.
-pub(super) fn with_payload(mut buffer: Buffer, payload: &[u8]) -> Memory {
+pub(super) fn with_payload(mut buffer: Buffer, payload: &[u8]) -> PayloadMemory {
     buffer.bytes_mut()[BLOCK_BYTES..BLOCK_BYTES + payload.len()].copy_from_slice(payload);
-    Memory::Own(buffer)
+    PayloadMemory::Own(buffer)
 }
 
 /// A view of the payload of a write in flight.
@@ -113,14 +118,14 @@ impl PayloadView {
     ///
     /// # Errors
     /// [`Error::Memory`] when there is none.
-    pub(super) fn copy(&self, append_bytes: u32) -> Result<Memory, Error> {
+    pub(super) fn copy(&self, append_bytes: u32) -> Result<PayloadMemory, Error> {
         let mut bytes = AlignedBytes::new(append_bytes as usize)?;
         let mut at = BLOCK_BYTES;
         for (view, range) in &self.0 {
             bytes[at..at + range.len()].copy_from_slice(&view.bytes()[range.clone()]);
             at += range.len();
         }
-        Ok(Memory::Copied(bytes))
+        Ok(PayloadMemory::Copied(bytes))
     }
 }
 

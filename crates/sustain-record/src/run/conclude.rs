@@ -2,7 +2,7 @@
 
 use jiff::Timestamp as WallTime;
 use sustain_disk::driver::Ending;
-use sustain_disk::meter::{Latency, Meter, StallLedger};
+use sustain_disk::meter::{LatencyMeter, Meter, StallLedger};
 use sustain_disk::units::Duration;
 use sustain_document::record::{
     BufferPointResult, HostResult, LIMITS_FROM_BYTES, LatencyBinResult, LatencyResult,
@@ -23,7 +23,7 @@ const FULL: &str =
 const BUSY_SHARE: f64 = 0.95;
 
 /// What was observed besides the recorder.
-pub(super) struct Seen {
+pub(super) struct RunObservations {
     /// The state of the recording, in even steps.
     pub(super) samples: Vec<SampleResult>,
     /// A description of the machine.
@@ -40,9 +40,9 @@ pub(super) fn result(
     plan: &RecordPlan,
     recorded: &Recorded,
     taken: &[Taken],
-    seen: Seen,
+    seen: RunObservations,
 ) -> RecordResult {
-    let Seen {
+    let RunObservations {
         samples,
         host,
         system,
@@ -140,7 +140,7 @@ fn streams(plan: &RecordPlan, recorded: &Recorded) -> Vec<StreamResult> {
         .collect()
 }
 
-fn latency(latency: &Latency) -> LatencyResult {
+fn latency(latency: &LatencyMeter) -> LatencyResult {
     LatencyResult {
         p50: latency.percentile_ns(50.0),
         p99: latency.percentile_ns(99.0),
@@ -150,7 +150,7 @@ fn latency(latency: &Latency) -> LatencyResult {
     }
 }
 
-fn histogram(latency: &Latency) -> Vec<LatencyBinResult> {
+fn histogram(latency: &LatencyMeter) -> Vec<LatencyBinResult> {
     let bins = latency.bins();
     bins.map(|(from_ns, to_ns, count)| LatencyBinResult {
         from_ns,

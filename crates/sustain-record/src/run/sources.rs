@@ -28,16 +28,16 @@ use crate::store::Store;
 const PIPE_BYTES: usize = 1 << 20;
 
 /// A source that is ready to be read.
-pub(super) enum Source {
+pub(super) enum ReadySource {
     Descriptor(OwnedFd),
     Synthetic(Synthetic),
 }
 
-impl Source {
+impl ReadySource {
     /// Whether a sender has put something into the source that waits to be read. A file has no
     /// sender.
     pub(super) fn is_sending(&self) -> bool {
-        let Source::Descriptor(file) = self else {
+        let ReadySource::Descriptor(file) = self else {
             return false;
         };
         let is_stored = fstat(file).is_ok_and(|found| {
@@ -65,7 +65,7 @@ impl Running {
 }
 
 /// Opens all sources, so that an unusable one is refused before anything is recorded.
-pub(super) fn open(plan: &RecordPlan) -> Result<Vec<Source>, RecordError> {
+pub(super) fn open(plan: &RecordPlan) -> Result<Vec<ReadySource>, RecordError> {
     let standard = plan
         .sources
         .iter()
@@ -77,7 +77,7 @@ pub(super) fn open(plan: &RecordPlan) -> Result<Vec<Source>, RecordError> {
     let sources = plan.sources.iter().map(|source| match &source.source {
         SourceSpec::Synthetic(spec) => {
             let seed = seed_of(&source.stream);
-            Ok(Source::Synthetic(Synthetic::new(spec, seed)))
+            Ok(ReadySource::Synthetic(Synthetic::new(spec, seed)))
         }
         SourceSpec::Standard => {
             let standard = std::io::stdin().as_fd().try_clone_to_owned();
@@ -88,7 +88,7 @@ pub(super) fn open(plan: &RecordPlan) -> Result<Vec<Source>, RecordError> {
         }
         SourceSpec::Path(path) => open_path(path),
     });
-    let sources = sources.collect::<Result<Vec<Source>, RecordError>>()?;
+    let sources = sources.collect::<Result<Vec<ReadySource>, RecordError>>()?;
     check_pipes(plan, &sources)?;
     Ok(sources)
 }
@@ -112,11 +112,11 @@ fn refuse_closed(standard: &OwnedFd) -> Result<(), RecordError> {
 /// Refuses sources that are members of the store itself.
 pub(super) fn check_members(
     plan: &RecordPlan,
-    sources: &[Source],
+    sources: &[ReadySource],
     store: &Store,
 ) -> Result<(), RecordError> {
     for (source, opened) in plan.sources.iter().zip(sources) {
-        let Source::Descriptor(file) = opened else {
+        let ReadySource::Descriptor(file) = opened else {
             continue;
         };
         let name = name_of(&source.source, &source.typed);
@@ -138,10 +138,10 @@ fn name_of<'a>(source: &SourceSpec, typed: &'a str) -> &'a str {
 
 /// Refuses to read one pipe or socket twice, because each byte would go to one of the readers at
 /// random. A file can be read twice.
-fn check_pipes(plan: &RecordPlan, sources: &[Source]) -> Result<(), RecordError> {
+fn check_pipes(plan: &RecordPlan, sources: &[ReadySource]) -> Result<(), RecordError> {
     let mut seen: Vec<((bool, u64, u64), &str)> = Vec::new();
     for (source, opened) in plan.sources.iter().zip(sources) {
-        let Source::Descriptor(file) = opened else {
+        let ReadySource::Descriptor(file) = opened else {
             continue;
         };
         let found = fstat(file).map_err(|errno| refused(&source.typed, &errno.to_string()))?;
@@ -162,7 +162,7 @@ fn check_pipes(plan: &RecordPlan, sources: &[Source]) -> Result<(), RecordError>
     Ok(())
 }
 
-fn open_path(path: &Path) -> Result<Source, RecordError> {
+fn open_path(path: &Path) -> Result<ReadySource, RecordError> {
     let name = path.display().to_string();
     // Opening a FIFO would otherwise wait for its writer, and Ctrl-C would have no effect.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -181,7 +181,7 @@ fn open_path(path: &Path) -> Result<Source, RecordError> {
     prepare(&name, file)
 }
 
-fn prepare(name: &str, file: OwnedFd) -> Result<Source, RecordError> {
+fn prepare(name: &str, file: OwnedFd) -> Result<ReadySource, RecordError> {
     let found = fstat(&file).map_err(|errno| refused(name, &errno.to_string()))?;
     if let Some(why) = kind::refusal(file.as_fd(), &found) {
         return Err(refused(name, &why));
@@ -198,7 +198,7 @@ fn prepare(name: &str, file: OwnedFd) -> Result<Source, RecordError> {
         }
         _ => {}
     }
-    Ok(Source::Descriptor(file))
+    Ok(ReadySource::Descriptor(file))
 }
 
 /// Whether the source is a member of the store. Recording a member onto its own store would never
@@ -229,7 +229,7 @@ fn refused(name: &str, why: &str) -> RecordError {
 /// Starts an intake for each source.
 pub(super) fn start(
     plan: &RecordPlan,
-    sources: Vec<Source>,
+    sources: Vec<ReadySource>,
     writers: Vec<StreamWriter>,
     start: Timestamp,
     stop: &Stop,
@@ -250,8 +250,8 @@ pub(super) fn start(
             let thread = std::thread::Builder::new()
                 .name(format!("sustain-{}", source.stream))
                 .spawn(move || match opened {
-                    Source::Descriptor(file) => intake.read_all(&File::from(file)),
-                    Source::Synthetic(synthetic) => intake.run_synthetic(&synthetic, start),
+                    ReadySource::Descriptor(file) => intake.read_all(&File::from(file)),
+                    ReadySource::Synthetic(synthetic) => intake.run_synthetic(&synthetic, start),
                 });
             thread
                 .map(|thread| Running { thread })

@@ -223,7 +223,7 @@ impl Framer {
         bytes: &[u8],
         marks: &mut Vec<FrameMark>,
     ) -> Result<usize, FramingError> {
-        let mut sink = Marks::new(marks);
+        let mut sink = MarkCollector::new(marks);
         let taken = match &mut self.parser {
             Parser::None => Ok(bytes.len()),
             Parser::Lines(lines) => Ok(lines.push(bytes, &mut sink)),
@@ -258,16 +258,16 @@ impl Framer {
 }
 
 /// Collects the marks that the parsers find in one push.
-struct Marks<'marks> {
+struct MarkCollector<'marks> {
     marks: &'marks mut Vec<FrameMark>,
     /// The marks before this index come from earlier pushes.
     first: usize,
 }
 
-impl Marks<'_> {
-    fn new(marks: &mut Vec<FrameMark>) -> Marks<'_> {
+impl MarkCollector<'_> {
+    fn new(marks: &mut Vec<FrameMark>) -> MarkCollector<'_> {
         let first = marks.len();
-        Marks { marks, first }
+        MarkCollector { marks, first }
     }
 
     /// Marks that a frame begins with the byte at `offset`.

@@ -12,7 +12,7 @@ use super::FILE_NAME;
 use crate::error::RecordError;
 
 /// A file or device that the user named as a member.
-pub(super) struct Candidate<'a> {
+pub(super) struct MemberCandidate<'a> {
     /// The name as typed.
     pub(super) name: &'a str,
     /// The path. For a directory it is the path of the member's file in it.
@@ -27,7 +27,7 @@ pub(super) fn candidates<'a>(
     typed: &'a [String],
     direction: Direction,
     roots: &Roots,
-) -> Result<Vec<Candidate<'a>>, RecordError> {
+) -> Result<Vec<MemberCandidate<'a>>, RecordError> {
     if typed.is_empty() {
         return Err(RecordError::Usage(
             "no members were given: name block devices, files or directories".to_owned(),
@@ -45,7 +45,7 @@ pub(super) fn candidates<'a>(
                 )));
             }
         };
-        found.push(Candidate { name, path });
+        found.push(MemberCandidate { name, path });
     }
     let names: Vec<TargetName> = found
         .iter()

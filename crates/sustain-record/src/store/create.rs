@@ -23,7 +23,7 @@ use sustain_session::{
 use uuid::Uuid;
 
 use super::bounded::{Bounded, WHOLE_GIVEN_UP_AFTER_NS};
-use super::candidate::{Candidate, candidates, check_locked};
+use super::candidate::{MemberCandidate, candidates, check_locked};
 use super::holes::Holes;
 use super::prewrite::{Prewritten, prewrite};
 use super::sizes::{divide, note_shared_file_systems};
@@ -267,12 +267,12 @@ fn check_count(members: usize) -> Result<(), RecordError> {
 
 fn open_site<'a>(
     plan: &CreatePlan,
-    candidate: Candidate<'a>,
+    candidate: MemberCandidate<'a>,
     roots: &Roots,
     created: &mut CreatedFiles,
     notes: &mut Vec<String>,
 ) -> Result<Site<'a>, RecordError> {
-    let Candidate { name, path } = candidate;
+    let MemberCandidate { name, path } = candidate;
     let opener = Opener {
         name: name.to_owned(),
         path: path.clone(),

@@ -15,8 +15,9 @@ pub(super) struct Holes {
 }
 
 impl Holes {
-    /// Notes the holes of a file that is sparse. Where the file system does not tell them, there are
-    /// none. A file that has all its blocks may have some that were never written, and keeps them.
+    /// Notes the holes of a file that is sparse. Where the file system does not tell them, there
+    /// are none. A file that has all its blocks may have some that were never written, and keeps
+    /// them.
     pub(super) fn of(file: Arc<OwnedFd>, is_sparse: bool) -> Holes {
         let size_bytes = fstat(&file).map_or(0, |found| found.st_size as u64);
         let (mut ranges, mut at) = (Vec::new(), 0);

@@ -4,7 +4,7 @@ use sustain_disk::engine::SimulatedTarget;
 use sustain_disk::target::Target;
 
 use crate::format::Superblock;
-use crate::walk::Identity;
+use crate::walk::AppendIdentity;
 
 /// A member of an open store.
 #[derive(Debug, Clone)]
@@ -21,8 +21,8 @@ pub struct OpenMember {
 
 impl OpenMember {
     /// The identity that every descriptor on this member must carry.
-    pub fn identity(&self) -> Identity {
-        Identity::of(&self.superblock)
+    pub fn identity(&self) -> AppendIdentity {
+        AppendIdentity::of(&self.superblock)
     }
 
     /// Its place among all members of the store.

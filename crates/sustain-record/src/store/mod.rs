@@ -23,8 +23,8 @@ use uuid::Uuid;
 
 use crate::error::RecordError;
 use crate::format::BLOCK_BYTES;
-use crate::member_io::{MemberIo, ReadOrder, Step, StepsEnd, StepsPatience};
-use crate::opening::{Asked, Opening, Recording, Tail, merge};
+use crate::member_io::{MemberIo, MemberStep, ReadOrder, StepsEnd, StepsPatience};
+use crate::opening::{Asked, MemberTail, Opening, Recording, merge};
 
 pub use crate::member_io::on_long_wait;
 pub use create::{CreateEvent, CreatePlan, Created, CreatedMember, create, create_simulated};
@@ -68,7 +68,7 @@ pub struct Store {
     /// The members that were not given. A store that is open for recording has none.
     pub missing: Vec<Missing>,
     /// The place where each of `members` ends, in the same order.
-    pub tails: Vec<Tail>,
+    pub tails: Vec<MemberTail>,
     /// Notes for the user.
     pub notes: Vec<String>,
     mode: Mode,
@@ -184,7 +184,7 @@ impl Store {
     ) -> Result<Vec<(usize, String)>, RecordError> {
         self.set_slots_begun(slots_begun);
         let superblocks = self.members.iter().map(|member| &member.superblock);
-        let steps: Vec<Vec<Step>> = superblocks.map(superblocks::steps).collect();
+        let steps: Vec<Vec<MemberStep>> = superblocks.map(superblocks::steps).collect();
         let ends = io.take_steps(&steps, patience);
         let (mut silent, mut failed) = (Vec::new(), None);
         for (index, member) in self.members.iter().enumerate() {
@@ -311,7 +311,7 @@ impl fmt::Debug for Store {
     }
 }
 
-fn is_full(member: &OpenMember, tail: &Tail) -> bool {
+fn is_full(member: &OpenMember, tail: &MemberTail) -> bool {
     tail.next_slot_serial >= member.superblock.geometry.slot_count
 }
 

@@ -12,7 +12,7 @@ use sustain_host::Roots;
 use sustain_session::{Permission, SimulatedDisk, open_under_guard};
 
 use super::bounded::Bounded;
-use super::candidate::{Candidate, candidates, check_locked};
+use super::candidate::{MemberCandidate, candidates, check_locked};
 use super::{Missing, Mode, OpenMember, Store, superblocks, takes_blocks};
 use crate::error::RecordError;
 use crate::format::{Superblock, SuperblockError};
@@ -195,10 +195,10 @@ pub(super) fn io_over(
 /// Opens a member that will be written. What does not open in time is given up: nothing is lost by
 /// beginning again.
 fn open_in_time(
-    candidate: Candidate<'_>,
+    candidate: MemberCandidate<'_>,
     roots: &Roots,
 ) -> Result<(Target, Vec<String>), RecordError> {
-    let Candidate { name, path } = candidate;
+    let MemberCandidate { name, path } = candidate;
     let bounded = Bounded {
         what: &format!("opening {name}"),
         name,
@@ -207,18 +207,18 @@ fn open_in_time(
     };
     let (name, roots) = (name.to_owned(), roots.clone());
     bounded.call(move || {
-        let candidate = Candidate { name: &name, path };
+        let candidate = MemberCandidate { name: &name, path };
         open_candidate(&candidate, Mode::Record, &roots)
     })?
 }
 
 /// Returns the target of a member, with notes for the user.
 fn open_candidate(
-    candidate: &Candidate<'_>,
+    candidate: &MemberCandidate<'_>,
     mode: Mode,
     roots: &Roots,
 ) -> Result<(Target, Vec<String>), RecordError> {
-    let Candidate { name, path } = candidate;
+    let MemberCandidate { name, path } = candidate;
     let mut notes = Vec::new();
     if path
         .file_name()

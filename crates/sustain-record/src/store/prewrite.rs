@@ -7,7 +7,7 @@ use sustain_disk::buffer::BufferPool;
 use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::data::FreshData;
 use sustain_disk::driver::{
-    Driver, DriverSetup, Ending, Failure, Feed, Next, Progress, QueueSetup,
+    Driver, DriverProgress, DriverSetup, Ending, FailedRequest, Feed, Next, QueueSetup,
 };
 use sustain_disk::engine::{
     Completion, Engine, EngineChoice, Limits, Operation, Request, Vector, Vectors, open,
@@ -75,7 +75,7 @@ pub(super) fn prewrite(
     .engine;
     let lanes = files.iter().map(|(target, size_bytes)| {
         let name = target.name.clone();
-        Lane::new(name, *size_bytes, clock.now())
+        PrewriteLane::new(name, *size_bytes, clock.now())
     });
     let feed = PrewriteFeed {
         lanes: lanes.collect(),
@@ -105,9 +105,9 @@ fn run(
         report_every_ns: REPORT_EVERY_NS,
         flush_at_end: true,
     };
-    let mut failures: Vec<Failure> = Vec::new();
+    let mut failures: Vec<FailedRequest> = Vec::new();
     let mut driver = Driver::new(engine, clock, &queues, setup);
-    driver.run(&mut feed, &mut |report: Progress| {
+    driver.run(&mut feed, &mut |report: DriverProgress| {
         progress(report.targets.iter().map(|target| target.bytes).sum());
         failures.extend(report.failures);
     })?;
@@ -124,7 +124,7 @@ fn run(
             errno: failure.errno,
         }));
     }
-    let is_all = feed.lanes.iter().all(Lane::is_done);
+    let is_all = feed.lanes.iter().all(PrewriteLane::is_done);
     Ok(if is_all {
         Prewritten::All
     } else {
@@ -134,7 +134,7 @@ fn run(
 
 struct PrewriteFeed<'a> {
     /// One lane per file.
-    lanes: Vec<Lane>,
+    lanes: Vec<PrewriteLane>,
     pool: BufferPool,
     data: FreshData,
     stop: &'a Stop,
@@ -142,7 +142,7 @@ struct PrewriteFeed<'a> {
     silent: Option<String>,
 }
 
-struct Lane {
+struct PrewriteLane {
     name: String,
     position_bytes: u64,
     size_bytes: u64,
@@ -155,9 +155,9 @@ struct Lane {
     is_given_up: bool,
 }
 
-impl Lane {
-    fn new(name: String, size_bytes: u64, now: Timestamp) -> Lane {
-        Lane {
+impl PrewriteLane {
+    fn new(name: String, size_bytes: u64, now: Timestamp) -> PrewriteLane {
+        PrewriteLane {
             name,
             position_bytes: 0,
             size_bytes,
@@ -262,7 +262,7 @@ mod tests {
         let (engine, clock) = patchy_engine(silent);
         let pool = BufferPool::new(2 * DEPTH as usize, RECORD_BYTES as usize).unwrap();
         let begun_at = clock.now();
-        let lane = |name: &str| Lane::new(name.to_owned(), CAPACITY_BYTES, begun_at);
+        let lane = |name: &str| PrewriteLane::new(name.to_owned(), CAPACITY_BYTES, begun_at);
         let feed = PrewriteFeed {
             lanes: ["slow", "silent"].map(lane).into(),
             pool,

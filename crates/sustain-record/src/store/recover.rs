@@ -7,8 +7,9 @@ use sustain_disk::clock::WallClock;
 use super::{Store, superblocks};
 use crate::error::RecordError;
 use crate::format::{
-    BLOCK_BYTES, CONTROL_STREAM, Descriptor, Drift, EndNote, Kind, PieceChecksums, Place, Position,
-    SEAL_BYTES, STREAMS_MAX, Seal, StreamTotal, Superblock, TornNote, append_bytes_for, crc32c,
+    AppendPlace, BLOCK_BYTES, CONTROL_STREAM, ClockDrift, Descriptor, EndNote, Kind,
+    PieceChecksums, Position, SEAL_BYTES, STREAMS_MAX, Seal, StreamTotal, Superblock, TornNote,
+    append_bytes_for, crc32c,
 };
 use crate::member_io::ReadOrder;
 use crate::opening::Recording;
@@ -94,7 +95,8 @@ impl Store {
             };
             let slot_count = member.superblock.geometry.slot_count;
             let serial = tail.next_slot_serial;
-            let lap_before = |start: Place| start.slot_serial.saturating_add(slot_count) <= serial;
+            let lap_before =
+                |start: AppendPlace| start.slot_serial.saturating_add(slot_count) <= serial;
             let is_free = serial < slot_count
                 || recording.ring && !last.start.is_some_and(lap_before) && serial < u64::MAX - 1;
             if !is_free {
@@ -105,7 +107,7 @@ impl Store {
                 ));
                 continue;
             }
-            let place = Place {
+            let place = AppendPlace {
                 slot_serial: serial,
                 slot_offset_bytes: 0,
             };
@@ -216,7 +218,7 @@ fn end_note(recording: &Recording, torn: Vec<TornNote>) -> EndNote {
 fn end_descriptor(
     recording: &Recording,
     last: &Descriptor,
-    place: Place,
+    place: AppendPlace,
     sequence: u64,
     made_time_ns: i64,
     note: &[u8],
@@ -238,7 +240,7 @@ fn end_descriptor(
                 .get(number)
                 .map_or(0, |position| position.member_bytes),
         });
-    let drifts: Option<Vec<Drift>> = recording
+    let drifts: Option<Vec<ClockDrift>> = recording
         .streams
         .iter()
         .map(|stream| stream.drift)
@@ -279,7 +281,7 @@ mod tests {
     use super::*;
     use crate::format::{Geometry, SLOT_BYTES_MIN};
     use crate::member_io::GIVEN_UP_AFTER_NS;
-    use crate::reading::pump::{MemberReads, Pump, Window};
+    use crate::reading::pump::{MemberReads, Pump, ReadWindow};
 
     /// Reads the first slots of both members, as what is torn is read. Returns how long that took.
     fn read_both(silent: Option<Operation>) -> (Result<(), RecordError>, u64) {
@@ -295,7 +297,7 @@ mod tests {
             .enumerate()
             .map(reads)
             .collect();
-        let window = Window::for_members(&members, None).unwrap();
+        let window = ReadWindow::for_members(&members, None).unwrap();
         let begun_at = clock.now();
         let patience_ns = Some(GIVEN_UP_AFTER_NS);
         let mut pump = Pump::new(engine, clock.clone(), window, members, patience_ns).unwrap();

@@ -6,7 +6,7 @@ use sustain_disk::error::{Errno, RequestError};
 
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry, SLOT_BYTES_MIN, Superblock, SuperblockError, newest};
-use crate::member_io::{MemberIo, ReadOrder, Step, WriteOrder};
+use crate::member_io::{MemberIo, MemberStep, ReadOrder, WriteOrder};
 
 /// The newest superblock of a member, and whether the medium refused to be read.
 pub(super) struct Finding {
@@ -87,17 +87,17 @@ pub(super) fn write(io: &mut MemberIo, members: &[(&str, &Superblock)]) -> Resul
 }
 
 /// The same for one member, as single steps.
-pub(super) fn steps(superblock: &Superblock) -> Vec<Step> {
+pub(super) fn steps(superblock: &Superblock) -> Vec<MemberStep> {
     let offsets = superblock.geometry.superblock_offsets();
-    let write = |copy: u32| Step::Write {
+    let write = |copy: u32| MemberStep::Write {
         offset_bytes: offsets[copy as usize],
         bytes: superblock.encode(copy),
     };
     let (first, second) = ([0, 2].map(write), [1, 3].map(write));
     let mut steps = Vec::from(first);
-    steps.push(Step::Flush);
+    steps.push(MemberStep::Flush);
     steps.extend(second);
-    steps.push(Step::Flush);
+    steps.push(MemberStep::Flush);
     steps
 }
 

@@ -9,7 +9,7 @@ use crate::opening::tests::image::{Image, encode, place};
 const SLOT: u32 = 64 << 10;
 
 /// A slot with a start and four appends, and what was put there.
-fn slot() -> (Identity, Vec<u8>, Vec<Descriptor>) {
+fn slot() -> (AppendIdentity, Vec<u8>, Vec<Descriptor>) {
     let mut image = Image::new(&[1 << 20], SLOT);
     image.begin(1);
     let put: Vec<Descriptor> = [9000, 1, 5000, 12_000]
@@ -20,10 +20,10 @@ fn slot() -> (Identity, Vec<u8>, Vec<Descriptor>) {
     let bytes = member
         .medium
         .read(member.offset_of(place(0, 0)), SLOT as usize);
-    (Identity::of(&member.superblock), bytes, put)
+    (AppendIdentity::of(&member.superblock), bytes, put)
 }
 
-fn sequences(identity: &Identity, bytes: &[u8]) -> Vec<u64> {
+fn sequences(identity: &AppendIdentity, bytes: &[u8]) -> Vec<u64> {
     Walk::new(identity, 0, bytes)
         .map(|found| found.descriptor.sequence)
         .collect()
@@ -42,7 +42,7 @@ fn range_of(descriptor: &Descriptor) -> Range<usize> {
 fn a_walk_finds_what_was_appended() {
     let (identity, bytes, put) = slot();
     let mut walk = Walk::new(&identity, 0, &bytes);
-    let found: Vec<Found> = walk.by_ref().collect();
+    let found: Vec<FoundAppend> = walk.by_ref().collect();
     assert_eq!(found.len(), 5);
     assert_eq!(walk.last_sequence(), Some(put[3].sequence));
     for (found, put) in found[1..].iter().zip(&put) {
@@ -67,7 +67,7 @@ fn a_walk_finds_what_was_appended() {
 fn a_prefix_gives_what_begins_in_it() {
     let (identity, bytes, put) = slot();
     let cut = range_of(&put[1]).start + BLOCK_BYTES;
-    let found: Vec<Found> = Walk::new(&identity, 0, &bytes[..cut]).collect();
+    let found: Vec<FoundAppend> = Walk::new(&identity, 0, &bytes[..cut]).collect();
     assert_eq!(found.len(), 3);
     assert_eq!(found[2].range, range_of(&put[1]));
     assert!(found[1].sealed && !found[2].sealed);
@@ -93,7 +93,7 @@ fn a_flipped_bit_anywhere_costs_at_most_its_own_append() {
         ] {
             let mut damaged = bytes.clone();
             damaged[byte] ^= 0x10;
-            let found: Vec<Found> = Walk::new(&identity, 0, &damaged).skip(1).collect();
+            let found: Vec<FoundAppend> = Walk::new(&identity, 0, &damaged).skip(1).collect();
             let expected = put.iter().filter(|put| !costs || *put != hit);
             let expected: Vec<u64> = expected.map(|put| put.sequence).collect();
             let sequences: Vec<u64> = found
@@ -158,11 +158,11 @@ fn what_belongs_to_another_store_member_or_lap_is_nothing() {
     let (identity, bytes, _) = slot();
     let other = Uuid::from_u128(77);
     for identity in [
-        Identity {
+        AppendIdentity {
             store: other,
             ..identity
         },
-        Identity {
+        AppendIdentity {
             member: other,
             ..identity
         },

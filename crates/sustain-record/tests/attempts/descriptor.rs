@@ -2,7 +2,7 @@
 //! follows from one: the payload's checksums, the seal and the frame marks.
 
 use sustain_record::format::{
-    BLOCK_BYTES, Descriptor, DescriptorError, Geometry, Marks, SEAL_BYTES, SLOT_BYTES_MAX,
+    BLOCK_BYTES, Descriptor, DescriptorError, Geometry, MarkReader, SEAL_BYTES, SLOT_BYTES_MAX,
     STREAMS_MAX, crc32c, is_sealed, marks_are_whole, marks_range, payload_range, verify_payload,
 };
 
@@ -45,7 +45,7 @@ fn use_all_of(descriptor: &Descriptor, crc: u32, bytes: &[u8]) {
     assert!(payload_range(descriptor).start == BLOCK_BYTES);
     is_sealed(descriptor, crc, bytes);
     marks_are_whole(descriptor, bytes);
-    for mark in Marks::of(descriptor, bytes).map_while(Result::ok) {
+    for mark in MarkReader::of(descriptor, bytes).map_while(Result::ok) {
         assert!(mark.offset_bytes <= u64::from(descriptor.payload_bytes));
     }
 

@@ -1,6 +1,6 @@
 //! Tries any bytes as a superblock, also with its magic, version and checksum put right.
 
-use sustain_record::format::{BLOCK_BYTES, MEMBERS_MAX, Place, Superblock, crc32c};
+use sustain_record::format::{AppendPlace, BLOCK_BYTES, MEMBERS_MAX, Superblock, crc32c};
 
 /// Panics unless the answer is an error or a consistent superblock.
 pub fn attempt(bytes: &[u8]) {
@@ -21,7 +21,7 @@ fn decode(bytes: &[u8]) {
     assert!(superblock.members.len() <= MEMBERS_MAX);
     assert!(geometry.is_valid());
     let [first, second, third, fourth] = geometry.superblock_offsets();
-    let last_slot = geometry.offset_of(Place {
+    let last_slot = geometry.offset_of(AppendPlace {
         slot_serial: geometry.slot_count - 1,
         slot_offset_bytes: 0,
     });

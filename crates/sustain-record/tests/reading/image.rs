@@ -7,8 +7,9 @@ use std::os::unix::fs::FileExt;
 use sustain_disk::clock::Clock;
 use sustain_disk::target::{DataPath, Direction, OpenRequest, open_path};
 use sustain_record::format::{
-    Descriptor, Drift, EndNote, Gap, Geometry, Kind, Mark, MarksWriter, PieceChecksums, Place,
-    Position, Seal, StartNote, StreamNote, StreamTotal, Superblock, append_bytes_for, crc32c,
+    AppendPlace, ClockDrift, Descriptor, EndNote, Gap, Geometry, Kind, MarksWriter, PayloadMark,
+    PieceChecksums, Position, Seal, StartNote, StreamNote, StreamTotal, Superblock,
+    append_bytes_for, crc32c,
 };
 use sustain_record::opening::{Opening, Recording, merge};
 use sustain_record::reading::scope::Scope;
@@ -24,9 +25,9 @@ pub const CONTROL_STREAM: u16 = 0xFFFF;
 pub struct Member {
     pub superblock: Superblock,
     pub bytes: Vec<u8>,
-    next: Place,
-    previous: Option<Place>,
-    start: Option<Place>,
+    next: AppendPlace,
+    previous: Option<AppendPlace>,
+    start: Option<AppendPlace>,
     member_bytes: Vec<u64>,
 }
 
@@ -48,7 +49,7 @@ pub struct Image {
     framings: Vec<&'static str>,
     recorded: Vec<u64>,
     /// Of the times of each stream; none are told if it is none.
-    pub drifts: Option<Vec<Drift>>,
+    pub drifts: Option<Vec<ClockDrift>>,
     recording: u32,
     sequence: u64,
     pub time_ns: i64,
@@ -99,7 +100,7 @@ impl Image {
             Member {
                 superblock,
                 bytes,
-                next: Place {
+                next: AppendPlace {
                     slot_serial: 0,
                     slot_offset_bytes: 0,
                 },
@@ -115,7 +116,7 @@ impl Image {
             offered: vec![Vec::new(); framings.len()],
             framings: framings.to_vec(),
             recorded: vec![0; framings.len()],
-            drifts: Some(vec![Drift::NONE; framings.len()]),
+            drifts: Some(vec![ClockDrift::NONE; framings.len()]),
             recording: 1,
             sequence: 1 << 20,
             time_ns: STARTED_NS,
@@ -189,7 +190,7 @@ impl Image {
     }
 
     /// Bytes of a stream with their marks, which count from the first of them.
-    pub fn data(&mut self, member: usize, stream: u16, payload: &[u8], marks: &[Mark]) {
+    pub fn data(&mut self, member: usize, stream: u16, payload: &[u8], marks: &[PayloadMark]) {
         self.data_after(member, stream, payload, marks, None);
     }
 
@@ -198,7 +199,7 @@ impl Image {
         member: usize,
         stream: u16,
         payload: &[u8],
-        marks: &[Mark],
+        marks: &[PayloadMark],
         gap: Option<Gap>,
     ) {
         let gap_bytes = gap.map_or(0, |gap| gap.bytes);
@@ -223,7 +224,13 @@ impl Image {
     }
 
     /// How far the source's clock was from the recorder's, if descriptors say so.
-    fn add_drifts(&mut self, stream: u16, marks: &[Mark], first_time_ns: i64, made_time_ns: i64) {
+    fn add_drifts(
+        &mut self,
+        stream: u16,
+        marks: &[PayloadMark],
+        first_time_ns: i64,
+        made_time_ns: i64,
+    ) {
         let times_ns = [first_time_ns, first_time_ns + 500_000];
         if let Some(drifts) = &mut self.drifts {
             let of_marks = marks.iter().filter_map(|mark| mark.time_ns);
@@ -249,7 +256,7 @@ impl Image {
         kind: Kind,
         stream: u16,
         payload: &[u8],
-        marks: &[Mark],
+        marks: &[PayloadMark],
         gap: Option<Gap>,
     ) {
         self.sequence += 1;
@@ -384,9 +391,9 @@ fn encoded(descriptor: &Descriptor, payload: &[u8], marks: &[u8]) -> Vec<u8> {
 }
 
 impl Member {
-    fn place_for(&mut self, append_bytes: u32) -> Place {
+    fn place_for(&mut self, append_bytes: u32) -> AppendPlace {
         if self.next.slot_offset_bytes + append_bytes > SLOT_BYTES {
-            self.next = Place {
+            self.next = AppendPlace {
                 slot_serial: self.next.slot_serial + 1,
                 slot_offset_bytes: 0,
             };

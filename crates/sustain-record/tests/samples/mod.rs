@@ -2,9 +2,9 @@
 //! fuzz targets. Nothing here may ever change: it defines what version 1 means.
 
 use sustain_record::format::{
-    CONTROL_STREAM, Descriptor, EndNote, Gap, GapReason, Geometry, Kind, Mark, MarkKind,
-    MarksWriter, Place, PlaceNote, Position, SLOT_BYTES_MAX, SLOT_BYTES_MIN, STREAMS_MAX, Seal,
-    StartNote, StreamNote, StreamTotal, Superblock, append_bytes_for, crc32c,
+    AppendPlace, CONTROL_STREAM, Descriptor, EndNote, Gap, GapReason, Geometry, Kind, MarkKind,
+    MarksWriter, PayloadMark, PlaceNote, Position, SLOT_BYTES_MAX, SLOT_BYTES_MIN, STREAMS_MAX,
+    Seal, StartNote, StreamNote, StreamTotal, Superblock, append_bytes_for, crc32c,
 };
 use uuid::{Uuid, uuid};
 
@@ -49,8 +49,8 @@ pub fn smallest_superblock() -> Superblock {
     }
 }
 
-fn place(slot_serial: u64, slot_offset_bytes: u32) -> Place {
-    Place {
+fn place(slot_serial: u64, slot_offset_bytes: u32) -> AppendPlace {
+    AppendPlace {
         slot_serial,
         slot_offset_bytes,
     }
@@ -164,8 +164,8 @@ pub fn seal(crc: u32) -> Seal {
 }
 
 /// One frame ends that began earlier, one is whole, one goes on; and the clock is set back.
-pub fn mark_list() -> [Mark; 4] {
-    let mark = |offset_bytes, kind, time_ns| Mark {
+pub fn mark_list() -> [PayloadMark; 4] {
+    let mark = |offset_bytes, kind, time_ns| PayloadMark {
         offset_bytes,
         kind,
         time_ns,

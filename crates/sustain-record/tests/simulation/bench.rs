@@ -17,7 +17,7 @@ use sustain_disk::target::{Target, TargetKind};
 use sustain_record::format::{BLOCK_BYTES, Geometry, Superblock};
 use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::recorder::{
-    Board, Earlier, MemberSetup, RecordFeed, RecordSetup, Standing, StreamSetup,
+    Earlier, MemberSetup, RecordFeed, RecordSetup, RecordingBoard, RecordingProgress, StreamSetup,
 };
 use sustain_record::store::{Mode, Store};
 use sustain_session::{SimulatedDisk, Stop};
@@ -252,10 +252,10 @@ impl Bench {
         setup: RecordSetup,
         inlet: TimetableInlet,
         number: usize,
-    ) -> (Fate, Option<(Standing, Ending)>, Option<Kept>) {
+    ) -> (Fate, Option<(RecordingProgress, Ending)>, Option<Kept>) {
         let start = setup.start;
         let mut feed = RecordFeed::new(setup, inlet).unwrap();
-        let board: std::sync::Arc<Board> = feed.board();
+        let board: std::sync::Arc<RecordingBoard> = feed.board();
         let watch = Rc::new(Watch {
             history: Rc::clone(&self.history),
             fate: RefCell::new(Fate::Running),

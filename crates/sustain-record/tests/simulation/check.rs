@@ -6,7 +6,7 @@ use std::ops::Range;
 use sustain_disk::driver::Ending;
 use sustain_record::format::{GapReason, Kind};
 use sustain_record::opening::Recording;
-use sustain_record::reading::part::{HoleReason, Part};
+use sustain_record::reading::part::{HoleReason, StreamPart};
 use sustain_record::reading::parts::Parts;
 use sustain_record::reading::readable::readable;
 use sustain_record::reading::scope::Scope;
@@ -300,7 +300,7 @@ impl View<'_> {
     }
 
     /// Checks one part: it follows the one before, and its bytes are right.
-    fn take(&self, stream: u16, part: &Part, read: &mut ReadBack) {
+    fn take(&self, stream: u16, part: &StreamPart, read: &mut ReadBack) {
         assert_eq!(
             part.offset_bytes(),
             read.end_bytes,
@@ -309,26 +309,26 @@ impl View<'_> {
         assert!(!read.is_open, "nothing follows an open end");
         let range = part.offset_bytes()..part.end_bytes();
         match part {
-            Part::Data { bytes, .. } => {
+            StreamPart::Data { bytes, .. } => {
                 let synthetic = &self.recorded.streams[usize::from(stream)].synthetic;
                 let wrong = synthetic.check(range.start, bytes);
                 assert_eq!(wrong, None, "a wrong byte of stream {stream} is returned");
                 read.data.add(range);
             }
-            Part::Gap { .. } => read.gaps.add(range),
-            Part::Hole {
+            StreamPart::Gap { .. } => read.gaps.add(range),
+            StreamPart::Hole {
                 why: HoleReason::WrittenOver,
                 ..
             } => {
                 assert!(self.was_ring(), "only a ring writes over anything");
                 read.overwritten.add(range);
             }
-            Part::Hole { .. } => read.holes.add(range),
-            Part::Overwritten { .. } => {
+            StreamPart::Hole { .. } => read.holes.add(range),
+            StreamPart::Overwritten { .. } => {
                 assert_eq!(range.start, 0, "only the start can be written over");
                 read.overwritten.add(range);
             }
-            Part::OpenEnd { .. } => read.is_open = true,
+            StreamPart::OpenEnd { .. } => read.is_open = true,
         }
         read.end_bytes = part.end_bytes();
     }
@@ -502,7 +502,7 @@ impl View<'_> {
         };
         for part in reader.expect("a range can be read") {
             let part = part.expect("a range can be read");
-            if let Part::Overwritten { .. } = part {
+            if let StreamPart::Overwritten { .. } = part {
                 again.overwritten.add(part.offset_bytes()..part.end_bytes());
                 again.end_bytes = part.end_bytes();
             } else {

@@ -11,7 +11,7 @@ use sustain_disk::engine::{
     Waker,
 };
 use sustain_disk::error::{Errno, Error};
-use sustain_record::recorder::Board;
+use sustain_record::recorder::RecordingBoard;
 
 use crate::draw::Draw;
 use crate::history::History;
@@ -61,7 +61,7 @@ pub struct FaultyEngine {
     end_at: Timestamp,
     draw: Draw,
     watch: Rc<Watch>,
-    board: Arc<Board>,
+    board: Arc<RecordingBoard>,
     /// Per member: writes and flushes so far.
     served: Vec<(u64, u64)>,
     /// Requests on their way to the disk.
@@ -101,7 +101,7 @@ impl FaultyEngine {
         seed: u64,
         length_ns: u64,
         watch: &Rc<Watch>,
-        board: &Arc<Board>,
+        board: &Arc<RecordingBoard>,
         snapshot: Option<(usize, u64)>,
     ) -> FaultyEngine {
         let start = clock.now();

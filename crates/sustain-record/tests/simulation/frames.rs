@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use sustain_record::format::Kind;
 use sustain_record::reading::frames::{FrameReader, Framed};
-use sustain_record::reading::part::Part;
+use sustain_record::reading::part::StreamPart;
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range as Wanted, StreamReader};
 
@@ -232,7 +232,7 @@ fn data_of(scope: &Scope, stream: u16, wanted: &Wanted) -> Spans {
         let part = part.expect("a range can be read");
         assert!(part.offset_bytes() >= end_bytes, "no byte comes twice");
         end_bytes = part.end_bytes();
-        if let Part::Data { .. } = part {
+        if let StreamPart::Data { .. } = part {
             data.add(part.offset_bytes()..end_bytes);
         }
     }

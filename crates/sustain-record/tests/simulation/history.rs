@@ -8,10 +8,10 @@ use std::ops::Range;
 use sustain_disk::driver::Ending;
 use sustain_disk::engine::{Operation, Request, Vector};
 use sustain_record::format::{
-    BLOCK_BYTES, CONTROL_STREAM, Descriptor, GapReason, Geometry, Kind, PIECE_BYTES, Place,
+    AppendPlace, BLOCK_BYTES, CONTROL_STREAM, Descriptor, GapReason, Geometry, Kind, PIECE_BYTES,
     Position, is_sealed, marks_are_whole, marks_range, payload_range, verify_payload,
 };
-use sustain_record::recorder::{LimitedBy, MemberState, Standing, UNFLUSHED_SLOTS_MAX};
+use sustain_record::recorder::{LimitedBy, MemberState, RecordingProgress, UNFLUSHED_SLOTS_MAX};
 use uuid::Uuid;
 
 use crate::inlet::{Facts, StreamFacts};
@@ -21,7 +21,7 @@ use crate::inlet::{Facts, StreamFacts};
 pub struct Append {
     pub recording: usize,
     pub member: usize,
-    pub place: Place,
+    pub place: AppendPlace,
     pub offset_bytes: u64,
     pub append_bytes: u64,
     pub sequence: u64,
@@ -70,7 +70,7 @@ pub struct Recorded {
     /// Bytes that were given up although no member had lost them.
     pub given_up_bytes: u64,
     /// The result at its end, if it came to one.
-    pub result: Option<(Standing, Ending)>,
+    pub result: Option<(RecordingProgress, Ending)>,
 }
 
 impl Recorded {
@@ -111,7 +111,7 @@ pub struct History {
     /// Requests in flight that can be believed when they report that everything is durable: the
     /// member, and whether it is a write of data.
     believed: HashMap<u64, (usize, bool)>,
-    previous: Vec<Option<Place>>,
+    previous: Vec<Option<AppendPlace>>,
     /// The most that was written to a member and not durable.
     pub unflushed_bytes_max: u64,
 }
@@ -131,7 +131,7 @@ impl History {
         number: u32,
         ring: bool,
         facts: Facts,
-        previous: Vec<Option<Place>>,
+        previous: Vec<Option<AppendPlace>>,
     ) {
         let streams = facts.borrow().clone();
         let count = streams.len();
@@ -157,7 +157,7 @@ impl History {
     }
 
     /// Notes that the recording is over, one way or the other.
-    pub fn end(&mut self, result: Option<(Standing, Ending)>) {
+    pub fn end(&mut self, result: Option<(RecordingProgress, Ending)>) {
         let recording = self.recordings.last_mut().unwrap();
         recording.streams = recording.facts.borrow().clone();
         if let Some((standing, _)) = &result {
@@ -205,7 +205,7 @@ impl History {
     }
 
     /// Notes the states of members on the board, before a request leaves or comes back.
-    pub fn note_given_up(&mut self, standing: &Standing) {
+    pub fn note_given_up(&mut self, standing: &RecordingProgress) {
         let recording = self.recordings.last_mut().unwrap();
         for (index, member) in standing.members.iter().enumerate() {
             let error = member.error.as_deref().unwrap_or_default();
@@ -288,7 +288,7 @@ impl History {
     }
 
     /// Checks what the recorder shows to everyone.
-    pub fn shown(&mut self, standing: &Standing) {
+    pub fn shown(&mut self, standing: &RecordingProgress) {
         let recording = self.recordings.last_mut().unwrap();
         let written_bytes = standing.members.iter().map(|member| member.bytes).sum();
         let limit = (standing.time_s, written_bytes, standing.limited_by.clone());

@@ -9,8 +9,8 @@ use std::rc::Rc;
 use sustain_disk::buffer::{Buffer, BufferPool};
 use sustain_disk::clock::{Clock, Timestamp, WallClock};
 use sustain_disk::driver::Ending;
-use sustain_record::format::{Gap, GapReason, Mark, MarkKind};
-use sustain_record::recorder::{Filled, Filling, Inlet, Memory, Polled};
+use sustain_record::format::{Gap, GapReason, MarkKind, PayloadMark};
+use sustain_record::recorder::{Filled, Filling, Inlet, PayloadMemory, Polled};
 use sustain_record::source::synthetic::{Frames, Synthetic, SyntheticSpec};
 
 use crate::plan::{RecordingPlan, StreamPlan};
@@ -215,11 +215,11 @@ impl TimetableInlet {
             first.kind = MarkKind::EndAndBegin;
         }
         let position = source.position;
-        let timed: Vec<Mark> = marks
+        let timed: Vec<PayloadMark> = marks
             .iter()
             // A begin that was entered at the end of the append before is left out.
             .filter(|mark| position + mark.offset as u64 >= facts.begun_before)
-            .map(|mark| Mark {
+            .map(|mark| PayloadMark {
                 offset_bytes: mark.offset as u64,
                 kind: mark.kind,
                 time_ns: mark.kind.is_begin().then_some(time_ns),
@@ -360,11 +360,11 @@ impl Inlet for TimetableInlet {
         Polled::Nothing(self.next_at(now))
     }
 
-    fn give_back(&mut self, _stream: u16, memory: Memory) {
+    fn give_back(&mut self, _stream: u16, memory: PayloadMemory) {
         let buffer = match memory {
-            Memory::Lent(buffer) => buffer,
+            PayloadMemory::Lent(buffer) => buffer,
             // This memory belongs to the recorder, for an append that it had to send elsewhere.
-            Memory::Copied(_) => return,
+            PayloadMemory::Copied(_) => return,
             other => panic!("only lent memory was given, and not {other:?}"),
         };
         self.free += 1;

@@ -2,7 +2,7 @@
 
 use sustain_disk::driver::Ending;
 use sustain_record::format::BLOCK_BYTES;
-use sustain_record::recorder::{MemberState, Standing, StreamStanding};
+use sustain_record::recorder::{MemberState, RecordingProgress, StreamStanding};
 
 use crate::bench::Bench;
 use crate::history::Recorded;
@@ -62,7 +62,7 @@ fn check_total(recorded: &Recorded, stream: &StreamFacts, shown: &StreamStanding
 fn is_durable_at_end(
     bench: &Bench,
     recorded: &Recorded,
-    standing: &Standing,
+    standing: &RecordingProgress,
     ending: Ending,
 ) -> bool {
     let history = bench.history.borrow();

@@ -2,7 +2,7 @@
 //! wrong.
 
 use sustain_disk::driver::Ending;
-use sustain_record::recorder::{Durability, Patience, Window};
+use sustain_record::recorder::{Durability, Patience, ScatterWindow};
 
 use crate::draw::Draw;
 
@@ -46,7 +46,7 @@ pub struct MemberPlan {
 pub struct RecordingPlan {
     pub ring: bool,
     pub durability: Durability,
-    pub window: Window,
+    pub window: ScatterWindow,
     pub patience: Patience,
     pub append_bytes: usize,
     pub buffers: usize,
@@ -270,7 +270,7 @@ fn recording(
     RecordingPlan {
         ring,
         durability: durability(draw, length_ns),
-        window: Window {
+        window: ScatterWindow {
             depth: draw.between(1, 8) as u32,
             time_ns: draw.pick(&[1_000_000, 100_000_000, 100_000_000]),
         },

@@ -3,7 +3,7 @@
 
 use sustain_disk::driver::Ending;
 use sustain_record::format::Geometry;
-use sustain_record::recorder::{Durability, LimitedBy, MemberState, Standing};
+use sustain_record::recorder::{Durability, LimitedBy, MemberState, RecordingProgress};
 
 use crate::bench::Bench;
 use crate::engine::Fate;
@@ -22,7 +22,7 @@ fn of_two_seconds() -> Plan {
 }
 
 /// The state at the end, why the recording ended, and how long it took.
-fn recorded(plan: &Plan) -> (Standing, Ending, u64) {
+fn recorded(plan: &Plan) -> (RecordingProgress, Ending, u64) {
     let mut bench = Bench::new(plan);
     assert_eq!(bench.record(0), Fate::Running);
     let history = bench.history.borrow();
@@ -33,7 +33,7 @@ fn recorded(plan: &Plan) -> (Standing, Ending, u64) {
 
 /// Runs a plan like [`recorded`], and checks that it ends within the documented time. Returns the
 /// state then.
-fn ended_in_time(plan: &Plan) -> Standing {
+fn ended_in_time(plan: &Plan) -> RecordingProgress {
     let (standing, ending, took_ns) = recorded(plan);
     assert!(took_ns <= LENGTH_NS + WAITED_NS, "{took_ns} ns");
     assert_eq!(ending, Ending::Source);

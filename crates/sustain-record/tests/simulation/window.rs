@@ -2,7 +2,7 @@
 //! also tests what is named as the limit of a recording.
 
 use sustain_disk::driver::Ending;
-use sustain_record::recorder::{Durability, LimitedBy, Patience, Window};
+use sustain_record::recorder::{Durability, LimitedBy, Patience, ScatterWindow};
 
 use crate::bench::Bench;
 use crate::engine::Fate;
@@ -33,7 +33,7 @@ pub fn plan(stream_bytes_per_s: u64, length_ns: u64, durability: Durability) -> 
     let recording = RecordingPlan {
         ring: false,
         durability,
-        window: Window {
+        window: ScatterWindow {
             depth: 4,
             time_ns: SECOND_NS / 10,
         },

@@ -13,7 +13,7 @@ use super::chart::{
 use crate::format::{memory, rate};
 
 /// The data of the chart.
-pub(super) struct Curve<'a> {
+pub(super) struct DrawnBufferCurve<'a> {
     /// The rates, and the memory that each needs.
     pub(super) points: Vec<(f64, u64)>,
     /// The memory that the run had, or that was asked about.
@@ -27,7 +27,7 @@ pub(super) struct Curve<'a> {
 /// The chart of a measurement; none if there are fewer than two points to draw.
 pub(super) fn buffer_chart(result: &MeasureResult, id: String) -> Option<Chart> {
     let points = result.buffer_curve.iter();
-    let curve = Curve {
+    let curve = DrawnBufferCurve {
         points: points
             .map(|point| (point.rate_bytes_per_s, point.buffer_bytes))
             .collect(),
@@ -52,7 +52,7 @@ fn pauses_of(result: &MeasureResult) -> &'static str {
 }
 
 /// The chart of a curve; none if there are fewer than two points to draw.
-pub(super) fn curve_chart(curve: Curve<'_>, id: String) -> Option<Chart> {
+pub(super) fn curve_chart(curve: DrawnBufferCurve<'_>, id: String) -> Option<Chart> {
     // A logarithmic axis has no zero, so that a rate that needs no memory cannot be drawn.
     let points = curve.points.iter().copied();
     let points: Vec<(f64, u64)> = points.filter(|(_, bytes)| *bytes > 0).collect();

@@ -5,7 +5,7 @@
 use plotly::common::{DashType, Line, Mode};
 use plotly::layout::{Axis, AxisType, Shape, ShapeLayer, ShapeLine, ShapeType};
 use plotly::{Plot, Scatter};
-use sustain_document::effect::{EffectResult, MemoryMoment, PathEffect, VictimInterval};
+use sustain_document::effect::{EffectResult, MemoryMoment, PathEffect, ProbeInterval};
 
 use super::chart::{
     Chart, TimeUnit, axis, colour, empty_plot, layout, memory_ticks, rounded, second_ticks,
@@ -20,7 +20,7 @@ const VICTIM_PX: usize = 190;
 const MEMORY_FLOOR_BYTES: u64 = 1 << 20;
 
 /// The latencies of one probe workload beside a load by one I/O path.
-type Seen = fn(&PathEffect) -> &[VictimInterval];
+type Seen = fn(&PathEffect) -> &[ProbeInterval];
 
 /// The chart; none if there is no probe workload to draw.
 pub(super) fn effect_chart(effect: &EffectResult, id: String) -> Option<Chart> {
@@ -55,7 +55,7 @@ pub(super) fn effect_chart(effect: &EffectResult, id: String) -> Option<Chart> {
     let mut plot = empty_plot();
     let mut axes: Vec<Axis> = Vec::new();
     for (_, of) in &seen {
-        let all: Vec<&[VictimInterval]> = effect.paths.iter().map(of).collect();
+        let all: Vec<&[ProbeInterval]> = effect.paths.iter().map(of).collect();
         axes.push(panels.place(axes.len(), latency_axis(&all)));
         draw_victims(&mut plot, effect, &all, times.unit, axes.len());
     }
@@ -113,12 +113,12 @@ fn axis_name(panel: usize) -> String {
 fn draw_victims(
     plot: &mut Plot,
     effect: &EffectResult,
-    all: &[&[VictimInterval]],
+    all: &[&[ProbeInterval]],
     unit: TimeUnit,
     panel: usize,
 ) {
     for (index, (path, intervals)) in effect.paths.iter().zip(all).enumerate() {
-        let middle = |step: &VictimInterval| unit.at(f64::midpoint(step.start_s, step.end_s));
+        let middle = |step: &ProbeInterval| unit.at(f64::midpoint(step.start_s, step.end_s));
         let x = intervals.iter().map(middle).collect();
         let y = intervals
             .iter()
@@ -164,7 +164,7 @@ fn draw_memory(plot: &mut Plot, effect: &EffectResult, unit: TimeUnit, panel: us
     }
 }
 
-fn latency_axis(all: &[&[VictimInterval]]) -> Axis {
+fn latency_axis(all: &[&[ProbeInterval]]) -> Axis {
     let seen = || {
         all.iter()
             .flat_map(|intervals| intervals.iter())

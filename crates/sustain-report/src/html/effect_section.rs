@@ -1,7 +1,7 @@
 //! Draws the part of a measurement's page on the effect of the load on the rest of the system: the
 //! verdict for each I/O path, the picture, the figures side by side, and what was not measured.
 
-use sustain_document::effect::{EffectResult, MemoryCopy, PathEffect, VictimPlace};
+use sustain_document::effect::{EffectResult, MemoryCopy, PathEffect, ProbePlace};
 
 use super::effect_chart::effect_chart;
 use super::escape;
@@ -108,7 +108,7 @@ fn copy_words(copy: &MemoryCopy) -> String {
     )
 }
 
-fn place_words(place: &VictimPlace) -> String {
+fn place_words(place: &ProbePlace) -> String {
     let kind = place.file_system.as_deref().unwrap_or("unknown kind");
     let relation = match (place.is_file_system_of_target, place.is_on_disk_of_target) {
         (true, _) => "the file system under test itself",

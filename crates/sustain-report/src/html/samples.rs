@@ -4,7 +4,7 @@
 use sustain_document::system::Sample;
 
 /// The machine at one moment.
-pub(super) struct Moment {
+pub(super) struct SystemMoment {
     pub(super) time_s: f64,
     /// The parts of all processors' time; none if no clock tick passed since the last sample.
     pub(super) processor: Option<Processor>,
@@ -25,12 +25,12 @@ pub(super) struct Processor {
 }
 
 /// The samples in order of time, on a machine of so many processors.
-pub(super) fn moments(samples: &[Sample], processors: Option<u32>) -> Vec<Moment> {
+pub(super) fn moments(samples: &[Sample], processors: Option<u32>) -> Vec<SystemMoment> {
     let befores = std::iter::once(None).chain(samples.iter().map(Some));
     samples
         .iter()
         .zip(befores)
-        .map(|(sample, before)| Moment {
+        .map(|(sample, before)| SystemMoment {
             own: before.and_then(|before| own_share(sample, before, processors?)),
             ..moment(sample)
         })
@@ -43,8 +43,8 @@ fn own_share(sample: &Sample, before: &Sample, processors: u32) -> Option<f64> {
     (available_s > 0.0).then(|| used_s / available_s)
 }
 
-fn moment(sample: &Sample) -> Moment {
-    Moment {
+fn moment(sample: &Sample) -> SystemMoment {
+    SystemMoment {
         own: None,
         time_s: sample.time_s,
         processor: sample.cpu.as_ref().map(|shares| Processor {

@@ -8,7 +8,7 @@ const POINTS_MAX: usize = 2000;
 
 /// One or several neighbouring intervals.
 #[derive(Debug, PartialEq)]
-pub(super) struct Point {
+pub(super) struct ChartPoint {
     pub(super) middle_s: f64,
     pub(super) end_s: f64,
     pub(super) rate_bytes_per_s: f64,
@@ -17,17 +17,17 @@ pub(super) struct Point {
 }
 
 /// The series with at most [`POINTS_MAX`] points.
-pub(super) fn points(intervals: &[Interval]) -> Vec<Point> {
+pub(super) fn points(intervals: &[Interval]) -> Vec<ChartPoint> {
     let joined = intervals.len().div_ceil(POINTS_MAX).max(1);
     intervals.chunks(joined).filter_map(point).collect()
 }
 
-fn point(chunk: &[Interval]) -> Option<Point> {
+fn point(chunk: &[Interval]) -> Option<ChartPoint> {
     let (first, last) = (chunk.first()?, chunk.last()?);
     let bytes: u64 = chunk.iter().map(|interval| interval.bytes).sum();
     let seconds = last.end_s - first.start_s;
     let joined = chunk.len() > 1 && seconds > 0.0;
-    Some(Point {
+    Some(ChartPoint {
         middle_s: f64::midpoint(first.start_s, last.end_s),
         end_s: last.end_s,
         rate_bytes_per_s: if joined {

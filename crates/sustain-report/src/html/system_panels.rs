@@ -3,7 +3,7 @@
 
 use super::chart::{TimeUnit, axis, memory_ticks, rounded};
 use super::panels::title_with_lines;
-use super::samples::{Moment, Processor};
+use super::samples::{Processor, SystemMoment};
 use plotly::common::{DashType, Fill, Line, Mode};
 use plotly::layout::{Axis, AxisType};
 use plotly::{Plot, Scatter};
@@ -32,14 +32,14 @@ pub(super) fn titles() -> [String; 2] {
 }
 
 /// Draws both panels on these axes.
-pub(super) fn draw(plot: &mut Plot, moments: &[Moment], unit: TimeUnit, axes: [&str; 2]) {
+pub(super) fn draw(plot: &mut Plot, moments: &[SystemMoment], unit: TimeUnit, axes: [&str; 2]) {
     let [processor_axis, memory_axis] = axes;
     processor(plot, moments, unit, processor_axis);
     own_processor(plot, moments, unit, processor_axis);
     memory(plot, moments, unit, memory_axis);
 }
 
-fn processor(plot: &mut Plot, moments: &[Moment], unit: TimeUnit, y_axis: &str) {
+fn processor(plot: &mut Plot, moments: &[SystemMoment], unit: TimeUnit, y_axis: &str) {
     let parts: [fn(&Processor) -> f64; 3] = [
         |parts| parts.user,
         |parts| parts.system,
@@ -65,7 +65,7 @@ fn processor(plot: &mut Plot, moments: &[Moment], unit: TimeUnit, y_axis: &str) 
 }
 
 /// The part that the program itself took, as a line over the stacked parts.
-fn own_processor(plot: &mut Plot, moments: &[Moment], unit: TimeUnit, y_axis: &str) {
+fn own_processor(plot: &mut Plot, moments: &[SystemMoment], unit: TimeUnit, y_axis: &str) {
     let [.., (name, colour)] = PROCESSOR_LINES;
     let told = moments
         .iter()
@@ -81,8 +81,8 @@ fn own_processor(plot: &mut Plot, moments: &[Moment], unit: TimeUnit, y_axis: &s
     plot.add_trace(trace);
 }
 
-fn memory(plot: &mut Plot, moments: &[Moment], unit: TimeUnit, y_axis: &str) {
-    let parts: [fn(&Moment) -> u64; 3] = [
+fn memory(plot: &mut Plot, moments: &[SystemMoment], unit: TimeUnit, y_axis: &str) {
+    let parts: [fn(&SystemMoment) -> u64; 3] = [
         |moment| moment.dirty_bytes,
         |moment| moment.writeback_bytes,
         |moment| moment.cached_bytes,
@@ -117,7 +117,7 @@ pub(super) fn processor_axis() -> Axis {
 }
 
 /// The axis of the memory panel.
-pub(super) fn memory_axis(moments: &[Moment]) -> Axis {
+pub(super) fn memory_axis(moments: &[SystemMoment]) -> Axis {
     let floor = MEMORY_FLOOR_BYTES as f64;
     let all = moments
         .iter()

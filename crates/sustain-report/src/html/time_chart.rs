@@ -15,8 +15,8 @@ use super::chart::{
 use super::escape;
 use super::marks;
 use super::panels::{LinePair, PANEL_PX, Panels, RATE_PX, hover_mode, line_pair};
-use super::samples::{Moment, moments};
-use super::series::{Point, points};
+use super::samples::{SystemMoment, moments};
+use super::series::{ChartPoint, points};
 use super::system_panels;
 
 /// The chart of this result.
@@ -54,7 +54,7 @@ pub(super) fn time_chart(result: &MeasureResult, id: String) -> Chart {
     }
 }
 
-fn caption(result: &MeasureResult, moments: &[Moment]) -> String {
+fn caption(result: &MeasureResult, moments: &[SystemMoment]) -> String {
     let mut words = String::from(
         "Thin lines: each interval. Dashed lines: the running average, which is all bytes over all \
          seconds so far. Green: the period judged steady. Orange: the burst before it. A stall is \
@@ -112,7 +112,7 @@ pub(super) fn rate_pair(
     plot: &mut Plot,
     name: &str,
     colour: &'static str,
-    series: &[Point],
+    series: &[ChartPoint],
     unit: TimeUnit,
 ) {
     let middle = series.iter().map(|point| unit.at(point.middle_s)).collect();
@@ -164,7 +164,7 @@ pub(super) fn latency_line(
     plot: &mut Plot,
     name: &str,
     colour: &'static str,
-    series: &[Point],
+    series: &[ChartPoint],
     unit: TimeUnit,
 ) {
     let name = trace_name(name);
@@ -213,7 +213,7 @@ fn stalls(plot: &mut Plot, name: &str, symbol: MarkerSymbol, stalls: &[&Stall], 
 
 fn time_layout(
     result: &MeasureResult,
-    moments: &[Moment],
+    moments: &[SystemMoment],
     unit: TimeUnit,
     top: f64,
     panels: &Panels,

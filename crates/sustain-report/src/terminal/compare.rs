@@ -227,7 +227,7 @@ fn rate_over(result: &CompareResult, rows: &[ComparedRow]) -> Option<String> {
 /// fewer columns; where it is too narrow for any table, each row is a line.
 fn tables(groups: &[&[ComparedRow]], width: usize) -> Vec<String> {
     let fits = |table: &String| table.lines().all(|line| line.chars().count() <= width);
-    let of_columns = |columns: &&[Column]| -> Vec<String> {
+    let of_columns = |columns: &&[CompareColumn]| -> Vec<String> {
         let tables = groups.iter().map(|rows| table_of(rows, columns));
         tables.collect()
     };
@@ -244,7 +244,7 @@ fn tables(groups: &[&[ComparedRow]], width: usize) -> Vec<String> {
 
 /// A column of a table, besides the name of the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Column {
+enum CompareColumn {
     A,
     B,
     Difference,
@@ -255,8 +255,8 @@ enum Column {
 }
 
 /// All columns, and then without those that the others imply.
-const COLUMNS: [&[Column]; 4] = {
-    use Column::{A, B, Difference, Interval, Resolution, ShortVerdict, Verdict};
+const COLUMNS: [&[CompareColumn]; 4] = {
+    use CompareColumn::{A, B, Difference, Interval, Resolution, ShortVerdict, Verdict};
     [
         &[A, B, Difference, Interval, Verdict, Resolution],
         &[A, B, Difference, Interval, Verdict],
@@ -265,32 +265,32 @@ const COLUMNS: [&[Column]; 4] = {
     ]
 };
 
-impl Column {
+impl CompareColumn {
     fn heading(self) -> &'static str {
         match self {
-            Column::A => "A",
-            Column::B => "B",
-            Column::Difference => "B - A",
-            Column::Interval => "95 % interval",
-            Column::Verdict | Column::ShortVerdict => "verdict",
-            Column::Resolution => "resolution",
+            CompareColumn::A => "A",
+            CompareColumn::B => "B",
+            CompareColumn::Difference => "B - A",
+            CompareColumn::Interval => "95 % interval",
+            CompareColumn::Verdict | CompareColumn::ShortVerdict => "verdict",
+            CompareColumn::Resolution => "resolution",
         }
     }
 
     fn cell(self, row: &ComparedRow) -> String {
         match self {
-            Column::A => figure(row, row.a),
-            Column::B => figure(row, row.b),
-            Column::Difference => row.ratio.map_or(String::new(), signed),
-            Column::Interval => interval(row),
-            Column::Verdict => verdict(row).to_owned(),
-            Column::ShortVerdict => verdict(row).replace("no difference", "none"),
-            Column::Resolution => row.resolution.map_or(String::new(), percent),
+            CompareColumn::A => figure(row, row.a),
+            CompareColumn::B => figure(row, row.b),
+            CompareColumn::Difference => row.ratio.map_or(String::new(), signed),
+            CompareColumn::Interval => interval(row),
+            CompareColumn::Verdict => verdict(row).to_owned(),
+            CompareColumn::ShortVerdict => verdict(row).replace("no difference", "none"),
+            CompareColumn::Resolution => row.resolution.map_or(String::new(), percent),
         }
     }
 }
 
-fn table_of(rows: &[ComparedRow], columns: &[Column]) -> String {
+fn table_of(rows: &[ComparedRow], columns: &[CompareColumn]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     let headings = columns.iter().map(|column| column.heading());
@@ -301,7 +301,7 @@ fn table_of(rows: &[ComparedRow], columns: &[Column]) -> String {
         table.add_row([name].into_iter().chain(cells));
     }
     for (index, column) in columns.iter().enumerate() {
-        let is_figure = !matches!(column, Column::Verdict | Column::ShortVerdict);
+        let is_figure = !matches!(column, CompareColumn::Verdict | CompareColumn::ShortVerdict);
         if let Some(column) = table.column_mut(1 + index).filter(|_| is_figure) {
             column.set_cell_alignment(CellAlignment::Right);
         }

@@ -28,16 +28,16 @@ pub fn devices_text(document: &DevicesDocument, width: usize) -> String {
 }
 
 /// A branch of the tree.
-struct Node {
+struct TreeBranch {
     /// Topology paths that pass the same id are one branch.
     id: String,
     lines: Vec<String>,
-    children: Vec<Node>,
+    children: Vec<TreeBranch>,
 }
 
-impl Node {
-    fn new(id: &str, lines: &[String]) -> Node {
-        Node {
+impl TreeBranch {
+    fn new(id: &str, lines: &[String]) -> TreeBranch {
+        TreeBranch {
             id: id.to_owned(),
             lines: lines.iter().map(|line| without_controls(line)).collect(),
             children: Vec::new(),
@@ -74,20 +74,20 @@ impl Node {
 }
 
 /// The topology paths of all disks, merged from the memory down.
-fn forest(document: &DevicesDocument) -> Vec<Node> {
+fn forest(document: &DevicesDocument) -> Vec<TreeBranch> {
     let mut roots = Vec::new();
     let mut drawn = BTreeSet::new();
     for disk in &document.disks {
-        let mut branches: &mut Vec<Node> = &mut roots;
+        let mut branches: &mut Vec<TreeBranch> = &mut roots;
         for hop in disk.path.hops.iter().skip(1).rev() {
             let found = branches.iter().position(|node| node.id == hop.id);
             let index = found.unwrap_or_else(|| {
-                branches.push(Node::new(&hop.id, &hop_lines(hop)));
+                branches.push(TreeBranch::new(&hop.id, &hop_lines(hop)));
                 branches.len() - 1
             });
             branches = &mut branches[index].children;
         }
-        let mut node = Node::new(&disk.path.disk, &disk_lines(disk));
+        let mut node = TreeBranch::new(&disk.path.disk, &disk_lines(disk));
         node.children = layers_on(document, &disk.path.disk, &mut drawn);
         branches.push(node);
     }
@@ -96,7 +96,11 @@ fn forest(document: &DevicesDocument) -> Vec<Node> {
 
 /// The devices that are built on a device. One that is built on several is drawn on the first and
 /// named on the others.
-fn layers_on(document: &DevicesDocument, device: &str, drawn: &mut BTreeSet<String>) -> Vec<Node> {
+fn layers_on(
+    document: &DevicesDocument,
+    device: &str,
+    drawn: &mut BTreeSet<String>,
+) -> Vec<TreeBranch> {
     let layers = document.layers.iter();
     let on_device = layers.filter(|layer| layer.lies_on.iter().any(|name| name == device));
     let mut nodes = Vec::new();
@@ -104,12 +108,12 @@ fn layers_on(document: &DevicesDocument, device: &str, drawn: &mut BTreeSet<Stri
         let name = layer.device.name();
         if !drawn.insert(name.to_owned()) {
             let line = format!("{} (shown above)", named(layer));
-            nodes.push(Node::new(name, &[line]));
+            nodes.push(TreeBranch::new(name, &[line]));
             continue;
         }
         let mut lines = vec![layer_line(layer)];
         lines.extend(layer.caution.clone());
-        let mut node = Node::new(name, &lines);
+        let mut node = TreeBranch::new(name, &lines);
         node.children = layers_on(document, name, drawn);
         nodes.push(node);
     }

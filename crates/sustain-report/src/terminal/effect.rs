@@ -7,7 +7,7 @@ use sustain_document::effect::{EffectResult, PathEffect};
 
 use super::summary::wrapped;
 use super::without_controls;
-use crate::effect_rows::{Row, cpu_words, load_words, rows};
+use crate::effect_rows::{EffectRow, cpu_words, load_words, rows};
 use crate::format::rate;
 
 /// The width that two I/O paths with three columns each need.
@@ -55,7 +55,8 @@ fn tables(effect: &EffectResult, width: usize) -> String {
     let rows = rows(&effect.paths);
     let mut text = String::new();
     let side_by_side = width >= SIDE_BY_SIDE_WIDTH_MIN;
-    let all: Vec<(&PathEffect, &Vec<Row>)> = effect.paths.iter().zip(&rows.of_paths).collect();
+    let all: Vec<(&PathEffect, &Vec<EffectRow>)> =
+        effect.paths.iter().zip(&rows.of_paths).collect();
     let at_once = if side_by_side { all.len() } else { 1 };
     for paths in all.chunks(at_once.max(1)) {
         text.push_str(&table(paths, all.len() > 1, width));
@@ -67,7 +68,7 @@ fn tables(effect: &EffectResult, width: usize) -> String {
     text
 }
 
-fn table(paths: &[(&PathEffect, &Vec<Row>)], is_named: bool, width: usize) -> String {
+fn table(paths: &[(&PathEffect, &Vec<EffectRow>)], is_named: bool, width: usize) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Dynamic);

@@ -147,7 +147,7 @@ pub fn profile_text(result: &ProfileResult, width: usize) -> String {
 }
 
 /// A row: where a zone begins and ends, how wide it is, and its rate.
-type Row = ([String; 3], f64);
+type ProfileRow = ([String; 3], f64);
 
 fn target_table(target: &ProfileTarget, width: usize) -> String {
     if target.zones.len() < 2 {
@@ -160,7 +160,7 @@ fn target_table(target: &ProfileTarget, width: usize) -> String {
         (places, zone.rate_bytes_per_s)
     });
     let title = format!("{}, {}", target.name, target.direction);
-    table(&title, &rows.collect::<Vec<Row>>(), width)
+    table(&title, &rows.collect::<Vec<ProfileRow>>(), width)
 }
 
 fn together_table(together: &ProfileTogether, width: usize) -> String {
@@ -170,10 +170,10 @@ fn together_table(together: &ProfileTogether, width: usize) -> String {
         (places, zone.rate_bytes_per_s)
     });
     let title = format!("all at once, {}", together.direction);
-    table(&title, &rows.collect::<Vec<Row>>(), width)
+    table(&title, &rows.collect::<Vec<ProfileRow>>(), width)
 }
 
-fn table(title: &str, rows: &[Row], width: usize) -> String {
+fn table(title: &str, rows: &[ProfileRow], width: usize) -> String {
     let most = rows.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
     if most <= 0.0 {
         return String::new();

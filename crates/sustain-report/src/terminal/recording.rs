@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sustain_document::record::{LIMITS_FROM_BYTES, MemberResult, RecordResult, StreamResult};
 use sustain_document::system::KernelMessage;
 use sustain_record::forecast::{Forecast, SpaceUse};
-use sustain_record::recorder::{LimitedBy, MemberState, Standing};
+use sustain_record::recorder::{LimitedBy, MemberState, RecordingProgress};
 use sustain_session::others_bytes_per_s;
 
 use super::forecast::{shortfall_words, unprofiled_words};
@@ -30,7 +30,7 @@ pub struct RecordView {
     bar: Option<ProgressBar>,
     writer: Box<dyn Write + Send>,
     due_s: f64,
-    before: Moment,
+    before: RateMoment,
     rates: RecordRates,
     space: SpaceUse,
     /// Whether a line has said that the store is created.
@@ -57,7 +57,7 @@ pub struct RecordRates {
 
 /// The counts from which rates are taken.
 #[derive(Debug, Clone, Copy, Default)]
-struct Moment {
+struct RateMoment {
     time_s: f64,
     in_bytes: u64,
     out_bytes: u64,
@@ -78,7 +78,7 @@ impl RecordView {
             bar,
             writer,
             due_s: RATE_OVER_S,
-            before: Moment::default(),
+            before: RateMoment::default(),
             rates: RecordRates::default(),
             space: SpaceUse::default(),
             is_made: false,
@@ -96,8 +96,8 @@ impl RecordView {
     }
 
     /// Shows this moment.
-    pub fn update(&mut self, standing: &Standing) {
-        let now = Moment {
+    pub fn update(&mut self, standing: &RecordingProgress) {
+        let now = RateMoment {
             time_s: standing.time_s,
             in_bytes: standing.streams.iter().map(|one| one.offered_bytes).sum(),
             out_bytes: standing.members.iter().map(|one| one.bytes).sum(),
@@ -177,11 +177,11 @@ impl RecordView {
 
 /// The status line: in, out, buffer, loss, what limits the rate, how long until the store is full.
 #[must_use]
-pub fn record_line(standing: &Standing, rates: &RecordRates) -> String {
+pub fn record_line(standing: &RecordingProgress, rates: &RecordRates) -> String {
     line(standing, rates, time_until_full_s(standing, rates))
 }
 
-fn line(standing: &Standing, rates: &RecordRates, full_in_s: Option<f64>) -> String {
+fn line(standing: &RecordingProgress, rates: &RecordRates, full_in_s: Option<f64>) -> String {
     let gap_bytes: u64 = standing.streams.iter().map(|one| one.gap_bytes).sum();
     let with_members: u64 = standing.members.iter().map(|one| one.lost_bytes).sum();
     let lost = match gap_bytes + with_members {
@@ -212,7 +212,7 @@ fn line(standing: &Standing, rates: &RecordRates, full_in_s: Option<f64>) -> Str
 }
 
 /// The slowest append, which may still be on its way.
-fn slowest(standing: &Standing) -> String {
+fn slowest(standing: &RecordingProgress) -> String {
     let longest = latency(standing.longest_write_ns);
     match standing.is_longest_write_under_way && standing.longest_write_ns >= UNDER_WAY_SAID_NS {
         true => format!("{longest} and not written yet"),
@@ -221,7 +221,7 @@ fn slowest(standing: &Standing) -> String {
 }
 
 /// The limit of the rate now, with the rate of other programs if the members' disks are the limit.
-fn limit_now(standing: &Standing) -> String {
+fn limit_now(standing: &RecordingProgress) -> String {
     let by = standing.limited_by.words();
     match standing.others_bytes_per_s {
         Some(others) if standing.limited_by != LimitedBy::Source => {
@@ -231,7 +231,7 @@ fn limit_now(standing: &Standing) -> String {
     }
 }
 
-fn time_until_full_s(standing: &Standing, rates: &RecordRates) -> Option<f64> {
+fn time_until_full_s(standing: &RecordingProgress, rates: &RecordRates) -> Option<f64> {
     let members = standing.members.iter();
     let mut active = members
         .filter(|member| member.state == MemberState::Active)

@@ -30,8 +30,8 @@ const STILL_GROWS: f64 = 0.9;
 const SWINGS_BELOW: f64 = 0.95;
 
 /// The answer: "A stream can be recorded at 3.80 GB/s on this target with a 512 MiB buffer
-/// (confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.0 ms. The run rewrote 4 GiB 26 times
-/// and cannot see a cache larger than that (use a larger --size)."
+/// (confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.0 ms. The
+/// run rewrote 4 GiB 26 times and cannot see a cache larger than that (use a larger --size)."
 #[must_use]
 pub fn sentence(result: &MeasureResult) -> String {
     let mut clauses: Vec<String> = Vec::new();

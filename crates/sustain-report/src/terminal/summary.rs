@@ -41,7 +41,7 @@ pub fn summary(result: &MeasureResult, width: usize) -> String {
 }
 
 /// One target, or all of them together, as text.
-struct Row {
+struct SummaryRow {
     name: String,
     rate: String,
     sustained: String,
@@ -53,14 +53,14 @@ struct Row {
     ended: String,
 }
 
-fn rows(result: &MeasureResult) -> Vec<Row> {
-    let mut rows: Vec<Row> = result.targets.iter().map(target_row).collect();
+fn rows(result: &MeasureResult) -> Vec<SummaryRow> {
+    let mut rows: Vec<SummaryRow> = result.targets.iter().map(target_row).collect();
     if result.targets.len() > 1 {
         let total = &result.total;
         let together = total
             .all_active_bytes_per_s
             .unwrap_or(total.wall_clock_bytes_per_s);
-        rows.push(Row {
+        rows.push(SummaryRow {
             name: "together".to_owned(),
             rate: rate(together),
             sustained: sustained(&total.sustained),
@@ -75,9 +75,9 @@ fn rows(result: &MeasureResult) -> Vec<Row> {
     rows
 }
 
-fn target_row(target: &TargetResult) -> Row {
+fn target_row(target: &TargetResult) -> SummaryRow {
     let times = &target.latency_ns;
-    Row {
+    SummaryRow {
         name: without_controls(&target.name),
         rate: rate(target.rate_bytes_per_s),
         sustained: sustained(&target.sustained),
@@ -101,7 +101,7 @@ fn sustained(sustained: &Sustained) -> String {
     format!("{mean} ± {:.1} %", spread * 100.0)
 }
 
-fn table(rows: &[Row], width: usize) -> String {
+fn table(rows: &[SummaryRow], width: usize) -> String {
     let full = width >= TABLE_WIDTH_FULL;
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
@@ -158,7 +158,7 @@ fn columns(cells: [&str; 9], full: bool) -> Vec<&str> {
     vec![name, rate, sustained, p50, p99_9, max, ended]
 }
 
-fn blocks(rows: &[Row]) -> String {
+fn blocks(rows: &[SummaryRow]) -> String {
     let mut text = String::new();
     for row in rows {
         let _ = writeln!(text, "{}", row.name);

@@ -421,7 +421,7 @@ fn table(result: &SweepResult, answer: &SweepAnswer, width: usize) -> String {
 
 /// A column of the table that shows a figure of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Column {
+enum SweepColumn {
     Rate,
     HalfWidth,
     Spread,
@@ -432,8 +432,8 @@ enum Column {
 }
 
 /// All columns, and fewer and fewer where the width does not allow all.
-const COLUMNS: [&[Column]; 4] = {
-    use Column::{AgainstBest, Cpu, HalfWidth, Latency, Rate, Runs, Spread};
+const COLUMNS: [&[SweepColumn]; 4] = {
+    use SweepColumn::{AgainstBest, Cpu, HalfWidth, Latency, Rate, Runs, Spread};
     [
         &[Rate, HalfWidth, Spread, AgainstBest, Cpu, Latency, Runs],
         &[Rate, Spread, AgainstBest, Cpu, Latency],
@@ -442,34 +442,34 @@ const COLUMNS: [&[Column]; 4] = {
     ]
 };
 
-impl Column {
+impl SweepColumn {
     fn heading(self) -> &'static str {
         match self {
-            Column::Rate => "rate",
-            Column::HalfWidth => "± 95 %",
-            Column::Spread => "spread",
-            Column::AgainstBest => "against best",
-            Column::Cpu => "CPU s/GB",
-            Column::Latency => "p99.9",
-            Column::Runs => "runs",
+            SweepColumn::Rate => "rate",
+            SweepColumn::HalfWidth => "± 95 %",
+            SweepColumn::Spread => "spread",
+            SweepColumn::AgainstBest => "against best",
+            SweepColumn::Cpu => "CPU s/GB",
+            SweepColumn::Latency => "p99.9",
+            SweepColumn::Runs => "runs",
         }
     }
 
     fn cell(self, point: &SweepPoint, answer: &SweepAnswer) -> String {
         let against = point.against_best.as_ref();
         match self {
-            Column::Rate => point.rate_bytes_per_s.map_or(String::new(), rate),
-            Column::HalfWidth => percent(half_width(point)),
-            Column::Spread => percent(point.spread),
-            Column::AgainstBest => against.map_or(String::new(), |against| {
+            SweepColumn::Rate => point.rate_bytes_per_s.map_or(String::new(), rate),
+            SweepColumn::HalfWidth => percent(half_width(point)),
+            SweepColumn::Spread => percent(point.spread),
+            SweepColumn::AgainstBest => against.map_or(String::new(), |against| {
                 against_cell(point, answer, against)
             }),
-            Column::Cpu => {
+            SweepColumn::Cpu => {
                 let cpu = point.cpu_seconds_per_gb;
                 cpu.map_or(String::new(), |cpu| format!("{cpu:.3}"))
             }
-            Column::Latency => point.latency_p99_9_ns.map_or(String::new(), latency),
-            Column::Runs => point.repeats.to_string(),
+            SweepColumn::Latency => point.latency_p99_9_ns.map_or(String::new(), latency),
+            SweepColumn::Runs => point.repeats.to_string(),
         }
     }
 }
@@ -478,7 +478,7 @@ fn table_of(
     result: &SweepResult,
     answer: &SweepAnswer,
     points: &[&SweepPoint],
-    columns: &[Column],
+    columns: &[SweepColumn],
 ) -> String {
     let axes = result.plan.axes.iter().copied();
     let axes: Vec<Axis> = axes.filter(|axis| *axis != Axis::Direction).collect();
@@ -486,8 +486,8 @@ fn table_of(
         .iter()
         .any(|point| point.cpu_seconds_per_gb.is_some());
     let columns = columns.iter().copied();
-    let columns: Vec<Column> = columns
-        .filter(|column| has_cpu || *column != Column::Cpu)
+    let columns: Vec<SweepColumn> = columns
+        .filter(|column| has_cpu || *column != SweepColumn::Cpu)
         .collect();
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
@@ -514,13 +514,13 @@ fn table_of(
 
 /// ` 252 MB/s  stripe, chunk 1 MiB, depth 2: best; p99.9 8.4 ms`.
 fn line_of(point: &SweepPoint, answer: &SweepAnswer) -> String {
-    let cell = |column: Column| column.cell(point, answer);
+    let cell = |column: SweepColumn| column.cell(point, answer);
     let line = format!(
         "{:>9}  {}: {}; p99.9 {}",
-        cell(Column::Rate),
+        cell(SweepColumn::Rate),
         point.setting.words,
-        cell(Column::AgainstBest),
-        cell(Column::Latency)
+        cell(SweepColumn::AgainstBest),
+        cell(SweepColumn::Latency)
     );
     without_controls(&line)
 }

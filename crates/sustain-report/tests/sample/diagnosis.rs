@@ -5,8 +5,8 @@
 use sustain_document::devices::HopKind;
 use sustain_document::diagnose::{
     Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Measurement, NoWall,
-    Order, Prediction, SearchEnd, Share, Together, UnexplainedLoss, Wall, WallKind, WallState, Way,
-    WayHop, Weakest,
+    Order, Prediction, SearchEnd, Share, Together, TopologyHop, TopologyPath, UnexplainedLoss,
+    Wall, WallKind, WallState, Weakest,
 };
 use sustain_document::host::Host;
 use sustain_document::system::System;
@@ -100,7 +100,7 @@ pub fn without_wall(disks: usize) -> DiagnoseResult {
         step: "all together".to_owned(),
         dummy_bytes_per_s: None,
     };
-    let way = |name: &String| Way {
+    let way = |name: &String| TopologyPath {
         target: name.clone(),
         hops: vec![
             hop(name, None),
@@ -183,8 +183,8 @@ fn alone((name, rate): (&&str, f64)) -> Alone {
     }
 }
 
-fn hop(name: &str, rate: Option<f64>) -> WayHop {
-    WayHop {
+fn hop(name: &str, rate: Option<f64>) -> TopologyHop {
+    TopologyHop {
         id: format!("id of {name}"),
         name: name.to_owned(),
         kind: HopKind::Port,
@@ -202,7 +202,7 @@ fn order() -> Order {
             hops.push(hop("PCIe link", Some(300.0)));
         }
         hops.push(hop("node", None));
-        Way {
+        TopologyPath {
             target: (*name).to_owned(),
             hops,
         }
@@ -214,7 +214,7 @@ fn order() -> Order {
     }
 }
 
-fn wall(members: &[usize], limit: f64, hop: Option<WayHop>) -> Wall {
+fn wall(members: &[usize], limit: f64, hop: Option<TopologyHop>) -> Wall {
     let share = |place: &usize| Share {
         target: NAMES[*place].to_owned(),
         rate_bytes_per_s: TOGETHER[*place] * MEGABYTE,

@@ -2,8 +2,8 @@
 //! one with a memory that fills.
 
 use sustain_document::effect::{
-    Datagrams, EffectResult, Load, MemoryCopy, MemoryMoment, MemoryShare, PathEffect, Ratios,
-    Stretch, Stretches, Timer, VictimInterval, VictimPlace, Writes,
+    Datagrams, EffectResult, Load, MemoryCopy, MemoryMoment, MemoryShare, PathEffect,
+    ProbeInterval, ProbePlace, Ratios, Stretch, Stretches, Timer, Writes,
 };
 use sustain_document::system::KernelCounters;
 
@@ -11,7 +11,7 @@ use sustain_document::system::KernelCounters;
 pub fn effect() -> EffectResult {
     EffectResult {
         idle_s: 5.0,
-        writes_on: Some(VictimPlace {
+        writes_on: Some(ProbePlace {
             directory: "/home".into(),
             file_system: Some("ext4".to_owned()),
             is_file_system_of_target: false,
@@ -40,8 +40,8 @@ fn stretches<T>(worse: u64, of: impl Fn(u64) -> T) -> Stretches<T> {
 }
 
 /// A victim's picture: thirty seconds in quarters, worse while it ran.
-fn over_time(worse: u64) -> Vec<VictimInterval> {
-    let step = |quarter: u32| VictimInterval {
+fn over_time(worse: u64) -> Vec<ProbeInterval> {
+    let step = |quarter: u32| ProbeInterval {
         start_s: f64::from(quarter) / 4.0 - 5.0,
         end_s: f64::from(quarter) / 4.0 - 4.75,
         count: 25,

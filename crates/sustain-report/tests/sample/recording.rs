@@ -6,7 +6,9 @@ use sustain_document::record::{
     OnFull, PlanResult, RECORD_SCHEMA, RecordResult, RecordingEnd, SampleResult, StreamResult,
     TotalResult,
 };
-use sustain_record::recorder::{LimitedBy, MemberStanding, MemberState, Standing, StreamStanding};
+use sustain_record::recorder::{
+    LimitedBy, MemberStanding, MemberState, RecordingProgress, StreamStanding,
+};
 
 const SECONDS: u32 = 40;
 const STREAMS: [&str; 2] = ["left", "right"];
@@ -73,7 +75,7 @@ pub fn whole() -> RecordResult {
 }
 
 /// A recording under way.
-pub fn standing() -> Standing {
+pub fn standing() -> RecordingProgress {
     let stream = |index: usize| StreamStanding {
         name: STREAMS[index].to_owned(),
         offered_bytes: 1_500_000_000,
@@ -93,7 +95,7 @@ pub fn standing() -> Standing {
         lost_bytes: 0,
         error: None,
     };
-    Standing {
+    RecordingProgress {
         time_s: 10.004,
         streams: vec![stream(0), stream(1)],
         members: vec![member(0), member(1), member(2)],

@@ -16,7 +16,7 @@ fn word_on(
     let path = directory.path().join("file");
     std::fs::write(&path, bytes).unwrap();
     let file = std::fs::File::open(&path).unwrap();
-    let candidate = Candidate {
+    let candidate = WriteCandidate {
         name: "file",
         path: &path,
         descriptor: file.as_fd(),
@@ -73,7 +73,7 @@ fn what_is_claimed_is_refused_whatever_is_allowed() {
 fn where_nothing_can_be_known_nothing_is_written() {
     let directory = tempfile::tempdir().unwrap();
     let file = tempfile::tempfile().unwrap();
-    let candidate = Candidate {
+    let candidate = WriteCandidate {
         name: "file",
         path: Path::new("file"),
         descriptor: file.as_fd(),

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use sustain_disk::clock::Timestamp;
 use sustain_document::system::Others;
 
-use super::moved::{Moved, Stretch};
+use super::moved::{MovedBytes, TransferWindow};
 
 /// At least this many intervals must show foreign I/O, because one or two may be the commit of a
 /// journal.
@@ -24,16 +24,16 @@ pub(super) const STRETCHES_MAX: usize = 32;
 
 /// Intervals that show foreign I/O, with short pauses between them.
 #[derive(Debug, Clone, Copy)]
-struct Group {
+struct SharedPeriod {
     /// From the first to the last interval that shows foreign I/O.
-    sure: Stretch,
+    sure: TransferWindow,
     /// The same, including the pause since then.
-    with_pause: Stretch,
+    with_pause: TransferWindow,
     intervals: u32,
     pause: u32,
 }
 
-impl Group {
+impl SharedPeriod {
     fn counts(&self) -> bool {
         self.intervals >= INTERVALS_MIN && self.sure.is_shared()
     }
@@ -44,17 +44,17 @@ impl Group {
 pub(super) struct DeviceWatch {
     pub(super) device: String,
     /// The bytes that its targets were given in all, and those up to the last sample.
-    pub(super) driven: Moved,
-    pub(super) driven_before: Moved,
+    pub(super) driven: MovedBytes,
+    pub(super) driven_before: MovedBytes,
     /// The bytes that it has seen in all, and those that had been passed down at the last sample.
-    seen: Moved,
-    passed_before: Moved,
+    seen: MovedBytes,
+    passed_before: MovedBytes,
     /// The bytes of this process that the device has not seen yet, because they are dirty in memory
     /// or in flight.
-    waiting: Moved,
-    recent: VecDeque<Stretch>,
-    group: Option<Group>,
-    found: Vec<Stretch>,
+    waiting: MovedBytes,
+    recent: VecDeque<TransferWindow>,
+    group: Option<SharedPeriod>,
+    found: Vec<TransferWindow>,
     /// Whether the run rests, so that nothing is beside it.
     is_resting: bool,
     /// While bytes of this process may be in memory: the traffic of the device and that of this
@@ -69,8 +69,8 @@ pub(super) struct DeviceWatch {
 struct Sum {
     /// From the first to the last sample; `None` before the first.
     time: Option<(Timestamp, Timestamp)>,
-    seen: Moved,
-    own: Moved,
+    seen: MovedBytes,
+    own: MovedBytes,
     /// The number of stretches that had been found before.
     found_before: usize,
 }
@@ -79,11 +79,11 @@ impl DeviceWatch {
     pub(super) fn new(device: &str) -> DeviceWatch {
         DeviceWatch {
             device: device.to_owned(),
-            driven: Moved::default(),
-            driven_before: Moved::default(),
-            seen: Moved::default(),
-            passed_before: Moved::default(),
-            waiting: Moved::default(),
+            driven: MovedBytes::default(),
+            driven_before: MovedBytes::default(),
+            seen: MovedBytes::default(),
+            passed_before: MovedBytes::default(),
+            waiting: MovedBytes::default(),
             recent: VecDeque::new(),
             group: None,
             found: Vec::new(),
@@ -108,8 +108,8 @@ impl DeviceWatch {
     pub(super) fn begin_sum(&mut self) {
         self.sum = Some(Sum {
             time: None,
-            seen: Moved::default(),
-            own: Moved::default(),
+            seen: MovedBytes::default(),
+            own: MovedBytes::default(),
             found_before: self.found.len(),
         });
     }
@@ -119,21 +119,24 @@ impl DeviceWatch {
     pub(super) fn end_sum(&mut self) {
         // If the kernel has counted more bytes of this process than came here, the rest will never
         // come.
-        self.waiting = Moved::default();
+        self.waiting = MovedBytes::default();
         let Some(sum) = self.sum.take() else {
             return;
         };
         let Some((from, to)) = sum.time else {
             return;
         };
-        let all = Stretch {
+        let all = TransferWindow {
             from,
             to,
             others: sum.seen.less(sum.own),
             own: sum.own,
         };
         let found = self.found[sum.found_before..].iter();
-        let grouped = self.group.filter(Group::counts).map(|group| group.sure);
+        let grouped = self
+            .group
+            .filter(SharedPeriod::counts)
+            .map(|group| group.sure);
         let known: u64 = found.chain(&grouped).map(|one| one.others.bytes()).sum();
         let is_new = known < all.others.bytes() / 2;
         if is_new && all.seconds() >= SUM_S_MIN && all.is_shared() {
@@ -145,7 +148,7 @@ impl DeviceWatch {
 
     /// The bytes that it has passed down since the last sample. Some kernels count twice what goes
     /// through the device mapper; such a device counts as passing down no more than it was given.
-    pub(super) fn passed_down(&mut self, seen: Moved) -> Moved {
+    pub(super) fn passed_down(&mut self, seen: MovedBytes) -> MovedBytes {
         self.seen = self.seen.plus(seen);
         let passed = if self.device.starts_with("dm-") {
             self.seen.least(self.driven)
@@ -157,7 +160,12 @@ impl DeviceWatch {
         now
     }
 
-    pub(super) fn step(&mut self, (from, to): (Timestamp, Timestamp), seen: Moved, own: Moved) {
+    pub(super) fn step(
+        &mut self,
+        (from, to): (Timestamp, Timestamp),
+        seen: MovedBytes,
+        own: MovedBytes,
+    ) {
         if let Some(sum) = &mut self.sum {
             let since = sum.time.map_or(from, |(since, _)| since);
             sum.time = Some((since, to));
@@ -166,7 +174,7 @@ impl DeviceWatch {
         }
         let expected = self.waiting.plus(own);
         self.waiting = expected.less(seen);
-        let now = Stretch {
+        let now = TransferWindow {
             from,
             to,
             others: seen.less(expected),
@@ -181,7 +189,7 @@ impl DeviceWatch {
         }
         self.group = match (self.group.take(), now.is_shared()) {
             (None, false) => None,
-            (None, true) => Some(Group {
+            (None, true) => Some(SharedPeriod {
                 sure: now,
                 with_pause: now,
                 intervals: 1,
@@ -189,14 +197,14 @@ impl DeviceWatch {
             }),
             (Some(group), true) => {
                 let all = group.with_pause.joined(now);
-                Some(Group {
+                Some(SharedPeriod {
                     sure: all,
                     with_pause: all,
                     intervals: group.intervals + 1,
                     pause: 0,
                 })
             }
-            (Some(group), false) if group.pause < PAUSE_INTERVALS_MAX => Some(Group {
+            (Some(group), false) if group.pause < PAUSE_INTERVALS_MAX => Some(SharedPeriod {
                 with_pause: group.with_pause.joined(now),
                 pause: group.pause + 1,
                 ..group
@@ -208,7 +216,7 @@ impl DeviceWatch {
         };
     }
 
-    fn keep(&mut self, group: Group) {
+    fn keep(&mut self, group: SharedPeriod) {
         if !group.counts() {
             return;
         }
@@ -221,7 +229,7 @@ impl DeviceWatch {
 
     pub(super) fn rate_now(&self) -> Option<f64> {
         self.group.as_ref().filter(|group| group.counts())?;
-        let recent = self.recent.iter().copied().reduce(Stretch::joined)?;
+        let recent = self.recent.iter().copied().reduce(TransferWindow::joined)?;
         recent.is_shared().then(|| recent.others_bytes_per_s())
     }
 

@@ -13,52 +13,52 @@ const OWN_MIN_BYTES_PER_S: f64 = 64e3;
 
 /// Bytes by direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Moved {
+pub(super) struct MovedBytes {
     pub(super) read_bytes: u64,
     pub(super) written_bytes: u64,
 }
 
-impl Moved {
+impl MovedBytes {
     pub(super) fn bytes(self) -> u64 {
         self.read_bytes + self.written_bytes
     }
 
-    pub(super) fn plus(self, other: Moved) -> Moved {
-        Moved {
+    pub(super) fn plus(self, other: MovedBytes) -> MovedBytes {
+        MovedBytes {
             read_bytes: self.read_bytes + other.read_bytes,
             written_bytes: self.written_bytes + other.written_bytes,
         }
     }
 
-    pub(super) fn in_direction(direction: Direction, bytes: u64) -> Moved {
+    pub(super) fn in_direction(direction: Direction, bytes: u64) -> MovedBytes {
         match direction {
-            Direction::Read => Moved {
+            Direction::Read => MovedBytes {
                 read_bytes: bytes,
                 written_bytes: 0,
             },
-            Direction::Write => Moved {
+            Direction::Write => MovedBytes {
                 read_bytes: 0,
                 written_bytes: bytes,
             },
         }
     }
 
-    pub(super) fn most(self, other: Moved) -> Moved {
-        Moved {
+    pub(super) fn most(self, other: MovedBytes) -> MovedBytes {
+        MovedBytes {
             read_bytes: self.read_bytes.max(other.read_bytes),
             written_bytes: self.written_bytes.max(other.written_bytes),
         }
     }
 
-    pub(super) fn least(self, other: Moved) -> Moved {
-        Moved {
+    pub(super) fn least(self, other: MovedBytes) -> MovedBytes {
+        MovedBytes {
             read_bytes: self.read_bytes.min(other.read_bytes),
             written_bytes: self.written_bytes.min(other.written_bytes),
         }
     }
 
-    pub(super) fn less(self, other: Moved) -> Moved {
-        Moved {
+    pub(super) fn less(self, other: MovedBytes) -> MovedBytes {
+        MovedBytes {
             read_bytes: self.read_bytes.saturating_sub(other.read_bytes),
             written_bytes: self.written_bytes.saturating_sub(other.written_bytes),
         }
@@ -67,16 +67,16 @@ impl Moved {
 
 /// The bytes that were moved between two moments.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stretch {
+pub(super) struct TransferWindow {
     pub(super) from: Timestamp,
     pub(super) to: Timestamp,
-    pub(super) others: Moved,
-    pub(super) own: Moved,
+    pub(super) others: MovedBytes,
+    pub(super) own: MovedBytes,
 }
 
-impl Stretch {
-    pub(super) fn joined(self, next: Stretch) -> Stretch {
-        Stretch {
+impl TransferWindow {
+    pub(super) fn joined(self, next: TransferWindow) -> TransferWindow {
+        TransferWindow {
             from: self.from,
             to: next.to,
             others: self.others.plus(next.others),

@@ -7,15 +7,15 @@ fn at(second: u64) -> Timestamp {
     Timestamp(second * 1_000_000_000)
 }
 
-fn written(bytes: u64) -> Moved {
-    Moved {
+fn written(bytes: u64) -> MovedBytes {
+    MovedBytes {
         read_bytes: 0,
         written_bytes: bytes,
     }
 }
 
-fn read(bytes: u64) -> Moved {
-    Moved {
+fn read(bytes: u64) -> MovedBytes {
+    MovedBytes {
         read_bytes: bytes,
         written_bytes: 0,
     }
@@ -36,7 +36,7 @@ fn watch_of(targets: Vec<CountedTarget>) -> OthersWatch {
 }
 
 /// Sees one interval a second: what the disk saw, what was our own.
-fn watched(intervals: &[(Moved, Moved)]) -> OthersWatch {
+fn watched(intervals: &[(MovedBytes, MovedBytes)]) -> OthersWatch {
     let mut watch = watch_of(vec![target("/dev/sda1", "sda")]);
     for (second, (seen, own)) in intervals.iter().enumerate() {
         let second = second as u64;
@@ -45,7 +45,7 @@ fn watched(intervals: &[(Moved, Moved)]) -> OthersWatch {
     watch
 }
 
-fn found(intervals: &[(Moved, Moved)]) -> Vec<Others> {
+fn found(intervals: &[(MovedBytes, MovedBytes)]) -> Vec<Others> {
     watched(intervals).finish(at(0))
 }
 
@@ -71,7 +71,7 @@ fn others_are_named_with_their_time_and_their_part() {
 
 #[test]
 fn readers_beside_a_writer_are_others() {
-    let shared = Moved {
+    let shared = MovedBytes {
         read_bytes: 50 * MB,
         written_bytes: 10 * MB,
     };
@@ -128,7 +128,7 @@ fn who_writes_in_bursts_is_one_and_who_comes_twice_are_two() {
     let alone = (written(10 * MB), written(10 * MB));
     let shared = (written(100 * MB), written(10 * MB));
     let bursts = [shared, alone, alone, alone, alone, shared].repeat(3);
-    let count = |intervals: &[(Moved, Moved)]| found(intervals).len();
+    let count = |intervals: &[(MovedBytes, MovedBytes)]| found(intervals).len();
     assert_eq!(count(&bursts), 1);
     let twice = [[shared; 4], [alone; 4], [alone; 4], [shared; 4]].concat();
     assert_eq!(count(&twice), 2);
@@ -149,7 +149,7 @@ fn while_we_do_nothing_others_are_not_in_our_way() {
 fn others_are_told_live_as_long_as_they_are_there() {
     let alone = (written(100 * MB), written(100 * MB));
     let shared = (written(100 * MB), written(10 * MB));
-    let now = |intervals: &[(Moved, Moved)]| watched(intervals).rate_now_bytes_per_s();
+    let now = |intervals: &[(MovedBytes, MovedBytes)]| watched(intervals).rate_now_bytes_per_s();
     assert_eq!(now(&[shared; 2]), None);
     assert_eq!(now(&[shared; 3]), Some(90e6));
     assert_eq!(now(&[vec![shared; 5], vec![alone; 3]].concat()), None);
@@ -229,7 +229,7 @@ fn what_moves_while_the_run_rests_is_beside_no_load() {
     let shared = (written(600 * MB), written(500 * MB));
     let mut watch = watch_of(vec![target("/dev/sda1", "sda")]);
     let mut second = 0;
-    let mut see = |watch: &mut OthersWatch, (seen, own): (Moved, Moved), seconds: u64| {
+    let mut see = |watch: &mut OthersWatch, (seen, own): (MovedBytes, MovedBytes), seconds: u64| {
         for _ in 0..seconds {
             watch.step((at(second), at(second + 1)), own, |_| seen);
             second += 1;
@@ -256,7 +256,7 @@ fn what_moves_while_the_run_rests_is_beside_no_load() {
 }
 
 /// The same intervals of a run whose bytes go through memory, with a flush at its end.
-fn found_through_memory(intervals: &[(Moved, Moved)]) -> Vec<Others> {
+fn found_through_memory(intervals: &[(MovedBytes, MovedBytes)]) -> Vec<Others> {
     let mut watch = watch_of(vec![target("/dev/sda1", "sda")]);
     watch.writes_through_memory();
     for (second, (seen, own)) in intervals.iter().enumerate() {
@@ -269,7 +269,7 @@ fn found_through_memory(intervals: &[(Moved, Moved)]) -> Vec<Others> {
 
 /// Ten seconds in which we make 100 MB/s dirty; the disk takes 60 MB/s for ten seconds and then, in
 /// a closing flush of one second, the rest of ours and of what others wrote.
-fn through_memory(others: u64) -> Vec<(Moved, Moved)> {
+fn through_memory(others: u64) -> Vec<(MovedBytes, MovedBytes)> {
     let mut intervals = vec![(written(60 * MB), written(100 * MB)); 10];
     intervals.push((written(400 * MB + others), written(0)));
     intervals

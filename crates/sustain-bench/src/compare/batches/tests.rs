@@ -4,10 +4,10 @@
 use super::super::effect::OUTSIDE;
 use super::*;
 use crate::judge::Step;
-use crate::judge::series::Noise;
+use crate::judge::series::SeriesNoise;
 
 /// Seconds at a rate with a first-order autoregression on it, of 2 % of standard deviation.
-fn run(noise: &mut Noise, seconds: u32, rate: f64, memory: f64) -> Vec<Step> {
+fn run(noise: &mut SeriesNoise, seconds: u32, rate: f64, memory: f64) -> Vec<Step> {
     let own = (1.0 - memory * memory).sqrt();
     let mut state = noise.normal();
     (0..seconds)
@@ -22,8 +22,8 @@ fn run(noise: &mut Noise, seconds: u32, rate: f64, memory: f64) -> Vec<Step> {
         .collect()
 }
 
-fn curve(steps: &[Step]) -> Curve {
-    Curve::new(steps).expect("has steps")
+fn curve(steps: &[Step]) -> CumulativeBytes {
+    CumulativeBytes::new(steps).expect("has steps")
 }
 
 /// A test on single seconds, as if they were independent.
@@ -40,7 +40,7 @@ fn is_naively_shown(a: &[Step], b: &[Step]) -> bool {
 
 /// Parts of pairs that are called different: by windows, by the same bytes, naively.
 fn shown(pairs: u32, seconds: u32, memory: f64, rates: [f64; 2]) -> [f64; 3] {
-    let mut noise = Noise::new(11);
+    let mut noise = SeriesNoise::new(11);
     let mut counts = [0_u32; 3];
     for _ in 0..pairs {
         let [a, b] = rates.map(|rate| run(&mut noise, seconds, rate, memory));
@@ -75,7 +75,7 @@ fn a_disk_five_percent_slower_is_found() {
 
 #[test]
 fn the_interval_holds_the_true_ratio_and_the_resolution_is_what_is_found_four_times_of_five() {
-    let mut noise = Noise::new(5);
+    let mut noise = SeriesNoise::new(5);
     let (mut held, mut resolutions) = (0, Vec::new());
     for _ in 0..500 {
         let [a, b] = [2e8, 1.9e8].map(|rate| run(&mut noise, 120, rate, 0.6));
@@ -92,7 +92,7 @@ fn the_interval_holds_the_true_ratio_and_the_resolution_is_what_is_found_four_ti
 
 #[test]
 fn what_falls_along_the_way_in_both_alike_is_no_noise() {
-    let mut noise = Noise::new(3);
+    let mut noise = SeriesNoise::new(3);
     let mut falling = |factor: f64| -> Vec<Step> {
         let mut steps = run(&mut noise, 200, 2e8 * factor, 0.3);
         // Half the rate at the end of the disk, wherever that is in time.
@@ -135,7 +135,7 @@ fn equal_series_without_noise_are_equal_and_few_intervals_say_nothing() {
 
 #[test]
 fn typical_values_are_compared_by_their_factor() {
-    let mut noise = Noise::new(9);
+    let mut noise = SeriesNoise::new(9);
     let mut values = |level: f64| -> Vec<f64> {
         (0..60)
             .map(|_| level * (0.5 * noise.normal()).exp())

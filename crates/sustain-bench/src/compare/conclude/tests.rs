@@ -6,7 +6,7 @@ use sustain_document::vocabulary::DataPath;
 use super::super::sample::{noisy, run};
 use super::*;
 use crate::judge::Step;
-use crate::judge::series::Noise;
+use crate::judge::series::SeriesNoise;
 
 fn compared(a: &MeasureResult, b: &MeasureResult, most: Option<f64>) -> CompareResult {
     let plan = ComparePlan {
@@ -24,7 +24,7 @@ fn row<'a>(result: &'a CompareResult, target: Option<&str>, metric: Metric) -> &
 
 #[test]
 fn the_same_disk_is_seldom_called_different() {
-    let mut noise = Noise::new(2);
+    let mut noise = SeriesNoise::new(2);
     let mut wrong = 0;
     for _ in 0..400 {
         let mut disk = || run(&[("d", noisy(&mut noise, 60, 2e8, 0.6))]);
@@ -37,7 +37,7 @@ fn the_same_disk_is_seldom_called_different() {
 
 #[test]
 fn a_slower_disk_is_found_with_its_interval_and_fails_where_it_must() {
-    let mut noise = Noise::new(4);
+    let mut noise = SeriesNoise::new(4);
     let mut disk = |rate| run(&[("d", noisy(&mut noise, 120, rate, 0.5))]);
     let result = compared(&disk(2e8), &disk(1.8e8), Some(0.05));
     assert_eq!(result.answer.verdict, RowVerdict::Slower);
@@ -53,7 +53,7 @@ fn a_slower_disk_is_found_with_its_interval_and_fails_where_it_must() {
 
 #[test]
 fn one_aged_disk_of_four_is_named_though_the_sum_hardly_shows_it() {
-    let mut noise = Noise::new(6);
+    let mut noise = SeriesNoise::new(6);
     let names = ["a", "b", "c", "d"];
     let mut array = |last: f64| {
         let disks = names.map(|name| {
@@ -75,7 +75,7 @@ fn one_aged_disk_of_four_is_named_though_the_sum_hardly_shows_it() {
 
 #[test]
 fn what_has_no_interval_is_shown_and_not_judged() {
-    let mut noise = Noise::new(8);
+    let mut noise = SeriesNoise::new(8);
     let mut disk = || run(&[("d", noisy(&mut noise, 30, 2e8, 0.3))]);
     let result = compared(&disk(), &disk(), None);
     let unjudged = [
@@ -96,7 +96,7 @@ fn what_has_no_interval_is_shown_and_not_judged() {
 
 #[test]
 fn more_time_for_a_request_is_slower() {
-    let mut noise = Noise::new(10);
+    let mut noise = SeriesNoise::new(10);
     let mut disk = |rate| run(&[("d", noisy(&mut noise, 60, rate, 0.3))]);
     let result = compared(&disk(2e8), &disk(1.6e8), None);
     let typical = row(&result, Some("d"), Metric::LatencyTypicalMax);
@@ -106,7 +106,7 @@ fn more_time_for_a_request_is_slower() {
 
 #[test]
 fn short_runs_are_compared_over_what_both_moved_or_not_at_all() {
-    let mut noise = Noise::new(12);
+    let mut noise = SeriesNoise::new(12);
     // Less than ten seconds are never called steady, but have their intervals.
     let mut tenths = |seconds: u32, rate: f64| -> Vec<Step> {
         let steps = noisy(&mut noise, seconds * 10, rate, 0.3);
@@ -136,7 +136,7 @@ fn short_runs_are_compared_over_what_both_moved_or_not_at_all() {
 
 #[test]
 fn what_was_written_to_memory_has_one_figure() {
-    let mut noise = Noise::new(14);
+    let mut noise = SeriesNoise::new(14);
     let mut disk = |rate| {
         let mut result = run(&[("d", noisy(&mut noise, 30, rate, 0.3))]);
         result.plan.path = DataPath::Buffered;

@@ -5,22 +5,22 @@ use sustain_document::compare::{ComparedRow, TrialRun};
 use sustain_document::compare::{Metric, RowVerdict};
 
 use super::super::rows::{CPU, Comparand, RATE, latency_metric};
-use super::super::sequence::Standing;
+use super::super::sequence::SequentialEstimate;
 
 /// A pair: A's run and B's.
 pub(super) type Pair = [TrialRun; 2];
 
-fn standing(pairs: &[Pair], value: impl Fn(&TrialRun) -> f64) -> Option<Standing> {
+fn standing(pairs: &[Pair], value: impl Fn(&TrialRun) -> f64) -> Option<SequentialEstimate> {
     let differences: Vec<f64> = pairs
         .iter()
         .map(|[a, b]| (value(b) / value(a)).ln())
         .collect();
     let is_known = differences.iter().all(|difference| difference.is_finite());
-    Standing::of(&differences).filter(|_| is_known)
+    SequentialEstimate::of(&differences).filter(|_| is_known)
 }
 
 /// What the pairs show of the rate.
-pub(super) fn of_rates(pairs: &[Pair]) -> Option<Standing> {
+pub(super) fn of_rates(pairs: &[Pair]) -> Option<SequentialEstimate> {
     standing(pairs, |run| run.rate_bytes_per_s)
 }
 

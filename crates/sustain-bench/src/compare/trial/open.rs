@@ -8,9 +8,9 @@ use sustain_host::Roots;
 
 use super::plan::{TrialPlan, TrialSetting};
 use crate::error::MeasureError;
-use crate::plan::Plan;
+use crate::plan::MeasurePlan;
 use crate::session::Session;
-use crate::sweep::axes::{Axes, Facts, LayoutKind};
+use crate::sweep::axes::{LayoutKind, SettingConstraints, SweepAxes};
 use crate::sweep::open::{facts, write_what_is_read};
 use crate::sweep::setting::Setting;
 
@@ -20,7 +20,7 @@ use crate::sweep::setting::Setting;
 /// As for [`super::trial`], as far as errors show before the work begins.
 pub fn rehearse_trial(plan: &TrialPlan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
     plan.check()?;
-    let measuring = Plan {
+    let measuring = MeasurePlan {
         dry_run: true,
         ..plan.measuring()
     };
@@ -58,7 +58,7 @@ pub(super) fn announcement(plan: &TrialPlan) -> String {
 /// Opens the targets and finds what the settings become on them.
 pub(super) fn open(
     plan: &TrialPlan,
-    measuring: &Plan,
+    measuring: &MeasurePlan,
     roots: &Roots,
 ) -> Result<(Session, [Setting; 2]), MeasureError> {
     let mut session = Session::open(measuring, roots)?;
@@ -79,14 +79,14 @@ fn setting(
     side: &str,
     typed: &TrialSetting,
     session: &Session,
-    facts: &Facts,
+    facts: &SettingConstraints,
 ) -> Result<Setting, MeasureError> {
     let (layout, chunk_bytes) = match typed.layout {
         Layout::Independent => (LayoutKind::Independent, 1 << 20),
         Layout::Stripe { chunk_bytes } => (LayoutKind::Stripe, chunk_bytes),
         Layout::Span => (LayoutKind::Span, 1 << 20),
     };
-    let axes = Axes {
+    let axes = SweepAxes {
         directions: vec![session.direction],
         engines: vec![typed.engine],
         paths: vec![typed.path],

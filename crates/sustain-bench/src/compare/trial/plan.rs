@@ -8,7 +8,7 @@ use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Duration;
 
 use crate::error::MeasureError;
-use crate::plan::{NO_ENGINES, Plan, is_simulated, mixes_simulated_and_real};
+use crate::plan::{MeasurePlan, NO_ENGINES, is_simulated, mixes_simulated_and_real};
 
 /// Shorter runs say nothing about a disk.
 const TIME_PER_RUN_NS_MIN: u64 = 100_000_000;
@@ -128,27 +128,27 @@ impl TrialPlan {
     }
 
     /// The setting as a plan of `measure`, so that the rules of `measure` check it.
-    fn as_measured(&self, setting: &TrialSetting) -> Plan {
-        Plan {
+    fn as_measured(&self, setting: &TrialSetting) -> MeasurePlan {
+        MeasurePlan {
             record_bytes: setting.record_bytes,
             depth: setting.depth,
             engine: setting.engine,
             threads: setting.threads,
             path: setting.path,
             layout: setting.layout,
-            ..Plan::new(self.targets.clone())
+            ..MeasurePlan::new(self.targets.clone())
         }
     }
 
     /// The plan with which the targets are opened for both settings at once.
-    pub(super) fn measuring(&self) -> Plan {
+    pub(super) fn measuring(&self) -> MeasurePlan {
         let settings = self.settings.iter();
         let is_direct = settings
             .clone()
             .any(|setting| setting.path != DataPath::Buffered);
         let least = settings.clone().map(|setting| setting.record_bytes).min();
         let least = least.unwrap_or(1);
-        Plan {
+        MeasurePlan {
             direction: self.direction,
             // Which records fit is checked setting by setting.
             record_bytes: if is_direct {
@@ -172,7 +172,7 @@ impl TrialPlan {
             new_file: self.new_file,
             seed: self.seed,
             arguments: self.arguments.clone(),
-            ..Plan::new(self.targets.clone())
+            ..MeasurePlan::new(self.targets.clone())
         }
     }
 }

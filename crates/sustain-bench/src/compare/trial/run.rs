@@ -14,19 +14,19 @@ use sustain_document::host::Host;
 use sustain_host::Roots;
 use sustain_session::{Stop, others_words};
 
-use super::super::limit::{self, Watched};
+use super::super::limit::{self, LimitedFigures};
 use super::PAIRS_MIN;
 use super::conclude::{Pair, of_rates, rows};
 use super::open::{announcement, open};
 use super::plan::TrialPlan;
 use crate::conclude::time_of_day;
 use crate::error::MeasureError;
-use crate::faces::of_phase;
 use crate::figures::request_error;
+use crate::observer::of_phase;
 use crate::session::Session;
 use crate::setup::PhaseSetup;
-use crate::stage::{Stage, forget_cached, on_stage};
-use crate::sweep::point::{Outcome, outcome_of, setup_of};
+use crate::stage::{PreparedTargets, forget_cached, on_stage};
+use crate::sweep::point::{PointOutcome, outcome_of, setup_of};
 use crate::sweep::setting::Setting;
 use crate::sweep::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
 
@@ -53,17 +53,17 @@ pub fn trial(
     let measuring = plan.measuring();
     let (mut session, settings) = open(plan, &measuring, roots)?;
     on_stage(&mut session, roots, observer, |begun, observer| {
-        let stage = Stage {
+        let stage = PreparedTargets {
             plan: &measuring,
             session: begun.session,
             stop,
-            alongside: begun.alongside,
+            monitor: begun.monitor,
         };
         Trial {
             plan,
             stage,
             observer,
-            orders: Orders {
+            orders: SideOrders {
                 plan,
                 settings: &settings,
                 buffered_bytes: FIRST_BUFFERED_BYTES,
@@ -78,23 +78,23 @@ pub fn trial(
 /// A trial in progress.
 struct Trial<'a, 'b> {
     plan: &'a TrialPlan,
-    stage: Stage<'a>,
+    stage: PreparedTargets<'a>,
     observer: &'a mut SweepObserver<'b>,
-    orders: Orders<'a>,
+    orders: SideOrders<'a>,
     threads: [u32; 2],
     engines: [&'static str; 2],
 }
 
 /// The work of one run of one side.
 #[derive(Clone, Copy)]
-struct Orders<'a> {
+struct SideOrders<'a> {
     plan: &'a TrialPlan,
     settings: &'a [Setting; 2],
     /// The bytes that each target is given if writing goes through the page cache.
     buffered_bytes: u64,
 }
 
-impl Orders<'_> {
+impl SideOrders<'_> {
     /// The setup of a phase of this side, whose targets are numbered as on the stage.
     fn setup(&self, side: usize, session: &Session, time_ns: u64, like: &PhaseSetup) -> PhaseSetup {
         let (setting, typed) = (&self.settings[side], &self.plan.settings[side]);
@@ -118,7 +118,7 @@ impl Orders<'_> {
 }
 
 /// The outcome of all pairs.
-struct Tried {
+struct TrialOutcome {
     pairs: Vec<Pair>,
     ended: TrialEnd,
     failed: Option<String>,
@@ -138,7 +138,7 @@ impl Trial<'_, '_> {
         self.first_runs()?;
         let tried = self.pairs(start)?;
         let (plan, engines) = (self.plan, self.engines);
-        let system = self.stage.alongside.finish(start);
+        let system = self.stage.monitor.finish(start);
         let others = others_words(&system.others).into_iter();
         let notes = others.chain(self.notes(&tried)).collect();
         let words = self.words();
@@ -206,7 +206,7 @@ impl Trial<'_, '_> {
         format!("{direction} {}", names.join(", "))
     }
 
-    fn notes(&self, tried: &Tried) -> Vec<String> {
+    fn notes(&self, tried: &TrialOutcome) -> Vec<String> {
         let [a, b] = &self.plan.settings;
         let mut notes = Vec::new();
         if a.is_same(b) {
@@ -265,7 +265,11 @@ impl Trial<'_, '_> {
         Ok(())
     }
 
-    fn first_run(&mut self, side: usize, time_ns: u64) -> Result<(Outcome, u32), MeasureError> {
+    fn first_run(
+        &mut self,
+        side: usize,
+        time_ns: u64,
+    ) -> Result<(PointOutcome, u32), MeasureError> {
         self.make_ready(side)?;
         let (orders, session) = (self.orders, self.stage.session);
         let mut tell = of_phase(self.observer, SweepEvent::Preparing);
@@ -301,9 +305,9 @@ impl Trial<'_, '_> {
     }
 
     /// Measures pair after pair, with a look after each.
-    fn pairs(&mut self, start: Timestamp) -> Result<Tried, MeasureError> {
+    fn pairs(&mut self, start: Timestamp) -> Result<TrialOutcome, MeasureError> {
         let clock = &self.stage.session.clock;
-        let mut tried = Tried {
+        let mut tried = TrialOutcome {
             pairs: Vec::new(),
             ended: TrialEnd::Interrupted,
             failed: None,
@@ -339,7 +343,7 @@ impl Trial<'_, '_> {
     /// Makes a run of each side. The result is none if interrupted, or the reason if a run failed.
     fn pair(
         &mut self,
-        tried: &Tried,
+        tried: &TrialOutcome,
         first: Timestamp,
         left_ns: u64,
     ) -> Result<Option<Result<Pair, String>>, MeasureError> {
@@ -393,7 +397,7 @@ impl Trial<'_, '_> {
         &mut self,
         side: usize,
         measuring: &MeasuringPoint,
-    ) -> Result<Option<Outcome>, MeasureError> {
+    ) -> Result<Option<PointOutcome>, MeasureError> {
         self.make_ready(side)?;
         let session = self.stage.session;
         let like = self.stage.setup(self.threads[side]);
@@ -441,7 +445,7 @@ fn order_of(pair: usize) -> [usize; 2] {
 }
 
 fn of_limit(slower_by_max: f64, pairs: &[Pair]) -> CompareLimit {
-    let watched = Watched {
+    let watched = LimitedFigures {
         name: "together",
         interval: of_rates(pairs).and_then(|standing| standing.interval()),
         how: "too few pairs of runs",

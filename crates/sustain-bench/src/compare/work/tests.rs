@@ -5,10 +5,10 @@ use sustain_document::vocabulary::{DataKind, DataPath, Direction, LayoutKind, Ta
 
 use super::super::sample::{noisy, run};
 use super::*;
-use crate::judge::series::Noise;
+use crate::judge::series::SeriesNoise;
 
 fn two_disks() -> MeasureResult {
-    let mut noise = Noise::new(1);
+    let mut noise = SeriesNoise::new(1);
     let mut disk = || noisy(&mut noise, 30, 2e8, 0.3);
     run(&[("/dev/sdb", disk()), ("/dev/sdc", disk())])
 }

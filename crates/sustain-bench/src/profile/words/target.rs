@@ -1,13 +1,13 @@
 //! Puts into words what follows for one target: the rate that can be promised, and the positions
 //! that do not belong to their zone.
 
-use sustain_disk::units::{Position, Rate};
+use sustain_disk::units::{DisplayPosition, Rate};
 use sustain_document::profile::CurveShape;
 use sustain_document::profile::{OutlierKind, ProfileOutlier, ProfileTarget, ProfileZone};
 use sustain_document::vocabulary::Direction;
 
 use super::{MUCH, of_short, percent};
-use crate::profile::chance::Seen;
+use crate::profile::chance::PlaceObservation;
 
 /// So many passing disturbances are listed one by one; more are summed up.
 const LISTED_MAX: usize = 3;
@@ -173,8 +173,8 @@ fn of_slowest(target: &ProfileTarget) -> Option<String> {
         format!(
             "the slowest zone is not the last one: {} at {}, {} wide",
             Rate(slowest.rate_bytes_per_s),
-            Position(slowest.from_byte),
-            Position(slowest.to_byte - slowest.from_byte)
+            DisplayPosition(slowest.from_byte),
+            DisplayPosition(slowest.to_byte - slowest.from_byte)
         )
     })
 }
@@ -233,7 +233,7 @@ fn of_unseen(target: &ProfileTarget) -> Option<String> {
     let unseen = target.unseen_bytes_max.filter(|bytes| *bytes > 0)?;
     Some(format!(
         "slow places shorter than {} could lie between the samples",
-        Position(unseen)
+        DisplayPosition(unseen)
     ))
 }
 
@@ -257,7 +257,7 @@ fn of_closer(target: &ProfileTarget) -> Option<String> {
         0 => format!("to look closer: with --budget {budget} samples leave nothing between them"),
         bytes => format!(
             "to look closer: --budget {budget} leaves about {} between samples",
-            Position(bytes)
+            DisplayPosition(bytes)
         ),
     })
 }
@@ -293,10 +293,10 @@ fn of_pauses(target: &ProfileTarget, can_tell_spots: bool) -> String {
 }
 
 /// Describes one outlier; `seen` has the counts of its slowest position.
-pub(in crate::profile) fn of_outlier(outlier: &ProfileOutlier, seen: Seen) -> String {
-    let mut at = format!("at {}", Position(outlier.from_byte));
+pub(in crate::profile) fn of_outlier(outlier: &ProfileOutlier, seen: PlaceObservation) -> String {
+    let mut at = format!("at {}", DisplayPosition(outlier.from_byte));
     if outlier.is_of_the_place() {
-        let width = Position(outlier.to_byte - outlier.from_byte);
+        let width = DisplayPosition(outlier.to_byte - outlier.from_byte);
         at = format!("{at}, about {width} wide");
     }
     let (rate, zone) = (outlier.rate_bytes_per_s, outlier.zone_rate_bytes_per_s);
@@ -322,7 +322,7 @@ pub(in crate::profile) fn of_outlier(outlier: &ProfileOutlier, seen: Seen) -> St
     }
 }
 
-fn of_doubt(seen: Seen) -> String {
+fn of_doubt(seen: PlaceObservation) -> String {
     match (seen.slow, seen.visits) {
         (_, 1) => {
             "at its only visit: either a bad spot or a passing disturbance, which one visit cannot \
@@ -391,7 +391,7 @@ mod tests {
             zone_rate_bytes_per_s: Some(1e8),
             words: String::new(),
         };
-        let seen = Seen {
+        let seen = PlaceObservation {
             visits: 3,
             slow: 3,
             slow_of_two: 2,
@@ -500,7 +500,7 @@ mod tests {
 
     #[test]
     fn a_place_that_was_slow_in_most_visits_is_uncertain() {
-        let seen = |visits, slow| Seen {
+        let seen = |visits, slow| PlaceObservation {
             visits,
             slow,
             slow_of_two: 2,

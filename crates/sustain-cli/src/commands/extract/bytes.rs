@@ -6,15 +6,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use sustain::record::reading::part::Part;
+use sustain::record::reading::part::StreamPart;
 use sustain::record::reading::stream::{Range, StreamReader};
 use sustain::record::store::Store;
 
 use super::destination::Destination;
 use super::losses::Losses;
-use super::overwritten::Ring;
+use super::overwritten::OverwrittenRing;
 use super::selection::Selection;
-use super::{Given, Work, durable, range, say};
+use super::{ExtractedStream, Work, durable, range, say};
 use crate::flags::extract::HolesFlag;
 
 /// Larger pieces of a stream are written directly from the read buffer, without a copy.
@@ -29,9 +29,9 @@ pub(super) fn give(
     store: &Store,
     destination: &Destination,
     work: &mut Work<'_>,
-) -> anyhow::Result<Given> {
+) -> anyhow::Result<ExtractedStream> {
     let (file, new) = destination.open(work.stop)?;
-    let mut giving = Giving {
+    let mut giving = ByteExtraction {
         output: Output {
             file,
             name: destination.name(),
@@ -56,7 +56,7 @@ pub(super) fn give(
     if is_nothing {
         return Err(range::nothing_then(selection.stream).into());
     }
-    Ok(Given {
+    Ok(ExtractedStream {
         from_byte: looked.from_byte,
         to_byte: looked.to_byte,
         complete: looked.complete,
@@ -66,13 +66,13 @@ pub(super) fn give(
     })
 }
 
-struct Giving {
+struct ByteExtraction {
     output: Output,
     length_bytes: Option<u64>,
     losses: Losses,
 }
 
-impl Giving {
+impl ByteExtraction {
     fn give(
         &mut self,
         reader: StreamReader,
@@ -80,7 +80,7 @@ impl Giving {
         store: &Store,
         work: &mut Work<'_>,
     ) -> anyhow::Result<Looked> {
-        let mut ring = Ring::new(store, selection);
+        let mut ring = OverwrittenRing::new(store, selection);
         let mut looked = Looked {
             complete: true,
             ..Looked::default()
@@ -95,7 +95,7 @@ impl Giving {
                 }
             };
             for part in ring.tell(part) {
-                if matches!(part, Part::OpenEnd { .. }) {
+                if matches!(part, StreamPart::OpenEnd { .. }) {
                     self.take_all_overwritten(selection, store, work, &mut looked);
                 }
                 let is_first = looked.from_byte.is_none() && selection.is_all;
@@ -126,7 +126,7 @@ impl Giving {
             None if looked.from_byte.is_none() && selection.is_gone() => offset_bytes,
             None => return,
         };
-        let overwritten = Part::Overwritten {
+        let overwritten = StreamPart::Overwritten {
             offset_bytes,
             length_bytes: left_from_byte.saturating_sub(offset_bytes),
         };
@@ -141,8 +141,8 @@ impl Giving {
     }
 
     /// Notes a loss. Returns whether the part is one.
-    fn take_loss(&mut self, part: &Part, selection: &Selection<'_>, store: &Store) -> bool {
-        if let Part::Overwritten {
+    fn take_loss(&mut self, part: &StreamPart, selection: &Selection<'_>, store: &Store) -> bool {
+        if let StreamPart::Overwritten {
             offset_bytes,
             length_bytes: 0,
         } = part
@@ -159,7 +159,7 @@ impl Giving {
     /// Writes one part. Returns whether more parts are wanted.
     fn give_part(
         &mut self,
-        part: &Part,
+        part: &StreamPart,
         selection: &Selection<'_>,
         store: &Store,
         work: &mut Work<'_>,
@@ -178,7 +178,7 @@ impl Giving {
         looked.from_byte = looked.from_byte.or(Some(part.offset_bytes()));
         looked.to_byte = Some(part.end_bytes());
         match part {
-            Part::Data { bytes, .. } => self.output.write(bytes)?,
+            StreamPart::Data { bytes, .. } => self.output.write(bytes)?,
             lost if is_lost && work.holes == Some(HolesFlag::Fill) => {
                 self.output.write_zeros(lost.length_bytes())?;
             }

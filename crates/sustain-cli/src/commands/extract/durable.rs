@@ -57,14 +57,14 @@ pub(super) fn keep_file(
 
 /// The file system of a directory that gets many small files. Waiting for all of them at once takes
 /// a moment; waiting for each by itself would take many.
-pub(super) struct FileSystem(File);
+pub(super) struct DestinationFileSystem(File);
 
-impl FileSystem {
+impl DestinationFileSystem {
     /// Opens the file system of this directory. Errors of writing are reported from here on.
-    pub(super) fn of(directory: &Path) -> anyhow::Result<FileSystem> {
+    pub(super) fn of(directory: &Path) -> anyhow::Result<DestinationFileSystem> {
         let opened = File::open(directory);
         let file = opened.with_context(|| format!("cannot open {}", directory.display()))?;
-        Ok(FileSystem(file))
+        Ok(DestinationFileSystem(file))
     }
 
     /// Waits until everything that was written is on the medium.

@@ -10,17 +10,17 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use sustain::record::reading::frames::{Frame, FrameReader, Framed};
-use sustain::record::reading::part::Part;
+use sustain::record::reading::part::StreamPart;
 use sustain::record::reading::stream::{Range, StreamReader};
 use sustain::record::source::framing::Framing;
 use sustain::record::store::Store;
 
 use super::super::say;
-use super::durable::FileSystem;
+use super::durable::DestinationFileSystem;
 use super::losses::Losses;
-use super::overwritten::Ring;
+use super::overwritten::OverwrittenRing;
 use super::selection::Selection;
-use super::{FrameCounts, Given, Work, range};
+use super::{ExtractedStream, FrameCounts, Work, range};
 
 /// The least number of digits for a frame's number.
 const DIGITS_MIN: usize = 6;
@@ -37,14 +37,14 @@ pub(super) fn give(
     store: &Store,
     directory: &Path,
     work: &mut Work<'_>,
-) -> anyhow::Result<Given> {
+) -> anyhow::Result<ExtractedStream> {
     let is_new = !directory.exists();
     if is_new {
         std::fs::create_dir(directory)
             .with_context(|| format!("cannot create {}", directory.display()))?;
     }
-    let file_system = FileSystem::of(directory)?;
-    let mut giving = Giving::new(directory, selection, store);
+    let file_system = DestinationFileSystem::of(directory)?;
+    let mut giving = FrameExtraction::new(directory, selection, store);
     let mut frames = FrameReader::new(reader);
     let complete = giving.give(&mut frames, work)?;
     file_system.keep(directory, giving.counts.written)?;
@@ -59,7 +59,7 @@ pub(super) fn give(
         }
         return Err(range::nothing_then(selection.stream).into());
     }
-    Ok(Given {
+    Ok(ExtractedStream {
         from_byte: giving.from_byte,
         to_byte: giving.to_byte,
         complete,
@@ -88,7 +88,7 @@ fn ends_at(framed: &Framed) -> u64 {
     }
 }
 
-struct Giving<'a> {
+struct FrameExtraction<'a> {
     directory: &'a Path,
     selection: &'a Selection<'a>,
     digits: usize,
@@ -98,22 +98,26 @@ struct Giving<'a> {
     counts: FrameCounts,
     losses: Losses,
     /// Losses of the stream that were met and not yet attributed to a frame.
-    met: Vec<Part>,
+    met: Vec<StreamPart>,
     /// The number of lines printed about lost frames, and the number of frames that they name.
     lines: u64,
     named: u64,
     /// Frames up to this byte were written, or reported as lost.
     given_to_byte: u64,
     store: &'a Store,
-    ring: Ring<'a>,
+    ring: OverwrittenRing<'a>,
     /// Where the rest begins, if the ring has overwritten the beginning meanwhile. It is taken when
     /// it has been reported.
     left_from_frame: Option<u64>,
 }
 
-impl<'a> Giving<'a> {
-    fn new(directory: &'a Path, selection: &'a Selection<'a>, store: &'a Store) -> Giving<'a> {
-        Giving {
+impl<'a> FrameExtraction<'a> {
+    fn new(
+        directory: &'a Path,
+        selection: &'a Selection<'a>,
+        store: &'a Store,
+    ) -> FrameExtraction<'a> {
+        FrameExtraction {
             directory,
             selection,
             digits: selection.stream.frames.to_string().len().max(DIGITS_MIN),
@@ -127,7 +131,7 @@ impl<'a> Giving<'a> {
             named: 0,
             given_to_byte: 0,
             store,
-            ring: Ring::new(store, selection),
+            ring: OverwrittenRing::new(store, selection),
             left_from_frame: None,
         }
     }
@@ -270,7 +274,8 @@ impl<'a> Giving<'a> {
 
     /// Lists the losses in these bytes, in which `frames` lay.
     fn take_losses(&mut self, bytes: Span<u64>, frames: &str) {
-        let is_of = |part: &Part| part.offset_bytes() < bytes.end && part.end_bytes() > bytes.start;
+        let is_of =
+            |part: &StreamPart| part.offset_bytes() < bytes.end && part.end_bytes() > bytes.start;
         let met = std::mem::take(&mut self.met);
         for part in met.iter().filter(|part| is_of(part)) {
             self.losses.take(part, self.store);

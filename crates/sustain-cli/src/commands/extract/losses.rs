@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use sustain::document::extract::{LOST_MAX, Lost, LostKind};
 use sustain::record::format::GapReason;
-use sustain::record::reading::part::{HoleReason, Part};
+use sustain::record::reading::part::{HoleReason, StreamPart};
 use sustain::record::store::Store;
 
 /// The most losses that get a line each.
@@ -48,19 +48,19 @@ impl Losses {
     }
 
     /// Notes a part if it is a loss of bytes. Returns whether it is.
-    pub(super) fn take(&mut self, part: &Part, store: &Store) -> bool {
+    pub(super) fn take(&mut self, part: &StreamPart, store: &Store) -> bool {
         let (kind, why) = match part {
-            Part::Data { .. } | Part::OpenEnd { .. } => return false,
-            Part::Gap { reason, .. } => (LostKind::Gap, gap_words(*reason).to_owned()),
-            Part::Overwritten { .. }
-            | Part::Hole {
+            StreamPart::Data { .. } | StreamPart::OpenEnd { .. } => return false,
+            StreamPart::Gap { reason, .. } => (LostKind::Gap, gap_words(*reason).to_owned()),
+            StreamPart::Overwritten { .. }
+            | StreamPart::Hole {
                 why: HoleReason::WrittenOver,
                 ..
             } => (
                 LostKind::Overwritten,
                 "the ring has overwritten them".to_owned(),
             ),
-            Part::Hole { why, .. } => (LostKind::Hole, hole_words(*why, store)),
+            StreamPart::Hole { why, .. } => (LostKind::Hole, hole_words(*why, store)),
         };
         if part.length_bytes() == 0 {
             return false;

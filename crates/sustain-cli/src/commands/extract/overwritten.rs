@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use sustain::record::reading::part::{HoleReason, Part};
-use sustain::record::reading::verify::{Checkable, Left, left_by_now};
+use sustain::record::reading::part::{HoleReason, StreamPart};
+use sustain::record::reading::verify::{Checkable, RemainingFrom, left_by_now};
 use sustain::record::store::Store;
 
 use super::selection::Selection;
@@ -14,30 +14,30 @@ const LOOKS_MAX: u32 = 30;
 const PAUSE_NS: u64 = 50_000_000;
 
 /// The ring that a stream is read back from, if it is one.
-pub(super) struct Ring<'a> {
+pub(super) struct OverwrittenRing<'a> {
     store: &'a Store,
     selection: &'a Selection<'a>,
     /// Where the rest of the stream begins, as far as is known.
-    left: Left,
+    left: RemainingFrom,
     looks_left: u32,
     has_settled: bool,
 }
 
-impl<'a> Ring<'a> {
-    pub(super) fn new(store: &'a Store, selection: &'a Selection<'a>) -> Ring<'a> {
-        Ring {
+impl<'a> OverwrittenRing<'a> {
+    pub(super) fn new(store: &'a Store, selection: &'a Selection<'a>) -> OverwrittenRing<'a> {
+        OverwrittenRing {
             store,
             selection,
-            left: Left::default(),
+            left: RemainingFrom::default(),
             looks_left: LOOKS_MAX,
             has_settled: false,
         }
     }
 
     /// The part as it is by now. What was overwritten before or meanwhile does not count as a hole.
-    pub(super) fn tell(&mut self, part: Part) -> Vec<Part> {
+    pub(super) fn tell(&mut self, part: StreamPart) -> Vec<StreamPart> {
         let (offset_bytes, end_bytes) = (part.offset_bytes(), part.end_bytes());
-        let Part::Hole { why, origin, .. } = &part else {
+        let StreamPart::Hole { why, origin, .. } = &part else {
             return vec![part];
         };
         let known_bytes = match why {
@@ -51,13 +51,13 @@ impl<'a> Ring<'a> {
         let before_bytes = left_bytes.clamp(offset_bytes, end_bytes);
         let mut parts = Vec::new();
         if before_bytes > offset_bytes {
-            parts.push(Part::Overwritten {
+            parts.push(StreamPart::Overwritten {
                 offset_bytes,
                 length_bytes: before_bytes - offset_bytes,
             });
         }
         if before_bytes < end_bytes {
-            parts.push(Part::Hole {
+            parts.push(StreamPart::Hole {
                 offset_bytes: before_bytes,
                 length_bytes: end_bytes - before_bytes,
                 why: *why,
@@ -68,8 +68,8 @@ impl<'a> Ring<'a> {
     }
 
     /// Whether the rest of the stream begins behind a part, and nothing is left before.
-    pub(super) fn begins_behind(&mut self, part: &Part) -> bool {
-        if matches!(part, Part::Overwritten { .. }) && !self.has_settled {
+    pub(super) fn begins_behind(&mut self, part: &StreamPart) -> bool {
+        if matches!(part, StreamPart::Overwritten { .. }) && !self.has_settled {
             // A write that was in flight when this was read may have cut into what follows, too.
             self.has_settled = true;
             self.pause();
@@ -97,7 +97,7 @@ impl<'a> Ring<'a> {
     }
 
     /// Looks how far the ring has come, until that is far enough or it does not go on.
-    fn look(&mut self, is_enough: impl Fn(&Left) -> bool) {
+    fn look(&mut self, is_enough: impl Fn(&RemainingFrom) -> bool) {
         while !is_enough(&self.left) && self.looks_left > 0 {
             self.looks_left -= 1;
             if !self.look_once() {

@@ -1,24 +1,24 @@
 //! Splits a request into the commands that carry it: the memory of each part, the content of each
 //! command, and the result that follows from their completions. Nothing is submitted here.
 
-use super::super::transfer::Transfer;
+use super::super::transfer::EngineTransfer;
 use super::super::{Completion, Operation, Request, Vectors};
 use super::PAGE_BYTES;
 use crate::clock::Timestamp;
 use crate::error::Errno;
-use crate::nvme::{Command, Memory, URING_COMMAND, URING_COMMAND_VECTORED};
+use crate::nvme::{CommandMemory, NvmeCommand, URING_COMMAND, URING_COMMAND_VECTORED};
 use crate::target::Passthrough;
 
 /// A request in progress.
-pub(super) struct Flight {
-    pub(super) transfer: Transfer,
+pub(super) struct PartsInFlight {
+    pub(super) transfer: EngineTransfer,
     pub(super) commands_left: u32,
     /// The first part that failed: where it begins in the request, and why.
     pub(super) failed: Option<(u64, Errno)>,
 }
 
 /// One command of a request.
-pub(super) struct Part {
+pub(super) struct CommandPart {
     pub(super) request: usize,
     pub(super) start: u64,
     pub(super) length: u64,
@@ -26,7 +26,7 @@ pub(super) struct Part {
     pub(super) iovecs: Vec<libc::iovec>,
 }
 
-impl Flight {
+impl PartsInFlight {
     pub(super) fn complete(mut self, now: Timestamp) -> Completion {
         let all = self.transfer.left_bytes();
         // Bytes after a part that failed may have been moved, but the caller cannot go on there.
@@ -83,22 +83,22 @@ pub(super) fn stretch(vectors: &Vectors, start: u64, length: u64) -> Vec<libc::i
 
 pub(super) fn build_command(
     request: &Request,
-    part: &Part,
+    part: &CommandPart,
     namespace: &Passthrough,
-) -> (u32, Command) {
+) -> (u32, NvmeCommand) {
     if request.operation == Operation::Flush {
-        return (URING_COMMAND, Command::flush(namespace.namespace()));
+        return (URING_COMMAND, NvmeCommand::flush(namespace.namespace()));
     }
     let (kind, memory) = match part.iovecs.as_slice() {
         [one] => {
-            let memory = Memory {
+            let memory = CommandMemory {
                 address: one.iov_base as u64,
                 length: one.iov_len as u32,
             };
             (URING_COMMAND, memory)
         }
         several => {
-            let memory = Memory {
+            let memory = CommandMemory {
                 address: several.as_ptr() as u64,
                 length: several.len() as u32,
             };
@@ -109,9 +109,9 @@ pub(super) fn build_command(
     let blocks = part.length / namespace.block_bytes();
     let id = namespace.namespace();
     let command = if request.operation == Operation::Read {
-        Command::read(id, first, blocks, memory)
+        NvmeCommand::read(id, first, blocks, memory)
     } else {
-        Command::write(id, first, blocks, request.durable, memory)
+        NvmeCommand::write(id, first, blocks, request.durable, memory)
     };
     (kind, command)
 }

@@ -41,7 +41,7 @@ impl SharedMachine {
     /// A machine whose time 0 is now, with disks that keep what is written: at first zeros. A
     /// written page of 4 KiB takes as much memory.
     pub fn with_contents(machine: Machine, clock: &Clock) -> SharedMachine {
-        let contents = |disk: &crate::simulated::DiskFacts| DiskContents {
+        let contents = |disk: &crate::simulated::SimulatedDiskFacts| DiskContents {
             medium: Medium::new(disk.capacity_bytes, disk.volatile_cache),
             bytes_read: 0,
         };

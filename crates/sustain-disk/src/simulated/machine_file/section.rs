@@ -11,7 +11,7 @@ use super::MachineFileError;
 use crate::units::{UnitError, parse_duration, parse_percent, parse_rate, parse_size};
 
 /// A parsed file with what its messages need.
-pub(super) struct Document<'text> {
+pub(super) struct MachineDocument<'text> {
     text: &'text str,
     path: &'text Path,
     root: Spanned<DeTable<'text>>,
@@ -27,7 +27,7 @@ pub(super) struct Section<'document> {
     span: Range<usize>,
 }
 
-impl<'text> Document<'text> {
+impl<'text> MachineDocument<'text> {
     pub(super) fn parse(text: &'text str, path: &'text Path) -> Result<Self, MachineFileError> {
         let root = DeTable::parse(text).map_err(|error| MachineFileError::Invalid {
             path: path.to_owned(),

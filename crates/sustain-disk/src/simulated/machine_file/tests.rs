@@ -218,10 +218,10 @@ fn a_limit_says_how_it_is_shared() {
             .unwrap()
             .share
     };
-    assert_eq!(shared("x"), Share::Depth);
-    assert_eq!(shared("y"), Share::Priority);
-    assert_eq!(shared("z"), Share::MaxMin);
-    assert_eq!(shared("w"), Share::MaxMin);
+    assert_eq!(shared("x"), SharingRule::Depth);
+    assert_eq!(shared("y"), SharingRule::Priority);
+    assert_eq!(shared("z"), SharingRule::MaxMin);
+    assert_eq!(shared("w"), SharingRule::MaxMin);
 }
 
 #[test]

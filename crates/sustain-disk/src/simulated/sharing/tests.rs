@@ -32,7 +32,7 @@ fn flow(cap_mb_per_s: u32, depth: u64) -> Flow {
         } else {
             flow_rate(f64::from(cap_mb_per_s) * MB)
         },
-        direction: Direction::Read,
+        direction: MediumDirection::Read,
         depth,
     }
 }

@@ -4,8 +4,10 @@ use uuid::Uuid;
 use zerocopy::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::{Descriptor, DescriptorError, Drift, Gap, GapReason, Kind, Position, Skip, fits_slot};
-use crate::format::geometry::Place;
+use super::{
+    ClockDrift, Descriptor, DescriptorError, Gap, GapReason, Kind, Position, Skip, fits_slot,
+};
+use crate::format::geometry::AppendPlace;
 use crate::format::{BLOCK_BYTES, PIECE_BYTES, SLOT_BYTES_MAX, STREAMS_MAX, VERSION};
 
 pub(super) const MAGIC: [u8; 8] = *b"SUSTAPND";
@@ -165,12 +167,12 @@ impl Fields {
             first_frame: self.first_frame.get(),
             positions: positions.iter().map(Position::from).collect(),
             checksums: checksums.iter().map(|checksum| checksum.get()).collect(),
-            drifts: drifts.iter().map(Drift::from).collect(),
+            drifts: drifts.iter().map(ClockDrift::from).collect(),
         })
     }
 
-    fn place(&self) -> Place {
-        Place {
+    fn place(&self) -> AppendPlace {
+        AppendPlace {
             slot_serial: self.slot_serial.get(),
             slot_offset_bytes: self.slot_offset.get(),
         }
@@ -213,18 +215,18 @@ impl Fields {
 }
 
 /// Returns the place, or `None` for the serial that no slot has.
-fn place_at(serial: U64, offset: U32) -> Option<Place> {
-    (serial.get() != NO_SERIAL).then(|| Place {
+fn place_at(serial: U64, offset: U32) -> Option<AppendPlace> {
+    (serial.get() != NO_SERIAL).then(|| AppendPlace {
         slot_serial: serial.get(),
         slot_offset_bytes: offset.get(),
     })
 }
 
-fn serial_of(place: Option<Place>) -> u64 {
+fn serial_of(place: Option<AppendPlace>) -> u64 {
     place.map_or(NO_SERIAL, |place| place.slot_serial)
 }
 
-fn slot_offset_of(place: Option<Place>) -> u32 {
+fn slot_offset_of(place: Option<AppendPlace>) -> u32 {
     place.map_or(0, |place| place.slot_offset_bytes)
 }
 
@@ -252,8 +254,8 @@ impl From<&PositionFields> for Position {
     }
 }
 
-impl From<&Drift> for DriftFields {
-    fn from(drift: &Drift) -> DriftFields {
+impl From<&ClockDrift> for DriftFields {
+    fn from(drift: &ClockDrift) -> DriftFields {
         DriftFields {
             earliest: drift.earliest_ns.into(),
             latest: drift.latest_ns.into(),
@@ -261,9 +263,9 @@ impl From<&Drift> for DriftFields {
     }
 }
 
-impl From<&DriftFields> for Drift {
-    fn from(fields: &DriftFields) -> Drift {
-        Drift {
+impl From<&DriftFields> for ClockDrift {
+    fn from(fields: &DriftFields) -> ClockDrift {
+        ClockDrift {
             earliest_ns: fields.earliest.get(),
             latest_ns: fields.latest.get(),
         }

@@ -9,8 +9,8 @@ use crate::format::{append_bytes_for, marks_range, verify_payload};
 const MEMBER: Uuid = Uuid::from_u128(0x22);
 const STORE: Uuid = Uuid::from_u128(0x11);
 
-fn place(slot_serial: u64, slot_offset_bytes: u32) -> Place {
-    Place {
+fn place(slot_serial: u64, slot_offset_bytes: u32) -> AppendPlace {
+    AppendPlace {
         slot_serial,
         slot_offset_bytes,
     }
@@ -389,17 +389,17 @@ fn a_descriptor_that_could_not_be_read_again_is_not_written() {
     wrong.encode_into(&mut [0; BLOCK_BYTES]);
 }
 
-fn any_place() -> impl Strategy<Value = Place> {
+fn any_place() -> impl Strategy<Value = AppendPlace> {
     (0..u64::MAX / 2, 0..256_u32).prop_map(|(serial, block)| place(serial, block * 4096))
 }
 
 /// The place with its offset set to the start of the slot if the payload needs all of it.
-fn with_room(place: Place, payload_bytes: u32) -> Place {
+fn with_room(place: AppendPlace, payload_bytes: u32) -> AppendPlace {
     let slot_offset_bytes = match payload_bytes {
         0..1_000_000 => place.slot_offset_bytes,
         _ => 0,
     };
-    Place {
+    AppendPlace {
         slot_offset_bytes,
         ..place
     }
@@ -443,7 +443,7 @@ fn any_positions() -> impl Strategy<Value = Vec<Position>> {
 /// Adds the drifts of the sources' clocks, if they are to be there and fit.
 fn with_drifts(mut descriptor: Descriptor, are_told: bool) -> Descriptor {
     if are_told && descriptor.has_room_for_drifts() {
-        let drift = Drift {
+        let drift = ClockDrift {
             earliest_ns: descriptor.last_time_ns,
             latest_ns: descriptor.made_time_ns,
         };

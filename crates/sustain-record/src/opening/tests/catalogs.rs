@@ -18,7 +18,7 @@ fn three_recordings() -> Image {
 }
 
 /// The parts of the answer that must be the same whatever links are damaged.
-fn outline(recordings: &[Recording]) -> Vec<(u32, u64, u64, Vec<Option<Extent>>)> {
+fn outline(recordings: &[Recording]) -> Vec<(u32, u64, u64, Vec<Option<StreamExtent>>)> {
     recordings
         .iter()
         .map(|recording| {
@@ -125,7 +125,7 @@ fn a_missing_member_leaves_holes_of_known_size() {
 fn damaged_links_are_bridged_by_bisection() {
     let image = three_recordings();
     let expected = outline(&recordings_of(&image));
-    let extents: Vec<Extent> = expected.iter().filter_map(|one| one.3[0]).collect();
+    let extents: Vec<StreamExtent> = expected.iter().filter_map(|one| one.3[0]).collect();
     // The start of a recording is lost. Its note is on the other member, and its place is searched.
     for extent in &extents {
         let mut damaged = image.clone();

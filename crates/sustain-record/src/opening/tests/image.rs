@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use crate::format::{
-    BLOCK_BYTES, CONTROL_STREAM, Descriptor, EarlierNote, EndNote, Geometry, Kind, PIECE_BYTES,
-    Place, Position, Seal, StartNote, StreamNote, StreamTotal, Superblock, append_bytes_for,
+    AppendPlace, BLOCK_BYTES, CONTROL_STREAM, Descriptor, EarlierNote, EndNote, Geometry, Kind,
+    PIECE_BYTES, Position, Seal, StartNote, StreamNote, StreamTotal, Superblock, append_bytes_for,
     crc32c,
 };
 
@@ -57,9 +57,9 @@ pub struct Member {
     pub superblock: Superblock,
     pub medium: Medium,
     /// The place of the next append.
-    pub next: Place,
-    pub previous: Option<Place>,
-    pub start: Option<Place>,
+    pub next: AppendPlace,
+    pub previous: Option<AppendPlace>,
+    pub start: Option<AppendPlace>,
     pub member_bytes: Vec<u64>,
 }
 
@@ -68,7 +68,7 @@ impl Member {
         self.superblock.geometry
     }
 
-    pub fn offset_of(&self, place: Place) -> u64 {
+    pub fn offset_of(&self, place: AppendPlace) -> u64 {
         self.geometry().offset_of(place)
     }
 
@@ -98,8 +98,8 @@ pub struct Image {
     pub time_ns: i64,
 }
 
-pub fn place(slot_serial: u64, slot_offset_bytes: u32) -> Place {
-    Place {
+pub fn place(slot_serial: u64, slot_offset_bytes: u32) -> AppendPlace {
+    AppendPlace {
         slot_serial,
         slot_offset_bytes,
     }

@@ -42,7 +42,7 @@ fn read_of(member: &Member) -> impl Fn(u64, usize) -> Result<Vec<u8>, Errno> {
     |offset_bytes, length_bytes| Ok(member.medium.read(offset_bytes, length_bytes))
 }
 
-fn tail_of(member: &Member) -> Tail {
+fn tail_of(member: &Member) -> MemberTail {
     let mut opening = Opening::new(&member.superblock);
     ask(&mut opening, Opening::tail, read_of(member)).0
 }

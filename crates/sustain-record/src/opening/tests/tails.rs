@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::image::{encode, place};
 use super::*;
-use crate::format::{Descriptor, Kind, Place, Position};
+use crate::format::{AppendPlace, Descriptor, Kind, Position};
 
 /// A member with one recording over so many slots, closed by its end mark.
 fn recorded(slots: u64) -> Image {
@@ -344,7 +344,7 @@ proptest! {
         let mut image = crashed(slots);
         let member = &mut image.members[0];
         for (serial, block, bit) in flips {
-            let offset_bytes = member.offset_of(Place {
+            let offset_bytes = member.offset_of(AppendPlace {
                 slot_serial: serial,
                 slot_offset_bytes: block * 4096,
             });

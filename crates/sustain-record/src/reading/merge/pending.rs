@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Checked, Ready};
+use super::{CheckedPart, Ready};
 use crate::format::{BLOCK_BYTES, Gap, PIECE_BYTES, crc32c};
 use crate::reading::bytes::SharedBytes;
-use crate::reading::part::{HoleReason, Origin, Part};
+use crate::reading::part::{HoleReason, Origin, StreamPart};
 
 /// The part of a stream that is not handed over yet.
 #[derive(Debug)]
@@ -30,12 +30,12 @@ pub(super) struct Pending {
 #[derive(Debug)]
 struct Entry {
     end_bytes: u64,
-    what: What,
+    what: RangeState,
 }
 
 /// What is known of a range.
 #[derive(Debug, Clone)]
-enum What {
+enum RangeState {
     Data {
         stored: Stored,
         origin: Arc<Origin>,
@@ -61,7 +61,7 @@ pub(super) enum Stored {
 #[derive(Debug)]
 pub(super) struct Waiting {
     length_bytes: u64,
-    what: What,
+    what: RangeState,
 }
 
 /// Data of a stream that is on its member only: it was found to be whole, and dropped from memory.
@@ -85,7 +85,7 @@ impl Elsewhere {
 
     /// Returns the bytes as parts where their checksums are still right, and holes where they are
     /// not. `read` is `None` if they could not be read.
-    pub fn check(&self, read: Option<&SharedBytes>) -> Vec<Part> {
+    pub fn check(&self, read: Option<&SharedBytes>) -> Vec<StreamPart> {
         let pieces = self.pieces();
         let mut parts = Vec::new();
         for start in pieces.clone().step_by(PIECE_BYTES) {
@@ -99,14 +99,14 @@ impl Elsewhere {
                 piece.is_some_and(|piece| crc32c(piece) == checksum)
             });
             parts.push(match piece {
-                Some(read) => Part::Data {
+                Some(read) => StreamPart::Data {
                     offset_bytes,
                     bytes: read.slice(
                         (kept.start - pieces.start) as usize..(kept.end - pieces.start) as usize,
                     ),
                     origin: Arc::clone(&self.origin),
                 },
-                None => Part::Hole {
+                None => StreamPart::Hole {
                     offset_bytes,
                     length_bytes: u64::from(kept.end - kept.start),
                     why: HoleReason::Damaged {
@@ -157,7 +157,7 @@ impl Pending {
     }
 
     /// Takes in the gap and the payload of an append of this stream.
-    pub(super) fn insert_append(&mut self, append: &Checked) {
+    pub(super) fn insert_append(&mut self, append: &CheckedPart) {
         let descriptor = &append.origin.descriptor;
         let base = descriptor.stream_offset_bytes;
         if let Some(gap) = descriptor.gap {
@@ -168,7 +168,7 @@ impl Pending {
             self.insert_data(append, at..damaged.start);
             let range = base + u64::from(damaged.start)..base + u64::from(damaged.end);
             let origin = Some(Arc::clone(&append.origin));
-            self.insert(range, &What::Lost(*why, origin));
+            self.insert(range, &RangeState::Lost(*why, origin));
             at = damaged.end;
         }
         self.insert_data(append, at..descriptor.payload_bytes);
@@ -181,7 +181,7 @@ impl Pending {
         let start = self.done_bytes;
         if let Some(entry) = self.counted.first_entry().filter(|e| *e.key() <= start) {
             self.last_counted = Some(*entry.key());
-            let what = What::Gap(entry.remove());
+            let what = RangeState::Gap(entry.remove());
             let waiting = Waiting {
                 length_bytes: 0,
                 what,
@@ -205,7 +205,7 @@ impl Pending {
                     return None;
                 }
                 self.done_bytes = end;
-                What::Lost(HoleReason::Missing, None)
+                RangeState::Lost(HoleReason::Missing, None)
             }
         };
         let waiting = Waiting {
@@ -223,7 +223,7 @@ impl Pending {
             let Some(entry) = self.entries.get_mut(&start) else {
                 continue;
             };
-            if let What::Data { stored, .. } = &mut entry.what
+            if let RangeState::Data { stored, .. } = &mut entry.what
                 && let Stored::Passing(bytes) = stored
             {
                 let length_bytes = bytes.len() as u64;
@@ -240,18 +240,18 @@ impl Pending {
 
     fn insert_gap(&mut self, end_bytes: u64, gap: Gap) {
         if gap.bytes > 0 {
-            self.insert(end_bytes - gap.bytes..end_bytes, &What::Gap(gap));
+            self.insert(end_bytes - gap.bytes..end_bytes, &RangeState::Gap(gap));
         } else if end_bytes >= self.done_bytes && self.last_counted != Some(end_bytes) {
             self.counted.insert(end_bytes, gap);
         }
     }
 
-    fn insert_data(&mut self, append: &Checked, range: Range<u32>) {
+    fn insert_data(&mut self, append: &CheckedPart, range: Range<u32>) {
         if range.is_empty() {
             return;
         }
         let base = append.origin.descriptor.stream_offset_bytes;
-        let what = What::Data {
+        let what = RangeState::Data {
             stored: Stored::Passing(
                 append
                     .payload
@@ -267,7 +267,7 @@ impl Pending {
     }
 
     /// Enters what is known of a range, where nothing better is known.
-    fn insert(&mut self, range: Range<u64>, what: &What) {
+    fn insert(&mut self, range: Range<u64>, what: &RangeState) {
         let mut at = range.start.max(self.done_bytes);
         while at < range.end {
             let Some((start, entry)) = self.overlapping(at, range.end) else {
@@ -295,8 +295,8 @@ impl Pending {
         }
     }
 
-    fn put(&mut self, range: Range<u64>, what: What) {
-        if matches!(what, What::Data { .. }) {
+    fn put(&mut self, range: Range<u64>, what: RangeState) {
+        if matches!(what, RangeState::Data { .. }) {
             self.fresh.push(range.start);
         }
         let end_bytes = range.end;
@@ -313,26 +313,26 @@ impl Pending {
     }
 }
 
-impl What {
+impl RangeState {
     /// Whether nothing better can come.
     fn is_best(&self) -> bool {
-        matches!(self, What::Data { origin, .. } if origin.marks.is_some())
+        matches!(self, RangeState::Data { origin, .. } if origin.marks.is_some())
     }
 
     fn rank(&self) -> u8 {
         match self {
-            What::Data { .. } if self.is_best() => 3,
-            What::Data { .. } => 2,
-            What::Gap(_) => 1,
-            What::Lost(..) => 0,
+            RangeState::Data { .. } if self.is_best() => 3,
+            RangeState::Data { .. } => 2,
+            RangeState::Gap(_) => 1,
+            RangeState::Lost(..) => 0,
         }
     }
 
     /// What is known of a part of `whole`. Frames that were lost count where the gap ends.
-    fn part(&self, whole: &Range<u64>, part: &Range<u64>) -> What {
+    fn part(&self, whole: &Range<u64>, part: &Range<u64>) -> RangeState {
         let skip = part.start - whole.start;
         match self {
-            What::Data {
+            RangeState::Data {
                 stored,
                 origin,
                 start,
@@ -343,17 +343,17 @@ impl What {
                     Stored::Held(bytes) => Stored::Held(bytes.slice(cut)),
                     Stored::Elsewhere => Stored::Elsewhere,
                 };
-                What::Data {
+                RangeState::Data {
                     stored,
                     origin: Arc::clone(origin),
                     start: start + skip as u32,
                 }
             }
-            What::Gap(gap) => What::Gap(Gap {
+            RangeState::Gap(gap) => RangeState::Gap(Gap {
                 frames: if part.end == whole.end { gap.frames } else { 0 },
                 ..*gap
             }),
-            What::Lost(why, origin) => What::Lost(*why, origin.clone()),
+            RangeState::Lost(why, origin) => RangeState::Lost(*why, origin.clone()),
         }
     }
 }
@@ -362,7 +362,7 @@ impl Waiting {
     /// The bytes of it that the merge itself holds.
     pub(super) fn held_bytes(&self) -> u64 {
         match &self.what {
-            What::Data {
+            RangeState::Data {
                 stored: Stored::Held(bytes),
                 ..
             } => bytes.len() as u64,
@@ -373,7 +373,7 @@ impl Waiting {
     pub(super) fn into_ready(self, stream: u16, offset_bytes: u64) -> Ready {
         let length_bytes = self.length_bytes;
         let part = match self.what {
-            What::Data {
+            RangeState::Data {
                 stored: Stored::Elsewhere,
                 origin,
                 start,
@@ -386,16 +386,16 @@ impl Waiting {
                 };
                 return Ready::Elsewhere(stream, elsewhere);
             }
-            What::Data {
+            RangeState::Data {
                 stored: Stored::Passing(bytes) | Stored::Held(bytes),
                 origin,
                 ..
-            } => Part::Data {
+            } => StreamPart::Data {
                 offset_bytes,
                 bytes,
                 origin,
             },
-            What::Gap(gap) => Part::Gap {
+            RangeState::Gap(gap) => StreamPart::Gap {
                 offset_bytes,
                 length_bytes,
                 reason: gap.reason,
@@ -403,7 +403,7 @@ impl Waiting {
                 last_time_ns: gap.last_time_ns,
                 frames: gap.frames,
             },
-            What::Lost(why, origin) => Part::Hole {
+            RangeState::Lost(why, origin) => StreamPart::Hole {
                 offset_bytes,
                 length_bytes,
                 why,

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::format::{
-    BLOCK_BYTES, Descriptor, Gap, GapReason, PIECE_BYTES, PieceChecksums, Place, Position,
+    AppendPlace, BLOCK_BYTES, Descriptor, Gap, GapReason, PIECE_BYTES, PieceChecksums, Position,
     append_bytes_for,
 };
 
@@ -97,7 +97,7 @@ struct Model {
     stretches: Vec<Stretch>,
     next: Vec<u64>,
     lost_gaps: Vec<u64>,
-    on_members: Vec<Vec<Checked>>,
+    on_members: Vec<Vec<CheckedPart>>,
     truth: Vec<Vec<u16>>,
     known: Vec<u64>,
     sequence: u64,
@@ -224,7 +224,7 @@ impl Model {
             checksums: checksums.take(),
             ..descriptor(self.sequence)
         };
-        self.on_members[member].push(Checked {
+        self.on_members[member].push(CheckedPart {
             origin: Arc::new(Origin {
                 member,
                 offset_bytes: self.sequence << 24,
@@ -309,7 +309,7 @@ fn descriptor(sequence: u64) -> Descriptor {
         kind: Kind::Data,
         store: Uuid::nil(),
         member: Uuid::nil(),
-        place: Place {
+        place: AppendPlace {
             slot_serial: sequence,
             slot_offset_bytes: 0,
         },
@@ -343,7 +343,7 @@ fn pieces(payload_bytes: u32) -> impl Iterator<Item = Range<u32>> {
 }
 
 /// Reads again what was dropped from memory, as the pipeline does.
-fn read_again(model: &Model, elsewhere: &Elsewhere) -> Vec<Part> {
+fn read_again(model: &Model, elsewhere: &Elsewhere) -> Vec<StreamPart> {
     let appends = &model.on_members[elsewhere.origin.member];
     let append = appends
         .iter()
@@ -361,7 +361,7 @@ fn read_again(model: &Model, elsewhere: &Elsewhere) -> Vec<Part> {
 fn merged(model: &Model, wanted: &[Wanted], hold_bytes_max: u64) -> Vec<(Vec<u16>, bool)> {
     let members = model.on_members.len();
     let mut merge = Merge::new(members, wanted, hold_bytes_max);
-    let mut rest: Vec<VecDeque<Checked>> = model
+    let mut rest: Vec<VecDeque<CheckedPart>> = model
         .on_members
         .iter()
         .map(|appends| appends.iter().cloned().collect())
@@ -395,7 +395,7 @@ fn merged(model: &Model, wanted: &[Wanted], hold_bytes_max: u64) -> Vec<(Vec<u16
     got
 }
 
-fn take(got: &mut (Vec<u16>, bool), from_bytes: u64, part: &Part) {
+fn take(got: &mut (Vec<u16>, bool), from_bytes: u64, part: &StreamPart) {
     assert!(!got.1, "nothing follows an open end");
     assert_eq!(
         part.offset_bytes(),
@@ -404,14 +404,14 @@ fn take(got: &mut (Vec<u16>, bool), from_bytes: u64, part: &Part) {
     );
     let length = part.length_bytes() as usize;
     let state = match part {
-        Part::Data { bytes, .. } => {
+        StreamPart::Data { bytes, .. } => {
             got.0.extend(bytes.iter().map(|byte| u16::from(*byte)));
             return;
         }
-        Part::Gap { .. } => GAP,
-        Part::Hole { .. } => HOLE,
-        Part::Overwritten { .. } => OVERWRITTEN,
-        Part::OpenEnd { .. } => {
+        StreamPart::Gap { .. } => GAP,
+        StreamPart::Hole { .. } => HOLE,
+        StreamPart::Overwritten { .. } => OVERWRITTEN,
+        StreamPart::OpenEnd { .. } => {
             got.1 = true;
             return;
         }
@@ -494,7 +494,7 @@ fn what_was_durable_is_lost_even_if_nothing_is_found() {
     let Some(Ready::Part(0, hole)) = merge.next_ready() else {
         panic!("70 bytes are not accounted for");
     };
-    assert!(matches!(hole, Part::Hole { .. }));
+    assert!(matches!(hole, StreamPart::Hole { .. }));
     assert_eq!((hole.offset_bytes(), hole.end_bytes()), (30, 100));
 }
 
@@ -538,7 +538,7 @@ fn what_was_let_go_and_has_been_damaged_since_is_a_hole() {
         merge.next_ready(),
         Some(Ready::Part(
             0,
-            Part::Hole {
+            StreamPart::Hole {
                 length_bytes: 70_000,
                 ..
             }
@@ -550,10 +550,10 @@ fn what_was_let_go_and_has_been_damaged_since_is_a_hole() {
     let mut bytes = model.on_members[1][0].payload.to_vec();
     bytes[PIECE_BYTES + 1] ^= 1;
     let parts = elsewhere.check(Some(&SharedBytes::from(bytes)));
-    assert!(matches!(&parts[0], Part::Data { bytes, .. } if bytes.len() == PIECE_BYTES));
+    assert!(matches!(&parts[0], StreamPart::Data { bytes, .. } if bytes.len() == PIECE_BYTES));
     assert!(matches!(
         &parts[1],
-        Part::Hole {
+        StreamPart::Hole {
             why: HoleReason::Damaged { member: 1, .. },
             ..
         }
@@ -563,7 +563,7 @@ fn what_was_let_go_and_has_been_damaged_since_is_a_hole() {
         elsewhere
             .check(None)
             .iter()
-            .all(|part| matches!(part, Part::Hole { .. }))
+            .all(|part| matches!(part, StreamPart::Hole { .. }))
     );
 }
 
@@ -583,7 +583,7 @@ fn data_without_its_marks_waits_for_a_copy_that_has_them() {
     assert!(merge.next_ready().is_none());
     merge.push(1, elsewhere);
     merge.end_member(1);
-    let Some(Ready::Part(0, Part::Data { origin, .. })) = merge.next_ready() else {
+    let Some(Ready::Part(0, StreamPart::Data { origin, .. })) = merge.next_ready() else {
         panic!("the data comes");
     };
     assert_eq!(origin.member, 1);

@@ -22,7 +22,7 @@ const READS_PER_MEMBER_MAX: u64 = 6;
 pub(super) const MENDS_MAX: usize = 16;
 
 /// Memory and depth for reading members together.
-pub struct Window {
+pub struct ReadWindow {
     pool: SharedPool,
     pub(super) reads_per_member: usize,
     pub(super) read_bytes: usize,
@@ -52,7 +52,7 @@ impl Drop for Lent {
     }
 }
 
-impl Window {
+impl ReadWindow {
     /// Chooses memory and depth for these members, with as many reads ahead of each as is useful,
     /// or as many as are given.
     ///
@@ -61,7 +61,7 @@ impl Window {
     pub fn for_members(
         members: &[MemberReads],
         reads_ahead: Option<usize>,
-    ) -> Result<Window, Error> {
+    ) -> Result<ReadWindow, Error> {
         let slot_bytes = members
             .iter()
             .map(|member| member.geometry.slot_bytes)
@@ -74,7 +74,7 @@ impl Window {
         // The slots that are being merged are held beside those that are being read.
         let buffers = (count * (reads_per_member + 1)) as usize;
         let depth = reads_per_member as usize + MENDS_MAX + 1;
-        Ok(Window {
+        Ok(ReadWindow {
             pool: SharedPool::new(buffers, read_bytes as usize)?,
             reads_per_member: reads_per_member as usize,
             read_bytes: read_bytes as usize,

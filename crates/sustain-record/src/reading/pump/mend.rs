@@ -18,7 +18,7 @@ pub(super) const PIECE_LARGE: usize = 64 * 1024;
 pub(super) const PIECE_SMALL: usize = BLOCK_BYTES;
 
 /// A piece of a read.
-pub(super) struct Piece {
+pub(super) struct ReadPiece {
     pub(super) read: usize,
     pub(super) target: usize,
     /// Offset on the target at which the read begins.
@@ -32,10 +32,10 @@ pub(super) struct Piece {
 /// The pieces in flight and those that wait.
 pub(super) struct Mending {
     pool: BufferPool,
-    waiting: VecDeque<Piece>,
+    waiting: VecDeque<ReadPiece>,
 }
 
-impl Piece {
+impl ReadPiece {
     /// Cuts a range of a read into pieces of at most `piece_bytes`.
     pub(super) fn cut(
         read: usize,
@@ -43,11 +43,11 @@ impl Piece {
         base_bytes: u64,
         range: Range<usize>,
         piece_bytes: usize,
-    ) -> Vec<Piece> {
+    ) -> Vec<ReadPiece> {
         range
             .clone()
             .step_by(piece_bytes)
-            .map(|start| Piece {
+            .map(|start| ReadPiece {
                 read,
                 target,
                 base_bytes,
@@ -66,7 +66,7 @@ impl Mending {
         })
     }
 
-    pub(super) fn push(&mut self, pieces: Vec<Piece>) {
+    pub(super) fn push(&mut self, pieces: Vec<ReadPiece>) {
         self.waiting.extend(pieces);
     }
 

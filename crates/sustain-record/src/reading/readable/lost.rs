@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::error::RecordError;
 use crate::opening::Recording;
-use crate::reading::part::{HoleReason, Origin, Part};
+use crate::reading::part::{HoleReason, Origin, StreamPart};
 use crate::reading::scope::Scope;
 use crate::reading::stream::{Range as Wanted, StreamReader};
 use crate::reading::verify::Checkable;
@@ -64,9 +64,9 @@ impl Doubt {
         Ok(false)
     }
 
-    fn is_lost_in(&self, recording: &Recording, stream: u16, part: &Part) -> bool {
+    fn is_lost_in(&self, recording: &Recording, stream: u16, part: &StreamPart) -> bool {
         let (is_lost, to) = match part {
-            Part::Hole { why, .. } => {
+            StreamPart::Hole { why, .. } => {
                 let is_trace = match why {
                     HoleReason::Missing | HoleReason::WrittenOver => true,
                     HoleReason::Damaged { member, .. } => self.is_torn || *member != self.member,
@@ -74,12 +74,14 @@ impl Doubt {
                 };
                 (is_trace, part.end_bytes())
             }
-            Part::Data { origin, .. } => {
+            StreamPart::Data { origin, .. } => {
                 let needs_seal = !is_crashed(recording);
                 let is_bare = origin.marks.is_none() || needs_seal && !origin.sealed;
                 (self.is_torn && is_bare, part.offset_bytes())
             }
-            Part::Gap { .. } | Part::Overwritten { .. } | Part::OpenEnd { .. } => return false,
+            StreamPart::Gap { .. }
+            | StreamPart::Overwritten { .. }
+            | StreamPart::OpenEnd { .. } => return false,
         };
         is_lost && was_durable(recording, stream, part.offset_bytes()..to)
     }

@@ -10,12 +10,12 @@ use uuid::Uuid;
 
 use super::lost::{Doubt, is_crashed, is_recovered, was_durable};
 use crate::error::RecordError;
-use crate::format::{Kind, Place, Position};
+use crate::format::{AppendPlace, Kind, Position};
 use crate::member_io::MemberIo;
-use crate::opening::{Extent, PATIENCE_SLOTS, Recording};
+use crate::opening::{PATIENCE_SLOTS, Recording, StreamExtent};
 use crate::reading::bytes::SharedBytes;
 use crate::reading::examine::{Slot, examine};
-use crate::reading::merge::Checked;
+use crate::reading::merge::CheckedPart;
 use crate::reading::part::{HoleReason, Origin};
 use crate::reading::scope::open_io;
 use crate::reading::verify::Checkable;
@@ -25,26 +25,26 @@ use crate::store::OpenMember;
 #[derive(Debug)]
 pub(super) enum Trace {
     /// A recording begins behind it.
-    Cut(Cut),
+    Cut(RecordingCut),
     /// Of the end mark of a recording. It costs nothing of it: any other end mark says the same.
     End { recording_id: Uuid, member: usize },
 }
 
 /// Where a recording begins by now, as one member tells.
 #[derive(Debug)]
-pub(super) struct Cut {
+pub(super) struct RecordingCut {
     recording_id: Uuid,
     /// Place of the member in the table of members.
     member: usize,
     /// Behind the last append that is not whole.
-    place: Place,
+    place: AppendPlace,
     sequence: u64,
     /// How far each stream had come there; none if nothing of the recording is left behind.
     positions: Option<Vec<Position>>,
 }
 
 /// An append that is not whole, or not there: a trace if it is lost by that.
-struct Suspect {
+struct SuspectBytes {
     trace: Trace,
     /// What is lost on no other member; none if that is no question.
     doubt: Option<Doubt>,
@@ -87,11 +87,11 @@ pub(super) fn traces(store: Checkable<'_>) -> Result<Vec<Trace>, RecordError> {
 /// Of each recording the last append on a member counts of which something is lost.
 fn confirm(
     store: Checkable<'_>,
-    suspects: Vec<Suspect>,
+    suspects: Vec<SuspectBytes>,
     traces: &mut Vec<Trace>,
 ) -> Result<(), RecordError> {
     let mut is_cut = BTreeSet::new();
-    for Suspect { trace, doubt } in suspects.into_iter().rev() {
+    for SuspectBytes { trace, doubt } in suspects.into_iter().rev() {
         if let Trace::Cut(cut) = &trace {
             if is_cut.contains(&cut.recording_id) {
                 continue;
@@ -115,7 +115,7 @@ fn confirm(
 /// next copy of the start.
 fn window(member: &OpenMember, recordings: &[Recording]) -> Option<Range<u64>> {
     let geometry = &member.superblock.geometry;
-    let reach = |(recording, extent): (&Recording, Extent)| {
+    let reach = |(recording, extent): (&Recording, StreamExtent)| {
         let may_be_ring = recording.ring || recording.started_ns.is_none();
         if !may_be_ring || recording.under_way || (extent.has_end && !is_recovered(recording)) {
             return None;
@@ -146,11 +146,11 @@ fn suspects_of_member(
     target: usize,
     member: &OpenMember,
     mut seeker: Seeker<'_>,
-) -> Vec<Suspect> {
+) -> Vec<SuspectBytes> {
     let identity = member.identity();
     // The first append behind the window tells of the last ones in it.
     for serial in seeker.window.start..=seeker.window.end {
-        let place = Place {
+        let place = AppendPlace {
             slot_serial: serial,
             slot_offset_bytes: 0,
         };
@@ -181,11 +181,11 @@ struct Seeker<'a> {
     /// A start that is not whole: it was durable if a later append names it.
     start: Option<Arc<Origin>>,
     /// In the order of the appends.
-    suspects: Vec<Suspect>,
+    suspects: Vec<SuspectBytes>,
 }
 
 impl<'a> Seeker<'a> {
-    fn take(&mut self, append: &Checked) {
+    fn take(&mut self, append: &CheckedPart) {
         let origin = &append.origin;
         let place = origin.descriptor.place;
         if let Some(start) = self
@@ -211,7 +211,7 @@ impl<'a> Seeker<'a> {
     }
 
     /// Whether anything of an append that may have been durable is not whole.
-    fn has_lost(&self, append: &Checked) -> bool {
+    fn has_lost(&self, append: &CheckedPart) -> bool {
         let descriptor = &append.origin.descriptor;
         let Some(recording) = self.recording(descriptor.recording_id) else {
             return false;
@@ -257,8 +257,9 @@ impl<'a> Seeker<'a> {
         };
         // Without an end mark, on a member that failed or behind a crash, it may never have been
         // durable.
-        let was_flushed =
-            |extent: Extent| extent.has_end || extent.flushed_sequence > last.descriptor.sequence;
+        let was_flushed = |extent: StreamExtent| {
+            extent.has_end || extent.flushed_sequence > last.descriptor.sequence
+        };
         let needs_flush = !is_one || !is_crashed(recording);
         let may_be_durable =
             !needs_flush || recording.per_member[self.member].is_some_and(was_flushed);
@@ -343,13 +344,13 @@ impl<'a> Seeker<'a> {
     fn cut(
         &mut self,
         origin: &Origin,
-        place: Place,
+        place: AppendPlace,
         sequence: u64,
         positions: Option<Vec<Position>>,
         doubt: Option<Doubt>,
     ) {
         let recording_id = origin.descriptor.recording_id;
-        let cut = Cut {
+        let cut = RecordingCut {
             recording_id,
             member: self.member,
             place,
@@ -357,7 +358,7 @@ impl<'a> Seeker<'a> {
             positions,
         };
         let trace = Trace::Cut(cut);
-        self.suspects.push(Suspect { trace, doubt });
+        self.suspects.push(SuspectBytes { trace, doubt });
     }
 
     /// The end mark of the recording of an append is not whole here, or not there.
@@ -366,7 +367,7 @@ impl<'a> Seeker<'a> {
             recording_id: origin.descriptor.recording_id,
             member: self.member,
         };
-        self.suspects.push(Suspect { trace, doubt: None });
+        self.suspects.push(SuspectBytes { trace, doubt: None });
     }
 }
 
@@ -389,7 +390,7 @@ impl Trace {
     }
 }
 
-impl Cut {
+impl RecordingCut {
     fn apply(self, recordings: &mut [Recording]) {
         let mut recordings = recordings.iter_mut();
         let Some(recording) = recordings.find(|one| one.id == self.recording_id) else {

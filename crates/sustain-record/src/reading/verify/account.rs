@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::given_up::GivenUp;
 use super::torn::{Torn, TornUnlisted, divide, goes_on, is_crashed, is_recovered, since_recovered};
 use super::{BAD_MAX, Bad, VerifiedRecording, VerifiedStream};
-use crate::format::{EndNote, Geometry, Kind, Place, Position};
-use crate::opening::{Extent, Recording};
+use crate::format::{AppendPlace, EndNote, Geometry, Kind, Position};
+use crate::opening::{Recording, StreamExtent};
 use crate::reading::examine::Headless;
 use crate::reading::merge::Contradiction;
-use crate::reading::part::{HoleReason, Origin, Part};
+use crate::reading::part::{HoleReason, Origin, StreamPart};
 use crate::reading::scope::Scope;
 
 /// More flaws of one recording are not kept.
@@ -48,7 +48,7 @@ pub(super) struct Account<'a> {
     /// Whether members may have been written over.
     has_laps: bool,
     streams: Vec<VerifiedStream>,
-    members: Vec<OnMember>,
+    members: Vec<AccountOfMember>,
     bad: Vec<Bad>,
     /// Flaws that are counted only.
     unlisted: u64,
@@ -71,7 +71,7 @@ pub(super) struct Account<'a> {
 }
 
 /// What the check of one recording has found.
-pub(super) struct Checked {
+pub(super) struct CheckedBytes {
     pub(super) recording: VerifiedRecording,
     pub(super) bad: Vec<Bad>,
     /// More flaws than are listed.
@@ -84,17 +84,17 @@ pub(super) struct Checked {
 
 /// How far the appends of one member have been seen.
 #[derive(Default)]
-struct OnMember {
+struct AccountOfMember {
     last: Option<Arc<Origin>>,
     /// Its appends up to here were durable.
     flushed_sequence: u64,
-    starts: BTreeSet<Place>,
-    starts_missed: BTreeSet<Place>,
+    starts: BTreeSet<AppendPlace>,
+    starts_missed: BTreeSet<AppendPlace>,
     /// Appends that are not there: where, and how much of which stream.
-    lost: Vec<Lost>,
+    lost: Vec<LostTally>,
 }
 
-struct Lost {
+struct LostTally {
     offset_bytes: u64,
     stream: u16,
     bytes: u64,
@@ -115,7 +115,11 @@ impl<'a> Account<'a> {
         Account {
             recording,
             streams: recording.streams.iter().map(named).collect(),
-            members: names.in_scope.iter().map(|_| OnMember::default()).collect(),
+            members: names
+                .in_scope
+                .iter()
+                .map(|_| AccountOfMember::default())
+                .collect(),
             names,
             has_laps,
             bad: Vec::new(),
@@ -178,8 +182,8 @@ impl<'a> Account<'a> {
         }
         // In a ring one that lies before all that is left has been written over, unless it lies
         // where nothing has been.
-        let is_kept = |start: &Place| {
-            let is_left = |extent: Extent| {
+        let is_kept = |start: &AppendPlace| {
+            let is_left = |extent: StreamExtent| {
                 *start >= extent.first || start.slot_serial >= extent.kept_from_slot
             };
             !self.has_laps || extent.is_some_and(is_left)
@@ -242,21 +246,21 @@ impl<'a> Account<'a> {
     }
 
     /// The next part of a stream.
-    pub(super) fn part(&mut self, number: u16, part: &Part) {
+    pub(super) fn part(&mut self, number: u16, part: &StreamPart) {
         let length_bytes = part.length_bytes();
         let Some(stream) = self.streams.get_mut(usize::from(number)) else {
             return;
         };
         stream.offered = stream.offered.max(part.end_bytes());
         match part {
-            Part::Data { origin, .. } => {
+            StreamPart::Data { origin, .. } => {
                 stream.recorded += length_bytes;
                 self.check_around(number, part, origin);
             }
-            Part::Gap { .. } => stream.gap_bytes += length_bytes,
-            Part::Hole { why, .. } => self.hole(number, part, *why),
-            Part::Overwritten { .. } => stream.overwritten_bytes += length_bytes,
-            Part::OpenEnd { .. } => {}
+            StreamPart::Gap { .. } => stream.gap_bytes += length_bytes,
+            StreamPart::Hole { why, .. } => self.hole(number, part, *why),
+            StreamPart::Overwritten { .. } => stream.overwritten_bytes += length_bytes,
+            StreamPart::OpenEnd { .. } => {}
         }
     }
 
@@ -271,7 +275,7 @@ impl<'a> Account<'a> {
     }
 
     /// All parts have come, if it is complete.
-    pub(super) fn finish(mut self, is_complete: bool) -> Checked {
+    pub(super) fn finish(mut self, is_complete: bool) -> CheckedBytes {
         if let (true, Some(end)) = (is_complete, &self.recording.end) {
             self.check_totals(end);
         }
@@ -297,7 +301,7 @@ impl<'a> Account<'a> {
                 stream.torn_bytes += lost_bytes;
             }
         }
-        Checked {
+        CheckedBytes {
             recording: VerifiedRecording {
                 number: self.recording.number,
                 open_end: self.recording.open_end,
@@ -326,7 +330,7 @@ impl<'a> Account<'a> {
     }
 
     /// What does not concern the bytes themselves: seal and marks of an append whose bytes count.
-    fn check_around(&mut self, number: u16, part: &Part, origin: &Origin) {
+    fn check_around(&mut self, number: u16, part: &StreamPart, origin: &Origin) {
         let id = (origin.member, origin.offset_bytes);
         if self.told == Some(id) {
             return;
@@ -358,7 +362,7 @@ impl<'a> Account<'a> {
         }
     }
 
-    fn hole(&mut self, number: u16, part: &Part, why: HoleReason) {
+    fn hole(&mut self, number: u16, part: &StreamPart, why: HoleReason) {
         let length_bytes = part.length_bytes();
         let (member, offset_bytes) = match why {
             HoleReason::WrittenOver => {
@@ -506,7 +510,7 @@ impl<'a> Account<'a> {
     }
 }
 
-impl OnMember {
+impl AccountOfMember {
     /// Between two appends that follow each other on a member, others may be missing.
     fn note_lost(&mut self, last: &Origin, next: &Origin, geometry: &Geometry) {
         let Some(previous) = next.descriptor.previous else {
@@ -527,7 +531,7 @@ impl OnMember {
                 .member_bytes
                 .saturating_sub(member_bytes + own_bytes);
             if bytes > 0 {
-                self.lost.push(Lost {
+                self.lost.push(LostTally {
                     offset_bytes: geometry.offset_of(previous),
                     stream: stream as u16,
                     bytes,

@@ -33,7 +33,7 @@ pub(super) fn excuse_overwritten(store: Checkable<'_>, result: &mut VerifyResult
 
 /// Where the rest of a stream begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Left {
+pub struct RemainingFrom {
     /// Below this byte it has been overwritten, at least in part.
     pub from_bytes: u64,
     /// Frames that began below that byte.
@@ -42,7 +42,11 @@ pub struct Left {
 
 /// Where the rest of a stream of a recording begins by now; `None` if a ring has overwritten
 /// nothing since these recordings were found, or that cannot be found out.
-pub fn left_by_now(store: Checkable<'_>, recording: &Recording, stream: u16) -> Option<Left> {
+pub fn left_by_now(
+    store: Checkable<'_>,
+    recording: &Recording,
+    stream: u16,
+) -> Option<RemainingFrom> {
     let meanwhile = Meanwhile::look(store).ok()?;
     let has_moved = meanwhile.has_moved_in(recording);
     has_moved.then(|| meanwhile.left(recording, stream))
@@ -124,20 +128,20 @@ impl<'a> Meanwhile<'a> {
         }
     }
 
-    fn left(&self, recording: &Recording, stream: u16) -> Left {
+    fn left(&self, recording: &Recording, stream: u16) -> RemainingFrom {
         let mut recordings = self.recordings.iter();
         let now = recordings.find(|now| now.id == recording.id);
         let stream = now.and_then(|now| now.streams.get(usize::from(stream)));
         match stream {
-            Some(stream) => Left {
+            Some(stream) => RemainingFrom {
                 from_bytes: stream.readable_from_bytes,
                 from_frame: stream.readable_from_frame,
             },
-            None if self.is_gone(recording) => Left {
+            None if self.is_gone(recording) => RemainingFrom {
                 from_bytes: u64::MAX,
                 from_frame: u64::MAX,
             },
-            None => Left::default(),
+            None => RemainingFrom::default(),
         }
     }
 

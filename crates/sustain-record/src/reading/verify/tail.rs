@@ -6,7 +6,7 @@ use crate::error::RecordError;
 use crate::format::TornNote;
 use crate::member_io::{GIVEN_UP_AFTER_NS, READS_ARE_GIVEN};
 use crate::opening::Recording;
-use crate::reading::part::{HoleReason, Part};
+use crate::reading::part::{HoleReason, StreamPart};
 use crate::reading::scope::Scope;
 use crate::reading::stream::{Range, StreamReader};
 use crate::store::Store;
@@ -49,10 +49,10 @@ pub(crate) fn torn_tail(
 
 /// Whether a part is torn. `told` is the append whose damaged marks were reported last, because
 /// they are reported once.
-fn is_torn(part: &Part, told: &mut Option<(usize, u64)>) -> bool {
+fn is_torn(part: &StreamPart, told: &mut Option<(usize, u64)>) -> bool {
     match part {
-        Part::Hole { why, .. } => !matches!(why, HoleReason::Unreadable { .. }),
-        Part::Data { origin, .. } => {
+        StreamPart::Hole { why, .. } => !matches!(why, HoleReason::Unreadable { .. }),
+        StreamPart::Data { origin, .. } => {
             let id = Some((origin.member, origin.offset_bytes));
             let is_new = *told != id;
             let marks_are_bad = origin.marks.is_none() || origin.marks().is_err();
@@ -61,13 +61,15 @@ fn is_torn(part: &Part, told: &mut Option<(usize, u64)>) -> bool {
             }
             marks_are_bad && is_new
         }
-        Part::Gap { .. } | Part::Overwritten { .. } | Part::OpenEnd { .. } => false,
+        StreamPart::Gap { .. } | StreamPart::Overwritten { .. } | StreamPart::OpenEnd { .. } => {
+            false
+        }
     }
 }
 
-fn enter(of_stream: &mut Vec<TornNote>, stream: u16, part: &Part, most: usize) {
+fn enter(of_stream: &mut Vec<TornNote>, stream: u16, part: &StreamPart, most: usize) {
     let from_byte = part.offset_bytes();
-    let is_hole = matches!(part, Part::Hole { .. });
+    let is_hole = matches!(part, StreamPart::Hole { .. });
     let to_byte = if is_hole { part.end_bytes() } else { from_byte };
     let is_full = of_stream.len() >= most;
     match of_stream.last_mut() {

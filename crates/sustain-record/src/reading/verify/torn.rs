@@ -19,10 +19,10 @@ pub(super) struct Torn {
 #[derive(Default)]
 pub(super) struct TornUnlisted {
     pub(super) count: u64,
-    by_stream: BTreeMap<u16, Counted>,
+    by_stream: BTreeMap<u16, TornCount>,
 }
 
-struct Counted {
+struct TornCount {
     count: u64,
     from_byte: u64,
     bytes: u64,
@@ -35,7 +35,7 @@ impl TornUnlisted {
         let (Some(stream), Some(from_byte), Some(to_byte)) = (torn.bad.stream, from, to) else {
             return;
         };
-        let none = Counted {
+        let none = TornCount {
             count: 0,
             from_byte,
             bytes: 0,

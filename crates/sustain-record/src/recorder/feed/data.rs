@@ -6,19 +6,19 @@ use sustain_disk::driver::Ending;
 use sustain_disk::engine::{Completion, Operation, Request, Vectors};
 
 use super::duty::member_offset;
-use super::{Flight, RecordFeed};
-use crate::format::{Descriptor, Gap, GapReason, Place, crc32c};
-use crate::recorder::filled::{Filled, Memory};
+use super::{AppendInFlight, RecordFeed};
+use crate::format::{AppendPlace, Descriptor, Gap, GapReason, crc32c};
+use crate::recorder::filled::{Filled, PayloadMemory};
 use crate::recorder::inlet::{Inlet, Polled};
-use crate::recorder::ledger::Stretch;
-use crate::recorder::member::{Member, MemberState, Unflushed};
-use crate::recorder::scatter::{Candidate, choose};
+use crate::recorder::ledger::LedgerEntry;
+use crate::recorder::member::{MemberState, MemberWriter, Unflushed};
+use crate::recorder::scatter::{ScatterCandidate, choose};
 use crate::recorder::write::{self, PayloadView};
 
 /// An append whose write has completed.
 pub(super) struct Written {
     pub(super) filled: Filled,
-    pub(super) place: Place,
+    pub(super) place: AppendPlace,
     pub(super) sequence: u64,
     /// Whether these bytes are lost if this write failed.
     pub(super) is_sole: bool,
@@ -38,7 +38,7 @@ impl<I: Inlet> RecordFeed<I> {
         let candidates = self.members.iter().map(|member| {
             let candidate = member.candidate(bytes, takes_slow);
             let is_open = candidate.is_open && self.may_append(member);
-            Candidate {
+            ScatterCandidate {
                 is_open,
                 ..candidate
             }
@@ -75,7 +75,7 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// Ends the recording when no member can ever take an append of `bytes`.
     fn check_room(&mut self, bytes: u32, now: Timestamp) {
-        let has_hope = |member: &Member| {
+        let has_hope = |member: &MemberWriter| {
             member.state == MemberState::Active && member.has_room_for_data(bytes)
         };
         if !self.members.iter().any(has_hope) {
@@ -85,7 +85,7 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// Gives up everything that was accepted and not written, and accounts for it as gaps.
     pub(super) fn end_without_room(&mut self, now: Timestamp) {
-        let all_failed = !self.members.iter().any(Member::works);
+        let all_failed = !self.members.iter().any(MemberWriter::works);
         let ending = if all_failed {
             Ending::Error
         } else {
@@ -133,7 +133,7 @@ impl<I: Inlet> RecordFeed<I> {
         };
         let index = self.accounts.iter().position(is_next)?;
         let bytes = self.accounts[index].append_bytes();
-        let takes = |member: &Member| {
+        let takes = |member: &MemberWriter| {
             member.works() && member.start.is_some() && member.has_room_for_account(bytes)
         };
         // As with data, a member that does not answer gets no account, unless there is no other.
@@ -143,10 +143,10 @@ impl<I: Inlet> RecordFeed<I> {
         if is_open && self.may_append(member) && member.may_begin_slot_for(bytes) {
             let buffer = self.controls[queue].take()?;
             let mut account = self.accounts.remove(index)?;
-            account.memory = Some(Memory::Own(buffer));
+            account.memory = Some(PayloadMemory::Own(buffer));
             return Some(self.place(queue, account, now));
         }
-        let has_hope = |member: &Member| {
+        let has_hope = |member: &MemberWriter| {
             // A member that was full before its start cannot hold anything.
             let may_begin = member.start.is_some() || member.state == MemberState::Active;
             member.works() && may_begin && member.has_room_for_account(bytes)
@@ -184,7 +184,7 @@ impl<I: Inlet> RecordFeed<I> {
         if start_bytes >= ledger.next_offset_bytes() {
             let lost_frames = filled.gap.map_or(0, |gap| gap.frames);
             filled.first_frame = Some(ledger.frames() + lost_frames);
-            ledger.hand_out(Stretch {
+            ledger.hand_out(LedgerEntry {
                 start_bytes,
                 end_bytes: filled.end_bytes(),
                 gap_bytes: filled.gap.map_or(0, |gap| gap.bytes),
@@ -230,7 +230,7 @@ impl<I: Inlet> RecordFeed<I> {
         // The checksums are kept in case the append must go to another member.
         filled.checksums = descriptor.checksums;
         self.data_in_flight += 1;
-        let data = Flight::Data {
+        let data = AppendInFlight::Data {
             payload: PayloadView::of(&vectors, filled.payload_bytes),
             filled,
             place,

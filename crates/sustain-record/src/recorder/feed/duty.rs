@@ -5,15 +5,15 @@ use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::{Operation, Request};
 use uuid::Uuid;
 
-use super::{CONTROL_BYTES, Flight, RecordFeed, RecordSetup};
+use super::{AppendInFlight, CONTROL_BYTES, RecordFeed, RecordSetup};
 use crate::format::{
-    CONTROL_STREAM, Descriptor, EndNote, Kind, PieceChecksums, Place, PlaceNote, StartNote,
+    AppendPlace, CONTROL_STREAM, Descriptor, EndNote, Kind, PieceChecksums, PlaceNote, StartNote,
     StreamNote, StreamTotal, append_bytes_for, crc32c, payload_room,
 };
 use crate::recorder::filled::Filled;
 use crate::recorder::inlet::Inlet;
 use crate::recorder::ledger::Ledger;
-use crate::recorder::member::{Member, MemberState};
+use crate::recorder::member::{MemberState, MemberWriter};
 use crate::recorder::write;
 use crate::recorder::{earlier, recording_end};
 
@@ -28,7 +28,7 @@ impl<I: Inlet> RecordFeed<I> {
         }
         if self.is_flush_due(queue, now) {
             self.members[queue].begin_flush();
-            return Some(self.enter(Request::flush(queue), Flight::Flush, now));
+            return Some(self.enter(Request::flush(queue), AppendInFlight::Flush, now));
         }
         if self.is_end_due(queue) {
             let note = self.end_note();
@@ -93,7 +93,7 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// Whether appends of data may begin. Where each is durable by itself, the rule for flushes
     /// applies.
-    pub(super) fn may_append(&self, member: &Member) -> bool {
+    pub(super) fn may_append(&self, member: &MemberWriter) -> bool {
         let is_each_durable = self.setup.durability.each;
         let waits = is_each_durable && member.setup.shares_errors;
         !waits || member.may_make_durable(is_each_durable)
@@ -107,7 +107,7 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     fn is_end_due(&self, queue: usize) -> bool {
-        let is_quiet = |member: &Member| {
+        let is_quiet = |member: &MemberWriter| {
             if member.works() {
                 member.has_begun() && member.is_quiet()
             } else {
@@ -182,7 +182,7 @@ impl<I: Inlet> RecordFeed<I> {
             durable: true,
             ..Request::flush(queue)
         };
-        let mark = Flight::Mark {
+        let mark = AppendInFlight::Mark {
             kind,
             place,
             bytes,
@@ -195,7 +195,7 @@ impl<I: Inlet> RecordFeed<I> {
     pub(super) fn descriptor(
         &self,
         queue: usize,
-        place: Place,
+        place: AppendPlace,
         append_bytes: u32,
         sequence: u64,
         made_time_ns: i64,
@@ -237,7 +237,7 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// Notes that a start or an end mark is on the medium, or that its member has failed.
-    pub(super) fn marked(&mut self, queue: usize, kind: Kind, place: Place, sequence: u64) {
+    pub(super) fn marked(&mut self, queue: usize, kind: Kind, place: AppendPlace, sequence: u64) {
         let member = &mut self.members[queue];
         member.marking = None;
         if !member.works() {
@@ -280,14 +280,14 @@ pub(in crate::recorder) fn start_room_bytes(slot_bytes: u32) -> u32 {
 
 /// The most that a start takes on a member with this set-up, if it names no earlier recordings.
 pub(in crate::recorder) fn start_bytes_max(setup: &RecordSetup) -> u32 {
-    let farthest = Place {
+    let farthest = AppendPlace {
         slot_serial: u64::MAX,
         slot_offset_bytes: u32::MAX,
     };
     append_bytes_for(start_note(setup, Some(farthest)).to_json().len() as u32, 0)
 }
 
-fn start_note(setup: &RecordSetup, previous_start: Option<Place>) -> StartNote {
+fn start_note(setup: &RecordSetup, previous_start: Option<AppendPlace>) -> StartNote {
     let streams = setup.streams.iter().map(|stream| StreamNote {
         name: stream.name.clone(),
         framing: stream.framing.clone(),
@@ -304,6 +304,6 @@ fn start_note(setup: &RecordSetup, previous_start: Option<Place>) -> StartNote {
 }
 
 /// The offset of a place on its member.
-pub(super) fn member_offset(member: &Member, place: Place) -> u64 {
+pub(super) fn member_offset(member: &MemberWriter, place: AppendPlace) -> u64 {
     member.setup.geometry.offset_of(place)
 }

@@ -7,7 +7,7 @@ use sustain_disk::error::{Errno, RequestError};
 
 use super::RecordFeed;
 use crate::recorder::inlet::Inlet;
-use crate::recorder::member::{Member, MemberState};
+use crate::recorder::member::{MemberState, MemberWriter};
 
 /// The error that stands for a device that ends early (ENOSPC).
 const NO_SPACE: i32 = 28;
@@ -66,7 +66,7 @@ impl<I: Inlet> RecordFeed<I> {
     /// Ends the recording if no member is left. A member that is closed has everything, durable,
     /// and its end mark.
     pub(super) fn end_if_none_is_left(&mut self, now: Timestamp) {
-        let is_left = |member: &Member| member.works() || member.state == MemberState::Closed;
+        let is_left = |member: &MemberWriter| member.works() || member.state == MemberState::Closed;
         if !self.members.iter().any(is_left) {
             self.end_without_room(now);
         }

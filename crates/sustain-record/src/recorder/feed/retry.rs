@@ -7,7 +7,7 @@ use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::{Completion, Operation, Request, Vectors};
 use sustain_disk::error::Errno;
 
-use super::{Flight, RecordFeed};
+use super::{AppendInFlight, RecordFeed};
 use crate::recorder::inlet::Inlet;
 use crate::recorder::write;
 
@@ -74,7 +74,7 @@ impl<I: Inlet> RecordFeed<I> {
         let Some(flying) = self.in_flight.get_mut(&request.token) else {
             return request;
         };
-        let Flight::Data {
+        let AppendInFlight::Data {
             filled, payload, ..
         } = &mut flying.flight
         else {

@@ -4,7 +4,7 @@
 use sustain_disk::engine::{Completion, Operation};
 
 use super::data::Written;
-use super::{Flight, RecordFeed};
+use super::{AppendInFlight, RecordFeed};
 use crate::format::CONTROL_STREAM;
 use crate::recorder::inlet::Inlet;
 use crate::recorder::write;
@@ -23,22 +23,24 @@ impl<I: Inlet> RecordFeed<I> {
             completion.request.operation == Operation::Write && completion.bytes < wanted;
         // A file that was deleted or cut off takes every write and flush.
         let makes_durable = match flying.flight {
-            Flight::Flush | Flight::Mark { .. } => true,
-            Flight::Data { .. } => self.setup.durability.each,
-            Flight::Abandoned { .. } => false,
+            AppendInFlight::Flush | AppendInFlight::Mark { .. } => true,
+            AppendInFlight::Data { .. } => self.setup.durability.each,
+            AppendInFlight::Abandoned { .. } => false,
         };
         let is_harmed = makes_durable && self.is_harmed(queue, now);
         let has_failed = completion.error.is_some() || is_short || is_harmed;
         let is_unwritten = self.is_kernels_own(queue, &completion);
         let is_fatal = match flying.flight {
-            Flight::Data { place, .. } if is_unwritten => self.members[queue].left_out(place),
+            AppendInFlight::Data { place, .. } if is_unwritten => {
+                self.members[queue].left_out(place)
+            }
             _ => true,
         };
         if has_failed && is_fatal {
             self.fail(queue, &completion);
         }
         match flying.flight {
-            Flight::Flush => {
+            AppendInFlight::Flush => {
                 // Of copies only, it brings nothing nearer.
                 let mut flushed = self.members[queue].flushing.iter().flatten();
                 if flushed.any(|one| one.is_sole) {
@@ -46,7 +48,7 @@ impl<I: Inlet> RecordFeed<I> {
                 }
                 self.flushed(queue, now, !has_failed);
             }
-            Flight::Mark {
+            AppendInFlight::Mark {
                 kind,
                 place,
                 bytes,
@@ -59,7 +61,7 @@ impl<I: Inlet> RecordFeed<I> {
                 self.members[queue].landed(place, bytes);
                 self.marked(queue, kind, place, sequence);
             }
-            Flight::Data {
+            AppendInFlight::Data {
                 filled,
                 place,
                 sequence,
@@ -77,7 +79,7 @@ impl<I: Inlet> RecordFeed<I> {
                 };
                 self.landed(queue, written, completion);
             }
-            Flight::Abandoned { stream, is_own, .. } => {
+            AppendInFlight::Abandoned { stream, is_own, .. } => {
                 if let Some(memory) = write::take_apart(completion.request.vectors, is_own) {
                     self.give_back(queue, stream, memory);
                 }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::Patience;
 use crate::recorder::earlier::Earlier;
 use crate::recorder::member::MemberSetup;
-use crate::recorder::scatter::Window;
+use crate::recorder::scatter::ScatterWindow;
 
 /// One stream of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub struct RecordSetup {
     /// When data becomes durable.
     pub durability: Durability,
     /// How much may be in flight on a member.
-    pub window: Window,
+    pub window: ScatterWindow,
     /// How long members are waited for.
     pub patience: Patience,
     /// The time of day.

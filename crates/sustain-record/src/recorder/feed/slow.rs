@@ -7,11 +7,11 @@
 
 use sustain_disk::clock::Timestamp;
 
-use super::{Flight, Flying, HANGS_NS, RecordFeed};
+use super::{AppendInFlight, Flying, HANGS_NS, RecordFeed};
 use crate::member_io::GIVEN_UP_AFTER_NS;
 use crate::recorder::filled::Filled;
 use crate::recorder::inlet::Inlet;
-use crate::recorder::member::{Member, MemberState, Unflushed};
+use crate::recorder::member::{MemberState, MemberWriter, Unflushed};
 
 /// A member is slow when a request on it has been under way for so long: longer than a disk takes
 /// to spin up its heads again, or to go once through its own attempts at a bad sector.
@@ -43,9 +43,9 @@ impl Flying {
     /// The age of the write of an append, from its handing over on.
     pub(super) fn write_ns(&self, now: Timestamp) -> Option<u64> {
         let accepted_at = match &self.flight {
-            Flight::Data { filled, .. } => Some(filled.accepted_at),
-            Flight::Abandoned { accepted_at, .. } => *accepted_at,
-            Flight::Mark { .. } | Flight::Flush => None,
+            AppendInFlight::Data { filled, .. } => Some(filled.accepted_at),
+            AppendInFlight::Abandoned { accepted_at, .. } => *accepted_at,
+            AppendInFlight::Mark { .. } | AppendInFlight::Flush => None,
         };
         accepted_at.map(|accepted_at| now.since_ns(accepted_at))
     }
@@ -122,7 +122,7 @@ impl<I: Inlet> RecordFeed<I> {
             let Flying {
                 last_at, flight, ..
             } = flying;
-            let Flight::Data {
+            let AppendInFlight::Data {
                 filled,
                 payload,
                 is_sole,
@@ -187,7 +187,7 @@ impl<I: Inlet> RecordFeed<I> {
             one.stream == stream && one.start_bytes == start_bytes && !one.is_sole
         };
         // A flush under way on a failed member may still succeed; if not, they are lost with it.
-        let awaited = |member: &&mut Member| !member.is_given_up;
+        let awaited = |member: &&mut MemberWriter| !member.is_given_up;
         for member in self.members.iter_mut().filter(awaited) {
             let flushing = member.flushing.iter_mut().flatten();
             let mut written = member.unflushed.iter_mut().chain(flushing);
@@ -200,7 +200,7 @@ impl<I: Inlet> RecordFeed<I> {
             if !self.members[flying.queue].works() {
                 continue;
             }
-            if let Flight::Data {
+            if let AppendInFlight::Data {
                 filled, is_sole, ..
             } = &mut flying.flight
                 && !*is_sole
@@ -253,19 +253,19 @@ impl<I: Inlet> RecordFeed<I> {
             if flying.queue != queue {
                 continue;
             }
-            let mut abandoned = Flight::Abandoned {
+            let mut abandoned = AppendInFlight::Abandoned {
                 stream: 0,
                 is_own: true,
                 accepted_at: None,
             };
-            if let Flight::Data { filled, .. } = &flying.flight {
-                abandoned = Flight::Abandoned {
+            if let AppendInFlight::Data { filled, .. } = &flying.flight {
+                abandoned = AppendInFlight::Abandoned {
                     stream: filled.stream,
                     is_own: filled.payload_bytes == 0,
                     accepted_at: Some(filled.accepted_at),
                 };
             }
-            if let Flight::Data {
+            if let AppendInFlight::Data {
                 filled, is_sole, ..
             } = std::mem::replace(&mut flying.flight, abandoned)
             {
@@ -299,7 +299,7 @@ impl<I: Inlet> RecordFeed<I> {
         let (operation, offset) = (oldest.operation, oldest.offset_bytes);
         let only_there: u64 = of_queue()
             .map(|one| match &one.flight {
-                Flight::Data { filled, .. } => {
+                AppendInFlight::Data { filled, .. } => {
                     let ledger = &self.ledgers[usize::from(filled.stream)];
                     let is_safe = ledger.has_for_good(filled.start_bytes());
                     u64::from(filled.payload_bytes) * u64::from(!is_safe)

@@ -2,7 +2,7 @@
 //! counts what is lost: frames are lost whole.
 
 use super::Intake;
-use crate::format::{GapReason, Mark, MarkKind};
+use crate::format::{GapReason, MarkKind, PayloadMark};
 use crate::source::framing::{FrameMark, Framer, FramingError};
 
 /// An append with less space than this is closed.
@@ -87,7 +87,7 @@ impl Intake {
     /// appends as needed.
     pub(super) fn enter(&mut self, mut count: usize, found: &[FrameMark]) {
         let time_ns = self.writer.now_ns();
-        let mut marks: Vec<Mark> = found.iter().map(|mark| mark_of(mark, time_ns)).collect();
+        let mut marks: Vec<PayloadMark> = found.iter().map(|mark| mark_of(mark, time_ns)).collect();
         while count > 0 {
             let Some(mut filling) = self.filling.take() else {
                 return self.lose_marked(count, &marks);
@@ -120,7 +120,7 @@ impl Intake {
     }
 
     /// Loses `count` bytes with these marks in them.
-    fn lose_marked(&mut self, count: usize, marks: &[Mark]) {
+    fn lose_marked(&mut self, count: usize, marks: &[PayloadMark]) {
         let frames = marks.iter().filter(|mark| mark.kind.is_begin()).count();
         self.lose_frames(count as u64, frames as u64);
     }
@@ -142,8 +142,8 @@ fn decided(
     }
 }
 
-fn mark_of(found: &FrameMark, time_ns: i64) -> Mark {
-    Mark {
+fn mark_of(found: &FrameMark, time_ns: i64) -> PayloadMark {
+    PayloadMark {
         offset_bytes: found.offset as u64,
         kind: found.kind,
         time_ns: found.kind.is_begin().then_some(time_ns),

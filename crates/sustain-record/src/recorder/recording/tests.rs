@@ -15,9 +15,9 @@ use sustain_host::Roots;
 use sustain_session::Stop;
 
 use super::*;
-use crate::format::{GapReason, Mark, MarkKind};
+use crate::format::{GapReason, MarkKind, PayloadMark};
 use crate::member_io::MemberIo;
-use crate::reading::part::Part;
+use crate::reading::part::StreamPart;
 use crate::reading::scope::Scope;
 use crate::reading::stream::{Range, StreamReader};
 use crate::reading::verify::{Checkable, verify};
@@ -188,7 +188,7 @@ impl Place {
             ..RecordOptions::default()
         };
         let streams = streams.iter().map(|name| StreamSetup::plain(name));
-        let open_engine = move |job: &Job| {
+        let open_engine = move |job: &RecorderJob| {
             let (inner, why) = job.engine()?;
             Ok((Faulty::over(inner, fault), why))
         };
@@ -205,7 +205,7 @@ impl Place {
         let reader = StreamReader::open(&scope, 0, &Range::All).unwrap();
         let mut whole_bytes = 0;
         for part in reader {
-            if let Part::Data { bytes, .. } = part.unwrap() {
+            if let StreamPart::Data { bytes, .. } = part.unwrap() {
                 assert!(bytes.iter().all(|byte| *byte == fill));
                 whole_bytes += bytes.len() as u64;
             }
@@ -291,7 +291,7 @@ fn memory_that_cannot_be_written_from_is_copied_and_no_member_fails_for_it() {
         addresses.push(memory.as_ptr().addr());
         main.give(Box::new(memory), &[], main.now_ns()).unwrap();
     }
-    let all = |standing: &Standing| standing.streams[0].durable_bytes >= 20 * 300_001;
+    let all = |standing: &RecordingProgress| standing.streams[0].durable_bytes >= 20 * 300_001;
     recorder.board().wait_for(all, PATIENCE);
     let mut back: Vec<usize> = std::iter::from_fn(|| main.returned())
         .map(|memory| memory.bytes().as_ptr().addr())
@@ -323,7 +323,7 @@ fn each_stream_gets_its_own_memory_back() {
             writer.give(Box::new(memory), &[], writer.now_ns()).unwrap();
         }
     }
-    let all = |standing: &Standing| {
+    let all = |standing: &RecordingProgress| {
         standing.streams[0].durable_bytes == 400_000 && standing.streams[1].durable_bytes == 800_000
     };
     recorder.board().wait_for(all, PATIENCE);
@@ -347,19 +347,19 @@ fn as_many_marks_as_are_taken_fit_into_a_slot_of_any_size() {
         let mut main = writers.remove(0);
         let length = main.given_bytes_max();
         let count = main.given_marks_max();
-        let mark = |index: usize| Mark {
+        let mark = |index: usize| PayloadMark {
             // Marks that are as far apart as possible, each with a time, are as long as marks can
             // be.
             offset_bytes: (index * length / (count + 2)) as u64,
             kind: MarkKind::EndAndBegin,
             time_ns: Some(if index.is_multiple_of(2) { 0 } else { i64::MAX }),
         };
-        let marks: Vec<Mark> = (0..count + 1).map(mark).collect();
+        let marks: Vec<PayloadMark> = (0..count + 1).map(mark).collect();
         let memory = || Box::new(AlignedBytes::new(length).unwrap());
         for _ in 0..3 {
             main.give(memory(), &marks[..count], main.now_ns()).unwrap();
         }
-        let many: Vec<Mark> = (0..8 * count).map(|index| mark(index / 8)).collect();
+        let many: Vec<PayloadMark> = (0..8 * count).map(|index| mark(index / 8)).collect();
         let refused = main.give(memory(), &many, 0).unwrap_err();
         assert!(refused.why.contains("too many at once"), "{}", refused.why);
         drop(main);
@@ -436,10 +436,10 @@ fn a_member_that_comes_back_is_used_again_and_named() {
         }
     });
     fill(&mut writers[0], 8 << 20);
-    let is_slow = |standing: &Standing| standing.members[1].state == MemberState::Slow;
+    let is_slow = |standing: &RecordingProgress| standing.members[1].state == MemberState::Slow;
     recorder.board().wait_for(is_slow, PATIENCE);
     // Everything that it keeps is on the other one by now, and durable.
-    let all = |standing: &Standing| standing.streams[0].durable_bytes == 8 << 20;
+    let all = |standing: &RecordingProgress| standing.streams[0].durable_bytes == 8 << 20;
     let standing = recorder.board().wait_for(all, PATIENCE);
     assert_eq!(standing.members[1].bytes, 0);
     back.store(true, Ordering::SeqCst);
@@ -483,7 +483,7 @@ fn the_users_wish_to_end_is_heard_while_no_member_returns_anything() {
     let reading = std::thread::spawn(move || intake.read_all(&source));
     // The writer sends more than the buffer holds, until its reader has gone.
     let writing = std::thread::spawn(move || while rustix::io::write(&sink, &[7; 4096]).is_ok() {});
-    let is_full = |standing: &Standing| {
+    let is_full = |standing: &RecordingProgress| {
         standing.buffer_fill >= 1.0
             && standing
                 .members
@@ -635,7 +635,7 @@ fn what_waits_for_a_disk_that_hangs_is_offered_and_what_found_no_room_is_lost_at
         writers[0].commit(filling);
     }
     writers[0].skip(1_000_000, 0, GapReason::BufferFull);
-    let is_told = |standing: &Standing| standing.streams[0].gap_bytes == 1_000_000;
+    let is_told = |standing: &RecordingProgress| standing.streams[0].gap_bytes == 1_000_000;
     let standing = recorder.board().wait_for(is_told, PATIENCE);
     assert_eq!(standing.streams[0].offered_bytes, filled_bytes + 1_000_000);
     assert_eq!(

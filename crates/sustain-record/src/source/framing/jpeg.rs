@@ -2,7 +2,7 @@
 //! framer calls it. It looks only at markers and at the lengths of segments, never into a segment,
 //! because an EXIF thumbnail is a JPEG with an EOI of its own.
 
-use super::Marks;
+use super::MarkCollector;
 
 /// The markers that matter here. Each is a byte FF followed by this byte.
 mod marker {
@@ -22,7 +22,7 @@ mod marker {
 const LENGTH_BYTES: u16 = 2;
 
 #[derive(Debug, Clone, Copy, Default)]
-enum State {
+enum JpegState {
     /// No image is open.
     #[default]
     Between,
@@ -40,16 +40,16 @@ enum State {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct JpegFramer {
-    state: State,
+    state: JpegState,
 }
 
 impl JpegFramer {
     /// Takes all bytes, except an FF at the end that may be the first byte of an SOI.
-    pub(super) fn push(&mut self, bytes: &[u8], marks: &mut Marks<'_>) -> usize {
+    pub(super) fn push(&mut self, bytes: &[u8], marks: &mut MarkCollector<'_>) -> usize {
         let mut offset = 0;
         while offset < bytes.len() {
             match self.state {
-                State::Between | State::Scan => {
+                JpegState::Between | JpegState::Scan => {
                     let Some(distance) = memchr::memchr(0xFF, &bytes[offset..]) else {
                         return bytes.len();
                     };
@@ -59,27 +59,27 @@ impl JpegFramer {
                     };
                     offset = self.marker(code, offset, marks);
                 }
-                State::Length => {
+                JpegState::Length => {
                     let high = bytes[offset];
-                    self.state = State::LengthLow { high };
+                    self.state = JpegState::LengthLow { high };
                     offset += 1;
                 }
-                State::LengthLow { high } => {
+                JpegState::LengthLow { high } => {
                     let length_bytes = u16::from(high) << 8 | u16::from(bytes[offset]);
                     // 0 and 1 are not valid lengths: the image is damaged, but its end may still be
                     // found.
                     let left_bytes = length_bytes.saturating_sub(LENGTH_BYTES);
-                    self.state = State::Segment { left_bytes };
+                    self.state = JpegState::Segment { left_bytes };
                     offset += 1;
                 }
-                State::Segment { left_bytes } => {
+                JpegState::Segment { left_bytes } => {
                     let step = usize::from(left_bytes).min(bytes.len() - offset);
                     offset += step;
                     // The step is at most `left_bytes`, so it fits.
                     let left_bytes = left_bytes - step as u16;
                     self.state = match left_bytes {
-                        0 => State::Scan,
-                        _ => State::Segment { left_bytes },
+                        0 => JpegState::Scan,
+                        _ => JpegState::Segment { left_bytes },
                     };
                 }
             }
@@ -89,9 +89,9 @@ impl JpegFramer {
 
     /// Acts on the marker at `offset`; returns the offset at which to go on.
     #[inline]
-    fn marker(&mut self, code: u8, offset: usize, marks: &mut Marks<'_>) -> usize {
+    fn marker(&mut self, code: u8, offset: usize, marks: &mut MarkCollector<'_>) -> usize {
         let behind = offset + 2;
-        let in_picture = matches!(self.state, State::Scan);
+        let in_picture = matches!(self.state, JpegState::Scan);
         match code {
             // The second FF may be the first byte of the marker.
             marker::FILL => return offset + 1,
@@ -101,14 +101,14 @@ impl JpegFramer {
                     marks.end(offset);
                 }
                 marks.begin(offset);
-                self.state = State::Scan;
+                self.state = JpegState::Scan;
             }
             marker::END_OF_IMAGE if in_picture => {
                 marks.end(behind);
-                self.state = State::Between;
+                self.state = JpegState::Between;
             }
             marker::RESTART_FIRST..=marker::RESTART_LAST => {}
-            marker::FIRST_WITH_SEGMENT.. if in_picture => self.state = State::Length,
+            marker::FIRST_WITH_SEGMENT.. if in_picture => self.state = JpegState::Length,
             // This is a zero behind an FF in entropy-coded data. In JPEG-LS it can be any byte
             // below 80; no other use of these numbers has a segment.
             _ => {}

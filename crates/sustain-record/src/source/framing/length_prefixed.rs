@@ -2,7 +2,7 @@
 //! accepts a length only up to a bound, because a stream without such lengths would otherwise look
 //! like one endless frame.
 
-use super::{ByteOrder, Marks};
+use super::{ByteOrder, MarkCollector};
 
 /// The largest length that is accepted by default: 256 MiB.
 pub const LENGTH_BYTES_MAX_DEFAULT: u32 = 256 << 20;
@@ -42,7 +42,7 @@ impl LengthPrefixedFramer {
     pub(super) fn push(
         &mut self,
         bytes: &[u8],
-        marks: &mut Marks<'_>,
+        marks: &mut MarkCollector<'_>,
     ) -> Result<usize, ImplausibleLength> {
         let mut offset = 0;
         loop {

@@ -1,7 +1,7 @@
 //! Finds lines: each is a frame, with its newline. The framer calls it. A line that has not ended
 //! is an open frame, however long it is.
 
-use super::Marks;
+use super::MarkCollector;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct LinesFramer {
@@ -10,7 +10,7 @@ pub(super) struct LinesFramer {
 
 impl LinesFramer {
     /// Takes all bytes.
-    pub(super) fn push(&mut self, bytes: &[u8], marks: &mut Marks<'_>) -> usize {
+    pub(super) fn push(&mut self, bytes: &[u8], marks: &mut MarkCollector<'_>) -> usize {
         if !self.in_line && !bytes.is_empty() {
             marks.begin(0);
             self.in_line = true;

@@ -6,7 +6,7 @@ use sustain_document::vocabulary::LayoutKind;
 
 use super::super::escape;
 use super::super::table::glued;
-use super::facts::Facts;
+use super::facts::DiagnosisPicture;
 use super::walls::scaled_bars;
 use crate::format::size;
 
@@ -14,7 +14,7 @@ const LABEL: f64 = 70.0;
 const BAR: f64 = 380.0;
 
 /// The list with its heading; empty without advice.
-pub(super) fn advice(facts: &Facts<'_>) -> String {
+pub(super) fn advice(facts: &DiagnosisPicture<'_>) -> String {
     let all = &facts.result.advice;
     if all.is_empty() {
         return String::new();
@@ -31,7 +31,7 @@ pub(super) fn advice(facts: &Facts<'_>) -> String {
     format!("<h2>What to do, the best first</h2>\n<ol class=\"advice\">\n{items}</ol>\n")
 }
 
-fn item(facts: &Facts<'_>, advice: &Advice, scale: f64) -> String {
+fn item(facts: &DiagnosisPicture<'_>, advice: &Advice, scale: f64) -> String {
     let expected = if advice.is_at_most {
         "at most"
     } else {
@@ -54,7 +54,7 @@ fn item(facts: &Facts<'_>, advice: &Advice, scale: f64) -> String {
     )
 }
 
-fn what(facts: &Facts<'_>, advice: &Advice) -> String {
+fn what(facts: &DiagnosisPicture<'_>, advice: &Advice) -> String {
     let order = facts.list(&advice.order);
     match (advice.layout, advice.chunk_bytes) {
         (LayoutKind::Stripe, Some(chunk_bytes)) => {

@@ -4,7 +4,7 @@
 
 use super::super::escape;
 use super::super::svg::Svg;
-use super::facts::{Disk, Facts, Standing, ratio, wall_class};
+use super::facts::{DiagnosisPicture, PictureDisk, SubsetStanding, ratio, wall_class};
 use crate::format::{percent, rate};
 
 /// More disks than this have flat bars, in two columns.
@@ -15,8 +15,8 @@ const WORDS_WIDTH: f64 = 190.0;
 const GAP: f64 = 24.0;
 
 /// The picture with its heading; empty if no disk was measured.
-pub(super) fn bars(facts: &Facts<'_>) -> String {
-    let is_measured = |disk: &Disk<'_>| disk.alone_bytes_per_s.is_some();
+pub(super) fn bars(facts: &DiagnosisPicture<'_>) -> String {
+    let is_measured = |disk: &PictureDisk<'_>| disk.alone_bytes_per_s.is_some();
     if !facts.disks.iter().any(is_measured) {
         return String::new();
     }
@@ -44,7 +44,7 @@ pub(super) fn bars(facts: &Facts<'_>) -> String {
     )
 }
 
-fn bar(svg: &mut Svg, disk: &Disk<'_>, at: (f64, f64), row_height: f64, scale: f64) {
+fn bar(svg: &mut Svg, disk: &PictureDisk<'_>, at: (f64, f64), row_height: f64, scale: f64) {
     let (left, thick) = (at.0 + LABEL_WIDTH, row_height * 0.72);
     let baseline = at.1 + thick * 0.5 + 4.5;
     let words = words(disk);
@@ -76,7 +76,7 @@ fn bar(svg: &mut Svg, disk: &Disk<'_>, at: (f64, f64), row_height: f64, scale: f
     svg.text((right, baseline), "soft", &words);
 }
 
-fn words(disk: &Disk<'_>) -> String {
+fn words(disk: &PictureDisk<'_>) -> String {
     match (disk.together_bytes_per_s, disk.alone_bytes_per_s) {
         (Some(together), Some(alone)) => format!(
             "{} of {}: {}",
@@ -90,23 +90,23 @@ fn words(disk: &Disk<'_>) -> String {
     }
 }
 
-fn legend(facts: &Facts<'_>) -> String {
+fn legend(facts: &DiagnosisPicture<'_>) -> String {
     let mut parts = vec![part("alone", "alone")];
     let disks = || facts.disks.iter();
     if disks().any(|disk| disk.together_bytes_per_s.is_some()) {
         let stands = |standing| disks().any(|disk| disk.standing == standing);
         parts.push("<span>with all disks active:</span> ".to_owned());
         for (index, wall) in facts.walls.iter().enumerate() {
-            if stands(Standing::HeldBy(index)) {
+            if stands(SubsetStanding::HeldBy(index)) {
                 let limit = rate(wall.wall.limit_bytes_per_s);
                 let words = format!("limited by wall {} ({limit})", index + 1);
                 parts.push(part(&wall_class(index), &words));
             }
         }
-        if stands(Standing::Lost) {
+        if stands(SubsetStanding::Lost) {
             parts.push(part("lost", "slower than alone, and no wall explains it"));
         }
-        if stands(Standing::Free) {
+        if stands(SubsetStanding::Free) {
             parts.push(part("free", "as fast as alone"));
         }
         if disks().any(|disk| disk.fair_bytes_per_s.is_some()) {
@@ -122,7 +122,7 @@ fn part(class: &str, words: &str) -> String {
     format!("<span><b class=\"swatch {class}\"></b>{words}</span> ")
 }
 
-fn caption(facts: &Facts<'_>) -> String {
+fn caption(facts: &DiagnosisPicture<'_>) -> String {
     let together = facts
         .disks
         .iter()
@@ -135,7 +135,7 @@ fn caption(facts: &Facts<'_>) -> String {
     }
 }
 
-fn below_fair(facts: &Facts<'_>) -> String {
+fn below_fair(facts: &DiagnosisPicture<'_>) -> String {
     let mut items = String::new();
     for (index, wall) in facts.walls.iter().enumerate() {
         for share in wall.wall.shares.iter().filter(|share| share.below_fair) {

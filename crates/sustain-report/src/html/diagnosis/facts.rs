@@ -26,19 +26,19 @@ const NAMES_MAX: usize = 12;
 const WALL_COLOURS: usize = 7;
 
 /// The data of a diagnosis that its pictures need.
-pub(super) struct Facts<'a> {
+pub(super) struct DiagnosisPicture<'a> {
     pub(super) result: &'a DiagnoseResult,
     /// The disks in the order in which they are connected.
-    pub(super) disks: Vec<Disk<'a>>,
+    pub(super) disks: Vec<PictureDisk<'a>>,
     /// The walls in the order of the document.
     pub(super) walls: Vec<DrawnWall<'a>>,
     /// The subsets in the order of their first measurement.
     pub(super) subsets: Vec<Subset>,
-    places: Places<'a>,
+    places: PositionByName<'a>,
 }
 
 /// One disk.
-pub(super) struct Disk<'a> {
+pub(super) struct PictureDisk<'a> {
     pub(super) name: &'a str,
     /// The name, short enough for a picture.
     pub(super) label: String,
@@ -49,12 +49,12 @@ pub(super) struct Disk<'a> {
     pub(super) fair_bytes_per_s: Option<f64>,
     pub(super) is_below_fair: bool,
     /// The limit of its rate with all targets active.
-    pub(super) standing: Standing,
+    pub(super) standing: SubsetStanding,
 }
 
 /// The limit of a disk's rate in a subset, compared with its rate alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum SubsetStanding {
     /// It reaches its rate alone, or was not active.
     Free,
     /// This wall limits it below its rate alone.
@@ -63,13 +63,13 @@ pub(super) enum Standing {
     Lost,
 }
 
-impl Standing {
+impl SubsetStanding {
     /// The class of the style sheet with its colour.
     pub(super) fn class(self) -> String {
         match self {
-            Standing::Free => "free".to_owned(),
-            Standing::HeldBy(wall) => wall_class(wall),
-            Standing::Lost => "lost".to_owned(),
+            SubsetStanding::Free => "free".to_owned(),
+            SubsetStanding::HeldBy(wall) => wall_class(wall),
+            SubsetStanding::Lost => "lost".to_owned(),
         }
     }
 }
@@ -95,30 +95,30 @@ pub(super) struct Subset {
     pub(super) is_alone: bool,
 }
 
-impl<'a> Facts<'a> {
-    pub(super) fn new(result: &'a DiagnoseResult) -> Facts<'a> {
+impl<'a> DiagnosisPicture<'a> {
+    pub(super) fn new(result: &'a DiagnoseResult) -> DiagnosisPicture<'a> {
         let mut names: Vec<&str> = result.order.names.iter().map(String::as_str).collect();
         for alone in &result.alone {
             if !names.contains(&alone.target.as_str()) {
                 names.push(&alone.target);
             }
         }
-        let places = Places::new(&names);
+        let places = PositionByName::new(&names);
         let labels = labels(&names);
-        let disks = names.iter().zip(labels).map(|(name, label)| Disk {
+        let disks = names.iter().zip(labels).map(|(name, label)| PictureDisk {
             name,
             label,
             alone_bytes_per_s: None,
             together_bytes_per_s: None,
             fair_bytes_per_s: None,
             is_below_fair: false,
-            standing: Standing::Free,
+            standing: SubsetStanding::Free,
         });
         let walls = result.walls.iter().map(|wall| DrawnWall {
             wall,
             members: places.all(&wall.members),
         });
-        let mut facts = Facts {
+        let mut facts = DiagnosisPicture {
             result,
             disks: disks.collect(),
             walls: walls.collect(),
@@ -142,7 +142,7 @@ impl<'a> Facts<'a> {
         for (place, disk) in self.disks.iter_mut().enumerate() {
             disk.together_bytes_per_s = rates[place];
             disk.standing = standings[place];
-            let Standing::HeldBy(wall) = disk.standing else {
+            let SubsetStanding::HeldBy(wall) = disk.standing else {
                 continue;
             };
             let mut shares = self.walls[wall].wall.shares.iter();
@@ -157,7 +157,7 @@ impl<'a> Facts<'a> {
     fn together(&self) -> Option<&Subset> {
         self.result.together.as_ref()?;
         let dropped = &self.result.dropped;
-        let is_dropped = |disk: &Disk<'_>| dropped.iter().any(|one| one.target == disk.name);
+        let is_dropped = |disk: &PictureDisk<'_>| dropped.iter().any(|one| one.target == disk.name);
         let whole = |subset: &&Subset| {
             let disks = self.disks.iter().zip(&subset.rates_bytes_per_s);
             let mut missing = disks.filter(|(_, rate)| rate.is_none());
@@ -170,7 +170,7 @@ impl<'a> Facts<'a> {
 
     /// The limit of each disk at these rates. A disk is limited by the smallest of its walls whose
     /// members together reach the wall's limit.
-    pub(super) fn standings(&self, rates: &[Option<f64>]) -> Vec<Standing> {
+    pub(super) fn standings(&self, rates: &[Option<f64>]) -> Vec<SubsetStanding> {
         let noise = NOISE_DEVIATIONS * self.result.noise;
         let reaches = |wall: &DrawnWall<'_>| {
             let members = wall.members.iter().filter_map(|member| rates[*member]);
@@ -185,16 +185,16 @@ impl<'a> Facts<'a> {
             .map(|(index, _)| index)
             .collect();
         reached.sort_by_key(|wall| self.walls[*wall].members.len());
-        let standing = |(place, disk): (usize, &Disk<'_>)| {
+        let standing = |(place, disk): (usize, &PictureDisk<'_>)| {
             let slower = rates[place].zip(disk.alone_bytes_per_s);
             if slower.is_none_or(|(own, alone)| {
                 own >= alone * (1.0 - noise.clamp(LOSS_MIN, LOSS_CERTAIN))
             }) {
-                return Standing::Free;
+                return SubsetStanding::Free;
             }
             let mut holding = reached.iter();
             let own = holding.find(|wall| self.walls[**wall].members.contains(&place));
-            own.map_or(Standing::Lost, |wall| Standing::HeldBy(*wall))
+            own.map_or(SubsetStanding::Lost, |wall| SubsetStanding::HeldBy(*wall))
         };
         self.disks.iter().enumerate().map(standing).collect()
     }
@@ -282,14 +282,14 @@ fn labels(names: &[&str]) -> Vec<String> {
 }
 
 /// The places of names in the list of disks.
-struct Places<'a> {
+struct PositionByName<'a> {
     places: BTreeMap<&'a str, usize>,
 }
 
-impl<'a> Places<'a> {
-    fn new(names: &[&'a str]) -> Places<'a> {
+impl<'a> PositionByName<'a> {
+    fn new(names: &[&'a str]) -> PositionByName<'a> {
         let places = names.iter().enumerate();
-        Places {
+        PositionByName {
             places: places.map(|(place, name)| (*name, place)).collect(),
         }
     }
@@ -304,7 +304,7 @@ impl<'a> Places<'a> {
 }
 
 /// The measurements, with those of the same disks merged, and those of all single disks merged.
-fn subsets(result: &DiagnoseResult, places: &Places<'_>, disks: usize) -> Vec<Subset> {
+fn subsets(result: &DiagnoseResult, places: &PositionByName<'_>, disks: usize) -> Vec<Subset> {
     let mut keys: Vec<(BTreeSet<usize>, bool)> = Vec::new();
     let mut groups: Vec<Vec<&Measurement>> = Vec::new();
     for measurement in &result.measurements {
@@ -330,7 +330,12 @@ fn subsets(result: &DiagnoseResult, places: &Places<'_>, disks: usize) -> Vec<Su
         .collect()
 }
 
-fn merged(group: &[&Measurement], places: &Places<'_>, disks: usize, is_alone: bool) -> Subset {
+fn merged(
+    group: &[&Measurement],
+    places: &PositionByName<'_>,
+    disks: usize,
+    is_alone: bool,
+) -> Subset {
     let mut all: Vec<Vec<f64>> = vec![Vec::new(); disks];
     for measurement in group {
         let rates = measurement

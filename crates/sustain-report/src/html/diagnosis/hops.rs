@@ -1,10 +1,10 @@
 //! Makes the text of a box in the machine's tree: the walls that are there, and the rates that its
 //! hops can carry. [`super::machine`] draws it.
 
-use sustain_document::diagnose::{Wall, WayHop};
+use sustain_document::diagnose::{TopologyHop, Wall};
 
 use super::super::svg::cut;
-use super::facts::{Facts, ratio};
+use super::facts::{DiagnosisPicture, ratio};
 use super::tree::Branch;
 use crate::format::{percent, rate};
 
@@ -14,7 +14,7 @@ const CHARACTERS_MAX: usize = 36;
 const RATES_SHOWN: usize = 2;
 
 /// A line of a box.
-pub(super) struct Line {
+pub(super) struct BoxLine {
     pub(super) words: String,
     pub(super) class: &'static str,
     /// The words in full.
@@ -32,7 +32,7 @@ pub(super) struct WallsAtHops {
 }
 
 impl WallsAtHops {
-    pub(super) fn new(facts: &Facts<'_>, root: &Branch<'_>) -> WallsAtHops {
+    pub(super) fn new(facts: &DiagnosisPicture<'_>, root: &Branch<'_>) -> WallsAtHops {
         let (mut at, mut unexplained) = (Vec::new(), Vec::new());
         for (index, wall) in facts.walls.iter().enumerate() {
             match &wall.wall.hop {
@@ -43,7 +43,7 @@ impl WallsAtHops {
         WallsAtHops { at, unexplained }
     }
 
-    fn at_hop<'a>(&'a self, hop: &'a WayHop) -> impl Iterator<Item = usize> + 'a {
+    fn at_hop<'a>(&'a self, hop: &'a TopologyHop) -> impl Iterator<Item = usize> + 'a {
         let own = self.at.iter().filter(|(id, _)| *id == hop.id);
         own.map(|(_, wall)| *wall)
     }
@@ -61,13 +61,13 @@ fn is_in_a_box(branch: &Branch<'_>, id: &str) -> bool {
 
 /// The lines of a branch's box: its walls, then the slowest of its other hops.
 pub(super) fn lines(
-    facts: &Facts<'_>,
+    facts: &DiagnosisPicture<'_>,
     walls: &WallsAtHops,
     branch: &Branch<'_>,
     is_root: bool,
-) -> Vec<Line> {
+) -> Vec<BoxLine> {
     let mut lines = Vec::new();
-    let mut others: Vec<&WayHop> = Vec::new();
+    let mut others: Vec<&TopologyHop> = Vec::new();
     for hop in &branch.hops {
         let mut has_wall = false;
         for wall in walls.at_hop(hop) {
@@ -81,7 +81,7 @@ pub(super) fn lines(
             others.push(hop);
         }
     }
-    let mut known: Vec<(&WayHop, f64)> = others
+    let mut known: Vec<(&TopologyHop, f64)> = others
         .iter()
         .filter_map(|hop| Some((*hop, hop.rate_bytes_per_s?)))
         .collect();
@@ -97,7 +97,7 @@ pub(super) fn lines(
     lines
 }
 
-fn wall_lines(index: usize, wall: &Wall, hop: &WayHop) -> [Line; 2] {
+fn wall_lines(index: usize, wall: &Wall, hop: &TopologyHop) -> [BoxLine; 2] {
     let limit = rate(wall.limit_bytes_per_s);
     let words = format!("Wall {}: {limit}", index + 1);
     let compared = match (wall.at_full_load_bytes_per_s, hop.rate_bytes_per_s) {
@@ -112,7 +112,7 @@ fn wall_lines(index: usize, wall: &Wall, hop: &WayHop) -> [Line; 2] {
         ),
         (None, None) => "the rate it can carry is not known".to_owned(),
     };
-    let chip = Line {
+    let chip = BoxLine {
         wall: Some(index),
         ..plain(&words, "on")
     };
@@ -120,7 +120,7 @@ fn wall_lines(index: usize, wall: &Wall, hop: &WayHop) -> [Line; 2] {
 }
 
 /// The text of a box without a known rate: its hop nearest to the disks, where the paths part.
-fn unnamed(branch: &Branch<'_>, is_root: bool) -> Line {
+fn unnamed(branch: &Branch<'_>, is_root: bool) -> BoxLine {
     match branch.hops.last() {
         _ if is_root => plain("the whole machine", "hopname"),
         Some(hop) => plain(&hop.name, "hopname"),
@@ -128,8 +128,8 @@ fn unnamed(branch: &Branch<'_>, is_root: bool) -> Line {
     }
 }
 
-fn plain(words: &str, class: &'static str) -> Line {
-    Line {
+fn plain(words: &str, class: &'static str) -> BoxLine {
+    BoxLine {
         words: cut(words, CHARACTERS_MAX, CHARACTERS_MAX / 2),
         class,
         title: words.to_owned(),

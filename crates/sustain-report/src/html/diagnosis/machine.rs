@@ -4,8 +4,8 @@
 
 use super::super::escape;
 use super::super::svg::{Svg, cut};
-use super::facts::{Facts, wall_class};
-use super::hops::{Line, WallsAtHops, lines};
+use super::facts::{DiagnosisPicture, wall_class};
+use super::hops::{BoxLine, WallsAtHops, lines};
 use super::tree::{Branch, tree};
 use crate::format::rate;
 
@@ -27,7 +27,7 @@ const WORDS_WIDTH: f64 = 160.0;
 const BRACKET_WIDTH: f64 = 112.0;
 
 /// The picture with its heading.
-pub(super) fn machine(facts: &Facts<'_>) -> String {
+pub(super) fn machine(facts: &DiagnosisPicture<'_>) -> String {
     let root = tree(&facts.result.order.ways, facts.disks.len());
     let walls = WallsAtHops::new(facts, &root);
     let is_large = facts.disks.len() <= DISKS_LARGE_MAX;
@@ -53,7 +53,7 @@ pub(super) fn machine(facts: &Facts<'_>) -> String {
     let lanes = lanes(facts, &walls.unexplained);
     let width = brackets_x + lanes.len() as f64 * BRACKET_WIDTH;
     let mut svg = Svg::new(width, placing.cursor + 6.0);
-    let mut drawing = Drawing {
+    let mut drawing = MachineDrawing {
         facts,
         svg: &mut svg,
         leaves_x,
@@ -81,7 +81,7 @@ struct Placed<'a, 'b> {
     branch: &'b Branch<'a>,
     depth: usize,
     middle: f64,
-    lines: Vec<Line>,
+    lines: Vec<BoxLine>,
     /// The nearest wall on the path to the host, this branch's own included.
     wall: Option<usize>,
     below: Vec<Placed<'a, 'b>>,
@@ -94,7 +94,7 @@ impl Placed<'_, '_> {
 }
 
 struct Placing<'a, 'w> {
-    facts: &'w Facts<'a>,
+    facts: &'w DiagnosisPicture<'a>,
     walls: &'w WallsAtHops,
     row_height: f64,
     /// The top of the next box or leaf.
@@ -161,8 +161,8 @@ impl Placing<'_, '_> {
     }
 }
 
-struct Drawing<'a, 'w> {
-    facts: &'w Facts<'a>,
+struct MachineDrawing<'a, 'w> {
+    facts: &'w DiagnosisPicture<'a>,
     svg: &'w mut Svg,
     leaves_x: f64,
     label_width: f64,
@@ -170,7 +170,7 @@ struct Drawing<'a, 'w> {
     is_large: bool,
 }
 
-impl Drawing<'_, '_> {
+impl MachineDrawing<'_, '_> {
     fn branch(&mut self, placed: &Placed<'_, '_>) {
         if let Some(disk) = placed.branch.disk {
             self.leaf(placed, disk);
@@ -322,7 +322,7 @@ fn all_hops(branch: &Branch<'_>) -> String {
 }
 
 /// Places walls side by side where they would overlap.
-fn lanes(facts: &Facts<'_>, walls: &[usize]) -> Vec<Vec<usize>> {
+fn lanes(facts: &DiagnosisPicture<'_>, walls: &[usize]) -> Vec<Vec<usize>> {
     let mut lanes: Vec<Vec<usize>> = Vec::new();
     let meets = |one: usize, other: usize| {
         let ends = |wall: usize| {
@@ -344,7 +344,7 @@ fn lanes(facts: &Facts<'_>, walls: &[usize]) -> Vec<Vec<usize>> {
     lanes
 }
 
-fn caption(facts: &Facts<'_>, walls: &WallsAtHops) -> String {
+fn caption(facts: &DiagnosisPicture<'_>, walls: &WallsAtHops) -> String {
     let mut words = "Left: the part that all data passes. Right: the disks, in the order in which \
                      they are connected, with their rates with all disks active and alone."
         .to_owned();

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use super::super::escape;
 use super::super::table::glued;
-use super::facts::{Facts, Standing, Subset, off_by, ratio, wall_class};
+use super::facts::{DiagnosisPicture, Subset, SubsetStanding, off_by, ratio, wall_class};
 use crate::format::{percent, rate};
 
 /// With more disks than this cells have no figures, only bars.
@@ -16,7 +16,7 @@ const FIGURES_MAX: usize = 16;
 const OFF_MARKED: f64 = 0.05;
 
 /// The picture with its heading; empty if nothing was measured.
-pub(super) fn matrix(facts: &Facts<'_>) -> String {
+pub(super) fn matrix(facts: &DiagnosisPicture<'_>) -> String {
     if facts.subsets.is_empty() {
         return String::new();
     }
@@ -47,7 +47,7 @@ pub(super) fn matrix(facts: &Facts<'_>) -> String {
 }
 
 /// The walls over the columns of their members, side by side where they do not overlap.
-fn wall_rows(facts: &Facts<'_>) -> String {
+fn wall_rows(facts: &DiagnosisPicture<'_>) -> String {
     let mut lanes: Vec<Vec<Option<usize>>> = Vec::new();
     for (index, wall) in facts.walls.iter().enumerate() {
         let Some((first, last)) = wall.members.first().zip(wall.members.last()) else {
@@ -66,7 +66,7 @@ fn wall_rows(facts: &Facts<'_>) -> String {
     lanes.iter().map(|lane| wall_row(facts, lane)).collect()
 }
 
-fn wall_row(facts: &Facts<'_>, lane: &[Option<usize>]) -> String {
+fn wall_row(facts: &DiagnosisPicture<'_>, lane: &[Option<usize>]) -> String {
     let mut markup = "<tr class=\"lane\"><td></td>".to_owned();
     for run in lane.chunk_by(|one, other| one == other) {
         match run[0] {
@@ -91,7 +91,7 @@ fn wall_row(facts: &Facts<'_>, lane: &[Option<usize>]) -> String {
     markup
 }
 
-fn name_row(facts: &Facts<'_>) -> String {
+fn name_row(facts: &DiagnosisPicture<'_>) -> String {
     let mut markup = "<tr><th>subset</th>".to_owned();
     for disk in &facts.disks {
         let _ = write!(
@@ -108,7 +108,7 @@ fn name_row(facts: &Facts<'_>) -> String {
     markup
 }
 
-fn row(facts: &Facts<'_>, subset: &Subset, number: usize, most: f64) -> String {
+fn row(facts: &DiagnosisPicture<'_>, subset: &Subset, number: usize, most: f64) -> String {
     let rates = &subset.rates_bytes_per_s;
     let count = subset.readings_bytes_per_s.len();
     let times = match (subset.is_alone, count) {
@@ -118,7 +118,7 @@ fn row(facts: &Facts<'_>, subset: &Subset, number: usize, most: f64) -> String {
     };
     let mut markup = format!("<tr><th>{}</th>", escape::text(&times));
     let standings = if subset.is_alone {
-        vec![Standing::Free; facts.disks.len()]
+        vec![SubsetStanding::Free; facts.disks.len()]
     } else {
         facts.standings(rates)
     };
@@ -143,7 +143,12 @@ fn row(facts: &Facts<'_>, subset: &Subset, number: usize, most: f64) -> String {
     markup
 }
 
-fn cell(facts: &Facts<'_>, rates: &[Option<f64>], place: usize, standing: Standing) -> String {
+fn cell(
+    facts: &DiagnosisPicture<'_>,
+    rates: &[Option<f64>],
+    place: usize,
+    standing: SubsetStanding,
+) -> String {
     let Some(own) = rates[place] else {
         return "<td></td>".to_owned();
     };

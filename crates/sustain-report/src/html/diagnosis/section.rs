@@ -6,7 +6,7 @@ use sustain_document::diagnose::{DiagnoseResult, SearchEnd};
 use super::super::escape;
 use super::super::section::{kernel_messages, notes};
 use super::super::table::glued;
-use super::facts::Facts;
+use super::facts::DiagnosisPicture;
 use super::{advice, bars, machine, matrix, name, tables, walls};
 use crate::ReportError;
 use crate::format::{percent, rate, stretch};
@@ -22,7 +22,7 @@ const NAMES_IN_SHORT: usize = 4;
 
 /// The section of this diagnosis; `index` keeps its anchors apart from those of others.
 pub(super) fn section(result: &DiagnoseResult, index: usize) -> Result<String, ReportError> {
-    let facts = Facts::new(result);
+    let facts = DiagnosisPicture::new(result);
     let mut markup = format!(
         "<section id=\"diagnosis-{index}\">\n<h1>{}</h1>\n{}",
         escape::text(&name(result)),
@@ -45,7 +45,7 @@ pub(super) fn section(result: &DiagnoseResult, index: usize) -> Result<String, R
 }
 
 /// The answer; a long one, with many walls or names, comes after a short one.
-fn answer(facts: &Facts<'_>) -> String {
+fn answer(facts: &DiagnosisPicture<'_>) -> String {
     let sentence = escape::text(&glued(&diagnosis_sentence(facts.result)));
     if sentence.chars().count() <= SENTENCE_MAX {
         return format!("<p class=\"answer\">{sentence}</p>\n");
@@ -58,7 +58,7 @@ fn answer(facts: &Facts<'_>) -> String {
 }
 
 /// The answer with only the first walls, and with numbers instead of long lists of names.
-fn in_short(facts: &Facts<'_>) -> String {
+fn in_short(facts: &DiagnosisPicture<'_>) -> String {
     let result = facts.result;
     let mut clauses = Vec::new();
     clauses.extend(together_words(result));
@@ -96,7 +96,7 @@ fn in_short(facts: &Facts<'_>) -> String {
 }
 
 /// A few targets by name, many by number.
-fn members(facts: &Facts<'_>, members: &[String]) -> String {
+fn members(facts: &DiagnosisPicture<'_>, members: &[String]) -> String {
     if members.len() <= NAMES_IN_SHORT {
         return facts.list(members);
     }
@@ -104,7 +104,7 @@ fn members(facts: &Facts<'_>, members: &[String]) -> String {
 }
 
 /// The answer in figures.
-fn cards(facts: &Facts<'_>) -> String {
+fn cards(facts: &DiagnosisPicture<'_>) -> String {
     let result = facts.result;
     let alone = facts.alone_bytes_per_s();
     let mut cards = vec![card(&rate(alone), "the sum of the rates alone", "")];

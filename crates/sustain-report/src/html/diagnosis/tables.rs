@@ -5,7 +5,7 @@ use sustain_document::diagnose::DiagnoseResult;
 
 use super::super::table::Table;
 use super::super::where_tables::{asked_markup, machine, machine_words};
-use super::facts::{Disk, Facts, Standing, ratio};
+use super::facts::{DiagnosisPicture, PictureDisk, SubsetStanding, ratio};
 use crate::ReportError;
 use crate::format::{percent, rate, size, stretch};
 
@@ -48,7 +48,7 @@ pub(super) fn drift(result: &DiagnoseResult) -> String {
 }
 
 /// The rate of each disk alone and with all active.
-pub(super) fn alone(facts: &Facts<'_>) -> String {
+pub(super) fn alone(facts: &DiagnosisPicture<'_>) -> String {
     let mut table = Table::new(&[
         "target",
         "rate alone",
@@ -68,16 +68,16 @@ pub(super) fn alone(facts: &Facts<'_>) -> String {
             part(disk),
             disk.fair_bytes_per_s.map_or_else(String::new, rate),
             match disk.standing {
-                Standing::Free => String::new(),
-                Standing::HeldBy(wall) => format!("wall {}", wall + 1),
-                Standing::Lost => "no wall explains it".to_owned(),
+                SubsetStanding::Free => String::new(),
+                SubsetStanding::HeldBy(wall) => format!("wall {}", wall + 1),
+                SubsetStanding::Lost => "no wall explains it".to_owned(),
             },
         ]);
     }
     format!("<h2>Rates</h2>\n{}", table.markup())
 }
 
-fn part(disk: &Disk<'_>) -> String {
+fn part(disk: &PictureDisk<'_>) -> String {
     let rates = disk.together_bytes_per_s.zip(disk.alone_bytes_per_s);
     let part = rates.and_then(|(together, alone)| ratio(together, alone));
     part.map_or_else(String::new, percent)

@@ -2,12 +2,12 @@
 //! host's end, and neighbouring hops that the same disks pass become one branch.
 //! [`super::machine`] draws it.
 
-use sustain_document::diagnose::{Way, WayHop};
+use sustain_document::diagnose::{TopologyHop, TopologyPath};
 
 /// Hops that the same disks pass, and the branches below them.
 pub(super) struct Branch<'a> {
     /// The hops, farthest from the disks first; those of a leaf are passed by no other disk.
-    pub(super) hops: Vec<&'a WayHop>,
+    pub(super) hops: Vec<&'a TopologyHop>,
     pub(super) below: Vec<Branch<'a>>,
     /// The place of the disk in the list of disks, if this is a leaf.
     pub(super) disk: Option<usize>,
@@ -16,12 +16,12 @@ pub(super) struct Branch<'a> {
 /// The hops of a disk that are not yet part of the tree, farthest first.
 struct Rest<'a> {
     disk: usize,
-    hops: Vec<&'a WayHop>,
+    hops: Vec<&'a TopologyHop>,
 }
 
 /// The tree of these topology paths, one per disk in the order in which the disks are connected.
 /// Disks without a path are leaves of the root.
-pub(super) fn tree(ways: &[Way], disks: usize) -> Branch<'_> {
+pub(super) fn tree(ways: &[TopologyPath], disks: usize) -> Branch<'_> {
     let rests = (0..disks).map(|disk| Rest {
         disk,
         hops: ways
@@ -82,15 +82,15 @@ mod tests {
 
     use super::*;
 
-    fn way(hops: &[&str]) -> Way {
-        let hop = |id: &&str| WayHop {
+    fn way(hops: &[&str]) -> TopologyPath {
+        let hop = |id: &&str| TopologyHop {
             id: (*id).to_owned(),
             name: (*id).to_owned(),
             kind: HopKind::Port,
             rate_bytes_per_s: None,
             formula: None,
         };
-        Way {
+        TopologyPath {
             target: String::new(),
             hops: hops.iter().map(hop).collect(),
         }

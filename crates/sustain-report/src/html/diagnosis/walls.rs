@@ -7,7 +7,7 @@ use sustain_document::diagnose::{Prediction, Wall, WallKind, WallState};
 use super::super::escape;
 use super::super::svg::Svg;
 use super::super::table::{Table, glued};
-use super::facts::{DrawnWall, Facts, off_by, wall_class};
+use super::facts::{DiagnosisPicture, DrawnWall, off_by, wall_class};
 use crate::format::{percent, rate};
 use crate::terminal::diagnosis::collapse_words;
 
@@ -21,7 +21,7 @@ const BAR_WIDTH: f64 = 300.0;
 const STRIP_BAR_MAX: f64 = 44.0;
 
 /// The cards with their heading; without a wall, the certainty that there is none.
-pub(super) fn walls(facts: &Facts<'_>) -> String {
+pub(super) fn walls(facts: &DiagnosisPicture<'_>) -> String {
     if facts.walls.is_empty() {
         return no_wall(facts);
     }
@@ -34,7 +34,7 @@ pub(super) fn walls(facts: &Facts<'_>) -> String {
     )
 }
 
-fn no_wall(facts: &Facts<'_>) -> String {
+fn no_wall(facts: &DiagnosisPicture<'_>) -> String {
     if let Some(loss) = &facts.result.unexplained {
         let words = format!(
             "A wall is a limit that several disks share. None was found that explains what is \
@@ -57,7 +57,7 @@ fn no_wall(facts: &Facts<'_>) -> String {
     format!("<h2>Walls</h2>\n<p>{}</p>\n", escape::text(&glued(&words)))
 }
 
-fn card(facts: &Facts<'_>, index: usize, drawn: &DrawnWall<'_>) -> String {
+fn card(facts: &DiagnosisPicture<'_>, index: usize, drawn: &DrawnWall<'_>) -> String {
     let wall = drawn.wall;
     let members = facts.list(&wall.members);
     let heading = format!(
@@ -136,7 +136,7 @@ fn certainty(wall: &Wall) -> String {
     format!("{state}; confidence {}", percent(wall.confidence))
 }
 
-fn weakest(facts: &Facts<'_>, wall: &Wall) -> Option<String> {
+fn weakest(facts: &DiagnosisPicture<'_>, wall: &Wall) -> Option<String> {
     let weakest = wall.weakest.as_ref()?;
     let about = weakest.target.as_ref().map_or_else(
         || "that there is a wall".to_owned(),
@@ -161,7 +161,7 @@ fn weakest(facts: &Facts<'_>, wall: &Wall) -> Option<String> {
     ))
 }
 
-fn shares(facts: &Facts<'_>, wall: &Wall) -> Option<String> {
+fn shares(facts: &DiagnosisPicture<'_>, wall: &Wall) -> Option<String> {
     let rates = wall.shares.iter().map(|share| share.rate_bytes_per_s);
     let (least, most) = rates.fold((f64::INFINITY, 0.0_f64), |(least, most), one| {
         (least.min(one), most.max(one))
@@ -193,7 +193,7 @@ fn shares(facts: &Facts<'_>, wall: &Wall) -> Option<String> {
 }
 
 /// All disks in the order in which they are connected; those that share the wall with their rates.
-fn strip(facts: &Facts<'_>, index: usize, drawn: &DrawnWall<'_>) -> String {
+fn strip(facts: &DiagnosisPicture<'_>, index: usize, drawn: &DrawnWall<'_>) -> String {
     let step = (WIDTH / facts.disks.len().max(1) as f64).min(STRIP_BAR_MAX);
     let thick = step * 0.8;
     let shares = &drawn.wall.shares;
@@ -245,7 +245,7 @@ fn strip(facts: &Facts<'_>, index: usize, drawn: &DrawnWall<'_>) -> String {
 }
 
 /// The prediction beside the measured rate.
-fn tried(facts: &Facts<'_>, prediction: &Prediction, index: usize) -> String {
+fn tried(facts: &DiagnosisPicture<'_>, prediction: &Prediction, index: usize) -> String {
     let (predicted, measured) = (
         prediction.predicted_bytes_per_s,
         prediction.measured_bytes_per_s,

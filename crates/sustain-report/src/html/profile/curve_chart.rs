@@ -23,16 +23,16 @@ const DOTTED_MAX: usize = 6;
 
 /// The scale of positions: bytes for one target, a part of each for several.
 #[derive(Clone, Copy)]
-enum Scale {
+enum PositionScale {
     Bytes,
     Parts,
 }
 
-impl Scale {
+impl PositionScale {
     fn of(self, byte: u64, target: &ProfileTarget) -> f64 {
         match self {
-            Scale::Bytes => rounded(byte as f64),
-            Scale::Parts => rounded(byte as f64 / target.size_bytes.max(1) as f64),
+            PositionScale::Bytes => rounded(byte as f64),
+            PositionScale::Parts => rounded(byte as f64 / target.size_bytes.max(1) as f64),
         }
     }
 }
@@ -49,9 +49,9 @@ pub(super) fn curve_chart(result: &ProfileResult, direction: Direction, id: Stri
         .iter()
         .find(|one| one.direction == direction);
     let scale = if targets.len() == 1 {
-        Scale::Bytes
+        PositionScale::Bytes
     } else {
-        Scale::Parts
+        PositionScale::Parts
     };
     let mut plot = empty_plot();
     for (index, target) in targets.iter().enumerate() {
@@ -66,18 +66,18 @@ pub(super) fn curve_chart(result: &ProfileResult, direction: Direction, id: Stri
     }
     let most = most(&targets, together) * 1.08;
     let end = match (scale, targets.first()) {
-        (Scale::Bytes, Some(only)) => only.size_bytes as f64,
+        (PositionScale::Bytes, Some(only)) => only.size_bytes as f64,
         _ => 1.0,
     };
     let x = match scale {
-        Scale::Bytes => axis().tick_format("~s").tick_suffix("B"),
-        Scale::Parts => axis().tick_format(".0%"),
+        PositionScale::Bytes => axis().tick_format("~s").tick_suffix("B"),
+        PositionScale::Parts => axis().tick_format(".0%"),
     };
     let x = x
         .range(vec![-0.01 * end, 1.01 * end])
         .title(title(match scale {
-            Scale::Bytes => "position, from the start of the target",
-            Scale::Parts => "position, as a part of each target",
+            PositionScale::Bytes => "position, from the start of the target",
+            PositionScale::Parts => "position, as a part of each target",
         }));
     let shapes = together.and_then(|one| one.shared_limit.as_ref());
     let layout = layout(targets.len() + 2)
@@ -126,7 +126,7 @@ fn most(targets: &[&ProfileTarget], together: Option<&ProfileTogether>) -> f64 {
 }
 
 /// The zones, as a line of steps.
-fn steps(plot: &mut Plot, target: &ProfileTarget, index: usize, scale: Scale) {
+fn steps(plot: &mut Plot, target: &ProfileTarget, index: usize, scale: PositionScale) {
     let (mut x, mut y, mut said) = (Vec::new(), Vec::new(), Vec::new());
     for zone in &target.zones {
         for byte in [zone.from_byte, zone.to_byte] {
@@ -157,7 +157,7 @@ fn steps(plot: &mut Plot, target: &ProfileTarget, index: usize, scale: Scale) {
 }
 
 /// The samples.
-fn dots(plot: &mut Plot, target: &ProfileTarget, index: usize, scale: Scale) {
+fn dots(plot: &mut Plot, target: &ProfileTarget, index: usize, scale: PositionScale) {
     let is_regular = |point: &&ProfilePoint| point.flag.is_none();
     let points = target.points.iter().filter(is_regular);
     let (mut x, mut y, mut said) = (Vec::new(), Vec::new(), Vec::new());
@@ -190,7 +190,7 @@ fn dots(plot: &mut Plot, target: &ProfileTarget, index: usize, scale: Scale) {
 }
 
 /// The places that differ from their zone.
-fn marks(plot: &mut Plot, targets: &[&ProfileTarget], scale: Scale) {
+fn marks(plot: &mut Plot, targets: &[&ProfileTarget], scale: PositionScale) {
     for (is_passing, name, shade) in [
         (false, "differs from its zone", ALARM),
         (true, "slow in some visits", NEUTRAL),

@@ -2,7 +2,7 @@
 
 use sustain_document::record::RecordResult;
 
-use super::super::buffer_chart::{Curve, curve_chart};
+use super::super::buffer_chart::{DrawnBufferCurve, curve_chart};
 use super::super::chart::Chart;
 use super::super::escape;
 use super::super::section::{kernel_messages, notes};
@@ -43,7 +43,7 @@ pub(super) fn section(result: &RecordResult, index: usize) -> Result<String, Rep
 
 fn buffer(result: &RecordResult, id: String) -> Option<Chart> {
     let points = result.buffer_curve.iter();
-    let curve = Curve {
+    let curve = DrawnBufferCurve {
         points: points
             .map(|point| (point.rate_bytes_per_s, point.buffer_bytes.ceil() as u64))
             .collect(),

@@ -12,11 +12,11 @@ use super::super::chart::{
 };
 use super::super::marks;
 use super::super::panels::{LinePair, PANEL_PX, Panels, RATE_PX, hover_mode, line_pair};
-use super::super::samples::{Moment, moments};
+use super::super::samples::{SystemMoment, moments};
 use super::super::system_panels;
 use super::series::{count, drawn, gaps, rates};
 use crate::format::{memory, percent, size, stretch};
-use crate::limits::{Limit, limits, meaning, seconds_by};
+use crate::limits::{LimitPeriod, limits, meaning, seconds_by};
 
 /// The height in the page of one line of the panel of limits.
 const LIMIT_PX: usize = 26;
@@ -53,7 +53,7 @@ pub(super) fn time_chart(result: &RecordResult, id: String) -> Chart {
         titles.extend(system_panels::titles().map(|title| (title, PANEL_PX)));
     }
     let panels = Panels::new(titles);
-    let axes = Axes {
+    let axes = TimeChartAxes {
         top,
         held_by: &held_by,
         machine: &machine,
@@ -69,7 +69,7 @@ pub(super) fn time_chart(result: &RecordResult, id: String) -> Chart {
     }
 }
 
-fn caption(result: &RecordResult, machine: &[Moment]) -> String {
+fn caption(result: &RecordResult, machine: &[SystemMoment]) -> String {
     let mut words = String::from(
         "Thin lines: the rate that the source offered. Dashed lines: the rate at which bytes \
          became durable, which comes in steps, one for each flush. Red cross: bytes that had been \
@@ -177,7 +177,7 @@ fn draw_buffer(plot: &mut Plot, samples: &[SampleResult], unit: TimeUnit) {
 }
 
 /// Draws a bar for each period, in a line for each cause; returns the causes from below.
-fn draw_limits<'a>(plot: &mut Plot, limits: &[Limit<'a>], unit: TimeUnit) -> Vec<&'a str> {
+fn draw_limits<'a>(plot: &mut Plot, limits: &[LimitPeriod<'a>], unit: TimeUnit) -> Vec<&'a str> {
     let causes: Vec<&str> = seconds_by(limits).into_iter().map(|(by, _)| by).collect();
     for (height, by) in causes.iter().enumerate() {
         let own = limits.iter().filter(|limit| limit.by == *by);
@@ -203,14 +203,14 @@ fn draw_limits<'a>(plot: &mut Plot, limits: &[Limit<'a>], unit: TimeUnit) -> Vec
 }
 
 /// The data of the axes.
-struct Axes<'a> {
+struct TimeChartAxes<'a> {
     top: f64,
     held_by: &'a [&'a str],
-    machine: &'a [Moment],
+    machine: &'a [SystemMoment],
     unit: TimeUnit,
 }
 
-fn chart_layout(result: &RecordResult, panels: &Panels, axes: &Axes<'_>) -> Layout {
+fn chart_layout(result: &RecordResult, panels: &Panels, axes: &TimeChartAxes<'_>) -> Layout {
     let machine = axes.machine;
     let begin_s = machine.first().map_or(0.0, |at| at.time_s.min(0.0));
     let end_s = machine
@@ -247,10 +247,15 @@ fn chart_layout(result: &RecordResult, panels: &Panels, axes: &Axes<'_>) -> Layo
 }
 
 /// A row of the table that explains the panel of limits.
-pub(super) fn limit_row(limits: &[Limit<'_>], by: &str, seconds: f64, all_s: f64) -> Vec<String> {
+pub(super) fn limit_row(
+    limits: &[LimitPeriod<'_>],
+    by: &str,
+    seconds: f64,
+    all_s: f64,
+) -> Vec<String> {
     /// Nobody reads more periods than this; the chart has them all.
     const STRETCHES_SHOWN: usize = 8;
-    let own: Vec<&Limit<'_>> = limits.iter().filter(|limit| limit.by == by).collect();
+    let own: Vec<&LimitPeriod<'_>> = limits.iter().filter(|limit| limit.by == by).collect();
     let shown = own.iter().take(STRETCHES_SHOWN);
     let mut when: Vec<String> = shown
         .map(|limit| format!("{} to {}", stretch(limit.from_s), stretch(limit.to_s)))

@@ -6,9 +6,9 @@
 use sustain_document::sweep::SweepPoint;
 
 use super::super::svg::Svg;
-use super::facts::{Curve, DrawnAxis, Facts, Value, value};
-use super::quantity::{Quantity, all_of};
-use super::scale::Scale;
+use super::facts::{AxisCurve, DirectionPicture, DrawnAxis, Value, value};
+use super::quantity::{DrawnQuantity, all_of};
+use super::scale::FigureScale;
 
 const HEIGHT: f64 = 264.0;
 const LEFT: f64 = 78.0;
@@ -25,7 +25,7 @@ const LABEL_WIDTH: f64 = 54.0;
 pub(super) const DOT_RADIUS: f64 = 3.6;
 
 /// The panels of an axis, one after the other.
-pub(super) fn panels(facts: &Facts<'_>, axis: &DrawnAxis) -> String {
+pub(super) fn panels(facts: &DirectionPicture<'_>, axis: &DrawnAxis) -> String {
     let second = facts.second(axis);
     let curves = facts.curves(second);
     let drawn: Vec<Vec<(u64, &SweepPoint)>> = curves
@@ -33,9 +33,9 @@ pub(super) fn panels(facts: &Facts<'_>, axis: &DrawnAxis) -> String {
         .map(|curve| along(facts, curve, axis, second))
         .collect();
     let points: Vec<&SweepPoint> = drawn.iter().flatten().map(|(_, point)| *point).collect();
-    let quantities = Quantity::known_of(&points);
+    let quantities = DrawnQuantity::known_of(&points);
     let width = (WIDTH / quantities.len() as f64).min(PANEL_WIDTH_MAX);
-    let panel = |quantity: &Quantity| {
+    let panel = |quantity: &DrawnQuantity| {
         let panel = Panel::new(facts, axis, *quantity, &points, width);
         panel.draw(facts, &curves, &drawn)
     };
@@ -45,8 +45,8 @@ pub(super) fn panels(facts: &Facts<'_>, axis: &DrawnAxis) -> String {
 
 /// The points of a curve, with their numbers on the axis.
 fn along<'a>(
-    facts: &Facts<'a>,
-    curve: &Curve,
+    facts: &DirectionPicture<'a>,
+    curve: &AxisCurve,
     axis: &DrawnAxis,
     second: Option<&DrawnAxis>,
 ) -> Vec<(u64, &'a SweepPoint)> {
@@ -65,17 +65,17 @@ fn along<'a>(
 struct Panel<'a> {
     svg: Svg,
     axis: &'a DrawnAxis,
-    quantity: Quantity,
-    across: Scale,
-    up: Scale,
+    quantity: DrawnQuantity,
+    across: FigureScale,
+    up: FigureScale,
 }
 
 impl<'a> Panel<'a> {
     /// A panel with its frame: headings, ticks and the grid.
     fn new(
-        facts: &Facts<'_>,
+        facts: &DirectionPicture<'_>,
         axis: &'a DrawnAxis,
-        quantity: Quantity,
+        quantity: DrawnQuantity,
         points: &[&SweepPoint],
         width: f64,
     ) -> Panel<'a> {
@@ -87,7 +87,7 @@ impl<'a> Panel<'a> {
         let ends = (numbers.first(), numbers.last());
         let (least, most) = (ends.0.copied().unwrap_or(1), ends.1.copied().unwrap_or(1));
         let (from_px, to_px) = (LEFT + 14.0, width - RIGHT - 14.0);
-        let across = Scale::logarithmic(least as f64, most as f64, from_px, to_px);
+        let across = FigureScale::logarithmic(least as f64, most as f64, from_px, to_px);
         let (up, ticks) = quantity.scale(facts.result, points, HEIGHT - BOTTOM, TOP);
         let mut svg = Svg::new(width, HEIGHT);
         svg.text((LEFT, 18.0), "wallname", quantity.heading());
@@ -120,8 +120,8 @@ impl<'a> Panel<'a> {
 
     fn draw(
         mut self,
-        facts: &Facts<'_>,
-        curves: &[Curve],
+        facts: &DirectionPicture<'_>,
+        curves: &[AxisCurve],
         drawn: &[Vec<(u64, &SweepPoint)>],
     ) -> String {
         for (curve, points) in curves.iter().zip(drawn) {
@@ -157,7 +157,7 @@ impl<'a> Panel<'a> {
         self.svg.markup(&said)
     }
 
-    fn dot(&mut self, facts: &Facts<'_>, number: u64, point: &SweepPoint, class: &str) {
+    fn dot(&mut self, facts: &DirectionPicture<'_>, number: u64, point: &SweepPoint, class: &str) {
         let Some(figure) = self.quantity.of(point) else {
             return;
         };
@@ -174,10 +174,10 @@ impl<'a> Panel<'a> {
     /// The curve to which a point belongs, whether or not it is the fastest in its place.
     fn curve_of<'c>(
         &self,
-        facts: &Facts<'_>,
-        curves: &'c [Curve],
+        facts: &DirectionPicture<'_>,
+        curves: &'c [AxisCurve],
         point: &SweepPoint,
-    ) -> Option<&'c Curve> {
+    ) -> Option<&'c AxisCurve> {
         let second = facts.second(self.axis);
         let own = second.map(|second| value(&point.setting, second.axis));
         curves.iter().find(|curve| curve.value == own)
@@ -185,7 +185,13 @@ impl<'a> Panel<'a> {
 
     /// A ring around a point that the answer names. If its place has the dot of a faster point, it
     /// also gets a dot in the colour of this curve.
-    fn mark(&mut self, facts: &Facts<'_>, point: &SweepPoint, dot: Option<&Curve>, class: &str) {
+    fn mark(
+        &mut self,
+        facts: &DirectionPicture<'_>,
+        point: &SweepPoint,
+        dot: Option<&AxisCurve>,
+        class: &str,
+    ) {
         let value = value(&point.setting, self.axis.axis);
         if let (Value::Number(number), Some(figure)) = (value, self.quantity.of(point)) {
             if let Some(curve) = dot {

@@ -6,9 +6,9 @@ use sustain_document::sweep::SweepPoint;
 
 use super::super::svg::Svg;
 use super::curves::{DOT_RADIUS, radius};
-use super::facts::{Curve, DrawnAxis, Facts, Value, rate_of, value};
-use super::quantity::{Quantity, all_of};
-use super::scale::Scale;
+use super::facts::{AxisCurve, DirectionPicture, DrawnAxis, Value, rate_of, value};
+use super::quantity::{DrawnQuantity, all_of};
+use super::scale::FigureScale;
 
 const WIDTH: f64 = 1200.0;
 const LABEL_WIDTH: f64 = 196.0;
@@ -23,7 +23,7 @@ const TICK_LABEL_WIDTH: f64 = 66.0;
 const ROWS_MAX: usize = 24;
 
 /// The picture of an axis.
-pub(super) fn picture(facts: &Facts<'_>, axis: &DrawnAxis) -> String {
+pub(super) fn picture(facts: &DirectionPicture<'_>, axis: &DrawnAxis) -> String {
     let second = facts.second(axis);
     let curves = facts.curves(second);
     let mut rows: Vec<(&Value, &SweepPoint)> = axis
@@ -33,9 +33,9 @@ pub(super) fn picture(facts: &Facts<'_>, axis: &DrawnAxis) -> String {
         .collect();
     rows.sort_by(|(_, one), (_, other)| rate_of(other).total_cmp(&rate_of(one)));
     rows.truncate(ROWS_MAX);
-    let rows: Vec<Row<'_>> = rows
+    let rows: Vec<DotRow<'_>> = rows
         .into_iter()
-        .map(|(value, _)| Row {
+        .map(|(value, _)| DotRow {
             value,
             points: curves
                 .iter()
@@ -43,7 +43,7 @@ pub(super) fn picture(facts: &Facts<'_>, axis: &DrawnAxis) -> String {
                 .collect(),
         })
         .collect();
-    let drawing = Drawing::new(facts, axis, &rows, curves.len());
+    let drawing = DotDrawing::new(facts, axis, &rows, curves.len());
     format!(
         "<div class=\"scroll\">{}</div>\n",
         drawing.draw(facts, &rows, &curves)
@@ -56,22 +56,27 @@ pub(super) fn left_out(axis: &DrawnAxis) -> usize {
 }
 
 /// A value and its point on each curve.
-struct Row<'a> {
+struct DotRow<'a> {
     value: &'a Value,
     points: Vec<Option<&'a SweepPoint>>,
 }
 
 /// A picture under construction.
-struct Drawing<'a> {
+struct DotDrawing<'a> {
     svg: Svg,
     axis: &'a DrawnAxis,
     row_height: f64,
-    panels: Vec<(Quantity, Scale)>,
+    panels: Vec<(DrawnQuantity, FigureScale)>,
 }
 
-impl<'a> Drawing<'a> {
+impl<'a> DotDrawing<'a> {
     /// A drawing with its frame: names, headings, ticks and the grid.
-    fn new(facts: &Facts<'_>, axis: &'a DrawnAxis, rows: &[Row<'_>], curves: usize) -> Drawing<'a> {
+    fn new(
+        facts: &DirectionPicture<'_>,
+        axis: &'a DrawnAxis,
+        rows: &[DotRow<'_>],
+        curves: usize,
+    ) -> DotDrawing<'a> {
         let row_height = (curves as f64 * DOT_HEIGHT + 8.0).max(ROW_HEIGHT_MIN);
         let foot = TOP + rows.len() as f64 * row_height;
         let mut svg = Svg::new(WIDTH, foot + BOTTOM);
@@ -84,7 +89,7 @@ impl<'a> Drawing<'a> {
         svg.line(&[(0.0, foot), (WIDTH, foot)], "grid", "");
         let points = rows.iter().flat_map(|row| row.points.iter().flatten());
         let points: Vec<&SweepPoint> = points.copied().collect();
-        let quantities = Quantity::known_of(&points);
+        let quantities = DrawnQuantity::known_of(&points);
         let count = quantities.len() as f64;
         let width = (WIDTH - LABEL_WIDTH - GAP * (count - 1.0) - 30.0) / count;
         let mut panels = Vec::new();
@@ -103,7 +108,7 @@ impl<'a> Drawing<'a> {
             }
             panels.push((quantity, across));
         }
-        Drawing {
+        DotDrawing {
             svg,
             axis,
             row_height,
@@ -111,7 +116,12 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    fn draw(mut self, facts: &Facts<'_>, rows: &[Row<'_>], curves: &[Curve]) -> String {
+    fn draw(
+        mut self,
+        facts: &DirectionPicture<'_>,
+        rows: &[DotRow<'_>],
+        curves: &[AxisCurve],
+    ) -> String {
         let step = self.row_height / (curves.len() + 1) as f64;
         let y = |row: usize, curve: usize| {
             TOP + row as f64 * self.row_height + (curve + 1) as f64 * step
@@ -151,7 +161,7 @@ impl<'a> Drawing<'a> {
         self.svg.markup(&said)
     }
 
-    fn dot(&mut self, facts: &Facts<'_>, point: &SweepPoint, y: f64, class: &str) {
+    fn dot(&mut self, facts: &DirectionPicture<'_>, point: &SweepPoint, y: f64, class: &str) {
         for (quantity, across) in &self.panels {
             let Some(figure) = quantity.of(point) else {
                 continue;
@@ -179,10 +189,10 @@ impl<'a> Drawing<'a> {
 
 /// The row and the curve of a point, whether or not it is the fastest there.
 fn place(
-    facts: &Facts<'_>,
+    facts: &DirectionPicture<'_>,
     axis: &DrawnAxis,
-    rows: &[Row<'_>],
-    curves: &[Curve],
+    rows: &[DotRow<'_>],
+    curves: &[AxisCurve],
     point: &SweepPoint,
 ) -> Option<(usize, usize)> {
     let own = value(&point.setting, axis.axis);

@@ -74,7 +74,7 @@ impl DrawnAxis {
 
 /// One curve of a picture: the points of one value of the second axis.
 #[derive(Debug, Clone)]
-pub(super) struct Curve {
+pub(super) struct AxisCurve {
     /// The value of the second axis; none if there is only one axis.
     pub(super) value: Option<Value>,
     /// The class of the style sheet with its colour, from `w0` on.
@@ -82,7 +82,7 @@ pub(super) struct Curve {
 }
 
 /// One direction of a sweep.
-pub(super) struct Facts<'a> {
+pub(super) struct DirectionPicture<'a> {
     pub(super) result: &'a SweepResult,
     pub(super) answer: &'a SweepAnswer,
     /// The points that have a rate, fastest first.
@@ -93,8 +93,8 @@ pub(super) struct Facts<'a> {
     pub(super) axes: Vec<DrawnAxis>,
 }
 
-impl<'a> Facts<'a> {
-    pub(super) fn new(result: &'a SweepResult, answer: &'a SweepAnswer) -> Facts<'a> {
+impl<'a> DirectionPicture<'a> {
+    pub(super) fn new(result: &'a SweepResult, answer: &'a SweepAnswer) -> DirectionPicture<'a> {
         let of_direction = |point: &&SweepPoint| point.setting.direction == answer.direction;
         let points = result.points.iter().filter(of_direction);
         let (mut points, unknown): (Vec<_>, Vec<_>) =
@@ -106,7 +106,7 @@ impl<'a> Facts<'a> {
         });
         let mut axes: Vec<DrawnAxis> = axes.filter(|axis| axis.values.len() > 1).collect();
         points.sort_by(|one, other| rate_of(other).total_cmp(&rate_of(one)));
-        let mut facts = Facts {
+        let mut facts = DirectionPicture {
             result,
             answer,
             points,
@@ -174,15 +174,15 @@ impl<'a> Facts<'a> {
 
     /// A curve per value of the second axis. Of many values the first, the last, that of the best
     /// point, and some between have a curve.
-    pub(super) fn curves(&self, second: Option<&DrawnAxis>) -> Vec<Curve> {
+    pub(super) fn curves(&self, second: Option<&DrawnAxis>) -> Vec<AxisCurve> {
         let Some(second) = second else {
             let class = "w0".to_owned();
-            return vec![Curve { value: None, class }];
+            return vec![AxisCurve { value: None, class }];
         };
         let best = value(&self.best().setting, second.axis);
         let best = second.values.iter().position(|value| *value == best);
         let kept = spread(second.values.len(), best.unwrap_or(0));
-        let curve = |(index, place): (usize, usize)| Curve {
+        let curve = |(index, place): (usize, usize)| AxisCurve {
             value: Some(second.values[place].clone()),
             class: format!("w{index}"),
         };
@@ -192,7 +192,7 @@ impl<'a> Facts<'a> {
     /// The point of a curve where the axis has this value.
     pub(super) fn point_on(
         &self,
-        curve: &Curve,
+        curve: &AxisCurve,
         axis: &DrawnAxis,
         second: Option<&DrawnAxis>,
         value: &Value,

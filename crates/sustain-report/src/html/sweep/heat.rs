@@ -7,14 +7,14 @@ use std::fmt::Write as _;
 use sustain_document::sweep::Axis;
 
 use super::super::escape;
-use super::facts::{DrawnAxis, Facts, Value, rate_of, value};
+use super::facts::{DirectionPicture, DrawnAxis, Value, rate_of, value};
 use super::quantity::all_of;
 
 /// A figure must be legible on the deepest colour.
 const DEEPEST_PERCENT: f64 = 62.0;
 
 /// The map; empty unless both vary.
-pub(super) fn map(facts: &Facts<'_>) -> String {
+pub(super) fn map(facts: &DirectionPicture<'_>) -> String {
     let both = facts.axis(Axis::RecordSize).zip(facts.axis(Axis::Depth));
     let Some((sizes, depths)) = both else {
         return String::new();
@@ -50,7 +50,12 @@ pub(super) fn map(facts: &Facts<'_>) -> String {
     )
 }
 
-fn row(facts: &Facts<'_>, sizes: &DrawnAxis, size: &Value, depths: &DrawnAxis) -> String {
+fn row(
+    facts: &DirectionPicture<'_>,
+    sizes: &DrawnAxis,
+    size: &Value,
+    depths: &DrawnAxis,
+) -> String {
     let name = escape::text(&sizes.value_words(size));
     let mut markup = format!("<tr><th>{name}</th>");
     for depth in &depths.values {
@@ -60,7 +65,7 @@ fn row(facts: &Facts<'_>, sizes: &DrawnAxis, size: &Value, depths: &DrawnAxis) -
     markup
 }
 
-fn cell(facts: &Facts<'_>, size: &Value, depth: &Value) -> String {
+fn cell(facts: &DirectionPicture<'_>, size: &Value, depth: &Value) -> String {
     let wanted = [(Axis::RecordSize, size), (Axis::Depth, depth)];
     let Some(point) = facts.fastest(&wanted) else {
         let unknown = facts.unknown_with(&wanted);

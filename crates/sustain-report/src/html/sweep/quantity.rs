@@ -3,7 +3,7 @@
 
 use sustain_document::sweep::{SweepPoint, SweepResult};
 
-use super::scale::Scale;
+use super::scale::FigureScale;
 use crate::format::{latency, rate};
 use crate::terminal::sweep::rate_with_interval;
 
@@ -13,7 +13,7 @@ const INTERVAL_OVER: f64 = 1.5;
 
 /// A quantity that is drawn of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Quantity {
+pub(super) enum DrawnQuantity {
     /// The rate, in bytes per second.
     Rate,
     /// The CPU time, in seconds per 10^9 bytes.
@@ -22,40 +22,45 @@ pub(super) enum Quantity {
     Latency,
 }
 
-impl Quantity {
+impl DrawnQuantity {
     /// The quantities that are known of some of the points.
-    pub(super) fn known_of(points: &[&SweepPoint]) -> Vec<Quantity> {
-        let all = [Quantity::Rate, Quantity::Cpu, Quantity::Latency];
-        let is_known = |quantity: &Quantity| points.iter().any(|one| quantity.of(one).is_some());
+    pub(super) fn known_of(points: &[&SweepPoint]) -> Vec<DrawnQuantity> {
+        let all = [
+            DrawnQuantity::Rate,
+            DrawnQuantity::Cpu,
+            DrawnQuantity::Latency,
+        ];
+        let is_known =
+            |quantity: &DrawnQuantity| points.iter().any(|one| quantity.of(one).is_some());
         all.into_iter().filter(is_known).collect()
     }
 
     pub(super) fn heading(self) -> &'static str {
         match self {
-            Quantity::Rate => "rate",
-            Quantity::Cpu => "CPU time per GB",
-            Quantity::Latency => "p99.9 latency",
+            DrawnQuantity::Rate => "rate",
+            DrawnQuantity::Cpu => "CPU time per GB",
+            DrawnQuantity::Latency => "p99.9 latency",
         }
     }
 
     pub(super) fn of(self, point: &SweepPoint) -> Option<f64> {
         match self {
-            Quantity::Rate => point.rate_bytes_per_s,
-            Quantity::Cpu => point.cpu_seconds_per_gb,
-            Quantity::Latency => point.latency_p99_9_ns.map(|ns| ns as f64 / NANOSECONDS),
+            DrawnQuantity::Rate => point.rate_bytes_per_s,
+            DrawnQuantity::Cpu => point.cpu_seconds_per_gb,
+            DrawnQuantity::Latency => point.latency_p99_9_ns.map(|ns| ns as f64 / NANOSECONDS),
         }
     }
 
     /// The 95 % interval of the rate; for the others the range from the lowest to the highest of
     /// the point's runs.
     pub(super) fn interval(self, result: &SweepResult, point: &SweepPoint) -> Option<[f64; 2]> {
-        if self == Quantity::Rate {
+        if self == DrawnQuantity::Rate {
             return point.ci95_bytes_per_s;
         }
         let runs = result.measurements.iter();
         let runs = runs.filter(|run| run.point == point.number);
         let figures = runs.filter_map(|run| match self {
-            Quantity::Cpu => run.cpu_seconds_per_gb,
+            DrawnQuantity::Cpu => run.cpu_seconds_per_gb,
             _ => Some(run.latency_p99_9_ns as f64 / NANOSECONDS),
         });
         let own = self.of(point)?;
@@ -73,7 +78,7 @@ impl Quantity {
         points: &[&SweepPoint],
         from_px: f64,
         to_px: f64,
-    ) -> (Scale, Vec<(f64, String)>) {
+    ) -> (FigureScale, Vec<(f64, String)>) {
         let known = points.iter().filter_map(|point| self.of(point));
         let (lowest, highest) = ends(known);
         let intervals = points
@@ -85,8 +90,10 @@ impl Quantity {
         let most = most.min(highest * INTERVAL_OVER);
         let (scale, ticks) = match self {
             // The scale begins at zero, so that small differences look small.
-            Quantity::Rate => Scale::from_zero(most, from_px, to_px),
-            Quantity::Cpu | Quantity::Latency => Scale::fitting(least, most, from_px, to_px),
+            DrawnQuantity::Rate => FigureScale::from_zero(most, from_px, to_px),
+            DrawnQuantity::Cpu | DrawnQuantity::Latency => {
+                FigureScale::fitting(least, most, from_px, to_px)
+            }
         };
         let labelled = ticks.into_iter().map(|tick| (tick, self.words(tick)));
         (scale, labelled.collect())
@@ -97,10 +104,10 @@ impl Quantity {
             return "0".to_owned();
         }
         match self {
-            Quantity::Rate => rate(figure),
+            DrawnQuantity::Rate => rate(figure),
             // Six digits hide the rounding errors of multiplying a step.
-            Quantity::Cpu => format!("{} s", (figure * 1e6).round() / 1e6),
-            Quantity::Latency => latency((figure * NANOSECONDS).round() as u64),
+            DrawnQuantity::Cpu => format!("{} s", (figure * 1e6).round() / 1e6),
+            DrawnQuantity::Latency => latency((figure * NANOSECONDS).round() as u64),
         }
     }
 }

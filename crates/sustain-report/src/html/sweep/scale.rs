@@ -10,7 +10,7 @@ const STEPS_MAX: f64 = 5.0;
 
 /// The places of figures along an axis.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scale {
+pub(super) struct FigureScale {
     is_logarithmic: bool,
     low: f64,
     high: f64,
@@ -18,9 +18,9 @@ pub(super) struct Scale {
     to_px: f64,
 }
 
-impl Scale {
+impl FigureScale {
     /// A scale from zero to a little above `most`, with its ticks.
-    pub(super) fn from_zero(most: f64, from_px: f64, to_px: f64) -> (Scale, Vec<f64>) {
+    pub(super) fn from_zero(most: f64, from_px: f64, to_px: f64) -> (FigureScale, Vec<f64>) {
         let most = if most > 0.0 && most.is_finite() {
             most
         } else {
@@ -28,7 +28,7 @@ impl Scale {
         };
         let step = round_step(most / STEPS_MAX);
         let count = (most / step * (1.0 - 1e-9)).ceil().max(1.0);
-        let scale = Scale {
+        let scale = FigureScale {
             is_logarithmic: false,
             low: 0.0,
             high: step * count,
@@ -40,10 +40,15 @@ impl Scale {
     }
 
     /// A logarithmic scale where the figures are far apart, else one from zero; with its ticks.
-    pub(super) fn fitting(least: f64, most: f64, from_px: f64, to_px: f64) -> (Scale, Vec<f64>) {
+    pub(super) fn fitting(
+        least: f64,
+        most: f64,
+        from_px: f64,
+        to_px: f64,
+    ) -> (FigureScale, Vec<f64>) {
         let is_far_apart = least > 0.0 && most.is_finite() && most / least > LINEAR_RATIO_MAX;
         if !is_far_apart {
-            return Scale::from_zero(most, from_px, to_px);
+            return FigureScale::from_zero(most, from_px, to_px);
         }
         let (ticks, _) = second_ticks(least, most);
         let low = ticks.iter().copied().filter(|tick| *tick <= least);
@@ -51,13 +56,13 @@ impl Scale {
         let high = ticks.iter().copied().find(|tick| *tick >= most);
         let high = high.unwrap_or(most);
         let is_inside = |tick: &f64| (low..=high).contains(tick);
-        let scale = Scale::logarithmic(low, high, from_px, to_px);
+        let scale = FigureScale::logarithmic(low, high, from_px, to_px);
         (scale, ticks.into_iter().filter(is_inside).collect())
     }
 
     /// A logarithmic scale between two figures above zero.
-    pub(super) fn logarithmic(low: f64, high: f64, from_px: f64, to_px: f64) -> Scale {
-        Scale {
+    pub(super) fn logarithmic(low: f64, high: f64, from_px: f64, to_px: f64) -> FigureScale {
+        FigureScale {
             is_logarithmic: true,
             low,
             high,
@@ -96,27 +101,27 @@ mod tests {
 
     #[test]
     fn rates_stand_over_round_steps_from_zero() {
-        let (scale, ticks) = Scale::from_zero(252e6, 100.0, 0.0);
+        let (scale, ticks) = FigureScale::from_zero(252e6, 100.0, 0.0);
         assert_eq!(ticks, [0.0, 1e8, 2e8, 3e8]);
         assert_eq!((scale.at(0.0), scale.at(3e8)), (100.0, 0.0));
-        let (_, ticks) = Scale::from_zero(1e9, 0.0, 1.0);
+        let (_, ticks) = FigureScale::from_zero(1e9, 0.0, 1.0);
         assert_eq!(ticks.last(), Some(&1e9));
-        let (scale, _) = Scale::from_zero(0.0, 0.0, 1.0);
+        let (scale, _) = FigureScale::from_zero(0.0, 0.0, 1.0);
         assert!(scale.at(0.0).is_finite());
     }
 
     #[test]
     fn what_is_far_apart_stands_by_its_logarithm() {
-        let (scale, ticks) = Scale::fitting(3e-4, 0.04, 0.0, 100.0);
+        let (scale, ticks) = FigureScale::fitting(3e-4, 0.04, 0.0, 100.0);
         assert_eq!((ticks[0], ticks[ticks.len() - 1]), (1e-4, 0.1));
         assert!((scale.at(1e-2) - 66.7).abs() < 0.1);
         assert_eq!(scale.at(0.0), 0.0);
-        let (scale, ticks) = Scale::fitting(3.0, 4.0, 0.0, 100.0);
+        let (scale, ticks) = FigureScale::fitting(3.0, 4.0, 0.0, 100.0);
         assert!((ticks[0], scale.at(4.0)) == (0.0, 100.0), "{ticks:?}");
     }
 
     #[test]
     fn one_value_stands_in_the_middle() {
-        assert_eq!(Scale::logarithmic(8.0, 8.0, 0.0, 100.0).at(8.0), 50.0);
+        assert_eq!(FigureScale::logarithmic(8.0, 8.0, 0.0, 100.0).at(8.0), 50.0);
     }
 }

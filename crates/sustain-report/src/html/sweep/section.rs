@@ -7,7 +7,7 @@ use sustain_document::vocabulary::Direction;
 use super::super::escape;
 use super::super::section::{kernel_messages, notes};
 use super::super::table::glued;
-use super::facts::{DrawnAxis, Facts};
+use super::facts::{DirectionPicture, DrawnAxis};
 use super::{curves, dots, heat, name, tables};
 use crate::ReportError;
 use crate::terminal::SIMULATED;
@@ -21,10 +21,10 @@ pub(super) fn section(result: &SweepResult, index: usize) -> Result<String, Repo
         answer(result),
     );
     markup.push_str(&tables::failed(result));
-    let directions: Vec<Facts<'_>> = result
+    let directions: Vec<DirectionPicture<'_>> = result
         .answers
         .iter()
-        .map(|answer| Facts::new(result, answer))
+        .map(|answer| DirectionPicture::new(result, answer))
         .collect();
     for facts in &directions {
         markup.push_str(&pictures(facts));
@@ -79,7 +79,7 @@ fn plain(line: &str) -> String {
 }
 
 /// The effect of each axis in one direction.
-fn pictures(facts: &Facts<'_>) -> String {
+fn pictures(facts: &DirectionPicture<'_>) -> String {
     if facts.axes.is_empty() {
         return String::new();
     }
@@ -99,7 +99,7 @@ fn pictures(facts: &Facts<'_>) -> String {
     markup
 }
 
-fn picture(facts: &Facts<'_>, axis: &DrawnAxis) -> String {
+fn picture(facts: &DirectionPicture<'_>, axis: &DrawnAxis) -> String {
     let drawn = if axis.is_numeric() {
         curves::panels(facts, axis)
     } else {
@@ -114,7 +114,7 @@ fn picture(facts: &Facts<'_>, axis: &DrawnAxis) -> String {
     )
 }
 
-fn legend(facts: &Facts<'_>, axis: &DrawnAxis) -> String {
+fn legend(facts: &DirectionPicture<'_>, axis: &DrawnAxis) -> String {
     let mut parts = Vec::new();
     if let Some(second) = facts.second(axis) {
         for curve in facts.curves(Some(second)) {
@@ -143,7 +143,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-fn caption(facts: &Facts<'_>, axis: &DrawnAxis) -> String {
+fn caption(facts: &DirectionPicture<'_>, axis: &DrawnAxis) -> String {
     let others: Vec<String> = facts
         .axes
         .iter()

@@ -6,7 +6,7 @@ use sustain_document::sweep::{SweepPoint, SweepResult};
 
 use super::super::table::Table;
 use super::super::where_tables::{asked_markup, machine, machine_words};
-use super::facts::{Facts, rate_of};
+use super::facts::{DirectionPicture, rate_of};
 use crate::ReportError;
 use crate::format::{latency, rate, size, stretch};
 use crate::terminal::sweep::{against_cell, as_good, cell, half_width, percent, title};
@@ -40,7 +40,7 @@ pub(super) fn failed(result: &SweepResult) -> String {
 }
 
 /// Every setting of a direction, the fastest first, then those without a rate.
-pub(super) fn settings(facts: &Facts<'_>) -> String {
+pub(super) fn settings(facts: &DirectionPicture<'_>) -> String {
     let axes = facts.result.plan.axes.iter().copied();
     let axes: Vec<Axis> = axes.filter(|axis| *axis != Axis::Direction).collect();
     let names: Vec<String> = axes
@@ -109,7 +109,7 @@ fn unfolded(table: &Table, settings: usize) -> String {
     )
 }
 
-fn figures(facts: &Facts<'_>, point: &SweepPoint, has_cpu: bool) -> Vec<String> {
+fn figures(facts: &DirectionPicture<'_>, point: &SweepPoint, has_cpu: bool) -> Vec<String> {
     let known = |latency_ns: Option<u64>| latency_ns.map_or(String::new(), latency);
     let against = point.against_best.as_ref();
     let mut figures = vec![

@@ -64,7 +64,7 @@ fn a_write_to_a_deleted_file_is_not_durable_where_each_is_to_be() {
         open_io: Box::new(Store::io),
         patience: options.patience,
     };
-    let open_engine = move |job: &Job| {
+    let open_engine = move |job: &RecorderJob| {
         let (inner, why) = job.engine()?;
         Ok((Faulty::over(inner, delete), why))
     };
@@ -104,7 +104,8 @@ fn a_member_that_is_deleted_while_another_ends_has_failed() {
     loop {
         filled_bytes += 256 << 10;
         fill(&mut writers[0], filled_bytes);
-        let durable = |standing: &Standing| standing.streams[0].durable_bytes == filled_bytes;
+        let durable =
+            |standing: &RecordingProgress| standing.streams[0].durable_bytes == filled_bytes;
         let standing = board.wait_for(durable, PATIENCE);
         assert!(durable(&standing));
         if standing.members.iter().all(|member| member.bytes > 0) {
@@ -113,14 +114,15 @@ fn a_member_that_is_deleted_while_another_ends_has_failed() {
     }
     is_ending.store(true, Ordering::SeqCst);
     drop(writers);
-    let ended = |standing: &Standing| {
+    let ended = |standing: &RecordingProgress| {
         let mut members = standing.members.iter();
         members.position(|member| member.state == MemberState::Closed)
     };
     let standing = board.wait_for(|standing| ended(standing).is_some(), PATIENCE);
     let index = ended(&standing).unwrap();
     remove_file(&place.members[index]).unwrap();
-    let has_failed = |standing: &Standing| standing.members[index].state == MemberState::Failed;
+    let has_failed =
+        |standing: &RecordingProgress| standing.members[index].state == MemberState::Failed;
     let standing = board.wait_for(has_failed, PATIENCE);
     assert!(has_failed(&standing) && !standing.is_over);
     returns.store(true, Ordering::SeqCst);

@@ -28,7 +28,7 @@ pub struct Idle {
 }
 
 /// Collects samples and kernel messages.
-pub struct Alongside {
+pub struct Monitor {
     clock: Clock,
     sampler: Option<Sampler>,
     sampled_at: Timestamp,
@@ -39,11 +39,11 @@ pub struct Alongside {
     log_names: Vec<String>,
     next_at: Timestamp,
     samples: Vec<(Timestamp, Sample)>,
-    messages: Vec<(Timestamp, sustain_host::KernelMessage)>,
+    messages: Vec<(Timestamp, sustain_host::KernelLogLine)>,
     unreadable: Option<String>,
 }
 
-impl Alongside {
+impl Monitor {
     /// Starts to watch the given disks. Foreign I/O is looked for on the devices of `counted`. On a
     /// simulated machine there is nothing to watch.
     pub fn start(
@@ -51,7 +51,7 @@ impl Alongside {
         clock: &Clock,
         devices: &[BlockDevice],
         counted: Counted,
-    ) -> Alongside {
+    ) -> Monitor {
         let names = devices.iter().map(|device| device.name().to_owned());
         let mut names: Vec<String> = names.collect();
         for target in &counted.targets {
@@ -65,7 +65,7 @@ impl Alongside {
                 names.push(device.clone());
             }
         }
-        let mut alongside = Alongside {
+        let mut monitor = Monitor {
             clock: clock.clone(),
             sampler: None,
             sampled_at: clock.now(),
@@ -79,15 +79,15 @@ impl Alongside {
             unreadable: None,
         };
         if clock.is_virtual() {
-            return alongside;
+            return monitor;
         }
         // Without procfs the run goes on; its result then simply has no samples.
-        alongside.sampler = Sampler::start(roots.clone(), &names, true).ok();
+        monitor.sampler = Sampler::start(roots.clone(), &names, true).ok();
         match KernelLog::open() {
-            Ok(log) => alongside.log = Some(log),
-            Err(error) => alongside.unreadable = Some(error.to_string()),
+            Ok(log) => monitor.log = Some(log),
+            Err(error) => monitor.unreadable = Some(error.to_string()),
         }
-        alongside
+        monitor
     }
 
     /// The reason why the kernel log could not be read, if it could not.
@@ -244,38 +244,38 @@ mod tests {
     #[test]
     fn in_virtual_time_there_is_nothing_to_watch_and_nothing_to_wait_for() {
         let clock = Clock::simulated();
-        let mut alongside = Alongside::start(&nowhere(), &clock, &[], Counted::default());
-        assert_eq!(alongside.unreadable(), None);
-        alongside.idle(2_000_000_000, &Stop::default(), &mut |idle| {
+        let mut monitor = Monitor::start(&nowhere(), &clock, &[], Counted::default());
+        assert_eq!(monitor.unreadable(), None);
+        monitor.idle(2_000_000_000, &Stop::default(), &mut |idle| {
             panic!("{idle:?}")
         });
         assert_eq!(clock.now(), Timestamp(0));
-        alongside.tick(Timestamp(5_000_000_000));
-        assert_eq!(alongside.finish(clock.now()), System::default());
+        monitor.tick(Timestamp(5_000_000_000));
+        assert_eq!(monitor.finish(clock.now()), System::default());
     }
 
     #[test]
     fn who_wants_to_end_need_not_wait_out_the_idle_time() {
         let stop = Stop::default();
         stop.interrupt();
-        let mut alongside = Alongside::start(&nowhere(), &Clock::Real, &[], Counted::default());
-        alongside.idle(u64::MAX / 4, &stop, &mut |idle| panic!("{idle:?}"));
+        let mut monitor = Monitor::start(&nowhere(), &Clock::Real, &[], Counted::default());
+        monitor.idle(u64::MAX / 4, &stop, &mut |idle| panic!("{idle:?}"));
     }
 
     #[test]
     fn times_count_from_the_start_of_the_run_also_before_it() {
         let clock = Clock::simulated();
-        let mut alongside = Alongside::start(&nowhere(), &clock, &[], Counted::default());
-        let line = |text: &str| sustain_host::KernelMessage {
+        let mut monitor = Monitor::start(&nowhere(), &clock, &[], Counted::default());
+        let line = |text: &str| sustain_host::KernelLogLine {
             time_s_since_boot: 0.0,
             level: 3,
             text: text.to_owned(),
         };
-        alongside.messages = vec![
+        monitor.messages = vec![
             (Timestamp(1_000_000_000), line("before")),
             (Timestamp(4_500_000_000), line("during")),
         ];
-        let system = alongside.finish(Timestamp(3_000_000_000));
+        let system = monitor.finish(Timestamp(3_000_000_000));
         let seen: Vec<(f64, &str)> = system
             .kernel_messages
             .iter()

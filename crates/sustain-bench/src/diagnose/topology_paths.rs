@@ -6,7 +6,7 @@ use sustain_disk::simulated::LimitRates;
 use sustain_disk::target::{Direction, TargetKind};
 use sustain_document::block_device::BlockDevice;
 use sustain_document::devices::{DiskPath, HopKind};
-use sustain_document::diagnose::{Way, WayHop};
+use sustain_document::diagnose::{TopologyHop, TopologyPath};
 use sustain_host::{
     Roots, device_of_number, disks_under_file_system, file_system_of, layers_under_device,
     paths_under,
@@ -18,42 +18,42 @@ use crate::session::{OpenTarget, Session};
 
 /// Whether another place of its kind may be free: another port or another controller. The memory,
 /// and a disk that several targets are on, cannot be exchanged.
-pub(super) fn is_place(hop: &WayHop) -> bool {
+pub(super) fn is_place(hop: &TopologyHop) -> bool {
     ![HopKind::Device, HopKind::Memory, HopKind::NumaNode].contains(&hop.kind)
 }
 
 /// What is known of how the targets are connected.
-pub(super) struct Ways {
+pub(super) struct TopologyPaths {
     /// One path per target, in the order of the targets.
-    pub(super) ways: Vec<Way>,
+    pub(super) ways: Vec<TopologyPath>,
     /// The targets in the order in which they are connected; `None` if it is not known.
     pub(super) order: Option<Vec<usize>>,
 }
 
 /// Finds how the first `targets` of a session are connected.
-pub(super) fn ways(session: &Session, targets: usize, roots: &Roots) -> Ways {
+pub(super) fn ways(session: &Session, targets: usize, roots: &Roots) -> TopologyPaths {
     let targets = &session.targets[..targets];
     let mut ways = Vec::new();
-    let mut places: Vec<Option<Place>> = Vec::new();
+    let mut places: Vec<Option<PathPlace>> = Vec::new();
     for target in targets {
         let name = target.target.name.clone();
         let (hops, place) = match target.simulated {
             Some(simulated) => simulated_way(session, simulated),
             None => real_way(target, roots),
         };
-        ways.push(Way { target: name, hops });
+        ways.push(TopologyPath { target: name, hops });
         places.push(place);
     }
     // Targets without a place of their own, such as files on one disk, have no order among
     // themselves.
-    let places: Option<Vec<Place>> = places.into_iter().collect();
+    let places: Option<Vec<PathPlace>> = places.into_iter().collect();
     add_shared(&mut ways, targets, roots);
     let order = places.map(|places| {
         let mut order: Vec<usize> = (0..targets.len()).collect();
         order.sort_by(|one, other| places[*one].cmp(&places[*other]));
         order
     });
-    Ways { ways, order }
+    TopologyPaths { ways, order }
 }
 
 /// Disks on which several targets certainly are.
@@ -80,11 +80,11 @@ pub(super) fn shared_words(targets: &[OpenTarget], roots: &Roots) -> Vec<String>
 }
 
 /// A disk on which several targets are is on the path of each, whatever else is known of that path.
-fn add_shared(ways: &mut [Way], targets: &[OpenTarget], roots: &Roots) {
+fn add_shared(ways: &mut [TopologyPath], targets: &[OpenTarget], roots: &Roots) {
     for (number, shared) in shared(targets, roots).into_iter().enumerate() {
         let hop = match shared.disk {
             Some(disk) => device_hop(&disk),
-            None => WayHop {
+            None => TopologyHop {
                 id: format!("file system {number}"),
                 ..device_hop("their file system")
             },
@@ -97,7 +97,7 @@ fn add_shared(ways: &mut [Way], targets: &[OpenTarget], roots: &Roots) {
 
 /// The hops that two or more of these targets pass, nearest first, except the disks that they are
 /// on.
-pub(super) fn links(ways: &Ways, targets: &[usize]) -> Vec<Link> {
+pub(super) fn links(ways: &TopologyPaths, targets: &[usize]) -> Vec<Link> {
     let mut links: Vec<(&str, Link)> = Vec::new();
     for &target in targets {
         for hop in ways.ways[target]
@@ -124,14 +124,17 @@ pub(super) fn links(ways: &Ways, targets: &[usize]) -> Vec<Link> {
 
 /// The key that sorts targets as they are connected: numbers from the host to the slot, then the
 /// typed order.
-type Place = Vec<u64>;
+type PathPlace = Vec<u64>;
 
 /// The path through the limits of the disk's machine file; the order is that of the file, with the
 /// limits farthest away first.
-fn simulated_way(session: &Session, disk: SimulatedTarget) -> (Vec<WayHop>, Option<Place>) {
+fn simulated_way(
+    session: &Session,
+    disk: SimulatedTarget,
+) -> (Vec<TopologyHop>, Option<PathPlace>) {
     let file = session.machines.file_of(disk);
     let through = &file.disks[disk.disk].through;
-    let own = WayHop {
+    let own = TopologyHop {
         id: format!("{}:{}", disk.machine, file.disks[disk.disk].name),
         name: file.disks[disk.disk].name.clone(),
         kind: HopKind::Device,
@@ -155,7 +158,7 @@ fn simulated_way(session: &Session, disk: SimulatedTarget) -> (Vec<WayHop>, Opti
                 Direction::Write,
             ) => write_bytes_per_s,
         };
-        WayHop {
+        TopologyHop {
             id: format!("{}:limit.{}", disk.machine, limit.name),
             name: format!("limit {} of the machine file", limit.name),
             kind: HopKind::SimulatedLimit,
@@ -170,9 +173,9 @@ fn simulated_way(session: &Session, disk: SimulatedTarget) -> (Vec<WayHop>, Opti
 }
 
 /// The layers of devices under the target, then the path of each disk at the bottom.
-fn real_way(target: &OpenTarget, roots: &Roots) -> (Vec<WayHop>, Option<Place>) {
+fn real_way(target: &OpenTarget, roots: &Roots) -> (Vec<TopologyHop>, Option<PathPlace>) {
     let devices = devices_of(target, roots);
-    let mut hops: Vec<WayHop> = Vec::new();
+    let mut hops: Vec<TopologyHop> = Vec::new();
     let mut place = None;
     for device in &devices {
         for path in paths_under(roots, device).unwrap_or_default() {
@@ -187,15 +190,15 @@ fn real_way(target: &OpenTarget, roots: &Roots) -> (Vec<WayHop>, Option<Place>) 
 
 /// The hops that the data of a device passes: the devices from which it is built, then the path of
 /// each disk at the bottom.
-fn hops_under(device: &BlockDevice, roots: &Roots) -> Vec<WayHop> {
-    let mut hops: Vec<WayHop> = Vec::new();
+fn hops_under(device: &BlockDevice, roots: &Roots) -> Vec<TopologyHop> {
+    let mut hops: Vec<TopologyHop> = Vec::new();
     for layer in layers_under_device(roots, device).unwrap_or_default() {
         add(&mut hops, device_hop(layer.name()));
     }
     for path in paths_under(roots, device).unwrap_or_default() {
         // The disk itself is among the layers already.
         for hop in path.hops.iter().skip(1) {
-            let hop = WayHop {
+            let hop = TopologyHop {
                 id: hop.id.clone(),
                 name: hop.name.clone(),
                 kind: hop.kind,
@@ -221,7 +224,7 @@ fn devices_of(target: &OpenTarget, roots: &Roots) -> Vec<BlockDevice> {
 }
 
 /// The place of a device is that of its disk, and within the disk its own number.
-fn place_of(target: &OpenTarget, device: &BlockDevice, path: &DiskPath) -> Option<Place> {
+fn place_of(target: &OpenTarget, device: &BlockDevice, path: &DiskPath) -> Option<PathPlace> {
     let (major, minor) = target.target.device?;
     let is_device = target.target.kind == TargetKind::BlockDevice;
     let mut place = path.order.clone();
@@ -231,8 +234,8 @@ fn place_of(target: &OpenTarget, device: &BlockDevice, path: &DiskPath) -> Optio
     Some(place)
 }
 
-fn device_hop(name: &str) -> WayHop {
-    WayHop {
+fn device_hop(name: &str) -> TopologyHop {
+    TopologyHop {
         id: format!("device {name}"),
         name: name.to_owned(),
         kind: HopKind::Device,
@@ -241,7 +244,7 @@ fn device_hop(name: &str) -> WayHop {
     }
 }
 
-fn add(hops: &mut Vec<WayHop>, hop: WayHop) {
+fn add(hops: &mut Vec<TopologyHop>, hop: TopologyHop) {
     if hops.iter().all(|known| known.id != hop.id) {
         hops.push(hop);
     }

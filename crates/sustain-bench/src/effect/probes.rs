@@ -8,7 +8,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use sustain_disk::clock::Clock;
 
-use super::board::{Board, Entries, Log, Stretch};
+use super::board::{Entries, ObservedPhase, ProbeBoard, ProbeLog};
 use super::datagrams::{self, Received, Sent};
 use super::latencies::Latencies;
 use super::{timer, writes};
@@ -17,12 +17,12 @@ use super::{timer, writes};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The probe workloads that are active. They end when this value is dropped.
-pub(super) struct Victims {
+pub(super) struct Probes {
     clock: Clock,
-    board: Board,
-    writes: Option<Log<Latencies>>,
-    timer: Option<Log<Latencies>>,
-    datagrams: Option<(Log<Sent>, Log<Received>)>,
+    board: ProbeBoard,
+    writes: Option<ProbeLog<Latencies>>,
+    timer: Option<ProbeLog<Latencies>>,
+    datagrams: Option<(ProbeLog<Sent>, ProbeLog<Received>)>,
     /// Reasons why some of them did not start.
     missing: Vec<String>,
     /// One receiver per thread, which closes when that thread ends.
@@ -30,7 +30,7 @@ pub(super) struct Victims {
 }
 
 /// What the probe workloads saw.
-pub(super) struct Seen {
+pub(super) struct ProbeObservations {
     pub(super) writes: Option<Entries<Latencies>>,
     pub(super) timer: Option<Entries<Latencies>>,
     pub(super) sent: Option<Entries<Sent>>,
@@ -39,13 +39,13 @@ pub(super) struct Seen {
     pub(super) unmeasured: Vec<String>,
 }
 
-impl Victims {
+impl Probes {
     /// Starts every probe workload that this machine allows; the one that writes only if it has a
     /// file.
-    pub(super) fn start(clock: &Clock, file: Option<Arc<OwnedFd>>) -> Victims {
-        let mut victims = Victims {
+    pub(super) fn start(clock: &Clock, file: Option<Arc<OwnedFd>>) -> Probes {
+        let mut victims = Probes {
             clock: clock.clone(),
-            board: Board::default(),
+            board: ProbeBoard::default(),
             writes: None,
             timer: None,
             datagrams: None,
@@ -61,7 +61,11 @@ impl Victims {
     }
 
     /// Runs `body` in a thread. Returns whether the thread could be started.
-    fn spawn(&mut self, name: &str, body: impl FnOnce(&Clock, &Board) + Send + 'static) -> bool {
+    fn spawn(
+        &mut self,
+        name: &str,
+        body: impl FnOnce(&Clock, &ProbeBoard) + Send + 'static,
+    ) -> bool {
         let (end, ended): (Sender<()>, Receiver<()>) = bounded(0);
         let (clock, board) = (self.clock.clone(), self.board.clone());
         let spawned = std::thread::Builder::new()
@@ -81,7 +85,7 @@ impl Victims {
     }
 
     fn start_timer(&mut self) {
-        let log = Log::new();
+        let log = ProbeLog::new();
         let own = log.clone();
         if self.spawn("victim-timer", |clock, board| timer::run(clock, board, own)) {
             self.timer = Some(log);
@@ -96,7 +100,7 @@ impl Victims {
                 return self.missing.push(why);
             }
         };
-        let (sent, received) = (Log::new(), Log::new());
+        let (sent, received) = (ProbeLog::new(), ProbeLog::new());
         let (own_sent, own_received) = (sent.clone(), received.clone());
         let receives = self.spawn("victim-receive", move |_, board| {
             datagrams::receive(&receiver, board, own_received);
@@ -111,7 +115,7 @@ impl Victims {
     }
 
     fn start_writes(&mut self, file: Arc<OwnedFd>) {
-        let log = Log::new();
+        let log = ProbeLog::new();
         let own = log.clone();
         let spawned = self.spawn("victim-write", move |clock, board| {
             writes::run(&file, clock, board, own);
@@ -122,7 +126,7 @@ impl Victims {
     }
 
     /// Begins a stretch.
-    pub(super) fn begin(&self, is_load: bool) -> Stretch {
+    pub(super) fn begin(&self, is_load: bool) -> ObservedPhase {
         self.board.begin(is_load)
     }
 
@@ -134,7 +138,7 @@ impl Victims {
     /// Ends all probe workloads and returns what they saw. One that does not end in time is left
     /// behind: what it saw so far counts, and its current operation counts as having taken until
     /// now.
-    pub(super) fn finish(mut self) -> Seen {
+    pub(super) fn finish(mut self) -> ProbeObservations {
         self.board.pause();
         self.board.close();
         let hung = self
@@ -168,7 +172,7 @@ impl Victims {
         for (victim, why) in failures {
             unmeasured.extend(why.map(|why| format!("{victim}: {why}")));
         }
-        Seen {
+        ProbeObservations {
             writes,
             timer,
             sent,
@@ -178,7 +182,7 @@ impl Victims {
     }
 }
 
-impl Drop for Victims {
+impl Drop for Probes {
     fn drop(&mut self) {
         self.board.close();
     }

@@ -81,11 +81,11 @@ impl Machine {
 
     /// The words on a wall of the first `members` of these devices.
     fn said(&self, devices: &[&str], members: usize, limit_mb_per_s: f64) -> String {
-        let way = |name: &&str| Way {
+        let way = |name: &&str| TopologyPath {
             target: (*name).to_owned(),
             hops: hops_under(&device_named(&self.roots, name).unwrap(), &self.roots),
         };
-        let ways: Vec<Way> = devices.iter().map(way).collect();
+        let ways: Vec<TopologyPath> = devices.iter().map(way).collect();
         let members: Vec<usize> = (0..members).collect();
         match explain(&members, limit_mb_per_s * 1e6, &ways) {
             Explanation::Hop { text, .. } => text,

@@ -74,7 +74,7 @@ fn whether_a_rate_holds_has_one_of_three_answers_everywhere() {
 
     let (lost, cell) = verdict(1, "400MB/s", "direct", "8GB");
     assert_eq!(lost.result["total"]["rate_held"], false);
-    lost.says("This target did NOT hold 400 MB/s for 20 s; the backlog");
+    lost.says("This target did NOT hold 400 MB/s for 20 s; it needed a buffer of 3.73 GiB");
     assert!(cell.contains("NO"), "{cell}");
 
     // 100 MB are gone over ten times in memory.

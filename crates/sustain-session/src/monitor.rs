@@ -174,7 +174,11 @@ impl Monitor {
     /// Watches an idle system for this long, or until `goes_on`, called about 20 times a second,
     /// returns false. In virtual time there is nothing to wait for.
     pub fn idle_while(&mut self, for_ns: u64, goes_on: &mut dyn FnMut(Idle) -> bool) {
-        if self.clock.is_virtual() {
+        let first = Idle {
+            elapsed_s: 0.0,
+            remaining_s: for_ns as f64 / 1e9,
+        };
+        if self.clock.is_virtual() || for_ns == 0 || !goes_on(first) {
             return;
         }
         self.sample(self.clock.now());

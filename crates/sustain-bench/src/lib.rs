@@ -1,7 +1,8 @@
 //! Measures disks and judges the result: plan -> session -> phases -> series -> verdict -> result.
 //!
 //! Only [`run`] and [`mod@diagnose`] touch a disk, through `sustain-disk`; [`judge`] and [`walls`]
-//! are pure. The worker never prints: it sends [`event`]s and returns one [`result`] document.
+//! are pure. The worker never prints: it sends [`event`]s and returns one document of
+//! `sustain-document`.
 
 #![forbid(unsafe_code)]
 

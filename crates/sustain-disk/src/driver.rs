@@ -89,7 +89,7 @@ pub struct DriverProgress {
     pub failures: Vec<FailedRequest>,
 }
 
-/// One target in a [`Progress`].
+/// One target in a [`DriverProgress`].
 #[derive(Debug, Clone, Default)]
 pub struct TargetProgress {
     /// Index of the target.

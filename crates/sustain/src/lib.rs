@@ -1,10 +1,13 @@
 //! The library face of `sustain`: what disks sustain, measured and judged. Re-exports only.
 //!
 //! ```no_run
-//! use sustain::measure::{Plan, Stop, measure};
+//! use sustain::measure::{MeasurePlan, Stop, measure};
 //! use sustain::host::Roots;
 //!
-//! let plan = Plan { time_ns: Some(10_000_000_000), ..Plan::new(vec![".".to_owned()]) };
+//! let plan = MeasurePlan {
+//!     time_ns: Some(10_000_000_000),
+//!     ..MeasurePlan::new(vec![".".to_owned()])
+//! };
 //! let result = measure(&plan, &Roots::default(), &Stop::default(), &mut |_event| {})?;
 //! println!("{} B/s", result.total.sustained.rate_bytes_per_s);
 //! # Ok::<(), sustain::measure::MeasureError>(())

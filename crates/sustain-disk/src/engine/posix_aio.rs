@@ -193,8 +193,8 @@ impl PosixRequest {
         if operation == Operation::Flush || transfer.left_bytes() == 0 {
             *self.block = block;
             self.part = PosixOperation::Sync;
-            // SAFETY: the block stays where it is until the request is complete: `Flight` keeps it
-            // in its box, and `slots` keep the flight.
+            // SAFETY: the block stays where it is until the request is complete: `PosixRequest`
+            // keeps it in its box, and `slots` keep the flight.
             return outcome(unsafe { libc::aio_fsync(libc::O_DSYNC, &raw mut *self.block) });
         }
         transfer.prepare_iovecs();

@@ -73,12 +73,12 @@ pub struct StreamNote {
     pub source: Option<String>,
 }
 
-/// A [`Place`] in a note.
+/// A [`AppendPlace`] in a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaceNote {
-    /// The serial of the slot; see [`Place`].
+    /// The serial of the slot; see [`AppendPlace`].
     pub slot_serial: u64,
-    /// The offset in the slot; see [`Place`].
+    /// The offset in the slot; see [`AppendPlace`].
     #[serde(rename = "slot_offset")]
     pub slot_offset_bytes: u32,
 }

@@ -94,6 +94,16 @@ fn of_nothing_there_are_no_rates_and_no_times() {
 }
 
 #[test]
+fn a_ring_is_said_to_keep_the_newest_alone() {
+    let mut result = whole();
+    assert!(!record_sentence(&result).contains("ring"));
+    result.plan.ring = true;
+    let sentence = record_sentence(&result);
+    let expected = "when it is full, the newest data takes the place of the oldest";
+    assert!(sentence.contains(expected), "{sentence}");
+}
+
+#[test]
 fn every_ending_has_its_words() {
     let ended = |how: RecordingEnd| {
         let mut result = whole();

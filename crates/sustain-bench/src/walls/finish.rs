@@ -13,6 +13,11 @@ use super::types::{
 /// generated machines whose limits cross any order, hardly any such wall was right; in a known
 /// order, most were.
 const BESIDE_UNEXPLAINED: f64 = 0.5;
+/// More limits than this that cross each other are no explanation: they could explain any readings.
+/// On generated machines of 13 to 20 targets, most of such walls were wrong.
+const CROSSING_WALLS_MAX: usize = 3;
+/// The highest confidence in a wall of such an explanation.
+const AMONG_MANY_CROSSING: f64 = 0.5;
 
 /// Lowers the confidence in a wall if what nothing explains has to do with its members.
 fn doubt(wall: &mut FoundWall, unexplained: &Unexplained) {
@@ -141,7 +146,10 @@ impl WallSearch<'_> {
             let shared = common(&wall.members, members);
             other != index && (shared == members.len() || shared == wall.members.len())
         });
-        let by_order = if self.known.model.crosses(index) {
+        let crossing = (0..walls.len()).filter(|wall| self.known.model.crosses(*wall));
+        let by_order = if crossing.count() > CROSSING_WALLS_MAX {
+            [AMONG_MANY_CROSSING; 2]
+        } else if self.known.model.crosses(index) {
             [0.95, 0.65]
         } else if is_nested {
             [0.97, 0.85]

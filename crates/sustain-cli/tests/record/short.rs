@@ -73,6 +73,16 @@ fn record_piped(members: &Members, flags: &[&str], reads_back: bool, draw: &mut 
 }
 
 #[test]
+fn a_source_without_any_frame_of_its_framing_is_recorded_with_a_note() {
+    let members = Members::files(&[16 * MIB]);
+    let flags = [SMALL, &["--frames", "jpeg"]].concat();
+    let text = b"no image at all, many times over\n".repeat(1000);
+    let ran = fed(members.command("record", &flags), text).expect(0);
+    ran.says("no frame was found in 33000 bytes")
+        .says("whether `jpeg` is the framing");
+}
+
+#[test]
 fn an_empty_source_is_recorded_with_a_note() {
     std::thread::scope(|scope| {
         for source in ["pipe", "none", "file"] {

@@ -11,10 +11,11 @@ use sustain_document::record::{
 use sustain_document::system::System;
 use sustain_session::others_deeds;
 
-use super::{RecordPlan, read_error_words};
+use super::{RecordPlan, SourcePlan, read_error_words};
 use crate::recorder::{
     LimitedBy, MemberStanding, MemberState, OnFull, Recorded, Slowness, Taken, recording_end,
 };
+use crate::source::framing::Framing;
 
 /// Advice for a store that is full.
 const FULL: &str =
@@ -235,6 +236,9 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
             ));
         }
     }
+    for (source, stream) in plan.sources.iter().zip(&recorded.standing.streams) {
+        remarks.extend(without_frames(source, stream.offered_bytes, stream.frames));
+    }
     // A source that waits loses nothing by itself, so its losses come from members.
     let waits = plan.on_full == OnFull::Block && recorded.ended != Ending::Full;
     let gaps = recorded.standing.streams.iter().map(|one| one.gap_bytes);
@@ -264,6 +268,18 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
     remarks
 }
 
+/// The message for a source in which no frame of its framing was found.
+fn without_frames(source: &SourcePlan, offered_bytes: u64, frames: u64) -> Option<String> {
+    let is_framed = source.framing != Framing::None;
+    (is_framed && frames == 0 && offered_bytes > 0).then(|| {
+        format!(
+            "{}: no frame was found in {offered_bytes} bytes, so they can be extracted as bytes \
+             only; see whether `{}` is the framing of this source",
+            source.stream, source.framing
+        )
+    })
+}
+
 /// The message for a member that did not answer for a while, and then did.
 fn slow_words(name: &str, slowness: Slowness, slow_after_ns: u64) -> String {
     let times = match slowness.times {
@@ -272,7 +288,7 @@ fn slow_words(name: &str, slowness: Slowness, slow_after_ns: u64) -> String {
     };
     let (longest, bound) = (Duration(slowness.longest_ns), Duration(slow_after_ns));
     format!(
-        "{name} did not answer requests for more than {bound} {times}, for {longest} at the \
-         longest: the other members took its data until it answered, and then it was used again"
+        "{name} kept a request for more than {bound} {times}, for {longest} at the longest: the \
+         other members took its data until it answered, and then it was used again"
     )
 }

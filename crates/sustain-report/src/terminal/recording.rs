@@ -4,7 +4,9 @@
 use std::io::Write;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use sustain_document::record::{LIMITS_FROM_BYTES, MemberResult, RecordResult, StreamResult};
+use sustain_document::record::{
+    LIMITS_FROM_BYTES, MemberResult, RecordResult, RecordingEnd, StreamResult,
+};
 use sustain_document::system::KernelMessage;
 use sustain_record::forecast::{Forecast, SpaceUse};
 use sustain_record::recorder::{LimitedBy, MemberState, RecordingProgress};
@@ -393,9 +395,16 @@ pub fn record_sentence(result: &RecordResult) -> String {
         ));
     }
     parts.extend(limit_words(result));
-    parts.push(ending_words(result.ended.name()).to_owned());
+    if result.plan.ring {
+        parts.push(RING.to_owned());
+    }
+    parts.push(ending_words(result.ended).to_owned());
     without_controls(&sentences(&parts))
 }
+
+/// What a ring keeps, whether it was filled or not.
+const RING: &str = "The store is a ring: when it is full, the newest data takes the place of the \
+                    oldest, and `sustain list` says from where on it can be read";
 
 /// The limit of the recording's rate, if it was not the sources alone, and long enough to mention.
 fn limit_words(result: &RecordResult) -> Option<String> {
@@ -427,14 +436,16 @@ fn limit_words(result: &RecordResult) -> Option<String> {
     })
 }
 
-fn ending_words(ended: &str) -> &str {
+fn ending_words(ended: RecordingEnd) -> &'static str {
     match ended {
-        "source" => "The recording ended because its sources ended",
-        "time" => "The recording ended after the time asked for",
-        "bytes" => "The recording ended after the bytes asked for",
-        "full" => "The recording ended because the store is full",
-        "signal" => "The recording ended in order when it was interrupted",
-        "error" => "The recording ended because it could not go on",
-        other => other,
+        RecordingEnd::Source => "The recording ended because its sources ended",
+        RecordingEnd::Time => "The recording ended after the time asked for",
+        RecordingEnd::Bytes => "The recording ended after the bytes asked for",
+        RecordingEnd::Full => "The recording ended because the store is full",
+        RecordingEnd::Signal => "The recording ended in order when it was interrupted",
+        RecordingEnd::Error | RecordingEnd::Unknown => {
+            "The recording ended because it could not go on"
+        }
+        RecordingEnd::Recovered => "A crash or a kill ended the recording",
     }
 }

@@ -9,12 +9,12 @@ use sustain_document::measure::Sustained;
 
 use crate::collect::{rate, steps};
 use crate::figures::seconds;
-use crate::judge::{Revisits, Step, steady};
 use crate::phase::PhaseOutcome;
 use crate::plan::MeasurePlan;
 use crate::position::even_total;
 use crate::remarks::writes_buffered;
 use crate::session::Session;
+use sustain_statistics::judge::{Revisits, Step, steady};
 
 /// The stretch in which all targets that count were active.
 struct Active {

@@ -11,9 +11,9 @@ use sustain_disk::meter::{BufferNeed, IntervalRule, MeterInterval, RateBeginning
 
 use crate::event::{Event, Live, LiveTarget, Observer, Phase};
 use crate::feed::PhaseStop;
-use crate::judge::{Revisits, Step, steady};
 use crate::series::Series;
 use crate::setup::PhaseSetup;
+use sustain_statistics::judge::{Revisits, Step, steady};
 
 mod total;
 

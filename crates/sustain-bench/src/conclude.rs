@@ -23,8 +23,6 @@ use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
 use crate::common_cause;
 use crate::figures::{burst_of, intervals, latency, seconds, target_error};
 use crate::held::{PacedOutcome, held};
-use crate::judge::places::{PlaceRates, even_steps};
-use crate::judge::{Revisits, steady};
 use crate::phase::PhaseOutcome;
 use crate::plan::MeasurePlan;
 use crate::position::{places, remark};
@@ -33,6 +31,8 @@ use crate::remarks::{
 };
 use crate::rhythm;
 use crate::session::{OpenTarget, Session};
+use sustain_statistics::judge::places::{PlaceRates, even_steps};
+use sustain_statistics::judge::{Revisits, steady};
 
 /// Stalls listed in the result.
 const STALLS_MAX: usize = 64;

@@ -12,13 +12,13 @@ use sustain_document::measure::{Attempt, Recommendation};
 use crate::collect::steps;
 use crate::error::MeasureError;
 use crate::event::{Event, Observer, Phase};
-use crate::judge::recommend::{CurvePoint, recommend_by_all};
-use crate::judge::worst::{WORST_S, worst};
 use crate::phase::PhaseOutcome;
 use crate::position::start_bytes;
 use crate::recommendation::{BufferAllowance, curve_points, whole_steps};
 use crate::setup::PhaseSetup;
 use crate::stage::PreparedTargets;
+use sustain_statistics::judge::recommend::{CurvePoint, recommend_by_all};
+use sustain_statistics::judge::worst::{WORST_S, worst};
 
 /// A paced run is no longer than this.
 const CONFIRM_NS_MAX: u64 = 10_000_000_000;

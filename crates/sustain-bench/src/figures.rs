@@ -7,7 +7,7 @@ use sustain_disk::meter::{LatencyMeter, RateBeginning};
 use sustain_document::measure::{Burst, Interval, Latency, TargetError};
 
 use crate::collect::rate;
-use crate::judge::{Step, burst, knee};
+use sustain_statistics::judge::{Step, burst, knee};
 
 /// The burst that `steps` show, as exactly as the completions of the first seconds show it.
 pub(crate) fn burst_of(steps: &[Step], beginning: &RateBeginning) -> Option<Burst> {

@@ -1,7 +1,7 @@
 //! Measures disks and judges the result: plan -> session -> phases -> series -> verdict -> result.
 //!
-//! Only [`run`] and [`mod@diagnose`] touch a disk, through `sustain-disk`; [`judge`] and [`walls`]
-//! are pure. The worker never prints: it sends [`event`]s and returns one document of
+//! Disks are driven through `sustain-disk`, and what was measured is judged by
+//! `sustain-statistics`. The worker never prints: it sends [`event`]s and returns one document of
 //! `sustain-document`.
 
 #![forbid(unsafe_code)]
@@ -24,7 +24,6 @@ mod figures;
 mod flush;
 mod held;
 mod job;
-pub mod judge;
 mod lap;
 mod observer;
 mod pacer;
@@ -42,6 +41,5 @@ mod session;
 mod setup;
 mod stage;
 pub mod sweep;
-pub mod walls;
 
 pub use sustain_session::Stop;

@@ -10,11 +10,11 @@ use sustain_session::shell_argument;
 
 use crate::collect::steps;
 use crate::error::MeasureError;
-use crate::judge::Step;
-use crate::judge::places::{PlaceRates, even_steps};
 use crate::phase::PhaseOutcome;
 use crate::plan::{At, KnownProfile, MeasurePlan};
 use crate::session::{OpenTarget, Session};
+use sustain_statistics::judge::Step;
+use sustain_statistics::judge::places::{PlaceRates, even_steps};
 
 /// The position at which the run on a target begins, a whole number of records from its start.
 pub(crate) fn start_bytes(plan: &MeasurePlan, target: &OpenTarget) -> u64 {

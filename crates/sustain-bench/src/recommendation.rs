@@ -5,13 +5,13 @@ use sustain_disk::meter::Meter;
 use sustain_document::measure::{Recommendation, Rewritten, Sustained};
 
 use crate::active::{active_steps, sustained_total};
-use crate::judge::fallen::fallen_to;
-use crate::judge::worst::{WORST_S, worst};
-use crate::judge::{Step, recommend as judge_recommend};
 use crate::phase::PhaseOutcome;
 use crate::plan::MeasurePlan;
 use crate::remarks::writes_buffered;
 use crate::session::Session;
+use sustain_statistics::judge::fallen::fallen_to;
+use sustain_statistics::judge::worst::{WORST_S, worst};
+use sustain_statistics::judge::{Step, recommend as judge_recommend};
 
 /// A shorter run is no basis for a recommendation.
 const RECOMMEND_NS_MIN: u64 = 1_000_000_000;

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on should stop where it is"
 )]
 
+#[path = "../../sustain-statistics/tests/walls_machines/mod.rs"]
 mod walls_machines;
 
 use std::collections::BTreeSet;
@@ -14,9 +15,9 @@ use std::fmt::Write as _;
 
 use sustain_bench::Stop;
 use sustain_bench::diagnose::{DiagnosePlan, diagnose};
-use sustain_bench::walls::{SumLimit, WallKind};
 use sustain_document::diagnose::DiagnoseResult;
 use sustain_host::Roots;
+use sustain_statistics::walls::{SumLimit, WallKind};
 use walls_machines::{Bench, Chance, Machine, Shape, Sharing};
 
 /// Each disk's MB/s and the limits it passes, then each limit's MB/s.
@@ -182,7 +183,7 @@ fn where_no_limit_collapses_no_collapse_is_claimed_and_no_run_is_left_unnamed() 
         {
             collapses.push(seed);
         }
-        let is_missed = |wall: &sustain_bench::walls::FoundWall| {
+        let is_missed = |wall: &sustain_statistics::walls::FoundWall| {
             wall.prediction.as_ref().is_some_and(|one| {
                 (one.measured_bytes_per_s / one.predicted_bytes_per_s - 1.0).abs() > 0.2
             })

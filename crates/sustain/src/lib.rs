@@ -24,8 +24,12 @@ pub mod measure {
         At, EffectPlan, KnownProfile, MeasurePlan, SIZE_BYTES_DEFAULT, parse_at,
     };
     pub use sustain_bench::run::{measure, rehearse};
-    pub use sustain_bench::{Stop, judge, profile, sweep, walls};
+    pub use sustain_bench::{Stop, profile, sweep};
 }
+
+/// What can be concluded from rates alone: steady or not, different or not, limits that are shared.
+/// Pure functions.
+pub use sustain_statistics as statistics;
 
 /// Recording: stores, recorders, readers, the format.
 pub mod record {

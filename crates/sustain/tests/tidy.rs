@@ -10,12 +10,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates each crate may use, as ARCHITECTURE.md draws them.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("sustain-document", &[]),
+    ("sustain-statistics", &["document"]),
     ("sustain-disk", &["document"]),
     ("sustain-host", &["document"]),
     ("sustain-session", &["document", "disk", "host"]),
-    ("sustain-bench", &["document", "disk", "host", "session"]),
+    (
+        "sustain-bench",
+        &["document", "disk", "host", "session", "statistics"],
+    ),
     ("sustain-record", &["document", "disk", "host", "session"]),
     (
         "sustain-report",
@@ -23,7 +27,15 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ),
     (
         "sustain",
-        &["document", "disk", "host", "bench", "record", "report"],
+        &[
+            "document",
+            "statistics",
+            "disk",
+            "host",
+            "bench",
+            "record",
+            "report",
+        ],
     ),
     ("sustain-cli", &[]),
     ("sustain-benchmarks", &[]),

@@ -8,11 +8,11 @@ use sustain_document::measure::{MeasureResult, TargetResult};
 use sustain_document::vocabulary::Ending;
 use sustain_document::vocabulary::{DataPath, Direction};
 
-use super::effect::OUTSIDE;
 use super::limit::{self, LimitedFigures};
 use super::rows::{ComparedQuantity, RunFigures, cpu, latencies, rates};
 use super::work::{remarks, same_work};
 use crate::error::MeasureError;
+use sustain_statistics::ratio::effect::OUTSIDE;
 
 /// What `compare` is asked of two saved runs.
 #[derive(Debug, Clone, Default)]

@@ -15,8 +15,8 @@ use sustain_document::compare::LimitOutcome;
 pub(super) struct LimitedFigures<'a> {
     /// The target, or all together.
     pub(super) name: &'a str,
-    /// The interval of the ratio, at the level that [`super::effect::OUTSIDE`] leaves to each rate
-    /// that is watched; `None` if no interval can be given.
+    /// The interval of the ratio, at the level that [`sustain_statistics::ratio::effect::OUTSIDE`]
+    /// leaves to each rate that is watched; `None` if no interval can be given.
     pub(super) interval: Option<[f64; 2]>,
     /// Where the interval comes from, or the reason why there is none.
     pub(super) how: &'a str,
@@ -74,8 +74,8 @@ pub(super) fn judge(
 
 #[cfg(test)]
 mod tests {
-    use super::super::effect::{Effect, OUTSIDE};
     use super::*;
+    use sustain_statistics::ratio::effect::{Effect, OUTSIDE};
 
     #[test]
     fn failed_requests_are_an_alarm_whatever_the_rate() {

@@ -2,14 +2,11 @@
 //! turn until the answer is known (`trial`). Statistics -> rows -> answer -> result; only `trial`
 //! touches a disk.
 
-mod batches;
 mod conclude;
-mod effect;
 mod limit;
 mod rows;
 #[cfg(test)]
 mod sample;
-mod sequence;
 mod trial;
 mod work;
 

@@ -6,10 +6,10 @@ use sustain_document::compare::ComparedRow;
 use sustain_document::compare::{Metric, MetricUnit, RowVerdict};
 use sustain_document::measure::{Interval, Latency, Sustained};
 
-use super::batches::{ratio_of_rates, ratio_of_typical, ratio_over_same_bytes};
-use super::effect::{Effect, OUTSIDE};
-use crate::judge::Step;
-use crate::judge::curve::CumulativeBytes;
+use sustain_statistics::judge::Step;
+use sustain_statistics::judge::curve::CumulativeBytes;
+use sustain_statistics::ratio::batches::{ratio_of_rates, ratio_of_typical, ratio_over_same_bytes};
+use sustain_statistics::ratio::effect::{Effect, OUTSIDE};
 
 /// Intervals whose lengths differ by more than this factor have different maxima for that reason
 /// alone.

@@ -9,8 +9,8 @@ use sustain_document::vocabulary::{
     DataKind, DataPath, Direction, Ending, EngineChoice, LayoutKind, TargetKind,
 };
 
-use crate::judge::series::SeriesNoise;
-use crate::judge::{Revisits, Step, steady};
+use sustain_statistics::judge::series::SeriesNoise;
+use sustain_statistics::judge::{Revisits, Step, steady};
 
 /// A minute and more of a rate with a first-order autoregression on it, of 2 %.
 pub(super) fn noisy(noise: &mut SeriesNoise, seconds: u32, rate: f64, memory: f64) -> Vec<Step> {

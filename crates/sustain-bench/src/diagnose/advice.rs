@@ -6,7 +6,7 @@ use sustain_disk::units::Rate;
 
 use super::elsewhere::elsewhere;
 use super::fall::SeenFall;
-use crate::walls::Unexplained;
+use sustain_statistics::walls::Unexplained;
 
 /// The facts about the targets on which advice rests.
 #[derive(Debug, Clone)]

@@ -20,7 +20,7 @@ use super::remarks;
 use super::topology_paths::{TopologyPaths, is_place, links};
 use crate::conclude::time_of_day;
 use crate::session::{OpenTarget, Session};
-use crate::walls::{self, Findings, Model, SumLimit, WallKind, WallState};
+use sustain_statistics::walls::{self, Findings, Model, SumLimit, WallKind, WallState};
 
 /// A share below this part of the fair one counts as clearly below it.
 const BELOW_FAIR: f64 = 0.9;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::walls::MeasuredSubset;
+use sustain_statistics::walls::MeasuredSubset;
 
 /// Targets, by number, that reached less than some of them did.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,7 +49,7 @@ pub(super) fn largest(members: &[usize], measurements: &[MeasuredSubset]) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::walls::SearchStep;
+    use sustain_statistics::walls::SearchStep;
 
     fn measured(members: &[usize], sum: f64) -> MeasuredSubset {
         MeasuredSubset {

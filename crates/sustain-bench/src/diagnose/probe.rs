@@ -17,7 +17,7 @@ use crate::observer::of_phase;
 use crate::phase::PhaseOutcome;
 use crate::setup::{Dummy, PhaseSetup};
 use crate::stage::PreparedTargets;
-use crate::walls::{Ask, Halt, Probe, SearchStep, SubsetReading};
+use sustain_statistics::walls::{Ask, Halt, Probe, SearchStep, SubsetReading};
 
 /// The dummy's pace, as a part of the last rate of all targets together.
 const DUMMY_SHARE: f64 = 0.25;

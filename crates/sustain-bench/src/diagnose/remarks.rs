@@ -7,7 +7,7 @@ use sustain_session::others_words;
 use super::conclude::Diagnosed;
 use crate::collect::TOOL_SHARE;
 use crate::remarks::others_untold;
-use crate::walls::{
+use sustain_statistics::walls::{
     self, FALLING_TARGETS_MAX, Findings, PAIRS_OF_MAX, TARGETS_MAX, WallKind, WallState,
 };
 

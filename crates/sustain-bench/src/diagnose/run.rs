@@ -24,7 +24,7 @@ use crate::run::rehearse;
 use crate::session::{OpenTarget, Session};
 use crate::setup::PhaseSetup;
 use crate::stage::{PreparedTargets, StageStart, on_stage};
-use crate::walls::{Findings, SearchBasis, expected_readings, find};
+use sustain_statistics::walls::{Findings, SearchBasis, expected_readings, find};
 
 /// So many targets are measured twice at first, which is enough to know how much readings differ.
 const REPEATED: usize = 8;

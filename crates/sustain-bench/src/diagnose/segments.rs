@@ -5,7 +5,7 @@
 use sustain_disk::meter::MeterInterval;
 
 use crate::series::bytes_until;
-use crate::walls::SubsetReading;
+use sustain_statistics::walls::SubsetReading;
 
 /// Number of segments of a run that count.
 const SEGMENTS: usize = 7;

@@ -6,7 +6,7 @@
 //! ranks (C. Spearman, "The proof and measurement of association between two things", American
 //! Journal of Psychology 15, 1904), which a few disturbed visits cannot hide.
 
-use crate::judge::student::t_two_sided;
+use sustain_statistics::judge::student::t_two_sided;
 
 /// Fewer positions with two visits say nothing about repeats.
 const PLACES_MIN: usize = 8;
@@ -72,7 +72,7 @@ mod tests {
     use super::super::fit::{Fit, fit};
     use super::super::schedule::{CurveSoFar, coarse, splits, spread};
     use super::super::visits::VisitedPlace;
-    use crate::judge::series::SeriesNoise;
+    use sustain_statistics::judge::series::SeriesNoise;
 
     const POSITIONS: usize = 40;
 

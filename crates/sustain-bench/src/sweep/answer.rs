@@ -7,9 +7,9 @@ use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
 
 use super::axes::{Grid, PossiblePoint};
-use super::judge::{Difference, Judgement};
 use super::setting::Axis;
 use crate::sweep::setting::AXES;
+use sustain_statistics::points::{Difference, Judgement};
 
 /// A setting this far below the best is as good for a user who wants it cheap.
 const CHEAP_SHARE: f64 = 0.02;

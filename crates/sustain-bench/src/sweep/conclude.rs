@@ -16,12 +16,12 @@ use sustain_session::others_words;
 use super::answer::{Answer, Cost, answers};
 use super::array::ArrayCost;
 use super::axes::{Grid, LeftOut, direction_of_round};
-use super::judge::{Difference, Judgement, PointReading};
 use super::plan::SweepPlan;
 use super::point::{LatencyTail, PointOutcome};
 use super::setting::{Axis, Setting, layout_kind};
 use crate::conclude::time_of_day;
 use crate::remarks::others_untold;
+use sustain_statistics::points::{Difference, Judgement, PointReading};
 
 /// A smaller drift is not mentioned.
 const DRIFT_SAID: f64 = 0.03;

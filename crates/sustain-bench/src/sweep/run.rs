@@ -19,7 +19,6 @@ use super::array::{ArrayCost, Arrays};
 use super::axes::{Grid, LeftOut};
 use super::conclude::{PointObservation, Swept};
 use super::event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
-use super::judge::PointReading;
 use super::open::{announcement, left_out_words, names, open, runs_max};
 use super::plan::SweepPlan;
 use super::point::{PointOutcome, outcome_of, setup_of};
@@ -32,6 +31,7 @@ use crate::plan::MeasurePlan;
 use crate::session::Session;
 use crate::stage::{PreparedTargets, forget_cached, on_stage};
 use crate::sweep::setting::AXES;
+use sustain_statistics::points::PointReading;
 
 /// The first run uses the setting that is nearest to this.
 const FIRST_RECORD_BYTES: u64 = 1 << 20;

@@ -12,8 +12,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::answer::Answer;
 use super::axes::{Grid, GridPosition, ORDERED};
-use super::judge::Judgement;
 use super::setting::ArrayShape;
+use sustain_statistics::points::Judgement;
 
 /// The part of a budget that may be spent on the coarse grid,
 const COARSE_SHARE: f64 = 0.5;

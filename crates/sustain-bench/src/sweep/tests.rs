@@ -11,9 +11,9 @@ use sustain_disk::target::{DataPath, Direction};
 
 use super::answer::{Answer, Cost, answers};
 use super::axes::{Grid, LayoutKind, ORDER_FOLDED, PossiblePoint, SettingConstraints, SweepAxes};
-use super::judge::{Judgement, PointReading};
 use super::schedule::{RoundsSoFar, Schedule};
 use super::setting::{Axis, Setting};
+use sustain_statistics::points::{Judgement, PointReading};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

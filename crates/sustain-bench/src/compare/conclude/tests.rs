@@ -5,8 +5,8 @@ use sustain_document::vocabulary::DataPath;
 
 use super::super::sample::{noisy, run};
 use super::*;
-use crate::judge::Step;
-use crate::judge::series::SeriesNoise;
+use sustain_statistics::judge::Step;
+use sustain_statistics::judge::series::SeriesNoise;
 
 fn compared(a: &MeasureResult, b: &MeasureResult, most: Option<f64>) -> CompareResult {
     let plan = ComparePlan {

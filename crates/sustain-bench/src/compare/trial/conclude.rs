@@ -5,7 +5,7 @@ use sustain_document::compare::{ComparedRow, TrialRun};
 use sustain_document::compare::{Metric, RowVerdict};
 
 use super::super::rows::{CPU, Comparand, RATE, latency_metric};
-use super::super::sequence::SequentialEstimate;
+use sustain_statistics::ratio::sequence::SequentialEstimate;
 
 /// A pair: A's run and B's.
 pub(super) type Pair = [TrialRun; 2];

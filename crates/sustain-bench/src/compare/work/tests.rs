@@ -5,7 +5,7 @@ use sustain_document::vocabulary::{DataKind, DataPath, Direction, LayoutKind, Ta
 
 use super::super::sample::{noisy, run};
 use super::*;
-use crate::judge::series::SeriesNoise;
+use sustain_statistics::judge::series::SeriesNoise;
 
 fn two_disks() -> MeasureResult {
     let mut noise = SeriesNoise::new(1);

@@ -5,16 +5,16 @@
 pub mod batch_means;
 pub mod burst;
 pub mod conventional;
-pub(crate) mod curve;
+pub mod curve;
 pub mod fallen;
 pub mod knee;
 pub mod places;
 mod position;
 pub mod recommend;
-#[cfg(test)]
-pub(crate) mod series;
+#[cfg(any(test, feature = "samples"))]
+pub mod series;
 pub mod steady;
-pub(crate) mod student;
+pub mod student;
 #[cfg(test)]
 mod table;
 #[cfg(test)]

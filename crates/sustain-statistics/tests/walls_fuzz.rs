@@ -10,7 +10,7 @@
 
 mod walls_machines;
 
-use sustain_bench::walls::{Findings, FoundWall, SumLimit, WallKind};
+use sustain_statistics::walls::{Findings, FoundWall, SumLimit, WallKind};
 use walls_machines::oracle::{Truth, visible};
 use walls_machines::score::{diagnose, required};
 use walls_machines::{Behaviour, Bench, Chance, Machine, SHAPES, Shape, Sharing};

@@ -10,7 +10,7 @@ pub mod table;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
-use sustain_bench::walls::{Ask, Halt, Probe, SubsetReading, SumLimit};
+use sustain_statistics::walls::{Ask, Halt, Probe, SubsetReading, SumLimit};
 
 /// Segments of each reading.
 const SEGMENTS: usize = 7;

@@ -26,17 +26,18 @@ const POWER: f64 = 0.841_6;
 
 /// What the pairs so far say about the logarithm of B over A.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct SequentialEstimate {
-    pub(super) mean: f64,
+pub struct SequentialEstimate {
+    /// The mean of the differences of logarithms.
+    pub mean: f64,
     /// Half the width of the interval that holds at all looks; `None` while there are too few
     /// pairs.
-    pub(super) half_width: Option<f64>,
+    pub half_width: Option<f64>,
     standard_error: f64,
 }
 
 impl SequentialEstimate {
     /// `None` without a pair.
-    pub(super) fn of(differences: &[f64]) -> Option<SequentialEstimate> {
+    pub fn of(differences: &[f64]) -> Option<SequentialEstimate> {
         if differences.is_empty() {
             return None;
         }
@@ -55,24 +56,25 @@ impl SequentialEstimate {
     }
 
     /// The interval of the ratio.
-    pub(super) fn interval(&self) -> Option<[f64; 2]> {
+    pub fn interval(&self) -> Option<[f64; 2]> {
         let half = self.half_width?;
         Some([(self.mean - half).exp(), (self.mean + half).exp()])
     }
 
-    pub(super) fn is_shown(&self) -> bool {
+    /// Whether the ratio differs from one, at whichever pair this is asked.
+    pub fn is_shown(&self) -> bool {
         self.half_width.is_some_and(|half| self.mean.abs() > half)
     }
 
     /// Whether the whole interval lies within this part of one.
-    pub(super) fn is_within(&self, part: f64) -> bool {
+    pub fn is_within(&self, part: f64) -> bool {
         self.interval()
             .is_some_and(|[low, high]| low >= 1.0 - part && high <= 1.0 + part)
     }
 
     /// The smallest part by which B could have been slower than A and would have been seen by now
     /// in four trials of five.
-    pub(super) fn resolution(&self) -> Option<f64> {
+    pub fn resolution(&self) -> Option<f64> {
         let half = self.half_width?;
         Some(-(-half - POWER * self.standard_error).exp_m1())
     }

@@ -1,11 +1,11 @@
 //! Prints how well walls are found on machines of known truth, as the tables in docs/walls.md:
-//! `cargo run --release -p sustain-bench --example walls_table`.
+//! `cargo run --release -p sustain-statistics --example walls_table`.
 
 #[path = "../tests/walls_machines/mod.rs"]
 mod walls_machines;
 
 use std::io::{self, Write};
-use sustain_bench::walls::WallKind;
+use sustain_statistics::walls::WallKind;
 use walls_machines::score::Score;
 use walls_machines::table::{self, Cell, Late, NAMES, Seen, at_noise, cost, kind_of, named};
 use walls_machines::{Behaviour, Bench, Chance, Machine, SHAPES, SHARINGS, Shape};

@@ -2,7 +2,7 @@
 
 use super::oracle::{self, Visible};
 use super::{Bench, Machine};
-use sustain_bench::walls::{Findings, SearchBasis, find};
+use sustain_statistics::walls::{Findings, SearchBasis, find};
 
 /// Least headroom of a wall that must be found.
 pub fn required(noise: f64) -> f64 {

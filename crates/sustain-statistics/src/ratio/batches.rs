@@ -51,7 +51,7 @@ impl BatchMean {
 }
 
 /// B's mean rate over A's, each in its own window; `None` if one of them moved no bytes.
-pub(super) fn ratio_of_rates(
+pub fn ratio_of_rates(
     a: (&CumulativeBytes, f64),
     b: (&CumulativeBytes, f64),
 ) -> Option<(Effect, [f64; 2])> {
@@ -72,7 +72,7 @@ pub(super) fn ratio_of_rates(
 
 /// B's typical value over A's, where a value may be ten times another: ratios of geometric means.
 /// None with too few values.
-pub(super) fn ratio_of_typical(a: &[f64], b: &[f64]) -> Option<(Effect, [f64; 2])> {
+pub fn ratio_of_typical(a: &[f64], b: &[f64]) -> Option<(Effect, [f64; 2])> {
     let typical = |values: &[f64]| -> Option<BatchMean> {
         if values.len() < BATCHES || values.iter().any(|value| *value <= 0.0) {
             return None;
@@ -103,7 +103,7 @@ fn welch(of_a: f64, of_b: f64) -> f64 {
 /// B's rate over A's for the bytes that both transferred, piece by piece: changes that both go
 /// through alike, such as the zones of a disk or a cache that fills, do not count as noise. `None`
 /// with too few intervals.
-pub(super) fn ratio_over_same_bytes(
+pub fn ratio_over_same_bytes(
     a: &CumulativeBytes,
     b: &CumulativeBytes,
 ) -> Option<(Effect, [f64; 2])> {

@@ -7,24 +7,25 @@
 use crate::judge::student::t_two_sided;
 
 /// The part of cases in which an interval may miss the true value.
-pub(super) const OUTSIDE: f64 = 0.05;
+pub const OUTSIDE: f64 = 0.05;
 /// A difference that would be missed more often than once in five is not called one that can be
 /// seen. One in ten is asked for, because the estimate of the variance costs the other tenth.
 const MISSED: f64 = 0.1;
 
 /// One quantity of B over the same of A.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Effect {
+pub struct Effect {
     /// Logarithm of the ratio.
-    pub(super) log: f64,
+    pub log: f64,
     /// The variance of that logarithm.
-    pub(super) variance: f64,
+    pub variance: f64,
     /// Degrees of freedom of the variance.
-    pub(super) degrees: f64,
+    pub degrees: f64,
 }
 
 impl Effect {
-    pub(super) fn ratio(&self) -> f64 {
+    /// The ratio itself.
+    pub fn ratio(&self) -> f64 {
         self.log.exp()
     }
 
@@ -37,19 +38,19 @@ impl Effect {
     }
 
     /// The interval of the ratio that misses the true value in this part of cases.
-    pub(super) fn interval(&self, outside: f64) -> [f64; 2] {
+    pub fn interval(&self, outside: f64) -> [f64; 2] {
         let half = self.half_width(outside);
         [(self.log - half).exp(), (self.log + half).exp()]
     }
 
     /// Whether the ratio differs from one, by a rule that is wrong in this part of cases.
-    pub(super) fn is_shown(&self, outside: f64) -> bool {
+    pub fn is_shown(&self, outside: f64) -> bool {
         self.log.abs() > self.half_width(outside)
     }
 
     /// The smallest part by which B could have been slower than A and be seen in four cases of
     /// five.
-    pub(super) fn resolution(&self, outside: f64) -> f64 {
+    pub fn resolution(&self, outside: f64) -> f64 {
         // Only one side of the two-sided value is needed, hence twice the part.
         let power = t_two_sided(2.0 * MISSED, self.whole_degrees()) * self.variance.sqrt();
         -(-self.half_width(outside) - power).exp_m1()

@@ -30,7 +30,7 @@ fn within(t: f64, degrees: u32) -> f64 {
 }
 
 /// The t that |T| exceeds with the probability `outside`.
-pub(crate) fn t_two_sided(outside: f64, degrees: u32) -> f64 {
+pub fn t_two_sided(outside: f64, degrees: u32) -> f64 {
     let degrees = degrees.clamp(1, DEGREES_MAX);
     let (mut low, mut high) = (0.0, 1.0);
     while within(high, degrees) < 1.0 - outside && high < 1e9 {

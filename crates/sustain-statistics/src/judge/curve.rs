@@ -7,7 +7,7 @@ use super::Step;
 /// Knots of C(t). Both columns have the same length of at least one; times rise strictly, and bytes
 /// never fall.
 #[derive(Clone, Debug)]
-pub(crate) struct CumulativeBytes {
+pub struct CumulativeBytes {
     time_s: Vec<f64>,
     bytes: Vec<f64>,
 }
@@ -22,7 +22,7 @@ pub(super) struct Segment {
 
 impl CumulativeBytes {
     /// `None` if there is no step.
-    pub(crate) fn new(steps: &[Step]) -> Option<Self> {
+    pub fn new(steps: &[Step]) -> Option<Self> {
         let first = steps.first()?;
         let mut curve = Self {
             time_s: vec![first.start_s],
@@ -53,11 +53,13 @@ impl CumulativeBytes {
         (self.time_s[index], self.bytes[index])
     }
 
-    pub(crate) fn start_s(&self) -> f64 {
+    /// Where the series begins.
+    pub fn start_s(&self) -> f64 {
         self.time_s[0]
     }
 
-    pub(crate) fn end_s(&self) -> f64 {
+    /// Where the series ends.
+    pub fn end_s(&self) -> f64 {
         self.last().0
     }
 
@@ -65,13 +67,14 @@ impl CumulativeBytes {
         self.end_s() - self.start_s()
     }
 
-    pub(crate) fn total_bytes(&self) -> f64 {
+    /// The bytes of the whole series.
+    pub fn total_bytes(&self) -> f64 {
         self.last().1
     }
 
     /// The number of knots strictly inside a window, which is one less than the number of steps in
     /// it.
-    pub(crate) fn knots_between(&self, from_s: f64, to_s: f64) -> usize {
+    pub fn knots_between(&self, from_s: f64, to_s: f64) -> usize {
         let first = self.time_s.partition_point(|&time_s| time_s <= from_s);
         let behind = self.time_s.partition_point(|&time_s| time_s < to_s);
         behind.saturating_sub(first)
@@ -91,7 +94,7 @@ impl CumulativeBytes {
     }
 
     /// The earliest time at which `bytes` had been completed.
-    pub(crate) fn time_at(&self, bytes: f64) -> f64 {
+    pub fn time_at(&self, bytes: f64) -> f64 {
         let above = self.bytes.partition_point(|&knot_bytes| knot_bytes < bytes);
         if above == 0 {
             return self.start_s();
@@ -105,7 +108,7 @@ impl CumulativeBytes {
     }
 
     /// Rates of `COUNT` batches of equal time that fill a window of positive length.
-    pub(crate) fn batch_rates<const COUNT: usize>(&self, from_s: f64, to_s: f64) -> [f64; COUNT] {
+    pub fn batch_rates<const COUNT: usize>(&self, from_s: f64, to_s: f64) -> [f64; COUNT] {
         let length_s = (to_s - from_s) / COUNT as f64;
         let edge = |index: usize| self.bytes_at(from_s + length_s * index as f64);
         std::array::from_fn(|index| (edge(index + 1) - edge(index)) / length_s)

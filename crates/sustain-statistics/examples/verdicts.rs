@@ -1,5 +1,5 @@
 //! Prints our verdict beside fio's steadystate rule and SNIA's on series of known truth, as the
-//! table in docs/method.md: `cargo run -p sustain-bench --example verdicts`.
+//! table in docs/method.md: `cargo run -p sustain-statistics --example verdicts`.
 
 #[path = "../src/judge/series.rs"]
 mod series;
@@ -8,7 +8,7 @@ mod table;
 
 // The two files above speak of their neighbours in the crate.
 use std::io::Write as _;
-use sustain_bench::judge::{Revisits, Step, burst, conventional, steady};
+use sustain_statistics::judge::{Revisits, Step, burst, conventional, steady};
 
 fn main() -> std::io::Result<()> {
     std::io::stdout().write_all(table::markdown().as_bytes())

@@ -2,7 +2,7 @@
 //! they are from not showing.
 
 use super::Machine;
-use sustain_bench::walls::{Model, SumLimit};
+use sustain_statistics::walls::{Model, SumLimit};
 
 /// A wall that shows in some subset.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 
 use super::score::{Score, diagnose, judge};
 use super::{Behaviour, Bench, Chance, Machine, SHAPES, SHARINGS, Shape, Sharing};
-use sustain_bench::walls::{Findings, FoundWall, SumLimit, WallKind};
+use sustain_statistics::walls::{Findings, FoundWall, SumLimit, WallKind};
 
 /// Which machines, and how they are looked at.
 #[derive(Clone, Copy)]

@@ -15,14 +15,14 @@ const VARIANCE_MIN: f64 = 1e-14;
 
 /// A variance, and the degrees of freedom that it counts for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct NoiseEstimate {
-    pub(super) variance: f64,
-    pub(super) degrees: f64,
+pub struct NoiseEstimate {
+    pub variance: f64,
+    pub degrees: f64,
 }
 
 impl NoiseEstimate {
     /// The noise for squares that were left with these degrees of freedom, if these are enough.
-    pub(super) fn of_squares(squares: f64, degrees: f64) -> Option<NoiseEstimate> {
+    pub fn of_squares(squares: f64, degrees: f64) -> Option<NoiseEstimate> {
         (degrees > OWN_DEGREES_MIN).then(|| NoiseEstimate {
             variance: squares / degrees,
             degrees,
@@ -30,7 +30,7 @@ impl NoiseEstimate {
     }
 
     /// The noise that the points of a kind have in common; `None` if they are too few.
-    pub(super) fn of_kind(points: &[NoiseEstimate]) -> Option<NoiseEstimate> {
+    pub fn of_kind(points: &[NoiseEstimate]) -> Option<NoiseEstimate> {
         if points.len() < POINTS_MIN {
             return None;
         }
@@ -56,7 +56,7 @@ impl NoiseEstimate {
     }
 
     /// Both together; `None` if there is neither.
-    pub(super) fn joined(
+    pub fn joined(
         own: Option<NoiseEstimate>,
         kind: Option<NoiseEstimate>,
     ) -> Option<NoiseEstimate> {

@@ -1,10 +1,10 @@
 //! Series with a known truth: how often equal runs are called different, and real differences
 //! found.
 
-use super::super::effect::OUTSIDE;
 use super::*;
 use crate::judge::Step;
 use crate::judge::series::SeriesNoise;
+use crate::ratio::effect::OUTSIDE;
 
 /// Seconds at a rate with a first-order autoregression on it, of 2 % of standard deviation.
 fn run(noise: &mut SeriesNoise, seconds: u32, rate: f64, memory: f64) -> Vec<Step> {

@@ -9,10 +9,11 @@ const PARTS_PER_SECOND: u32 = 100;
 
 /// SplitMix64 and the sum of twelve uniforms, which is enough for noise, and the same on every
 /// machine.
-pub(crate) struct SeriesNoise(u64);
+pub struct SeriesNoise(u64);
 
 impl SeriesNoise {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// The same seed gives the same noise.
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -25,7 +26,7 @@ impl SeriesNoise {
     }
 
     /// Mean 0, standard deviation 1.
-    pub(crate) fn normal(&mut self) -> f64 {
+    pub fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
     }
 }
@@ -56,14 +57,14 @@ fn run(seconds: u32, noise_share: f64, rate: impl Fn(f64, f64) -> f64) -> Vec<St
 }
 
 /// From one rate to another in a straight line.
-pub(crate) fn linear(seconds: u32, from: f64, to: f64, noise: f64) -> Vec<Step> {
+pub fn linear(seconds: u32, from: f64, to: f64, noise: f64) -> Vec<Step> {
     run(seconds, noise, |time_s, _| {
         from + (to - from) * time_s / f64::from(seconds)
     })
 }
 
 /// A cache of `cache` MB that takes `fast` and drains at `slow` MB/s meanwhile.
-pub(crate) fn cached(seconds: u32, cache: f64, fast: f64, slow: f64, noise: f64) -> Vec<Step> {
+pub fn cached(seconds: u32, cache: f64, fast: f64, slow: f64, noise: f64) -> Vec<Step> {
     let full_s = cache / (fast - slow);
     run(
         seconds,
@@ -73,7 +74,7 @@ pub(crate) fn cached(seconds: u32, cache: f64, fast: f64, slow: f64, noise: f64)
 }
 
 /// A disk of `capacity` MB in zones from the outer rate to the inner, wrapped at its end.
-pub(crate) fn zoned(
+pub fn zoned(
     seconds: u32,
     capacity: f64,
     outer: f64,
@@ -88,7 +89,7 @@ pub(crate) fn zoned(
 }
 
 /// Runs `high_s` seconds at one rate, then `low_s` at another, repeatedly.
-pub(crate) fn sawtooth(
+pub fn sawtooth(
     seconds: u32,
     high_s: u32,
     high: f64,
@@ -106,7 +107,7 @@ pub(crate) fn sawtooth(
 }
 
 /// Flat, but for one stall.
-pub(crate) fn stalled(seconds: u32, rate: f64, at_s: u32, for_s: u32, noise: f64) -> Vec<Step> {
+pub fn stalled(seconds: u32, rate: f64, at_s: u32, for_s: u32, noise: f64) -> Vec<Step> {
     let stall = f64::from(at_s)..f64::from(at_s + for_s);
     run(seconds, noise, |time_s, _| {
         if stall.contains(&time_s) { 0.0 } else { rate }
@@ -114,21 +115,24 @@ pub(crate) fn stalled(seconds: u32, rate: f64, at_s: u32, for_s: u32, noise: f64
 }
 
 /// Flat until `at_s`, then flat at a lower rate.
-pub(crate) fn dropped(seconds: u32, from: f64, to: f64, at_s: u32, noise: f64) -> Vec<Step> {
+pub fn dropped(seconds: u32, from: f64, to: f64, at_s: u32, noise: f64) -> Vec<Step> {
     run(seconds, noise, |time_s, _| {
         if time_s < f64::from(at_s) { from } else { to }
     })
 }
 
 /// A series by name, with its lap if it wraps.
-pub(crate) struct Case {
-    pub(crate) name: &'static str,
-    pub(crate) steps: Vec<Step>,
-    pub(crate) lap_bytes: Option<u64>,
+pub struct Case {
+    /// What it shows.
+    pub name: &'static str,
+    /// The series.
+    pub steps: Vec<Step>,
+    /// Bytes after which its position comes again, if it does.
+    pub lap_bytes: Option<u64>,
 }
 
 /// The series of the table in docs/method.md.
-pub(crate) fn cases() -> Vec<Case> {
+pub fn cases() -> Vec<Case> {
     let case = |name, steps| Case {
         name,
         steps,

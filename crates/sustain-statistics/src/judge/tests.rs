@@ -132,7 +132,7 @@ fn the_page_shows_this_table() {
     let table = markdown();
     assert!(
         page.contains(&table),
-        "docs/method.md is out of date; `cargo run -p sustain-bench --example verdicts` prints:\n\
-         {table}"
+        "docs/method.md is out of date; `cargo run -p sustain-statistics --example verdicts` \
+         prints:\n{table}"
     );
 }

@@ -27,7 +27,7 @@ mod windows;
 pub use find::{expected_readings, find};
 pub use model::{Model, SumLimit};
 pub use reading::SubsetReading;
-pub(crate) use reconsider::{FALLING_TARGETS_MAX, PAIRS_OF_MAX, TARGETS_MAX};
+pub use reconsider::{FALLING_TARGETS_MAX, PAIRS_OF_MAX, TARGETS_MAX};
 pub use types::{
     AllTogether, Ask, Findings, FoundWall, Halt, MeasuredSubset, MemberShare, PredictedSubset,
     Probe, SearchBasis, SearchStep, SubsetDrift, TooNoisy, Unexplained, WallKind, WallState,

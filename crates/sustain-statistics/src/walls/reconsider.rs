@@ -17,12 +17,12 @@ const OFF: f64 = 0.02;
 /// or within so many standard deviations.
 const OFF_SCORE: f64 = 4.5;
 /// Of more targets limits in any order explain a falling sum too easily.
-pub(crate) const FALLING_TARGETS_MAX: usize = 12;
+pub const FALLING_TARGETS_MAX: usize = 12;
 /// Of more targets too few subsets can be measured to tell limits in any order apart.
-pub(crate) const TARGETS_MAX: usize = 24;
+pub const TARGETS_MAX: usize = 24;
 /// Limits that cross are looked for behind the falling sum of so many targets at most, and each two
 /// of them are measured.
-pub(crate) const PAIRS_OF_MAX: usize = 6;
+pub const PAIRS_OF_MAX: usize = 6;
 /// The second explanation may need so many walls more.
 const MORE_WALLS: usize = 1;
 

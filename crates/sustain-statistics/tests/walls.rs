@@ -9,7 +9,7 @@
 
 mod walls_machines;
 
-use sustain_bench::walls::{
+use sustain_statistics::walls::{
     Ask, Findings, FoundWall, Halt, Model, Probe, SearchBasis, SearchStep, SubsetReading, SumLimit,
     WallKind, WallState, find,
 };

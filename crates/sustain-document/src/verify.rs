@@ -28,8 +28,7 @@ pub struct VerifyDocument {
     pub bad_unlisted: u64,
     /// What no append on the members calls durable, in the same order: a crash took it before
     /// `recover` came, or the recorder gave it up with its member. Where the end is open it may
-    /// have
-    /// been damaged since; the members cannot tell.
+    /// have been damaged since; the members cannot tell.
     pub not_durable: Vec<BadRange>,
     /// Number of those that are not listed.
     pub not_durable_unlisted: u64,
@@ -80,6 +79,13 @@ pub struct CheckedStream {
     pub bytes: u64,
     /// Bytes that are present and whole.
     pub whole_bytes: u64,
+    /// Those of `whole_bytes` that lie below the readable range of a ring: between them it has
+    /// overwritten others. `extract` returns them of a range that is asked for.
+    #[serde(default)]
+    pub below_readable_bytes: u64,
+    /// Where the readable range begins: from this byte on nothing has been overwritten.
+    #[serde(default)]
+    pub readable_from_byte: u64,
     /// Bytes lost before they reached a member. Their loss is recorded.
     pub gap_bytes: u64,
     /// Bytes lost since they were recorded.

@@ -621,7 +621,85 @@ fn a_ring_gives_what_is_left_and_says_what_is_not() {
     assert!(bytes[readable as usize..] == image.offered[0][readable as usize..]);
     let result = check(&opened);
     assert!(result.ok, "{:?}", result.bad);
-    assert_eq!(result.recordings[0].streams[0].overwritten_bytes, readable);
+    let checked = &result.recordings[0].streams[0];
+    assert_eq!(checked.readable_from_bytes, readable);
+    let below_bytes = checked.overwritten_bytes + checked.below_readable_bytes;
+    assert_eq!(below_bytes, readable);
+}
+
+/// What `verify` says of the only stream: offered, recorded, lost and overwritten.
+fn sums(image: &Image) -> [u64; 4] {
+    let result = check(&image.open());
+    assert!(result.ok, "{:?}", result.bad);
+    let stream = &result.recordings[0].streams[0];
+    [
+        stream.offered,
+        stream.recorded + stream.overwritten_bytes,
+        stream.gap_bytes,
+        stream.overwritten_bytes,
+    ]
+}
+
+#[test]
+fn what_was_lost_in_laps_that_are_gone_is_told_as_lost() {
+    for rounds in [24, 60, 150] {
+        let mut image = Image::new(2, 4, &["none"], true);
+        let mut lost_bytes = 0;
+        for round in 0..rounds {
+            if round % 4 == 0 {
+                (0..2).for_each(|member| image.start(member));
+            }
+            let gap = (round % 3 == 1).then_some(Gap {
+                bytes: 7000 + round as u64,
+                frames: 0,
+                reason: GapReason::BufferFull,
+                first_time_ns: STARTED_NS,
+                last_time_ns: STARTED_NS,
+            });
+            lost_bytes += gap.map_or(0, |gap| gap.bytes);
+            image.data_after(round % 2, 0, &noise(round as u64, 100_000), &[], gap);
+        }
+        image.end();
+        let [offered, recorded, lost, overwritten] = sums(&image);
+        assert_eq!(offered, image.offered[0].len() as u64);
+        assert_eq!([recorded, lost], [offered - lost_bytes, lost_bytes]);
+        assert!(
+            overwritten > 0 && overwritten % 100_000 == 0,
+            "{overwritten}"
+        );
+    }
+}
+
+#[test]
+fn what_is_whole_below_the_readable_range_is_not_called_overwritten() {
+    let mut image = Image::new_unequal(&[12, 3], &["none"], true);
+    for round in 0..24_usize {
+        if round % 4 == 0 {
+            (0..2).for_each(|member| image.start(member));
+        }
+        image.data(round % 2, 0, &noise(round as u64, 100_000), &[]);
+    }
+    image.end();
+    let opened = image.open();
+    let stream = opened.recordings[0].streams[0].clone();
+    let result = check(&opened);
+    assert!(result.ok, "{:?}", result.bad);
+    let checked = &result.recordings[0].streams[0];
+    let scope = opened.scope().with_overwritten(0);
+    let mut there_bytes = 0;
+    for part in parts(&scope, 0, &Range::All) {
+        if matches!(part, StreamPart::Data { .. }) {
+            there_bytes += part.length_bytes();
+        }
+    }
+    assert!(checked.below_readable_bytes > 500_000);
+    assert_eq!(
+        checked.recorded, there_bytes,
+        "what extract returns of it all"
+    );
+    assert_eq!(checked.readable_from_bytes, stream.readable_from_bytes);
+    let gone_bytes = checked.readable_from_bytes - checked.below_readable_bytes;
+    assert_eq!(checked.overwritten_bytes, gone_bytes);
 }
 
 /// A recording whose payload is on the first member alone, of which a later ring has written over
@@ -662,7 +740,9 @@ fn what_a_member_that_is_there_has_lost_is_no_work_of_the_ring_on_another() {
     assert!(opened.recordings[1].per_member[1].is_none());
     let whole = check(&opened);
     assert!(whole.ok, "{:?}", whole.bad);
-    assert_eq!(whole.recordings[0].streams[0].overwritten_bytes, 3000);
+    // Nothing that was recorded is gone: only the account of a gap is.
+    let checked = &whole.recordings[0].streams[0];
+    assert_eq!((checked.overwritten_bytes, checked.gap_bytes), (0, 23_000));
     let of_first = |put: &&image::Put| put.member == 0 && put.descriptor.recording == 1;
     let puts: Vec<image::Put> = image.puts.iter().filter(of_first).cloned().collect();
     // The first is the start; the third append of data and every third after it carries a gap.
@@ -839,7 +919,8 @@ fn what_a_cut_has_left_half_overwritten_in_a_ring_is_no_damage_and_all_else_is()
                 "byte {what} of slot {serial}, reach {reach}: {:?}",
                 result.bad
             );
-            let overwritten = result.recordings[0].streams[0].overwritten_bytes;
+            let checked = &result.recordings[0].streams[0];
+            let overwritten = checked.overwritten_bytes + checked.below_readable_bytes;
             assert_eq!(result.ok, serial <= reach, "{why}");
             let begins = put.descriptor.stream_offset_bytes + 100_000;
             assert_eq!(

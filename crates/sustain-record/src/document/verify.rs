@@ -55,6 +55,8 @@ fn checked_stream(verified: &VerifiedStream) -> CheckedStream {
         name: verified.name.clone(),
         bytes: verified.offered,
         whole_bytes: verified.recorded,
+        below_readable_bytes: verified.below_readable_bytes,
+        readable_from_byte: verified.readable_from_bytes,
         gap_bytes: verified.gap_bytes,
         hole_bytes: verified.hole_bytes,
         overwritten_bytes: verified.overwritten_bytes,

@@ -101,6 +101,8 @@ pub struct StreamSummary {
     pub readable_from_bytes: u64,
     /// Frames that have begun below that.
     pub readable_from_frame: u64,
+    /// Lost before they reached a member, as was told below that.
+    pub readable_from_gap_bytes: u64,
     /// How far the times of its source lie from the recorder's clock; none if that is not told.
     pub drift: Option<ClockDrift>,
 }
@@ -190,6 +192,7 @@ fn note_written_over(
     recording.readable_from_sequence = newest.map(|newest| newest.saturating_add(1));
     for stream in &mut recording.streams {
         stream.readable_from_bytes = stream.offered_bytes;
+        stream.readable_from_gap_bytes = stream.gap_bytes;
         stream.hole_bytes = 0;
     }
 }
@@ -340,6 +343,7 @@ fn summary(
         last_time_ns: last.map_or(last_made_ns.unwrap_or(0), |append| append.last_time_ns),
         readable_from_bytes: before_readable.next_offset_bytes,
         readable_from_frame: before_readable.frames,
+        readable_from_gap_bytes: before_readable.gap_bytes,
         drift: drift(chapters, stream),
     }
 }

@@ -4,6 +4,8 @@
 mod account;
 mod given_up;
 mod meanwhile;
+mod on_member;
+mod ring;
 mod tail;
 mod torn;
 
@@ -131,6 +133,11 @@ pub struct VerifiedStream {
     pub offered: u64,
     /// Bytes that are there and whole.
     pub recorded: u64,
+    /// Those of `recorded` that lie below the readable range: between them a ring has overwritten
+    /// others.
+    pub below_readable_bytes: u64,
+    /// Where the readable range begins; 0 where no ring has overwritten anything.
+    pub readable_from_bytes: u64,
     /// Bytes lost before they reached a member.
     pub gap_bytes: u64,
     /// Bytes lost since they were recorded.
@@ -252,7 +259,13 @@ fn check_recording(
 ) -> Result<bool, RecordError> {
     let names = Names::of(recording, scope);
     let mut account = Account::new(recording, names, given.has_laps, given.is_all_there);
-    let mut parts = Parts::open(scope, &scope.all(0..recording.streams.len() as u16))?;
+    let mut order = scope.all(0..recording.streams.len() as u16);
+    for wanted in &mut order.wanted {
+        // What is still there below the readable range is told from what is overwritten.
+        wanted.durable_bytes = wanted.durable_bytes.max(wanted.readable_from_bytes);
+        wanted.readable_from_bytes = 0;
+    }
+    let mut parts = Parts::open(scope, &order)?;
     parts.keep_found();
     let mut reported_bytes = 0;
     let mut is_complete = true;

@@ -58,9 +58,14 @@ pub struct Image {
 
 impl Image {
     pub fn new(member_count: usize, slots: u64, framings: &[&'static str], is_ring: bool) -> Image {
+        Image::new_unequal(&vec![slots; member_count], framings, is_ring)
+    }
+
+    /// Members with so many slots each.
+    pub fn new_unequal(slots: &[u64], framings: &[&'static str], is_ring: bool) -> Image {
         let first_and_last = SLOT_BYTES as usize + 128 * 1024;
-        let empty = vec![0; first_and_last + slots as usize * SLOT_BYTES as usize];
-        Image::over(vec![empty; member_count], 7, framings, is_ring)
+        let empty = |slots: &u64| vec![0; first_and_last + *slots as usize * SLOT_BYTES as usize];
+        Image::over(slots.iter().map(empty).collect(), 7, framings, is_ring)
     }
 
     /// A new store over the members of this one, whose appends it has not wiped.

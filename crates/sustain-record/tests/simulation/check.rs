@@ -232,6 +232,7 @@ impl View<'_> {
         for (stream, read) in streams.iter().enumerate() {
             self.check_stream(stream as u16, read, recording);
             check_account(read, &verified.streams[stream]);
+            self.check_totals(stream, &verified.streams[stream]);
             if draw.chance(150) {
                 self.check_range(&scope, stream as u16, read, draw);
             }
@@ -418,6 +419,26 @@ impl View<'_> {
         }
     }
 
+    /// Checks that `verify` gives the same sums as the result of the recording.
+    fn check_totals(&self, stream: usize, verified: &VerifiedStream) {
+        let Some((standing, _)) = &self.recorded.result else {
+            return;
+        };
+        // What a member has that was given up, or that was lost since, is in no result.
+        let is_plain = self.given.is_untouched && is_accounted(self.recorded);
+        if !is_plain || verified.hole_bytes > 0 {
+            return;
+        }
+        let told = &standing.streams[stream];
+        let found = [
+            verified.offered,
+            verified.recorded + verified.overwritten_bytes,
+            verified.gap_bytes,
+        ];
+        let told = [told.offered_bytes, told.recorded_bytes, told.gap_bytes];
+        assert_eq!(found, told, "offered, recorded and lost of stream {stream}");
+    }
+
     /// Checks that what is called a gap was lost by its source, or given up by the recorder.
     fn check_gaps(&self, stream: u16, read: &ReadBack) {
         let mut known = Spans::default();
@@ -530,11 +551,13 @@ impl View<'_> {
 /// Checks that `verify` gives the same account.
 fn check_account(read: &ReadBack, verified: &VerifiedStream) {
     assert_eq!(verified.offered, read.end_bytes);
-    assert_eq!(verified.recorded, read.data.bytes());
-    assert_eq!(verified.gap_bytes, read.gaps.bytes());
+    let readable_bytes = verified.recorded - verified.below_readable_bytes;
+    assert_eq!(readable_bytes, read.data.bytes());
+    // Below the readable range verify tells what is still there, and what never was.
+    let below_bytes = verified.gap_bytes - read.gaps.bytes() + verified.below_readable_bytes;
     // What would count as overwritten is a hole where a member shows that it has lost it.
     let shown_bytes = verified.hole_bytes - read.holes.bytes();
-    let overwritten_bytes = verified.overwritten_bytes + shown_bytes;
+    let overwritten_bytes = verified.overwritten_bytes + shown_bytes + below_bytes;
     assert_eq!(overwritten_bytes, read.overwritten.bytes());
     assert_eq!(
         verified.offered,

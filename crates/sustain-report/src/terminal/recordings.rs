@@ -8,7 +8,7 @@ use sustain_document::create::{CreateDocument, NewMember};
 use sustain_document::list::{ListDocument, ListedMember, ListedRecording, ListedStream};
 use sustain_document::record::RecordingEnd;
 use sustain_document::recover::RecoverDocument;
-use sustain_document::verify::{BadRange, VerifyDocument};
+use sustain_document::verify::{BadRange, CheckedStream, VerifyDocument};
 
 use super::summary::wrapped;
 use super::without_controls;
@@ -295,7 +295,8 @@ fn list_remarks(document: &ListDocument) -> Vec<String> {
             .filter(|stream| stream.readable_from_byte > 0)
         {
             lines.push(format!(
-                "recording {}, stream {}: the ring has overwritten everything before byte {}",
+                "recording {}, stream {}: readable from byte {} on; of what lies below it the ring \
+                 has overwritten all or a part",
                 recording.recording,
                 without_controls(&stream.name),
                 stream.readable_from_byte
@@ -357,20 +358,36 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
                 parts.push(format!("{} {what}", position(bytes)));
             }
             let open = if recording.open_end { "; open end" } else { "" };
-            let line = format!(
-                "recording {}, stream {}: {} = {}{open}",
+            let which = format!(
+                "recording {}, stream {}",
                 recording.recording,
-                without_controls(&stream.name),
-                position(stream.bytes),
-                parts.join(" + ")
+                without_controls(&stream.name)
             );
+            let sum = parts.join(" + ");
+            let line = format!("{which}: {} = {sum}{open}", position(stream.bytes));
             text.push_str(&wrapped(&line, width));
+            if let Some(below) = below_readable(stream) {
+                text.push_str(&wrapped(&format!("{which}: {below}"), width));
+            }
         }
     }
     let mut last = verdict(document);
     last.push_str(&crash_words(document));
     text.push_str(&wrapped(&last, width));
     text
+}
+
+/// A ring of unequal members is overwritten in part only below its readable range.
+fn below_readable(stream: &CheckedStream) -> Option<String> {
+    let end = stream.readable_from_byte;
+    (stream.below_readable_bytes > 0).then(|| {
+        format!(
+            "readable from byte {end} on; below it {} are still there, between bytes that the ring \
+             has overwritten: `sustain extract --from-byte 0 --to-byte {end} --holes fill` returns \
+             them",
+            position(stream.below_readable_bytes)
+        )
+    })
 }
 
 /// Names the bytes that a crash took before they were durable. They are no fault of the store, but

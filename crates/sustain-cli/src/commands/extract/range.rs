@@ -38,13 +38,14 @@ pub(super) fn of(
     if readable_bytes == 0 {
         return Ok(Range::All);
     }
-    let frames = match stream.readable_from_frame {
+    let frame = match stream.readable_from_frame {
         0 => String::new(),
-        count => format!(", and with them the first {count} frames"),
+        count => format!(" (frame {count})"),
     };
     notices.push(format!(
-        "the ring has overwritten the first {readable_bytes} bytes of the stream{frames}: the \
-         rest begins there"
+        "the stream is readable from byte {readable_bytes}{frame} on, and is written from there: \
+         of what lies below it the ring has overwritten all or a part. --from-byte 0 --holes fill \
+         writes what is left of that, too"
     ));
     Ok(Range::Bytes(readable_bytes..u64::MAX))
 }

@@ -399,15 +399,19 @@ impl RecordingCut {
         recording.readable_from_sequence =
             recording.readable_from_sequence.max(Some(self.sequence));
         for (number, stream) in recording.streams.iter_mut().enumerate() {
-            let (from_bytes, from_frame) = match &self.positions {
-                Some(positions) => positions
-                    .get(number)
-                    .map_or((0, 0), |one| (one.next_offset_bytes, one.frames)),
-                None => (stream.offered_bytes, stream.frames),
+            let from = match &self.positions {
+                Some(positions) => positions.get(number).copied().unwrap_or_default(),
+                None => Position {
+                    next_offset_bytes: stream.offered_bytes,
+                    frames: stream.frames,
+                    gap_bytes: stream.gap_bytes,
+                    ..Position::default()
+                },
             };
-            if from_bytes > stream.readable_from_bytes {
-                stream.readable_from_bytes = from_bytes;
-                stream.readable_from_frame = from_frame;
+            if from.next_offset_bytes > stream.readable_from_bytes {
+                stream.readable_from_bytes = from.next_offset_bytes;
+                stream.readable_from_frame = from.frames;
+                stream.readable_from_gap_bytes = from.gap_bytes;
             }
         }
         if let Some(extent) = recording.per_member[self.member].as_mut() {

@@ -4,17 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::given_up::GivenUp;
+use super::on_member::AccountOfMember;
+use super::ring::OverwrittenGaps;
 use super::torn::{Torn, TornUnlisted, divide, goes_on, is_crashed, is_recovered, since_recovered};
 use super::{BAD_MAX, Bad, VerifiedRecording, VerifiedStream};
-use crate::format::{AppendPlace, EndNote, Geometry, Kind, Position};
+use crate::format::{AppendPlace, EndNote, Geometry, Kind};
 use crate::opening::{Recording, StreamExtent};
 use crate::reading::examine::Headless;
 use crate::reading::merge::Contradiction;
 use crate::reading::part::{HoleReason, Origin, StreamPart};
 use crate::reading::scope::Scope;
-
-/// More flaws of one recording are not kept.
-const LOST_MAX: usize = 10_000;
 
 /// Names and geometries of the members, by their index in the store and in the scope.
 pub(super) struct Names {
@@ -64,6 +63,8 @@ pub(super) struct Account<'a> {
     given_up: GivenUp,
     /// Appends without a seal, or with damaged marks, that were told already.
     told: Option<(usize, u64)>,
+    /// Gaps that a ring has overwritten the accounts of.
+    overwritten_gaps: OverwrittenGaps<'a>,
     /// Sequence and length of the end marks that were found.
     ends: Vec<(u64, u32)>,
     /// Members of the scope whose end mark was told to be damaged.
@@ -82,24 +83,6 @@ pub(super) struct CheckedBytes {
     pub(super) torn_unlisted: u64,
 }
 
-/// How far the appends of one member have been seen.
-#[derive(Default)]
-struct AccountOfMember {
-    last: Option<Arc<Origin>>,
-    /// Its appends up to here were durable.
-    flushed_sequence: u64,
-    starts: BTreeSet<AppendPlace>,
-    starts_missed: BTreeSet<AppendPlace>,
-    /// Appends that are not there: where, and how much of which stream.
-    lost: Vec<LostTally>,
-}
-
-struct LostTally {
-    offset_bytes: u64,
-    stream: u16,
-    bytes: u64,
-}
-
 impl<'a> Account<'a> {
     /// `is_all_there` says whether no member of the store is missing, or has lost its end.
     pub(super) fn new(
@@ -110,6 +93,7 @@ impl<'a> Account<'a> {
     ) -> Account<'a> {
         let named = |stream: &crate::opening::StreamSummary| VerifiedStream {
             name: stream.name.clone(),
+            readable_from_bytes: stream.readable_from_bytes,
             ..VerifiedStream::default()
         };
         Account {
@@ -129,6 +113,7 @@ impl<'a> Account<'a> {
             torn: Vec::new(),
             torn_unlisted: TornUnlisted::default(),
             given_up: GivenUp::default(),
+            overwritten_gaps: OverwrittenGaps::of(recording),
             told: None,
             ends: Vec::new(),
             headless_told: BTreeSet::new(),
@@ -142,6 +127,7 @@ impl<'a> Account<'a> {
     /// An append was found, the next one of its member.
     pub(super) fn found(&mut self, member: usize, origin: &Arc<Origin>, is_whole: bool) {
         let descriptor = &origin.descriptor;
+        self.overwritten_gaps.found(origin);
         let (index, geometry) = self.names.in_scope[member];
         let extent = self.recording.per_member[index];
         let oldest = extent.map(|extent| extent.first);
@@ -245,8 +231,27 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// The next part of a stream.
+    /// The next part of a stream. What lies below the readable range is no damage, whatever is
+    /// there.
     pub(super) fn part(&mut self, number: u16, part: &StreamPart) {
+        let Some(summary) = self.recording.streams.get(usize::from(number)) else {
+            return;
+        };
+        let range = part.offset_bytes()..part.end_bytes();
+        let from_bytes = summary.readable_from_bytes;
+        if range.start >= from_bytes {
+            return self.readable_part(number, part);
+        }
+        let stream = &mut self.streams[usize::from(number)];
+        let end_bytes = range.end.min(from_bytes);
+        stream.offered = stream.offered.max(end_bytes);
+        stream.take_below(&part.clone().within(&(range.start..end_bytes)));
+        if end_bytes < range.end {
+            self.readable_part(number, &part.clone().within(&(end_bytes..range.end)));
+        }
+    }
+
+    fn readable_part(&mut self, number: u16, part: &StreamPart) {
         let length_bytes = part.length_bytes();
         let Some(stream) = self.streams.get_mut(usize::from(number)) else {
             return;
@@ -276,6 +281,9 @@ impl<'a> Account<'a> {
 
     /// All parts have come, if it is complete.
     pub(super) fn finish(mut self, is_complete: bool) -> CheckedBytes {
+        if is_complete {
+            self.overwritten_gaps.count(&mut self.streams);
+        }
         if let (true, Some(end)) = (is_complete, &self.recording.end) {
             self.check_totals(end);
         }
@@ -506,37 +514,6 @@ impl<'a> Account<'a> {
             self.bad.push(bad);
         } else {
             self.unlisted += 1;
-        }
-    }
-}
-
-impl AccountOfMember {
-    /// Between two appends that follow each other on a member, others may be missing.
-    fn note_lost(&mut self, last: &Origin, next: &Origin, geometry: &Geometry) {
-        let Some(previous) = next.descriptor.previous else {
-            return;
-        };
-        if previous <= last.descriptor.place || self.lost.len() >= LOST_MAX {
-            return;
-        }
-        for (stream, position) in next.descriptor.positions.iter().enumerate() {
-            let of_last = last.descriptor.positions.get(stream).copied();
-            let Position { member_bytes, .. } = of_last.unwrap_or_default();
-            let own_bytes = if usize::from(next.descriptor.stream) == stream {
-                u64::from(next.descriptor.payload_bytes)
-            } else {
-                0
-            };
-            let bytes = position
-                .member_bytes
-                .saturating_sub(member_bytes + own_bytes);
-            if bytes > 0 {
-                self.lost.push(LostTally {
-                    offset_bytes: geometry.offset_of(previous),
-                    stream: stream as u16,
-                    bytes,
-                });
-            }
         }
     }
 }

@@ -151,7 +151,7 @@ fn a_list_explains_what_it_shows_and_nothing_else() {
         assert!(!text.contains(words), "{words} in {text}");
     }
     whole.recordings[0].streams[0].readable_from_byte = 77;
-    assert!(list_text(&whole, 120).contains("overwritten everything before byte 77"));
+    assert!(list_text(&whole, 120).contains("readable from byte 77 on"));
     whole.recordings.clear();
     assert!(list_text(&whole, 120).ends_with("the store has no recordings\n"));
 }
@@ -186,6 +186,8 @@ fn verified(bad: Vec<BadRange>) -> VerifyDocument {
                 name: "camera".to_owned(),
                 bytes: 20_000_000,
                 whole_bytes: 17_000_000,
+                below_readable_bytes: 0,
+                readable_from_byte: 0,
                 gap_bytes: 2_000_000,
                 hole_bytes: 1_000_000,
                 overwritten_bytes: 0,

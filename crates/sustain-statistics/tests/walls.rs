@@ -13,7 +13,7 @@ use sustain_statistics::walls::{
     Ask, Findings, FoundWall, Halt, Model, Probe, SearchBasis, SearchStep, SubsetReading, SumLimit,
     WallKind, WallState, find,
 };
-use walls_machines::oracle::visible;
+use walls_machines::oracle::{shown_fall, visible};
 use walls_machines::score::{Score, diagnose, judge};
 use walls_machines::table::{self, Cell, Late, at_noise, cost, kind_of, named};
 use walls_machines::{Behaviour, Bench, Chance, Machine, SHAPES, SHARINGS, Shape, Sharing};
@@ -577,4 +577,30 @@ fn a_model_predicts_sums_and_shares() {
     for (share, want) in shares.iter().zip([45.0, 45.0, 40.0, 100.0]) {
         assert!((share - want).abs() < 1e-6, "{shares:?}");
     }
+}
+
+#[test]
+fn a_limit_that_falls_is_said_to_fall_where_some_subset_shows_it() {
+    let (mut shown, mut called_limits) = (0, Vec::new());
+    for seed in 0..200 {
+        let mut chance = Chance::new(seed);
+        let part = chance.between(0.6, 0.9);
+        let machine = Machine::falling_unequal(&mut chance, part);
+        if shown_fall(&machine) < 0.1 {
+            continue;
+        }
+        shown += 1;
+        let mut bench = Bench::new(&machine, 0.005, seed);
+        let findings = walls_machines::score::diagnose(&mut bench, true, 0.005);
+        let is_sure = |wall: &&FoundWall| wall.confidence >= 0.95;
+        let mut sure = findings.walls.iter().filter(is_sure);
+        if sure.any(|wall| wall.kind == WallKind::Limit) {
+            called_limits.push(seed);
+        }
+    }
+    let count = called_limits.len();
+    assert!(
+        shown > 150 && count * 20 <= shown,
+        "{called_limits:?} of {shown}"
+    );
 }

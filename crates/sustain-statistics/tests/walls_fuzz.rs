@@ -11,7 +11,7 @@
 mod walls_machines;
 
 use sustain_statistics::walls::{Findings, FoundWall, SumLimit, WallKind};
-use walls_machines::oracle::{Truth, visible};
+use walls_machines::oracle::{Truth, shown_fall, visible};
 use walls_machines::score::{diagnose, required};
 use walls_machines::{Behaviour, Bench, Chance, Machine, SHAPES, Shape, Sharing};
 
@@ -21,6 +21,11 @@ const SURE: f64 = 0.95;
 const EXPLAINED: f64 = 0.03;
 /// and so many times the noise.
 const EXPLAINED_NOISE: f64 = 5.0;
+
+/// A sum is said to fall only if fewer members reach more than all of them by this part,
+const FALL: f64 = 0.05;
+/// and so many times the noise; otherwise the wall is a limit at what all of them reach.
+const FALL_NOISE: f64 = 4.0;
 
 /// A kind of machine.
 #[derive(Clone, Copy, Debug)]
@@ -35,11 +40,13 @@ enum Kind {
     AnyLimits(usize, usize),
     /// Any two members of a wall reach less than one of them does.
     Late,
-    /// A limit that lets less through when it is overloaded.
+    /// A limit that lets less through when it is overloaded, over equal disks.
     Falls,
+    /// The same over disks of different rates, so that some of them come nearer to the limit.
+    FallsUnequal,
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 9] = [
     Kind::Ordered,
     Kind::Unordered,
     Kind::Disturbed,
@@ -47,6 +54,7 @@ const KINDS: [Kind; 8] = [
     Kind::AnyLimits(7, 12),
     Kind::Late,
     Kind::Falls,
+    Kind::FallsUnequal,
     Kind::AnyLimits(13, 20),
 ];
 
@@ -87,27 +95,21 @@ fn any_limits(chance: &mut Chance, least: usize, most: usize) -> Machine {
     machine
 }
 
-fn falling(chance: &mut Chance, behaviour: Behaviour) -> Machine {
-    let count = chance.whole(4, 16);
-    let mut machine = Machine::plain(chance, count, Sharing::MaxMin);
-    let length = chance.whole(3, count);
-    let start = chance.whole(0, count - length);
-    machine.limit(start, start + length, 0.7 * length as f64);
-    machine.behaviour = behaviour;
-    machine
-}
-
 impl Kind {
     fn machine(self, chance: &mut Chance, seed: u64) -> Machine {
         match self {
             Kind::AnyLimits(least, most) => any_limits(chance, least, most),
             Kind::Late => {
                 let part = chance.between(0.15, 0.4);
-                falling(chance, Behaviour::Late(part))
+                Machine::falling(chance, Behaviour::Late(part))
             }
             Kind::Falls => {
                 let part = chance.between(0.6, 0.9);
-                falling(chance, Behaviour::Collapse(part))
+                Machine::falling(chance, Behaviour::Collapse(part))
+            }
+            Kind::FallsUnequal => {
+                let part = chance.between(0.6, 0.9);
+                Machine::falling_unequal(chance, part)
             }
             _ => {
                 let count = chance.log_between(4.0, 25.0) as usize;
@@ -117,14 +119,22 @@ impl Kind {
     }
 
     fn falls(self) -> bool {
-        matches!(self, Kind::Late | Kind::Falls)
+        matches!(self, Kind::Late | Kind::Falls | Kind::FallsUnequal)
     }
 }
 
 fn is_true(kind: Kind, machine: &Machine, wall: &FoundWall, noise: f64) -> bool {
     if kind.falls() {
         let real = &machine.walls[0];
-        return real.members == wall.members && wall.kind == WallKind::Collapse;
+        let kind = if shown_fall(machine) > FALL + FALL_NOISE * noise {
+            wall.kind == WallKind::Collapse
+        } else {
+            let all: f64 = machine.allocate(&real.members).iter().sum();
+            let told = wall.at_full_load_bytes_per_s;
+            let off = told.unwrap_or(wall.limit_bytes_per_s) / all - 1.0;
+            off.abs() < 4.0 * noise + 0.02
+        };
+        return real.members == wall.members && kind;
     }
     let shown = visible(machine);
     wall.kind == WallKind::Limit

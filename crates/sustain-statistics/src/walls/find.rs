@@ -120,6 +120,7 @@ impl WallSearch<'_> {
         self.known.refresh(&self.evidence);
         self.begin_anchor()?;
         self.explain()?;
+        self.look_for_falls()?;
         self.tell_kinds(setting)?;
         self.try_predictions()?;
         self.reconsider(setting)

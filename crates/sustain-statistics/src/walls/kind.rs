@@ -1,7 +1,7 @@
 //! Decides the kind of a wall: limit, collapse or tool, and whether revolutions are missed. Called
 //! by `find` at the end.
 
-use super::evidence::SearchStop;
+use super::evidence::{PlacedReading, SearchStop};
 use super::model::{SumLimit, common};
 use super::reading::median;
 use super::search::WallSearch;
@@ -17,7 +17,10 @@ const FRACTION_LEAST: f64 = 1.7;
 pub(super) const COLLAPSE: f64 = 0.05;
 /// if it is so by this many standard deviations as well.
 pub(super) const COLLAPSE_SCORE: f64 = 3.5;
-
+/// A subset shows a fall if it can reach this many times as much more as a fall must be,
+const CLEARLY: f64 = 1.3;
+/// and so many standard deviations more than all members.
+const BELOW_SCORE: f64 = 6.0;
 /// Number of readings of either side before a sum is said to fall, so that one disturbed reading
 /// decides nothing.
 const READINGS: usize = 3;
@@ -127,6 +130,57 @@ impl WallSearch<'_> {
             let falls = part && more > (COLLAPSE * whole.sum()).max(COLLAPSE_SCORE * doubt);
             falls && self.evidence.counts(run)
         })
+    }
+
+    /// Looks for a fall behind each limit found: a limit that lets less through when it is
+    /// overloaded looks like a lower one in all subsets but those just below it. Limits that cross
+    /// let a sum fall by themselves, so nothing is looked for beside them.
+    pub(super) fn look_for_falls(&mut self) -> Result<(), SearchStop> {
+        let walls = 0..self.found.len();
+        let crosses = walls.clone().any(|wall| self.known.model.crosses(wall));
+        if crosses || self.unexplained().is_some() {
+            return Ok(());
+        }
+        for wall in walls {
+            let limit = self.known.model.walls[wall].clone();
+            let Some(part) = self.below_a_fall(&limit) else {
+                continue;
+            };
+            self.evidence.measure(&part, SearchStep::Ladder)?;
+            self.found[wall].peak = self.peak(&limit.members)?;
+            if self.found[wall].peak.is_some() {
+                self.found[wall].falls = true;
+                self.known.falls_from[wall] = self.found[wall].falls_from();
+            }
+        }
+        Ok(())
+    }
+
+    /// The members of a limit that could together reach only a little more than it; `None` if that
+    /// would show nothing new. They are the least likely ones to overload a higher limit that falls
+    /// to this one, so their sum would be above it.
+    fn below_a_fall(&self, wall: &SumLimit) -> Option<Vec<usize>> {
+        let (members, limit) = (&wall.members, wall.limit_bytes_per_s);
+        let deviation = self.deviation_of_sum(members);
+        let least = limit + (COLLAPSE * CLEARLY * limit).max(BELOW_SCORE * deviation);
+        let rate = |member: usize| self.evidence.alone(member);
+        let wanted = |set: &[usize]| set.iter().map(|&one| rate(one)).sum::<f64>();
+        let mut part = members.clone();
+        let mut by_rate = members.clone();
+        by_rate.sort_by(|&one, &other| rate(other).total_cmp(&rate(one)));
+        for member in by_rate {
+            let rest: Vec<usize> = part.iter().copied().filter(|one| *one != member).collect();
+            if wanted(&rest) >= least {
+                part = rest;
+            }
+        }
+        let is_measured = |run: &PlacedReading| {
+            let inside = common(&run.set, members) == run.set.len();
+            inside && (least..=wanted(&part)).contains(&wanted(&run.set))
+        };
+        let is_measured = self.evidence.runs.iter().any(is_measured);
+        let of_this_one = self.known.model.binding(&part, 1.0).len() == 1;
+        (part.len() < members.len() && of_this_one && !is_measured).then_some(part)
     }
 
     /// The best sum seen, if parts of a wall's members reached clearly more than all of them. Both

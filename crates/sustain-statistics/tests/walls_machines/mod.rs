@@ -16,6 +16,8 @@ use sustain_statistics::walls::{Ask, Halt, Probe, SubsetReading, SumLimit};
 const SEGMENTS: usize = 7;
 /// Standard deviation of the median of seven normal values over that of one.
 const MEDIAN_OF_SEGMENTS: f64 = 0.4587;
+/// A limit that collapses does so when asked for this many times what it lets through.
+pub const COLLAPSES_ABOVE: f64 = 1.02;
 /// Part of the segments that are outliers.
 const OUTLIERS: f64 = 0.01;
 
@@ -136,6 +138,29 @@ impl Machine {
         });
     }
 
+    /// 4 to 16 equal disks, and one limit over three or more neighbours that does not stay when it
+    /// is overloaded.
+    pub fn falling(chance: &mut Chance, behaviour: Behaviour) -> Self {
+        let count = chance.whole(4, 16);
+        let mut machine = Self::plain(chance, count, Sharing::MaxMin);
+        let length = chance.whole(3, count);
+        let start = chance.whole(0, count - length);
+        machine.limit(start, start + length, 0.7 * length as f64);
+        machine.behaviour = behaviour;
+        machine
+    }
+
+    /// The same over disks of different rates, so that some of them come near to the limit. It then
+    /// lets this part through.
+    pub fn falling_unequal(chance: &mut Chance, part: f64) -> Self {
+        let mut machine = Self::falling(chance, Behaviour::Collapse(part));
+        machine.rates.fill_with(|| chance.between(60e6, 200e6));
+        let wall = &mut machine.walls[0];
+        let wanted: f64 = wall.members.iter().map(|&one| machine.rates[one]).sum();
+        wall.limit_bytes_per_s = 0.7 * wanted;
+        machine
+    }
+
     /// Of the given shape and, if given, size; else 2 to 64 disks, as many small as large ones.
     pub fn generate(chance: &mut Chance, shape: Shape, count: Option<usize>) -> Self {
         let least = if matches!(shape, Shape::One | Shape::None) {
@@ -241,7 +266,7 @@ impl Machine {
                 for wall in &mut machine.walls {
                     let inside = |one: &&usize| wall.members.contains(one);
                     let wanted: f64 = set.iter().filter(inside).map(|&one| self.rates[one]).sum();
-                    if wanted > wall.limit_bytes_per_s * 1.02 {
+                    if wanted > wall.limit_bytes_per_s * COLLAPSES_ABOVE {
                         wall.limit_bytes_per_s *= part;
                     }
                 }

@@ -70,7 +70,7 @@ mod tests {
     use sustain_document::profile::CurveShape;
 
     use super::super::fit::{Fit, fit};
-    use super::super::schedule::{CurveSoFar, coarse, splits, spread};
+    use super::super::schedule::{CurveSoFar, coarse, second_pass, splits, spread};
     use super::super::visits::VisitedPlace;
     use sustain_statistics::judge::series::SeriesNoise;
 
@@ -92,13 +92,17 @@ mod tests {
     fn profiled(seed: u64, rate: impl Fn(f64) -> f64, mut pause: impl FnMut(usize) -> f64) -> Fit {
         let mut noise = SeriesNoise::new(seed);
         let (mut wander, mut visit) = (0.0, 0);
-        let mut sample = |position: f64| {
+        profiled_by(POSITIONS, |position| {
             wander = 0.95 * wander + 0.08 * noise.normal();
             visit += 1;
             rate(position) * f64::exp(wander) * pause(visit)
-        };
-        let positions = coarse(POSITIONS);
-        let mut order: Vec<f64> = spread(POSITIONS).iter().map(|at| positions[*at]).collect();
+        })
+    }
+
+    /// What a profile finds by these samples.
+    fn profiled_by(count: usize, mut sample: impl FnMut(f64) -> f64) -> Fit {
+        let positions = coarse(count);
+        let mut order: Vec<f64> = spread(count).iter().map(|at| positions[*at]).collect();
         let mut visits: Vec<Vec<f64>> = order.iter().map(|at| vec![sample(*at)]).collect();
         for _ in 0..3 {
             let mut sorted = order.clone();
@@ -108,16 +112,81 @@ mod tests {
                 rates: found.values,
                 noise: found.noise,
             };
-            let more = splits(&sorted, &[known], 0.01, POSITIONS / 4);
+            // Where samples lie close, none fits between them.
+            let least_gap = 0.4 / count as f64;
+            let more = splits(&sorted, &[known], least_gap, count / 4);
             for at in spread(more.len()).into_iter().map(|index| more[index]) {
                 order.push(at);
                 visits.push(vec![sample(at)]);
             }
         }
-        for index in (0..order.len()).rev() {
-            visits[index].push(sample(order[index]));
+        for position in second_pass(&order) {
+            let place = order.iter().position(|at| *at == position);
+            visits[place.unwrap()].push(sample(position));
         }
         fit(&places(&order, &visits))
+    }
+
+    /// A throttle of 80 MB/s that counts in slices of a tenth of a second, as the kernel's does. A
+    /// slice begins with the first request after the last one is over, and lets 8 MB pass at once.
+    struct Throttle {
+        now_s: f64,
+        slice_from_s: f64,
+        passed_bytes: f64,
+    }
+
+    impl Throttle {
+        /// The rate of a sample after a pause, without its first eighth, which does not count.
+        fn sample(&mut self, pause_s: f64) -> f64 {
+            const SLICE_S: f64 = 0.1;
+            const SAMPLE_BYTES: f64 = 12.6e6;
+            self.now_s += pause_s;
+            let mut counted_from_s = self.now_s;
+            let (mut moved, step) = (0.0, SAMPLE_BYTES / 96.0);
+            for number in 0..96 {
+                let slices = ((self.now_s - self.slice_from_s) / SLICE_S).floor() + 1.0;
+                if self.passed_bytes <= 8e6 * (slices - 1.0) {
+                    (self.slice_from_s, self.passed_bytes) = (self.now_s, 0.0);
+                } else if self.passed_bytes + step > 8e6 * slices {
+                    self.now_s = self.slice_from_s + slices * SLICE_S;
+                }
+                self.passed_bytes += step;
+                self.now_s += step / 2e9;
+                if number == 11 {
+                    counted_from_s = self.now_s;
+                } else if number > 11 {
+                    moved += step;
+                }
+            }
+            moved / (self.now_s - counted_from_s)
+        }
+    }
+
+    #[test]
+    fn a_throttle_s_slices_are_no_zones_and_no_bad_spots() {
+        let (mut effects, mut spots) = (Vec::new(), Vec::new());
+        for seed in 1..=100 {
+            let mut noise = SeriesNoise::new(seed);
+            let mut throttle = Throttle {
+                now_s: 0.0,
+                slice_from_s: -1.0,
+                passed_bytes: 0.0,
+            };
+            let pauses_s = 0.01 + 0.0003 * seed as f64;
+            let found = profiled_by(13 + seed as usize % 8, |_| {
+                throttle.sample(pauses_s * f64::exp(0.1 * noise.normal()))
+            });
+            if is_effect(&found) {
+                effects.push(seed);
+            }
+            if !found.bad_spots.is_empty() {
+                spots.push(seed);
+            }
+        }
+        assert!(
+            effects.len() <= 2 && spots.len() <= 2,
+            "{effects:?} {spots:?}"
+        );
     }
 
     fn is_effect(found: &Fit) -> bool {

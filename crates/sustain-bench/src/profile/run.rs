@@ -15,7 +15,7 @@ use super::open::{POSITIONS_MIN, curves, open};
 use super::plan::ProfilePlan;
 use super::profiled::Profiled;
 use super::sample::{SampleOutcome, SampledCurve, bytes_of, outcome_of, setup_of};
-use super::schedule::{CurveSoFar, coarse, splits, spread};
+use super::schedule::{CurveSoFar, coarse, second_pass, splits, spread};
 use crate::error::MeasureError;
 use crate::observer::of_phase;
 use crate::setup::PhaseSetup;
@@ -309,10 +309,7 @@ impl Profile<'_, '_> {
                 return Ok(Err(Over));
             }
         }
-        // The second pass goes backwards, so that both visits of every position have the same
-        // middle in time.
-        visited.reverse();
-        if self.pass("second pass", &visited)?.is_err() {
+        if self.pass("second pass", &second_pass(&visited))?.is_err() {
             return Ok(Err(Over));
         }
         // Each further visit of a possible bad spot decides it, or makes chance a less likely

@@ -22,6 +22,26 @@ pub(super) fn spread(count: usize) -> Vec<usize> {
     all.filter(|index| *index < count).collect()
 }
 
+/// The order of the second visits, which has nothing to do with that of the first ones. What the
+/// rate does in time then does not repeat at the positions: neither a slow change, which the last
+/// visits of the first pass would share with the first ones of a pass backwards, nor what changes
+/// from sample to sample, as under a throttle that a sample meets within its slice or at its
+/// beginning.
+pub(super) fn second_pass(visited: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..visited.len()).collect();
+    order.sort_by_key(|index| mixed(*index as u64));
+    order.into_iter().map(|index| visited[index]).collect()
+}
+
+/// A number without any order, the same for each index every time (G. L. Steele, D. Lea and C. H.
+/// Flood, "Fast splittable pseudorandom number generators", 2014).
+fn mixed(index: u64) -> u64 {
+    let mut bits = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
 /// The rates of one curve that are known so far, in order of position.
 pub(super) struct CurveSoFar {
     pub(super) rates: Vec<Option<f64>>,

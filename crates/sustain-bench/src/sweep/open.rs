@@ -174,6 +174,19 @@ pub(super) fn left_out_words(left_out: &LeftOut) -> String {
     format!("{} {settings} left out: {}", left_out.count, left_out.why)
 }
 
+/// The same before a run, with where to find which settings they are.
+pub(super) fn left_out_note(left_out: &LeftOut) -> String {
+    let which = if left_out.count == 1 {
+        "which one it is"
+    } else {
+        "one of them as an example"
+    };
+    format!(
+        "{}; the result gives {which}, below its tables",
+        left_out_words(left_out)
+    )
+}
+
 /// The number of measurements that fit into a time.
 pub(super) fn runs_max(plan: &SweepPlan, time_ns: Option<u64>) -> Option<usize> {
     time_ns.map(|time_ns| (time_ns / plan.time_per_point_ns) as usize)

@@ -19,7 +19,7 @@ use super::array::{ArrayCost, Arrays};
 use super::axes::{Grid, LeftOut};
 use super::conclude::{PointObservation, Swept};
 use super::event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
-use super::open::{announcement, left_out_words, names, open, runs_max};
+use super::open::{announcement, left_out_note, names, open, runs_max};
 use super::plan::SweepPlan;
 use super::point::{PointOutcome, outcome_of, setup_of};
 use super::schedule::{RoundsSoFar, Schedule};
@@ -271,7 +271,7 @@ impl Sweep<'_, '_> {
         let mut schedule = Schedule::new(swept.grid, self.plan.rounds, runs, self.plan.seed);
         self.note(announcement(self.plan, swept.grid, &schedule));
         for left_out in &swept.grid.left_out {
-            self.note(left_out_words(left_out));
+            self.note(left_out_note(left_out));
         }
         let planned = schedule.runs();
         let mut out = BTreeSet::new();
@@ -413,7 +413,7 @@ impl Sweep<'_, '_> {
             count: refused.len(),
             first: swept.grid.points[point].setting.clone(),
         };
-        self.note(left_out_words(&left_out));
+        self.note(left_out_note(&left_out));
         swept.refused.push(left_out);
         out.extend(refused);
         Ok(())

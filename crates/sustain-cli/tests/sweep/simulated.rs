@@ -164,7 +164,8 @@ fn orders_of_independent_queues_are_one_setting() {
     let told = place.run(&[&["sweep", "sim:machine.toml"], &one[..]].concat());
     told.expect(0)
         .says("1 setting, 4 times: 4 runs of 1 s")
-        .says("23 settings left out: with a queue for each target");
+        .says("23 settings left out: with a queue for each target")
+        .says("the result gives one of them as an example, below its tables");
     let span = [&one[..], &["--layout", "independent,span"]].concat();
     let result = sweep(&toml, &span, 0);
     assert_eq!(result["points"].as_array().unwrap().len(), 1 + 24);

@@ -196,13 +196,19 @@ pub fn compare_text(result: &CompareResult, width: usize) -> String {
         .rows
         .chunk_by(|one, other| one.target == other.target)
         .collect();
-    for (rows, table) in groups.iter().zip(tables(&groups, width)) {
+    let tables = tables(&groups, width);
+    let heading = CompareColumn::Resolution.heading();
+    let is_resolution_shown = tables.iter().any(|table| table.contains(heading));
+    for (rows, table) in groups.iter().zip(tables) {
         let name = rows[0].target.as_deref().unwrap_or("all together");
         let _ = writeln!(text, "\n{}", without_controls(name));
         text.push_str(&table);
         if let Some(line) = rate_over(result, rows) {
             text.push_str(&wrapped(&without_controls(&line), width));
         }
+    }
+    if is_resolution_shown {
+        text.push_str(&wrapped(RESOLUTION, width));
     }
     text.push('\n');
     let limit = result.limit.iter().flat_map(|limit| &limit.why);
@@ -213,6 +219,10 @@ pub fn compare_text(result: &CompareResult, width: usize) -> String {
     }
     text
 }
+
+/// The meaning of the column, in plain words.
+const RESOLUTION: &str = "  resolution: a difference of this size would have been seen four times \
+                          out of five; a smaller one may be there unseen";
 
 /// Over which bytes the rate is, where it is of a part of a run. A run that went further has
 /// another rate beside each other run.

@@ -46,7 +46,7 @@ fn of_flat(target: &ProfileTarget, all: &str, mean: f64) -> String {
             spotted.them,
             Rate(spotted.outside),
             spotted.them,
-            Rate(spotted.least)
+            spotted.least
         ),
     }
 }
@@ -59,7 +59,8 @@ struct Spotted {
     them: &'static str,
     /// The mean outside of them.
     outside: f64,
-    least: f64,
+    /// `5.00 MB/s on average over 4.19 MB`.
+    least: String,
 }
 
 impl Spotted {
@@ -74,9 +75,31 @@ impl Spotted {
                 "the bad spot"
             },
             outside: target.mean_outside_bad_spots()?,
-            least: target.least_in_bad_spots()?,
+            least: least(target)?,
         })
     }
+}
+
+/// The least rate within the bad spots, and over how much it is the mean: within that, single
+/// requests may be far slower.
+fn least(target: &ProfileTarget) -> Option<String> {
+    let rate = target.least_in_bad_spots()?;
+    let mut spots = target.bad_spots();
+    let of_whole = spots.find(|spot| spot.mean_rate_bytes_per_s == Some(rate));
+    let bytes = match of_whole {
+        Some(spot) => spot.to_byte - spot.from_byte,
+        None => {
+            let mut points = target.points.iter();
+            points
+                .find(|point| point.rates_bytes_per_s.contains(&rate))?
+                .bytes
+        }
+    };
+    Some(format!(
+        "{} on average over {}",
+        Rate(rate),
+        DisplayPosition(bytes)
+    ))
 }
 
 fn of_promise(target: &ProfileTarget, all: &str, mean: f64, inner: f64) -> String {
@@ -90,7 +113,7 @@ fn of_promise(target: &ProfileTarget, all: &str, mean: f64, inner: f64) -> Strin
             spotted.them,
             Rate(spotted.outside),
             spotted.them,
-            Rate(spotted.least)
+            spotted.least
         ),
     };
     if target.is_too_noisy() {
@@ -256,7 +279,7 @@ fn of_closer(target: &ProfileTarget) -> Option<String> {
     Some(match closer.unseen_bytes_max {
         0 => format!("to look closer: with --budget {budget} samples leave nothing between them"),
         bytes => format!(
-            "to look closer: --budget {budget} leaves about {} between samples",
+            "to look closer: --budget {budget} leaves at most about {} between samples",
             DisplayPosition(bytes)
         ),
     })
@@ -342,6 +365,7 @@ fn of_doubt(seen: PlaceObservation) -> String {
 
 #[cfg(test)]
 mod tests {
+    use sustain_document::profile::ProfilePoint;
     use sustain_document::vocabulary::TargetKind;
 
     use super::*;
@@ -398,6 +422,13 @@ mod tests {
         };
         spot.words = of_outlier(&spot, seen);
         target.outliers = vec![spot];
+        target.points = vec![ProfilePoint {
+            offset_bytes: 40_100_000_000,
+            bytes: 4_000_000,
+            rates_bytes_per_s: vec![6e6, 5e6],
+            rate_bytes_per_s: Some(5.5e6),
+            flag: Some(OutlierKind::BadSpot),
+        }];
         target
     }
 
@@ -411,7 +442,7 @@ mod tests {
         for said in [
             "1 bad spot included",
             "outside the bad spot",
-            "as little as 5.00 MB/s",
+            "as little as 5.00 MB/s on average over 4.00 MB",
         ] {
             assert!(words[0].contains(said), "no {said:?} in {words:?}");
         }
@@ -468,7 +499,10 @@ mod tests {
         lowered.outliers[0].rate_bytes_per_s = Some(50e6);
         lowered.outliers[0].mean_rate_bytes_per_s = Some(40e6);
         let said = of_target(&lowered, CurveShape::Flat, true).remove(0);
-        assert!(said.contains("as little as 40.0 MB/s"), "{said}");
+        assert!(
+            said.contains("as little as 40.0 MB/s on average over 300 MB"),
+            "{said}"
+        );
         assert!(said.contains("outside the bad spot 40.0 MB/s"), "{said}");
     }
 

@@ -14,6 +14,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use support::{Place, json_of, unwrapped};
+use sustain_testing::{Need, skip};
 
 /// A loop device, taken away with the test.
 struct Loop(String);
@@ -31,11 +32,11 @@ impl Loop {
                 Some(Loop(name.trim().to_owned()))
             }
             Ok(output) => {
-                eprintln!("skipped: {}", String::from_utf8_lossy(&output.stderr));
+                skip(Need::LoopDevices, String::from_utf8_lossy(&output.stderr));
                 None
             }
             Err(error) => {
-                eprintln!("skipped: losetup: {error}");
+                skip(Need::LoopDevices, format!("losetup: {error}"));
                 None
             }
         }
@@ -137,6 +138,7 @@ fn a_file_stands_for_the_disks_on_which_it_lies() {
     let ran = place.run(&["devices", ".", "--json", "devices.json"]);
     if ran.code == 2 {
         ran.says("it is not on any disk that is visible here");
+        skip(Need::VisibleDisk, "the build directory is on none");
         return;
     }
     let ran = ran.expect(0);

@@ -16,6 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
+use sustain_testing::{Need, skip};
 
 use crate::support::{Place, Ran, json_of, number, ran};
 
@@ -53,7 +54,7 @@ fn on_host(place: &Place, topology: &str, command: &[&str]) -> Option<Ran> {
         .unwrap();
     let ran = ran(output);
     if ran.code == LACKS {
-        eprintln!("skipped: {}", ran.stderr.trim());
+        skip(Need::Throttle, &ran.stderr);
         return None;
     }
     Some(ran)
@@ -85,6 +86,7 @@ fn are_found(result: &Value, devices: &HashMap<&str, &str>) -> bool {
 }
 
 #[test]
+#[ignore = "most of a minute"]
 fn channels_and_a_bus_of_throttled_devices_are_found_and_named() {
     let place = Place::new();
     let mut noise_min = f64::INFINITY;
@@ -107,7 +109,7 @@ fn channels_and_a_bus_of_throttled_devices_are_found_and_named() {
         noise_min = noise_min.min(number(&result["noise"]));
     }
     if noise_min > NOISE_MAX {
-        eprintln!("skipped: this machine is too busy to tell its limits");
+        skip(Need::QuietMachine, "it is too busy to tell its limits");
         return;
     }
     panic!("{WALLS:?} were not found");

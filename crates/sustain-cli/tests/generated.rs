@@ -12,6 +12,7 @@ mod support;
 use std::process::{Command, Stdio};
 
 use support::{Place, unwrapped};
+use sustain_testing::{Need, skip};
 
 const SHELLS: [&str; 5] = ["bash", "zsh", "fish", "elvish", "powershell"];
 
@@ -43,14 +44,14 @@ fn flags(place: &Place, command: &str) -> Vec<String> {
 }
 
 /// Whether a program is here.
-fn has(program: &str) -> bool {
+fn has(program: &'static str) -> bool {
     let found = Command::new(program)
         .arg("--version")
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
     if found.is_err() {
-        eprintln!("skipped: there is no {program} here");
+        skip(Need::Program(program), "it is not here");
     }
     found.is_ok()
 }

@@ -19,8 +19,9 @@ mod support;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use devices::{Disk, Loop, Mount, Partition, Swap, fill_for_swap, skip, tool};
+use devices::{Disk, Loop, Mount, Partition, Swap, fill_for_swap, tool};
 use support::{Place, Ran, json_of, unwrapped};
+use sustain_testing::{Need, skip};
 
 const MIB: u64 = 1 << 20;
 
@@ -415,7 +416,7 @@ fn bytes_bound_what_the_run_and_its_confirmation_write() {
 fn a_device_that_may_not_be_opened_is_refused() {
     let Some(disk) = Disk::new(MIB) else { return };
     let Some(mut command) = files::as_nobody(&disk.place) else {
-        skip("another user cannot be had here");
+        skip(Need::AnotherUser, "he could not run the command");
         return;
     };
     let before = disk.bytes();

@@ -1,6 +1,6 @@
 //! `sustain` on real Linux drivers, in the guests of the disk lab (docs/lab.md). Skipped, with the
-//! reason, where QEMU or a package cannot be had, or `SUSTAIN_LAB_SKIP` is set. One guest of these
-//! is enough for every day; `cargo test -p sustain-cli --test lab -- --include-ignored` runs all.
+//! reason, where QEMU or a package cannot be had.
+//! They take a minute each: `scripts/long guests` runs them.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,6 +15,7 @@ mod stacks;
 mod support;
 
 use serde_json::Value;
+use sustain_testing::{Need, skip};
 
 use crate::guest::Guest;
 use crate::support::{json_of, number};
@@ -75,11 +76,12 @@ fn diagnosed(
         noise_min = noise_min.min(number(&result["noise"]));
     }
     assert!(noise_min > NOISE_MAX, "{must:?} were not found");
-    eprintln!("skipped: this machine is too busy to tell its limits");
+    skip(Need::QuietMachine, "it is too busy to tell its limits");
     None
 }
 
 #[test]
+#[ignore = "a minute in a guest"]
 fn the_wall_of_the_piix3_is_found_on_its_own_driver() {
     let disks = ["hda", "hdb", "hdc", "hdd"];
     let must: [Limit; 1] = [(&disks, 12.098)];

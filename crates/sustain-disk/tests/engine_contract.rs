@@ -19,6 +19,7 @@ use sustain_disk::engine::{
 };
 use sustain_disk::error::Error;
 use sustain_disk::meter::IntervalRule;
+use sustain_testing::{Need, skip};
 
 const BLOCK: usize = 4096;
 /// Longer than any test takes: a wait that ends by it has failed.
@@ -96,7 +97,7 @@ fn bench_over(
             paths,
         }),
         Err(Error::EngineRefused { engine, why }) => {
-            eprintln!("skipped: {engine} is refused here: {why}");
+            skip(Need::Engine(engine), why);
             None
         }
         Err(other) => panic!("{other}"),
@@ -325,9 +326,13 @@ fn a_shared_pool_serves_an_engine_from_all_its_regions() {
             in_flight_max: 2,
         };
         let files = vec![read_write(&path)];
-        let Ok(opened) = open(choice, files, limits, pool.regions(), &Clock::Real) else {
-            eprintln!("skipped: {choice:?} is refused here");
-            continue;
+        let opened = match open(choice, files, limits, pool.regions(), &Clock::Real) {
+            Ok(opened) => opened,
+            Err(Error::EngineRefused { engine, why }) => {
+                skip(Need::Engine(engine), why);
+                continue;
+            }
+            Err(other) => panic!("{other}"),
         };
         let mut engine = opened.engine;
         let mut lent: Vec<Buffer> = std::iter::from_fn(|| pool.try_take()).collect();
@@ -394,7 +399,7 @@ fn a_write_across_the_end_of_a_device_is_continued_and_says_so() {
             .set_len(8 * BLOCK as u64)
             .unwrap();
         let Some(device) = LoopDevice::over(&image) else {
-            eprintln!("skipped: no loop device can be had here");
+            skip(Need::LoopDevices, "none can be had here");
             return;
         };
         let paths = vec![std::path::PathBuf::from(&device.0)];

@@ -21,6 +21,7 @@ use sustain_disk::engine::{
 use sustain_disk::target::{
     DataPath, Direction, OpenRequest, Passthrough, PassthroughPlace, Target, open_path,
 };
+use sustain_testing::{Need, skip};
 
 /// A name that only a guest of the lab has: nothing else must ever be written here.
 const DRIVE: &str = "/dev/lab/whole";
@@ -35,8 +36,8 @@ const LACKS: i32 = 123;
 fn commands_do_on_a_real_driver_what_requests_do() {
     let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/run");
     let qemu = Command::new("qemu-system-x86_64").arg("--version").output();
-    if std::env::var_os("SUSTAIN_LAB_SKIP").is_some() || qemu.is_err() {
-        eprintln!("skipped: there is no QEMU, or SUSTAIN_LAB_SKIP is set");
+    if qemu.is_err() {
+        skip(Need::Guest, "there is no QEMU");
         return;
     }
     let ran = Command::new(lab)
@@ -48,7 +49,7 @@ fn commands_do_on_a_real_driver_what_requests_do() {
         .unwrap();
     let said = String::from_utf8_lossy(&ran.stdout);
     if ran.status.code() == Some(LACKS) {
-        eprintln!("skipped: {}", String::from_utf8_lossy(&ran.stderr));
+        skip(Need::Guest, String::from_utf8_lossy(&ran.stderr));
         return;
     }
     let errors = String::from_utf8_lossy(&ran.stderr);
@@ -72,7 +73,7 @@ mod in_the_guest {
     fn is_guest() -> bool {
         let is_there = Path::new(DRIVE).exists() && Path::new("/lab/command").exists();
         if !is_there {
-            eprintln!("skipped: this is no guest of the lab");
+            skip(Need::InsideGuest, "it is run by the test that boots one");
         }
         is_there
     }

@@ -11,6 +11,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use sustain_report::html::{measure_html, profile_html, record_html};
+use sustain_testing::{Need, skip};
 
 /// Added to the page by the test alone: counts what was drawn, once all charts have said so.
 const COUNT_SCRIPT: &str = r#"<script>
@@ -50,7 +51,10 @@ fn chromium() -> Option<PathBuf> {
 /// The page as the browser has it after its scripts ran, by what [`COUNT_SCRIPT`] found.
 fn open(page: &str) -> Option<Value> {
     let Some(chromium) = chromium() else {
-        eprintln!("skipped: no Chromium here; install it or name it in CHROMIUM");
+        skip(
+            Need::Browser,
+            "no Chromium here; install it or name it in CHROMIUM",
+        );
         return None;
     };
     let directory = tempfile::tempdir().unwrap();

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use sustain_testing::{Need, skip};
+
 use crate::support::Place;
 
 /// How often something that the kernel does in its own time is looked at again.
@@ -44,11 +46,6 @@ pub fn becomes(mut so: impl FnMut() -> bool) -> bool {
     false
 }
 
-/// The test is not made, and why.
-pub fn skip(why: &str) {
-    eprintln!("skipped: {why}");
-}
-
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -68,7 +65,7 @@ impl Loop {
     /// Over a file or device; `None`, with the reason printed, where that is not possible.
     pub fn over(path: &Path, flags: &[&str]) -> Option<Loop> {
         if !is_root() {
-            skip("loop devices need root");
+            skip(Need::LoopDevices, "they need root");
             return None;
         }
         let find = ["losetup", "--find", "--show"];
@@ -87,7 +84,7 @@ impl Loop {
             }
             std::thread::park_timeout(TRY_AGAIN);
         }
-        skip(&why);
+        skip(Need::LoopDevices, why);
         None
     }
 
@@ -231,10 +228,20 @@ pub struct Mount {
 impl Mount {
     /// Mounts with these words of mount(8); the file system is quiet afterwards.
     pub fn new(place: &Place, flags: &[&str]) -> Mount {
-        Mount::try_new(place, flags).unwrap_or_else(|why| panic!("{why}"))
+        Mount::at(place, flags).unwrap_or_else(|why| panic!("{why}"))
     }
 
-    pub fn try_new(place: &Place, flags: &[&str]) -> Result<Mount, String> {
+    /// The same; `None`, with the reason printed, where nothing can be mounted.
+    pub fn try_new(place: &Place, flags: &[&str]) -> Option<Mount> {
+        if !is_root() {
+            skip(Need::Mounts, "they need root");
+            return None;
+        }
+        let mount = Mount::at(place, flags);
+        mount.map_err(|why| skip(Need::Mounts, why)).ok()
+    }
+
+    fn at(place: &Place, flags: &[&str]) -> Result<Mount, String> {
         let point = place.path("mounted");
         std::fs::create_dir_all(&point).unwrap();
         try_tool(&[&["mount"], flags, &[text(&point)]].concat())?;
@@ -305,7 +312,7 @@ impl Swap {
                 pages,
             }),
             Err(why) => {
-                skip(&why);
+                skip(Need::Swap, why);
                 None
             }
         }

@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::devices::{Disk, Mount, becomes, is_root, skip};
+use crate::devices::{Disk, Mount, becomes};
 use crate::support::{Place, json_of, ran};
 use crate::{MIB, measure, path_text};
 
@@ -177,15 +177,10 @@ fn where_nothing_is_free_nothing_is_written() {
 
 #[test]
 fn a_small_file_system_in_memory_is_enough() {
-    if !is_root() {
-        skip("mounting needs root");
-        return;
-    }
     let place = Place::new();
     let flags = ["-t", "tmpfs", "-o", "size=4m", "tmpfs"];
-    let mount = match Mount::try_new(&place, &flags) {
-        Ok(mount) => mount,
-        Err(why) => return skip(&why),
+    let Some(mount) = Mount::try_new(&place, &flags) else {
+        return;
     };
     // Older kernels refuse direct I/O there.
     let path = ["measure", "mounted", "--path", "buffered", "--no-confirm"];
@@ -198,14 +193,9 @@ fn a_small_file_system_in_memory_is_enough() {
 
 #[test]
 fn a_file_system_without_direct_io_names_the_way_on() {
-    if !is_root() {
-        skip("mounting needs root");
-        return;
-    }
     let place = Place::new();
-    let mount = match Mount::try_new(&place, &["-t", "ramfs", "ramfs"]) {
-        Ok(mount) => mount,
-        Err(why) => return skip(&why),
+    let Some(mount) = Mount::try_new(&place, &["-t", "ramfs", "ramfs"]) else {
+        return;
     };
     for target in [path_text(&mount.point), &mount.path("new")] {
         measure(&place, &[target, "--new-file", "--size", "1MiB"])
@@ -233,9 +223,8 @@ fn a_new_file_goes_again_where_direct_io_turns_out_to_be_refused() {
     };
     disk.make_file_system();
     let journalled = &["-o", "data=journal", disk.name()];
-    let mount = match Mount::try_new(&disk.place, journalled) {
-        Ok(mount) => mount,
-        Err(why) => return skip(&why),
+    let Some(mount) = Mount::try_new(&disk.place, journalled) else {
+        return;
     };
     let new = mount.path("new");
     let flags = ["--new-file", "--size", "1MiB", "--bytes", "1MiB"];
@@ -280,12 +269,11 @@ fn space_that_runs_out_on_the_way_is_said_and_nothing_else_is_touched() {
 
 #[test]
 fn a_result_that_has_no_room_is_said_and_lies_elsewhere() {
-    if !is_root() {
-        skip("mounting needs root");
-        return;
-    }
     let place = Place::with_machine(&crate::support::disk("sda", "1GB", "100MB/s", ""));
-    let mount = Mount::new(&place, &["-t", "tmpfs", "-o", "size=8k", "tmpfs"]);
+    let flags = ["-t", "tmpfs", "-o", "size=8k", "tmpfs"];
+    let Some(mount) = Mount::try_new(&place, &flags) else {
+        return;
+    };
     std::fs::create_dir(place.path("temporary")).unwrap();
     let (json, page) = (mount.path("run.json"), mount.path("run.html"));
     let arguments = [

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
+use sustain_testing::{Need, skip};
+
 use crate::support::{Place, Ran, ran};
 
 const LAB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
@@ -20,16 +22,15 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// With a topology of the lab; `None`, with the reason printed, where guests are not wanted.
+    /// With a topology of the lab; `None`, with the reason printed, where there is no QEMU.
     pub fn new(topology: &str) -> Option<Guest> {
-        if std::env::var_os("SUSTAIN_LAB_SKIP").is_some() {
-            eprintln!("skipped: SUSTAIN_LAB_SKIP is set");
-            return None;
-        }
         // A test installs nothing; `lab/run` would.
         let qemu = Command::new("qemu-system-x86_64").arg("--version").output();
         if qemu.is_err() {
-            eprintln!("skipped: there is no QEMU (Debian: apt-get install qemu-system-x86)");
+            skip(
+                Need::Guest,
+                "there is no QEMU (Debian: apt-get install qemu-system-x86)",
+            );
             return None;
         }
         Some(Guest {
@@ -63,7 +64,7 @@ impl Guest {
         let _one = one.unwrap_or_else(PoisonError::into_inner);
         let ran = self.try_run(flags, command);
         if ran.code == LACKS {
-            eprintln!("skipped: {}", ran.stderr.trim());
+            skip(Need::Guest, &ran.stderr);
             return None;
         }
         Some(ran)

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use sustain_testing::{Need, skip};
+
 use crate::recorded::{self, End, Stream, content};
 use crate::support::{Place, Ran, ran};
 
@@ -30,12 +32,12 @@ fn extract_to_overbooked(place: &Place, output: &str) -> Option<Ran> {
     let run = match run {
         Ok(output) => ran(output),
         Err(error) => {
-            eprintln!("skipped: unshare: {error}");
+            skip(Need::Mounts, format!("unshare: {error}"));
             return None;
         }
     };
     if run.code == NO_SETUP || run.stderr.contains("unshare failed") {
-        eprintln!("skipped: {}", run.stderr);
+        skip(Need::Mounts, &run.stderr);
         return None;
     }
     Some(run)

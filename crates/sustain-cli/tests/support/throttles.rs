@@ -5,7 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::devices::{becomes, is_root, skip};
+use sustain_testing::{Need, skip};
+
+use crate::devices::{becomes, is_root};
 
 const CONTROLLER: &str = "/sys/fs/cgroup/blkio";
 
@@ -29,7 +31,7 @@ impl Throttles {
 
     fn on(device: &str, what: &str, bytes_per_s: u64) -> Option<Throttles> {
         if !is_root() {
-            skip("control groups need root");
+            skip(Need::Throttle, "control groups need root");
             return None;
         }
         // Devices are in one test at a time.
@@ -42,8 +44,13 @@ impl Throttles {
             std::fs::write(file, format!("{} {bytes_per_s}", number.trim()))?;
             Ok(throttles)
         });
-        made.map_err(|error| skip(&format!("no throttle of {CONTROLLER}: {error}")))
-            .ok()
+        made.map_err(|error| {
+            skip(
+                Need::Throttle,
+                format!("no throttle of {CONTROLLER}: {error}"),
+            )
+        })
+        .ok()
     }
 
     /// The command within the group.

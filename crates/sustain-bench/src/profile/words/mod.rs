@@ -2,13 +2,15 @@
 //! conclusion calls it. The document keeps these words, so that the terminal and all reports say
 //! the same.
 
+mod outlier;
 mod target;
 mod together;
 
 use sustain_disk::units::Rate;
 use sustain_document::profile::ProfileHeld;
 
-pub(super) use target::{of_outlier, of_target};
+pub(super) use outlier::of_outlier;
+pub(super) use target::of_target;
 pub(super) use together::of_together;
 
 /// A smaller loss is not mentioned, and rates that differ by less are called alike.

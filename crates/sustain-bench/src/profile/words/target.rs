@@ -1,13 +1,12 @@
-//! Puts into words what follows for one target: the rate that can be promised, and the positions
-//! that do not belong to their zone.
+//! Puts into words what follows for one target, the rate that can be promised first.
 
 use sustain_disk::units::{DisplayPosition, Rate};
 use sustain_document::profile::CurveShape;
-use sustain_document::profile::{OutlierKind, ProfileOutlier, ProfileTarget, ProfileZone};
+use sustain_document::profile::{ProfileTarget, ProfileZone};
 use sustain_document::vocabulary::Direction;
 
+use super::outlier::{is_passing, of_pauses};
 use super::{MUCH, of_short, percent};
-use crate::profile::chance::PlaceObservation;
 
 /// So many passing disturbances are listed one by one; more are summed up.
 const LISTED_MAX: usize = 3;
@@ -285,90 +284,14 @@ fn of_closer(target: &ProfileTarget) -> Option<String> {
     })
 }
 
-/// Whether an outlier may be due to the time and not to the position.
-fn is_passing(kind: OutlierKind) -> bool {
-    matches!(kind, OutlierKind::Disturbance | OutlierKind::Uncertain)
-}
-
-/// Words for a disk that is slow now and then at many positions.
-fn of_pauses(target: &ProfileTarget, can_tell_spots: bool) -> String {
-    let flags = target.points.iter().filter_map(|point| point.flag);
-    let disturbed = flags.filter(|flag| is_passing(*flag)).count();
-    let uncertain = target.outliers.iter();
-    let uncertain = uncertain.filter(|one| one.kind == OutlierKind::Uncertain);
-    let told = match uncertain.count() {
-        _ if !can_tell_spots => {
-            "; bad spots cannot be told from these pauses: repeat the profile while nothing else \
-             uses the disk"
-                .to_owned()
-        }
-        0 => String::new(),
-        count => format!(
-            "; at {count} of them the position itself may be slow, which these samples cannot \
-             tell: repeat the profile while nothing else uses the disk, or with a longer --budget"
-        ),
-    };
-    format!(
-        "{disturbed} of {} positions were slow at times: either the disk pauses by itself, or \
-         something else uses it; the rates given here are those between the pauses{told}",
-        target.points.len()
-    )
-}
-
-/// Describes one outlier; `seen` has the counts of its slowest position.
-pub(in crate::profile) fn of_outlier(outlier: &ProfileOutlier, seen: PlaceObservation) -> String {
-    let mut at = format!("at {}", DisplayPosition(outlier.from_byte));
-    if outlier.is_of_the_place() {
-        let width = DisplayPosition(outlier.to_byte - outlier.from_byte);
-        at = format!("{at}, about {width} wide");
-    }
-    let (rate, zone) = (outlier.rate_bytes_per_s, outlier.zone_rate_bytes_per_s);
-    let (Some(rate), Some(zone)) = (rate, zone) else {
-        return format!("{at}: requests failed there");
-    };
-    let figures = format!("{} in a zone of {}", Rate(rate), Rate(zone));
-    match outlier.kind {
-        OutlierKind::MissedRevolutions => format!(
-            "{at}: {figures}, one part in {:.0}, at every visit: the disk misses revolutions \
-             there, as it does where it reads sectors again",
-            zone / rate
-        ),
-        OutlierKind::BadSpot => format!(
-            "{at}: {figures} at every visit: a bad spot, where sectors are read again or were \
-             moved elsewhere"
-        ),
-        OutlierKind::Uncertain => format!("{at}: {figures}, {}", of_doubt(seen)),
-        OutlierKind::Disturbance => format!(
-            "{at}: {figures}, but not at its other visits: a passing disturbance, not the position"
-        ),
-        _ => format!("{at}: requests failed there; others reached {}", Rate(rate)),
-    }
-}
-
-fn of_doubt(seen: PlaceObservation) -> String {
-    match (seen.slow, seen.visits) {
-        (_, 1) => {
-            "at its only visit: either a bad spot or a passing disturbance, which one visit cannot \
-             tell"
-                .to_owned()
-        }
-        (slow, visits) if slow == visits => format!(
-            "at all of its {visits} visits, but so many positions are slow at times that this may \
-             be chance"
-        ),
-        (slow, visits) => format!(
-            "at {slow} of {visits} visits: either a passing disturbance, or a position that is \
-             slow at times, which these visits cannot tell"
-        ),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use sustain_document::profile::ProfilePoint;
+    use sustain_document::profile::{OutlierKind, ProfileOutlier, ProfilePoint};
     use sustain_document::vocabulary::TargetKind;
 
+    use super::super::outlier::of_outlier;
     use super::*;
+    use crate::profile::chance::PlaceObservation;
 
     fn target(rates: &[f64]) -> ProfileTarget {
         let zones = rates.iter().enumerate().map(|(index, rate)| ProfileZone {

@@ -6,7 +6,6 @@ use sustain_disk::units::Rate;
 
 use super::elsewhere::elsewhere;
 use super::fall::SeenFall;
-use sustain_statistics::walls::Unexplained;
 
 /// The facts about the targets on which advice rests.
 #[derive(Debug, Clone)]
@@ -92,80 +91,8 @@ const LOSES_NOTHING: f64 = 0.02;
 
 /// A measured subset that is faster by this part than the best prediction is better advice.
 const NOT_FORETOLD: f64 = 0.03;
-/// Advice that, when tried, falls short of its expected rate by this part says so.
-const NOT_HELD: f64 = 0.05;
-
-/// Sorts advice by the rate that it reached when tried, else by its expected rate; advice that
-/// needs other cables stays last. If a trial refutes the advice, its reason says so.
-pub(super) fn rank(advice: &mut [(Suggestion, Option<f64>)]) {
-    for (suggestion, measured) in advice.iter_mut() {
-        let expected = suggestion.expected_bytes_per_s;
-        if let Some(measured) = measured.filter(|one| *one < expected * (1.0 - NOT_HELD)) {
-            suggestion.why = format!(
-                "when tried, it reached only {}; the expectation was: {}",
-                Rate(measured),
-                suggestion.why
-            );
-        }
-    }
-    advice.sort_by(|(one, measured), (other, other_measured)| {
-        let key = |suggestion: &Suggestion, measured: &Option<f64>| {
-            let rate = measured.unwrap_or(suggestion.expected_bytes_per_s);
-            weighed(suggestion, rate)
-        };
-        let is_moved = |suggestion: &Suggestion| !suggestion.move_elsewhere.is_empty();
-        is_moved(one)
-            .cmp(&is_moved(other))
-            .then_with(|| key(other, other_measured).total_cmp(&key(one, measured)))
-    });
-}
-
-/// Advice of independent queues that, when tried, gave less than another subset did: that subset,
-/// as it was measured.
-pub(super) fn faster_measured(
-    tried: &Suggestion,
-    measured: f64,
-    resolution: f64,
-    (fastest, most): &(Vec<usize>, f64),
-) -> Option<(Suggestion, Option<f64>)> {
-    let is_less = measured < most * (1.0 - resolution);
-    if tried.layout != SuggestedLayout::Independent || !is_less {
-        return None;
-    }
-    let all: Vec<usize> = [&tried.order[..], &tried.leave_out].concat();
-    let (order, leave_out) = split(&all, |target| fastest.contains(&target));
-    let suggestion = Suggestion {
-        order,
-        leave_out,
-        expected_bytes_per_s: *most,
-        why: "they were the fastest of all that was measured".to_owned(),
-        ..tried.clone()
-    };
-    Some((suggestion, Some(*most)))
-}
-
-/// The advice of independent queues that gave something else than was foretold when it was tried:
-/// then the walls found do not explain all.
-pub(super) fn missed(advice: &[(Suggestion, Option<f64>)], resolution: f64) -> Option<Unexplained> {
-    advice.iter().find_map(|(suggestion, measured)| {
-        let measured_bytes_per_s = (*measured)?;
-        let expected_bytes_per_s = suggestion.expected_bytes_per_s;
-        let off = (measured_bytes_per_s - expected_bytes_per_s).abs();
-        let is_missed = off > expected_bytes_per_s * resolution.max(NOT_HELD);
-        (suggestion.layout == SuggestedLayout::Independent && is_missed).then(|| {
-            let mut members = suggestion.order.clone();
-            members.sort_unstable();
-            Unexplained {
-                members,
-                expected_bytes_per_s,
-                measured_bytes_per_s,
-            }
-        })
-    })
-}
-
 /// What a rate is worth in this layout.
-fn weighed(suggestion: &Suggestion, rate: f64) -> f64 {
+pub(super) fn weighed(suggestion: &Suggestion, rate: f64) -> f64 {
     match (suggestion.layout, suggestion.order.len()) {
         // One target alone reaches no more than a span, which uses them all.
         (SuggestedLayout::Independent, 1) => rate * (1.0 - WORTH_MOVING),
@@ -379,7 +306,7 @@ fn interleaved(facts: &AdviceBasis) -> Vec<usize> {
         .collect()
 }
 
-fn split(all: &[usize], keep: impl Fn(usize) -> bool) -> (Vec<usize>, Vec<usize>) {
+pub(super) fn split(all: &[usize], keep: impl Fn(usize) -> bool) -> (Vec<usize>, Vec<usize>) {
     all.iter().copied().partition(|target| keep(*target))
 }
 

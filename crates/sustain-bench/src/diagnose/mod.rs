@@ -15,6 +15,7 @@ mod repeats;
 mod run;
 mod segments;
 mod topology_paths;
+mod tried;
 
 pub use event::{DiagnoseEvent, DiagnoseObserver, Measured, Measuring};
 pub use plan::DiagnosePlan;

@@ -10,13 +10,14 @@ use sustain_document::diagnose::DiagnoseResult;
 use sustain_host::Roots;
 use sustain_session::{Stop, TargetName, check_distinct};
 
-use super::advice::{SuggestedLayout, Suggestion, faster_measured, missed, rank};
+use super::advice::{SuggestedLayout, Suggestion};
 use super::conclude::{Diagnosed, advised, conclude, fastest};
 use super::event::{DiagnoseEvent, DiagnoseObserver};
 use super::plan::DiagnosePlan;
 use super::probe::SubsetProbe;
 use super::repeats::Repeats;
 use super::topology_paths::{TopologyPaths, shared_words, ways};
+use super::tried::{faster_measured, missed, rank};
 use crate::error::MeasureError;
 use crate::observer::of_phase;
 use crate::plan::MeasurePlan;

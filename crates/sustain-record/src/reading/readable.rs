@@ -11,14 +11,18 @@ use crate::opening::Recording;
 use crate::reading::verify::Checkable;
 use crate::store::Store;
 
-/// The most times to look at a recording again that ends meanwhile.
-const LOOKS_MAX: u32 = 4;
+/// The most looks at a recording that goes on, and the pause between them. A member is flushed when
+/// its oldest append is half a second old by default, and the next append tells of it.
+const LOOKS_MAX: u32 = 8;
+const PAUSE_NS: u64 = 250_000_000;
 
 /// Returns the recordings of a store as they can be read from now on.
 ///
 /// Members are opened one after the other, so what they say of a recording that goes on is of
-/// different times. Such a recording is looked at twice: below what the first look calls durable,
-/// the second one knows every append. It can be read up to there.
+/// different times. Such a recording is looked at again: below what one look calls durable, the next
+/// one knows every append. It can be read up to there. What was handed out when the first look came
+/// may have been durable already, which only later appends tell: they are looked for up to
+/// `LOOKS_MAX` times.
 ///
 /// In a ring, a power cut leaves damaged appends of the lap before that were being overwritten. The
 /// readable range begins behind them.
@@ -39,29 +43,54 @@ pub fn readable(store: Checkable<'_>) -> Result<Vec<Recording>, RecordError> {
 }
 
 fn at_one_time(store: Checkable<'_>) -> Result<Vec<Recording>, RecordError> {
-    let mut recordings = store.recordings.to_vec();
-    for _ in 0..LOOKS_MAX {
-        if recordings.iter().all(|recording| !recording.open_end) {
+    let mut look = || {
+        let mut anew = Store::open_anew(store.members, store.machines, store.clock)?;
+        anew.recordings()
+    };
+    let pause = || store.clock.wait_until(store.clock.now() + PAUSE_NS);
+    looked_on(store.recordings, &mut look, &pause)
+}
+
+/// Looks at recordings again until those that go on tell that all was durable which was handed out
+/// when they were first looked at, or that has not shown in time.
+fn looked_on(
+    first: &[Recording],
+    look: &mut dyn FnMut() -> Result<Vec<Recording>, RecordError>,
+    pause: &dyn Fn(),
+) -> Result<Vec<Recording>, RecordError> {
+    let (mut readable, mut before) = (first.to_vec(), first.to_vec());
+    let mut is_enough = first.iter().all(|recording| !recording.open_end);
+    for count in 0..LOOKS_MAX {
+        if is_enough {
             break;
         }
-        let mut anew = Store::open_anew(store.members, store.machines, store.clock)?;
-        let now = anew.recordings()?;
-        let mut has_ended = false;
-        for recording in recordings.iter_mut().filter(|one| one.open_end) {
-            let Some(now) = now.iter().find(|now| now.id == recording.id) else {
+        if count > 0 {
+            pause();
+        }
+        is_enough = true;
+        let now = look()?;
+        for (index, first) in first.iter().enumerate().filter(|(_, one)| one.open_end) {
+            let Some(now) = now.iter().find(|now| now.id == first.id) else {
                 continue;
             };
-            let has_moved = !is_same_end(recording, now);
-            has_ended |= has_moved && !now.open_end;
+            let last = std::mem::replace(&mut before[index], now.clone());
+            let has_moved = !is_same_end(&last, now);
             if has_moved {
-                *recording = going_on(recording, now);
+                readable[index] = going_on(&last, now);
+            } else if count > 0 {
+                // It has come to rest.
+                readable[index] = now.clone();
             }
-        }
-        if !has_ended {
-            break;
+            is_enough &= !has_moved || now.open_end && knows_all(&readable[index], first);
         }
     }
-    Ok(recordings)
+    Ok(readable)
+}
+
+/// Whether a recording can be read as far as it had come when it was first looked at.
+fn knows_all(readable: &Recording, first: &Recording) -> bool {
+    let mut streams = readable.streams.iter().zip(&first.streams);
+    streams.all(|(readable, first)| readable.offered_bytes >= first.offered_bytes)
 }
 
 fn is_same_end(before: &Recording, now: &Recording) -> bool {
@@ -84,4 +113,104 @@ fn going_on(before: &Recording, now: &Recording) -> Recording {
         }
     }
     recording
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::format::AppendPlace;
+    use crate::opening::{StreamExtent, StreamSummary};
+
+    /// A recording of one stream that has come so far.
+    fn seen(offered_bytes: u64, settled_bytes: u64) -> Recording {
+        let place = |slot_serial| AppendPlace {
+            slot_serial,
+            slot_offset_bytes: 0,
+        };
+        Recording {
+            number: 1,
+            id: Uuid::from_u128(1),
+            started_ns: Some(0),
+            ring: false,
+            streams: vec![StreamSummary {
+                name: "main".to_owned(),
+                framing: None,
+                offered_bytes,
+                settled_bytes,
+                gap_bytes: 0,
+                given_up_bytes: 0,
+                recorded_bytes: offered_bytes,
+                frames: 0,
+                hole_bytes: 0,
+                first_time_ns: None,
+                last_time_ns: 0,
+                readable_from_bytes: 0,
+                readable_from_frame: 0,
+                readable_from_gap_bytes: 0,
+                drift: None,
+            }],
+            end: None,
+            open_end: true,
+            readable_from_sequence: None,
+            per_member: vec![Some(StreamExtent {
+                first: place(0),
+                last: place(offered_bytes),
+                is_overwritten: false,
+                kept_from_slot: 0,
+                start: Some(place(0)),
+                has_end: false,
+                end_is_overwritten: false,
+                flushed_sequence: 0,
+            })],
+            under_way: false,
+            is_gone_from_a_member: false,
+        }
+    }
+
+    /// How far it can be read after these looks, the last of which repeats, whether it is under way
+    /// then, and how many looks and pauses that took.
+    fn readable_after(looks: &[(u64, u64)]) -> (u64, bool, usize, usize) {
+        let found: Vec<Recording> = looks.iter().map(|(at, told)| seen(*at, *told)).collect();
+        let (mut next, pauses) = (0, Cell::new(0));
+        let mut look = || {
+            next += 1;
+            let last = found.len() - 1;
+            Ok(vec![found[next.min(last)].clone()])
+        };
+        let pause = || pauses.set(pauses.get() + 1);
+        let readable = looked_on(&found[..1], &mut look, &pause).unwrap();
+        let stream = &readable[0].streams[0];
+        (
+            stream.offered_bytes,
+            readable[0].under_way,
+            next,
+            pauses.get(),
+        )
+    }
+
+    #[test]
+    fn what_was_durable_when_it_was_first_looked_at_can_be_read() {
+        // Of the 100 that were handed out all may have been durable, and only the third look tells
+        // so. It is the next one that knows every append below.
+        let looks = [(100, 40), (150, 60), (200, 110), (250, 160), (300, 210)];
+        assert_eq!(readable_after(&looks), (110, true, 3, 2));
+    }
+
+    #[test]
+    fn a_recording_that_comes_to_rest_is_read_as_far_as_it_came() {
+        assert_eq!(readable_after(&[(100, 40)]), (100, false, 1, 0));
+        assert_eq!(readable_after(&[(100, 40), (150, 60)]), (150, false, 2, 1));
+    }
+
+    #[test]
+    fn one_whose_flushes_are_far_apart_is_not_waited_for_without_end() {
+        let looks: Vec<(u64, u64)> = (0..20).map(|look| (100 + look, 40 + look)).collect();
+        let last = u64::from(LOOKS_MAX - 1);
+        let count = LOOKS_MAX as usize;
+        assert_eq!(readable_after(&looks), (40 + last, true, count, count - 1));
+    }
 }

@@ -9,7 +9,9 @@ use sustain_host::Roots;
 use sustain_session::{TargetName, check_distinct};
 
 use super::FILE_NAME;
+use super::bounded::Bounded;
 use crate::error::RecordError;
+use crate::member_io::GIVEN_UP_AFTER_NS;
 
 /// A file or device that the user named as a member.
 pub(super) struct MemberCandidate<'a> {
@@ -22,7 +24,8 @@ pub(super) struct MemberCandidate<'a> {
 /// Finds the path that each name means, and checks that no two names mean the same thing.
 ///
 /// # Errors
-/// [`RecordError::Usage`], naming the first that cannot be a member.
+/// [`RecordError::Usage`], naming the first that cannot be a member; [`RecordError::Silent`] for one
+/// that is to be written and lies on a file system that does not answer.
 pub(super) fn candidates<'a>(
     typed: &'a [String],
     direction: Direction,
@@ -36,8 +39,7 @@ pub(super) fn candidates<'a>(
     let mut found = Vec::new();
     for name in typed {
         let path = match TargetName::parse(name)? {
-            TargetName::Path(path) if path.is_dir() => path.join(FILE_NAME),
-            TargetName::Path(path) => path,
+            TargetName::Path(path) => path_of(name, path, direction)?,
             TargetName::Null | TargetName::Simulated { .. } => {
                 return Err(RecordError::Usage(format!(
                     "{name} does not keep what is written to it: name block devices, files or \
@@ -53,6 +55,37 @@ pub(super) fn candidates<'a>(
         .collect();
     check_distinct(typed, &names, direction, roots)?;
     Ok(found)
+}
+
+/// The path that a name means, which may be the file in a directory.
+fn path_of(name: &str, path: PathBuf, direction: Direction) -> Result<PathBuf, RecordError> {
+    let looked_at = path.clone();
+    // A path with a slash at its end does not find a file.
+    let look = move || {
+        let is_file = looked_at.components().collect::<PathBuf>().is_file();
+        (looked_at.is_dir(), is_file)
+    };
+    let (is_directory, is_file) = match direction {
+        Direction::Read => look(),
+        Direction::Write => Bounded {
+            what: &format!("looking at {name}"),
+            name,
+            patience_ns: GIVEN_UP_AFTER_NS,
+            progress: None,
+        }
+        .call(look)?,
+    };
+    if is_directory {
+        return Ok(path.join(FILE_NAME));
+    }
+    if is_file && name.ends_with('/') {
+        let file = name.trim_end_matches('/');
+        return Err(RecordError::Usage(format!(
+            "{name} would be a directory, because of the slash at its end, but {file} is a file: \
+             name {file} to use the file itself, or name another directory"
+        )));
+    }
+    Ok(path)
 }
 
 /// Checks that other programs cannot write to a member that is a file while it is in use. A device

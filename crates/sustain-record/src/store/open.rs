@@ -17,7 +17,7 @@ use super::{Missing, Mode, OpenMember, Store, superblocks, takes_blocks};
 use crate::error::RecordError;
 use crate::format::{Superblock, SuperblockError};
 use crate::member_io::{GIVEN_UP_AFTER_NS, MemberIo};
-use crate::opening::Opening;
+use crate::opening::{Opening, PATIENCE_SLOTS};
 
 impl Store {
     /// Opens the store that has the members `names`, in any order: block devices, files, or
@@ -91,7 +91,7 @@ impl Store {
         mode: Mode,
         machines: Vec<SharedMachine>,
         clock: Clock,
-        mut notes: Vec<String>,
+        notes: Vec<String>,
     ) -> Result<Store, RecordError> {
         if targets.is_empty() {
             return Err(RecordError::Usage("no members were given".to_owned()));
@@ -100,7 +100,9 @@ impl Store {
         check_together(&members)?;
         members.sort_by_key(OpenMember::index);
         for member in &members {
-            check_size(member, mode, &mut notes)?;
+            if mode == Mode::Record {
+                check_size(member)?;
+            }
         }
         let first = &members[0].superblock;
         let missing: Vec<Missing> = first
@@ -143,6 +145,9 @@ impl Store {
 
     fn note_tails(&mut self) {
         for (member, tail) in self.members.iter().zip(&self.tails) {
+            if has_lost_its_end(member) {
+                self.notes.push(end_words(member, tail.next_slot_serial));
+            }
             // For a member that became smaller, a note says already that its end is lost.
             if tail.unreadable_blocks > 0 && !has_lost_its_end(member) {
                 self.notes.push(format!(
@@ -356,25 +361,39 @@ fn has_lost_its_end(member: &OpenMember) -> bool {
 }
 
 /// Checks that a member has not become smaller, which loses its end.
-fn check_size(member: &OpenMember, mode: Mode, notes: &mut Vec<String>) -> Result<(), RecordError> {
+fn check_size(member: &OpenMember) -> Result<(), RecordError> {
     if !has_lost_its_end(member) {
         return Ok(());
     }
-    let why = format!(
+    let why = shrunk_words(member);
+    Err(RecordError::member(
+        &member.name,
+        format!("{why}. Make it as large as before, or create a new store"),
+    ))
+}
+
+fn shrunk_words(member: &OpenMember) -> String {
+    format!(
         "it has become smaller since the store was created: {} instead of {}",
         Size(member.target.capacity_bytes.unwrap_or(0)),
         Size(member.superblock.geometry.member_bytes)
-    );
-    match mode {
-        Mode::Read => {
-            notes.push(format!("{}: {why}; the data beyond is lost", member.name));
-            Ok(())
-        }
-        Mode::Record => Err(RecordError::member(
-            &member.name,
-            format!("{why}. Make it as large as before, or create a new store"),
-        )),
-    }
+    )
+}
+
+/// What a member that has become smaller has lost. Nothing of a recording lies further out than the
+/// slots in which opening looks for more.
+fn end_words(member: &OpenMember, next_slot_serial: u64) -> String {
+    let geometry = &member.superblock.geometry;
+    let capacity_bytes = member.target.capacity_bytes.unwrap_or(0);
+    let kept_bytes = capacity_bytes.saturating_sub(geometry.first_slot_offset_bytes);
+    let kept_slots = kept_bytes / u64::from(geometry.slot_bytes);
+    let looked_at = next_slot_serial.saturating_add(PATIENCE_SLOTS);
+    let lost = if looked_at.max(member.superblock.slots_begun) <= kept_slots {
+        "nothing had been recorded beyond that"
+    } else {
+        "whatever was recorded beyond that is lost"
+    };
+    format!("{}: {}; {lost}", member.name, shrunk_words(member))
 }
 
 fn check_complete(missing: &[Missing], count: usize) -> Result<(), RecordError> {

@@ -702,6 +702,40 @@ fn what_is_whole_below_the_readable_range_is_not_called_overwritten() {
     assert_eq!(checked.overwritten_bytes, gone_bytes);
 }
 
+#[test]
+fn damage_in_the_oldest_slot_of_a_ring_is_no_overwriting() {
+    let mut image = Image::new(1, 6, &["none"], true);
+    for round in 0..31 {
+        if round % 5 == 0 {
+            image.start(0);
+        }
+        image.data(0, 0, &noise(round as u64, 100_000), &[]);
+    }
+    image.end();
+    let whole = check(&image.open());
+    assert!(whole.ok, "{:?}", whole.bad);
+    let oldest = image.slots_begun(0) - 6;
+    let of_oldest = |put: &&image::Put| put.descriptor.place.slot_serial == oldest;
+    let puts: Vec<image::Put> = image.puts.iter().filter(of_oldest).cloned().collect();
+    assert!(puts.len() > 1);
+    for hit in [&puts[..1], &puts[..]] {
+        for put in hit {
+            image.members[0].bytes[put.offset_bytes + 9] ^= 1;
+        }
+        let result = check(&image.open());
+        for put in hit {
+            image.members[0].bytes[put.offset_bytes + 9] ^= 1;
+        }
+        assert!(!result.ok, "{} descriptors of it are damaged", hit.len());
+        let last = hit[hit.len() - 1].offset_bytes as u64;
+        assert!(
+            result.bad.iter().any(|bad| bad.offset_bytes == Some(last)),
+            "{:?}",
+            result.bad
+        );
+    }
+}
+
 /// A recording whose payload is on the first member alone, of which a later ring has written over
 /// all that the second one had: starts, end, and the account of a gap.
 fn gone_from_the_second() -> Image {

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::given_up::GivenUp;
-use super::on_member::AccountOfMember;
+use super::on_member::{AccountOfMember, MemberSurroundings};
 use super::ring::OverwrittenGaps;
 use super::torn::{Torn, TornUnlisted, divide, goes_on, is_crashed, is_recovered, since_recovered};
 use super::{BAD_MAX, Bad, VerifiedRecording, VerifiedStream};
-use crate::format::{AppendPlace, EndNote, Geometry, Kind};
-use crate::opening::{Recording, StreamExtent};
+use crate::format::{EndNote, Geometry, Kind};
+use crate::opening::Recording;
 use crate::reading::examine::Headless;
 use crate::reading::merge::Contradiction;
 use crate::reading::part::{HoleReason, Origin, StreamPart};
@@ -148,42 +148,13 @@ impl<'a> Account<'a> {
             self.ends
                 .push((descriptor.sequence, descriptor.append_bytes));
         }
-        let on_member = &mut self.members[member];
-        if descriptor.kind == Kind::Start {
-            on_member.starts.insert(descriptor.place);
-        }
-        let mut flaws = Vec::new();
-        // Of an append of data the seal is looked at where its bytes are returned.
-        if descriptor.kind != Kind::Data && !origin.sealed && !is_crashed(self.recording) {
-            flaws.push((
-                origin.offset_bytes,
-                "the seal of the start or the end is damaged",
-            ));
-        }
-        if let Some(last) = &on_member.last {
-            if descriptor.sequence <= last.descriptor.sequence {
-                flaws.push((origin.offset_bytes, "it is out of order"));
-            }
-            on_member.note_lost(&last.clone(), origin, &geometry);
-        }
-        // In a ring one that lies before all that is left has been written over, unless it lies
-        // where nothing has been.
-        let is_kept = |start: &AppendPlace| {
-            let is_left = |extent: StreamExtent| {
-                *start >= extent.first || start.slot_serial >= extent.kept_from_slot
-            };
-            !self.has_laps || extent.is_some_and(is_left)
+        let surroundings = MemberSurroundings {
+            extent,
+            geometry,
+            has_laps: self.has_laps,
+            is_crashed: is_crashed(self.recording),
         };
-        if let Some(start) = descriptor.start.filter(is_kept)
-            && !on_member.starts.contains(&start)
-            && on_member.starts_missed.insert(start)
-        {
-            flaws.push((
-                geometry.offset_of(start),
-                "the start of the recording is damaged",
-            ));
-        }
-        on_member.last = Some(Arc::clone(origin));
+        let flaws = self.members[member].follow(origin, &surroundings);
         for (offset_bytes, why) in flaws {
             let bad = self.bad_of(Some(index), Some(offset_bytes), None, why.to_owned());
             self.flaw(bad);

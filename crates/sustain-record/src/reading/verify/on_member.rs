@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::format::{AppendPlace, Geometry, Position};
+use crate::format::{AppendPlace, Geometry, Kind, Position};
+use crate::opening::StreamExtent;
 use crate::reading::part::Origin;
 
 /// More flaws of one recording are not kept.
@@ -28,7 +29,61 @@ pub(super) struct LostTally {
     pub(super) bytes: u64,
 }
 
+/// What an append is judged by, besides those before it.
+pub(super) struct MemberSurroundings {
+    pub(super) extent: Option<StreamExtent>,
+    pub(super) geometry: Geometry,
+    /// Whether members may have been written over.
+    pub(super) has_laps: bool,
+    /// Whether a crash has ended the recording.
+    pub(super) is_crashed: bool,
+}
+
 impl AccountOfMember {
+    /// Takes the next append, and returns what is wrong with it or between it and the one before,
+    /// with the offset on the member.
+    pub(super) fn follow(
+        &mut self,
+        origin: &Arc<Origin>,
+        around: &MemberSurroundings,
+    ) -> Vec<(u64, &'static str)> {
+        let descriptor = &origin.descriptor;
+        if descriptor.kind == Kind::Start {
+            self.starts.insert(descriptor.place);
+        }
+        let mut flaws = Vec::new();
+        // Of an append of data the seal is looked at where its bytes are returned.
+        if descriptor.kind != Kind::Data && !origin.sealed && !around.is_crashed {
+            let why = "the seal of the start or the end is damaged";
+            flaws.push((origin.offset_bytes, why));
+        }
+        match self.last.replace(Arc::clone(origin)) {
+            Some(last) => {
+                if descriptor.sequence <= last.descriptor.sequence {
+                    flaws.push((origin.offset_bytes, "it is out of order"));
+                }
+                self.note_lost(&last, origin, &around.geometry);
+            }
+            None => flaws.extend(lost_before_first(origin, around)),
+        }
+        // In a ring one that lies before all that is left has been written over, unless it lies
+        // where nothing has been.
+        let is_kept = |start: &AppendPlace| {
+            let is_left = |extent: StreamExtent| {
+                *start >= extent.first || start.slot_serial >= extent.kept_from_slot
+            };
+            !around.has_laps || around.extent.is_some_and(is_left)
+        };
+        if let Some(start) = descriptor.start.filter(is_kept)
+            && !self.starts.contains(&start)
+            && self.starts_missed.insert(start)
+        {
+            let at = around.geometry.offset_of(start);
+            flaws.push((at, "the start of the recording is damaged"));
+        }
+        flaws
+    }
+
     /// Between two appends that follow each other on a member, others may be missing.
     pub(super) fn note_lost(&mut self, last: &Origin, next: &Origin, geometry: &Geometry) {
         let Some(previous) = next.descriptor.previous else {
@@ -57,4 +112,16 @@ impl AccountOfMember {
             }
         }
     }
+}
+
+/// In a ring that has gone round, what lies before the oldest append that is found has been written
+/// over, unless that names one where nothing has been.
+fn lost_before_first(first: &Origin, around: &MemberSurroundings) -> Option<(u64, &'static str)> {
+    let extent = around.extent.filter(|extent| extent.is_overwritten)?;
+    let previous = first.descriptor.previous?;
+    let is_told = first.descriptor.start == Some(previous);
+    (previous.slot_serial >= extent.kept_from_slot && !is_told).then(|| {
+        let at = around.geometry.offset_of(previous);
+        (at, "an append in the oldest slot is damaged or lost")
+    })
 }

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use sustain_disk::buffer::{Buffer, BufferPool};
 use sustain_disk::clock::{Clock, Timestamp};
@@ -18,8 +17,14 @@ use sustain_disk::target::Target;
 use crate::error::RecordError;
 use crate::format::BLOCK_BYTES;
 
+mod patience;
 mod steps;
 
+pub use patience::on_long_wait;
+pub(crate) use patience::{
+    GIVEN_UP_AFTER_NS, LONG_WAIT_NS, READS_ARE_GIVEN, tell_long_wait, words_of_silence,
+    words_of_silent,
+};
 pub(crate) use steps::{MemberStep, StepsEnd, StepsPatience};
 
 /// Most reads here are of one block. For larger buffers the kernel would use huge pages, which take
@@ -29,22 +34,7 @@ const IN_FLIGHT_PER_MEMBER: usize = 4;
 const IN_FLIGHT_MAX: usize = 64;
 /// How long one wait lasts before the next begins. A disk may take its time.
 const WAIT_NS: u64 = 3_600_000_000_000;
-/// A member that writes or flushes is given up when none has answered for so long.
-pub(crate) const GIVEN_UP_AFTER_NS: u64 = 30_000_000_000;
-/// And one that reads after so many times that: over a bad sector a disk, and the kernel's own
-/// attempts, take minutes, and then answer.
-pub(crate) const READS_ARE_GIVEN: u64 = 10;
-/// After so long it is told what is waited for.
-pub(crate) const LONG_WAIT_NS: u64 = 30_000_000_000;
-/// Hears what is waited for.
-static LISTENER: OnceLock<fn(&str)> = OnceLock::new();
 const IO_ERROR: Errno = Errno(rustix::io::Errno::IO.raw_os_error());
-
-/// From now on `listener` hears, in words, of a read that has not returned for long while a store
-/// is opened or recovered. Of several listeners the first stays.
-pub fn on_long_wait(listener: fn(&str)) {
-    let _ = LISTENER.set(listener);
-}
 
 /// Blocking access to members, by their index in the list that this was opened with.
 ///
@@ -479,15 +469,12 @@ impl MemberIo {
 
     /// Says what is waited for, and until when.
     fn tell(&self, parts: &[OrderPart], under_way: &BTreeMap<usize, Timestamp>, now: Timestamp) {
-        let Some(listener) = LISTENER.get() else {
-            return;
-        };
         let (part, begun_at) = oldest(parts, under_way);
         let until = self.patience_for(parts).map_or_else(
             || "it is waited for".to_owned(),
             |patience_ns| format!("it is given up after {} s", patience_ns / 1_000_000_000),
         );
-        listener(&format!(
+        tell_long_wait(&format!(
             "{} on {} at byte {} has not returned for {:.0} s: over a bad sector a disk may take \
              minutes. {until}; the kernel log (dmesg) may tell more",
             part.operation,
@@ -505,33 +492,6 @@ fn oldest<'a>(
     let oldest = under_way.iter().min_by_key(|(_, begun_at)| **begun_at);
     let (index, begun_at) = oldest.expect("nothing is waited for but requests");
     (&parts[*index], *begun_at)
-}
-
-/// Tells whoever listens what is waited for.
-pub(crate) fn tell_long_wait(words: &str) {
-    if let Some(listener) = LISTENER.get() {
-        listener(words);
-    }
-}
-
-/// What is told of a member that is given up for a request.
-pub(crate) fn words_of_silence(
-    operation: Operation,
-    name: &str,
-    offset_bytes: u64,
-    seconds: f64,
-) -> String {
-    let what = format!("{operation} on {name} at byte {offset_bytes}");
-    words_of_silent(&what, name, seconds)
-}
-
-/// What is told of a member that is given up for whatever it was asked.
-pub(crate) fn words_of_silent(what: &str, name: &str, seconds: f64) -> String {
-    format!(
-        "{what} has not returned for {seconds:.0} s, and {name} was given up. Look at the \
-         kernel log (dmesg) and its cable, and begin again; until the request returns, the kernel \
-         keeps {name}, and maybe this process, from ending"
-    )
 }
 
 impl OrderPart {

@@ -2,9 +2,10 @@
 //! directory. It opens and checks all members before it changes any of them, then prepares the
 //! files, and writes the superblocks last.
 
-use std::path::{Path, PathBuf};
+mod site;
+
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{
     FallocateFlags, Mode as FileMode, OFlags, fallocate, fstat, fsync, ftruncate, open,
@@ -12,22 +13,22 @@ use rustix::fs::{
 use rustix::io::Errno;
 use sustain_disk::clock::{Clock, WallClock};
 use sustain_disk::engine::{SharedMachine, SimulatedTarget};
-use sustain_disk::error::Error;
-use sustain_disk::target::{DataPath, Direction, OpenRequest, Target, TargetKind};
+use sustain_disk::target::{Direction, Target, TargetKind};
 use sustain_disk::units::Size;
 use sustain_host::Roots;
 use sustain_session::{
-    CreatedFiles, Permission, SimulatedDisk, Stop, check_destroy, folder_of, has_all_blocks,
-    is_new, neighbour_cautions, open_under_guard, rehearse_under_guard,
+    CreatedFiles, SimulatedDisk, Stop, check_destroy, folder_of, has_all_blocks, neighbour_cautions,
 };
 use uuid::Uuid;
 
+pub(super) use self::site::Site;
+use self::site::open_site;
 use super::bounded::{Bounded, WHOLE_GIVEN_UP_AFTER_NS};
-use super::candidate::{MemberCandidate, candidates, check_locked};
+use super::candidate::candidates;
 use super::holes::Holes;
 use super::prewrite::{Prewritten, prewrite};
 use super::sizes::{divide, note_shared_file_systems};
-use super::{Mode, open as opened, superblocks, takes_blocks, wipe};
+use super::{Mode, open as opened, superblocks, wipe};
 use crate::error::RecordError;
 use crate::format::{Geometry, MEMBERS_MAX, Superblock};
 use crate::member_io::GIVEN_UP_AFTER_NS;
@@ -88,14 +89,6 @@ pub struct CreatedMember {
     pub geometry: Geometry,
     /// Whether the file is new.
     pub is_new: bool,
-}
-
-/// A member to be, opened.
-pub(super) struct Site<'a> {
-    pub(super) name: &'a str,
-    pub(super) path: PathBuf,
-    pub(super) target: Target,
-    pub(super) is_new: bool,
 }
 
 /// Makes a store. If it fails, files that it has made are removed, unless a member does not answer.
@@ -265,115 +258,6 @@ fn check_count(members: usize) -> Result<(), RecordError> {
     )))
 }
 
-fn open_site<'a>(
-    plan: &CreatePlan,
-    candidate: MemberCandidate<'a>,
-    roots: &Roots,
-    created: &mut CreatedFiles,
-    notes: &mut Vec<String>,
-) -> Result<Site<'a>, RecordError> {
-    let MemberCandidate { name, path } = candidate;
-    let opener = Opener {
-        name: name.to_owned(),
-        path: path.clone(),
-        destroy: plan.destroy.clone(),
-        dry_run: plan.dry_run,
-        roots: roots.clone(),
-    };
-    let bounded = Bounded {
-        what: &format!("opening {name}"),
-        name,
-        patience_ns: GIVEN_UP_AFTER_NS,
-        progress: None,
-    };
-    let may_make = Arc::new(AtomicBool::new(!plan.dry_run));
-    let finds = Arc::clone(&may_make);
-    let opened = bounded.call(move || {
-        if opener.path.symlink_metadata().is_ok() {
-            finds.store(false, Ordering::Relaxed);
-        }
-        opener.open()
-    });
-    let (target, told) = opened.map_err(|error| match may_make.load(Ordering::Relaxed) {
-        true => note_made_late(error, &path),
-        false => error,
-    })??;
-    notes.extend(told);
-    let is_new = is_new(&target);
-    if is_new && !plan.dry_run {
-        created.add(&path);
-    }
-    check_locked(&target)?;
-    if !takes_blocks(target.alignment_bytes) {
-        let unit = Size(u64::from(target.alignment_bytes));
-        let why = format!(
-            "it accepts only requests in units of {unit}, and a store needs blocks of 4 KiB: use \
-             another place"
-        );
-        return Err(RecordError::member(name, why));
-    }
-    Ok(Site {
-        name,
-        path,
-        target,
-        is_new,
-    })
-}
-
-/// A call that was given up may still make the file, once it comes back.
-fn note_made_late(error: RecordError, path: &Path) -> RecordError {
-    match error {
-        RecordError::Silent(words) => RecordError::Silent(format!(
-            "{words}. If there is an empty {} by then, this has made it: remove it",
-            path.display()
-        )),
-        other => other,
-    }
-}
-
-/// Opens a member to be, with all that this takes.
-struct Opener {
-    name: String,
-    path: PathBuf,
-    destroy: Vec<String>,
-    dry_run: bool,
-    roots: Roots,
-}
-
-impl Opener {
-    /// Returns the target, with notes for the user. Where only direct I/O is refused, buffered I/O
-    /// is good enough to create the store.
-    fn open(&self) -> Result<(Target, Vec<String>), Error> {
-        match self.open_with(DataPath::Direct) {
-            Err(Error::Target { target, why }) => {
-                let buffered = self.open_with(DataPath::Buffered);
-                buffered.map_err(|_| Error::Target { target, why })
-            }
-            opened => opened,
-        }
-    }
-
-    fn open_with(&self, path_kind: DataPath) -> Result<(Target, Vec<String>), Error> {
-        let request = OpenRequest {
-            direction: Direction::Write,
-            path: path_kind,
-            create: true,
-        };
-        let permission = Permission::Destroy {
-            names: &self.destroy,
-            instead: "name another member",
-        };
-        let open = if self.dry_run {
-            rehearse_under_guard
-        } else {
-            open_under_guard
-        };
-        let (path, roots, mut notes) = (&self.path, &self.roots, Vec::new());
-        let target = open(&self.name, path, request, permission, roots, &mut notes)?;
-        Ok((target, notes))
-    }
-}
-
 /// Gives files their size, and prewrites them if the plan says so.
 fn prepare_files(
     plan: &CreatePlan,
@@ -502,6 +386,9 @@ fn sync_folder(site: &Site<'_>) -> Result<(), RecordError> {
 
 #[cfg(test)]
 mod tests {
+    use sustain_disk::target::{DataPath, OpenRequest};
+    use sustain_session::{Permission, open_under_guard};
+
     use super::*;
 
     #[test]

@@ -308,6 +308,7 @@ fn what_cannot_be_a_member_is_refused_before_anything_is_touched() {
         ..plan(place.names(&["odd"]))
     };
     assert!(make(&odd).unwrap_err().to_string().contains("power of two"));
+    std::fs::write(place.path("file"), "").unwrap();
     for (members, expected) in [
         (vec![], "1 to 128"),
         (vec!["/dev/null".to_owned()], "character device"),
@@ -317,12 +318,14 @@ fn what_cannot_be_a_member_is_refused_before_anything_is_touched() {
             "does not keep what is written",
         ),
         (place.names(&["none/x"]), "does not exist"),
+        (place.names(&["file/"]), "because of the slash at its end"),
         (place.names(&["x", "x"]), "same thing"),
         (place.names(&["x"; 129]), "1 to 128"),
     ] {
         let text = make(&plan(members)).unwrap_err().to_string();
         assert!(text.contains(expected), "{text}");
     }
+    std::fs::remove_file(place.path("file")).unwrap();
     let slip = CreatePlan {
         destroy: vec!["y".to_owned()],
         ..plan(place.names(&["x"]))

@@ -9,7 +9,7 @@ use sustain_disk::engine::SimulatedTarget;
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{
-    DataPath, Direction, OpenRequest, Passthrough, Target, TargetKind, open_null,
+    DataPath, Direction, OpenRequest, Passthrough, Target, TargetKind, no_directory, open_null,
 };
 use sustain_disk::units::Size;
 use sustain_host::Roots;
@@ -83,7 +83,7 @@ fn refuse_missing(name: &str, path: &Path) -> Result<(), Error> {
     let why = if path.is_symlink() {
         "it is a symbolic link to a file that does not exist; use another name".to_owned()
     } else if names_directory || !folder_of(path).is_dir() {
-        "its directory does not exist; create it first".to_owned()
+        no_directory(path)
     } else {
         format!("{} does not exist; --new-file creates it", path.display())
     };

@@ -146,9 +146,12 @@ const CONTRADICTIONS: &[(&[&str], &str)] = &[
     (&["new", "--json", "./new"], "new is a target"),
     (
         &["sim:machine.toml", "--json", "new/"],
-        "its directory does not exist",
+        "it names a directory, and there is none",
     ),
-    (&["new/"], "its directory does not exist"),
+    (
+        &["new/"],
+        "the directory new/ does not exist; create it first",
+    ),
     (&["sim:machine.toml", "sim:machine.toml:a"], "given twice"),
     (&["sim:machine.toml:zz"], "its disks are a"),
     (&["sim:nowhere.toml"], "is the path right?"),

@@ -22,7 +22,7 @@ use sustain_report::terminal::{
 fn a_quiet_recording_is_told_in_three_lines_and_a_sentence() {
     insta::assert_snapshot!(record_summary(&whole()), @"
     stream left: 6000000000 bytes in 4000 frames, all recorded; 99.9 % of the appends were written within 1.71 s and durable within 2.64 s
-    member /dev/sdb: 4.4 GB (100 %) at 110 MB/s, worst stall 20 ms
+    member /dev/sdb: 4.4 GB (100 % of what was recorded) at 110 MB/s, worst stall 20 ms
     recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e, at 0.591 s of CPU time per GB
     Nothing was lost: 6.00 GB were recorded in 40.2 s (149 MB/s). 99.9 % of the appends were durable within 2.64 s. The recording ended because its sources ended.
     ");
@@ -33,9 +33,9 @@ fn trouble_is_told_where_it_was_and_in_the_sentence() {
     insta::assert_snapshot!(record_summary(&troubled()), @"
     stream left: 6000000000 bytes in 4000 frames, all recorded; 99.9 % of the appends were written within 1.71 s and durable within 2.64 s
     stream right: 6000000000 bytes in 4000 frames, 5987999997 recorded, 12000003 LOST (12.0 MB); 99.9 % of the appends were written within 1.71 s and durable within 2.64 s
-    member /dev/sdb: 4.4 GB (37 %) at 110 MB/s, worst stall 20 ms
-    member /dev/sdc: 1.62 GB (14 %) at 90.0 MB/s, worst stall 412 ms, FAILED: /dev/sdc: write at 3.2 GB: I/O error
-    member /srv/store: 5.87 GB (49 %) at 147 MB/s, worst stall 31 ms
+    member /dev/sdb: 4.4 GB (37 % of what was recorded) at 110 MB/s, worst stall 20 ms
+    member /dev/sdc: 1.62 GB (14 % of what was recorded) at 90.0 MB/s, worst stall 412 ms, FAILED: /dev/sdc: write at 3.2 GB: I/O error
+    member /srv/store: 5.87 GB (49 % of what was recorded) at 147 MB/s, worst stall 31 ms
     kernel: at 12.310 s: nvme nvme0: I/O 215 QID 3 timeout, completion polled
     note: /dev/sdc: write at 3.2 GB: I/O error; the others went on
     recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e, at 0.591 s of CPU time per GB

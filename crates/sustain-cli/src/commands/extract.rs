@@ -11,7 +11,7 @@ mod selection;
 
 use std::io::{ErrorKind, IsTerminal};
 
-use sustain::document::extract::{EXTRACT_SCHEMA, ExtractDocument};
+use sustain::document::extract::{EXTRACT_SCHEMA, ExtractDocument, Lost, LostKind};
 use sustain::record::Stop;
 use sustain::record::reading::readable::readable;
 use sustain::record::reading::stream::StreamReader;
@@ -56,6 +56,11 @@ struct Work<'a> {
     progress: &'a mut ProgressLine,
     holes: Option<HolesFlag>,
 }
+
+/// What helps where a ring overwrites what is being read.
+const OVERTAKEN: &str = "the ring is being recorded to, and goes on overwriting its oldest data: \
+                         begin later (--from-time, --from-frame or --from-byte), write \
+                         to a faster place, or end the recording first";
 
 pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     let destination = Destination::of(flags.output.as_deref());
@@ -201,12 +206,19 @@ fn say_outcome(
             words(frames.lost, "damaged or missing and left out"),
             words(frames.overwritten, "overwritten by the ring")
         ));
+        if frames.overwritten > 0 && selection.recording.under_way {
+            say(OVERTAKEN);
+        }
     } else if !given.losses.is_empty() && holes.is_none() {
         say(&format!(
             "sustain: {bytes} bytes before the loss were written, exactly as recorded. To go \
              on behind it, use --holes fill, which writes zeros in the place of lost bytes, or \
              --holes skip, which leaves them out"
         ));
+        let is_overwritten = |lost: &Lost| lost.kind == LostKind::Overwritten;
+        if selection.recording.under_way && given.losses.listed().iter().any(is_overwritten) {
+            say(OVERTAKEN);
+        }
     } else if let Destination::File(path) = destination {
         let interrupted = if given.complete { "" } else { "interrupted: " };
         say(&format!(

@@ -273,13 +273,25 @@ fn is_terminal_or_null(found: &Metadata) -> bool {
 fn check_new(path: &Path) -> Result<(), String> {
     let directory = directory_of(path);
     let names_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/");
-    if names_directory || path.file_name().is_none() || !directory.is_dir() {
-        return Err("its directory does not exist".to_owned());
+    if names_directory || path.file_name().is_none() {
+        let why = "it names a directory, and there is none: give the name of a file";
+        return Err(why.to_owned());
+    }
+    if !directory.is_dir() {
+        return Err(no_directory(directory));
     }
     // The file has no name, so that it is gone with its descriptor.
     tempfile::tempfile_in(directory)
         .map(drop)
         .map_err(|error| error.to_string())
+}
+
+/// Says which directory is missing, and what to do.
+pub(crate) fn no_directory(directory: &Path) -> String {
+    format!(
+        "the directory {} does not exist: create it first",
+        directory.display()
+    )
 }
 
 fn check_existing(path: &Path, kind: OutputKind) -> Result<(), String> {

@@ -160,10 +160,10 @@ fn a_path_that_leads_nowhere_is_refused_and_nothing_is_made() {
     let place = Place::new();
     measure(&place, &["no/such/file", "--new-file"])
         .expect(2)
-        .says("its directory does not exist; create it first");
+        .says("the directory no/such does not exist; create it first");
     measure(&place, &["no/such/file"])
         .expect(2)
-        .says("its directory does not exist; create it first");
+        .says("the directory no/such does not exist; create it first");
     measure(&place, &["no-such-file", "--read"])
         .expect(2)
         .says("there is nothing of that name");

@@ -224,7 +224,7 @@ fn an_empty_store_has_nothing_wrong() {
     let before = std::fs::read(place.path("a")).unwrap();
     let ran = place.run(&["recover", "a"]).expect(0);
     assert!(
-        ran.stdout.contains("there was nothing to repair"),
+        unwrapped(&ran.stdout).contains("there was nothing to repair"),
         "{ran:#?}"
     );
     assert!(std::fs::read(place.path("a")).unwrap() == before);

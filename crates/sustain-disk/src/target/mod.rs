@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rustix::fs::{OFlags, Stat, fcntl_getfl, fcntl_setfl};
 
 pub use lock::{WriteLock, is_being_written};
-pub use open::{OpenRequest, being_written, open_dummy, open_null, open_path};
+pub use open::{OpenRequest, being_written, no_directory, open_dummy, open_null, open_path};
 pub use passthrough::{Passthrough, PassthroughPlace};
 pub use sustain_document::vocabulary::{DataPath, Direction, TargetKind};
 

@@ -123,9 +123,14 @@ fn open_error(name: &str, request: OpenRequest, errno: Errno) -> Error {
              system"
                 .to_owned()
         }
-        Errno::ACCESS | Errno::PERM => {
+        Errno::ACCESS => {
             "permission denied; run as a user who may open it, or choose another place".to_owned()
         }
+        // The rights of its file are not in the way: those are EACCES.
+        Errno::PERM => "permission denied by the kernel, whoever asks: a container may not open \
+                        this device, or the file is immutable; run outside of the container, or \
+                        choose another place"
+            .to_owned(),
         Errno::ROFS => "it is read-only; choose another place, or --read".to_owned(),
         Errno::NOSPC => "no space is left there; free some, or choose another place".to_owned(),
         Errno::TXTBSY => "it is a program or swap file in use; choose another".to_owned(),
@@ -274,6 +279,20 @@ pub fn being_written(path: &Path) -> String {
     )
 }
 
+/// Says which directory a path needs that is missing. A slash at its end names a directory itself.
+pub fn no_directory(path: &Path) -> String {
+    let named = path.as_os_str().as_encoded_bytes();
+    let directory = match path.parent() {
+        _ if named.ends_with(b"/") => path,
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        parent => parent.unwrap_or(path),
+    };
+    format!(
+        "the directory {} does not exist; create it first",
+        directory.display()
+    )
+}
+
 fn create_file(name: &str, path: &Path, request: OpenRequest) -> Result<Target, Error> {
     let file = open(
         path,
@@ -281,9 +300,7 @@ fn create_file(name: &str, path: &Path, request: OpenRequest) -> Result<Target, 
         Mode::from(0o600),
     )
     .map_err(|errno| match errno {
-        Errno::NOENT | Errno::ISDIR => {
-            Error::target(name, "its directory does not exist; create it first")
-        }
+        Errno::NOENT | Errno::ISDIR => Error::target(name, no_directory(path)),
         Errno::EXIST => {
             let why = "it is a symbolic link to a file that does not exist, or was made a moment \
                        ago; use another name";

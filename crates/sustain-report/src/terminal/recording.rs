@@ -333,7 +333,7 @@ fn member_line(member: &MemberResult) -> String {
         return format!("member {}: nothing was recorded on it{state}", member.name);
     }
     format!(
-        "member {}: {} ({}) at {}, worst stall {}{state}",
+        "member {}: {} ({} of what was recorded) at {}, worst stall {}{state}",
         member.name,
         size(member.bytes),
         percent(member.share),

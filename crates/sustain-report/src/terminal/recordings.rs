@@ -289,6 +289,14 @@ fn list_remarks(document: &ListDocument) -> Vec<String> {
         lines.push("missing: bytes on members, or parts of members, that are not here".to_owned());
     }
     for recording in &document.recordings {
+        if recording.started.is_none() {
+            lines.push(format!(
+                "recording {}: none of its starts can be read, because they are overwritten or \
+                 damaged, and only these have the names of its streams: they are called by their \
+                 numbers (--stream \"stream 0\")",
+                recording.recording
+            ));
+        }
         for stream in recording
             .streams
             .iter()
@@ -433,19 +441,26 @@ fn verdict(document: &VerifyDocument) -> String {
     let checked = size(document.checked_bytes);
     let flaws = document.bad.len() as u64 + document.bad_unlisted;
     match (document.complete, flaws) {
-        (false, 0) => format!("interrupted: {checked} checked so far, and nothing bad was found"),
-        (false, flaws) => {
-            format!(
-                "interrupted: {checked} checked so far, {}",
-                bad_places(flaws)
-            )
-        }
+        (false, 0) => format!(
+            "interrupted: {checked} of the members were read so far, and nothing bad was found"
+        ),
+        (false, flaws) => format!(
+            "interrupted: {checked} of the members were read so far, {}",
+            bad_places(flaws)
+        ),
         (true, 0) if document.recordings.is_empty() => "the store has no recordings".to_owned(),
-        (true, 0) if is_uncertain(document) => {
-            format!("ok: {checked} checked, nothing that was durable is damaged or missing")
-        }
-        (true, 0) => format!("ok: {checked} checked, every byte is accounted for"),
-        (true, flaws) => format!("not ok: {checked} checked, {}", bad_places(flaws)),
+        (true, 0) if is_uncertain(document) => format!(
+            "ok: nothing that was durable is damaged or missing; {checked} of the members were \
+             read, with all that lies around the data"
+        ),
+        (true, 0) => format!(
+            "ok: every byte is accounted for; {checked} of the members were read, with all that \
+             lies around the data"
+        ),
+        (true, flaws) => format!(
+            "not ok: {}; {checked} of the members were read, with all that lies around the data",
+            bad_places(flaws)
+        ),
     }
 }
 
@@ -532,9 +547,23 @@ pub fn recover_text(document: &RecoverDocument, width: usize) -> String {
         lines.push("the superblocks were renewed".to_owned());
     }
     if document.recording.is_none() && !document.superblocks_renewed {
-        lines.push("there was nothing to repair".to_owned());
+        lines.push(nothing_repaired(document).to_owned());
     }
     lines.iter().map(|line| wrapped(line, width)).collect()
+}
+
+/// What recovering has looked at when it changed nothing.
+fn nothing_repaired(document: &RecoverDocument) -> &'static str {
+    let has_open_end = document.recordings.iter().any(|one| one.ended.is_none());
+    if document.recordings.is_empty() {
+        "the superblocks of all members are whole, and the store has no recordings: there was \
+         nothing to repair"
+    } else if has_open_end {
+        "the superblocks of all members are whole; nothing was written"
+    } else {
+        "the superblocks of all members are whole, and every recording has its end mark: there \
+         was nothing to repair. Whether the data is whole, `sustain verify` tells"
+    }
 }
 
 fn counted(count: usize, what: &str) -> String {

@@ -40,7 +40,7 @@ pub(super) fn give(
             written_bytes: 0,
         },
         length_bytes: selection.length_bytes(),
-        losses: Losses::default(),
+        losses: Losses::of(selection.recording),
     };
     let given = giving.give(reader, selection, store, work);
     let written_bytes = giving.output.written_bytes;

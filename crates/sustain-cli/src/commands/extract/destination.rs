@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use sustain::record::source::framing::Framing;
 use sustain::record::{RecordError, Stop};
 
-use super::super::output;
+use super::super::output::{self, no_directory};
 use super::frames;
 use super::selection::Selection;
 use crate::flags::extract::{ExtractFlags, HolesFlag};
@@ -144,10 +144,10 @@ fn check_file(path: &Path) -> Result<(), String> {
             let parent = path
                 .parent()
                 .filter(|parent| !parent.as_os_str().is_empty());
-            if parent.is_some_and(|parent| !parent.is_dir()) {
-                return Err("its directory does not exist; create it first".to_owned());
-            }
-            return Ok(());
+            return match parent.filter(|parent| !parent.is_dir()) {
+                Some(parent) => Err(no_directory(parent)),
+                None => Ok(()),
+            };
         }
         Err(error) => return Err(error.to_string()),
     };
@@ -204,7 +204,8 @@ fn check_frames(
     if !directory.exists() {
         return match parent {
             Some(parent) if !parent.is_dir() => Err(UsageError(format!(
-                "cannot write {shown}: its directory does not exist; create it first"
+                "cannot write {shown}: {}",
+                no_directory(parent)
             ))),
             _ => Ok(()),
         };

@@ -17,7 +17,7 @@ use sustain::record::store::Store;
 
 use super::super::say;
 use super::durable::DestinationFileSystem;
-use super::losses::Losses;
+use super::losses::{Losses, gap_words};
 use super::overwritten::OverwrittenRing;
 use super::selection::Selection;
 use super::{ExtractedStream, FrameCounts, Work, range};
@@ -125,7 +125,7 @@ impl<'a> FrameExtraction<'a> {
             to_byte: None,
             written_bytes: 0,
             counts: FrameCounts::default(),
-            losses: Losses::default(),
+            losses: Losses::of(selection.recording),
             met: Vec::new(),
             lines: 0,
             named: 0,
@@ -230,13 +230,21 @@ impl<'a> FrameExtraction<'a> {
         self.counts.overwritten += numbers.map_or(0, |numbers| numbers.end - numbers.start);
     }
 
-    /// Notes a damaged frame. The next frame begins at `next_byte`.
+    /// Notes a frame that is not whole. The next frame begins at `next_byte`.
     fn lose_damaged(&mut self, frame: &Frame, next_byte: u64) {
-        self.lose(
-            frame.number..frame.number + 1,
-            "damaged",
-            frame.offset_bytes..next_byte,
-        );
+        let bytes = frame.offset_bytes..next_byte;
+        let mut lost = self.met.iter().filter(|part| is_in(part, &bytes));
+        let first = lost.next();
+        let what = match first {
+            Some(StreamPart::Gap { reason, .. }) if lost.all(is_gap) => {
+                format!(
+                    "not whole: some of its bytes are lost; {}",
+                    gap_words(*reason)
+                )
+            }
+            _ => "damaged".to_owned(),
+        };
+        self.lose(frame.number..frame.number + 1, &what, bytes);
     }
 
     /// Notes lost frames that lay in `bytes`. Those that the ring has overwritten meanwhile are no
@@ -274,10 +282,8 @@ impl<'a> FrameExtraction<'a> {
 
     /// Lists the losses in these bytes, in which `frames` lay.
     fn take_losses(&mut self, bytes: Span<u64>, frames: &str) {
-        let is_of =
-            |part: &StreamPart| part.offset_bytes() < bytes.end && part.end_bytes() > bytes.start;
         let met = std::mem::take(&mut self.met);
-        for part in met.iter().filter(|part| is_of(part)) {
+        for part in met.iter().filter(|part| is_in(part, &bytes)) {
             self.losses.take(part, self.store);
         }
         // Losses behind these bytes may belong to the frames that come next.
@@ -347,6 +353,14 @@ impl<'a> FrameExtraction<'a> {
         ));
         Ok(())
     }
+}
+
+fn is_in(part: &StreamPart, bytes: &Span<u64>) -> bool {
+    part.offset_bytes() < bytes.end && part.end_bytes() > bytes.start
+}
+
+fn is_gap(part: &StreamPart) -> bool {
+    matches!(part, StreamPart::Gap { .. })
 }
 
 /// Turns the name of a stream into the beginning of a file's name.

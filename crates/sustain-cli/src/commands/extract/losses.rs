@@ -5,21 +5,36 @@ use std::ops::Range;
 
 use sustain::document::extract::{LOST_MAX, Lost, LostKind};
 use sustain::record::format::GapReason;
+use sustain::record::opening::Recording;
 use sustain::record::reading::part::{HoleReason, StreamPart};
-use sustain::record::store::Store;
+use sustain::record::store::{Missing, Recovered, Store};
 
 /// The most losses that get a line each.
 const LINES_MAX: usize = 10;
 
 /// Lost ranges, in order. Those that touch and have the same reason are one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Losses {
+    /// Whether a crash ended the recording, as far as is known.
+    is_crashed: bool,
     listed: Vec<Lost>,
     unlisted: u64,
     bytes: u64,
 }
 
 impl Losses {
+    /// Of a recording that a crash may have ended.
+    pub(super) fn of(recording: &Recording) -> Losses {
+        let end = recording.end.as_ref();
+        let is_recovered = end.is_some_and(|end| end.ended == Recovered::ENDED);
+        Losses {
+            is_crashed: recording.open_end || is_recovered,
+            listed: Vec::new(),
+            unlisted: 0,
+            bytes: 0,
+        }
+    }
+
     /// Notes that a ring has overwritten what was asked for, before a byte of the stream.
     pub(super) fn take_overwritten(&mut self, before_byte: u64, why: String) {
         self.add(Lost {
@@ -60,7 +75,9 @@ impl Losses {
                 LostKind::Overwritten,
                 "the ring has overwritten them".to_owned(),
             ),
-            StreamPart::Hole { why, .. } => (LostKind::Hole, hole_words(*why, store)),
+            StreamPart::Hole { why, .. } => {
+                (LostKind::Hole, hole_words(*why, store, self.is_crashed))
+            }
         };
         if part.length_bytes() == 0 {
             return false;
@@ -125,7 +142,11 @@ impl Losses {
     }
 }
 
-fn gap_words(reason: GapReason) -> &'static str {
+fn missing_words(missing: &Missing) -> String {
+    format!("member {} (UUID {})", missing.index + 1, missing.member)
+}
+
+pub(super) fn gap_words(reason: GapReason) -> &'static str {
     match reason {
         GapReason::BufferFull => "they were never recorded, because the buffer was full",
         GapReason::NotWritten => "they were never recorded, because they could not be written",
@@ -133,7 +154,7 @@ fn gap_words(reason: GapReason) -> &'static str {
     }
 }
 
-fn hole_words(why: HoleReason, store: &Store) -> String {
+fn hole_words(why: HoleReason, store: &Store, is_crashed: bool) -> String {
     let name = |index: usize| {
         let found = store.members.iter().find(|member| member.index() == index);
         found.map_or_else(
@@ -143,16 +164,22 @@ fn hole_words(why: HoleReason, store: &Store) -> String {
     };
     match why {
         HoleReason::Missing if store.missing.is_empty() => {
-            "they are on no member any more: their descriptors were damaged or replaced, or a \
-             crash took them before they were durable (`sustain verify` tells more)"
-                .to_owned()
+            let crash = if is_crashed {
+                ", or a crash took them before they were durable"
+            } else {
+                ""
+            };
+            format!(
+                "they are on no member any more: their descriptors were damaged or replaced{crash} \
+                 (`sustain verify` tells more)"
+            )
         }
         HoleReason::Missing => {
-            let missing = store.missing.len();
-            let members = if missing == 1 { "member" } else { "members" };
+            let missing: Vec<String> = store.missing.iter().map(missing_words).collect();
+            let them = if missing.len() == 1 { "it" } else { "them" };
             format!(
-                "they are on none of the members that were given, and {missing} {members} of the \
-                 store were not: name them, too"
+                "they are on none of the members that were given. Not given: {}; name {them}, too",
+                missing.join(", ")
             )
         }
         HoleReason::WrittenOver => why.to_string(),

@@ -45,7 +45,7 @@ pub(super) fn of(
     notices.push(format!(
         "the stream is readable from byte {readable_bytes}{frame} on, and is written from there: \
          of what lies below it the ring has overwritten all or a part. --from-byte 0 --holes fill \
-         writes what is left of that, too"
+         -o FILE writes what is left of that, too"
     ));
     Ok(Range::Bytes(readable_bytes..u64::MAX))
 }

@@ -157,8 +157,15 @@ fn stream<'a>(
         (Some(name), _) => streams()
             .find(|(_, stream)| stream.name == name)
             .ok_or_else(|| {
+                let why = if recording.started_ns.is_none() {
+                    ". No start of the recording can be read any more, and only these have the \
+                     names of its streams, so they are called by their numbers: choose one of \
+                     these with --stream"
+                } else {
+                    ""
+                };
                 format!(
-                    "recording {number} has no stream {name}; it has {}",
+                    "recording {number} has no stream {name}; it has {}{why}",
                     names()
                 )
             }),

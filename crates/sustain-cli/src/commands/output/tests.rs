@@ -71,8 +71,8 @@ fn what_is_no_file_is_refused_and_left_as_it_is() {
         ("dangling", "a link to a file that does not exist"),
         ("directory", "it is a directory"),
         ("directory/", "it is a directory"),
-        ("missing/", "its directory does not exist"),
-        ("missing/new", "its directory does not exist"),
+        ("missing/", "it names a directory, and there is none"),
+        ("missing/new", "missing does not exist: create it first"),
         ("socket", "not a file"),
     ] {
         assert!(why(&at(name), OutputKind::Json).contains(words), "{name}");

@@ -14,7 +14,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use support::{Place, json_of, unwrapped};
-use sustain_testing::{Need, skip};
+use sustain_testing::{Requirement, skip};
 
 /// A loop device, taken away with the test.
 struct Loop(String);
@@ -32,11 +32,14 @@ impl Loop {
                 Some(Loop(name.trim().to_owned()))
             }
             Ok(output) => {
-                skip(Need::LoopDevices, String::from_utf8_lossy(&output.stderr));
+                skip(
+                    Requirement::LoopDevices,
+                    String::from_utf8_lossy(&output.stderr),
+                );
                 None
             }
             Err(error) => {
-                skip(Need::LoopDevices, format!("losetup: {error}"));
+                skip(Requirement::LoopDevices, format!("losetup: {error}"));
                 None
             }
         }
@@ -138,7 +141,7 @@ fn a_file_stands_for_the_disks_on_which_it_lies() {
     let ran = place.run(&["devices", ".", "--json", "devices.json"]);
     if ran.code == 2 {
         ran.says("it is not on any disk that is visible here");
-        skip(Need::VisibleDisk, "the build directory is on none");
+        skip(Requirement::VisibleDisk, "the build directory is on none");
         return;
     }
     let ran = ran.expect(0);

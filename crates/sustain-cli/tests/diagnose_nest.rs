@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
-use sustain_testing::{Need, skip};
+use sustain_testing::{Requirement, skip};
 
 use crate::support::{Place, Ran, json_of, number, ran};
 
@@ -54,7 +54,7 @@ fn on_host(place: &Place, topology: &str, command: &[&str]) -> Option<Ran> {
         .unwrap();
     let ran = ran(output);
     if ran.code == LACKS {
-        skip(Need::Throttle, &ran.stderr);
+        skip(Requirement::Throttle, &ran.stderr);
         return None;
     }
     Some(ran)
@@ -109,7 +109,10 @@ fn channels_and_a_bus_of_throttled_devices_are_found_and_named() {
         noise_min = noise_min.min(number(&result["noise"]));
     }
     if noise_min > NOISE_MAX {
-        skip(Need::QuietMachine, "it is too busy to tell its limits");
+        skip(
+            Requirement::QuietMachine,
+            "it is too busy to tell its limits",
+        );
         return;
     }
     panic!("{WALLS:?} were not found");

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use support::{Place, Ran, assert_valid, disk, json_of, number, ran};
-use sustain_testing::{Need, skip};
+use sustain_testing::{Requirement, skip};
 
 /// Longer than any of these runs takes, even on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -247,7 +247,7 @@ fn a_terminal_that_is_closed_interrupts_a_run() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     if u64::from_str_radix(ignored.unwrap().trim(), 16).unwrap() & 1 == 1 {
-        skip(Need::Hangup, "SIGHUP is ignored here");
+        skip(Requirement::Hangup, "SIGHUP is ignored here");
         return;
     }
     interrupted_by(Signal::HUP);

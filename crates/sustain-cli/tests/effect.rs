@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use support::{Place, assert_valid, disk, json_of};
-use sustain_testing::{Need, skip};
+use sustain_testing::{Requirement, skip};
 
 const SHORT: &[&str] = &["--size", "16MiB", "--time", "1s", "--no-confirm"];
 
@@ -117,7 +117,7 @@ impl Drop for ReadOnly<'_> {
 fn a_directory_that_cannot_be_written_is_no_place_for_a_victim() {
     let place = Place::new();
     let Some(read_only) = ReadOnly::new(&place) else {
-        skip(Need::Mounts, "and root may write everywhere");
+        skip(Requirement::Mounts, "and root may write everywhere");
         return;
     };
     let why = if read_only.is_mounted {

@@ -12,7 +12,7 @@ mod support;
 use std::process::{Command, Stdio};
 
 use support::{Place, unwrapped};
-use sustain_testing::{Need, skip};
+use sustain_testing::{Requirement, skip};
 
 const SHELLS: [&str; 5] = ["bash", "zsh", "fish", "elvish", "powershell"];
 
@@ -51,7 +51,7 @@ fn has(program: &'static str) -> bool {
         .stderr(Stdio::null())
         .status();
     if found.is_err() {
-        skip(Need::Program(program), "it is not here");
+        skip(Requirement::Program(program), "it is not here");
     }
     found.is_ok()
 }

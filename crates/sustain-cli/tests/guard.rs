@@ -21,7 +21,7 @@ use std::path::Path;
 
 use devices::{Disk, Loop, Mount, Partition, Swap, fill_for_swap, tool};
 use support::{Place, Ran, json_of, unwrapped};
-use sustain_testing::{Need, skip};
+use sustain_testing::{Requirement, skip};
 
 const MIB: u64 = 1 << 20;
 
@@ -416,7 +416,7 @@ fn bytes_bound_what_the_run_and_its_confirmation_write() {
 fn a_device_that_may_not_be_opened_is_refused() {
     let Some(disk) = Disk::new(MIB) else { return };
     let Some(mut command) = files::as_nobody(&disk.place) else {
-        skip(Need::AnotherUser, "he could not run the command");
+        skip(Requirement::AnotherUser, "he could not run the command");
         return;
     };
     let before = disk.bytes();

@@ -15,7 +15,7 @@ mod stacks;
 mod support;
 
 use serde_json::Value;
-use sustain_testing::{Need, skip};
+use sustain_testing::{Requirement, skip};
 
 use crate::guest::Guest;
 use crate::support::{json_of, number};
@@ -76,7 +76,10 @@ fn diagnosed(
         noise_min = noise_min.min(number(&result["noise"]));
     }
     assert!(noise_min > NOISE_MAX, "{must:?} were not found");
-    skip(Need::QuietMachine, "it is too busy to tell its limits");
+    skip(
+        Requirement::QuietMachine,
+        "it is too busy to tell its limits",
+    );
     None
 }
 

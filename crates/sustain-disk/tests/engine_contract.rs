@@ -19,7 +19,7 @@ use sustain_disk::engine::{
 };
 use sustain_disk::error::Error;
 use sustain_disk::meter::IntervalRule;
-use sustain_testing::{Need, skip};
+use sustain_testing::{Requirement, skip};
 
 const BLOCK: usize = 4096;
 /// Longer than any test takes: a wait that ends by it has failed.
@@ -97,7 +97,7 @@ fn bench_over(
             paths,
         }),
         Err(Error::EngineRefused { engine, why }) => {
-            skip(Need::Engine(engine), why);
+            skip(Requirement::Engine(engine), why);
             None
         }
         Err(other) => panic!("{other}"),
@@ -329,7 +329,7 @@ fn a_shared_pool_serves_an_engine_from_all_its_regions() {
         let opened = match open(choice, files, limits, pool.regions(), &Clock::Real) {
             Ok(opened) => opened,
             Err(Error::EngineRefused { engine, why }) => {
-                skip(Need::Engine(engine), why);
+                skip(Requirement::Engine(engine), why);
                 continue;
             }
             Err(other) => panic!("{other}"),
@@ -399,7 +399,7 @@ fn a_write_across_the_end_of_a_device_is_continued_and_says_so() {
             .set_len(8 * BLOCK as u64)
             .unwrap();
         let Some(device) = LoopDevice::over(&image) else {
-            skip(Need::LoopDevices, "none can be had here");
+            skip(Requirement::LoopDevices, "none can be had here");
             return;
         };
         let paths = vec![std::path::PathBuf::from(&device.0)];

@@ -19,7 +19,7 @@ use sustain_disk::engine::{
     Completion, Engine, EngineChoice, Limits, Operation, Request, Until, Vector, Vectors, open,
 };
 use sustain_disk::error::Error;
-use sustain_testing::{Need, skip};
+use sustain_testing::{Requirement, skip};
 
 const BLOCK: usize = 4096;
 /// More than the kernel has worker threads for by default, which is four for each CPU.
@@ -117,14 +117,14 @@ fn wait_for(
 #[test]
 fn a_frozen_file_system_holds_up_no_other() {
     if !rustix::process::geteuid().is_root() {
-        skip(Need::Mounts, "they need root");
+        skip(Requirement::Mounts, "they need root");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let both = ["frozen", "healthy"].map(|name| Mounted::new(folder.path(), name));
     let [Ok(frozen), Ok(healthy)] = both else {
         let why: Vec<String> = both.into_iter().filter_map(Result::err).collect();
-        skip(Need::Mounts, why.join("; "));
+        skip(Requirement::Mounts, why.join("; "));
         return;
     };
     let count = depth() as usize;
@@ -143,7 +143,7 @@ fn a_frozen_file_system_holds_up_no_other() {
     let mut engine = match opened {
         Ok(opened) => opened.engine,
         Err(Error::EngineRefused { engine, why }) => {
-            skip(Need::Engine(engine), why);
+            skip(Requirement::Engine(engine), why);
             return;
         }
         Err(other) => panic!("{other}"),

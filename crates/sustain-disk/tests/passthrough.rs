@@ -21,7 +21,7 @@ use sustain_disk::engine::{
 use sustain_disk::target::{
     DataPath, Direction, OpenRequest, Passthrough, PassthroughPlace, Target, open_path,
 };
-use sustain_testing::{Need, skip};
+use sustain_testing::{Requirement, skip};
 
 /// A name that only a guest of the lab has: nothing else must ever be written here.
 const DRIVE: &str = "/dev/lab/whole";
@@ -37,7 +37,7 @@ fn commands_do_on_a_real_driver_what_requests_do() {
     let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/run");
     let qemu = Command::new("qemu-system-x86_64").arg("--version").output();
     if qemu.is_err() {
-        skip(Need::Guest, "there is no QEMU");
+        skip(Requirement::Guest, "there is no QEMU");
         return;
     }
     let ran = Command::new(lab)
@@ -49,7 +49,7 @@ fn commands_do_on_a_real_driver_what_requests_do() {
         .unwrap();
     let said = String::from_utf8_lossy(&ran.stdout);
     if ran.status.code() == Some(LACKS) {
-        skip(Need::Guest, String::from_utf8_lossy(&ran.stderr));
+        skip(Requirement::Guest, String::from_utf8_lossy(&ran.stderr));
         return;
     }
     let errors = String::from_utf8_lossy(&ran.stderr);
@@ -73,7 +73,10 @@ mod in_the_guest {
     fn is_guest() -> bool {
         let is_there = Path::new(DRIVE).exists() && Path::new("/lab/command").exists();
         if !is_there {
-            skip(Need::InsideGuest, "it is run by the test that boots one");
+            skip(
+                Requirement::InsideGuest,
+                "it is run by the test that boots one",
+            );
         }
         is_there
     }

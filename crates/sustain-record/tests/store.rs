@@ -26,7 +26,7 @@ use sustain_record::store::{
     CreateEvent, CreatePlan, Created, FILE_NAME, Mode, Store, create, create_simulated,
 };
 use sustain_session::{SimulatedDisk, Stop};
-use sustain_testing::{Need, skip};
+use sustain_testing::{Requirement, skip};
 
 #[path = "../src/opening/tests/image.rs"]
 #[allow(dead_code, reason = "the opening itself is tested with more of it")]
@@ -469,7 +469,7 @@ fn recognised(path: &str) -> Option<String> {
     let output = std::process::Command::new("blkid")
         .args(["-p", path])
         .output();
-    let output = output.inspect_err(|error| skip(Need::Program("blkid"), error));
+    let output = output.inspect_err(|error| skip(Requirement::Program("blkid"), error));
     Some(String::from_utf8_lossy(&output.ok()?.stdout).into_owned())
 }
 

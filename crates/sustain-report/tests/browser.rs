@@ -11,7 +11,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use sustain_report::html::{measure_html, profile_html, record_html};
-use sustain_testing::{Need, skip};
+use sustain_testing::{Requirement, skip};
 
 /// Added to the page by the test alone: counts what was drawn, once all charts have said so.
 const COUNT_SCRIPT: &str = r#"<script>
@@ -52,7 +52,7 @@ fn chromium() -> Option<PathBuf> {
 fn open(page: &str) -> Option<Value> {
     let Some(chromium) = chromium() else {
         skip(
-            Need::Browser,
+            Requirement::Browser,
             "no Chromium here; install it or name it in CHROMIUM",
         );
         return None;

@@ -10,7 +10,7 @@ use std::panic::Location;
 
 /// What a test may need and a machine may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum Requirement {
     /// To be root.
     Root,
     /// Loop devices that can be attached.
@@ -41,23 +41,23 @@ pub enum Need {
     QuietMachine,
 }
 
-impl fmt::Display for Need {
+impl fmt::Display for Requirement {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = match self {
-            Need::Root => "root",
-            Need::LoopDevices => "loop-devices",
-            Need::Mounts => "mounts",
-            Need::Swap => "swap",
-            Need::Throttle => "throttle",
-            Need::Guest => "guest",
-            Need::InsideGuest => "inside-guest",
-            Need::Browser => "browser",
-            Need::Engine(name) => return write!(to, "engine:{name}"),
-            Need::Program(name) => return write!(to, "program:{name}"),
-            Need::AnotherUser => "another-user",
-            Need::Hangup => "hangup",
-            Need::VisibleDisk => "visible-disk",
-            Need::QuietMachine => "quiet-machine",
+            Requirement::Root => "root",
+            Requirement::LoopDevices => "loop-devices",
+            Requirement::Mounts => "mounts",
+            Requirement::Swap => "swap",
+            Requirement::Throttle => "throttle",
+            Requirement::Guest => "guest",
+            Requirement::InsideGuest => "inside-guest",
+            Requirement::Browser => "browser",
+            Requirement::Engine(name) => return write!(to, "engine:{name}"),
+            Requirement::Program(name) => return write!(to, "program:{name}"),
+            Requirement::AnotherUser => "another-user",
+            Requirement::Hangup => "hangup",
+            Requirement::VisibleDisk => "visible-disk",
+            Requirement::QuietMachine => "quiet-machine",
         };
         to.write_str(word)
     }
@@ -67,7 +67,7 @@ impl fmt::Display for Need {
 ///
 /// The caller returns then. The line passes by what `cargo test` holds back of a test that passes.
 #[track_caller]
-pub fn skip(need: Need, why: impl fmt::Display) {
+pub fn skip(need: Requirement, why: impl fmt::Display) {
     let thread = std::thread::current();
     let place = Location::caller();
     let line = line(thread.name(), place, need, &why.to_string());
@@ -79,7 +79,7 @@ pub fn skip(need: Need, why: impl fmt::Display) {
 
 /// The whole line. What runs in a thread of its own, or is the only test, has no name: then the
 /// place says which test it is.
-fn line(thread: Option<&str>, place: &Location<'_>, need: Need, why: &str) -> String {
+fn line(thread: Option<&str>, place: &Location<'_>, need: Requirement, why: &str) -> String {
     let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
     let test = thread.filter(|name| *name != "main");
     let place = || format!("{}:{}", place.file(), place.line());
@@ -98,12 +98,12 @@ mod tests {
             line(
                 Some("guard::swap"),
                 place,
-                Need::LoopDevices,
+                Requirement::LoopDevices,
                 "losetup:\n  no such\n"
             ),
             "SKIPPED guard::swap needs=loop-devices: losetup: no such\n"
         );
-        let by_place = line(Some("main"), place, Need::Program("man"), "none");
+        let by_place = line(Some("main"), place, Requirement::Program("man"), "none");
         let expected = format!(
             "SKIPPED {}:{} needs=program:man: none\n",
             place.file(),

@@ -5,12 +5,12 @@
     reason = "a test that cannot go on should stop where it is"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates each crate may use, as ARCHITECTURE.md draws them.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("sustain-document", &[]),
     ("sustain-statistics", &["document"]),
     ("sustain-disk", &["document"]),
@@ -39,12 +39,47 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ),
     ("sustain-cli", &[]),
     ("sustain-benchmarks", &[]),
+    ("sustain-testing", &[]),
 ];
 
 /// The only folders, below `crates/sustain-disk/src`, whose code may be unsafe.
 const UNSAFE_FOLDERS: [&str; 3] = ["buffer", "engine", "target"];
 
 const COLUMNS_MAX: usize = 100;
+
+/// Files of more lines than a page about one thing should have. The list may only become shorter.
+const LONG_FILES: [&str; 8] = [
+    "crates/sustain-record/src/member_io.rs",
+    "crates/sustain-record/src/reading/pump.rs",
+    "crates/sustain-record/src/reading/verify/account.rs",
+    "crates/sustain-record/src/recorder/member.rs",
+    "crates/sustain-record/src/store/create.rs",
+    "crates/sustain-report/src/terminal/recordings.rs",
+    "crates/sustain-report/src/terminal/sentence.rs",
+    "crates/sustain-report/src/terminal/sweep.rs",
+];
+
+const FILE_LINES_MAX: usize = 500;
+/// Nor may one on the list grow beyond this.
+const LONG_FILE_LINES_MAX: usize = 580;
+
+/// Packages that others have in two versions at once. The list may only become shorter.
+const TWICE: [&str; 11] = [
+    "bit-set",
+    "bit-vec",
+    "darling",
+    "darling_core",
+    "darling_macro",
+    "getrandom",
+    "hashbrown",
+    "indexmap",
+    "r-efi",
+    "schemars",
+    "syn",
+];
+
+/// Pairs of sibling modules that use each other. The number may only fall.
+const CIRCLES_MAX: usize = 38;
 
 /// A source file, with its tests cut off.
 struct Source {
@@ -218,4 +253,186 @@ fn no_type_name_has_two_meanings() {
     );
     defined.retain(|_, places| places.len() > 1);
     assert!(defined.is_empty(), "defined more than once: {defined:#?}");
+}
+
+#[test]
+fn files_are_about_one_thing_and_no_longer_than_that() {
+    let mut wrong = Vec::new();
+    for source in sources() {
+        let lines = source.text.lines().count();
+        let is_listed = LONG_FILES.contains(&source.path.as_str());
+        if lines > FILE_LINES_MAX && !is_listed || lines > LONG_FILE_LINES_MAX {
+            wrong.push(format!("{} has {lines} lines: cut it up", source.path));
+        }
+        if lines <= FILE_LINES_MAX && is_listed {
+            wrong.push(format!(
+                "{} is short now: take it off LONG_FILES",
+                source.path
+            ));
+        }
+    }
+    for listed in LONG_FILES {
+        if !root().join(listed).exists() {
+            wrong.push(format!("{listed} is gone: take it off LONG_FILES"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The modules from a crate's root down to one of its own.
+type ModulePath = Vec<String>;
+
+/// The module that a file is, below its crate's root.
+fn module_of(path: &str) -> (String, ModulePath) {
+    let (name, file) = path["crates/".len()..].split_once("/src/").unwrap();
+    let parts = file.strip_suffix(".rs").unwrap().split('/');
+    let mut parts: ModulePath = parts.map(str::to_owned).collect();
+    if matches!(parts.last().unwrap().as_str(), "mod" | "lib" | "main") {
+        parts.pop();
+    }
+    (name.to_owned(), parts)
+}
+
+/// What stands in braces, cut at its outermost commas.
+fn items(group: &str) -> Vec<&str> {
+    let (mut items, mut depth, mut start) = (Vec::new(), 0, 0);
+    for (at, character) in group.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' if depth == 0 => {
+                items.push(&group[start..at]);
+                return items;
+            }
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                items.push(&group[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    items.push(&group[start..]);
+    items
+}
+
+/// Adds the paths that a text beginning with a path names, `b::{c, d::e}` as two.
+fn add_paths(text: &str, before: &[&str], found: &mut Vec<ModulePath>) {
+    let text = text.trim_start();
+    let is_name = |character: char| character.is_alphanumeric() || character == '_';
+    let (name, rest) = text.split_at(text.find(|c| !is_name(c)).unwrap_or(text.len()));
+    let path = [before, &[name]].concat();
+    match rest.strip_prefix("::") {
+        Some(rest) if rest.starts_with('{') => {
+            for item in items(&rest[1..]) {
+                add_paths(item, &path, found);
+            }
+        }
+        Some(rest) => add_paths(rest, &path, found),
+        None => found.push(path.into_iter().map(str::to_owned).collect()),
+    }
+}
+
+/// The paths of its own crate that a module names, from the root on.
+fn paths_named(text: &str, module: &[String]) -> Vec<ModulePath> {
+    let code: Vec<&str> = text
+        .lines()
+        .map(|line| line.split("//").next().unwrap())
+        .collect();
+    let code = code.join("\n");
+    let mut found = Vec::new();
+    for head in ["crate", "super", "self"] {
+        for (at, _) in code.match_indices(&format!("{head}::")) {
+            let before = code[..at].chars().next_back();
+            if before.is_some_and(|last| last.is_alphanumeric() || "_:".contains(last)) {
+                continue;
+            }
+            add_paths(&code[at..], &[], &mut found);
+        }
+    }
+    let from_root = |path: ModulePath| {
+        let mut base = match path[0].as_str() {
+            "crate" => Vec::new(),
+            _ => module.to_vec(),
+        };
+        for part in path {
+            match part.as_str() {
+                "crate" | "self" => {}
+                "super" => drop(base.pop()),
+                _ => base.push(part),
+            }
+        }
+        base
+    };
+    found.into_iter().map(from_root).collect()
+}
+
+/// Who uses whom among siblings: a module and, at the level where the two part, the other.
+fn uses_of_siblings(sources: &[Source]) -> BTreeSet<(String, ModulePath, ModulePath)> {
+    let modules: BTreeSet<_> = sources.iter().map(|one| module_of(&one.path)).collect();
+    let mut uses = BTreeSet::new();
+    for source in sources {
+        let (name, module) = module_of(&source.path);
+        for path in paths_named(&source.text, &module) {
+            let is_module =
+                |length: &usize| modules.contains(&(name.clone(), path[..*length].to_vec()));
+            let Some(length) = (1..=path.len()).rev().find(is_module) else {
+                continue;
+            };
+            let used = &path[..length];
+            let same = module
+                .iter()
+                .zip(used)
+                .take_while(|(one, other)| one == other);
+            let level = same.count() + 1;
+            if level <= module.len() && level <= used.len() {
+                uses.insert((
+                    name.clone(),
+                    module[..level].to_vec(),
+                    used[..level].to_vec(),
+                ));
+            }
+        }
+    }
+    uses
+}
+
+#[test]
+fn no_more_files_use_each_other_than_did() {
+    let uses = uses_of_siblings(&sources());
+    assert!(uses.len() > 500, "only {} uses were found", uses.len());
+    let circles = uses.iter().filter(|(name, one, other)| {
+        one < other && uses.contains(&(name.clone(), other.clone(), one.clone()))
+    });
+    let circles: Vec<String> = circles
+        .map(|(name, one, other)| format!("{name}: {} and {}", one.join("::"), other.join("::")))
+        .collect();
+    assert!(
+        circles.len() <= CIRCLES_MAX,
+        "{} pairs use each other, and CIRCLES_MAX is {CIRCLES_MAX}: it may only be lowered\n{}",
+        circles.len(),
+        circles.join("\n")
+    );
+}
+
+#[test]
+fn every_crate_has_its_place_in_the_drawing() {
+    let folders = fs::read_dir(root().join("crates")).unwrap();
+    let folders = folders.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let missing: Vec<String> = folders
+        .filter(|folder| !ARROWS.iter().any(|(name, _)| name == folder))
+        .collect();
+    assert!(missing.is_empty(), "not among ARROWS: {missing:?}");
+}
+
+#[test]
+fn no_package_is_there_in_two_versions() {
+    let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
+    let mut versions: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in lock.lines().filter_map(|line| line.strip_prefix("name = ")) {
+        *versions.entry(name.trim_matches('"')).or_default() += 1;
+    }
+    assert!(versions.len() > 100, "only {} packages", versions.len());
+    versions.retain(|_, count| *count > 1);
+    let twice: Vec<&str> = versions.into_keys().collect();
+    assert_eq!(twice, TWICE, "see cargo tree --duplicates");
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use sustain_testing::{Need, skip};
+use sustain_testing::{Requirement, skip};
 
 use crate::support::Place;
 
@@ -65,7 +65,7 @@ impl Loop {
     /// Over a file or device; `None`, with the reason printed, where that is not possible.
     pub fn over(path: &Path, flags: &[&str]) -> Option<Loop> {
         if !is_root() {
-            skip(Need::LoopDevices, "they need root");
+            skip(Requirement::LoopDevices, "they need root");
             return None;
         }
         let find = ["losetup", "--find", "--show"];
@@ -84,7 +84,7 @@ impl Loop {
             }
             std::thread::park_timeout(TRY_AGAIN);
         }
-        skip(Need::LoopDevices, why);
+        skip(Requirement::LoopDevices, why);
         None
     }
 
@@ -234,11 +234,11 @@ impl Mount {
     /// The same; `None`, with the reason printed, where nothing can be mounted.
     pub fn try_new(place: &Place, flags: &[&str]) -> Option<Mount> {
         if !is_root() {
-            skip(Need::Mounts, "they need root");
+            skip(Requirement::Mounts, "they need root");
             return None;
         }
         let mount = Mount::at(place, flags);
-        mount.map_err(|why| skip(Need::Mounts, why)).ok()
+        mount.map_err(|why| skip(Requirement::Mounts, why)).ok()
     }
 
     fn at(place: &Place, flags: &[&str]) -> Result<Mount, String> {
@@ -312,7 +312,7 @@ impl Swap {
                 pages,
             }),
             Err(why) => {
-                skip(Need::Swap, why);
+                skip(Requirement::Swap, why);
                 None
             }
         }

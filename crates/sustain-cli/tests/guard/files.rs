@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
-use sustain_testing::{Need, skip};
+use sustain_testing::{Requirement, skip};
 
 use crate::devices::{Loop, Mount, is_root, make_file_system, make_image, tool};
 use crate::support::{Place, json_of, ran};
@@ -265,7 +265,7 @@ fn where_the_user_may_not_go_nothing_is_made() {
     let before = precious(&place);
     for target in ["closed", "closed/new", "shown", "shown/new", "precious"] {
         let Some(mut command) = as_nobody(&place) else {
-            skip(Need::AnotherUser, "he could not run the command");
+            skip(Requirement::AnotherUser, "he could not run the command");
             return;
         };
         command.args(["measure", "--new-file"]);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use sustain_testing::{Need, skip};
+use sustain_testing::{Requirement, skip};
 
 use crate::support::{Place, Ran, ran};
 
@@ -28,7 +28,7 @@ impl Guest {
         let qemu = Command::new("qemu-system-x86_64").arg("--version").output();
         if qemu.is_err() {
             skip(
-                Need::Guest,
+                Requirement::Guest,
                 "there is no QEMU (Debian: apt-get install qemu-system-x86)",
             );
             return None;
@@ -64,7 +64,7 @@ impl Guest {
         let _one = one.unwrap_or_else(PoisonError::into_inner);
         let ran = self.try_run(flags, command);
         if ran.code == LACKS {
-            skip(Need::Guest, &ran.stderr);
+            skip(Requirement::Guest, &ran.stderr);
             return None;
         }
         Some(ran)

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use sustain_testing::{Need, skip};
+use sustain_testing::{Requirement, skip};
 
 use crate::recorded::{self, End, Stream, content};
 use crate::support::{Place, Ran, ran};
@@ -32,12 +32,12 @@ fn extract_to_overbooked(place: &Place, output: &str) -> Option<Ran> {
     let run = match run {
         Ok(output) => ran(output),
         Err(error) => {
-            skip(Need::Mounts, format!("unshare: {error}"));
+            skip(Requirement::Mounts, format!("unshare: {error}"));
             return None;
         }
     };
     if run.code == NO_SETUP || run.stderr.contains("unshare failed") {
-        skip(Need::Mounts, &run.stderr);
+        skip(Requirement::Mounts, &run.stderr);
         return None;
     }
     Some(run)

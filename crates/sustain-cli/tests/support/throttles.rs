@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use sustain_testing::{Need, skip};
+use sustain_testing::{Requirement, skip};
 
 use crate::devices::{becomes, is_root};
 
@@ -31,7 +31,7 @@ impl Throttles {
 
     fn on(device: &str, what: &str, bytes_per_s: u64) -> Option<Throttles> {
         if !is_root() {
-            skip(Need::Throttle, "control groups need root");
+            skip(Requirement::Throttle, "control groups need root");
             return None;
         }
         // Devices are in one test at a time.
@@ -46,7 +46,7 @@ impl Throttles {
         });
         made.map_err(|error| {
             skip(
-                Need::Throttle,
+                Requirement::Throttle,
                 format!("no throttle of {CONTROLLER}: {error}"),
             )
         })

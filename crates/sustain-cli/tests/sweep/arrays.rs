@@ -11,7 +11,7 @@ use sustain::host::Roots;
 use sustain::measure::sweep::{LayoutKind, Mdadm, MemberOrders, SweepEvent, SweepPlan, sweep};
 use sustain::measure::{MeasureError, Stop};
 
-use sustain_testing::{Need, skip};
+use sustain_testing::{Requirement, skip};
 
 use crate::devices::{Disk, Loop, is_root};
 use crate::support::Place;
@@ -56,7 +56,7 @@ struct Fake {
 impl Fake {
     fn new() -> Option<Fake> {
         if !is_root() {
-            skip(Need::LoopDevices, "arrays need root");
+            skip(Requirement::LoopDevices, "arrays need root");
             return None;
         }
         if std::process::Command::new("mkfs.ext4")
@@ -64,7 +64,7 @@ impl Fake {
             .output()
             .is_err()
         {
-            skip(Need::Program("mkfs.ext4"), "it is not there");
+            skip(Requirement::Program("mkfs.ext4"), "it is not there");
             return None;
         }
         let members = [Disk::new(8 * MIB)?, Disk::new(8 * MIB)?];

@@ -323,7 +323,7 @@ mod tests {
         let opened = UringEngine::with_entries(2, files, limits, Clock::Real);
         let Ok(mut engine) = opened else {
             sustain_testing::skip(
-                sustain_testing::Need::Engine("io_uring"),
+                sustain_testing::Requirement::Engine("io_uring"),
                 "the kernel refuses it",
             );
             return;

@@ -61,7 +61,7 @@ impl<'a> OverwrittenGaps<'a> {
     }
 
     /// Counts them as gaps. Where something is damaged or missing besides, an account that is gone
-    /// may have been there, and only those older than the readable range are sure to be overwritten.
+    /// may have been there, and only those older than the readable range are surely overwritten.
     pub(super) fn count(&self, streams: &mut [VerifiedStream]) {
         for (number, stream) in streams.iter_mut().enumerate() {
             let summary = &self.recording.streams[number];

@@ -11,7 +11,4 @@ pub enum ReportError {
     /// A report was asked for without any result.
     #[error("there is no result to draw: name at least one RUN.json")]
     NoResults,
-    /// The plotting library did not return its script in the form that the page needs.
-    #[error("the plotting library returned no script to put into the page: please report this")]
-    NoChartScript,
 }

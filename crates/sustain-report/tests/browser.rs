@@ -10,29 +10,59 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use sustain_report::html::{measure_html, profile_html, record_html};
+use sustain_report::html::{diagnose_html, measure_html, profile_html, record_html, sweep_html};
 use sustain_testing::{Requirement, skip};
 
-/// Added to the page by the test alone: counts what was drawn, once all charts have said so.
+/// Added to the page by the test alone: counts what was drawn, uses the first chart by keyboard, and
+/// finds what is wider than the screen.
 const COUNT_SCRIPT: &str = r#"<script>
 setTimeout(() => {
-  const count = (place, what) =>
-    Array.from(place.querySelectorAll(what)).filter((path) => path.getAttribute("d")).length;
+  const all = (place, what) => Array.from(place.querySelectorAll(what));
+  const count = (place, what) => all(place, what).length;
+  const pieces = (place, what) =>
+    all(place, what).reduce((sum, path) => sum + path.getAttribute("d").split("M").length - 1, 0);
   const charts = {};
-  for (const place of document.querySelectorAll("[data-chart]")) {
-    charts[place.dataset.chart] = {
-      drawn: place.dataset.drawn || "no",
-      lines: count(place, ".scatterlayer .trace path.js-line"),
-      points: count(place, ".scatterlayer .trace path.point"),
-      bars: count(place, ".barlayer .trace .point path"),
-      links: place.querySelectorAll("a").length,
-      labels: Array.from(place.querySelectorAll(".legendtext")).map((text) => text.textContent),
+  for (const place of document.querySelectorAll("figure.chart[id]")) {
+    charts[place.id] = {
+      lines: count(place, "path[data-name]:not(.dots, .bars)"),
+      dots: pieces(place, ".dots"),
+      bars: pieces(place, "path.bars") + count(place, "ul.bars > li"),
+      marks: count(place, ".mark"),
+      words: count(place, ".said li, ul.bars > li"),
+      reached: place.tabIndex === 0 || count(place, "summary") + count(place, "ul.bars") > 0,
+      links: count(place, "a"),
+      labels: all(place, ".legend > span").map((key) => key.textContent),
     };
   }
-  const found = { errors: JSON.parse(document.body.dataset.scriptErrors), charts,
+  const keyboard = {};
+  const chart = document.querySelector("figure.chart[data-x]");
+  if (chart) {
+    const press = (key) =>
+      chart.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    const seen = () => chart.querySelector("svg").getAttribute("viewBox");
+    chart.focus();
+    keyboard.focused = document.activeElement === chart;
+    keyboard.before = seen();
+    press("Home");
+    press("PageDown");
+    keyboard.one = chart.querySelector(".spoken").textContent;
+    press("ArrowRight");
+    keyboard.next = chart.querySelector(".spoken").textContent;
+    press("+");
+    keyboard.zoomed = seen();
+    press("0");
+    keyboard.after = seen();
+  }
+  // What lies in a box that scrolls by itself is not cut.
+  const scrolls = (one) => one && (["auto", "scroll", "hidden"].includes(getComputedStyle(one).overflowX)
+    || scrolls(one.parentElement));
+  const wide = all(document, "main *").filter((one) =>
+    one.getBoundingClientRect().right > innerWidth + 1 && !scrolls(one));
+  const found = { errors: JSON.parse(document.body.dataset.scriptErrors), charts, keyboard,
+    width: innerWidth, wide: wide.slice(0, 5).map((one) => one.outerHTML.slice(0, 160)),
     stolen: "stolen" in window };
   document.body.dataset.found = encodeURIComponent(JSON.stringify(found));
-}, 3000);
+}, 500);
 </script></body>"#;
 
 fn chromium() -> Option<PathBuf> {
@@ -50,6 +80,11 @@ fn chromium() -> Option<PathBuf> {
 
 /// The page as the browser has it after its scripts ran, by what [`COUNT_SCRIPT`] found.
 fn open(page: &str) -> Option<Value> {
+    open_at(page, 1200)
+}
+
+/// The same on a screen of this width.
+fn open_at(page: &str, width: u32) -> Option<Value> {
     let Some(chromium) = chromium() else {
         skip(
             Requirement::Browser,
@@ -61,7 +96,7 @@ fn open(page: &str) -> Option<Value> {
     let page = page.replace("</body>", COUNT_SCRIPT);
     let file = directory.path().join("report.html");
     std::fs::write(&file, page).unwrap();
-    let document = dump(&chromium, directory.path(), &file);
+    let document = dump(&chromium, directory.path(), &file, width);
     let start = document
         .find("data-found=\"")
         .expect("the counting script ran")
@@ -70,7 +105,7 @@ fn open(page: &str) -> Option<Value> {
     Some(serde_json::from_str(&decoded(&document[start..start + length])).unwrap())
 }
 
-fn dump(chromium: &Path, directory: &Path, file: &Path) -> String {
+fn dump(chromium: &Path, directory: &Path, file: &Path, width: u32) -> String {
     let output = Command::new(chromium)
         .args([
             "--headless",
@@ -84,11 +119,8 @@ fn dump(chromium: &Path, directory: &Path, file: &Path) -> String {
             "--disable-component-update",
             "--disable-sync",
         ])
-        .args([
-            "--window-size=1200,2400",
-            "--virtual-time-budget=20000",
-            "--dump-dom",
-        ])
+        .arg(format!("--window-size={width},2400"))
+        .args(["--virtual-time-budget=20000", "--dump-dom"])
         .arg(format!(
             "--user-data-dir={}",
             directory.join("profile").display()
@@ -117,6 +149,29 @@ fn decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
+/// Fails unless no script failed, nothing is wider than the screen, and every chart has words and is
+/// reached by keyboard.
+#[track_caller]
+fn assert_sound(found: &Value) {
+    assert_eq!(found["errors"], serde_json::json!([]));
+    assert_eq!(found["stolen"], false);
+    assert_eq!(
+        found["wide"],
+        serde_json::json!([]),
+        "on {}",
+        found["width"]
+    );
+    for (id, chart) in found["charts"].as_object().unwrap() {
+        assert!(chart["words"].as_u64().unwrap() > 0, "{id} has no words");
+        assert_eq!(chart["reached"], true, "{id}");
+        assert_eq!(chart["links"], 0, "{id}");
+    }
+}
+
+fn count(found: &Value, chart: &str, what: &str) -> u64 {
+    found["charts"][chart][what].as_u64().unwrap_or(0)
+}
+
 #[test]
 fn curves_are_drawn_and_no_script_fails() {
     let mut one = sample::one_target();
@@ -124,27 +179,72 @@ fn curves_are_drawn_and_no_script_fails() {
     let Some(found) = open(&measure_html(&[sample::two_targets(), one]).unwrap()) else {
         return;
     };
-    assert_eq!(found["errors"], serde_json::json!([]));
-    let charts = &found["charts"];
-    let count = |chart: &str, what: &str| charts[chart][what].as_u64().unwrap_or(0);
-    for (id, chart) in charts.as_object().unwrap() {
-        assert_eq!(chart["drawn"], "yes", "{id}: {chart}");
-    }
-    assert_eq!(charts.as_object().unwrap().len(), 8);
+    assert_sound(&found);
+    assert_eq!(found["charts"].as_object().unwrap().len(), 8);
     // Two targets and their sum, each thin and average; a latency each; four of CPU, three of
     // memory.
-    assert_eq!(count("time-0", "lines"), 3 * 2 + 2 + 4 + 3, "{charts}");
+    assert_eq!(
+        count(&found, "time-0", "lines"),
+        3 * 2 + 2 + 4 + 3,
+        "{found}"
+    );
     // Four stalls and one kernel message.
-    assert_eq!(count("time-0", "points"), 4 + 1, "{charts}");
+    assert_eq!(count(&found, "time-0", "marks"), 4 + 1, "{found}");
     // One target, and the rate asked for.
-    assert_eq!(count("time-1", "lines"), 2 + 1 + 1 + 4 + 3, "{charts}");
-    assert!(count("latency-0", "bars") > 20, "{charts}");
-    // The curve and the bound; the recommendation is a point beside those of the curve.
-    assert_eq!(count("buffer-0", "lines"), 2, "{charts}");
-    assert_eq!(count("buffer-0", "points"), 64 + 1, "{charts}");
+    assert_eq!(
+        count(&found, "time-1", "lines"),
+        2 + 1 + 1 + 4 + 3,
+        "{found}"
+    );
+    assert!(count(&found, "latency-0", "bars") > 20, "{found}");
+    // The curve and the bound; the recommendation is a mark.
+    assert_eq!(count(&found, "buffer-0", "lines"), 2, "{found}");
+    assert_eq!(count(&found, "buffer-0", "marks"), 1, "{found}");
     // Rate, its average, and the longest latency of each run.
-    assert_eq!(count("overlay", "lines"), 2 * 3, "{charts}");
-    assert_eq!(count("tails", "lines"), 2, "{charts}");
+    assert_eq!(count(&found, "overlay", "lines"), 2 * 3, "{found}");
+    assert_eq!(count(&found, "tails", "lines"), 2, "{found}");
+}
+
+#[test]
+fn a_chart_is_read_and_zoomed_by_keyboard() {
+    let Some(found) = open(&measure_html(&[sample::two_targets()]).unwrap()) else {
+        return;
+    };
+    let keyboard = &found["keyboard"];
+    assert_eq!(keyboard["focused"], true);
+    let (one, next) = (&keyboard["one"], &keyboard["next"]);
+    assert!(one.as_str().unwrap().contains("/dev/sdb: "), "{one}");
+    assert!(
+        one.as_str().unwrap().starts_with("At ") && one != next,
+        "{next}"
+    );
+    let seen = |moment: &str| keyboard[moment].as_str().unwrap().to_owned();
+    assert_eq!(seen("before"), seen("after"));
+    assert_ne!(seen("before"), seen("zoomed"));
+}
+
+#[test]
+fn nothing_is_cut_on_a_narrow_screen() {
+    let mut measured = sample::two_targets();
+    measured.effect = Some(sample::effect::effect());
+    let pages = [
+        measure_html(&[measured]),
+        record_html(&[sample::recording::troubled()]),
+        profile_html(&[sample::profile::shared()]),
+        sweep_html(&[sample::sweep::seven_axes()]),
+        diagnose_html(&[sample::diagnosis::three_walls()]),
+    ];
+    for page in pages {
+        let Some(found) = open_at(&page.unwrap(), 400) else {
+            return;
+        };
+        assert!(
+            found["width"].as_u64().unwrap() <= 500,
+            "{}",
+            found["width"]
+        );
+        assert_sound(&found);
+    }
 }
 
 #[test]
@@ -154,12 +254,11 @@ fn direct_and_buffered_are_on_one_picture() {
     let Some(found) = open(&measure_html(&[result]).unwrap()) else {
         return;
     };
-    assert_eq!(found["errors"], serde_json::json!([]));
-    let chart = &found["charts"]["effect-0"];
-    assert_eq!(chart["drawn"], "yes");
+    assert_sound(&found);
     // Two paths, each with writes, timer and memory.
-    assert_eq!(chart["lines"], 2 * 3, "{chart}");
-    assert_eq!(chart["labels"], serde_json::json!(["direct", "buffered"]));
+    assert_eq!(count(&found, "effect-0", "lines"), 2 * 3, "{found}");
+    let labels = &found["charts"]["effect-0"]["labels"];
+    assert_eq!(*labels, serde_json::json!(["direct", "buffered"]));
 }
 
 #[test]
@@ -174,22 +273,10 @@ fn names_in_charts_stay_text() {
     let Some(found) = open(&measure_html(&[result]).unwrap()) else {
         return;
     };
-    assert_eq!(found["errors"], serde_json::json!([]));
-    assert_eq!(found["stolen"], false);
-    let chart = &found["charts"]["time-0"];
-    assert_eq!(chart["drawn"], "yes");
-    // The script's own toolbar consists of links.
-    let buttons = found["charts"]["buffer-0"]["links"].as_u64().unwrap();
-    assert!(chart["links"].as_u64().unwrap() <= buttons, "{chart}");
-    let links = found["charts"]["effect-0"]["links"].as_u64().unwrap();
-    assert!(links <= buttons, "{found}");
-    let labels = chart["labels"].as_array().unwrap();
-    assert!(
-        labels
-            .iter()
-            .any(|label| label.as_str().unwrap().contains("<a href=")),
-        "{labels:?}"
-    );
+    assert_sound(&found);
+    let labels = found["charts"]["time-0"]["labels"].as_array().unwrap();
+    let is_text = |label: &Value| label.as_str().unwrap().contains("<a href=");
+    assert!(labels.iter().any(is_text), "{labels:?}");
 }
 
 #[test]
@@ -198,24 +285,27 @@ fn curves_of_recordings_are_drawn_and_no_script_fails() {
     let Some(found) = open(&record_html(&results).unwrap()) else {
         return;
     };
-    assert_eq!(found["errors"], serde_json::json!([]));
-    let charts = &found["charts"];
-    let count = |chart: &str, what: &str| charts[chart][what].as_u64().unwrap_or(0);
-    for (id, chart) in charts.as_object().unwrap() {
-        assert_eq!(chart["drawn"], "yes", "{id}: {chart}");
-    }
-    assert_eq!(charts.as_object().unwrap().len(), 5 * 2);
-    // Two streams and their sum, each in and durable; the buffer; four stretches of three causes;
+    assert_sound(&found);
+    assert_eq!(found["charts"].as_object().unwrap().len(), 5 * 2);
+    // Two streams and their sum, each in and durable; the buffer; a row for each of three causes;
     // four of CPU, three of memory.
-    assert_eq!(count("time-0", "lines"), 3 * 2 + 1 + 4 + 4 + 3, "{charts}");
+    assert_eq!(
+        count(&found, "time-0", "lines"),
+        3 * 2 + 1 + 3 + 4 + 3,
+        "{found}"
+    );
     // A loss in three seconds, and one kernel message.
-    assert_eq!(count("time-0", "points"), 3 + 1, "{charts}");
-    assert_eq!(count("time-1", "lines"), 2 + 1 + 1 + 4 + 3, "{charts}");
-    assert_eq!(count("time-1", "points"), 0, "{charts}");
-    assert!(count("appends-0", "bars") > 60, "{charts}");
-    assert_eq!(count("shares-0", "bars"), 3, "{charts}");
-    assert_eq!(count("members-0", "lines"), 3, "{charts}");
-    assert_eq!(count("buffer-0", "lines"), 2, "{charts}");
+    assert_eq!(count(&found, "time-0", "marks"), 3 + 1, "{found}");
+    assert_eq!(
+        count(&found, "time-1", "lines"),
+        2 + 1 + 1 + 4 + 3,
+        "{found}"
+    );
+    assert_eq!(count(&found, "time-1", "marks"), 0, "{found}");
+    assert!(count(&found, "appends-0", "bars") > 60, "{found}");
+    assert_eq!(count(&found, "shares-0", "bars"), 3, "{found}");
+    assert_eq!(count(&found, "members-0", "lines"), 3, "{found}");
+    assert_eq!(count(&found, "buffer-0", "lines"), 2, "{found}");
 }
 
 #[test]
@@ -223,13 +313,16 @@ fn curves_of_profiles_are_drawn_and_no_script_fails() {
     let Some(found) = open(&profile_html(&[sample::profile::shared()]).unwrap()) else {
         return;
     };
-    assert_eq!(found["errors"], serde_json::json!([]));
-    let chart = &found["charts"]["profile-0-0"];
-    assert_eq!(chart["drawn"], "yes", "{found}");
+    assert_sound(&found);
     // The zones of two targets, what they give alone, and all at once.
-    assert_eq!(chart["lines"], 2 + 1 + 1, "{chart}");
+    assert_eq!(count(&found, "profile-0-0", "lines"), 2 + 1 + 1, "{found}");
     // Of 20 places one is bad, and has a mark instead; all at once was visited twice.
-    assert_eq!(chart["points"], 19 + 20 + 1 + 2 * 20, "{chart}");
+    assert_eq!(
+        count(&found, "profile-0-0", "dots"),
+        19 + 20 + 2 * 20,
+        "{found}"
+    );
+    assert_eq!(count(&found, "profile-0-0", "marks"), 1, "{found}");
 }
 
 #[test]
@@ -242,12 +335,5 @@ fn names_in_charts_of_recordings_stay_text() {
     let Some(found) = open(&record_html(&[result]).unwrap()) else {
         return;
     };
-    assert_eq!(found["errors"], serde_json::json!([]));
-    assert_eq!(found["stolen"], false);
-    let buttons = found["charts"]["buffer-0"]["links"].as_u64().unwrap();
-    for id in ["time-0", "shares-0", "members-0"] {
-        let chart = &found["charts"][id];
-        assert_eq!(chart["drawn"], "yes");
-        assert!(chart["links"].as_u64().unwrap() <= buttons, "{id}: {chart}");
-    }
+    assert_sound(&found);
 }

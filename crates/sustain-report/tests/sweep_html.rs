@@ -43,7 +43,7 @@ fn page_has_its_parts_in_order() {
         &page(sizes_and_depths()),
         &[
             "<h1>Settings compared on /dev/sda, for writing</h1>",
-            "class=\"answer\"",
+            "class=\"answer",
             "The best setting to write is 4096 KiB, depth 8: 399 MB/s ± 1.0 %",
             "The cheapest setting within 2 % of it is 4096 KiB, depth 1: 395 MB/s",
             "class=\"alarm\"",
@@ -73,7 +73,10 @@ fn the_answer_has_the_words_of_the_terminal() {
     for result in [sizes_and_depths(), depths(), seven_axes(), nothing()] {
         let page = page(result.clone());
         for line in sweep_answer(&result, 10_000).lines() {
-            assert!(page.contains(line.trim_start()), "{line}");
+            // The first sentence is the headline, which stands above the figures.
+            for sentence in line.trim_start().split(". ") {
+                assert!(page.contains(sentence), "{sentence}");
+            }
         }
     }
 }
@@ -84,18 +87,15 @@ fn each_axis_has_rate_cpu_and_latency_with_a_curve_per_value_of_the_other() {
     for (axis, other) in [("depth", "64 KiB records"), ("record size", "depth 4")] {
         let picture = part(&page, "h3", &format!("By {axis}"));
         for heading in ["rate", "CPU time per GB", "p99.9 latency"] {
-            let panel = format!("class=\"wallname\">{heading}</text>");
+            let panel = format!("<p class=\"head\"><b>{heading}, by {axis}</b>");
             assert_eq!(picture.matches(&panel).count(), 1, "{heading}");
         }
         assert_eq!(picture.matches("class=\"curve ").count(), 3 * 4);
         // Two settings of sixteen have no reading.
-        assert_eq!(picture.matches("class=\"dot ").count(), 3 * 14);
+        assert_eq!(picture.matches("class=\"mark dot ").count(), 3 * 14);
         assert_eq!(picture.matches("class=\"whisker ").count(), 3 * 14);
         assert!(picture.contains(other), "{other}");
-        for marked in [
-            "class=\"best\"><title>best: ",
-            "class=\"cheapest\"><title>cheapest: ",
-        ] {
+        for marked in ["title=\"best: ", "title=\"cheapest: "] {
             assert_eq!(picture.matches(marked).count(), 3);
         }
     }
@@ -168,9 +168,9 @@ fn both_directions_have_their_pictures_of_every_axis() {
         ] {
             assert!(pictures.contains(&format!("<h3>By {axis}</h3>")), "{axis}");
         }
-        assert!(!pictures.contains(&format!("<title>{direction}, ")));
+        assert!(!pictures.contains(&format!("title=\"{direction}, ")));
     }
-    assert!(page.contains("sda,sdb</text>"));
+    assert!(page.contains("sda,sdb</b>"));
     let steady = part(&page, "h2", "How steady");
     assert!(steady.contains("no more than noise explains"));
 }
@@ -222,10 +222,9 @@ fn several_sweeps_have_a_table_of_all_and_a_section_each() {
 }
 
 #[test]
-fn page_loads_nothing_and_needs_no_plotting_script() {
+fn page_loads_nothing() {
     let page = page(seven_axes());
     sample::assert_loads_nothing(&page);
-    assert!(!page.contains("plotly.js v"));
 }
 
 #[test]
@@ -254,7 +253,7 @@ fn text_from_outside_stays_text() {
     (result.plan.arguments, result.plan.started) = (vec![text()], Some(text()));
     result.plan.sustain_version = text();
     let page = sweep_html(&[result, depths]).unwrap();
-    sample::assert_only_own_elements(&page);
+    sample::assert_only_own_elements(&sample::own_markup(&page));
     assert!(page.contains("&lt;script&gt;window.stolen=1"));
 }
 

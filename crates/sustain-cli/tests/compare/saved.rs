@@ -176,7 +176,7 @@ fn a_saved_comparison_is_drawn_and_told_anew() {
         .run(&["report", "c.json", "-o", "page.html"])
         .expect(0)
         .says("report: page.html");
-    let page = place.read("page.html");
+    let page = place.read("page.html").replace('\u{a0}', " ");
     for words in [
         "B is 5.0 % slower",
         "<title>sustain: b.json compared with a.json</title>",
@@ -184,7 +184,7 @@ fn a_saved_comparison_is_drawn_and_told_anew() {
     ] {
         assert!(page.contains(words), "no {words:?}");
     }
-    assert!(!page.contains("data-chart"), "it has no series to draw");
+    assert!(!page.contains("<figure"), "it has no series to draw");
     place
         .run(&["report", "c.json", "a.json", "-o", "x.html"])
         .expect(2)

@@ -71,8 +71,8 @@ fn the_words_say_who_is_faster_and_what_the_interval_is_of() {
         .run(&["report", "json", "json", "-o", "two.html"])
         .expect(0);
     let two = place.read("two.html");
-    assert!(two.contains("2 comparisons") && two.contains("data-chart=\"trial-1\""));
-    assert!(page.contains("data-chart=\"trial-0\"") && page.contains("% slower"));
+    assert!(two.contains("2 comparisons") && two.contains("id=\"trial-1\""));
+    assert!(page.contains("id=\"trial-0\"") && page.contains("% slower"));
 }
 
 #[test]

@@ -2,27 +2,21 @@
 //! picture if two settings were measured in turn (a trial). The page of saved comparisons has a
 //! section of each; the page of two saved runs begins with this one.
 
-use plotly::Scatter;
-use plotly::common::{Marker, MarkerSymbol, Mode};
 use sustain_document::compare::Side;
-use sustain_document::compare::{CompareResult, CompareTrial, ComparedRow, LimitOutcome, TrialEnd};
+use sustain_document::compare::{
+    CompareResult, CompareTrial, ComparedRow, LimitOutcome, RowVerdict, TrialEnd,
+};
 use sustain_session::shell_argument;
 
-use super::chart::{Chart, TimeUnit, axis, colour, empty_plot, layout, rate_axis, rounded};
-use super::page::{Sectioned, pages};
+use super::chart::{Arrangement, Figure, Key, Panel, Quantity, Scale, TimeUnit};
+use super::page::Sectioned;
 use super::table::Table;
-use super::{escape, script, section};
+use super::tiles::{self, Standing, Tiles};
+use super::{escape, section};
 use crate::ReportError;
-use crate::format::stretch;
+use crate::format::{rate, stretch};
 use crate::terminal::compare::{figure, interval, metric_name, percent, signed, verdict};
 use crate::terminal::compare_sentence;
-
-/// The whole page of comparisons. Without a trial it has no chart, and no script to draw one.
-pub(super) fn page(results: &[CompareResult]) -> Result<String, ReportError> {
-    let has_chart = results.iter().any(|result| result.trial.is_some());
-    let plotting = has_chart.then(script::plotting_script).transpose()?;
-    pages(results, plotting.as_deref())
-}
 
 impl Sectioned for CompareResult {
     const PLURAL: &'static str = "comparisons";
@@ -99,15 +93,31 @@ pub(super) fn saved_runs(result: &CompareResult) -> String {
     )
 }
 
-/// The answer, marked as an alarm where a limit is exceeded.
+/// The answer and its figures. It is no where a limit is exceeded.
 fn answer(result: &CompareResult) -> String {
-    let limit = result.limit.as_ref();
-    let class = match limit.map(|limit| limit.outcome) {
-        Some(LimitOutcome::Slower | LimitOutcome::Failed) => "alarm",
-        _ => "answer",
+    let limit = result.limit.as_ref().map(|limit| limit.outcome);
+    let row = result.rows.get(result.answer.row);
+    let standing = match (limit, row.map(|row| row.verdict)) {
+        (Some(LimitOutcome::Slower | LimitOutcome::Failed), _) => Standing::Bad,
+        (Some(LimitOutcome::CannotBeTold), _) | (_, Some(RowVerdict::NotJudged) | None) => {
+            Standing::Open
+        }
+        _ => Standing::Plain,
     };
-    let said = escape::text(&compare_sentence(result));
-    format!("<p class=\"{class}\">{said}</p>\n")
+    let mut tiles = Tiles::default();
+    if let Some(row) = row {
+        let metric = metric_name(row.metric.name());
+        tiles.add(&figure(row, row.a), &format!("{metric} of A"));
+        tiles.add(&figure(row, row.b), &format!("{metric} of B"));
+        let difference = row.ratio.map_or_else(|| "?".to_owned(), signed);
+        let between = match interval(row) {
+            words if words.is_empty() => String::new(),
+            words => format!("; with 95 % certainty {words}"),
+        };
+        let words = format!("B against A: {}{between}", verdict(row));
+        tiles.stand(standing, &difference, &words);
+    }
+    tiles::answer(standing, &compare_sentence(result), &tiles)
 }
 
 /// A table of what A and B are, and a table per target.
@@ -208,41 +218,37 @@ fn trial_section(result: &CompareResult, trial: &CompareTrial, index: usize) -> 
 }
 
 /// A chart of every run at its time.
-fn runs_chart(result: &CompareResult, trial: &CompareTrial, index: usize) -> Chart {
+fn runs_chart(result: &CompareResult, trial: &CompareTrial, index: usize) -> Figure {
     let unit = TimeUnit::for_run(trial.elapsed_s);
-    let mut plot = empty_plot();
-    let sides = [(Side::A, "A", &result.a), (Side::B, "B", &result.b)];
-    let symbols = [MarkerSymbol::Circle, MarkerSymbol::Diamond];
-    for (place, ((side, letter, what), symbol)) in sides.into_iter().zip(symbols).enumerate() {
-        let runs = trial.runs.iter().filter(|run| run.side == side);
-        let (x, y): (Vec<f64>, Vec<f64>) = runs
-            .map(|run| (unit.at(run.at_s), rounded(run.rate_bytes_per_s)))
-            .unzip();
-        let trace = Scatter::new(x, y)
-            .mode(Mode::LinesMarkers)
-            .name(escape::label(&format!("{letter} {}", what.label)))
-            .marker(Marker::new().color(colour(place)).size(8).symbol(symbol))
-            .line(plotly::common::Line::new().color(colour(place)).width(0.8))
-            .hover_template("%{y:.4s}B/s");
-        plot.add_trace(trace);
-    }
+    let across = Scale::time(0.0, trial.elapsed_s, unit);
     let rates = trial.runs.iter().map(|run| run.rate_bytes_per_s);
     let most = rates.clone().fold(1.0, f64::max);
     let least = rates.fold(most, f64::min);
     let room = (most - least).max(most * 0.02) * 0.2;
-    let x = axis().tick_suffix(unit.suffix).range(vec![
-        unit.at(trial.elapsed_s * -0.02),
-        unit.at(trial.elapsed_s * 1.02),
-    ]);
-    let y = rate_axis().range(vec![(least - room).max(0.0), most + room]);
-    plot.set_layout(layout(2).x_axis(x).y_axis(y).show_legend(true));
-    Chart {
+    let up = Scale::between(Quantity::Rate, (least - room).max(0.0), most + room);
+    let mut panel = Panel::new("Rate of each run", 300, &across, up);
+    let sides = [(Side::A, "A", &result.a), (Side::B, "B", &result.b)];
+    let mut keys = Vec::new();
+    for (place, (side, letter, what)) in sides.into_iter().enumerate() {
+        let key = Key::new(place, &format!("{letter} {}", what.label));
+        let runs = trial.runs.iter().filter(|run| run.side == side);
+        let runs: Vec<(f64, f64)> = runs.map(|run| (run.at_s, run.rate_bytes_per_s)).collect();
+        panel.line(&key, &key.name, "thin", &runs);
+        for (at_s, rate_bytes_per_s) in &runs {
+            let words = format!("{letter}: {}", rate(*rate_bytes_per_s));
+            let class = format!("dot {} side-{letter}", key.ink);
+            panel.mark(&class, (*at_s, *rate_bytes_per_s), &words);
+        }
+        keys.push(key);
+    }
+    Figure {
         id: format!("trial-{index}"),
         heading: "The runs in their order".to_owned(),
         caption: "Each mark is the rate of a run over all targets. The vertical axis does not \
                   begin at zero."
             .to_owned(),
-        height_px: 380,
-        plot,
+        keys,
+        panels: vec![panel],
+        arrangement: Arrangement::Stacked,
     }
 }

@@ -2,77 +2,64 @@
 //! other on one time axis: direct against buffered where the load ran by both I/O paths. The
 //! section on the effect of a load calls it.
 
-use plotly::common::{DashType, Line, Mode};
-use plotly::layout::{Axis, AxisType, Shape, ShapeLayer, ShapeLine, ShapeType};
-use plotly::{Plot, Scatter};
-use sustain_document::effect::{EffectResult, MemoryMoment, PathEffect, ProbeInterval};
+use sustain_document::effect::{EffectResult, PathEffect, ProbeInterval};
 
-use super::chart::{
-    Chart, TimeUnit, axis, colour, empty_plot, layout, memory_ticks, rounded, second_ticks,
-    trace_name,
-};
+use super::chart::{Arrangement, Figure, Key, Panel, Scale, TimeUnit};
 use super::marks;
-use super::panels::{PANEL_PX, Panels, hover_mode};
+use super::system_panels::{PANEL_PX, memory_points, memory_scale};
+use super::time_chart::latency_scale;
 
 /// The panel of a probe workload is a little higher than one of the machine.
 const VICTIM_PX: usize = 190;
-/// Less memory is drawn as this much: a logarithmic axis has no zero.
-const MEMORY_FLOOR_BYTES: u64 = 1 << 20;
 
 /// The latencies of one probe workload beside a load by one I/O path.
 type Seen = fn(&PathEffect) -> &[ProbeInterval];
 
 /// The chart; none if there is no probe workload to draw.
-pub(super) fn effect_chart(effect: &EffectResult, id: String) -> Option<Chart> {
+pub(super) fn effect_chart(effect: &EffectResult, id: String) -> Option<Figure> {
+    let times = Times::of(effect)?;
+    let unit = TimeUnit::for_run(times.load_s);
+    let across = Scale::time(times.begin_s, times.end_s, unit);
+    let paths = effect.paths.iter().enumerate();
+    let keys: Vec<Key> = paths
+        .map(|(index, path)| Key::new(index, &path.path))
+        .collect();
     let victims: [(&str, Seen); 2] = [
         ("Longest write of 4 KiB with fsync", |path| {
-            path.writes_over_time.as_slice()
+            &path.writes_over_time
         }),
         (
             "Largest delay of a timer that fires each millisecond",
-            |path| path.timer_over_time.as_slice(),
+            |path| &path.timer_over_time,
         ),
     ];
-    let seen: Vec<_> = victims
-        .into_iter()
-        .filter(|(_, of)| effect.paths.iter().any(|path| !of(path).is_empty()))
+    let is_seen = |of: Seen| effect.paths.iter().any(|path| !of(path).is_empty());
+    let seen = victims.into_iter().filter(|(_, of)| is_seen(*of));
+    let mut panels: Vec<Panel> = seen
+        .map(|(title, of)| victim_panel(title, of, effect, &keys, &across))
         .collect();
-    let with_memory = effect
-        .paths
-        .iter()
-        .any(|path| !path.memory_over_time.is_empty());
-    let mut titles: Vec<(String, usize)> = seen
-        .iter()
-        .map(|(title, _)| ((*title).to_owned(), VICTIM_PX))
-        .collect();
-    if with_memory {
-        titles.push(("Memory dirty or in writeback".to_owned(), PANEL_PX));
+    if panels.is_empty() {
+        return None;
     }
-    // The legend stands in the place of the first title.
-    let first = titles.first()?.0.clone();
-    let panels = Panels::new(titles);
-    let times = Times::of(effect)?;
-    let mut plot = empty_plot();
-    let mut axes: Vec<Axis> = Vec::new();
-    for (_, of) in &seen {
-        let all: Vec<&[ProbeInterval]> = effect.paths.iter().map(of).collect();
-        axes.push(panels.place(axes.len(), latency_axis(&all)));
-        draw_victims(&mut plot, effect, &all, times.unit, axes.len());
+    panels.extend(memory_panel(effect, &keys, &across));
+    for panel in &mut panels {
+        marks::around(panel, times.load_s, (times.begin_s, times.end_s), None);
+        for (path, key) in effect.paths.iter().zip(&keys) {
+            if let Some(during) = path.stretches.during {
+                panel.vertical(key, during.end_s);
+            }
+        }
     }
-    if with_memory {
-        axes.push(panels.place(axes.len(), memory_axis(effect)));
-        draw_memory(&mut plot, effect, times.unit, axes.len());
-    }
-    plot.set_layout(effect_layout(effect, &times, &panels, axes));
-    Some(Chart {
+    Some(Figure {
         id,
-        heading: format!("Probe workloads beside the load. {first}"),
+        heading: "Probe workloads beside the load".to_owned(),
         caption: "Grey: before and after the load. Dotted line: the end of a load. Each point is \
-                  the worst of its quarter of a second. Drag to zoom all panels at once, \
-                  double-click to go back."
+                  the worst of its quarter of a second."
             .to_owned(),
-        height_px: panels.height_px,
-        plot,
+        keys,
+        panels,
+        // Its time counts from the start of a load of its own, which no other chart shows.
+        arrangement: Arrangement::Stacked,
     })
 }
 
@@ -82,162 +69,54 @@ struct Times {
     /// The end of the load that took longest.
     load_s: f64,
     end_s: f64,
-    unit: TimeUnit,
 }
 
 impl Times {
     fn of(effect: &EffectResult) -> Option<Times> {
         let stretches = || effect.paths.iter().map(|path| &path.stretches);
-        let most = |ends: &mut dyn Iterator<Item = f64>| ends.reduce(f64::max);
-        let load_s = most(&mut stretches().filter_map(|all| Some(all.during?.end_s)))?;
+        let ends = stretches().filter_map(|all| Some(all.during?.end_s));
+        let load_s = ends.reduce(f64::max)?;
         let begins = stretches().filter_map(|all| Some(all.before?.start_s));
+        let after = stretches().filter_map(|all| Some(all.after?.end_s));
         Some(Times {
             begin_s: begins.fold(0.0, f64::min),
             load_s,
-            end_s: most(&mut stretches().filter_map(|all| Some(all.after?.end_s)))
-                .unwrap_or(load_s),
-            unit: TimeUnit::for_run(load_s),
+            end_s: after.reduce(f64::max).unwrap_or(load_s),
         })
     }
 }
 
-/// The name of a panel's axis: `y`, `y2`, `y3`.
-fn axis_name(panel: usize) -> String {
-    if panel == 1 {
-        "y".to_owned()
-    } else {
-        format!("y{panel}")
-    }
-}
-
-fn draw_victims(
-    plot: &mut Plot,
+fn victim_panel(
+    title: &str,
+    of: Seen,
     effect: &EffectResult,
-    all: &[&[ProbeInterval]],
-    unit: TimeUnit,
-    panel: usize,
-) {
-    for (index, (path, intervals)) in effect.paths.iter().zip(all).enumerate() {
-        let middle = |step: &ProbeInterval| unit.at(f64::midpoint(step.start_s, step.end_s));
-        let x = intervals.iter().map(middle).collect();
-        let y = intervals
-            .iter()
-            .map(|step| rounded(step.max_ns as f64 / 1e9))
-            .collect();
-        let trace = Scatter::new(x, y)
-            .mode(Mode::Lines)
-            .name(trace_name(&path.path))
-            .legend_group(trace_name(&path.path))
-            .show_legend(panel == 1)
-            .y_axis(axis_name(panel))
-            .line(Line::new().color(colour(index)).width(1.5))
-            .hover_template("%{y:.3s}s");
-        plot.add_trace(trace);
+    keys: &[Key],
+    across: &Scale,
+) -> Panel {
+    let all = effect.paths.iter().flat_map(of);
+    let up = latency_scale(all.map(|step| step.max_ns.max(1)));
+    let mut panel = Panel::new(title, VICTIM_PX, across, up);
+    for (path, key) in effect.paths.iter().zip(keys) {
+        let steps = of(path).iter();
+        let points = steps.map(|step| {
+            let middle_s = f64::midpoint(step.start_s, step.end_s);
+            (middle_s, step.max_ns as f64 / 1e9)
+        });
+        panel.line(key, &key.name, "thin", &points.collect::<Vec<_>>());
     }
+    panel
 }
 
-fn draw_memory(plot: &mut Plot, effect: &EffectResult, unit: TimeUnit, panel: usize) {
-    for (index, path) in effect.paths.iter().enumerate() {
-        let moments = &path.memory_over_time;
-        let x = moments
-            .iter()
-            .map(|moment| unit.at(moment.time_s))
-            .collect();
-        let y = moments
-            .iter()
-            .map(|moment| rounded(moment.dirty_bytes.max(MEMORY_FLOOR_BYTES) as f64))
-            .collect();
-        let words = moments
-            .iter()
-            .map(|moment| crate::format::memory(moment.dirty_bytes))
-            .collect();
-        let trace = Scatter::new(x, y)
-            .mode(Mode::Lines)
-            .name(trace_name(&path.path))
-            .legend_group(trace_name(&path.path))
-            .show_legend(panel == 1)
-            .y_axis(axis_name(panel))
-            .line(Line::new().color(colour(index)).width(1.5))
-            .text_array(words)
-            .hover_template("%{text}");
-        plot.add_trace(trace);
+/// The memory that is dirty or in writeback; none without samples.
+fn memory_panel(effect: &EffectResult, keys: &[Key], across: &Scale) -> Option<Panel> {
+    let all = || effect.paths.iter().flat_map(|path| &path.memory_over_time);
+    all().next()?;
+    let up = memory_scale(all().map(|moment| moment.dirty_bytes));
+    let mut panel = Panel::new("Memory dirty or in writeback", PANEL_PX, across, up);
+    for (path, key) in effect.paths.iter().zip(keys) {
+        let moments = path.memory_over_time.iter();
+        let points = memory_points(moments.map(|moment| (moment.time_s, moment.dirty_bytes)));
+        panel.line(key, &key.name, "thin", &points);
     }
-}
-
-fn latency_axis(all: &[&[ProbeInterval]]) -> Axis {
-    let seen = || {
-        all.iter()
-            .flat_map(|intervals| intervals.iter())
-            .map(|step| step.max_ns.max(1) as f64 / 1e9)
-    };
-    let least_s = seen().reduce(f64::min).unwrap_or(1e-4);
-    let most_s = seen().reduce(f64::max).unwrap_or(1e-2);
-    let (values, labels) = second_ticks(least_s, most_s);
-    axis()
-        .type_(AxisType::Log)
-        .tick_values(values)
-        .tick_text(labels)
-        .range(vec![(least_s * 0.7).log10(), (most_s * 1.6).log10()])
-}
-
-fn memory_axis(effect: &EffectResult) -> Axis {
-    let floor = MEMORY_FLOOR_BYTES as f64;
-    let all = effect.paths.iter().flat_map(|path| &path.memory_over_time);
-    let dirty = all.map(|moment: &MemoryMoment| moment.dirty_bytes);
-    let most = (dirty.max().unwrap_or(0) as f64).max(floor * 16.0);
-    let (values, labels) = memory_ticks(floor, most);
-    axis()
-        .type_(AxisType::Log)
-        .tick_values(values)
-        .tick_text(labels)
-        .range(vec![(floor * 0.8).log10(), (most * 2.0).log10()])
-}
-
-fn effect_layout(
-    effect: &EffectResult,
-    times: &Times,
-    panels: &Panels,
-    axes: Vec<Axis>,
-) -> plotly::Layout {
-    let mut shapes = marks::idle(times.load_s, times.begin_s, times.end_s, times.unit);
-    for (index, path) in effect.paths.iter().enumerate() {
-        let end = path.stretches.during.map(|during| during.end_s);
-        shapes.extend(end.map(|end_s| end_of_load(times.unit.at(end_s), colour(index))));
-    }
-    let mut layout = layout(effect.paths.len())
-        .show_legend(true)
-        .hover_mode(hover_mode(effect.paths.len()))
-        .margin(Panels::margin())
-        .x_axis(panels.time_axis(times.begin_s, times.end_s, times.unit))
-        .shapes(shapes)
-        .annotations(panels.titles());
-    let mut axes = axes.into_iter();
-    if let Some(axis) = axes.next() {
-        layout = layout.y_axis(axis);
-    }
-    if let Some(axis) = axes.next() {
-        layout = layout.y_axis2(axis);
-    }
-    if let Some(axis) = axes.next() {
-        layout = layout.y_axis3(axis);
-    }
-    layout
-}
-
-fn end_of_load(x: f64, colour: &'static str) -> Shape {
-    Shape::new()
-        .shape_type(ShapeType::Line)
-        .layer(ShapeLayer::Below)
-        .x_ref("x")
-        .x0(x)
-        .x1(x)
-        .y_ref("paper")
-        .y0(0.0)
-        .y1(1.0)
-        .line(
-            ShapeLine::new()
-                .color(colour)
-                .width(1.5)
-                .dash(DashType::Dot),
-        )
+    Some(panel)
 }

@@ -2,6 +2,7 @@
 //! The commands call [`measure_html`] and its like and write the file; the page must not load
 //! anything from anywhere.
 
+mod bars;
 mod buffer_chart;
 mod chart;
 mod compare_section;
@@ -13,19 +14,17 @@ mod histogram_chart;
 mod marks;
 mod overlay_chart;
 mod page;
-mod panels;
 mod profile;
 mod record;
 mod samples;
-mod script;
 mod section;
 mod series;
 mod side_by_side;
-mod svg;
 mod sweep;
 mod system_panels;
 mod table;
 mod tail_chart;
+mod tiles;
 mod time_chart;
 mod where_tables;
 
@@ -42,13 +41,12 @@ use crate::ReportError;
 /// the results is escaped wherever it stands.
 ///
 /// # Errors
-/// [`ReportError::NoResults`] without a result; [`ReportError::NoChartScript`] if the plotting
-/// library has no script to carry.
+/// [`ReportError::NoResults`] without a result.
 pub fn measure_html(results: &[MeasureResult]) -> Result<String, ReportError> {
     if results.is_empty() {
         return Err(ReportError::NoResults);
     }
-    page::page(results, &[], None, &script::plotting_script()?)
+    page::page(results, &[], None)
 }
 
 /// The page that shows these runs side by side: a table with a column each, their series over each
@@ -65,7 +63,7 @@ pub fn side_by_side_html(
     if results.is_empty() {
         return Err(ReportError::NoResults);
     }
-    page::page(results, labels, comparison, &script::plotting_script()?)
+    page::page(results, labels, comparison)
 }
 
 /// The page that shows these comparisons, one section each; several have a table of all above. If
@@ -74,26 +72,24 @@ pub fn side_by_side_html(
 /// stands.
 ///
 /// # Errors
-/// [`ReportError::NoResults`] without a result; [`ReportError::NoChartScript`] if the plotting
-/// library has no script to carry.
+/// [`ReportError::NoResults`] without a result.
 pub fn compare_html(results: &[CompareResult]) -> Result<String, ReportError> {
     if results.is_empty() {
         return Err(ReportError::NoResults);
     }
-    compare_section::page(results)
+    page::pages(results)
 }
 
 /// The page that shows these recordings, one section each; several have a table of all above. Text
 /// from the results is escaped wherever it stands.
 ///
 /// # Errors
-/// [`ReportError::NoResults`] without a result; [`ReportError::NoChartScript`] if the plotting
-/// library has no script to carry.
+/// [`ReportError::NoResults`] without a result.
 pub fn record_html(results: &[RecordResult]) -> Result<String, ReportError> {
     if results.is_empty() {
         return Err(ReportError::NoResults);
     }
-    record::page(results, &script::plotting_script()?)
+    page::pages(results)
 }
 
 /// The page that shows these diagnoses, one section each: the rates alone and together, the machine
@@ -106,7 +102,7 @@ pub fn diagnose_html(results: &[DiagnoseResult]) -> Result<String, ReportError> 
     if results.is_empty() {
         return Err(ReportError::NoResults);
     }
-    diagnosis::page(results)
+    page::pages(results)
 }
 
 /// The page that shows these profiles, one section each: rate against position as a picture, and
@@ -114,13 +110,12 @@ pub fn diagnose_html(results: &[DiagnoseResult]) -> Result<String, ReportError> 
 /// wherever it stands.
 ///
 /// # Errors
-/// [`ReportError::NoResults`] without a result; [`ReportError::NoChartScript`] if the plotting
-/// library has no script to carry.
+/// [`ReportError::NoResults`] without a result.
 pub fn profile_html(results: &[ProfileResult]) -> Result<String, ReportError> {
     if results.is_empty() {
         return Err(ReportError::NoResults);
     }
-    profile::page(results, &script::plotting_script()?)
+    page::pages(results)
 }
 
 /// The page that shows these sweeps, one section each: the answer, a picture of the effect of each
@@ -132,5 +127,5 @@ pub fn sweep_html(results: &[SweepResult]) -> Result<String, ReportError> {
     if results.is_empty() {
         return Err(ReportError::NoResults);
     }
-    sweep::page(results)
+    page::pages(results)
 }

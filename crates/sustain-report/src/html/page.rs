@@ -9,17 +9,16 @@ use super::section::{name, section};
 use super::side_by_side::{names, side_by_side};
 use crate::ReportError;
 
-const STYLE: &str = include_str!("page.css");
+const STYLE: &str = concat!(include_str!("page.css"), include_str!("chart/chart.css"));
 /// This script notes every script error on the page itself; it stands before all other scripts.
 const WATCH_SCRIPT: &str = include_str!("watch.js");
-const DRAW_SCRIPT: &str = include_str!("draw.js");
+const CHART_SCRIPT: &str = include_str!("chart/chart.js");
 
 /// The whole page of measurements.
 pub(super) fn page(
     results: &[MeasureResult],
     labels: &[String],
     comparison: Option<&CompareResult>,
-    plotting: &str,
 ) -> Result<String, ReportError> {
     let mut body = String::new();
     let mut marks = vec![None; results.len()];
@@ -33,7 +32,7 @@ pub(super) fn page(
     let version = results
         .first()
         .map_or("", |result| result.plan.sustain_version.as_str());
-    Ok(frame(&title(results), version, &body, Some(plotting)))
+    Ok(frame(&title(results), version, &body))
 }
 
 /// A result that has a section of its own on a page of several.
@@ -62,10 +61,7 @@ pub(super) trait Sectioned: Sized {
 ///
 /// # Errors
 /// The error of drawing a section.
-pub(super) fn pages<R: Sectioned>(
-    results: &[R],
-    plotting: Option<&str>,
-) -> Result<String, ReportError> {
+pub(super) fn pages<R: Sectioned>(results: &[R]) -> Result<String, ReportError> {
     let mut body = String::new();
     if results.len() > 1 {
         body.push_str(&R::overview(results));
@@ -78,19 +74,12 @@ pub(super) fn pages<R: Sectioned>(
         several => format!("sustain: {} {}", several.len(), R::PLURAL),
     };
     let version = results.first().map_or("", R::version);
-    Ok(frame(&title, version, &body, plotting))
+    Ok(frame(&title, version, &body))
 }
 
-/// A page with this body. A browser that honours the policy in its head refuses every request.
-/// Without a plotting script, all pictures must be in the body.
-pub(super) fn frame(title: &str, version: &str, body: &str, plotting: Option<&str>) -> String {
-    let charts = plotting.map_or(String::new(), |plotting| {
-        format!(
-            "<noscript><p class=\"alarm\">The charts need JavaScript. All figures are in the \
-             tables.</p></noscript>\n<script>{plotting}</script>\n<script>\n{DRAW_SCRIPT}\
-             </script>\n"
-        )
-    });
+/// A page with this body. A browser that honours the policy in its head refuses every request. The
+/// body is complete without a script.
+fn frame(title: &str, version: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
@@ -101,7 +90,7 @@ pub(super) fn frame(title: &str, version: &str, body: &str, plotting: Option<&st
          <body data-script-errors=\"[]\">\n<script>\n{WATCH_SCRIPT}</script>\n\
          <main>\n{body}</main>\n\
          <footer>Made by sustain {version}. This page loads nothing from the network.</footer>\n\
-         {charts}</body>\n</html>\n",
+         <script>\n{CHART_SCRIPT}</script>\n</body>\n</html>\n",
         title = escape::text(title),
         version = escape::text(version),
     )

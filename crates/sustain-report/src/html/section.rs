@@ -6,6 +6,7 @@ use sustain_document::system::System;
 use sustain_document::vocabulary::Direction;
 
 use super::table::Table;
+use super::tiles::{self, Standing, Tiles};
 use super::{
     buffer_chart, effect_section, escape, histogram_chart, samples, time_chart, where_tables,
 };
@@ -28,9 +29,9 @@ pub(super) fn section(
         None => name(result),
     };
     let mut markup = format!(
-        "<section>\n<h1>{}</h1>\n<p class=\"answer\">{}</p>\n",
+        "<section>\n<h1>{}</h1>\n{}",
         escape::text(&heading),
-        escape::text(&sentence(result)),
+        answer(result),
     );
     markup.push_str(&errors(result));
     markup.push_str(&key_figures(result));
@@ -81,6 +82,68 @@ pub(super) fn name(result: &MeasureResult) -> String {
         "{what} of {targets}, {}{simulated}",
         stretch(result.total.seconds)
     )
+}
+
+/// The answer and its figures. The answer is no if a target failed, or the rate did not hold.
+fn answer(result: &MeasureResult) -> String {
+    let failed = result.targets.iter();
+    let failed = failed.filter(|target| !target.errors.is_empty()).count();
+    let standing = match (failed, result.total.rate_held) {
+        (1.., _) | (_, Some(false)) => Standing::Bad,
+        (_, None) if result.plan.rate_bytes_per_s.is_some() => Standing::Open,
+        _ => Standing::Plain,
+    };
+    let mut tiles = Tiles::default();
+    rate_tiles(&mut tiles, result);
+    if failed > 0 {
+        let figure = format!("{failed} of {}", result.targets.len());
+        tiles.stand(Standing::Bad, &figure, "targets failed");
+    }
+    let stall = latency(result.total.worst_stall_ns);
+    tiles.add(&stall, "the longest time without a completion");
+    let moved = match result.plan.direction {
+        Direction::Read => "read in",
+        Direction::Write => "written in",
+    };
+    let words = format!("{moved} {}", stretch(result.total.seconds));
+    tiles.add(&position(result.total.bytes), &words);
+    tiles::answer(standing, &sentence(result), &tiles)
+}
+
+fn rate_tiles(tiles: &mut Tiles, result: &MeasureResult) {
+    let total = &result.total;
+    if let Some(asked) = result.plan.rate_bytes_per_s {
+        let (standing, words) = match total.rate_held {
+            Some(true) => (Standing::Plain, "asked for, and held"),
+            Some(false) => (Standing::Bad, "asked for, and NOT held"),
+            None => (Standing::Open, "asked for; whether it held is not decided"),
+        };
+        tiles.stand(standing, &rate(asked), words);
+    }
+    let sustained = &total.sustained;
+    if sustained.reached {
+        let spread = rate(half_width(sustained.ci95_bytes_per_s));
+        let words = format!("sustained, ± {spread} (95 %)");
+        tiles.add(&rate(sustained.rate_bytes_per_s), &words);
+    } else {
+        let whole = total.all_active_bytes_per_s;
+        let figure = rate(whole.unwrap_or(total.wall_clock_bytes_per_s));
+        tiles.stand(
+            Standing::Open,
+            &figure,
+            "on average; a steady rate was not reached",
+        );
+    }
+    if let Some(found) = &result.recommendation {
+        let (standing, how) = match found.confirmed {
+            Some(true) => (Standing::Plain, "a run at this rate held"),
+            Some(false) => (Standing::Bad, "but a run at this rate did NOT hold"),
+            None => (Standing::Open, "not tried"),
+        };
+        let buffer = memory(found.buffer_bytes);
+        let words = format!("for a stream with a buffer of {buffer}; {how}");
+        tiles.stand(standing, &rate(found.rate_bytes_per_s), &words);
+    }
 }
 
 fn errors(result: &MeasureResult) -> String {
@@ -221,7 +284,7 @@ fn further_figures(result: &MeasureResult) -> Table {
         table.pair("rate held", held_words(result));
     }
     if let Some(bytes) = total.backlog_max_bytes {
-        table.pair("largest backlog", memory(bytes));
+        table.pair("most data that waited in the buffer", memory(bytes));
     }
     if let Some(found) = &result.rewritten {
         let verdict = if found.is_slower {
@@ -256,7 +319,7 @@ fn paced_runs(table: &mut Table, found: &Recommendation) {
     for attempt in &found.attempts {
         let verdict = if attempt.held { "held" } else { "did NOT hold" };
         let words = format!(
-            "{verdict} for {}; the backlog was at most {}",
+            "{verdict} for {}; at most {} waited in the buffer",
             stretch(attempt.seconds),
             memory(attempt.backlog_max_bytes)
         );

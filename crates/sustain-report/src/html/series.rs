@@ -1,10 +1,14 @@
 //! Prepares the intervals of a run for drawing: it joins neighbours until a browser can draw them,
-//! and keeps their maxima. The time charts call it.
+//! and keeps the least and the most of each, so that no spike is lost. The time charts call it.
 
 use sustain_document::measure::Interval;
 
-/// A screen cannot show more points in a line.
-const POINTS_MAX: usize = 2000;
+/// More points in a line cannot be told apart, also where it is zoomed.
+const POINTS_MAX: usize = 3000;
+/// A screen shows fewer points than this only coarsely.
+const POINTS_MIN: usize = 300;
+/// The points of all lines of a chart together, so that the page stays small.
+const POINTS_OF_ALL_LINES: usize = 20_000;
 
 /// One or several neighbouring intervals.
 #[derive(Debug, PartialEq)]
@@ -12,13 +16,20 @@ pub(super) struct ChartPoint {
     pub(super) middle_s: f64,
     pub(super) end_s: f64,
     pub(super) rate_bytes_per_s: f64,
+    /// The lowest and the highest rate of its intervals.
+    pub(super) rate_range_bytes_per_s: [f64; 2],
     pub(super) average_bytes_per_s: f64,
     pub(super) latency_max_ns: u64,
 }
 
-/// The series with at most [`POINTS_MAX`] points.
-pub(super) fn points(intervals: &[Interval]) -> Vec<ChartPoint> {
-    let joined = intervals.len().div_ceil(POINTS_MAX).max(1);
+/// The number of points that each of so many lines may have.
+pub(super) fn points_max(lines: usize) -> usize {
+    (POINTS_OF_ALL_LINES / lines.max(1)).clamp(POINTS_MIN, POINTS_MAX)
+}
+
+/// The series with at most so many points.
+pub(super) fn points(intervals: &[Interval], points_max: usize) -> Vec<ChartPoint> {
+    let joined = intervals.len().div_ceil(points_max).max(1);
     intervals.chunks(joined).filter_map(point).collect()
 }
 
@@ -27,6 +38,8 @@ fn point(chunk: &[Interval]) -> Option<ChartPoint> {
     let bytes: u64 = chunk.iter().map(|interval| interval.bytes).sum();
     let seconds = last.end_s - first.start_s;
     let joined = chunk.len() > 1 && seconds > 0.0;
+    let rates = chunk.iter().map(|interval| interval.rate_bytes_per_s);
+    let longest = chunk.iter().map(|interval| interval.latency_max_ns);
     Some(ChartPoint {
         middle_s: f64::midpoint(first.start_s, last.end_s),
         end_s: last.end_s,
@@ -35,12 +48,12 @@ fn point(chunk: &[Interval]) -> Option<ChartPoint> {
         } else {
             last.rate_bytes_per_s
         },
+        rate_range_bytes_per_s: [
+            rates.clone().fold(f64::INFINITY, f64::min),
+            rates.fold(0.0, f64::max),
+        ],
         average_bytes_per_s: last.average_bytes_per_s,
-        latency_max_ns: chunk
-            .iter()
-            .map(|interval| interval.latency_max_ns)
-            .max()
-            .unwrap_or(0),
+        latency_max_ns: longest.max().unwrap_or(0),
     })
 }
 
@@ -49,22 +62,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_series_are_joined_and_keep_their_maxima() {
+    fn long_series_are_joined_and_keep_their_extremes() {
         let interval = |index: u32| Interval {
             start_s: f64::from(index),
             end_s: f64::from(index + 1),
             bytes: 10,
-            rate_bytes_per_s: 10.0,
+            rate_bytes_per_s: if index == 3001 { 1.0 } else { 10.0 },
             average_bytes_per_s: 9.0,
             latency_max_ns: if index == 3001 { 77 } else { 5 },
         };
         let intervals: Vec<Interval> = (0..6000).map(interval).collect();
-        let drawn = points(&intervals);
+        let drawn = points(&intervals, 2000);
         assert_eq!(drawn.len(), 2000);
         assert_eq!(drawn[1000].rate_bytes_per_s, 10.0);
+        assert_eq!(drawn[1000].rate_range_bytes_per_s, [1.0, 10.0]);
         assert_eq!(drawn[1000].latency_max_ns, 77);
         assert_eq!(drawn[1999].end_s, 6000.0);
-        assert_eq!(points(&intervals[..3]).len(), 3);
-        assert!(points(&[]).is_empty());
+        assert_eq!(points(&intervals[..3], 2000).len(), 3);
+        assert!(points(&[], 2000).is_empty());
+        assert_eq!((points_max(1), points_max(1000)), (3000, 300));
     }
 }

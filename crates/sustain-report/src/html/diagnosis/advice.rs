@@ -7,11 +7,8 @@ use sustain_document::vocabulary::LayoutKind;
 use super::super::escape;
 use super::super::table::glued;
 use super::facts::DiagnosisPicture;
-use super::walls::scaled_bars;
+use super::walls::rate_bars;
 use crate::format::size;
-
-const LABEL: f64 = 70.0;
-const BAR: f64 = 380.0;
 
 /// The list with its heading; empty without advice.
 pub(super) fn advice(facts: &DiagnosisPicture<'_>) -> String {
@@ -23,15 +20,12 @@ pub(super) fn advice(facts: &DiagnosisPicture<'_>) -> String {
         let measured = advice.measured_bytes_per_s.unwrap_or(0.0);
         [advice.expected_bytes_per_s, measured]
     });
-    let scale = BAR / rates.fold(1.0, f64::max);
-    let items: String = all
-        .iter()
-        .map(|advice| item(facts, advice, scale))
-        .collect();
+    let most = rates.fold(1.0, f64::max);
+    let items: String = all.iter().map(|advice| item(facts, advice, most)).collect();
     format!("<h2>What to do, the best first</h2>\n<ol class=\"advice\">\n{items}</ol>\n")
 }
 
-fn item(facts: &DiagnosisPicture<'_>, advice: &Advice, scale: f64) -> String {
+fn item(facts: &DiagnosisPicture<'_>, advice: &Advice, most: f64) -> String {
     let expected = if advice.is_at_most {
         "at most"
     } else {
@@ -49,7 +43,7 @@ fn item(facts: &DiagnosisPicture<'_>, advice: &Advice, scale: f64) -> String {
     format!(
         "<li><h3>{}</h3>\n{}<p>{}</p>\n</li>\n",
         escape::text(&glued(&what(facts, advice))),
-        scaled_bars(&bars, LABEL, scale),
+        rate_bars(&bars, most),
         escape::text(&glued(&format!("{left_out}{}", advice.why))),
     )
 }

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sustain_document::diagnose::{DiagnoseResult, Measurement, Wall};
 
-use super::super::svg::cut;
+use super::super::chart::colour;
+use super::super::chart::svg::cut;
 
 /// A smaller loss does not count as a loss, however quiet the readings are.
 const LOSS_MIN: f64 = 0.05;
@@ -22,8 +23,6 @@ const LABEL_CHARACTERS_MAX: usize = 16;
 const LABEL_LAST: usize = 11;
 /// A longer list of names is cut, and the rest is counted.
 const NAMES_MAX: usize = 12;
-/// The number of colours of walls; the style sheet has them as `w0` and on.
-const WALL_COLOURS: usize = 7;
 
 /// The data of a diagnosis that its pictures need.
 pub(super) struct DiagnosisPicture<'a> {
@@ -68,7 +67,7 @@ impl SubsetStanding {
     pub(super) fn class(self) -> String {
         match self {
             SubsetStanding::Free => "free".to_owned(),
-            SubsetStanding::HeldBy(wall) => wall_class(wall),
+            SubsetStanding::HeldBy(wall) => colour(wall),
             SubsetStanding::Lost => "lost".to_owned(),
         }
     }
@@ -241,11 +240,6 @@ impl<'a> DiagnosisPicture<'a> {
     }
 }
 
-/// The class of the style sheet with the colour of this wall.
-pub(super) fn wall_class(wall: usize) -> String {
-    format!("w{}", wall % WALL_COLOURS)
-}
-
 /// A part of a whole; none if the whole is zero.
 pub(super) fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
@@ -396,16 +390,5 @@ mod tests {
         assert_eq!(off_by(99.98, 100.0), "0 %");
         assert_eq!(off_by(98.8, 100.0), "-1.2 %");
         assert_eq!(off_by(1.0, 0.0), "");
-    }
-
-    #[test]
-    fn walls_have_the_colours_of_the_charts() {
-        let style = include_str!("../page.css");
-        for wall in 0..WALL_COLOURS {
-            let colour = super::super::super::chart::colour(wall);
-            let rule = format!(".{} {{ --wall: {colour}; }}", wall_class(wall));
-            assert!(style.contains(&rule), "{rule}");
-        }
-        assert_eq!(wall_class(WALL_COLOURS), "w0");
     }
 }

@@ -3,7 +3,7 @@
 
 use sustain_document::diagnose::{TopologyHop, Wall};
 
-use super::super::svg::cut;
+use super::super::chart::svg::cut;
 use super::facts::{DiagnosisPicture, ratio};
 use super::tree::Branch;
 use crate::format::{percent, rate};

@@ -2,9 +2,10 @@
 //! hop can carry, the walls in their places, and the walls that no hop explains as brackets around
 //! the disks that share them. The section of a diagnosis calls it.
 
+use super::super::chart::colour;
+use super::super::chart::svg::{Svg, cut};
 use super::super::escape;
-use super::super::svg::{Svg, cut};
-use super::facts::{DiagnosisPicture, wall_class};
+use super::facts::DiagnosisPicture;
 use super::hops::{BoxLine, WallsAtHops, lines};
 use super::tree::{Branch, tree};
 use crate::format::rate;
@@ -206,13 +207,13 @@ impl MachineDrawing<'_, '_> {
         let own = placed.lines.iter().filter_map(|line| line.wall).next_back();
         let class = own.map_or_else(
             || "hop".to_owned(),
-            |wall| format!("hop walled {}", wall_class(wall)),
+            |wall| format!("hop walled {}", colour(wall)),
         );
         self.svg.rect((x, top), size, &class, &title);
         for (index, line) in placed.lines.iter().enumerate() {
             let y = top + BOX_PADDING + index as f64 * LINE_HEIGHT;
             if let Some(wall) = line.wall {
-                let class = format!("chip {}", wall_class(wall));
+                let class = format!("chip {}", colour(wall));
                 let size = (BOX_WIDTH - 8.0, LINE_HEIGHT - 1.0);
                 self.svg.rect((x + 4.0, y), size, &class, &line.title);
             }
@@ -301,7 +302,7 @@ impl MachineDrawing<'_, '_> {
 fn edge_class(wall: Option<usize>) -> String {
     wall.map_or_else(
         || "edge".to_owned(),
-        |wall| format!("edge walled {}", wall_class(wall)),
+        |wall| format!("edge walled {}", colour(wall)),
     )
 }
 

@@ -5,9 +5,10 @@
 
 use std::fmt::Write as _;
 
+use super::super::chart::colour;
 use super::super::escape;
 use super::super::table::glued;
-use super::facts::{DiagnosisPicture, Subset, SubsetStanding, off_by, ratio, wall_class};
+use super::facts::{DiagnosisPicture, Subset, SubsetStanding, off_by, ratio};
 use crate::format::{percent, rate};
 
 /// With more disks than this cells have no figures, only bars.
@@ -80,7 +81,7 @@ fn wall_row(facts: &DiagnosisPicture<'_>, lane: &[Option<usize>]) -> String {
                     "<td colspan=\"{}\" class=\"over {}\" title=\"wall {number}: {}\">{number}\
                      </td>",
                     run.len(),
-                    wall_class(wall),
+                    colour(wall),
                     escape::text(&limit),
                     number = wall + 1,
                 );

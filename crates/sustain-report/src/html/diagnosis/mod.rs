@@ -17,16 +17,11 @@ use sustain_document::diagnose::DiagnoseResult;
 use sustain_document::vocabulary::Direction;
 
 use super::escape;
-use super::page::{Sectioned, pages};
+use super::page::Sectioned;
 use super::table::Table;
 use crate::ReportError;
 use crate::format::{percent, rate};
 use crate::terminal::diagnosis_sentence;
-
-/// The whole page of diagnoses. It has no plotting script, because its pictures need none.
-pub(super) fn page(results: &[DiagnoseResult]) -> Result<String, ReportError> {
-    pages(results, None)
-}
 
 impl Sectioned for DiagnoseResult {
     const PLURAL: &'static str = "diagnoses";

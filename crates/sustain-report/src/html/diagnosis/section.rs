@@ -6,6 +6,7 @@ use sustain_document::diagnose::{DiagnoseResult, SearchEnd};
 use super::super::escape;
 use super::super::section::{kernel_messages, notes};
 use super::super::table::glued;
+use super::super::tiles::{self, Standing, Tiles};
 use super::facts::DiagnosisPicture;
 use super::{advice, bars, machine, matrix, name, tables, walls};
 use crate::ReportError;
@@ -29,7 +30,6 @@ pub(super) fn section(result: &DiagnoseResult, index: usize) -> Result<String, R
         answer(&facts),
     );
     markup.push_str(&tables::dropped(result));
-    markup.push_str(&cards(&facts));
     markup.push_str(&bars::bars(&facts));
     markup.push_str(&machine::machine(&facts));
     markup.push_str(&walls::walls(&facts));
@@ -44,16 +44,23 @@ pub(super) fn section(result: &DiagnoseResult, index: usize) -> Result<String, R
     Ok(markup)
 }
 
-/// The answer; a long one, with many walls or names, comes after a short one.
+/// The answer and its figures; a long one, with many walls or names, comes after a short one.
 fn answer(facts: &DiagnosisPicture<'_>) -> String {
-    let sentence = escape::text(&glued(&diagnosis_sentence(facts.result)));
+    let result = facts.result;
+    let is_open = result.unexplained.is_some() || result.ended == SearchEnd::TooNoisy;
+    let standing = match (result.dropped.is_empty(), is_open) {
+        (false, _) => Standing::Bad,
+        (true, true) => Standing::Open,
+        (true, false) => Standing::Plain,
+    };
+    let sentence = diagnosis_sentence(result);
     if sentence.chars().count() <= SENTENCE_MAX {
-        return format!("<p class=\"answer\">{sentence}</p>\n");
+        return tiles::answer(standing, &sentence, &cards(facts));
     }
     format!(
-        "<p class=\"answer\">{}</p>\n\
-         <details><summary>The whole answer</summary><p>{sentence}</p></details>\n",
-        escape::text(&glued(&in_short(facts)))
+        "{}<details><summary>The whole answer</summary><p>{}</p></details>\n",
+        tiles::answer(standing, &in_short(facts), &cards(facts)),
+        escape::text(&glued(&sentence))
     )
 }
 
@@ -104,65 +111,61 @@ fn members(facts: &DiagnosisPicture<'_>, members: &[String]) -> String {
 }
 
 /// The answer in figures.
-fn cards(facts: &DiagnosisPicture<'_>) -> String {
+fn cards(facts: &DiagnosisPicture<'_>) -> Tiles {
     let result = facts.result;
-    let alone = facts.alone_bytes_per_s();
-    let mut cards = vec![card(&rate(alone), "the sum of the rates alone", "")];
+    let mut cards = Tiles::default();
+    cards.add(
+        &rate(facts.alone_bytes_per_s()),
+        "the sum of the rates alone",
+    );
     match &result.together {
         Some(together) => {
-            let share = percent(together.share_of_sum);
             let sum = rate(together.rate_bytes_per_s);
-            cards.push(card(&sum, "the rate of all together", ""));
-            let gauge = format!(
-                "<i class=\"gauge\" style=\"--part:{:.1}%\"></i>",
-                (together.share_of_sum * 100.0).clamp(0.0, 100.0)
-            );
-            cards.push(card(&share, "of the sum is reached together", &gauge));
+            cards.add(&sum, "the rate of all together");
+            let share = percent(together.share_of_sum);
+            let words = "of the sum is reached together";
+            cards.gauge(together.share_of_sum, &share, words);
         }
-        None => cards.push(card("?", "the rate of all together was not measured", "")),
+        None => cards.stand(
+            Standing::Open,
+            "?",
+            "the rate of all together was not measured",
+        ),
     }
-    cards.push(walls_card(result));
+    walls_card(&mut cards, result);
+    if !result.dropped.is_empty() {
+        let figure = result.dropped.len().to_string();
+        cards.stand(Standing::Bad, &figure, "targets failed");
+    }
     let readings = result.measurements.len();
     let words = format!(
         "readings of {}, {} in all",
         stretch(result.plan.time_per_run_s),
         stretch(result.plan.time_per_run_s * readings as f64)
     );
-    cards.push(card(&readings.to_string(), &words, ""));
-    format!("<div class=\"cards\">\n{}</div>\n", cards.concat())
+    cards.add(&readings.to_string(), &words);
+    cards
 }
 
-fn walls_card(result: &DiagnoseResult) -> String {
+fn walls_card(cards: &mut Tiles, result: &DiagnoseResult) {
+    let a_wall = "a wall is a limit that several targets share";
     match (result.walls.len(), result.ended, &result.no_wall) {
         (0, _, Some(none)) => {
             let words = format!(
                 "no limit that several targets share lies below {} of the sum",
                 percent(none.none_below_share)
             );
-            card("0 walls", &words, "")
+            cards.add("0 walls", &words);
         }
-        (0, _, None) if result.unexplained.is_some() => {
-            card("?", "no shared limit that was found explains the loss", "")
+        (0, ended, None) => {
+            let words = match (result.unexplained.is_some(), ended) {
+                (true, _) => "no shared limit that was found explains the loss",
+                (_, SearchEnd::TooNoisy) => "the readings differ too much to tell shared limits",
+                _ => "shared limits were not known by then",
+            };
+            cards.stand(Standing::Open, "?", words);
         }
-        (0, SearchEnd::TooNoisy, None) => card(
-            "?",
-            "the readings differ too much to tell shared limits",
-            "",
-        ),
-        (0, _, None) => card("?", "shared limits were not known by then", ""),
-        (1, _, _) => card("1 wall", "a wall is a limit that several targets share", ""),
-        (count, _, _) => card(
-            &format!("{count} walls"),
-            "a wall is a limit that several targets share",
-            "",
-        ),
+        (1, _, _) => cards.add("1 wall", a_wall),
+        (count, _, _) => cards.add(&format!("{count} walls"), a_wall),
     }
-}
-
-fn card(figure: &str, words: &str, picture: &str) -> String {
-    format!(
-        "<div class=\"card\"><b>{}</b><span>{}</span>{picture}</div>\n",
-        escape::text(figure),
-        escape::text(words)
-    )
 }

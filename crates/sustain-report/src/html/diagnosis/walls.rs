@@ -4,19 +4,17 @@
 
 use sustain_document::diagnose::{Prediction, Wall, WallKind, WallState};
 
+use super::super::bars::{Bar, BarChart};
+use super::super::chart::colour;
+use super::super::chart::svg::Svg;
 use super::super::escape;
-use super::super::svg::Svg;
 use super::super::table::{Table, glued};
-use super::facts::{DiagnosisPicture, DrawnWall, off_by, wall_class};
+use super::facts::{DiagnosisPicture, DrawnWall, off_by};
 use crate::format::{percent, rate};
 use crate::terminal::diagnosis::collapse_words;
 
 const WIDTH: f64 = 560.0;
 const STRIP_HEIGHT: f64 = 56.0;
-/// The width of the names beside the bars of a prediction.
-const LABEL_WIDTH: f64 = 70.0;
-/// The width of the longest bar of a prediction.
-const BAR_WIDTH: f64 = 300.0;
 /// The largest width of a bar, which otherwise would look like a block.
 const STRIP_BAR_MAX: f64 = 44.0;
 
@@ -82,7 +80,7 @@ fn card(facts: &DiagnosisPicture<'_>, index: usize, drawn: &DrawnWall<'_>) -> St
     let prediction = wall.prediction.as_ref();
     format!(
         "<div class=\"wall {}\"><h3>{}</h3>\n{}{}{}</div>\n",
-        wall_class(index),
+        colour(index),
         escape::text(&glued(&heading)),
         strip(facts, index, drawn),
         table.markup(),
@@ -201,7 +199,7 @@ fn strip(facts: &DiagnosisPicture<'_>, index: usize, drawn: &DrawnWall<'_>) -> S
         most.max(share.rate_bytes_per_s).max(share.fair_bytes_per_s)
     });
     let scale = STRIP_HEIGHT / most;
-    let mut svg = Svg::new(WIDTH, STRIP_HEIGHT + 22.0);
+    let mut svg = Svg::new(WIDTH, STRIP_HEIGHT + 10.0);
     for (place, disk) in facts.disks.iter().enumerate() {
         let x = place as f64 * step;
         if !drawn.members.contains(&place) {
@@ -221,7 +219,7 @@ fn strip(facts: &DiagnosisPicture<'_>, index: usize, drawn: &DrawnWall<'_>) -> S
             },
         );
         let title = format!("{}: {words}", disk.name);
-        let class = wall_class(index);
+        let class = colour(index);
         svg.rect((x, STRIP_HEIGHT + 2.0), (thick, 6.0), &class, &title);
         if let Some(share) = share {
             let height = share.rate_bytes_per_s * scale;
@@ -237,11 +235,14 @@ fn strip(facts: &DiagnosisPicture<'_>, index: usize, drawn: &DrawnWall<'_>) -> S
         drawn.members.len(),
         facts.disks.len()
     );
-    svg.text((0.0, STRIP_HEIGHT + 20.0), "soft small", &words);
-    svg.markup(&format!(
-        "The rate that each disk gets of wall {}",
-        index + 1
-    ))
+    format!(
+        "{}<p class=\"tried\">{}</p>\n",
+        svg.markup(&format!(
+            "The rate that each disk gets of wall {}",
+            index + 1
+        )),
+        escape::text(&words)
+    )
 }
 
 /// The prediction beside the measured rate.
@@ -257,31 +258,27 @@ fn tried(facts: &DiagnosisPicture<'_>, prediction: &Prediction, index: usize) ->
     );
     let bars = [
         ("predicted", predicted, "alone".to_owned()),
-        ("measured", measured, wall_class(index)),
+        ("measured", measured, colour(index)),
     ];
-    let most = measured.max(predicted).max(1.0);
     format!(
         "<p class=\"tried\">{}</p>\n{}",
         escape::text(&glued(&words)),
-        scaled_bars(&bars, LABEL_WIDTH, BAR_WIDTH / most)
+        rate_bars(&bars, measured.max(predicted))
     )
 }
 
-/// Bars of rates under each other, given by name, rate and class; `scale` is in pixels per byte per
-/// second.
-pub(super) fn scaled_bars(bars: &[(&str, f64, String)], label: f64, scale: f64) -> String {
-    let mut svg = Svg::new(WIDTH, bars.len() as f64 * 20.0);
-    for (row, (name, value, class)) in bars.iter().enumerate() {
-        let y = row as f64 * 20.0;
-        let words = rate(*value);
-        svg.text((label - 8.0, y + 13.0), "soft end", name);
-        let title = format!("{name}: {words}");
-        svg.rect((label, y + 2.0), (value * scale, 14.0), class, &title);
-        svg.text((label + value * scale + 6.0, y + 13.0), "", &words);
-    }
-    let said: Vec<String> = bars
-        .iter()
-        .map(|(name, value, _)| format!("{name} {}", rate(*value)))
-        .collect();
-    svg.markup(&said.join(", "))
+/// Bars of rates under each other, given by name, rate and class; the longest possible one has the
+/// rate `most`.
+pub(super) fn rate_bars(bars: &[(&str, f64, String)], most: f64) -> String {
+    let bars = bars.iter().map(|(name, value, ink)| Bar {
+        name: (*name).to_owned(),
+        title: String::new(),
+        is_alarming: false,
+        whole: None,
+        part: *value,
+        ink: ink.clone(),
+        fair: None,
+        words: rate(*value),
+    });
+    BarChart::plain(bars.collect(), Some(most)).markup()
 }

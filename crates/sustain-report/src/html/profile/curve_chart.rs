@@ -2,22 +2,12 @@
 //! zones are steps, places that differ from their zone are marked, and the part where a shared
 //! limit binds is shaded. The section of a profile calls it.
 
-use plotly::common::{DashType, HoverInfo, Line, LineShape, Marker, MarkerSymbol, Mode};
-use plotly::layout::{Shape, ShapeLayer, ShapeLine, ShapeType};
-use plotly::{Plot, Scatter};
-use sustain_document::profile::OutlierKind;
-use sustain_document::profile::{
-    ProfilePoint, ProfileResult, ProfileTarget, ProfileTogether, SharedLimit,
-};
+use sustain_document::profile::{OutlierKind, ProfileResult, ProfileTarget, ProfileTogether};
 use sustain_document::vocabulary::Direction;
 
-use super::super::chart::{
-    ALARM, Chart, NEUTRAL, axis, colour, empty_plot, layout, rate_axis, rounded, title, trace_name,
-};
-use super::super::escape;
-use crate::format::{percent, position, rate};
+use super::super::chart::{Arrangement, Figure, Key, NEUTRAL, Panel, Quantity, Scale};
 
-const HEIGHT_PX: usize = 480;
+const HEIGHT_PX: usize = 420;
 /// With more targets than this the dots would hide each other.
 const DOTTED_MAX: usize = 6;
 
@@ -31,70 +21,64 @@ enum PositionScale {
 impl PositionScale {
     fn of(self, byte: u64, target: &ProfileTarget) -> f64 {
         match self {
-            PositionScale::Bytes => rounded(byte as f64),
-            PositionScale::Parts => rounded(byte as f64 / target.size_bytes.max(1) as f64),
+            PositionScale::Bytes => byte as f64,
+            PositionScale::Parts => byte as f64 / target.size_bytes.max(1) as f64,
         }
     }
 }
 
 /// The chart of this direction.
-pub(super) fn curve_chart(result: &ProfileResult, direction: Direction, id: String) -> Chart {
-    let targets: Vec<&ProfileTarget> = result
-        .targets
-        .iter()
+pub(super) fn curve_chart(result: &ProfileResult, direction: Direction, id: String) -> Figure {
+    let targets = result.targets.iter();
+    let targets: Vec<&ProfileTarget> = targets
         .filter(|target| target.direction == direction)
         .collect();
-    let together = result
-        .together
-        .iter()
-        .find(|one| one.direction == direction);
-    let scale = if targets.len() == 1 {
-        PositionScale::Bytes
-    } else {
-        PositionScale::Parts
-    };
-    let mut plot = empty_plot();
-    for (index, target) in targets.iter().enumerate() {
-        steps(&mut plot, target, index, scale);
-        if targets.len() <= DOTTED_MAX {
-            dots(&mut plot, target, index, scale);
+    let mut together = result.together.iter();
+    let together = together.find(|one| one.direction == direction);
+    let (positions, across, where_words) = match targets.as_slice() {
+        [only] => {
+            let across = Scale::between(Quantity::Data, 0.0, only.size_bytes as f64);
+            let words = "Rate, by position from the start of the target";
+            (PositionScale::Bytes, across, words)
         }
+        _ => {
+            let words = "Rate, by position as a part of each target";
+            (PositionScale::Parts, Scale::parts(), words)
+        }
+    };
+    let up = Scale::from_zero(Quantity::Rate, most(&targets, together) * 1.02);
+    let mut panel = Panel::new(where_words, HEIGHT_PX, &across, up);
+    if let Some(limit) = together.and_then(|one| one.shared_limit.as_ref()) {
+        panel.period("shared", 0.0, limit.binds_until.unwrap_or(1.0));
     }
-    marks(&mut plot, &targets, scale);
+    let mut keys = Vec::new();
+    for (index, target) in targets.iter().enumerate() {
+        let key = Key::new(index, &target.name);
+        curve(
+            &mut panel,
+            target,
+            &key,
+            positions,
+            targets.len() <= DOTTED_MAX,
+        );
+        keys.push(key);
+    }
+    for target in &targets {
+        marks(&mut panel, target, positions);
+    }
     if let Some(together) = together {
-        sums(&mut plot, together);
+        keys.push(sums(&mut panel, together, keys.len()));
     }
-    let most = most(&targets, together) * 1.08;
-    let end = match (scale, targets.first()) {
-        (PositionScale::Bytes, Some(only)) => only.size_bytes as f64,
-        _ => 1.0,
-    };
-    let x = match scale {
-        PositionScale::Bytes => axis().tick_format("~s").tick_suffix("B"),
-        PositionScale::Parts => axis().tick_format(".0%"),
-    };
-    let x = x
-        .range(vec![-0.01 * end, 1.01 * end])
-        .title(title(match scale {
-            PositionScale::Bytes => "position, from the start of the target",
-            PositionScale::Parts => "position, as a part of each target",
-        }));
-    let shapes = together.and_then(|one| one.shared_limit.as_ref());
-    let layout = layout(targets.len() + 2)
-        .x_axis(x)
-        .y_axis(rate_axis().range(vec![0.0, most]))
-        .shapes(shapes.map(|limit| bound(limit, most)).into_iter().collect())
-        .show_legend(true);
-    plot.set_layout(layout);
-    Chart {
+    Figure {
         id,
         heading: match direction {
             Direction::Read => "Read rate by position".to_owned(),
             Direction::Write => "Write rate by position".to_owned(),
         },
         caption: caption(together),
-        height_px: HEIGHT_PX,
-        plot,
+        keys,
+        panels: vec![panel],
+        arrangement: Arrangement::Stacked,
     }
 }
 
@@ -125,163 +109,63 @@ fn most(targets: &[&ProfileTarget], together: Option<&ProfileTogether>) -> f64 {
     alone.chain(sums).fold(1.0, f64::max)
 }
 
-/// The zones, as a line of steps.
-fn steps(plot: &mut Plot, target: &ProfileTarget, index: usize, scale: PositionScale) {
-    let (mut x, mut y, mut said) = (Vec::new(), Vec::new(), Vec::new());
-    for zone in &target.zones {
-        for byte in [zone.from_byte, zone.to_byte] {
-            x.push(scale.of(byte, target));
-            y.push(rounded(zone.rate_bytes_per_s));
-            said.push(format!(
-                "{}: {} from {} to {}",
-                escape::label(&target.name),
-                rate(zone.rate_bytes_per_s),
-                position(zone.from_byte),
-                position(zone.to_byte)
-            ));
-        }
+/// The samples as dots, if they are wanted, and the zones as a line of steps.
+fn curve(
+    panel: &mut Panel,
+    target: &ProfileTarget,
+    key: &Key,
+    positions: PositionScale,
+    is_dotted: bool,
+) {
+    let zones = target.zones.iter().flat_map(|zone| {
+        let place = |byte: u64| (positions.of(byte, target), zone.rate_bytes_per_s);
+        [place(zone.from_byte), place(zone.to_byte)]
+    });
+    let name = format!("{}, zones", key.name);
+    panel.line(key, &name, "bold", &zones.collect::<Vec<_>>());
+    if is_dotted {
+        let regular = target.points.iter().filter(|point| point.flag.is_none());
+        let dots = regular.filter_map(|point| {
+            let place = positions.of(point.offset_bytes, target);
+            Some((place, point.rate_bytes_per_s?))
+        });
+        panel.dots(key, &key.name, &dots.collect::<Vec<_>>());
     }
-    let trace = Scatter::new(x, y)
-        .mode(Mode::Lines)
-        .name(trace_name(&target.name))
-        .legend_group(format!("target-{index}"))
-        .line(
-            Line::new()
-                .color(colour(index))
-                .width(2.4)
-                .shape(LineShape::Linear),
-        )
-        .text_array(said)
-        .hover_template("%{text}<extra></extra>");
-    plot.add_trace(trace);
-}
-
-/// The samples.
-fn dots(plot: &mut Plot, target: &ProfileTarget, index: usize, scale: PositionScale) {
-    let is_regular = |point: &&ProfilePoint| point.flag.is_none();
-    let points = target.points.iter().filter(is_regular);
-    let (mut x, mut y, mut said) = (Vec::new(), Vec::new(), Vec::new());
-    for point in points {
-        let Some(found) = point.rate_bytes_per_s else {
-            continue;
-        };
-        x.push(scale.of(point.offset_bytes, target));
-        y.push(rounded(found));
-        said.push(format!(
-            "{}: {} at {}, {}",
-            escape::label(&target.name),
-            rate(found),
-            position(point.offset_bytes),
-            match point.rates_bytes_per_s.len() {
-                1 => "1 visit".to_owned(),
-                visits => format!("{visits} visits"),
-            }
-        ));
-    }
-    let trace = Scatter::new(x, y)
-        .mode(Mode::Markers)
-        .name(trace_name(&target.name))
-        .legend_group(format!("target-{index}"))
-        .show_legend(false)
-        .marker(Marker::new().color(colour(index)).size(5).opacity(0.55))
-        .text_array(said)
-        .hover_template("%{text}<extra></extra>");
-    plot.add_trace(trace);
 }
 
 /// The places that differ from their zone.
-fn marks(plot: &mut Plot, targets: &[&ProfileTarget], scale: PositionScale) {
-    for (is_passing, name, shade) in [
-        (false, "differs from its zone", ALARM),
-        (true, "slow in some visits", NEUTRAL),
-    ] {
-        let (mut x, mut y, mut said) = (Vec::new(), Vec::new(), Vec::new());
-        for target in targets {
-            for outlier in &target.outliers {
-                let kind = outlier.kind;
-                let passes = matches!(kind, OutlierKind::Disturbance | OutlierKind::Uncertain);
-                if passes != is_passing {
-                    continue;
-                }
-                let middle = outlier.from_byte.midpoint(outlier.to_byte);
-                x.push(scale.of(middle, target));
-                y.push(rounded(outlier.rate_bytes_per_s.unwrap_or(0.0)));
-                said.push(escape::label(&format!(
-                    "{}: {}",
-                    target.name, outlier.words
-                )));
-            }
-        }
-        if x.is_empty() {
-            continue;
-        }
-        let marker = Marker::new().color(shade).size(11);
-        let trace = Scatter::new(x, y)
-            .mode(Mode::Markers)
-            .name(name)
-            .marker(marker.symbol(MarkerSymbol::X))
-            .text_array(said)
-            .hover_template("%{text}<extra></extra>");
-        plot.add_trace(trace);
+fn marks(panel: &mut Panel, target: &ProfileTarget, positions: PositionScale) {
+    for outlier in &target.outliers {
+        let middle = outlier.from_byte.midpoint(outlier.to_byte);
+        let found = outlier.rate_bytes_per_s.unwrap_or(0.0);
+        let class = match outlier.kind {
+            OutlierKind::Disturbance | OutlierKind::Uncertain => "cross passing",
+            _ => "cross",
+        };
+        let words = format!("{}: {}", target.name, outlier.words);
+        panel.event(class, (positions.of(middle, target), found), &words);
     }
 }
 
 /// The rates of all at once, and the sum of their rates alone.
-fn sums(plot: &mut Plot, together: &ProfileTogether) {
-    let (mut x, mut y, mut said) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut alone_x, mut alone_y) = (Vec::new(), Vec::new());
-    let (mut middle_x, mut middle_y) = (Vec::new(), Vec::new());
-    for point in &together.points {
-        middle_x.push(rounded(point.position));
-        middle_y.push(rounded(point.rates_bytes_per_s.iter().sum()));
-        for sum in &point.sums_bytes_per_s {
-            x.push(rounded(point.position));
-            y.push(rounded(*sum));
-            said.push(format!(
-                "all at once: {} at {}",
-                rate(*sum),
-                percent(point.position)
-            ));
-        }
-        if let Some(alone) = point.alone_bytes_per_s {
-            alone_x.push(rounded(point.position));
-            alone_y.push(rounded(alone));
-        }
-    }
-    let alone = Scatter::new(alone_x, alone_y)
-        .mode(Mode::Lines)
-        .name("sum of each alone")
-        .line(Line::new().color(NEUTRAL).width(1.6).dash(DashType::Dash))
-        .hover_template("sum of each alone: %{y:.3s}B/s<extra></extra>");
-    plot.add_trace(alone);
+fn sums(panel: &mut Panel, together: &ProfileTogether, number: usize) -> Key {
+    let key = Key::coloured(number, "all at once", NEUTRAL);
+    let points = together.points.iter();
+    let alone = points.filter_map(|point| Some((point.position, point.alone_bytes_per_s?)));
+    panel.line(
+        &key,
+        "sum of each alone",
+        "dashed",
+        &alone.collect::<Vec<_>>(),
+    );
     // Visits of one place may differ much, so that the line goes through their middle.
-    let middle = Scatter::new(middle_x, middle_y)
-        .mode(Mode::Lines)
-        .name("all at once")
-        .legend_group("at-once")
-        .line(Line::new().color(NEUTRAL).width(1.8))
-        .hover_info(HoverInfo::Skip);
-    plot.add_trace(middle);
-    let at_once = Scatter::new(x, y)
-        .mode(Mode::Markers)
-        .name("all at once")
-        .legend_group("at-once")
-        .show_legend(false)
-        .marker(Marker::new().color(NEUTRAL).size(5))
-        .text_array(said)
-        .hover_template("%{text}<extra></extra>");
-    plot.add_trace(at_once);
-}
-
-/// The part where the limit binds.
-fn bound(limit: &SharedLimit, most: f64) -> Shape {
-    Shape::new()
-        .shape_type(ShapeType::Rect)
-        .x0(0.0)
-        .x1(limit.binds_until.unwrap_or(1.0))
-        .y0(0.0)
-        .y1(most)
-        .fill_color("rgba(209,67,63,0.10)")
-        .line(ShapeLine::new().width(0.0))
-        .layer(ShapeLayer::Below)
+    let points = together.points.iter();
+    let middle = points.map(|point| (point.position, point.rates_bytes_per_s.iter().sum()));
+    panel.line(&key, "all at once", "thin", &middle.collect::<Vec<_>>());
+    let visits = together.points.iter().flat_map(|point| {
+        let sums = point.sums_bytes_per_s.iter();
+        sums.map(|sum| (point.position, *sum))
+    });
+    panel.dots(&key, "all at once, each visit", &visits.collect::<Vec<_>>());
+    key
 }

@@ -7,15 +7,10 @@ mod section;
 use sustain_document::profile::ProfileResult;
 
 use super::escape;
-use super::page::{Sectioned, pages};
+use super::page::Sectioned;
 use super::table::Table;
 use crate::ReportError;
 use crate::format::rate;
-
-/// The whole page of profiles.
-pub(super) fn page(results: &[ProfileResult], plotting: &str) -> Result<String, ReportError> {
-    pages(results, Some(plotting))
-}
 
 impl Sectioned for ProfileResult {
     const PLURAL: &'static str = "profiles";

@@ -8,6 +8,7 @@ use sustain_document::vocabulary::ExperimentEnd;
 use super::super::escape;
 use super::super::section::{kernel_messages, notes};
 use super::super::table::{Table, glued};
+use super::super::tiles::{Standing, Tiles};
 use super::super::where_tables::{asked_markup, host, machine_words};
 use super::{curve_chart, name};
 use crate::ReportError;
@@ -70,11 +71,71 @@ fn answer(result: &ProfileResult) -> String {
     let said = lines
         .iter()
         .map(|(heading, line)| escape::text(&glued(&format!("{heading}: {line}"))));
-    let mut said: Vec<String> = said.collect();
-    if result.plan.simulated {
-        said.push(format!("{SIMULATED}."));
+    let said: Vec<String> = said.collect();
+    let simulated = match result.plan.simulated {
+        true => format!("<p>{SIMULATED}.</p>\n"),
+        false => String::new(),
+    };
+    format!(
+        "<p class=\"answer\">{ended}{}</p>\n{}{simulated}",
+        said.join("<br>\n"),
+        tiles(result).markup()
+    )
+}
+
+/// The figures of all at once, or of a single target; and the bad spots of all.
+fn tiles(result: &ProfileResult) -> Tiles {
+    let mut tiles = Tiles::default();
+    let rates = |of: &str, rates: [Option<f64>; 3], tiles: &mut Tiles| {
+        let words = [
+            "on average",
+            "at the start",
+            "at the lowest, outside bad spots",
+        ];
+        for (words, found) in words.into_iter().zip(rates) {
+            if let Some(found) = found {
+                tiles.add(&rate(found), &format!("{of}, {words}"));
+            }
+        }
+    };
+    for one in &result.together {
+        let of = format!("all at once, {}", one.direction);
+        let found = [
+            one.mean_rate_bytes_per_s,
+            one.outer_rate_bytes_per_s,
+            one.inner_rate_bytes_per_s,
+        ];
+        rates(&of, found, &mut tiles);
+        let limit = one.shared_limit.as_ref();
+        if let Some(limit) = limit.and_then(|limit| limit.rate_bytes_per_s) {
+            tiles.add(&rate(limit), "a limit that the targets share");
+        }
     }
-    format!("<p class=\"answer\">{ended}{}</p>\n", said.join("<br>\n"))
+    if let ([only], []) = (result.targets.as_slice(), result.together.as_slice()) {
+        let found = [
+            only.mean_rate_bytes_per_s,
+            only.outer_rate_bytes_per_s,
+            only.inner_rate_bytes_per_s,
+        ];
+        rates(&only.direction.to_string(), found, &mut tiles);
+    }
+    let spots: usize = result
+        .targets
+        .iter()
+        .map(|one| one.bad_spots().count())
+        .sum();
+    let (standing, words) = match spots {
+        0 => (Standing::Plain, "bad spots"),
+        1 => (Standing::Bad, "bad spot"),
+        _ => (Standing::Bad, "bad spots"),
+    };
+    tiles.stand(standing, &spots.to_string(), words);
+    let failed = result.targets.iter().filter(|one| !one.errors.is_empty());
+    match failed.count() {
+        0 => {}
+        failed => tiles.stand(Standing::Bad, &failed.to_string(), "targets failed"),
+    }
+    tiles
 }
 
 fn errors(result: &ProfileResult) -> String {

@@ -2,58 +2,48 @@
 //! durable: bars over one logarithmic time axis, a colour per stream. The section of a recording
 //! calls it.
 
-use std::collections::BTreeMap;
+use sustain_document::record::{LatencyBinResult, RecordResult, StreamResult};
 
-use plotly::layout::BarMode;
-use sustain_document::record::{LatencyBinResult, RecordResult};
+use super::super::chart::{Arrangement, Figure, Key};
+use super::super::histogram_chart::{Bars, bars, histogram, scales};
 
-use super::super::chart::{Chart, colour, empty_plot, layout, title};
-use super::super::histogram_chart::{bar_trace, bars, count_axis, time_axis};
+const PANEL_PX: usize = 190;
 
-/// The places of the two panels, as parts of the drawing area from its bottom.
-const WRITTEN_DOMAIN: [f64; 2] = [0.54, 1.0];
-const DURABLE_DOMAIN: [f64; 2] = [0.0, 0.46];
+/// The latencies of a stream's appends until one of two moments.
+type Until = fn(&StreamResult) -> &[LatencyBinResult];
 
 /// The chart of this recording; none if nothing was written.
-pub(super) fn append_chart(result: &RecordResult, id: String) -> Option<Chart> {
-    let mut plot = empty_plot();
-    let mut all: Vec<BTreeMap<i32, u64>> = Vec::new();
-    for (index, stream) in result.streams.iter().enumerate() {
-        let written = bars_of(&stream.written_latency_histogram);
-        let durable = bars_of(&stream.durable_latency_histogram);
-        let name = stream.name.as_str();
-        let until = |bars, words| bar_trace(name, colour(index), bars, words);
-        plot.add_trace(until(&written, "appends, until written,"));
-        let below = until(&durable, "appends, until durable,");
-        plot.add_trace(below.y_axis("y2").show_legend(false));
-        all.extend([written, durable]);
-    }
-    let least = all.iter().filter_map(|bars| bars.keys().next()).min()?;
-    let most = all
-        .iter()
-        .filter_map(|bars| bars.keys().next_back())
-        .max()?;
-    let most_count = all.iter().flat_map(BTreeMap::values).max().copied()?;
-    let counts = |words: &str| count_axis(most_count).title(title(words));
-    let layout = layout(result.streams.len())
-        .bar_mode(BarMode::Overlay)
-        .bar_gap(0.05)
-        .x_axis(time_axis(*least, *most).anchor("y2"))
-        .y_axis(counts("appends written").domain(&WRITTEN_DOMAIN))
-        .y_axis2(counts("appends durable").domain(&DURABLE_DOMAIN))
-        .show_legend(true);
-    plot.set_layout(layout);
-    Some(Chart {
+pub(super) fn append_chart(result: &RecordResult, id: String) -> Option<Figure> {
+    let untils: [(&str, Until); 2] = [
+        ("Appends until written", |stream| {
+            &stream.written_latency_histogram
+        }),
+        ("Appends until durable", |stream| {
+            &stream.durable_latency_histogram
+        }),
+    ];
+    let series = |of: Until| -> Vec<(Key, Bars)> {
+        let streams = result.streams.iter().enumerate();
+        let series = streams.map(|(index, stream)| {
+            let bins = of(stream).iter();
+            let bars = bars(bins.map(|bin| (bin.from_ns, bin.to_ns, bin.count)));
+            (Key::new(index, &stream.name), bars)
+        });
+        series.collect()
+    };
+    let all = untils.map(|(title, of)| (title, series(of)));
+    let every = all.iter().flat_map(|(_, series)| series);
+    let scales = scales(every.map(|(_, bars)| bars))?;
+    let panels = all.iter();
+    let panels = panels.map(|(title, series)| histogram(title, PANEL_PX, &scales, series));
+    Some(Figure {
         id,
         heading: "Latency of appends".to_owned(),
         caption: "How many appends took how long from their acceptance: above until they were \
                   written, below until a flush had made them durable. All axes are logarithmic."
             .to_owned(),
-        height_px: 520,
-        plot,
+        panels: panels.collect(),
+        keys: all[0].1.iter().map(|(key, _)| key.clone()).collect(),
+        arrangement: Arrangement::Stacked,
     })
-}
-
-fn bars_of(bins: &[LatencyBinResult]) -> BTreeMap<i32, u64> {
-    bars(bins.iter().map(|bin| (bin.from_ns, bin.to_ns, bin.count)))
 }

@@ -11,16 +11,11 @@ mod time_chart;
 use sustain_document::record::RecordResult;
 
 use super::escape;
-use super::page::{Sectioned, pages};
+use super::page::Sectioned;
 use super::table::Table;
 use crate::ReportError;
 use crate::format::{position, rate, stretch};
 use crate::terminal::record_sentence;
-
-/// The whole page of recordings.
-pub(super) fn page(results: &[RecordResult], plotting: &str) -> Result<String, ReportError> {
-    pages(results, Some(plotting))
-}
 
 impl Sectioned for RecordResult {
     const PLURAL: &'static str = "recordings";

@@ -1,38 +1,37 @@
 //! Draws one recording on the page, from the answer down to everything that is needed to repeat it.
 
-use sustain_document::record::RecordResult;
+use sustain_document::record::{RecordResult, RecordingEnd, StreamResult};
 
 use super::super::buffer_chart::{DrawnBufferCurve, curve_chart};
-use super::super::chart::Chart;
+use super::super::chart::Figure;
 use super::super::escape;
 use super::super::section::{kernel_messages, notes};
-use super::super::table::glued;
+use super::super::tiles::{self, Standing, Tiles};
 use super::append_chart::append_chart;
 use super::member_charts::{bytes_chart, share_chart};
 use super::{name, tables, time_chart};
 use crate::ReportError;
+use crate::format::{latency, memory, percent, position, rate, stretch};
+use crate::limits::recorded_bytes;
 use crate::terminal::record_sentence;
 
 /// The section of this recording; `index` keeps its charts apart from those of others.
 pub(super) fn section(result: &RecordResult, index: usize) -> Result<String, ReportError> {
     let mut markup = format!(
-        "<section>\n<h1>{}</h1>\n<p class=\"answer\">{}</p>\n",
+        "<section>\n<h1>{}</h1>\n{}",
         escape::text(&name(result)),
-        escape::text(&glued(&record_sentence(result))),
+        answer(result),
     );
     markup.push_str(&tables::alarms(result));
     markup.push_str(&tables::key_figures(result));
     markup.push_str(&tables::limited_by(result));
     markup.push_str("<h2>Charts</h2>\n");
     markup.push_str(&time_chart::time_chart(result, format!("time-{index}")).markup());
-    let charts = [
-        append_chart(result, format!("appends-{index}")),
-        share_chart(result, format!("shares-{index}")),
-        bytes_chart(result, format!("members-{index}")),
-        buffer(result, format!("buffer-{index}")),
-    ];
-    let charts = charts.iter().flatten().map(Chart::markup);
-    markup.push_str(&charts.collect::<String>());
+    let drawn = |chart: Option<Figure>| chart.map_or_else(String::new, |chart| chart.markup());
+    markup.push_str(&drawn(append_chart(result, format!("appends-{index}"))));
+    markup.push_str(&share_chart(result, &format!("shares-{index}")));
+    markup.push_str(&drawn(bytes_chart(result, format!("members-{index}"))));
+    markup.push_str(&drawn(buffer(result, format!("buffer-{index}"))));
     markup.push_str(&kernel_messages(&result.system));
     markup.push_str(&notes(&result.notes));
     markup.push_str(&tables::asked(result));
@@ -41,7 +40,58 @@ pub(super) fn section(result: &RecordResult, index: usize) -> Result<String, Rep
     Ok(markup)
 }
 
-fn buffer(result: &RecordResult, id: String) -> Option<Chart> {
+/// The answer and its figures. The answer is no if bytes were lost or a member failed.
+fn answer(result: &RecordResult) -> String {
+    let sum = |of: fn(&StreamResult) -> u64| result.streams.iter().map(of).sum::<u64>();
+    let with_members: u64 = result.members.iter().map(|one| one.lost_bytes).sum();
+    let lost = sum(|stream| stream.gap_bytes) + with_members;
+    let failed = result.members.iter();
+    let failed = failed.filter(|member| member.error.is_some()).count();
+    let standing = |is_bad: bool| {
+        if is_bad {
+            Standing::Bad
+        } else {
+            Standing::Plain
+        }
+    };
+    let mut tiles = Tiles::default();
+    let offered = position(sum(|stream| stream.offered_bytes));
+    let (figure, words) = match (lost, with_members) {
+        (0, _) => (
+            "nothing".to_owned(),
+            format!("was lost of {offered} offered"),
+        ),
+        (_, 0) => (position(lost), format!("were LOST of {offered} offered")),
+        _ => (
+            position(lost),
+            format!("at most were LOST of {offered} offered"),
+        ),
+    };
+    tiles.stand(standing(lost > 0), &figure, &words);
+    if failed > 0 {
+        let figure = format!("{failed} of {}", result.members.len());
+        tiles.stand(Standing::Bad, &figure, "members failed");
+    }
+    let recorded = format!("recorded in {}", stretch(result.seconds));
+    tiles.add(&position(recorded_bytes(result)), &recorded);
+    tiles.add(&rate(result.total.wall_clock_bytes_per_s), "on average");
+    let fills = result.samples.iter().map(|at| at.buffer_fill);
+    let fill = fills.fold(0.0, f64::max);
+    let words = format!(
+        "of the {} buffer was filled at most",
+        memory(result.plan.buffer_bytes)
+    );
+    tiles.gauge(fill, &percent(fill), &words);
+    let durable = result.streams.iter().filter(|one| one.recorded_bytes > 0);
+    if let Some(longest_ns) = durable.map(|one| one.durable_latency_ns.p99_9).max() {
+        let words = "until 99.9 % of the appends were durable";
+        tiles.add(&latency(longest_ns), words);
+    }
+    let has_failed = lost > 0 || failed > 0 || result.ended == RecordingEnd::Error;
+    tiles::answer(standing(has_failed), &record_sentence(result), &tiles)
+}
+
+fn buffer(result: &RecordResult, id: String) -> Option<Figure> {
     let points = result.buffer_curve.iter();
     let curve = DrawnBufferCurve {
         points: points

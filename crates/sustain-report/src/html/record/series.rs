@@ -3,18 +3,18 @@
 
 use sustain_document::record::SampleResult;
 
-/// A screen cannot show more points in a line.
-const POINTS_MAX: f64 = 2000.0;
+use super::super::series::points_max;
+
 /// A rate over less time says more about the moment of the sample than about the recording.
 const STEP_MIN_S: f64 = 0.5;
 
-/// The samples to draw, far enough apart. The last one is always among them, because it has the
-/// final counts.
-pub(super) fn drawn(samples: &[SampleResult]) -> Vec<&SampleResult> {
+/// The samples to draw in so many lines, far enough apart. The last one is always among them,
+/// because it has the final counts.
+pub(super) fn drawn(samples: &[SampleResult], lines: usize) -> Vec<&SampleResult> {
     let Some(last) = samples.last() else {
         return Vec::new();
     };
-    let step_s = (last.time_s / POINTS_MAX).max(STEP_MIN_S);
+    let step_s = (last.time_s / points_max(lines) as f64).max(STEP_MIN_S);
     let mut kept: Vec<&SampleResult> = Vec::new();
     let mut next_s = step_s;
     for sample in samples.iter().filter(|sample| sample.time_s >= 0.0) {
@@ -86,7 +86,10 @@ mod tests {
     }
 
     fn times(samples: &[SampleResult]) -> Vec<f64> {
-        drawn(samples).iter().map(|sample| sample.time_s).collect()
+        drawn(samples, 1)
+            .iter()
+            .map(|sample| sample.time_s)
+            .collect()
     }
 
     #[test]
@@ -102,7 +105,7 @@ mod tests {
         assert_eq!(times(&samples[..3]), [1.0]);
         assert_eq!(times(&samples[..2]), [0.2]);
         assert!(times(&[]).is_empty());
-        let drawn = drawn(&samples);
+        let drawn = drawn(&samples, 1);
         let counted = drawn
             .iter()
             .map(|sample| (sample.time_s, count(&sample.offered_bytes, 0)));
@@ -115,11 +118,11 @@ mod tests {
 
     #[test]
     fn a_long_recording_has_no_more_points_than_a_screen() {
-        let samples: Vec<SampleResult> = (0..10_000_u32)
+        let samples: Vec<SampleResult> = (0..20_000_u32)
             .map(|second| sample(f64::from(second), u64::from(second)))
             .collect();
         let drawn = times(&samples);
-        assert!((1500..=2000).contains(&drawn.len()), "{}", drawn.len());
-        assert_eq!(drawn.last(), Some(&9999.0));
+        assert!((2000..=3000).contains(&drawn.len()), "{}", drawn.len());
+        assert_eq!(drawn.last(), Some(&19_999.0));
     }
 }

@@ -2,71 +2,63 @@
 //! machine, one under the other on one time axis. Kernel messages and the time before and after are
 //! marked. The section of a recording calls it.
 
-use plotly::common::{Fill, Line, MarkerSymbol, Mode};
-use plotly::{Layout, Plot, Scatter};
 use sustain_document::record::{RecordResult, SampleResult};
 
+use super::super::chart::svg;
 use super::super::chart::{
-    ALARM, Chart, NEUTRAL, TimeUnit, axis, colour, empty_plot, layout, rate_axis, rounded,
-    trace_name,
+    ALARM, Arrangement, Figure, Key, NEUTRAL, Panel, Quantity, Scale, TimeUnit,
 };
 use super::super::marks;
-use super::super::panels::{LinePair, PANEL_PX, Panels, RATE_PX, hover_mode, line_pair};
 use super::super::samples::{SystemMoment, moments};
-use super::super::system_panels;
+use super::super::series::points_max;
+use super::super::system_panels::{self, PANEL_PX};
+use super::super::time_chart::{RATE_PX, ends};
 use super::series::{count, drawn, gaps, rates};
 use crate::format::{memory, percent, size, stretch};
 use crate::limits::{LimitPeriod, limits, meaning, seconds_by};
 
 /// The height in the page of one line of the panel of limits.
-const LIMIT_PX: usize = 26;
-/// The colours of limits: first the source, which is no trouble.
-const LIMIT_COLOURS: [&str; 3] = ["#0a9d73", "#e08a00", ALARM];
+const LIMIT_PX: usize = 28;
+/// The lines of a stream: its rate in and its durable rate.
+const LINES_PER_STREAM: usize = 2;
 
 /// The chart of this recording.
-pub(super) fn time_chart(result: &RecordResult, id: String) -> Chart {
+pub(super) fn time_chart(result: &RecordResult, id: String) -> Figure {
     let description = result.host.description.as_ref();
     let processors = description.map(|facts| facts.cpu_count);
     let machine = moments(&result.system.samples, processors);
-    let samples = drawn(&result.samples);
-    let limits = limits(&result.samples);
-    let unit = TimeUnit::for_run(result.seconds);
-    let mut plot = empty_plot();
-    let top = draw_rates(&mut plot, result, &samples, unit);
-    draw_gaps(&mut plot, result, &samples, unit, top);
-    marks::kernel_messages(&mut plot, &result.system, unit, top);
-    draw_buffer(&mut plot, &result.samples, unit);
-    let held_by = draw_limits(&mut plot, &limits, unit);
-    let mut titles = vec![
-        ("Rate".to_owned(), RATE_PX),
-        (
-            format!("Fill of the {} buffer", memory(result.plan.buffer_bytes)),
-            PANEL_PX,
-        ),
-        (
-            "What limited the rate".to_owned(),
-            LIMIT_PX * (held_by.len() + 1),
-        ),
+    let ends_s = ends(&machine, result.seconds);
+    let across = Scale::time(ends_s.0, ends_s.1, TimeUnit::for_run(result.seconds));
+    let keys = keys(result);
+    let mut panels = vec![
+        rate_panel(result, &keys, &across),
+        buffer_panel(result, &across),
     ];
-    if !machine.is_empty() {
-        system_panels::draw(&mut plot, &machine, unit, ["y4", "y5"]);
-        titles.extend(system_panels::titles().map(|title| (title, PANEL_PX)));
+    panels.extend(limit_panel(&limits(&result.samples), &across));
+    panels.extend(system_panels::panels(&machine, &across));
+    for panel in &mut panels {
+        marks::around(panel, result.seconds, ends_s, Some(&result.system));
     }
-    let panels = Panels::new(titles);
-    let axes = TimeChartAxes {
-        top,
-        held_by: &held_by,
-        machine: &machine,
-        unit,
-    };
-    plot.set_layout(chart_layout(result, &panels, &axes));
-    Chart {
+    Figure {
         id,
         heading: "Rate, buffer, limits and machine over time".to_owned(),
         caption: caption(result, &machine),
-        height_px: panels.height_px,
-        plot,
+        keys,
+        panels,
+        arrangement: Arrangement::OverTime,
     }
+}
+
+/// A key for each stream, and one for all together if they are several.
+fn keys(result: &RecordResult) -> Vec<Key> {
+    let streams = result.streams.iter().enumerate();
+    let mut keys: Vec<Key> = streams
+        .map(|(index, stream)| Key::new(index, &stream.name))
+        .collect();
+    if keys.len() > 1 {
+        keys.push(Key::coloured(keys.len(), "together", NEUTRAL));
+    }
+    keys
 }
 
 fn caption(result: &RecordResult, machine: &[SystemMoment]) -> String {
@@ -82,168 +74,94 @@ fn caption(result: &RecordResult, machine: &[SystemMoment]) -> String {
         );
     }
     if let Some(why) = &result.system.kernel_log_unreadable {
-        words.push_str(&format!("The kernel log could not be read: {why}. "));
+        words.push_str(&format!("The kernel log could not be read: {why}."));
     }
-    words.push_str("Drag to zoom all panels at once, double-click to go back.");
     words
 }
 
-/// Draws the rates; returns the top of their axis.
-fn draw_rates(
-    plot: &mut Plot,
-    result: &RecordResult,
-    samples: &[&SampleResult],
-    unit: TimeUnit,
-) -> f64 {
-    let mut most = 0.0;
-    let mut draw = |name: &str, colour, counted: &dyn Fn(&SampleResult) -> (u64, u64)| {
-        let offered = samples.iter().map(|at| (at.time_s, counted(at).0));
-        let durable = samples.iter().map(|at| (at.time_s, counted(at).1));
-        let (offered, durable) = (rates(offered), rates(durable));
-        most = offered
-            .iter()
-            .chain(&durable)
-            .map(|(_, bytes_per_s)| *bytes_per_s)
-            .fold(most, f64::max);
-        let pair = LinePair {
-            name,
-            dashed_name: "durable",
-            colour,
-            thin: line(&offered, unit),
-            dashed: line(&durable, unit),
-        };
-        line_pair(plot, pair);
+/// The bytes counted for one line: of a stream, or the sum of all.
+fn counted(counts: &[u64], stream: Option<usize>) -> u64 {
+    match stream {
+        Some(stream) => count(counts, stream),
+        None => counts.iter().sum(),
+    }
+}
+
+fn rate_panel(result: &RecordResult, keys: &[Key], across: &Scale) -> Panel {
+    let samples = drawn(&result.samples, keys.len() * LINES_PER_STREAM);
+    let of = |index: usize| (index < result.streams.len()).then_some(index);
+    let rates_of = |of_sample: fn(&SampleResult) -> &[u64], index: usize| {
+        let samples = samples.iter();
+        rates(samples.map(|at| (at.time_s, counted(of_sample(at), of(index)))))
     };
-    for (index, stream) in result.streams.iter().enumerate() {
-        draw(&stream.name, colour(index), &|at| {
-            (
-                count(&at.offered_bytes, index),
-                count(&at.durable_bytes, index),
-            )
-        });
-    }
-    if result.streams.len() > 1 {
-        draw("together", NEUTRAL, &|at| {
-            let sum = |counts: &[u64]| counts.iter().sum::<u64>();
-            (sum(&at.offered_bytes), sum(&at.durable_bytes))
-        });
-    }
-    (most * 1.12).max(1.0)
-}
-
-fn line(rates: &[(f64, f64)], unit: TimeUnit) -> (Vec<f64>, Vec<f64>) {
-    let points = rates.iter();
-    points
-        .map(|(at_s, bytes_per_s)| (unit.at(*at_s), rounded(*bytes_per_s)))
-        .unzip()
-}
-
-fn draw_gaps(
-    plot: &mut Plot,
-    result: &RecordResult,
-    samples: &[&SampleResult],
-    unit: TimeUnit,
-    top: f64,
-) {
-    let streams = result.streams.iter().enumerate();
-    let lost: Vec<(f64, String)> = streams
-        .flat_map(|(index, stream)| {
-            gaps(samples, index).into_iter().map(|(at_s, bytes)| {
-                let words = format!("{}: {} lost ({bytes} bytes)", stream.name, size(bytes));
-                (at_s, words)
-            })
+    let lines: Vec<[Vec<(f64, f64)>; 2]> = (0..keys.len())
+        .map(|index| {
+            [
+                rates_of(|at| &at.offered_bytes, index),
+                rates_of(|at| &at.durable_bytes, index),
+            ]
         })
         .collect();
-    let height = top * marks::BELOW_TOP;
-    marks::event_marks(plot, "lost", MarkerSymbol::X, &lost, unit, height);
+    let all = lines.iter().flatten().flatten();
+    let most = all.map(|(_, rate)| *rate).fold(1.0, f64::max);
+    let up = Scale::from_zero(Quantity::Rate, most * 1.05);
+    let mut panel = Panel::new("Rate", RATE_PX, across, up);
+    for (key, [offered, durable]) in keys.iter().zip(&lines) {
+        panel.line(key, &key.name, "thin", offered);
+        panel.line(key, &format!("{}, durable", key.name), "dashed", durable);
+    }
+    for (index, stream) in result.streams.iter().enumerate() {
+        for (at_s, bytes) in gaps(&samples, index) {
+            let words = format!("{}: {} lost ({bytes} bytes)", stream.name, size(bytes));
+            panel.event_on_top("cross", at_s, &words);
+        }
+    }
+    marks::kernel_messages(&mut panel, &result.system);
+    panel
 }
 
-fn draw_buffer(plot: &mut Plot, samples: &[SampleResult], unit: TimeUnit) {
-    let fill = samples
-        .iter()
-        .map(|at| (unit.at(at.time_s), rounded(at.buffer_fill)));
-    let (x, y): (Vec<f64>, Vec<f64>) = fill.unzip();
-    let words = samples.iter().map(|at| percent(at.buffer_fill)).collect();
-    let trace = Scatter::new(x, y)
-        .mode(Mode::Lines)
-        .name("buffer")
-        .show_legend(false)
-        .y_axis("y2")
-        .fill(Fill::ToZeroY)
-        .line(Line::new().color(colour(4)).width(1.6))
-        .text_array(words)
-        .hover_template("%{text}");
-    plot.add_trace(trace);
+fn buffer_panel(result: &RecordResult, across: &Scale) -> Panel {
+    let title = format!("Fill of the {} buffer", memory(result.plan.buffer_bytes));
+    let mut panel = Panel::new(&title, PANEL_PX, across, Scale::parts());
+    let joined = result.samples.len().div_ceil(points_max(1)).max(1);
+    // Of neighbours that are joined the highest is drawn, so that no peak is lost.
+    let fills = result.samples.chunks(joined).filter_map(|neighbours| {
+        let highest = neighbours
+            .iter()
+            .map(|at| at.buffer_fill)
+            .fold(0.0, f64::max);
+        Some((neighbours.last()?.time_s, highest))
+    });
+    let key = Key::coloured(marks::NO_KEY, "buffer", "w4");
+    panel.line(&key, "fill", "area", &fills.collect::<Vec<_>>());
+    panel
 }
 
-/// Draws a bar for each period, in a line for each cause; returns the causes from below.
-fn draw_limits<'a>(plot: &mut Plot, limits: &[LimitPeriod<'a>], unit: TimeUnit) -> Vec<&'a str> {
+/// A bar for each period, in a row for each cause; none without periods.
+fn limit_panel(limits: &[LimitPeriod<'_>], across: &Scale) -> Option<Panel> {
     let causes: Vec<&str> = seconds_by(limits).into_iter().map(|(by, _)| by).collect();
-    for (height, by) in causes.iter().enumerate() {
+    if causes.is_empty() {
+        return None;
+    }
+    let names = causes.iter().map(|by| svg::cut(by, 14, 6)).collect();
+    let height_px = LIMIT_PX * causes.len() + 8;
+    let up = Scale::names(names);
+    let mut panel = Panel::new("What limited the rate", height_px, across, up);
+    for (row, by) in causes.iter().enumerate() {
+        let row = row as f64;
         let own = limits.iter().filter(|limit| limit.by == *by);
-        // An empty point between two periods breaks the line there.
-        let moments = own.flat_map(|limit| [Some(limit.from_s), Some(limit.to_s), None]);
-        let x: Vec<Option<f64>> = moments.map(|at_s| at_s.map(|at_s| unit.at(at_s))).collect();
-        let y = x.iter().map(|at| at.map(|_| height as f64)).collect();
-        let colour = match *by {
-            "source" => LIMIT_COLOURS[0],
-            "members" => LIMIT_COLOURS[1],
-            _ => LIMIT_COLOURS[2],
+        let periods = own.map(|limit| [(limit.from_s, row), (limit.to_s, row)]);
+        // The source is no trouble; all members together are less than one of them.
+        let ink = match *by {
+            "source" => "w2",
+            "members" => "w1",
+            _ => ALARM,
         };
-        let trace = Scatter::new(x, y)
-            .mode(Mode::Lines)
-            .name(trace_name(by))
-            .show_legend(false)
-            .y_axis("y3")
-            .line(Line::new().color(colour).width(12.0))
-            .hover_template(meaning(by));
-        plot.add_trace(trace);
+        let key = Key::coloured(marks::NO_KEY, by, ink);
+        let name = format!("{by}: {}", meaning(by));
+        panel.strokes(&key, &name, "wide", &periods.collect::<Vec<_>>());
     }
-    causes
-}
-
-/// The data of the axes.
-struct TimeChartAxes<'a> {
-    top: f64,
-    held_by: &'a [&'a str],
-    machine: &'a [SystemMoment],
-    unit: TimeUnit,
-}
-
-fn chart_layout(result: &RecordResult, panels: &Panels, axes: &TimeChartAxes<'_>) -> Layout {
-    let machine = axes.machine;
-    let begin_s = machine.first().map_or(0.0, |at| at.time_s.min(0.0));
-    let end_s = machine
-        .last()
-        .map_or(0.0, |at| at.time_s)
-        .max(result.seconds);
-    let (streams, unit) = (result.streams.len(), axes.unit);
-    let mut shapes = marks::idle(result.seconds, begin_s, end_s, unit);
-    shapes.extend(marks::verticals(&result.system, unit));
-    let fill = axis().tick_format(".0%").range(vec![0.0, 1.02]).n_ticks(4);
-    let names: Vec<String> = axes.held_by.iter().map(|by| trace_name(by)).collect();
-    let lines = names.len() as f64;
-    let limits = axis()
-        .tick_values((0..names.len()).map(|line| line as f64).collect())
-        .tick_text(names)
-        .range(vec![-0.8, lines.max(1.0) - 0.2])
-        .show_grid(false);
-    let mut layout = layout(streams)
-        .hover_mode(hover_mode(streams))
-        .margin(Panels::margin())
-        .show_legend(true)
-        .x_axis(panels.time_axis(begin_s, end_s, unit))
-        .y_axis(panels.place(0, rate_axis().range(vec![0.0, axes.top])))
-        .y_axis2(panels.place(1, fill))
-        .y_axis3(panels.place(2, limits))
-        .shapes(shapes)
-        .annotations(panels.titles());
-    if !machine.is_empty() {
-        layout = layout
-            .y_axis4(panels.place(3, system_panels::processor_axis()))
-            .y_axis5(panels.place(4, system_panels::memory_axis(machine)));
-    }
-    layout
+    Some(panel)
 }
 
 /// A row of the table that explains the panel of limits.

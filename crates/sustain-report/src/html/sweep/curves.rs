@@ -5,207 +5,131 @@
 
 use sustain_document::sweep::SweepPoint;
 
-use super::super::svg::Svg;
+use super::super::chart::{Key, Panel, Scale};
 use super::facts::{AxisCurve, DirectionPicture, DrawnAxis, Value, value};
 use super::quantity::{DrawnQuantity, all_of};
-use super::scale::FigureScale;
 
-const HEIGHT: f64 = 264.0;
-const LEFT: f64 = 78.0;
-const RIGHT: f64 = 18.0;
-const TOP: f64 = 34.0;
-const BOTTOM: f64 = 42.0;
-/// The width of all panels together.
-const WIDTH: f64 = 1200.0;
-/// The largest width of a single panel.
-const PANEL_WIDTH_MAX: f64 = 580.0;
-/// With less width the labels of values would run into each other.
-const LABEL_WIDTH: f64 = 54.0;
-/// The radius of the dot of a point.
-pub(super) const DOT_RADIUS: f64 = 3.6;
+const HEIGHT_PX: usize = 200;
+/// More labels of values would run into each other.
+const LABELS_MAX: usize = 7;
 
-/// The panels of an axis, one after the other.
-pub(super) fn panels(facts: &DirectionPicture<'_>, axis: &DrawnAxis) -> String {
+/// The points of a curve, with their numbers on the axis.
+type Along<'a> = Vec<(f64, &'a SweepPoint)>;
+
+/// The panels of an axis, one per quantity; `keys` are those of the curves.
+pub(super) fn panels(facts: &DirectionPicture<'_>, axis: &DrawnAxis, keys: &[Key]) -> Vec<Panel> {
     let second = facts.second(axis);
     let curves = facts.curves(second);
-    let drawn: Vec<Vec<(u64, &SweepPoint)>> = curves
+    let drawn: Vec<Along<'_>> = curves
         .iter()
         .map(|curve| along(facts, curve, axis, second))
         .collect();
     let points: Vec<&SweepPoint> = drawn.iter().flatten().map(|(_, point)| *point).collect();
-    let quantities = DrawnQuantity::known_of(&points);
-    let width = (WIDTH / quantities.len() as f64).min(PANEL_WIDTH_MAX);
-    let panel = |quantity: &DrawnQuantity| {
-        let panel = Panel::new(facts, axis, *quantity, &points, width);
-        panel.draw(facts, &curves, &drawn)
-    };
-    let panels: String = quantities.iter().map(panel).collect();
-    format!("<div class=\"panels\">\n{panels}</div>\n")
+    let across = across(axis);
+    let quantities = DrawnQuantity::known_of(&points).into_iter();
+    let panels = quantities.map(|quantity| {
+        let up = quantity.scale(facts.result, &points);
+        let title = format!("{}, by {}", quantity.heading(), axis.words());
+        let mut panel = Panel::new(&title, HEIGHT_PX, &across, up);
+        for (key, points) in keys.iter().zip(&drawn) {
+            curve(&mut panel, facts, quantity, key, points);
+        }
+        named(&mut panel, facts, axis, quantity, &curves, &drawn);
+        panel
+    });
+    panels.collect()
 }
 
-/// The points of a curve, with their numbers on the axis.
+/// The scale of the axis, with a label at some of its values.
+fn across(axis: &DrawnAxis) -> Scale {
+    let numbers = axis.values.iter().filter_map(|value| match value {
+        Value::Number(number) => Some((*number as f64, axis.value_words(value))),
+        Value::None | Value::Name(_) => None,
+    });
+    let mut ticks: Vec<(f64, String)> = numbers.collect();
+    let step = ticks.len().div_ceil(LABELS_MAX).max(1);
+    for (index, (_, label)) in ticks.iter_mut().enumerate() {
+        if index % step > 0 {
+            label.clear();
+        }
+    }
+    Scale::labelled(ticks)
+}
+
 fn along<'a>(
     facts: &DirectionPicture<'a>,
     curve: &AxisCurve,
     axis: &DrawnAxis,
     second: Option<&DrawnAxis>,
-) -> Vec<(u64, &'a SweepPoint)> {
+) -> Along<'a> {
     let values = axis.values.iter();
     let points = values.filter_map(|value| match value {
         Value::Number(number) => {
             let point = facts.point_on(curve, axis, second, value)?;
-            Some((*number, point))
+            Some((*number as f64, point))
         }
         Value::None | Value::Name(_) => None,
     });
     points.collect()
 }
 
-/// A panel under construction.
-struct Panel<'a> {
-    svg: Svg,
-    axis: &'a DrawnAxis,
+/// A curve with its dots and their intervals.
+fn curve(
+    panel: &mut Panel,
+    facts: &DirectionPicture<'_>,
     quantity: DrawnQuantity,
-    across: FigureScale,
-    up: FigureScale,
+    key: &Key,
+    points: &Along<'_>,
+) {
+    let figures = points.iter();
+    let figures = figures.filter_map(|(number, point)| Some((*number, quantity.of(point)?)));
+    panel.line(key, &key.name, "curve", &figures.collect::<Vec<_>>());
+    for (number, point) in points {
+        dot(panel, facts, quantity, &key.ink, *number, point);
+    }
 }
 
-impl<'a> Panel<'a> {
-    /// A panel with its frame: headings, ticks and the grid.
-    fn new(
-        facts: &DirectionPicture<'_>,
-        axis: &'a DrawnAxis,
-        quantity: DrawnQuantity,
-        points: &[&SweepPoint],
-        width: f64,
-    ) -> Panel<'a> {
-        let numbers = axis.values.iter().filter_map(|value| match value {
-            Value::Number(number) => Some(*number),
-            Value::None | Value::Name(_) => None,
-        });
-        let numbers: Vec<u64> = numbers.collect();
-        let ends = (numbers.first(), numbers.last());
-        let (least, most) = (ends.0.copied().unwrap_or(1), ends.1.copied().unwrap_or(1));
-        let (from_px, to_px) = (LEFT + 14.0, width - RIGHT - 14.0);
-        let across = FigureScale::logarithmic(least as f64, most as f64, from_px, to_px);
-        let (up, ticks) = quantity.scale(facts.result, points, HEIGHT - BOTTOM, TOP);
-        let mut svg = Svg::new(width, HEIGHT);
-        svg.text((LEFT, 18.0), "wallname", quantity.heading());
-        for (tick, label) in &ticks {
-            let y = up.at(*tick);
-            svg.line(&[(LEFT, y), (width - RIGHT, y)], "grid", "");
-            svg.text((LEFT - 8.0, y + 4.0), "soft end", label);
-        }
-        let mut free_px = 0.0;
-        for number in &numbers {
-            let x = across.at(*number as f64);
-            let foot = HEIGHT - BOTTOM;
-            svg.line(&[(x, foot), (x, foot + 4.0)], "grid", "");
-            if x >= free_px {
-                let label = axis.value_words(&Value::Number(*number));
-                svg.text((x, foot + 17.0), "soft middle", &label);
-                free_px = x + LABEL_WIDTH;
-            }
-        }
-        let middle = ((LEFT + width - RIGHT) / 2.0, HEIGHT - 6.0);
-        svg.text(middle, "soft middle", &axis.words());
-        Panel {
-            svg,
-            axis,
-            quantity,
-            across,
-            up,
-        }
+fn dot(
+    panel: &mut Panel,
+    facts: &DirectionPicture<'_>,
+    quantity: DrawnQuantity,
+    ink: &str,
+    number: f64,
+    point: &SweepPoint,
+) {
+    let Some(figure) = quantity.of(point) else {
+        return;
+    };
+    if let Some([low, high]) = quantity.interval(facts.result, point) {
+        panel.stroke(ink, "whisker", [(number, low), (number, high)]);
     }
+    panel.mark(&format!("dot {ink}"), (number, figure), &all_of(point));
+}
 
-    fn draw(
-        mut self,
-        facts: &DirectionPicture<'_>,
-        curves: &[AxisCurve],
-        drawn: &[Vec<(u64, &SweepPoint)>],
-    ) -> String {
-        for (curve, points) in curves.iter().zip(drawn) {
-            let places = points.iter().filter_map(|(number, point)| {
-                let figure = self.quantity.of(point)?;
-                Some((self.across.at(*number as f64), self.up.at(figure)))
-            });
-            let places: Vec<(f64, f64)> = places.collect();
-            if places.len() > 1 {
-                self.svg
-                    .line(&places, &format!("curve {}", curve.class), "");
-            }
-            for (number, point) in points {
-                self.dot(facts, *number, point, &curve.class);
-            }
-        }
-        let named = [(Some(facts.best()), "best"), (facts.cheapest(), "cheapest")];
-        for (point, class) in named {
-            let Some(point) = point else {
-                continue;
-            };
-            let mut dots = drawn.iter().flatten();
-            let has_dot = dots.any(|(_, drawn)| drawn.number == point.number);
-            let own = || self.curve_of(facts, curves, point);
-            let curve = if has_dot { None } else { own() };
-            self.mark(facts, point, curve, class);
-        }
-        let said = format!(
-            "{} by {}; the figures are in the table of all settings",
-            self.quantity.heading(),
-            self.axis.words()
-        );
-        self.svg.markup(&said)
-    }
-
-    fn dot(&mut self, facts: &DirectionPicture<'_>, number: u64, point: &SweepPoint, class: &str) {
-        let Some(figure) = self.quantity.of(point) else {
-            return;
+/// Rings around the points that the answer names. If the place of one has the dot of a faster
+/// point, it also gets a dot in the colour of its curve, whether or not it is the fastest there.
+fn named(
+    panel: &mut Panel,
+    facts: &DirectionPicture<'_>,
+    axis: &DrawnAxis,
+    quantity: DrawnQuantity,
+    curves: &[AxisCurve],
+    drawn: &[Along<'_>],
+) {
+    for (point, class) in facts.named() {
+        let own = value(&point.setting, axis.axis);
+        let (Value::Number(number), Some(figure)) = (own, quantity.of(point)) else {
+            continue;
         };
-        let x = self.across.at(number as f64);
-        if let Some([low, high]) = self.quantity.interval(facts.result, point) {
-            let ends = [(x, self.up.at(low)), (x, self.up.at(high))];
-            self.svg.line(&ends, &format!("whisker {class}"), "");
-        }
-        let at = (x, self.up.at(figure));
-        self.svg
-            .dot(at, DOT_RADIUS, &format!("dot {class}"), &all_of(point));
-    }
-
-    /// The curve to which a point belongs, whether or not it is the fastest in its place.
-    fn curve_of<'c>(
-        &self,
-        facts: &DirectionPicture<'_>,
-        curves: &'c [AxisCurve],
-        point: &SweepPoint,
-    ) -> Option<&'c AxisCurve> {
-        let second = facts.second(self.axis);
-        let own = second.map(|second| value(&point.setting, second.axis));
-        curves.iter().find(|curve| curve.value == own)
-    }
-
-    /// A ring around a point that the answer names. If its place has the dot of a faster point, it
-    /// also gets a dot in the colour of this curve.
-    fn mark(
-        &mut self,
-        facts: &DirectionPicture<'_>,
-        point: &SweepPoint,
-        dot: Option<&AxisCurve>,
-        class: &str,
-    ) {
-        let value = value(&point.setting, self.axis.axis);
-        if let (Value::Number(number), Some(figure)) = (value, self.quantity.of(point)) {
-            if let Some(curve) = dot {
-                self.dot(facts, number, point, &curve.class);
+        let mut dots = drawn.iter().flatten();
+        if !dots.any(|(_, drawn)| drawn.number == point.number) {
+            let second = facts.second(axis);
+            let own = second.map(|second| value(&point.setting, second.axis));
+            if let Some(curve) = curves.iter().find(|curve| curve.value == own) {
+                dot(panel, facts, quantity, &curve.class, number as f64, point);
             }
-            let at = (self.across.at(number as f64), self.up.at(figure));
-            let title = format!("{class}: {}", all_of(point));
-            self.svg.dot(at, radius(class), class, &title);
         }
+        let words = format!("{class}: {}", all_of(point));
+        panel.mark(class, (number as f64, figure), &words);
     }
-}
-
-/// The radius of a ring. That of the cheapest fits inside that of the best, where both are in one
-/// place.
-pub(super) fn radius(class: &str) -> f64 {
-    if class == "best" { 8.5 } else { 6.0 }
 }

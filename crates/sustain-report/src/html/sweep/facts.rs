@@ -6,7 +6,7 @@ use sustain_document::sweep::Axis;
 use sustain_document::sweep::{SweepAnswer, SweepPoint, SweepResult, SweepSetting};
 use sustain_document::vocabulary::LayoutKind;
 
-use super::super::svg::cut;
+use super::super::chart::svg::cut;
 use crate::format::size;
 
 /// There are as many colours; more curves could not be told apart.
@@ -146,6 +146,12 @@ impl<'a> DirectionPicture<'a> {
     pub(super) fn cheapest(&self) -> Option<&'a SweepPoint> {
         let is_other = self.answer.cheapest != self.answer.best;
         is_other.then(|| &self.result.points[self.answer.cheapest])
+    }
+
+    /// The points that the answer names, with the class of the style sheet for their rings.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&'a SweepPoint, &'static str)> {
+        let cheapest = self.cheapest().map(|point| (point, "cheapest"));
+        std::iter::once((self.best(), "best")).chain(cheapest)
     }
 
     /// The fastest of all points that have these values.

@@ -8,7 +8,6 @@ mod dots;
 mod facts;
 mod heat;
 mod quantity;
-mod scale;
 mod section;
 mod tables;
 
@@ -16,15 +15,10 @@ use sustain_document::sweep::{SweepAnswer, SweepResult};
 use sustain_document::vocabulary::Direction;
 
 use super::escape;
-use super::page::{Sectioned, pages};
+use super::page::Sectioned;
 use super::table::Table;
 use crate::ReportError;
 use crate::terminal::sweep::{rate_with_interval, restrictions};
-
-/// The whole page of sweeps. It has no plotting script, because its pictures need none.
-pub(super) fn page(results: &[SweepResult]) -> Result<String, ReportError> {
-    pages(results, None)
-}
 
 impl Sectioned for SweepResult {
     const PLURAL: &'static str = "sweeps";

@@ -3,8 +3,8 @@
 
 use sustain_document::sweep::{SweepPoint, SweepResult};
 
-use super::scale::FigureScale;
-use crate::format::{latency, rate};
+use super::super::chart::{Quantity, Scale};
+use crate::format::latency;
 use crate::terminal::sweep::rate_with_interval;
 
 const NANOSECONDS: f64 = 1e9;
@@ -71,14 +71,8 @@ impl DrawnQuantity {
         (range[0] < range[1]).then_some(range)
     }
 
-    /// The scale that encloses all of these points, with its ticks and their labels.
-    pub(super) fn scale(
-        self,
-        result: &SweepResult,
-        points: &[&SweepPoint],
-        from_px: f64,
-        to_px: f64,
-    ) -> (FigureScale, Vec<(f64, String)>) {
+    /// The scale that encloses all of these points.
+    pub(super) fn scale(self, result: &SweepResult, points: &[&SweepPoint]) -> Scale {
         let known = points.iter().filter_map(|point| self.of(point));
         let (lowest, highest) = ends(known);
         let intervals = points
@@ -88,26 +82,11 @@ impl DrawnQuantity {
         // A very wide interval must not press all dots together, so that it goes over the edge.
         let least = least.max(lowest / INTERVAL_OVER);
         let most = most.min(highest * INTERVAL_OVER);
-        let (scale, ticks) = match self {
-            // The scale begins at zero, so that small differences look small.
-            DrawnQuantity::Rate => FigureScale::from_zero(most, from_px, to_px),
-            DrawnQuantity::Cpu | DrawnQuantity::Latency => {
-                FigureScale::fitting(least, most, from_px, to_px)
-            }
-        };
-        let labelled = ticks.into_iter().map(|tick| (tick, self.words(tick)));
-        (scale, labelled.collect())
-    }
-
-    fn words(self, figure: f64) -> String {
-        if figure == 0.0 {
-            return "0".to_owned();
-        }
         match self {
-            DrawnQuantity::Rate => rate(figure),
-            // Six digits hide the rounding errors of multiplying a step.
-            DrawnQuantity::Cpu => format!("{} s", (figure * 1e6).round() / 1e6),
-            DrawnQuantity::Latency => latency((figure * NANOSECONDS).round() as u64),
+            // The scale begins at zero, so that small differences look small.
+            DrawnQuantity::Rate => Scale::from_zero(Quantity::Rate, most),
+            DrawnQuantity::Cpu => Scale::fitting(Quantity::CpuCost, least, most),
+            DrawnQuantity::Latency => Scale::fitting(Quantity::Latency, least, most),
         }
     }
 }

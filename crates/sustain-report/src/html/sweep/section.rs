@@ -1,15 +1,18 @@
 //! Draws one sweep on the page, from the answer down to everything that is needed to repeat the
 //! run.
 
-use sustain_document::sweep::{SweepAnswer, SweepResult};
+use sustain_document::sweep::{SweepAnswer, SweepPoint, SweepResult};
 use sustain_document::vocabulary::Direction;
 
+use super::super::chart::{Arrangement, Figure, Key};
 use super::super::escape;
 use super::super::section::{kernel_messages, notes};
 use super::super::table::glued;
+use super::super::tiles::{self, Standing, Tiles};
 use super::facts::{DirectionPicture, DrawnAxis};
 use super::{curves, dots, heat, name, tables};
 use crate::ReportError;
+use crate::format::rate;
 use crate::terminal::SIMULATED;
 use crate::terminal::sweep::{answer_lines, restrictions};
 
@@ -26,8 +29,8 @@ pub(super) fn section(result: &SweepResult, index: usize) -> Result<String, Repo
         .iter()
         .map(|answer| DirectionPicture::new(result, answer))
         .collect();
-    for facts in &directions {
-        markup.push_str(&pictures(facts));
+    for (number, facts) in directions.iter().enumerate() {
+        markup.push_str(&pictures(facts, &format!("sweep-{index}-{number}")));
     }
     for facts in &directions {
         markup.push_str(&tables::settings(facts));
@@ -41,11 +44,12 @@ pub(super) fn section(result: &SweepResult, index: usize) -> Result<String, Repo
     Ok(markup)
 }
 
-/// The answer in the words of the terminal: the best setting in large letters, the axes as a list.
+/// The answer in the words of the terminal: the best setting as a headline with its figures, then
+/// the cheapest, and the axes as a list.
 fn answer(result: &SweepResult) -> String {
     let mut markup = String::new();
     for line in restrictions(result) {
-        markup.push_str(&paragraph(&line));
+        markup.push_str(&tiles::answer(Standing::Open, &line, &Tiles::default()));
     }
     for answer in &result.answers {
         markup.push_str(&answer_of(result, answer));
@@ -53,14 +57,16 @@ fn answer(result: &SweepResult) -> String {
     if result.plan.simulated {
         markup.push_str(&paragraph(&format!("{SIMULATED}.")));
     }
-    format!("<div class=\"answer\">{markup}</div>\n")
+    markup
 }
 
 fn answer_of(result: &SweepResult, answer: &SweepAnswer) -> String {
     let lines = answer_lines(result, answer);
     // The best and the cheapest come first, then a line for each axis.
     let (named, axes) = lines.split_at(lines.len() - answer.axes.len());
-    let mut markup: String = named.iter().map(|line| paragraph(line)).collect();
+    let best = named.first().map_or("", String::as_str);
+    let mut markup = tiles::answer(Standing::Plain, best, &figures(result, answer));
+    markup.extend(named.iter().skip(1).map(|line| paragraph(line)));
     if !axes.is_empty() {
         let items = axes
             .iter()
@@ -68,6 +74,35 @@ fn answer_of(result: &SweepResult, answer: &SweepAnswer) -> String {
         markup.push_str(&format!("<ul>\n{}</ul>\n", items.collect::<String>()));
     }
     markup
+}
+
+fn figures(result: &SweepResult, answer: &SweepAnswer) -> Tiles {
+    let mut tiles = Tiles::default();
+    let (best, cheapest) = (&result.points[answer.best], &result.points[answer.cheapest]);
+    let found = |point: &SweepPoint| point.rate_bytes_per_s.map_or_else(|| "?".to_owned(), rate);
+    tiles.add(&found(best), &format!("best: {}", best.setting.words));
+    if answer.cheapest != answer.best {
+        let words = format!("cheapest within 2 %: {}", cheapest.setting.words);
+        tiles.add(&found(cheapest), &words);
+    }
+    if let Some(cost) = best.cpu_seconds_per_gb {
+        tiles.add(
+            &format!("{cost:.3} s"),
+            "CPU time per GB at the best setting",
+        );
+    }
+    let measured = result.points.iter();
+    let of_direction = measured.filter(|point| point.setting.direction == answer.direction);
+    let known = of_direction
+        .filter(|point| point.rate_bytes_per_s.is_some())
+        .count();
+    tiles.add(&known.to_string(), "settings measured");
+    if !answer.measured_once.is_empty() {
+        let figure = answer.measured_once.len().to_string();
+        let words = "settings cannot be told from the best: measured too few times";
+        tiles.stand(Standing::Open, &figure, words);
+    }
+    tiles
 }
 
 fn paragraph(line: &str) -> String {
@@ -79,7 +114,7 @@ fn plain(line: &str) -> String {
 }
 
 /// The effect of each axis in one direction.
-fn pictures(facts: &DirectionPicture<'_>) -> String {
+fn pictures(facts: &DirectionPicture<'_>, id: &str) -> String {
     if facts.axes.is_empty() {
         return String::new();
     }
@@ -90,7 +125,7 @@ fn pictures(facts: &DirectionPicture<'_>) -> String {
     let mut markup = format!("<h2>{doing}</h2>\n");
     let map = heat::map(facts);
     for (index, axis) in facts.axes.iter().enumerate() {
-        markup.push_str(&picture(facts, axis));
+        markup.push_str(&picture(facts, axis, id));
         // The map tells more than all pictures but the first.
         if index == 0 {
             markup.push_str(&map);
@@ -99,40 +134,44 @@ fn pictures(facts: &DirectionPicture<'_>) -> String {
     markup
 }
 
-fn picture(facts: &DirectionPicture<'_>, axis: &DrawnAxis) -> String {
-    let drawn = if axis.is_numeric() {
-        curves::panels(facts, axis)
+fn picture(facts: &DirectionPicture<'_>, axis: &DrawnAxis, id: &str) -> String {
+    let mut keys = curve_keys(facts, axis);
+    let panels = if axis.is_numeric() {
+        curves::panels(facts, axis, &keys)
     } else {
-        dots::picture(facts, axis)
+        dots::panels(facts, axis)
     };
-    let heading = format!("By {}", axis.words());
-    format!(
-        "<figure><h3>{}</h3>\n{}{drawn}<figcaption>{}</figcaption></figure>\n",
-        escape::text(&heading),
-        legend(facts, axis),
-        escape::text(&caption(facts, axis)),
-    )
-}
-
-fn legend(facts: &DirectionPicture<'_>, axis: &DrawnAxis) -> String {
-    let mut parts = Vec::new();
-    if let Some(second) = facts.second(axis) {
-        for curve in facts.curves(Some(second)) {
-            let words = curve.value.map(|value| second.named_value(&value));
-            parts.push(part(&curve.class, &words.unwrap_or_default()));
-        }
+    if facts.second(axis).is_none() {
+        keys.clear();
     }
-    parts.push(part("ring", "the best setting"));
+    let mut ring = |class: &str, words: &str| keys.push(Key::coloured(0, words, class));
+    ring("ring", "the best setting");
     if facts.cheapest().is_some() {
-        parts.push(part("ring dashed", "the cheapest setting within 2 %"));
+        ring("ring dashed", "the cheapest setting within 2 %");
     }
-    format!("<p class=\"legend\">{}</p>\n", parts.concat())
+    let figure = Figure {
+        id: format!("{id}-{}", axis.axis.name()),
+        heading: format!("By {}", axis.words()),
+        caption: caption(facts, axis),
+        keys,
+        panels,
+        arrangement: Arrangement::Apart,
+    };
+    figure.markup()
 }
 
-/// A colour or mark and its meaning.
-fn part(class: &str, words: &str) -> String {
-    let words = escape::text(&glued(words));
-    format!("<span><b class=\"swatch {class}\"></b>{words}</span> ")
+/// A key for each value of the second axis; without one, a key for the only curve.
+fn curve_keys(facts: &DirectionPicture<'_>, axis: &DrawnAxis) -> Vec<Key> {
+    let second = facts.second(axis);
+    let curves = facts.curves(second).into_iter().enumerate();
+    let keys = curves.map(|(index, curve)| {
+        let words = match (second, &curve.value) {
+            (Some(second), Some(value)) => second.named_value(value),
+            _ => "all".to_owned(),
+        };
+        Key::coloured(index, &words, &curve.class)
+    });
+    keys.collect()
 }
 
 /// `a, b and c`.
@@ -166,7 +205,7 @@ fn caption(facts: &DirectionPicture<'_>, axis: &DrawnAxis) -> String {
     };
     words.push_str(
         ". The bar of a rate is its 95 % interval; the bar of any other figure reaches from the \
-         lowest to the highest of the runs. Rest the pointer on a dot to see its figures.",
+         lowest to the highest of the runs. The figures of all dots are in the table of settings.",
     );
     if let Some(second) = second {
         let (shown, all) = (facts.curves(Some(second)).len(), second.values.len());

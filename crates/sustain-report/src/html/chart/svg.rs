@@ -1,13 +1,13 @@
-//! Makes a picture inside the page, as SVG: shapes and words in pixels of the page, coloured by
-//! classes of the style sheet. All text is escaped here; a caller never writes markup. The pages of
-//! diagnoses and sweeps draw with it.
+//! Makes a picture that is no chart, such as a tree, as SVG: shapes and words in pixels of the
+//! page, coloured by classes of the style sheet. All text is escaped here; a caller never writes
+//! markup. The page of diagnoses draws with it.
 
 use std::fmt::Write as _;
 
-use super::escape;
+use super::super::escape;
 
 /// A picture under construction.
-pub(super) struct Svg {
+pub(in super::super) struct Svg {
     width: f64,
     height: f64,
     body: String,
@@ -15,7 +15,7 @@ pub(super) struct Svg {
 
 impl Svg {
     /// An empty picture of this size.
-    pub(super) fn new(width: f64, height: f64) -> Svg {
+    pub(in super::super) fn new(width: f64, height: f64) -> Svg {
         Svg {
             width,
             height,
@@ -24,7 +24,13 @@ impl Svg {
     }
 
     /// A box. Its title shows when the pointer rests on it, unless the title is empty.
-    pub(super) fn rect(&mut self, at: (f64, f64), size: (f64, f64), class: &str, title: &str) {
+    pub(in super::super) fn rect(
+        &mut self,
+        at: (f64, f64),
+        size: (f64, f64),
+        class: &str,
+        title: &str,
+    ) {
         let (width, height) = (size.0.max(0.0), size.1.max(0.0));
         let _ = write!(
             self.body,
@@ -36,7 +42,7 @@ impl Svg {
     }
 
     /// A line through these points.
-    pub(super) fn line(&mut self, points: &[(f64, f64)], class: &str, title: &str) {
+    pub(in super::super) fn line(&mut self, points: &[(f64, f64)], class: &str, title: &str) {
         self.body.push_str("<polyline points=\"");
         for (x, y) in points {
             let _ = write!(self.body, "{x:.1},{y:.1} ");
@@ -45,23 +51,19 @@ impl Svg {
         self.end("polyline", title);
     }
 
-    /// A dot around this point.
-    pub(super) fn dot(&mut self, at: (f64, f64), radius: f64, class: &str, title: &str) {
-        let _ = write!(
-            self.body,
-            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius:.1}\" class=\"{class}\"",
-            at.0, at.1
-        );
-        self.end("circle", title);
-    }
-
     /// Words that begin at this point; the class `end` lets them end there, `middle` centres them.
-    pub(super) fn text(&mut self, at: (f64, f64), class: &str, words: &str) {
+    pub(in super::super) fn text(&mut self, at: (f64, f64), class: &str, words: &str) {
         self.titled_text(at, class, words, "");
     }
 
     /// Words with a title that shows when the pointer rests on them.
-    pub(super) fn titled_text(&mut self, at: (f64, f64), class: &str, words: &str, title: &str) {
+    pub(in super::super) fn titled_text(
+        &mut self,
+        at: (f64, f64),
+        class: &str,
+        words: &str,
+        title: &str,
+    ) {
         let _ = write!(
             self.body,
             "<text x=\"{:.1}\" y=\"{:.1}\" class=\"{class}\">",
@@ -86,7 +88,7 @@ impl Svg {
     }
 
     /// The picture; `said` describes it for a reader who cannot see it.
-    pub(super) fn markup(&self, said: &str) -> String {
+    pub(in super::super) fn markup(&self, said: &str) -> String {
         format!(
             "<svg class=\"drawn\" role=\"img\" aria-label=\"{}\" width=\"{width:.0}\" \
              height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\">\n{}</svg>\n",
@@ -99,7 +101,7 @@ impl Svg {
 }
 
 /// A text that is too long for its place, cut before its last characters.
-pub(super) fn cut(text: &str, characters_max: usize, last: usize) -> String {
+pub(in super::super) fn cut(text: &str, characters_max: usize, last: usize) -> String {
     let characters: Vec<char> = text.chars().collect();
     if characters.len() <= characters_max {
         return text.to_owned();

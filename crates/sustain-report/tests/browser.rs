@@ -56,8 +56,9 @@ setTimeout(() => {
   // What lies in a box that scrolls by itself is not cut.
   const scrolls = (one) => one && (["auto", "scroll", "hidden"].includes(getComputedStyle(one).overflowX)
     || scrolls(one.parentElement));
+  const isOutside = (place) => place.right > innerWidth + 1 || place.left < -1;
   const wide = all(document, "main *").filter((one) =>
-    one.getBoundingClientRect().right > innerWidth + 1 && !scrolls(one));
+    isOutside(one.getBoundingClientRect()) && !scrolls(one));
   const found = { errors: JSON.parse(document.body.dataset.scriptErrors), charts, keyboard,
     width: innerWidth, wide: wide.slice(0, 5).map((one) => one.outerHTML.slice(0, 160)),
     stolen: "stolen" in window };

@@ -136,8 +136,8 @@ fn rate_tiles(tiles: &mut Tiles, result: &MeasureResult) {
     }
     if let Some(found) = &result.recommendation {
         let (standing, how) = match found.confirmed {
-            Some(true) => (Standing::Plain, "a run at this rate held"),
-            Some(false) => (Standing::Bad, "but a run at this rate did NOT hold"),
+            Some(true) => (Standing::Plain, "a paced run held"),
+            Some(false) => (Standing::Bad, "but a paced run did NOT hold"),
             None => (Standing::Open, "not tried"),
         };
         let buffer = memory(found.buffer_bytes);

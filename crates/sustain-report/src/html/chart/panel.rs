@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use super::super::escape;
+use super::quantity::Quantity;
 use super::scale::Scale;
 use super::{Key, key_markup};
 
@@ -314,8 +315,12 @@ impl Panel {
         } else {
             format!("<p class=\"head\"><b>{title}</b> {keys}</p>\n")
         };
+        let class = match self.up.quantity {
+            Quantity::Row => "panel rows",
+            _ => "panel",
+        };
         format!(
-            "<div class=\"panel\">{head}<div class=\"plot\" role=\"img\" aria-label=\"{title}\" \
+            "<div class=\"{class}\">{head}<div class=\"plot\" role=\"img\" aria-label=\"{title}\" \
              aria-describedby=\"{said}\" data-y=\"{}\" style=\"height:{}px\">{ticks}\n\
              <svg viewBox=\"0 0 {FULL} {FULL}\" preserveAspectRatio=\"none\" \
              aria-hidden=\"true\">\n\
